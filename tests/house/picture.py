@@ -22,6 +22,7 @@ GROUND = (
         "input_shapes",
         "isolation",
         "plurals",
+        "wording",
         "ports",
         "redaction",
         "regular_files",

@@ -34,8 +34,8 @@ class ModelCost(msgspec.Struct, frozen=True, kw_only=True):
     what it spent: counts are no whole numbers then. `hits` are the `tasks` that the cache had,
     `transfers` those of which it had another shape. `seconds` and `usd` went into tuning,
     `gate_seconds` and `gate_usd` into building what ships and measuring it. What is saved is the
-    tuning that hits made needless under the same budget. `gained_ms` is what tuning took off one
-    inference of the head, by the sum of its operators."""
+    tuning of the hits, had it to be done in this run under the same budget. `gained_ms` is what
+    tuning took off one inference of the head, by the sum of its operators."""
 
     tasks: Amount = 0.0
     hits: Amount = 0.0

@@ -76,7 +76,7 @@ class PlanOrigin(msgspec.Struct, frozen=True, kw_only=True):
 class TuningPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The content of `plan.json`. `estimate` is what the shards are expected to cost
     before anything is spent; `saved` is how much more it would be under the same budget if
-    the cache had no exact records, and `saved_trials` how many more are planned then.
+    the exact records of the cache were found here, and `saved_trials` how many more trials that is.
     `measuring` are the shards of the gate, where several runners measure; `elections` are those
     that are not held again."""
 

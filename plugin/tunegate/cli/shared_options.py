@@ -37,7 +37,10 @@ class Common(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     out: Annotated[Path, Option("where the results go", "DIR", Path)] = Path(".tunegate")
     repository: Annotated[Path, Option("where the models are", "DIR", Path)] = Path()
-    quiet: Annotated[bool, Option("say nothing but errors", flags=("-q", "--quiet"))] = False
+    quiet: Annotated[
+        bool,
+        Option("say nothing but errors; what goes to stdout stays", flags=("-q", "--quiet")),
+    ] = False
     verbose: Annotated[
         bool,
         Option(

@@ -21,7 +21,7 @@ from tunegate.edges.output.directory import opened_output
 from tunegate.errors import BUG, INCONCLUSIVE, PASS, UNFIT
 from tunegate.plurals import plural
 from tunegate.render.candidates.accuracy import error_in_words
-from tunegate.render.units import milliseconds
+from tunegate.wording.latency import milliseconds
 
 _MINUTES = (1.0, 0.5)
 _QUICK_MINUTES = (0.25, 0.15)
@@ -186,7 +186,7 @@ def _show(acts: tuple[Act, ...]) -> None:
         if finding.differences and finding.status == "fail":
             write_line(f"   held by: {finding.differences[0].name}")
         write_line(
-            f"   tuning: {plural(tuning.tasks, 'task')}, {tuning.exact} from the cache, "
+            f"   tuning: {plural(tuning.tasks, 'task')}, {tuning.exact} tuned before, "
             f"{plural(tuning.trials, 'trial')}, {tuning.seconds:.0f} s{usd}; "
             f"all of it {act.seconds:.0f} s"
         )

@@ -12,7 +12,7 @@ from tunegate.cache_admin import answering, open_cache_admin
 from tunegate.cli.commands.history import HistoryFormat, HistoryOptions
 from tunegate.commands.standard_output import write_json, write_line
 from tunegate.edges.cache.history_log import ReadHistory, read_history
-from tunegate.edges.output.directory import opened_output
+from tunegate.edges.output.directory import shared_output
 from tunegate.errors import PASS
 from tunegate.plurals import plural
 from tunegate.render.history import costs_page, page
@@ -30,7 +30,7 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run(options: HistoryOptions) -> int:
-    """Writes the latest `runs` runs of the configured zone."""
+    """Writes the latest `runs` runs of the configured zone, also while a run is at work."""
     settings = options.settings
     place = open_cache_admin(settings)
     with answering(place.config):
@@ -45,9 +45,9 @@ def run(options: HistoryOptions) -> int:
         )
         return PASS
     files = _files(found, place.config.url, options.format)
-    with opened_output(settings.out, "history"):
-        for name, text in files.items():
-            artifact_io.write_text(settings.out / name, text)
+    out = shared_output(settings.out)
+    for name, text in files.items():
+        artifact_io.write_text(out / name, text)
     written = " ".join(str(settings.out / name) for name in files)
     lines = plural(len(found.entries), "line")
     write_line(f"{lines} of history: {written}. {page.refused_words(found.refused)}".rstrip(". "))

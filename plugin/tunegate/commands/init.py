@@ -94,6 +94,7 @@ def _write_next_steps(root: Path, config: Path, models: Sequence[FoundModel]) ->
         write_line("Look over the guessed sizes.")
     write_line(f"Next{_place(root)}:")
     write_line(f'  {visible(add, _LONGEST_COMMAND)} && git commit -m "Gate model latency"')
+    write_line("  tunegate doctor")
     write_line("  tunegate warm --minutes 2")
 
 

@@ -16,7 +16,7 @@ from tunegate.project import open_project
 from tunegate.render.escape import visible
 from tunegate.runtimes.requirements import require_installed
 from tunegate.sides.export_models import versions
-from tunegate.stages.plan import MatrixLeg, matrix
+from tunegate.stages.plan_matrix import MatrixLeg, matrix
 from tunegate.stages.plan_measuring import measure_matrix
 from tunegate.wiring import opened_tools
 

@@ -1,13 +1,20 @@
-"""A table for people."""
+"""A table for people, and what takes its place where it has no room."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.measure import Measurement
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
+
+_AROUND = 3
+"""The columns that a cell takes beyond its text."""
+_WIDEST_LOG = 240
+"""A log has no width; beyond this many columns nobody reads a table."""
 
 
 class Output(Console):
@@ -20,20 +27,48 @@ class Output(Console):
 
 def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Cells are shown as they are: they may come from a store that others write to, and nothing
-    in them is markup. A cell that is a Text has its own style."""
+    in them is markup. A cell that is a Text has its own style. The last column is wrapped between
+    words, no other is; a terminal that is too narrow for that gets a few lines for each row."""
     shown = Text(title) if title else None
+    cells = [[_cell(cell) for cell in row] for row in rows]
     table = Table(title=shown, title_justify="left", box=SIMPLE_HEAD, show_edge=False)
     for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*(_cell(cell) for cell in row))
-    Output().print(table)
+        table.add_column(column, overflow="fold", no_wrap=column != columns[-1])
+    for row in cells:
+        table.add_row(*row)
+    console = Output()
+    if not console.is_terminal:
+        options = console.options.update(max_width=_WIDEST_LOG)
+        console.width = max(console.width, Measurement.get(console, options, table).maximum)
+    if _least_width(columns, cells) <= console.width:
+        console.print(table)
+    else:
+        show_lines([title] if title else [])
+        for first, told in _blocks(columns, cells):
+            console.print(first, soft_wrap=True)
+            console.print(Padding(told, (0, 0, 0, 2)))
 
 
 def show_lines(lines: Iterable[str]) -> None:
     console = Output()
     for line in lines:
         console.print(Text(line), soft_wrap=True)  # a key or an address is copied whole
+
+
+def _least_width(columns: Sequence[str], rows: Sequence[Sequence[Text]]) -> int:
+    """The width of a table in which nothing but the last column is wrapped, between its words."""
+    *fixed, last = ([Text(name), *(row[at] for row in rows)] for at, name in enumerate(columns))
+    widths = [max(cell.cell_len for cell in column) for column in fixed]
+    words = [Text(word).cell_len for cell in last for word in cell.plain.split()]
+    return sum(widths) + max(words, default=0) + _AROUND * len(columns) - 1
+
+
+def _blocks(columns: Sequence[str], rows: Iterable[Sequence[Text]]) -> Iterator[tuple[Text, Text]]:
+    """The first cell of each row, and the others with their columns."""
+    for first, *others in rows:
+        named = zip(columns[1:], others, strict=True)
+        told = [Text.assemble(f"{name} " if name else "", cell) for name, cell in named if cell]
+        yield first, Text(", ").join(told)
 
 
 def _cell(cell: object) -> Text:

@@ -11,7 +11,7 @@ from tunegate.artifacts.changes import ChangeSet, ModelPath
 from tunegate.artifacts.model_names import path_of
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
-from tunegate.artifacts.warmed import Warmed
+from tunegate.artifacts.warmed import Warmed, WarmedModel
 from tunegate.cli.commands.warm import WarmOptions
 from tunegate.commands.remembering import remember_warming
 from tunegate.commands.standard_output import write_json
@@ -146,12 +146,14 @@ def _chosen(changes: ChangeSet, globs: Sequence[str]) -> ChangeSet:
 
 
 def _show(warmed: Warmed) -> None:
-    show_table(
-        f"zone {warmed.zone}",
-        ("model", "target", "tasks", "known before", "known now"),
-        ((m.model, m.target, m.tasks, m.known_before, m.known) for m in warmed.models),
-    )
+    columns = ("model", "target", "tasks", "tuned before", "tuned now", "untuned")
+    show_table(f"zone {warmed.zone}", columns, map(_row, warmed.models))
     show_lines(_told(warmed))
+
+
+def _row(model: WarmedModel) -> tuple[object, ...]:
+    now, left = model.known - model.known_before, model.tasks - model.known
+    return model.model, model.target, model.tasks, model.known_before, now, left
 
 
 def _told(warmed: Warmed) -> Iterator[str]:

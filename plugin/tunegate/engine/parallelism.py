@@ -47,12 +47,12 @@ class Parallelism:
         """Lines for the report."""
         if self._most == 1:
             return ()
-        off = f"{statistics.fmean(self._errors):.1%}" if self._errors else "unknown"
-        note = (
-            f"up to {self._most} candidates were timed at once; the check found their times off by "
-            f"{off} on average, and they were corrected"
-        )
-        return (note,)
+        at_once = f"up to {self._most} candidates were timed at once"
+        if not self._errors:
+            return (f"{at_once}; too few were timed again alone to tell by how much that is off",)
+        off = f"{statistics.fmean(self._errors):.1%}"
+        checked = f"the check found their times off by {off} on average, and they were corrected"
+        return (f"{at_once}; {checked}",)
 
     def _adjust(self, workload: str, *, error: float, failures: int) -> None:
         before = self._degree_of(workload)

@@ -10,6 +10,7 @@ from tunegate.plurals import plural
 from tunegate.render.coverage import kernel_coverage
 
 SHOWN_REVISION = 12
+MAX_NAMED = 20
 
 
 def facts(report: Report) -> tuple[tuple[str, str], ...]:
@@ -37,7 +38,14 @@ def _changes(report: Report) -> Iterator[tuple[str, str]]:
     for change in report.changes.models:
         yield "Change", f"{change.path}: {_kind(change)}"
     if report.changes.unchanged:
-        yield "Not touched", plural(len(report.changes.unchanged), "model")
+        yield "Not touched", unchanged_names(report)
+
+
+def unchanged_names(report: Report, most: int = MAX_NAMED) -> str:
+    """How many configured models the change does not touch, and the names of the first of them."""
+    names = report.changes.unchanged
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{plural(len(names), 'model')}: {', '.join(names[:most])}{more}"
 
 
 def _kind(change: ModelChange) -> str:

@@ -10,7 +10,8 @@ from tunegate.artifacts.verdicts import Finding, Report, Status
 from tunegate.render.escape import visible
 from tunegate.render.headline import STATUS_WORDS, reason
 from tunegate.render.policy import POLICY_CHANGE, described_change
-from tunegate.render.units import interval, milliseconds, percent
+from tunegate.render.units import interval, percent
+from tunegate.wording.latency import milliseconds
 
 OUTCOMES: dict[Status, tuple[str, str] | None] = {
     "pass": None,

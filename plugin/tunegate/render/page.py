@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from tunegate.render import units
 from tunegate.render.escape import visible
 from tunegate.render.headline import STATUS_WORDS
 from tunegate.render.tables.html_table import html_table
+from tunegate.wording.latency import milliseconds
 
 
 def page_environment(*, longest_text: int) -> Environment:
@@ -22,7 +22,7 @@ def page_environment(*, longest_text: int) -> Environment:
         keep_trailing_newline=True,
         finalize=lambda value: visible(value, longest_text) if type(value) is str else value,
     )
-    environment.filters |= {"ms": units.milliseconds}
+    environment.filters |= {"ms": milliseconds}
     environment.globals |= {
         "WORDS": STATUS_WORDS,
         "table": lambda table, title="": html_table(table, longest_text, title),

@@ -23,7 +23,8 @@ from tunegate.render.svg import (
     styled,
     svg,
 )
-from tunegate.render.units import difference_ms, milliseconds, percent
+from tunegate.render.units import difference_ms, percent
+from tunegate.wording.latency import milliseconds
 
 WIDTH_INCHES = 4.8
 LABEL_SIZE = 10.5

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 SOURCE_WORDS = {
-    "exact": "from the cache",
+    "exact": "tuned before",
     "transfer": "transferred",
-    "search": "tuned",
+    "search": "tuned now",
     "default": "untuned",
     "library": "ONNX Runtime",
     "own-zone": "own zone, measured now",

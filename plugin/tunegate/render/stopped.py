@@ -8,7 +8,7 @@ STOPPED_WORDS = {
     "finished": "finished",
     "converged": "no more to gain",
     "target-latency": "fast enough",
-    "exact": "known",
+    "exact": "tuned before",
     "budget": "budget spent",
     "seconds": "time budget spent",
     "usd": "money budget spent",

@@ -15,6 +15,7 @@ from tunegate.artifacts.verdicts import Finding, Report, Status
 from tunegate.plurals import plural
 from tunegate.render.candidates.error_moves import error_moves
 from tunegate.render.comment.waiver_text import waiver_hint
+from tunegate.render.environment import unchanged_names
 from tunegate.render.escape import visible
 from tunegate.render.headline import STATUS_WORDS, headline, reason, worst_first
 from tunegate.render.operators import parts
@@ -47,6 +48,7 @@ QUALIFIED: frozenset[Status] = frozenset({"fail", "waived"})
 """What a waiver says of it counts."""
 TERMINAL_CHECKS = 30
 TERMINAL_OPERATORS = 5
+TERMINAL_UNTOUCHED = 5
 
 
 def render(report: Report, *, width: int = 100, colour: bool = False) -> str:
@@ -72,6 +74,9 @@ def render(report: Report, *, width: int = 100, colour: bool = False) -> str:
     for sentence in list(shipped(report, visible))[:TERMINAL_CHECKS]:
         console.print(_indented(sentence))
     console.print(_indented(_tuning(report)))
+    if report.changes.unchanged:
+        untouched = visible(unchanged_names(report, TERMINAL_UNTOUCHED), 600)
+        console.print(_indented(f"Not touched: {untouched}."))
     uncovered = uncovered_line(report.changes.uncovered, visible)
     if uncovered:
         console.print(_indented(uncovered))

@@ -13,13 +13,22 @@ def tuning_words(tuning: TuningSummary) -> str:
     if not tuning.tasks:
         return "no task of this change is compiled"
     of_tasks = plural(tuning.tasks, "task")
-    sources = f"{tuning.exact} of {of_tasks} found tuned in the cache"
-    transferred = f", {tuning.transfer} found for other shapes" if tuning.transfer else ""
+    sources = f"{tuning.exact} of {of_tasks} tuned before{_others(tuning)}"
     ended = tuning_ended(tuning)
     if not tuning.trials:
-        return f"no trial, {ended}; {sources}{transferred}"
+        return f"no trial, {ended}; {sources}"
     known = [money(tuning.usd)] if tuning.usd is not None else []
     known += [energy(tuning.joules, tuning.energy_source)] if tuning.joules is not None else []
     price = "".join(f", {each}" for each in known)
     spent = f"{plural(tuning.trials, 'trial')} in {duration(tuning.seconds)}{price}"
-    return f"{spent}, {ended}; {sources}{transferred}"
+    return f"{spent}, {ended}; {sources}"
+
+
+def _others(tuning: TuningSummary) -> str:
+    """What the cache had no tuned schedule of, as the run began, and who tunes it."""
+    found = f", {tuning.transfer} transferred from other shapes" if tuning.transfer else ""
+    untuned = f", {tuning.miss} untuned" if tuning.miss else ""
+    is_all = tuning.waiting == tuning.transfer + tuning.miss
+    waiting = "" if is_all else f" {tuning.waiting} of them"
+    left = f",{waiting} left to tunegate warm" if tuning.waiting else ""
+    return f"{found}{untuned}{left}"

@@ -7,19 +7,9 @@ import math
 
 from tunegate.artifacts.cost import EnergySource
 from tunegate.artifacts.measurements import Interval
+from tunegate.wording.latency import NO_NUMBER, milliseconds
 
-NONE = "–"
-
-
-def milliseconds(value: float | None) -> str:
-    """Four significant digits, in the unit that keeps them before the eye."""
-    if value is None:
-        return NONE
-    if abs(value) >= 10_000:  # noqa: PLR2004  # ten seconds
-        return f"{_four_digits(value / 1000)} s"
-    if abs(value) >= 0.1:  # noqa: PLR2004  # a hundred microseconds
-        return f"{_four_digits(value)} ms"
-    return f"{_four_digits(value * 1000)} µs"
+NONE = NO_NUMBER
 
 
 def difference_ms(value: float) -> str:
@@ -97,8 +87,3 @@ def size(count: int) -> str:
     if count < 1_000_000:  # noqa: PLR2004
         return f"{count / 1e3:.0f} kB"
     return f"{count / 1e6:.1f} MB"
-
-
-def _four_digits(value: float) -> str:
-    whole = 0 if 0 < abs(value) < 1 else len(str(int(abs(value))))
-    return f"{value:.{max(0, 4 - whole)}f}"

@@ -15,7 +15,6 @@ from tunegate.tuning.allocation import Demand, divide, mattering, share_trials
 from tunegate.tuning.budget import (
     budget_of,
     expected_limit_seconds,
-    pays_nothing,
 )
 from tunegate.tuning.claims import is_settled, is_waiting
 from tunegate.tuning.costs.plan_costs import estimated_cost, planned_trials, saved
@@ -30,8 +29,6 @@ MAX_SHARDS = 256
 """A CI run takes no more jobs than this from one matrix."""
 TRIALS_WITHOUT_LIMIT = 256
 """The trials that are planned per task where neither time nor money nor trials are limited."""
-
-MatrixLeg = dict[str, int | str | list[str]]
 
 
 def plan(
@@ -74,33 +71,15 @@ def _planned(
 def _without_hits(
     tasks: Sequence[ResolvedTask], config: Config, shards: int | None
 ) -> tuple[Shard, ...]:
-    """The shards if the cache had no exact records; none where it has none."""
+    """The shards if the cache had no exact records; none where it has none. A task that both sides
+    have is tuned here too then: another run did so, and this one has it for nothing."""
     if not any(isinstance(task.lookup, ExactHit) for task in tasks):
         return ()
-    unknown = [_missed(task.task) if isinstance(task.lookup, ExactHit) else task for task in tasks]
+    unknown = [
+        ResolvedTask(task.task, Miss("absent")) if isinstance(task.lookup, ExactHit) else task
+        for task in tasks
+    ]
     return _planned(unknown, config, shards)
-
-
-def matrix(plan: TuningPlan) -> dict[str, list[MatrixLeg]]:
-    """The CI matrix: a leg for each shard with something to tune. CI refuses an empty matrix: skip
-    the job when `include` is empty."""
-    return {
-        "include": [
-            {
-                "shard": shard.index,
-                "target": shard.target,
-                "runner": list(shard.labels),
-                "name": f"shard-{shard.index}-{shard.target}",
-            }
-            for shard in plan.shards
-            if any(_has_work(task, shard.budget) for task in shard.tasks)
-        ]
-    }
-
-
-def _has_work(task: PlannedTask, budget: Budget) -> bool:
-    """Whether there is something to search, or a claim to measure."""
-    return bool(task.trials) or (not pays_nothing(budget) and task.resolved.claims is not None)
 
 
 def _with_misses(task_set: TaskSet, resolution: Resolution) -> tuple[ResolvedTask, ...]:

@@ -11,7 +11,8 @@ from tunegate.config import Config, TargetConfig
 from tunegate.errors import ConfigError
 from tunegate.measuring.expected_seconds import expected_seconds
 from tunegate.sides.export_models import is_measured
-from tunegate.stages.plan import MAX_SHARDS, MatrixLeg
+from tunegate.stages.plan import MAX_SHARDS
+from tunegate.stages.plan_matrix import MatrixLeg
 from tunegate.tuning.allocation import divide
 from tunegate.tuning.sharding import balanced
 

@@ -39,7 +39,7 @@ def summarize(
         cache=used,
         next_steps=(
             *(shard.advice for shard in judged.unmeasured),
-            *next_steps(_measured(verdict, judged.unmeasured), outcomes, run, comparisons, used),
+            *next_steps(_measured(verdict, judged.unmeasured), outcomes, run, comparisons, plan),
         ),
         warnings=_without_repeats((*changes.notes, *told, *verdict.notes, *build_notes(run))),
         waiver_offer=offer,

@@ -18,6 +18,7 @@ from tunegate.tuning.costs.energy_use import EnergyUse
 from tunegate.tuning.ending import final_outcomes, why_ended
 from tunegate.tuning.estimate import CurvePoint, extended
 from tunegate.tuning.expected_time import TargetKind, known_ms, weight_of
+from tunegate.wording.latency import milliseconds
 from tunegate_cache.format.records import TuningRecord, WorkloadKey
 
 _FLUSH_SECONDS = 3.0
@@ -127,11 +128,11 @@ class _Publisher:
 
 def _line(outcome: TaskOutcome, spending: Spending, estimate_ms: float) -> str:
     """One line for a log: the task, what it reached, the model, what is spent of the budget."""
-    best = "no time yet" if outcome.best_ms is None else f"{outcome.best_ms:.4g} ms"
+    best = "no time yet" if outcome.best_ms is None else milliseconds(outcome.best_ms)
     of = "" if spending.budget.seconds is None else f" of {spending.budget.seconds:.0f}"
     return (
         f"{_short(outcome.name)}: {best} after {plural(outcome.trials, 'trial')}; "
-        f"all tasks {estimate_ms:.4g} ms; "
+        f"all tasks {milliseconds(estimate_ms)}; "
         f"{spending.seconds:.0f}{of} s, {plural(spending.trials, 'trial')}"
     )
 

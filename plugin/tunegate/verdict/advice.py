@@ -8,10 +8,14 @@ from collections.abc import Iterator, Sequence
 from tunegate.artifacts.builds import Cell, CellBuilds
 from tunegate.artifacts.measurements import Comparison, MeasurementRun, TaskDifference
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
+from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import CacheUse
 from tunegate.artifacts.verdicts import Finding, Verdict
 from tunegate.plurals import plural
 from tunegate.tuning import headroom
+from tunegate.tuning.claims import is_settled
+from tunegate.wording.latency import milliseconds
+from tunegate_cache.format.records import WorkloadKey
 
 NAMED_OPERATORS = 3
 NAMED_SHARE = 0.1
@@ -36,15 +40,15 @@ def next_steps(
     outcomes: Sequence[TuningOutcome],
     run: MeasurementRun | None,
     comparisons: Sequence[Comparison],
-    cache: CacheUse | None,
+    plan: TuningPlan | None,
 ) -> tuple[str, ...]:
     """Advice in order of use: what blocks the merge, then what tuning lacked, then the cache."""
     compared = {(each.cell.model, each.cell.target): each for each in comparisons}
     steps: list[str] = []
     for finding in verdict.findings:
         steps += _for_finding(finding, compared.get((finding.model, finding.target)), outcomes, run)
-    steps += _for_tuning(outcomes)
-    steps += _for_cache(cache)
+    steps += _for_tuning(outcomes, plan)
+    steps += _for_cache(plan.resolution.cache if plan else None)
     return tuple(dict.fromkeys(steps))
 
 
@@ -96,8 +100,9 @@ def _for_slowdown(finding: Finding, outcomes: Sequence[TuningOutcome]) -> Iterat
         share = each.difference_ms / total_ms
         if share >= NAMED_SHARE:
             is_new = "new in this change, " if each.base_ms is None else ""
+            slower_by = f"+{milliseconds(each.difference_ms, 3)}"
             yield (
-                f"Look at {each.name} in {_where(finding)}: {is_new}+{each.difference_ms:.3g} ms, "
+                f"Look at {each.name} in {_where(finding)}: {is_new}{slower_by}, "
                 f"{share * 100:.0f}% of what got slower. "
                 f"It {_why_slow(each, _outcome_of(each, finding, outcomes), outcomes)}."
             )
@@ -112,14 +117,14 @@ def _why_slow(
         case "default":
             return f"was never tuned: {more}{_as_the_others(now_ms, outcomes)}"
         case "transfer" | "claimed" | "prior":
-            most_ms = headroom.of_transferred(now_ms)
+            most = milliseconds(headroom.of_transferred(now_ms), 3)
             origin = _UNMEASURED_ORIGINS[difference.source]
-            return f"runs a schedule {origin}: {more} to tune it itself, for up to {most_ms:.3g} ms"
+            return f"runs a schedule {origin}: {more} to tune it itself, for up to {most}"
         case "search" if tuned is not None and tuned.stopped == "budget":
             back_ms = headroom.of_unfinished(now_ms, tuned)
             return (
                 f"had only {plural(tuned.trials, 'trial')} when the budget ended: {more}; "
-                f"as many again are expected to save {back_ms:.3g} ms"
+                f"as many again are expected to save {milliseconds(back_ms, 3)}"
             )
         case "search":
             return f"was tuned to the end: more budget would not help{_itself(difference)}"
@@ -137,7 +142,7 @@ def _itself(difference: TaskDifference) -> str:
 
 def _as_the_others(now_ms: float, outcomes: Sequence[TuningOutcome]) -> str:
     back_ms = headroom.of_untuned(now_ms, (t for outcome in outcomes for t in outcome.tasks))
-    return f"; tuned like the others it would save {back_ms:.3g} ms" if back_ms else ""
+    return f"; tuned like the others it would save {milliseconds(back_ms, 3)}" if back_ms else ""
 
 
 def _for_undecided(
@@ -196,19 +201,31 @@ def _builds_of(finding: Finding, run: MeasurementRun | None) -> CellBuilds | Non
     return next((each for each in run.builds if each.cell == wanted), None) if run else None
 
 
-def _for_tuning(outcomes: Sequence[TuningOutcome]) -> Iterator[str]:
+def _for_tuning(outcomes: Sequence[TuningOutcome], plan: TuningPlan | None) -> Iterator[str]:
     tasks = [task for outcome in outcomes for task in outcome.tasks]
-    cut = sum(task.stopped in ("budget", "not-started") for task in tasks)
+    wanted = _wanted(plan)
+    cut = sum(
+        task.stopped == "budget" or (task.stopped == "not-started" and task.key in wanted)
+        for task in tasks
+    )
     if cut and any(outcome.stopped in LIMIT_KEYS for outcome in outcomes):
+        keeps = plan is None or plan.resolution.cache.mode == "rw"
+        later = "the next run goes on from the cache; to finish sooner" if keeps else "to finish"
         yield (
-            f"Tuning reached its cap with {cut} of {plural(len(tasks), 'task')} unfinished: the "
-            f"next run goes on from the cache; to finish sooner raise {_limit_key(outcomes)}."
+            f"Tuning reached its cap with {cut} of {plural(len(tasks), 'task')} unfinished: "
+            f"{later} raise {_limit_key(outcomes)}."
         )
     for task in tasks:
         if task.stopped == "failed":
             yield (
                 f"No candidate of {task.name} worked{_detail(task)}: it keeps the schedule it had."
             )
+
+
+def _wanted(plan: TuningPlan | None) -> frozenset[WorkloadKey]:
+    """The tasks that a run like this one tunes until they are finished, and no others."""
+    resolved = plan.resolution.tasks if plan else ()
+    return frozenset(each.task.key for each in resolved if not is_settled(each))
 
 
 def _detail(task: TaskOutcome) -> str:

@@ -18,6 +18,7 @@ from tunegate.gate.waiving import standing
 from tunegate.plurals import plural
 from tunegate.policy.gate_rules import Policies
 from tunegate.verdict.assurances import assured, slow_starts_clause, slower_inside, undecided
+from tunegate.wording.latency import milliseconds
 
 
 class CheckResult(NamedTuple):
@@ -116,9 +117,10 @@ def check_objective(
         case "pass":
             return CheckResult("pass", f"{said} is kept: {seen}")
         case "fail":
-            tail = quantile_ms(found, wanted.percentile / 100)
+            tail = milliseconds(quantile_ms(found, wanted.percentile / 100), 3)
             return CheckResult(
-                "fail", f"{said} is not kept: {seen}, p{wanted.percentile:g} is {tail:.3g} ms"
+                "fail",
+                f"{said} is not kept: {seen}, p{wanted.percentile:g} is {tail}",
             )
         case "undecided":
             needed = objective.inferences_needed(wanted.percentile)

@@ -6,15 +6,19 @@ import datetime
 import math
 from collections.abc import Iterator, Sequence
 
-from tunegate.artifacts.measurements import Comparison
+from tunegate.artifacts.measurements import Comparison, Interval
 from tunegate.artifacts.verdicts import Verdict
 from tunegate.artifacts.waivers import Waiver, WaiverOffer
 from tunegate.policy.gate_rules import GateRules
 
 _DAYS = 30
-_ROOM = 0.1
-"""The share of the slowdown to allow beyond it, at least one percent: the next run does not
-measure quite the same."""
+_WIDTHS = 1.5
+"""How far the upper bound of the next run may lie above that of this one, in distances from the
+middle to that bound. The bound of a run of the same change exceeds it once in ten after four
+launches, and once in thirty after ten; without it, once in three (the test draws them)."""
+_LEAST_SHARE = 0.1
+"""The share of the slowdown to allow in any case, or one percent: builds and days differ too, which
+the launches of one run cannot see."""
 
 
 def waiver_offer(
@@ -42,8 +46,12 @@ def _waivers(
             yield Waiver(
                 model=finding.model,
                 target=finding.target,
-                ceiling_percent=math.floor(change.high + max(1.0, _ROOM * change.high)) + 1,
+                ceiling_percent=math.floor(change.high + _room(change)) + 1,
                 expires=today + datetime.timedelta(days=_DAYS),
                 issue="",
                 reason="",
             )
+
+
+def _room(change: Interval) -> float:
+    return max(1.0, _LEAST_SHARE * change.high, _WIDTHS * (change.high - change.center))

@@ -32,7 +32,7 @@ def words(*tasks: BuiltTask) -> str:
 
 def test_shares_are_of_the_time_and_not_of_the_number() -> None:
     said = words(task("exact", 1.0, weight=3), task("exact", 3.0), task("search", 2.0))
-    assert said == "2 kernels from the cache (75% of the time), 1 kernel tuned (25% of the time)"
+    assert said == "2 kernels tuned before (75% of the time), 1 kernel tuned now (25% of the time)"
 
 
 def test_what_was_not_measured_has_no_share() -> None:

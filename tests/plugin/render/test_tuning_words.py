@@ -11,17 +11,31 @@ from tunegate.render.tuning_words import tuning_words
     [
         (
             {"tasks": 2, "exact": 1, "miss": 1, "trials": 1, "seconds": 2.0, "usd": 0.5},
-            "1 trial in 2.0 s, 0.5000 USD, finished; 1 of 2 tasks found tuned in the cache",
+            "1 trial in 2.0 s, 0.5000 USD, finished; 1 of 2 tasks tuned before, 1 untuned",
         ),
         (
             {"tasks": 1, "exact": 1},
-            "no trial, nothing to tune; 1 of 1 task found tuned in the cache",
+            "no trial, nothing to tune; 1 of 1 task tuned before",
         ),
         (
             {"tasks": 3, "exact": 0, "transfer": 2, "trials": 4, "stopped": "usd", "joules": 9.0},
             (
-                "4 trials in 0 s, 9 J, money budget spent; 0 of 3 tasks found tuned in the cache, "
-                "2 found for other shapes"
+                "4 trials in 0 s, 9 J, money budget spent; 0 of 3 tasks tuned before, "
+                "2 transferred from other shapes"
+            ),
+        ),
+        (
+            {"tasks": 3, "exact": 1, "miss": 2, "waiting": 2},
+            (
+                "no trial, nothing to tune; 1 of 3 tasks tuned before, 2 untuned, "
+                "left to tunegate warm"
+            ),
+        ),
+        (
+            {"tasks": 4, "exact": 1, "transfer": 1, "miss": 2, "waiting": 2, "stopped": "usd"},
+            (
+                "no trial, money budget spent; 1 of 4 tasks tuned before, "
+                "1 transferred from other shapes, 2 untuned, 2 of them left to tunegate warm"
             ),
         ),
         ({"tasks": 0, "exact": 0}, "no task of this change is compiled"),

@@ -25,7 +25,8 @@ from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import Claims, Resolution, ResolvedTask, TuningTask
 from tunegate.config import BudgetConfig, TargetConfig
 from tunegate.errors import ConfigError
-from tunegate.stages.plan import matrix, plan
+from tunegate.stages.plan import plan
+from tunegate.stages.plan_matrix import matrix
 from tunegate_cache.format.records import ExactHit, Lookup
 
 kinds = st.tuples(
@@ -124,27 +125,6 @@ def test_a_plan_without_tasks_keeps_its_minutes() -> None:
     assert (made.shards, made.budget.seconds) == ((), 120)
 
 
-def test_the_matrix_gives_each_leg_its_runner_and_a_safe_name() -> None:
-    made = plan_of([make_task("a"), make_task("b", target="gpu")])
-    assert matrix(made) == {
-        "include": [
-            {
-                "shard": 0,
-                "target": "cpu",
-                "runner": ["self-hosted", "linux"],
-                "name": "shard-0-cpu",
-            },
-            {"shard": 1, "target": "gpu", "runner": ["self-hosted", "gpu"], "name": "shard-1-gpu"},
-        ]
-    }
-
-
-def test_a_shard_that_only_the_cache_serves_is_not_in_the_matrix() -> None:
-    tasks = [make_task("a"), make_task("b", target="gpu")]
-    legs = matrix(plan_of(tasks, [exact("a"), MISS]))["include"]
-    assert [leg["target"] for leg in legs] == ["gpu"]
-
-
 @given(cases, budgets, shard_counts)
 def test_what_the_cache_saves_is_never_more_than_the_cap(
     case: list[tuple[str, str, float, int, Lookup]], budget: BudgetConfig, shards: int | None
@@ -195,6 +175,16 @@ def test_what_only_the_base_has_is_planned_like_what_only_the_head_has() -> None
 
 
 BOTH: tuple[Side, Side] = ("base", "head")
+
+
+def test_what_both_sides_have_from_the_cache_is_saved_too() -> None:
+    tasks, budget = [make_task("a", sides=BOTH)], BudgetConfig(trials=64)
+    served = plan_of(tasks, [exact("a")], budget=budget)
+    assert served.estimate.seconds == 0
+    assert served.saved is not None
+    assert served.saved.seconds > 0
+    assert served.saved_trials == 64
+    assert plan_of(tasks, [MISS], budget=budget).saved is None
 
 
 @pytest.mark.parametrize("lookup", [MISS, transfer()], ids=["miss", "transfer or unfinished"])

@@ -166,7 +166,7 @@ def test_a_run_at_its_limit_says_which() -> None:
 def test_progress_is_one_line_for_each_batch() -> None:
     lines = Lines()
     tuned(make_outcome("a", best_ms=1.25), make_outcome("b", best_ms=None), lines=lines)
-    assert lines.updates[0].startswith("a: 1.25 ms after 8 trials; all tasks ")
+    assert lines.updates[0].startswith("a: 1.250 ms after 8 trials; all tasks ")
     assert lines.updates[0].endswith("10 of 600 s, 8 trials")
     assert lines.updates[1].startswith("b: no time yet after 8 trials")
 

@@ -11,9 +11,14 @@ from tests.support import report_parts as parts
 from tests.support.models.squeezenet import TASKS
 from tests.support.outcome_parts import outcome
 from tests.support.reports import KINDS, make_report
+from tests.support.tuning_tasks import make_task
+from tunegate.artifacts.changes import ChangeSet, Revisions
+from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.measurements import Interval, TaskDifference
-from tunegate.artifacts.tasks import CacheUse
+from tunegate.artifacts.plans import Budget, TuningPlan
+from tunegate.artifacts.tasks import CacheUse, Resolution, ResolvedTask
 from tunegate.verdict.advice import next_steps
+from tunegate_cache.format.records import Miss
 
 Source = Literal["exact", "transfer", "search", "default"]
 
@@ -36,7 +41,7 @@ def slower(source: Source, name: str = "conv_3") -> TaskDifference:
 def test_an_untuned_operator_asks_for_more_of_the_budget_that_ended(stopped: str, key: str) -> None:
     (said,) = advice(slower("default"), stopped)
     assert said == (
-        "Look at conv_3 in models/squeezenet.onnx on cpu: +1 ms, 100% of what got slower. "
+        "Look at conv_3 in models/squeezenet.onnx on cpu: +1.00 ms, 100% of what got slower. "
         f"It was never tuned: raise {key}."
     )
 
@@ -46,14 +51,14 @@ def test_an_untuned_operator_may_hope_for_what_the_others_gained() -> None:
     finding = parts.finding("fail", "", differences=(slower("default"),))
     said = next_steps(parts.verdict("fail", 1, finding), [outcome((row,))], None, [], None)
     assert said[0].endswith(
-        "never tuned: raise budget.minutes; tuned like the others it would save 1.5 ms."
+        "never tuned: raise budget.minutes; tuned like the others it would save 1.50 ms."
     )
 
 
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("transfer", "raise budget.minutes to tune it itself, for up to 0.5 ms"),
+        ("transfer", "raise budget.minutes to tune it itself, for up to 0.500 ms"),
         ("search", "was tuned to the end: more budget would not help"),
         ("exact", "already runs the best schedule known"),
     ],
@@ -69,15 +74,15 @@ def test_a_search_that_the_budget_cut_asks_for_more() -> None:
     tuned = outcome((row,), stopped="seconds")
     said = next_steps(parts.verdict("fail", 1, finding), [tuned], None, [], None)
     assert "had only 12 trials when the budget ended: raise budget.minutes" in said[0]
-    assert said[0].endswith("as many again are expected to save 0.0453 ms.")
+    assert said[0].endswith("as many again are expected to save 45.3 µs.")
 
 
 def test_a_new_operator_is_called_new_and_is_not_slower_than_anything() -> None:
     new = TaskDifference(name="conv_9", base_ms=None, head_ms=2.0, source="library")
     (said,) = advice(new)
     assert said == (
-        "Look at conv_9 in models/squeezenet.onnx on cpu: new in this change, +2 ms, 100% of what "
-        "got slower. It is run by ONNX Runtime: tuning would not help."
+        "Look at conv_9 in models/squeezenet.onnx on cpu: new in this change, +2.00 ms, 100% of "
+        "what got slower. It is run by ONNX Runtime: tuning would not help."
     )
 
 
@@ -94,9 +99,7 @@ def test_few_operators_are_named_and_each_matters(times: list[tuple[float, float
     finding = parts.finding("fail", "", differences=differences)
     said = next_steps(parts.verdict("fail", 1, finding), [], None, [], None)
     assert 0 <= len(said) <= 3
-    assert all(
-        int(each.split(" ms, ")[1].split("%")[0]) >= 10 for each in said if "Look at" in each
-    )
+    assert all(int(each.split("%")[0].split(", ")[-1]) >= 10 for each in said if "Look at" in each)
 
 
 def test_an_undecided_check_says_how_long_a_decision_would_take() -> None:
@@ -172,8 +175,41 @@ def test_a_task_without_a_working_candidate_is_named_with_the_causes() -> None:
 
 def test_a_cache_that_is_off_is_pointed_out() -> None:
     off = CacheUse(location="", zone="main", mode="off")
-    (said,) = next_steps(parts.verdict("pass", 0), [], None, [], off)
+    (said,) = next_steps(parts.verdict("pass", 0), [], None, [], planned(off))
     assert "set cache.mode to rw" in said
+
+
+CUT = msgspec.structs.replace(TASKS[0], source="default", trials=0, stopped="not-started")
+
+
+@pytest.mark.parametrize(
+    ("mode", "skipped", "said"),
+    [
+        ("rw", "", "unfinished: the next run goes on from the cache; to finish sooner raise"),
+        ("ro", "", "unfinished: to finish raise budget.minutes"),
+        ("rw", "shared", ""),
+    ],
+)
+def test_a_later_run_goes_on_only_with_what_it_tunes_and_finds(
+    mode: Literal["ro", "rw"], skipped: Literal["", "shared"], said: str
+) -> None:
+    ended = outcome((CUT,), stopped="seconds")
+    task = make_task("a", sides=("head",))
+    task = msgspec.structs.replace(task, key=ended.tasks[0].key)
+    use = CacheUse(location="", zone="main", mode=mode)
+    plan = planned(use, ResolvedTask(task, Miss("absent"), skipped=skipped))
+    steps = next_steps(parts.verdict("pass", 0), [ended], None, [], plan)
+    assert [said in step for step in steps] == ([True] if said else [])
+
+
+def planned(use: CacheUse, *tasks: ResolvedTask) -> TuningPlan:
+    return TuningPlan(
+        changes=ChangeSet(revisions=Revisions(base=None, head="a" * 40), models=()),
+        resolution=Resolution(tasks=tasks, cache=use),
+        shards=(),
+        budget=Budget(seconds=1.0, trials=None),
+        estimate=Cost(seconds=0.0),
+    )
 
 
 def test_energy_that_no_counter_tells_is_no_matter_of_a_quiet_machine() -> None:

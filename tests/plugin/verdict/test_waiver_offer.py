@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import datetime
+import math
 from typing import Literal
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,8 @@ from tests.support import report_parts as parts
 from tunegate.artifacts.measurements import Comparison, Interval
 from tunegate.artifacts.waivers import WaiverOffer
 from tunegate.config import GateConfig
+from tunegate.gate.decision import bounds
+from tunegate.gate.intervals import percent_interval
 from tunegate.gate.waiving import standing
 from tunegate.policy.gate_rules import GateRules, Policies
 from tunegate.verdict.waiver_offer import waiver_offer
@@ -44,6 +48,25 @@ def test_the_offer_would_cover_what_was_measured_and_may_be_written(high: float)
     assert standing(waiver, change, TODAY) == "covers"
     assert waiver.expires == TODAY + datetime.timedelta(days=30)
     assert (waiver.issue, waiver.reason) == ("", "")
+
+
+@pytest.mark.parametrize(("launches", "most_percent"), [(4, 12), (10, 4)])
+@pytest.mark.parametrize("noise", [0.02, 0.05])
+def test_the_next_run_of_the_same_change_seldom_exceeds_it(
+    launches: int, most_percent: float, noise: float
+) -> None:
+    draw, runs = np.random.default_rng(1), 400
+
+    def measured() -> Interval:
+        effects = [*draw.normal(math.log(1.12), noise, launches)]
+        return percent_interval(bounds(effects, analyses=6, cells=1))
+
+    exceeded = 0
+    for _ in range(runs):
+        offer = offered(compared(measured()))
+        assert offer is not None
+        exceeded += standing(offer.waivers[0], measured(), TODAY) == "exceeded"
+    assert 100 * exceeded / runs <= most_percent
 
 
 @pytest.mark.parametrize("source", ["base", "head"])

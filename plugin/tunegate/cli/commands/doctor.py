@@ -7,7 +7,8 @@ from tunegate.cli.shared_options import CacheAddress, Options
 
 
 class DoctorOptions(Options, frozen=True, kw_only=True):
-    """The cache that is checked."""
+    """The cache that is checked. Exit code 2: the configuration is wrong; 4: the machine or the
+    cache is. With `--quiet` it prints what is wrong alone."""
 
     cache: CacheAddress = CacheAddress()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 
 from tunegate import artifact_io
@@ -12,7 +14,8 @@ from tunegate.cli.commands.cache.why_miss import WhyMissOptions
 from tunegate.commands.cache.task_names import task_names, tasks_named
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines
-from tunegate.errors import PASS, ConfigError
+from tunegate.edges.output.lock import writer_at_work
+from tunegate.errors import PASS, ArtifactError, ConfigError
 from tunegate.tuning.unfinished import is_resumed
 from tunegate_cache.format.records import Miss
 from tunegate_cache.maintenance.explanation import Explanation, explain
@@ -35,7 +38,7 @@ def run(options: WhyMissOptions) -> int:
     """`task` is a layer's name, perhaps with its model, or the beginning of a workload digest, of
     the last plan."""
     settings = options.settings
-    planned = artifact_io.read(settings.out / "plan.json", TuningPlan)
+    planned = _last_plan(settings.out)
     resolved, name = _find(planned.resolution.tasks, options.task)
     admin = open_cache_admin(settings)
     trusted = admin.config.read_zones
@@ -55,6 +58,18 @@ def run(options: WhyMissOptions) -> int:
     else:
         show_lines(_lines(explained, resolved.task))
     return PASS
+
+
+def _last_plan(out: Path) -> TuningPlan:
+    """Raises ArtifactError. A run at work has taken the last plan away until it has the next."""
+    try:
+        return artifact_io.read(out / "plan.json", TuningPlan)
+    except ArtifactError as error:
+        writer = writer_at_work(out)
+        if not writer:
+            raise
+        message = f"{out}: {writer} has no plan yet. Ask again once it tunes or builds."
+        raise ArtifactError(message) from error
 
 
 def _find(tasks: tuple[ResolvedTask, ...], wanted: str) -> tuple[ResolvedTask, str]:

@@ -12,7 +12,7 @@ from tunegate.commands.diagnosing.gated_models import (
     with_tasks,
 )
 from tunegate.commands.diagnosing.known_tasks import known_tasks
-from tunegate.commands.diagnosing.shown import show_diagnosis
+from tunegate.commands.diagnosing.shown import show_diagnosis, show_wrong
 from tunegate.commands.standard_output import write_json
 from tunegate.edges.config.file import load_config
 from tunegate.edges.config.sources import sources
@@ -20,17 +20,19 @@ from tunegate.edges.machine.health import check_cache, machine_checks
 from tunegate.edges.machine.health_check import HealthCheck
 from tunegate.edges.models.finder import find_models
 from tunegate.edges.models.sizes.configured_sizes import shape_report
-from tunegate.errors import PASS, UNFIT, ConfigError, TunegateError
+from tunegate.errors import PASS, UNFIT, USAGE, ConfigError, TunegateError
 from tunegate.project import Project, open_project
 from tunegate.runtimes.health import runtime_checks
 from tunegate.settings import Settings
 
 _MOST_MODELS = 8
 """The models whose tasks are looked up: each takes seconds."""
+_TOLD = {"configuration", "shapes", "models"}
+"""The checks of what was written down for tunegate."""
 
 
 def run(options: DoctorOptions) -> int:
-    """Exit code 4 when something is in the way."""
+    """Exit code 4 when something is in the way of every run, 2 when it is what a run was told."""
     settings = options.settings
     project, checks = _configuration(settings)
     config = project.config if project else None
@@ -41,9 +43,17 @@ def run(options: DoctorOptions) -> int:
         diagnosis = Diagnosis(checks=tuple(checks))
     if settings.as_json:
         write_json(diagnosis)
+    elif options.common.quiet:
+        show_wrong(diagnosis)
     else:
         show_diagnosis(diagnosis, all_settings=options.common.verbose)
-    return PASS if all(check.ok for check in diagnosis.checks) else UNFIT
+    return _exit_code(diagnosis)
+
+
+def _exit_code(diagnosis: Diagnosis) -> int:
+    """That of a run: it reads its configuration first."""
+    wrong = {check.name for check in diagnosis.checks if not check.ok}
+    return USAGE if wrong & _TOLD else UNFIT if wrong else PASS
 
 
 def _configuration(settings: Settings) -> tuple[Project | None, list[HealthCheck]]:

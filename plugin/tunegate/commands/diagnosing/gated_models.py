@@ -65,7 +65,7 @@ def left_to_do(models: Sequence[GatedModel]) -> Iterator[str]:
         yield f"{plural(len(new), 'model')} not committed as here: tunegate sees commits alone"
     left = sum(each.tasks - each.known for model in models for each in model.tasks)
     if left:
-        yield f"the cache lacks {plural(left, 'task')}: tunegate warm tunes them"
+        yield f"{plural(left, 'task is', 'tasks are')} untuned: tunegate warm tunes what matters"
 
 
 def _state(model: FoundModel, uncommitted: Collection[str]) -> str:

@@ -14,12 +14,14 @@ from tunegate.edges.models.sizes.configured_sizes import ModelSize
 from tunegate.plurals import plural
 from tunegate.render.escape import visible
 
+_LONGEST = 600
+
 
 def show_diagnosis(diagnosis: Diagnosis, *, all_settings: bool) -> None:
     """Names and texts come from checkouts: nothing in them is markup."""
     show_table("", ("check", "", "detail"), map(_check, diagnosis.checks))
     if diagnosis.models:
-        columns = ("model", "by", "state", "target", "tasks in the cache")
+        columns = ("model", "gated by", "state", "target", "tuned tasks")
         show_lines([""])
         show_table("", columns, (row for each in diagnosis.models for row in _model(each)))
     if diagnosis.sizes:
@@ -32,6 +34,15 @@ def show_diagnosis(diagnosis: Diagnosis, *, all_settings: bool) -> None:
         show_lines([""])
         show_table("", ("setting", "value", "from"), rows)
     show_lines(_closing(diagnosis, len(diagnosis.settings) - len(kept)))
+
+
+def show_wrong(diagnosis: Diagnosis) -> None:
+    """What has to be mended alone; nothing where all is well."""
+    show_lines(
+        f"{check.name}: {visible(check.detail, _LONGEST)}"
+        for check in diagnosis.checks
+        if not check.ok
+    )
 
 
 def _closing(diagnosis: Diagnosis, defaults: int) -> Iterator[str]:

@@ -30,7 +30,7 @@ targets:
   - name: cpu
     kind: llvm                # or cuda
     runner: [self-hosted]     # labels of the CI runner
-    # threads: 4              # default: every core that the job may use, but one
+    # threads: 4              # default: every usable core but one
     # usd-per-hour: 0.34      # needed for budget.usd
 
 # Tuning results, shared by every team that reads this place.

@@ -24,7 +24,8 @@ def machine_checks(config: Config | None = None) -> Iterator[HealthCheck]:
     without one, all."""
     yield HealthCheck("python", ok=True, detail=platform.python_version())
     yield HealthCheck("onnx", ok=True, detail=version("onnx"))
-    told = f"{usable_cores()} usable; a target without threads takes {default_threads()}"
+    threads = plural(default_threads(), "thread")
+    told = f"{usable_cores()} usable; a target takes {threads} by default, all but one core"
     yield HealthCheck("cores", ok=True, detail=told)
     if config is None or any(target.kind == "cuda" for target in config.targets):
         yield from _gpu_checks()

@@ -36,7 +36,8 @@ _GATED = (
     r"warm\.json|measurements\.json|verdict\.json|report\.md|report\.html|junit\.xml|sarif\.json|"
     r"ci-.*"
 )
-_OURS = re.compile(rf"{_PLANNED}|{_GATED}|history\.html|study\.(json|md|html)|\.gitignore")
+_PAGES = r"(history|costs)\.html|history\.(csv|jsonl|prom)|study\.(json|md|html)"
+_OURS = re.compile(rf"{_PLANNED}|{_GATED}|{_PAGES}|\.gitignore")
 _HANDED_OVER = re.compile(_PLANNED)
 _FORGOTTEN = {"plan": re.compile(rf"{_DERIVED}|{_GATED}"), "gate": re.compile(_GATED)}
 _OF_THE_DISK = {"lost+found"}
@@ -86,21 +87,34 @@ class OutputDirectory:
                 Path(directory).rmdir()
 
 
+def shared_output(path: Path) -> Path:
+    """The directory for a file that no run reads or writes, while one may be at work there. Raises
+    OutputError for a directory that is not ours."""
+    _made_ours(path)
+    with _told(path):
+        _refuse_odd_entries(path)
+    return path
+
+
 @contextmanager
 def opened_output(path: Path, command: str) -> Iterator[OutputDirectory]:
     """The directory, made where it is missing, until the command ends. Nothing in it is changed yet
     but for the marker, the lock and a `.gitignore`. Raises OutputError for a directory that is not
     ours, OutputInUseError while another run has it."""
+    _made_ours(path)
+    with held_directory(path, command):
+        with _told(path):
+            _refuse_odd_entries(path)
+        yield OutputDirectory(path)
+
+
+def _made_ours(path: Path) -> None:
     with _told(path):
         refuse_links(path)
         _refuse_foreign(path)
         path.mkdir(parents=True, exist_ok=True)
         mark(path)
         replace(path / ".gitignore", b"*\n")
-    with held_directory(path, command):
-        with _told(path):
-            _refuse_odd_entries(path)
-        yield OutputDirectory(path)
 
 
 @contextmanager

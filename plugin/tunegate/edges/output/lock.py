@@ -39,6 +39,18 @@ def held_directory(directory: Path, command: str) -> Iterator[None]:
         os.close(file)
 
 
+def writer_at_work(directory: Path) -> str:
+    """The run that has the directory, in words, or '' where none does. Nothing is locked for it: a
+    run that begins must not meet a reader."""
+    try:
+        inode = os.lstat(directory / LOCK).st_ino
+        held = Path("/proc/locks").read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError):
+        return ""
+    has_lock = any(f":{inode} " in line and "FLOCK" in line for line in held.splitlines())
+    return _named(_holder(directory)) if has_lock else ""
+
+
 def _take(file: int, directory: Path) -> None:
     if not stat.S_ISREG(os.fstat(file).st_mode):
         raise _unusable(directory, "it is no plain file")

@@ -8,7 +8,8 @@ from tunegate.artifacts.error_estimates import ErrorEstimate
 from tunegate.artifacts.verdicts import CandidateOutcome
 from tunegate.render.candidates.pareto_front import error_percent, pareto_front
 from tunegate.render.tables.table import Column, ReportTable, number_column, text_column
-from tunegate.render.units import NONE, milliseconds
+from tunegate.render.units import NONE
+from tunegate.wording.latency import milliseconds
 
 _MOST_CHARACTERS = 300
 

@@ -13,7 +13,8 @@ from tunegate.render.tables.table import (
     number_column,
     text_column,
 )
-from tunegate.render.units import NONE, milliseconds
+from tunegate.render.units import NONE
+from tunegate.wording.latency import milliseconds
 
 MAX_COLUMNS = 5
 

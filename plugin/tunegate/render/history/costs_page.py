@@ -20,7 +20,8 @@ from tunegate.render.tables.table import (
     number_column,
     text_column,
 )
-from tunegate.render.units import NONE, duration, milliseconds, money, share
+from tunegate.render.units import NONE, duration, money, share
+from tunegate.wording.latency import milliseconds
 
 SHOWN_ROWS = 100
 

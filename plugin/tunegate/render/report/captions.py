@@ -9,7 +9,8 @@ from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.verdicts import Finding
 from tunegate.gate.histogram import merged_histogram, quantile_ms, total
 from tunegate.render.operators import parts
-from tunegate.render.units import difference_ms, milliseconds, share
+from tunegate.render.units import difference_ms, share
+from tunegate.wording.latency import milliseconds
 
 _LAST = 0.99
 

@@ -24,9 +24,10 @@ from tunegate.render.tables.table import (
     number_column,
     text_column,
 )
-from tunegate.render.units import NONE, energy, milliseconds, percent, size
+from tunegate.render.units import NONE, energy, percent, size
 from tunegate.study.cell_energy import cell_energy
 from tunegate.study.measured import ALGORITHM
+from tunegate.wording.latency import milliseconds
 
 
 def axes_table(study: Study) -> ReportTable:

@@ -27,13 +27,13 @@ from tunegate.render.units import (
     NONE,
     duration,
     energy,
-    milliseconds,
     money,
     percent,
     share,
     size,
 )
 from tunegate.tuning.costs.savings import Saving
+from tunegate.wording.latency import milliseconds
 
 
 def models_table(findings: Sequence[Finding]) -> ReportTable:

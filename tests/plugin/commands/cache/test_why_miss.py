@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tunegate.artifacts.changes import ChangeSet, Revisions
 from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.plans import Budget, TuningPlan
 from tunegate.artifacts.tasks import CacheUse, Resolution, ResolvedTask, TaskUse, TuningTask
+from tunegate.edges.output.directory import opened_output
 from tunegate_cache.format.records import Miss, WorkloadKey
 
 
@@ -65,3 +67,12 @@ def test_an_unknown_task_lists_those_there_are(shell: Shell) -> None:
     where = ("--out", str(shell.root / "out"))
     assert 'Name one of: "conv1".' in shell.shown("why-miss", "pool9", *where, code=2)
     assert "first key that differs: skeleton" in shell.shown("why-miss", "conv1", *where)
+
+
+def test_a_run_that_has_no_plan_yet_is_told_to_who_asks(shell: Shell) -> None:
+    where = ("--out", str(shell.root / "out"))
+    assert "It is written by an earlier step" in shell.shown("why-miss", "conv1", *where, code=2)
+    with opened_output(shell.root / "out", "run"):
+        said = shell.shown("why-miss", "conv1", *where, code=2)
+    assert f"process {os.getpid()} (tunegate run, since" in said
+    assert "has no plan yet. Ask again" in said

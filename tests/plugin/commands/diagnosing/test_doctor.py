@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.support.small_onnx import matmul_model, save
@@ -16,6 +17,9 @@ def test_a_healthy_machine_is_shown_with_the_source_of_each_setting(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     workspace = Workspace(tmp_path / "w", NOT_COMPILED)
+    common = Common(repository=workspace.root, quiet=True)
+    assert doctor.run(DoctorOptions(common=common)) == 0
+    assert capsys.readouterr().out == ""
     common = Common(repository=workspace.root, as_json=True)
     asked = DoctorOptions(common=common, cache=CacheAddress(cache_mode="ro"))
     assert doctor.run(asked) == 0
@@ -43,7 +47,7 @@ def test_each_dynamic_dimension_is_shown_with_what_says_its_size(
         save(matmul_model(rows=name), workspace.root / "models" / f"{name}.onnx")
     workspace.write("tunegate.yaml", f"dims: {{m: 3}}\n{NOT_COMPILED}")
     common = Common(repository=workspace.root, as_json=True)
-    assert doctor.run(DoctorOptions(common=common)) == 4
+    assert doctor.run(DoctorOptions(common=common)) == 2
     diagnosis = json.loads(capsys.readouterr().out)
     sizes = [(each["symbol"], each["size"], each["source"]) for each in diagnosis["sizes"]]
     assert sizes == [("m", 3, "dims"), ("n", None, "")]
@@ -55,15 +59,20 @@ def test_each_dynamic_dimension_is_shown_with_what_says_its_size(
     ]
 
 
-def test_trouble_is_shown_beside_what_is_fine_and_exits_4(
+def test_a_mistake_in_the_configuration_is_shown_beside_what_is_fine_and_exits_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     workspace = Workspace(tmp_path / "w")
     workspace.write("tunegate.yaml", "models: 3\n")
-    assert doctor.run(DoctorOptions(common=Common(repository=workspace.root))) == 4
+    common = Common(repository=workspace.root)
+    assert doctor.run(DoctorOptions(common=common)) == 2
     shown = capsys.readouterr().out
     assert "compiler self-test" in shown
     assert "models" in shown
+    quiet = msgspec.structs.replace(common, quiet=True)
+    assert doctor.run(DoctorOptions(common=quiet)) == 2
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("configuration: ")
 
 
 def test_names_of_a_checkout_are_no_markup(

@@ -29,6 +29,6 @@ def test_what_is_left_to_do_is_counted() -> None:
     known = WarmedModel(model="b.onnx", target="cpu", tasks=3, known_before=2, known=2)
     assert list(left_to_do(with_tasks(models, [known]))) == [
         "1 model not committed as here: tunegate sees commits alone",
-        "the cache lacks 1 task: tunegate warm tunes them",
+        "1 task is untuned: tunegate warm tunes what matters",
     ]
     assert list(left_to_do(gated_models(CONFIG, [FoundModel(path="b.onnx")], []))) == []

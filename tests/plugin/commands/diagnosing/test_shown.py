@@ -37,7 +37,7 @@ def test_what_is_wrong_is_said_last_and_nothing_is_markup(
     assert "gate.seconds" not in shown
     assert shown.endswith(
         "1 setting at their defaults: -v shows them\n"
-        "the cache lacks 2 tasks: tunegate warm tunes them\n"
+        "2 tasks are untuned: tunegate warm tunes what matters\n"
         "to mend: cache\n"
     )
 

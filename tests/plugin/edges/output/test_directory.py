@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tunegate.edges.output.directory import opened_output
+from tunegate.edges.output.directory import opened_output, shared_output
 from tunegate.edges.output.owned_directory import LOCK, MARKER, is_marked_here
 from tunegate.errors import OutputError, OutputInUseError
 
@@ -203,3 +203,12 @@ def test_json_of_somebody_else_is_foreign(name: str, document: object, tmp_path:
     (tmp_path / name).write_text(json.dumps(document))
     with pytest.raises(OutputError, match="not made by tunegate"):
         opened(tmp_path)
+
+
+def test_a_file_that_no_run_reads_is_written_while_one_is_at_work(checkout: Path) -> None:
+    with opened_output(checkout / "out", "run"):
+        assert shared_output(checkout / "out") == checkout / "out"
+    (checkout / "theirs").mkdir()
+    (checkout / "theirs" / "file").touch()
+    with pytest.raises(OutputError, match="not made by tunegate"):
+        shared_output(checkout / "theirs")

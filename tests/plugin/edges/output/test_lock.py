@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tunegate.edges.output.lock import held_directory
+from tunegate.edges.output.lock import held_directory, writer_at_work
 from tunegate.edges.output.owned_directory import LOCK
 from tunegate.errors import UNFIT, OutputError, OutputInUseError
 
@@ -32,6 +32,13 @@ def test_a_second_run_is_refused_and_told_of_the_first(tmp_path: Path) -> None:
     assert refused.value.exit_code == UNFIT
     assert f"process {os.getpid()} (tunegate run, since 2" in str(refused.value)
     assert "UTC) writes there" in str(refused.value)
+
+
+def test_a_reader_is_told_who_writes_and_takes_no_lock(tmp_path: Path) -> None:
+    assert writer_at_work(tmp_path) == ""
+    with held_directory(tmp_path, "run"):
+        assert f"process {os.getpid()} (tunegate run, since 2" in writer_at_work(tmp_path)
+    assert writer_at_work(tmp_path) == ""
 
 
 def test_the_next_run_gets_it_when_the_first_has_ended(tmp_path: Path) -> None:

@@ -19,7 +19,8 @@ from tunegate.errors import ConfigError
 from tunegate.gate.waiving import standing
 from tunegate.render.comment.comment import render
 from tunegate.render.headline import STATUS_WORDS
-from tunegate.render.units import milliseconds, percent
+from tunegate.render.units import percent
+from tunegate.wording.latency import milliseconds
 
 GITHUB_COMMENT_CHARACTERS = 65_536
 TABLE = {"table", "thead", "tbody", "tr", "th", "td"}

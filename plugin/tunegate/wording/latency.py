@@ -1,0 +1,21 @@
+"""A latency with its unit, as people read it."""
+
+from __future__ import annotations
+
+NO_NUMBER = "–"
+
+
+def milliseconds(value: float | None, digits: int = 4) -> str:
+    """That many significant digits, in the unit that keeps them before the eye."""
+    if value is None:
+        return NO_NUMBER
+    if abs(value) >= 10_000:  # noqa: PLR2004  # ten seconds
+        return f"{_significant(value / 1000, digits)} s"
+    if abs(value) >= 0.1:  # noqa: PLR2004  # a hundred microseconds
+        return f"{_significant(value, digits)} ms"
+    return f"{_significant(value * 1000, digits)} µs"
+
+
+def _significant(value: float, digits: int) -> str:
+    whole = 0 if 0 < abs(value) < 1 else len(str(int(abs(value))))
+    return f"{value:.{max(0, digits - whole)}f}"

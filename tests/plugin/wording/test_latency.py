@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import pytest
+
+from tunegate.wording.latency import milliseconds
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"),
+        (0.0, "0.000 µs"),
+        (0.0214, "21.40 µs"),
+        (0.5, "0.5000 ms"),
+        (4.812, "4.812 ms"),
+        (48.123, "48.12 ms"),
+        (4812.3, "4812 ms"),
+        (61_000, "61.00 s"),
+    ],
+)
+def test_a_time_keeps_four_digits_in_a_readable_unit(value: float | None, text: str) -> None:
+    assert milliseconds(value) == text
+
+
+def test_a_sentence_has_fewer_digits() -> None:
+    assert milliseconds(3.0294, 3) == "3.03 ms"
+    assert milliseconds(0.00041, 3) == "0.410 µs"
