@@ -72,8 +72,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """`exact`, `transfer` and `miss` are what the cache had. `waiting` of the last two are shared
-    by both sides, and left to `tunegate warm`. `joules` are a proxy where any of them are by
+    """`exact`, `transfer` and `miss` are what the cache had; `unfinished` of the transfers are what
+    an earlier run began. `waiting` of transfers and misses are shared by both sides, and left to
+    `tunegate warm`. `joules` are a proxy where any of them are by
     declared watts."""
 
     tasks: int
@@ -85,6 +86,7 @@ class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):
     usd: float | None
     stopped: str
     waiting: int = 0
+    unfinished: int = 0
     joules: float | None = None
     energy_source: EnergySource | None = None
 

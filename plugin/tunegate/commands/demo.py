@@ -24,10 +24,11 @@ from tunegate.render.candidates.accuracy import error_in_words
 from tunegate.wording.latency import milliseconds
 
 _MINUTES = (1.0, 0.5)
-_QUICK_MINUTES = (0.25, 0.15)
+_QUICK_MINUTES = (0.2, 0.08)
 """What tuning the first pull request may take, and what a later one's may."""
 _MARGIN_PERCENT, _QUICK_MARGIN_PERCENT = 3, 10
 """A model of a millisecond takes many launches to tell apart by less."""
+_PAIRS, _QUICK_PAIRS = 12, 6
 _A_CHOICE = 2
 _ALONE = "Run the demo again while nothing else runs."
 
@@ -79,6 +80,7 @@ def _played(options: DemoOptions) -> tuple[Act, ...]:
         cache=directory / "cache",
         minutes=first_minutes,
         margin_percent=_QUICK_MARGIN_PERCENT if is_quick else _MARGIN_PERCENT,
+        pairs=_QUICK_PAIRS if is_quick else _PAIRS,
         max_error_percent=options.max_error,
     )
     repository = demo_repository.create(directory / "repository", model, policy)
@@ -87,7 +89,8 @@ def _played(options: DemoOptions) -> tuple[Act, ...]:
     demo_repository.commit(repository, retrained, "Retrain")
     second = _play("b", "new weights, same graph", directory, later_minutes, second_problem)
     demo_repository.branch(repository, "wider-kernel")
-    demo_repository.commit(repository, slowed, "Try a 9x9 kernel in fire5")
+    side = demo_repository.slowed_kernel(is_quick=is_quick)
+    demo_repository.commit(repository, slowed, f"Try a {side}x{side} kernel in fire5")
     third = _play("c", "a much slower layer", directory, later_minutes, third_problem)
     return first, second, third
 

@@ -15,7 +15,7 @@ from tunegate.edges.models.light_models import seeded_light
 
 DEMO_MODEL = Path("models/squeezenet.onnx")
 SLOWED_LAYER = "fire5/expand3x3"
-_KERNEL = 9
+_KERNEL, _QUICK_KERNEL = 9, 5
 _FIRST_OF_QUICK, _LAST_OF_QUICK = "fire4/squeeze1x1", "r31"
 _IMAGE = (1, 128, 27, 27)
 """What the third module of the network gives the fourth."""
@@ -39,16 +39,19 @@ budget:
 gate:
   margin-percent: {margin}
   seconds: 120
+  pairs: {pairs}
 """
 
 
 class DemoPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """What the configuration of the repository says: where its cache is, how many minutes a run
-    may tune, the gate's margin, and the error that the model may have, None for none."""
+    may tune, the gate's margin, the block pairs of a launch, and the error that the model may have,
+    None for none."""
 
     cache: Path
     minutes: float
     margin_percent: float
+    pairs: int
     max_error_percent: float | None = None
 
     @property
@@ -69,6 +72,7 @@ def create(root: Path, model: onnx.ModelProto, policy: DemoPolicy) -> GitProcess
             cache=policy.cache.resolve(),
             minutes=policy.minutes,
             margin=policy.margin_percent,
+            pairs=policy.pairs,
             accuracy=policy.accuracy,
         )
     )
@@ -110,18 +114,26 @@ def _modules_alone(whole: onnx.ModelProto) -> onnx.ModelProto:
     return onnx.shape_inference.infer_shapes(model)
 
 
+def slowed_kernel(*, is_quick: bool = False) -> int:
+    """The side of the slower kernel. In the quick network, where one layer is half of the time, a
+    smaller one is slower by enough, and takes less time to measure."""
+    return _QUICK_KERNEL if is_quick else _KERNEL
+
+
 def slowed(*, is_quick: bool = False) -> onnx.ModelProto:
-    """One 3x3 convolution becomes 9x9: the same shapes around it, nine times its work."""
+    """One 3x3 convolution becomes as large as `slowed_kernel`: the same shapes around it, with more
+    work."""
+    side = slowed_kernel(is_quick=is_quick)
     model = network(is_quick=is_quick)
     node = next(n for n in model.graph.node if n.name == SLOWED_LAYER)
     weight = next(t for t in model.graph.initializer if t.name == node.input[1])
     out, channels = weight.dims[0], weight.dims[1]
-    values = np.random.default_rng(2).standard_normal((out, channels, _KERNEL, _KERNEL))
-    scaled = (values / np.sqrt(channels * _KERNEL * _KERNEL / 2)).astype(np.float32)
+    values = np.random.default_rng(2).standard_normal((out, channels, side, side))
+    scaled = (values / np.sqrt(channels * side * side / 2)).astype(np.float32)
     weight.CopyFrom(numpy_helper.from_array(scaled, weight.name))
     kept = [a for a in node.attribute if a.name not in {"kernel_shape", "pads"}]
     del node.attribute[:]
     node.attribute.extend(kept)
-    node.attribute.append(helper.make_attribute("kernel_shape", [_KERNEL, _KERNEL]))
-    node.attribute.append(helper.make_attribute("pads", [_KERNEL // 2] * 4))
+    node.attribute.append(helper.make_attribute("kernel_shape", [side, side]))
+    node.attribute.append(helper.make_attribute("pads", [side // 2] * 4))
     return model

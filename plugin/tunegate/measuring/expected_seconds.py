@@ -15,7 +15,8 @@ from tunegate.tuning.expected_time import TargetKind, prior_ms
 
 SIDE_SECONDS = 4.0
 """Starting a compiler, checking the numbers and choosing the runtime, of one side."""
-TASK_SECONDS = 0.5
+TASK_SECONDS = 0.4
+"""What a kernel of one side adds."""
 LAUNCH_SECONDS = 3.0
 """Two processes that start, load and warm up."""
 BLOCK_INFERENCES = 20
@@ -34,7 +35,10 @@ def expected_seconds(
 
 def building_seconds(change: ModelChange, tasks: Iterable[TuningTask]) -> float:
     """The time of compiling and checking all sides of a model."""
-    return SIDE_SECONDS * len(_sides(change)) + TASK_SECONDS * len(_of(change, tasks))
+    sides = {
+        (task.key, use.side) for task in tasks for use in task.uses if use.model == change.path
+    }
+    return SIDE_SECONDS * len(_sides(change)) + TASK_SECONDS * len(sides)
 
 
 def measuring_seconds(

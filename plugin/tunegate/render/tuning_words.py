@@ -26,9 +26,11 @@ def tuning_words(tuning: TuningSummary) -> str:
 
 def _others(tuning: TuningSummary) -> str:
     """What the cache had no tuned schedule of, as the run began, and who tunes it."""
-    found = f", {tuning.transfer} transferred from other shapes" if tuning.transfer else ""
+    begun = f", {tuning.unfinished} begun" if tuning.unfinished else ""
+    transferred = tuning.transfer - tuning.unfinished
+    found = f", {transferred} transferred from other shapes" if transferred else ""
     untuned = f", {tuning.miss} untuned" if tuning.miss else ""
     is_all = tuning.waiting == tuning.transfer + tuning.miss
     waiting = "" if is_all else f" {tuning.waiting} of them"
     left = f",{waiting} left to tunegate warm" if tuning.waiting else ""
-    return f"{found}{untuned}{left}"
+    return f"{begun}{found}{untuned}{left}"

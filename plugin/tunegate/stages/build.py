@@ -60,12 +60,12 @@ def build(
         )
     best = best_records(plan, outcomes)
     building = _Building(
+        context=context,
         models=models,
         best=best,
         by_base=decided_by_base(plan, best.sources),
         candidates=source.candidates,
         builders=builders,
-        out=context.out,
         scorer=source.case_scorer,
         cases=source.workdir / "cases",
     )
@@ -80,12 +80,12 @@ def build(
 
 
 class _Building(msgspec.Struct, frozen=True, kw_only=True):
+    context: RunContext
     models: ExportedModels
     best: BestRecords
     by_base: Mapping[ModelPath, frozenset[WorkloadKey]]
     candidates: Candidates
     builders: Mapping[RuntimeName, Builder]
-    out: Path
     scorer: CaseScorer | None
     cases: Path
 
@@ -103,6 +103,8 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
                 if is_wanted(cell, candidate.name)
             ]
             if wanted:
+                builds = plural(len(wanted), "build")
+                self.context.progress.update(f"{builds} with {candidate.title}")
                 built |= self._of(candidate, wanted)
         return built
 
@@ -127,7 +129,7 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
 
     def _job(self, candidate: CandidateBuild, which: tuple[Cell, Side]) -> BuildJob:
         """The job of a candidate, which keeps its cases where a command scores them."""
-        job = _job(self.models, self.best, candidate, which, self.out)
+        job = _job(self.models, self.best, candidate, which, self.context.out)
         if self.scorer is None or not is_scored(self.models.config, job.model.path, candidate):
             return job
         cell, side = which

@@ -11,6 +11,7 @@ from tunegate.artifacts.plans import Shard, TuningPlan
 from tunegate.artifacts.verdicts import TuningSummary
 from tunegate.tuning.claims import is_waiting
 from tunegate.tuning.costs.energy_use import total_energy
+from tunegate.tuning.unfinished import is_resumed
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit
 
 _WORST_FIRST = (
@@ -51,6 +52,7 @@ def tally(plan: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> TuningS
             | {"lost" for _ in lost_shards(plan, outcomes)}
         ),
         waiting=sum(map(is_waiting, plan.resolution.tasks)),
+        unfinished=sum(is_resumed(t.task.key, t.lookup) for t in plan.resolution.tasks),
         joules=energy.joules,
         energy_source=energy.source,
     )

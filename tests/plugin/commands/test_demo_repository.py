@@ -14,7 +14,7 @@ from tunegate.edges.models.graph import graph_digest
 
 def test_the_demo_starts_with_one_commit_of_a_model(tmp_path: Path) -> None:
     model = demo_repository.network()
-    policy = demo_repository.DemoPolicy(cache=tmp_path / "c", minutes=2, margin_percent=3)
+    policy = demo_repository.DemoPolicy(cache=tmp_path / "c", minutes=2, pairs=6, margin_percent=3)
     repository = demo_repository.create(tmp_path / "r", model, policy)
     assert repository.text("rev-list", "--count", "HEAD") == "1"
     assert (tmp_path / "r" / demo_repository.DEMO_MODEL).exists()
@@ -23,7 +23,7 @@ def test_the_demo_starts_with_one_commit_of_a_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize("percent", [None, 5.0])
 def test_the_configuration_of_the_demo_is_one(tmp_path: Path, percent: float | None) -> None:
     policy = demo_repository.DemoPolicy(
-        cache=tmp_path / "c", minutes=2, margin_percent=3, max_error_percent=percent
+        cache=tmp_path / "c", minutes=2, pairs=6, margin_percent=3, max_error_percent=percent
     )
     demo_repository.create(tmp_path / "r", demo_repository.network(is_quick=True), policy)
     (entry,) = load_config(tmp_path / "r" / "tunegate.yaml").models

@@ -32,9 +32,17 @@ from tunegate.render.tuning_words import tuning_words
             ),
         ),
         (
-            {"tasks": 4, "exact": 1, "transfer": 1, "miss": 2, "waiting": 2, "stopped": "usd"},
+            {
+                "tasks": 9,
+                "exact": 1,
+                "transfer": 6,
+                "unfinished": 5,
+                "miss": 2,
+                "waiting": 2,
+                "stopped": "usd",
+            },
             (
-                "no trial, money budget spent; 1 of 4 tasks tuned before, "
+                "no trial, money budget spent; 1 of 9 tasks tuned before, 5 begun, "
                 "1 transferred from other shapes, 2 untuned, 2 of them left to tunegate warm"
             ),
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +17,21 @@ from onnx import numpy_helper
 from tvm import relax
 from tvm.s_tir.meta_schedule.arg_info import ArgInfo
 
+from tunegate.edges.metaschedule.passes.kernel_nodes import kernel_nodes
 from tunegate.edges.metaschedule.variants.algorithm_variants import asked_algorithm
 from tunegate.edges.metaschedule.workload import Workload, canonical_workload
 
 _FEW = 2
+_OF_A_LAYOUT = "transpose"
 _OF_A_CONVOLUTION = 4
 """Dimensions of its weights, which come in two orders: OIHW, and HWIO where channels are last."""
 
 
 class ModelFunction(msgspec.Struct, frozen=True, kw_only=True):
-    """One PrimFunc of a module. `label` names its layers in the model's own words where the
-    weights tell, else the operators; `weight` is its calls per inference, `bytes_moved` what a
-    call reads and writes at least, `algorithm` the only form that it may have, '' for any."""
+    """One PrimFunc of a module. `label` names its layers in the model's own words where the weights
+    tell, else its first and last node, else the operators; `weight` is its calls per inference,
+    `bytes_moved` what a call reads and writes at least, `algorithm` the only form that it may have,
+    '' for any."""
 
     name: str
     workload: Workload
@@ -42,12 +45,17 @@ class ModelFunction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def functions_of(module: Any, layers: Mapping[bytes, str] | None = None) -> list[ModelFunction]:
-    """The functions `main` calls, in call order. `layers` comes from `layer_names`."""
+    """The functions `main` calls, in call order. `layers` comes from `layer_names`; a function
+    without weights is called like its nodes."""
     calls = list(_calls(module["main"]))
     found: dict[str, list[str]] = {}
     for name, constants in calls:
         layer = next((layers[d] for d in constants if d in layers), "") if layers else ""
         found.setdefault(name, []).append(layer)
+    nodes = kernel_nodes(module)
+    for name, names in found.items():
+        if not any(names) and name in nodes:
+            names[0] = _span(_operator(name), nodes[name])
     return [_function(name, module[name], names) for name, names in found.items()]
 
 
@@ -82,10 +90,7 @@ def _bytes_of(main: Any) -> float:
 def _function(name: str, function: Any, layers: list[str]) -> ModelFunction:
     workload = canonical_workload(function)
     operator = _operator(name)
-    named = [layer for layer in layers if layer]
-    label = operator if not named else ", ".join(named[:_FEW])
-    if len(named) > _FEW:
-        label += f" +{len(named) - _FEW}"
+    label = _label([*dict.fromkeys(filter(None, layers))][:_FEW], len(layers)) or operator
     return ModelFunction(
         name=name,
         workload=workload,
@@ -97,6 +102,19 @@ def _function(name: str, function: Any, layers: list[str]) -> ModelFunction:
         bytes_moved=_bytes_of(workload.module["main"]),
         algorithm=asked_algorithm(function),
     )
+
+
+def _span(operator: str, nodes: Sequence[str]) -> str:
+    """The first node of a kernel, and where it ends. A change of layout, which no node of the model
+    is, stands beside one."""
+    name = nodes[0] if len(nodes) == 1 else f"{nodes[0]} to {nodes[-1]}"
+    return f"{operator} ({name})" if operator == _OF_A_LAYOUT else name
+
+
+def _label(named: Sequence[str], calls: int) -> str:
+    """The names, and how many calls they leave out."""
+    more = f" +{calls - len(named)}" if named and calls > len(named) else ""
+    return ", ".join(named) + more
 
 
 def _calls(main: Any) -> Iterator[tuple[str, list[bytes]]]:

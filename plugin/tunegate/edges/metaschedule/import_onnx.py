@@ -6,15 +6,17 @@ import contextlib
 import io
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import onnx
+import tvm
 from tvm import relax
 
 from tunegate.edges.metaschedule.importers.onnx_importer import imported
 from tunegate.edges.metaschedule.importers.rewriting import importable
 from tunegate.edges.metaschedule.passes import layout
+from tunegate.edges.metaschedule.passes.kernel_nodes import nodes_of_calls, with_kernel_nodes
 from tunegate.edges.metaschedule.passes.prepacking import marked
 from tunegate.edges.metaschedule.passes.weight_layout import with_moved_constants
 from tunegate.edges.models.compilable import unsupported_operators
@@ -22,15 +24,25 @@ from tunegate.edges.models.prepared import PreparedModel
 from tunegate.edges.processes.out_of_memory import memory_problem
 from tunegate.errors import UnsupportedModelError
 
+_LEGALIZED = tvm.transform.Sequential(
+    [
+        relax.transform.LegalizeOps(enable_warning=False),
+        relax.transform.AnnotateTIROpPattern(),
+        relax.transform.FoldConstant(),
+    ]
+)
+"""TVM's pipeline "zero" up to its fusion."""
 _logger = logging.getLogger(__name__)
 
 
 class ImportedModel(NamedTuple):
-    """A model in the operators of Relax, which are no kernels yet."""
+    """A model in the operators of Relax, which are no kernels yet. `names` has that of each node
+    that was imported, as the model has it; '' for one that stands for others."""
 
     proto: onnx.ModelProto
     module: Any
     path: str
+    names: Sequence[str]
 
 
 def import_operators(prepared: PreparedModel, path: str) -> ImportedModel:
@@ -38,7 +50,8 @@ def import_operators(prepared: PreparedModel, path: str) -> ImportedModel:
     reason."""
     proto = onnx.load(prepared.optimized)
     with _told(proto, path):
-        return ImportedModel(proto, imported(importable(proto)), path)
+        rewritten = importable(proto)
+        return ImportedModel(proto, imported(rewritten), path, _names_of(rewritten, proto))
 
 
 def fused(model: ImportedModel, target: Any, *, channels_last: bool) -> Any:
@@ -48,8 +61,29 @@ def fused(model: ImportedModel, target: Any, *, channels_last: bool) -> Any:
         module = layout.channels_last(model.module) if channels_last else model.module
         module = with_moved_constants(module)
         with target:
-            module = relax.get_pipeline("zero")(module)
-        return marked(module) if str(target.kind.name) == "llvm" else module
+            legalized = _LEGALIZED(module)
+            grouped = relax.transform.FuseOps()(legalized)
+            module = relax.transform.FuseTIR()(grouped)
+        module = marked(module) if str(target.kind.name) == "llvm" else module
+        nodes = [
+            [name for place in places if (name := model.names[place])]
+            for places in nodes_of_calls(legalized, grouped)
+        ]
+        return with_kernel_nodes(module, nodes)
+
+
+def _names_of(rewritten: onnx.ModelProto, proto: onnx.ModelProto) -> Sequence[str]:
+    """A node that gives what one of the model gives is that one. One without a name is called by
+    its operator and what it gives."""
+    known = {
+        output: node.name or f"{node.op_type} {node.output[0]}"
+        for node in proto.graph.node
+        for output in node.output
+    }
+    return [
+        next((known[output] for output in node.output if output in known), "")
+        for node in rewritten.graph.node
+    ]
 
 
 @contextlib.contextmanager

@@ -53,7 +53,7 @@ class PlainLog:
 
     def update(self, text: str, seconds_left: float | None = None) -> None:
         with self._lock:
-            self._left.tell(seconds_left)
+            self._left.tell(seconds_left, self._clock() - self._entered)
             self._text = text
             if self._clock() - self._shown >= self._update_seconds:
                 self._line(f"  {text}{self._end()}")
@@ -62,8 +62,9 @@ class PlainLog:
         """Says that the step goes on, where nothing was said for too long."""
         with self._lock:
             if self._clock() - self._shown >= MAX_SILENT_SECONDS:
-                text = self._text or f"{self._clock() - self._entered:.0f} s so far"
-                self._line(f"  {text}{self._end()}")
+                known = f"{self._text}; " if self._text else ""
+                spent = self._clock() - self._entered
+                self._line(f"  {known}{spent:.0f} s so far{self._end()}")
 
     def warn(self, text: str) -> None:
         with self._lock:

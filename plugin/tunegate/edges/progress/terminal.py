@@ -57,7 +57,7 @@ class Terminal:
     def update(self, text: str, seconds_left: float | None = None) -> None:
         if self._live is None:
             self.step(text)
-        self._left.tell(seconds_left)
+        self._left.tell(seconds_left, self._clock() - self._entered)
         self._text = text
 
     def warn(self, text: str) -> None:

@@ -95,7 +95,7 @@ def naive(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def source_of(built: Built) -> str:
-    return next(f.source for f in built.functions if "conv" in f.name)
+    return next(f.source for f in built.functions if "conv" in f.function)
 
 
 @pytest.mark.usefixtures("naive")
@@ -130,7 +130,7 @@ def test_of_several_neighbours_the_likeliest_is_built_with_and_not_the_nearest(
     """A wide innermost loop over channels is what other operators were fastest with."""
     offered = sorted(workshop.records(12, workload="a neighbour's"), key=lanes)
     built = workshop.build("likeliest", *offered, source="transfer")
-    (kernel,) = [f for f in built.functions if "conv" in f.name]
+    (kernel,) = [f for f in built.functions if "conv" in f.function]
     assert not kernel.verified
     narrow = {record_id(kernel.key, record) for record in offered if lanes(record) < 8}
     assert record_id(kernel.key, offered[0]) in narrow
@@ -149,7 +149,7 @@ def test_a_claim_that_nothing_has_measured_is_not_verified_and_has_no_time(
     sources: dict[ScheduleSource, bool] = {"claimed": False, "own-zone": True}
     for source, is_verified in sources.items():
         built = workshop.build(source, workshop.record(), source=source)
-        (kernel,) = [f for f in built.functions if "conv" in f.name]
+        (kernel,) = [f for f in built.functions if "conv" in f.function]
         assert (kernel.source, kernel.verified) == (source, is_verified)
         assert (kernel.ms is not None) == is_verified
 
@@ -173,7 +173,7 @@ def test_what_the_prior_picks_is_the_same_in_every_build_and_not_verified(
     workshop: Workshop,
 ) -> None:
     one, other = (workshop.build(f"picked-{n}", source="prior") for n in (1, 2))
-    (kernel,) = [f for f in one.functions if "conv" in f.name]
+    (kernel,) = [f for f in one.functions if "conv" in f.function]
     assert (kernel.source, kernel.verified, kernel.ms) == ("prior", False, None)
     assert kernel.rid
     assert one.key == other.key
