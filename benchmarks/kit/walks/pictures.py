@@ -20,6 +20,7 @@ table { border-collapse: collapse; } th, td { border: 1px solid #d1d9e0; padding
 code { font: 85% ui-monospace, monospace; background: #818b981f; padding: .2em .4em;
   border-radius: 6px; }
 pre { background: #f6f8fa; padding: 16px; overflow: auto; }
+pre code { background: none; padding: 0; }
 blockquote { border-left: .25em solid #d1d9e0; margin: 0; padding: 0 1em; color: #59636e; }
 @media (prefers-color-scheme: dark) { body { background: #0d1117; color: #f0f6fc; }
   th, td { border-color: #3d444d; } pre { background: #151b23; } }

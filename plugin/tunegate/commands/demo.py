@@ -24,7 +24,7 @@ from tunegate.render.candidates.accuracy import error_in_words
 from tunegate.wording.latency import milliseconds
 
 _MINUTES = (1.0, 0.5)
-_QUICK_MINUTES = (0.25, 0.08)
+_QUICK_MINUTES = (0.15, 0.08)
 """What tuning the first pull request may take, and what a later one's may."""
 _MARGIN_PERCENT, _QUICK_MARGIN_PERCENT = 3, 10
 """A model of a millisecond takes many launches to tell apart by less."""

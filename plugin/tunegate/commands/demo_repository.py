@@ -1,4 +1,4 @@
-"""The throw-away repository of the demo: a SqueezeNet, or two modules of it, in three states."""
+"""The throw-away repository of the demo: a SqueezeNet, or one module of it, in three states."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tunegate.edges.models.light_models import seeded_light
 DEMO_MODEL = Path("models/squeezenet.onnx")
 SLOWED_LAYER = "fire5/expand3x3"
 _KERNEL, _QUICK_KERNEL = 9, 5
-_FIRST_OF_QUICK, _LAST_OF_QUICK = "fire4/squeeze1x1", "r31"
-_IMAGE = (1, 128, 27, 27)
+_FIRST_OF_QUICK, _LAST_OF_QUICK = "fire5/squeeze1x1", "r31"
+_IMAGE = (1, 256, 27, 27)
 """What the third module of the network gives the fourth."""
 _OWN_SETTINGS = {
     "user.name": "tunegate demo",
@@ -94,12 +94,12 @@ def branch(repository: GitProcess, name: str) -> None:
 
 
 def network(seed: int = 0, *, is_quick: bool = False) -> onnx.ModelProto:
-    """The network with weights of this seed. The quick one has two modules alone."""
+    """The network with weights of this seed. The quick one has one module alone."""
     whole = seeded_light("squeezenet", seed)
-    return _modules_alone(whole) if is_quick else whole
+    return _module_alone(whole) if is_quick else whole
 
 
-def _modules_alone(whole: onnx.ModelProto) -> onnx.ModelProto:
+def _module_alone(whole: onnx.ModelProto) -> onnx.ModelProto:
     names = [node.name for node in whole.graph.node]
     first, last = names.index(_FIRST_OF_QUICK), names.index(_LAST_OF_QUICK)
     nodes = whole.graph.node[first : last + 1]
@@ -107,7 +107,7 @@ def _modules_alone(whole: onnx.ModelProto) -> onnx.ModelProto:
     image = helper.make_tensor_value_info(nodes[0].input[0], onnx.TensorProto.FLOAT, _IMAGE)
     result = helper.make_tensor_value_info(nodes[-1].output[0], onnx.TensorProto.FLOAT, None)
     weights = [each for each in whole.graph.initializer if each.name in read]
-    graph = helper.make_graph(nodes, "two modules of SqueezeNet", [image], [result], weights)
+    graph = helper.make_graph(nodes, "a module of SqueezeNet", [image], [result], weights)
     model = helper.make_model(
         graph, ir_version=whole.ir_version, opset_imports=list(whole.opset_import)
     )

@@ -197,7 +197,9 @@ def _curves(report: Report) -> Iterator[Plot]:
     price = report.plan.budget.usd_per_hour if report.plan else None
     for each in report.outcomes:
         if drawn := plots.tuning(each, price, f"shard{each.shard}"):
-            spent = f"{units.duration(each.spent.seconds)}, {units.money(each.spent.usd)}"
+            usd = each.spent.usd
+            price_too = "" if usd is None else f", {units.money(usd)}"
+            spent = f"{units.duration(each.spent.seconds)}{price_too}"
             title = f"Shard {each.shard} on {each.target}: {spent}"
             yield _plot(title, drawn, captions.of_tuning(each))
 

@@ -47,7 +47,8 @@ def duration(seconds: float | None) -> str:
     hours, minutes = divmod(minutes, 60)
     if hours:
         return f"{hours} h {minutes:02d} min"
-    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+    seconds_too = f" {rest:02d} s" if rest else ""
+    return f"{minutes} min{seconds_too}" if minutes else f"{rest} s"
 
 
 def money(usd: float | None) -> str:

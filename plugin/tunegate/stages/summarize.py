@@ -15,6 +15,7 @@ from tunegate.tuning.tally import lost_shard_warnings
 from tunegate.verdict.advice import next_steps
 from tunegate.verdict.build_notes import build_notes
 from tunegate.verdict.judged import Judged
+from tunegate.verdict.unlike_medians import unlike_medians
 
 
 def summarize(
@@ -28,7 +29,6 @@ def summarize(
     """Gather a run into a report."""
     changes, plan, outcomes = judged.changes, judged.plan, judged.outcomes
     used = plan.resolution.cache if plan else None
-    told = (*plan.notes, *lost_shard_warnings(plan, outcomes)) if plan else ()
     return Report(
         verdict=verdict,
         changes=changes,
@@ -41,8 +41,26 @@ def summarize(
             *(shard.advice for shard in judged.unmeasured),
             *next_steps(_measured(verdict, judged.unmeasured), outcomes, run, comparisons, plan),
         ),
-        warnings=_without_repeats((*changes.notes, *told, *verdict.notes, *build_notes(run))),
+        warnings=_without_repeats(_told(judged, verdict, run, comparisons)),
         waiver_offer=offer,
+    )
+
+
+def _told(
+    judged: Judged,
+    verdict: Verdict,
+    run: MeasurementRun | None,
+    comparisons: Sequence[Comparison],
+) -> tuple[str, ...]:
+    """What a reader should know, whatever the verdict is."""
+    plan = judged.plan
+    planned = (*plan.notes, *lost_shard_warnings(plan, judged.outcomes)) if plan else ()
+    return (
+        *judged.changes.notes,
+        *planned,
+        *verdict.notes,
+        *build_notes(run),
+        *unlike_medians(comparisons),
     )
 
 

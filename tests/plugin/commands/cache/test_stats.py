@@ -53,7 +53,7 @@ def test_the_hit_rate_and_what_was_saved_are_those_of_the_latest_runs(shell: She
     shell.publish("a")
     shown = " ".join(shell.shown("stats").split())
     assert "the latest 3 runs that wrote to zone main: hit rate 75% of 30 look-ups" in shown
-    assert "12 min 00 s (0.2400 USD) of tuning saved" in shown
+    assert "12 min (0.2400 USD) of tuning saved" in shown
     found = shell.cache("stats")
     assert found["used"]["cost"]["hits"] == pytest.approx(3 * COST.hits)
     assert found["targets"][KEY].startswith("cpu: ")

@@ -22,7 +22,7 @@ def test_the_page_says_what_it_said_when_it_was_last_reviewed(golden: Golden) ->
 def test_without_a_price_it_counts_time() -> None:
     cost = ModelCost(tasks=4, hits=3, seconds=600, saved_seconds=7200)
     page = render(cost_sums([entry(at, cost=cost) for at in range(3)]), LOCATION)
-    assert "30 min 00 s of tuning in 3 runs; the cache saved 6 h 00 min" in page
+    assert "30 min of tuning in 3 runs; the cache saved 6 h 00 min" in page
     assert "minutes a week" in page
     assert "USD" not in page
 
