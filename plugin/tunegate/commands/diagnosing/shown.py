@@ -48,7 +48,8 @@ def show_wrong(diagnosis: Diagnosis) -> None:
 def _closing(diagnosis: Diagnosis, defaults: int) -> Iterator[str]:
     yield ""
     if defaults:
-        yield f"{plural(defaults, 'setting')} at their defaults: -v shows them"
+        at_default = plural(defaults, "setting is at its default", "settings are at their defaults")
+        yield f"{at_default}: -v shows them"
     yield from left_to_do(diagnosis.models)
     wrong = [check.name for check in diagnosis.checks if not check.ok]
     yield f"to mend: {', '.join(wrong)}" if wrong else "All is well."

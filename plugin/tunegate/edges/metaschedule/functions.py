@@ -105,9 +105,10 @@ def _function(name: str, function: Any, layers: list[str]) -> ModelFunction:
 
 
 def _span(operator: str, nodes: Sequence[str]) -> str:
-    """The first node of a kernel, and where it ends. A change of layout, which no node of the model
-    is, stands beside one."""
-    name = nodes[0] if len(nodes) == 1 else f"{nodes[0]} to {nodes[-1]}"
+    """The first node of a kernel, and where it ends, without the scope that both have. A change of
+    layout, which no node of the model is, stands beside one."""
+    scope = nodes[0][: nodes[0].rfind("/") + 1]
+    name = nodes[0] if len(nodes) == 1 else f"{nodes[0]} to {nodes[-1].removeprefix(scope)}"
     return f"{operator} ({name})" if operator == _OF_A_LAYOUT else name
 
 

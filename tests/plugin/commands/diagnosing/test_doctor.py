@@ -86,7 +86,7 @@ def test_names_of_a_checkout_are_no_markup(
     shown = "".join(capsys.readouterr().out.split())
     assert "w[/b]/tunegate.yaml" in shown
     assert "models/[tvm].onnx" in shown
-    assert "settingsattheirdefaults:-vshowsthem" in shown
+    assert "settingsareattheirdefaults:-vshowsthem" in shown
 
 
 def test_a_runtime_that_a_target_names_is_missed_and_no_other(

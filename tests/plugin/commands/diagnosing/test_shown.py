@@ -36,7 +36,7 @@ def test_what_is_wrong_is_said_last_and_nothing_is_markup(
     assert "1 of 3" in shown
     assert "gate.seconds" not in shown
     assert shown.endswith(
-        "1 setting at their defaults: -v shows them\n"
+        "1 setting is at its default: -v shows them\n"
         "2 tasks are untuned: tunegate warm tunes what matters\n"
         "to mend: cache\n"
     )
