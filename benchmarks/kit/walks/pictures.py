@@ -23,7 +23,8 @@ pre { background: #f6f8fa; padding: 16px; overflow: auto; }
 pre code { background: none; padding: 0; }
 blockquote { border-left: .25em solid #d1d9e0; margin: 0; padding: 0 1em; color: #59636e; }
 @media (prefers-color-scheme: dark) { body { background: #0d1117; color: #f0f6fc; }
-  th, td { border-color: #3d444d; } pre { background: #151b23; } }
+  th, td { border-color: #3d444d; } pre { background: #151b23; }
+  blockquote { color: #9198a1; border-color: #3d444d; } }
 """
 
 

@@ -23,6 +23,7 @@ _MOST_SECONDS = 20.0
 _FAR_SLOWER = 10.0
 """A model that takes so many times as long as with default schedules is run once."""
 _PACKED = "_prepacked"
+_OF_THE_MACHINE = "vm.builtin."
 
 
 def slower_in_model(
@@ -65,13 +66,16 @@ def kernels_ms(
     arguments: list[Any],
     inferences: int,
 ) -> dict[str, float]:
-    """Returns what kernels take in one inference, by the names of their layers: medians."""
+    """Returns what kernels take in one inference, by the names of their layers: medians. What the
+    virtual machine does between them, such as memory for tensors, is no layer of the model."""
     watched = _Watched(library, device)
     for _ in range(inferences + 1):
         watched.run(arguments)
     labels = {task["function"]: task["name"] for task in tasks}
     found: dict[str, float] = defaultdict(float)
     for name, microseconds in watched.microseconds().items():
+        if name.startswith(_OF_THE_MACHINE):
+            continue
         found[labels.get(name, name)] += microseconds / 1e3
     return dict(found)
 
