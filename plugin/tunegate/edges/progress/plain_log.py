@@ -62,9 +62,8 @@ class PlainLog:
         """Says that the step goes on, where nothing was said for too long."""
         with self._lock:
             if self._clock() - self._shown >= MAX_SILENT_SECONDS:
-                known = f"{self._text}; " if self._text else ""
-                spent = self._clock() - self._entered
-                self._line(f"  {known}{spent:.0f} s so far{self._end()}")
+                text = self._text or f"{self._clock() - self._entered:.0f} s so far"
+                self._line(f"  {text}{self._end()}")
 
     def warn(self, text: str) -> None:
         with self._lock:
