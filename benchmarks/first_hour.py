@@ -31,6 +31,8 @@ MOST_SECONDS = 600
 GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@example.invalid")
 DECIDED, UNDECIDED = 0, 3
 """Exit codes of a pass, and of a machine that was too busy to decide."""
+_SHOWN_FROM_SECONDS = 0.5
+"""A step that takes less and goes well is no row of the table."""
 REPORT_VIEWS = ((1280, "light"), (1280, "dark"), (400, "light"))
 
 
@@ -141,6 +143,8 @@ def show_steps(walks: list[Walk]) -> None:
         since = 0.0
         for step in walk.steps:
             since += step.seconds
+            if step.seconds < _SHOWN_FROM_SECONDS and not step.exit_code:
+                continue
             spent = (step.seconds, step.processor_seconds, since)
             row(walk.name, step.what, *(f"{each:.0f}" for each in spent), step.exit_code)
 
