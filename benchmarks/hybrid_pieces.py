@@ -28,8 +28,9 @@ from kit.tables import heading, row
 
 from tunegate.config import TargetConfig
 from tunegate.edges.inputs.drawn_inputs import drawn_inputs
-from tunegate.edges.metaschedule.build_model import LIBRARY, build_model
+from tunegate.edges.metaschedule.build_model import build_model
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
+from tunegate.edges.metaschedule.linked_build import LIBRARY
 from tunegate.edges.metaschedule.open_model import OpenModel
 from tunegate.edges.metaschedule.parts.assembly import Assembly, CompiledPart
 from tunegate.edges.metaschedule.parts.open_parts import SplitModel

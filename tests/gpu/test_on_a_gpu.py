@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.models.transformer import transformer
 from tests.support.small_onnx import chain_model, save
+from tunegate.artifacts.candidates import LAUNCH, WHOLE
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.record_origin import RecordOrigin
@@ -83,7 +84,7 @@ class Workshop:
         found = tuner.tune(shard, {(NAME, "head"): ShapedModel(self.file, {})}, self._publish)
         return list({outcome.key: outcome for outcome in found}.values())
 
-    def build(self, outcomes: Sequence[TaskOutcome], name: str) -> Path:
+    def build(self, outcomes: Sequence[TaskOutcome], name: str, *, whole: bool = False) -> Path:
         directory = self.directory / name
         records = {o.key: o.records for o in outcomes if o.records}
         work = BuildJob(
@@ -91,6 +92,7 @@ class Workshop:
             records=records,
             sources=dict.fromkeys(records, "search"),
             directory=directory,
+            settings={LAUNCH: WHOLE} if whole else {},
         )
         (built,) = self.compiler.build([work])
         assert built.error is None
@@ -125,6 +127,16 @@ def test_a_transformer_built_for_the_device_computes_what_it_should(tmp_path: Pa
     workshop = Workshop(tmp_path, transformer(sequence=64))
     with closing(workshop.compiler):
         workshop.build((), "default")
+
+
+@pytest.mark.parametrize("batch", [1, 16])
+def test_one_persistent_kernel_computes_what_it_should(tmp_path: Path, batch: int) -> None:
+    workshop = Workshop(tmp_path, transformer(sequence=64, batch=batch))
+    with closing(workshop.compiler):
+        whole = workshop.build((), "whole", whole=True)
+        plain = workshop.build((), "default")
+    launch = FreshProcesses(tmp_path / "bench", 1, TARGET).pair(plain, whole).launch(8)
+    assert launch.head_ms > 0
 
 
 def test_a_build_against_itself_shows_no_change_and_how_the_clock_was(product: Workshop) -> None:

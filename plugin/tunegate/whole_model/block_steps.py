@@ -4,31 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
 from tunegate.whole_model.parts import StagePart
-
-
-class Run(msgspec.Struct, frozen=True, tag=True):
-    """The blocks of a part from `first` to before `stop`, every `step`-th."""
-
-    part: int
-    first: int
-    stop: int
-    step: int = 1
-
-    def blocks(self) -> range:
-        return range(self.first, self.stop, self.step)
-
-
-class Barrier(msgspec.Struct, frozen=True, tag=True):
-    """All blocks wait here for each other; the number is that of the stage that ends."""
-
-    stage: int
-
-
-Steps = tuple[Run | Barrier, ...]
-"""One block's, in order."""
+from tunegate.whole_model.steps import Barrier, Run, Steps
 
 
 def contiguous(

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from tunegate.whole_model.block_steps import Barrier, Run, Steps
 from tunegate.whole_model.parts import StagePart, depends
+from tunegate.whole_model.steps import Barrier, Run, Steps
 
 
 def faults(parts: Sequence[StagePart], blocks: Sequence[Steps]) -> tuple[str, ...]:

@@ -63,7 +63,7 @@ def named(target: TargetConfig, installed: Installed) -> list[str]:
 
 def test_auto_is_all_that_run_on_the_target() -> None:
     assert named(CPU, installed_runtimes()) == OURS
-    assert named(GPU, installed_runtimes()) == ["tvm"]
+    assert named(GPU, installed_runtimes()) == ["tvm", "tvm-whole"]
 
 
 def test_each_variant_is_a_candidate_with_settings_and_a_title() -> None:

@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.models.whole_models import part, parts
-from tunegate.whole_model.block_steps import Barrier, Run, contiguous, strided
+from tunegate.whole_model.block_steps import contiguous, strided
 from tunegate.whole_model.parts import StagePart
 from tunegate.whole_model.stages import stage_numbers
+from tunegate.whole_model.steps import Barrier, Run
 
 
 @pytest.mark.parametrize("steps_of", [contiguous, strided])

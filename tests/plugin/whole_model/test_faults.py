@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.models.whole_models import BUFFERS, buffer, mutated, part, parts, random_parts
-from tunegate.whole_model.block_steps import Barrier, Run, Steps, contiguous, strided
+from tunegate.whole_model.block_steps import contiguous, strided
 from tunegate.whole_model.faults import faults
 from tunegate.whole_model.parts import StagePart
 from tunegate.whole_model.stages import stage_numbers
+from tunegate.whole_model.steps import Barrier, Run, Steps
 
 WRONG = 10_000
 

@@ -40,18 +40,22 @@ class _Graph:
 
 
 def transformer(
-    *, sequence: int = 128, width: int = 256, heads: int = 4, layers: int = 2, seed: int = 0
+    *,
+    sequence: int = 128,
+    width: int = 256,
+    heads: int = 4,
+    layers: int = 2,
+    seed: int = 0,
+    batch: int = 1,
 ) -> onnx.ModelProto:
-    """Embeddings `x [1, sequence, width]` in, the last layer's out;
+    """Embeddings `x [batch, sequence, width]` in, the last layer's out;
     post-norm, GELU by Erf, no mask."""
     graph = _Graph(seed)
+    shape = [batch, sequence, width]
     x = "x"
     for _ in range(layers):
-        x = graph.normalized(
-            graph.op("Add", x, _attention(graph, x, sequence, width, heads)), width
-        )
+        x = graph.normalized(graph.op("Add", x, _attention(graph, x, shape, heads)), width)
         x = graph.normalized(graph.op("Add", x, _feed_forward(graph, x, width)), width)
-    shape = [1, sequence, width]
     model = helper.make_model(
         helper.make_graph(
             graph.nodes,
@@ -67,9 +71,11 @@ def transformer(
     return model
 
 
-def _attention(graph: _Graph, x: str, sequence: int, width: int, heads: int) -> str:
+def _attention(graph: _Graph, x: str, shape: list[int], heads: int) -> str:
+    batch, sequence, width = shape
+
     def split(y: str, order: list[int]) -> str:
-        y = graph.shaped(y, 1, sequence, heads, width // heads)
+        y = graph.shaped(y, batch, sequence, heads, width // heads)
         return graph.op("Transpose", y, perm=order)
 
     query = split(graph.linear(x, width, width), [0, 2, 1, 3])
@@ -78,7 +84,7 @@ def _attention(graph: _Graph, x: str, sequence: int, width: int, heads: int) -> 
     scale = graph.constant(np.array((width // heads) ** -0.5, dtype=np.float32))
     scores = graph.op("Softmax", graph.op("Mul", graph.op("MatMul", query, key), scale), axis=-1)
     mixed = graph.op("Transpose", graph.op("MatMul", scores, value), perm=[0, 2, 1, 3])
-    return graph.linear(graph.shaped(mixed, 1, sequence, width), width, width)
+    return graph.linear(graph.shaped(mixed, *shape), width, width)
 
 
 def _feed_forward(graph: _Graph, x: str, width: int) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 from hypothesis import strategies as st
 
-from tunegate.whole_model.block_steps import Barrier, Run, Steps
 from tunegate.whole_model.parts import Span, StagePart, depends
+from tunegate.whole_model.steps import Barrier, Run, Steps
 
 BUFFERS = 6
 BUFFER_BYTES = 8

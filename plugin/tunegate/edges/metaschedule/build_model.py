@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import msgspec
-import tvm
-from tvm import relax
 
 from tunegate.artifacts.candidates import FLOAT32, LAUNCH, WHOLE
 from tunegate.artifacts.schedule_source import UNMEASURED, ScheduleSource
@@ -24,22 +22,21 @@ from tunegate.digests import digest_of_document
 from tunegate.edges.inputs.drawn_inputs import drawn_inputs
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.kernel_profile import slower_in_model
+from tunegate.edges.metaschedule.linked_build import (
+    LIBRARY,
+    Finished,
+    is_native,
+    link,
+    link_kernels,
+)
 from tunegate.edges.metaschedule.loader import device_exists
 from tunegate.edges.metaschedule.low_precision.lower_kernels import (
     TileKernels,
     key_parts,
     tile_kernels,
-    with_tiles,
 )
-from tunegate.edges.metaschedule.native.export import export_native
 from tunegate.edges.metaschedule.open_model import OpenModel
-from tunegate.edges.metaschedule.passes.default_schedule import (
-    DEFAULTS_VERSION,
-    with_default_schedule,
-    with_packing_schedules,
-)
-from tunegate.edges.metaschedule.passes.elementary_functions import vectorize_elementary_functions
-from tunegate.edges.metaschedule.passes.prepacking import folded
+from tunegate.edges.metaschedule.passes.default_schedule import DEFAULTS_VERSION
 from tunegate.edges.metaschedule.schedule_choice import (
     ScheduleChoice,
     chosen_schedule,
@@ -50,24 +47,10 @@ from tunegate.edges.metaschedule.targets import ResolvedTarget
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.models.prepared import PreparedModel
 from tunegate.edges.models.saved_model import file_digests
-from tunegate.edges.native.c_compiler import NO_C_COMPILER, c_compiler
 from tunegate.edges.native.native_object import NATIVE_OBJECT
 from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.engine.protocol import BuildModel, Built, BuiltFunction
-from tunegate.errors import EnvironmentUnfitError, UnsupportedModelError
 from tunegate_cache.format.records import WorkloadKey
-
-LIBRARY = "model.so"
-
-
-class _Finished(NamedTuple):
-    """What is linked, and the inputs that it is run on."""
-
-    prepared: PreparedModel
-    module: Any
-    inputs: tuple[ArtifactTensor, ...]
-    outputs: tuple[ArtifactTensor, ...]
-    lower: TileKernels
 
 
 class ModelBuild(NamedTuple):
@@ -111,9 +94,10 @@ def link_model(
     choices = without_schedules(choices, lower.kernels)
     module = _scheduled(opened.module, choices)
     outputs = _output_tensors(module, opened.prepared.outputs)
-    finished = _Finished(opened.prepared, module, inputs, outputs, lower)
-    export = _export_native if _is_native(request) else _export_finished
-    size = export(finished, request)
+    has_schedules = any(choice.main is not None for choice in choices)
+    plain = opened.module if has_schedules else module
+    finished = Finished(opened.prepared, module, plain, inputs, outputs, lower)
+    size = link(finished, request)
     functions = [_built_function(c, target, request, lower.kernels) for c in choices]
     key = _build_key(opened.prepared, target, functions, request)
     _write_artifact(request, finished, target, functions, key)
@@ -157,12 +141,12 @@ def _slower_ones(
     without = without_schedules(choices, transferred)
     beside = Path(request.scratch) / "without-transferred"
     plain = TileKernels({}, target.target)
-    _export(_scheduled(opened.module, without), plain, beside, request)
+    link_kernels(_scheduled(opened.module, without), plain, beside, request)
     # A library that was loaded from a path once is what that path gives from then on, and the
     # model may be linked there again.
     tried = Path(request.scratch) / "with-transferred.so"
-    if _is_native(request) or request.precision != FLOAT32:
-        _export(_scheduled(opened.module, choices), plain, tried, request)
+    if is_native(request) or request.is_whole or request.precision != FLOAT32:
+        link_kernels(_scheduled(opened.module, choices), plain, tried, request)
         tried /= LIBRARY
     else:
         shutil.copyfile(Path(request.directory) / LIBRARY, tried)
@@ -201,48 +185,6 @@ def _source(function: ModelFunction, request: BuildModel) -> ScheduleSource:
     return cast("ScheduleSource", request.sources.get(function.workload.digest, "exact"))
 
 
-def _is_native(request: BuildModel) -> bool:
-    return request.target.artifact == "native"
-
-
-def _export_native(finished: _Finished, request: BuildModel) -> int:
-    directory = Path(request.directory)
-    names = [each.name for each in finished.inputs], [each.name for each in finished.outputs]
-    if (compiler := c_compiler()) is None:
-        raise EnvironmentUnfitError(NO_C_COMPILER)
-    module = _with_defaults(finished.module, finished.lower)
-    try:
-        target, whole = finished.lower.target, request.is_whole
-        export_native(module, target, names, directory, compiler, whole=whole)
-    except UnsupportedModelError as error:
-        message = f"{request.model.path}: {error}. Write artifact: runtime."
-        raise UnsupportedModelError(message) from error
-    return (directory / NATIVE_OBJECT).stat().st_size
-
-
-def _export_finished(finished: _Finished, request: BuildModel) -> int:
-    return _export(finished.module, finished.lower, Path(request.directory), request)
-
-
-def _with_defaults(module: Any, lower: TileKernels) -> Any:
-    vectorize_elementary_functions()
-    with lower.target, tvm.transform.PassContext(opt_level=3):
-        packed = folded(with_packing_schedules(module, lower.target))
-        return with_default_schedule(with_tiles(packed, lower.kernels), lower.target)
-
-
-def _export(module: Any, lower: TileKernels, directory: Path, request: BuildModel) -> int:
-    module = _with_defaults(module, lower)
-    # Without a GPU the pass finds nothing to capture.
-    graphs = {"relax.backend.use_cuda_graph": request.cuda_graphs}
-    with lower.target, tvm.transform.PassContext(opt_level=3, config=graphs):
-        executable = relax.build(module, target=lower.target)
-    directory.mkdir(parents=True, exist_ok=True)
-    library = directory / LIBRARY
-    executable.export_library(str(library))
-    return library.stat().st_size
-
-
 def _build_key(
     prepared: PreparedModel,
     target: ResolvedTarget,
@@ -257,7 +199,7 @@ def _build_key(
         "defaults": DEFAULTS_VERSION,
         "schedules": sorted({(f.key.workload, f.rid) for f in built}),
         **({"cuda-graphs": True} if request.cuda_graphs else {}),
-        **({"artifact": "native"} if _is_native(request) else {}),
+        **({"artifact": "native"} if is_native(request) else {}),
         **({LAUNCH: WHOLE} if request.is_whole else {}),
         **key_parts(request.precision, built),
     }
@@ -266,12 +208,12 @@ def _build_key(
 
 def _write_artifact(
     request: BuildModel,
-    finished: _Finished,
+    finished: Finished,
     target: ResolvedTarget,
     built: list[BuiltFunction],
     key: str,
 ) -> None:
-    file, entry = (NATIVE_OBJECT, "model_run") if _is_native(request) else (LIBRARY, "main")
+    file, entry = (NATIVE_OBJECT, "model_run") if is_native(request) else (LIBRARY, "main")
     ArtifactFile(
         runtime="tvm",
         variant=request.variant,

@@ -179,7 +179,7 @@ def _build(request: BuildModel) -> Built | NoParts:
     if request.in_parts is not None:
         return _build_in_parts(request, request.in_parts, target)
     opened = _open_whole(request)
-    if request.is_whole:
+    if request.is_whole and request.target.kind == "llvm":
         require_small(opened.functions, target)
     _last_build = build_model(request, opened, target)
     return _last_build.built

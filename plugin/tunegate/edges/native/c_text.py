@@ -15,7 +15,7 @@ from tunegate.edges.native.program import (
     NativeTensor,
     aligned,
 )
-from tunegate.whole_model.block_steps import Run
+from tunegate.whole_model.steps import Run
 
 _HEAD = """#include "model.h"
 #include <stdint.h>

@@ -6,8 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from tunegate.whole_model.block_steps import Steps
 from tunegate.whole_model.parts import Span
+from tunegate.whole_model.steps import Steps
 
 BufferPlace = Literal["input", "arena", "weight"]
 ALIGNMENT_BYTES = 64

@@ -32,6 +32,12 @@ def opened_key(job: ModelJob) -> OpenedKey:
     return str(job.file.resolve()), tuple(sorted(job.shapes.items())), job.target
 
 
+def has_graphs(job: BuildJob) -> bool:
+    """Whether CUDA graphs launch its kernels; one launch needs none."""
+    target = job.model.target
+    return target.kind == "cuda" and target.cuda_graphs and job.settings.get(LAUNCH) != WHOLE
+
+
 class CompileRequests:
     """`scratch` holds the directories; builds are run on inputs of `seed`."""
 

@@ -37,6 +37,7 @@ from tunegate.engine.protocol import (
 )
 from tunegate.errors import ConfigError, EnvironmentUnfitError, ModelError, UnsupportedModelError
 from tunegate.ports import BuildJob, Compiler, Export, ModelJob
+from tunegate.runtimes.tvm import compile_requests
 from tunegate.runtimes.tvm.build_questions import questions_after_build
 from tunegate.runtimes.tvm.compile_requests import CompileRequests, OpenedKey, opened_key
 from tunegate.runtimes.tvm.compiler_self_test import compiler_failure
@@ -120,9 +121,8 @@ class MetaScheduleCompiler:
         return build
 
     def _built_whole(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
-        """Builds with CUDA graphs where the target has them, and again without where such a build
-        does not run."""
-        graphs = [job.model.target.kind == "cuda" and job.model.target.cuda_graphs for job in jobs]
+        """Builds with CUDA graphs where jobs have them, and without where such a one fails."""
+        graphs = [compile_requests.has_graphs(job) for job in jobs]
         builds = self._built(list(zip(jobs, graphs, strict=True)))
         refused = [n for n, build in enumerate(builds) if graphs[n] and build.key and build.error]
         again = self._plain([jobs[n] for n in refused])

@@ -26,7 +26,8 @@ class Tvm:
     def variants(self, target: TargetConfig) -> Mapping[str, Mapping[str, str]]:
         lower = {"bf16": {PRECISION: "bfloat16"}} if target.kind == "llvm" else {}
         # One thread has nothing to launch.
-        has_launches = target.artifact == "native" and target.threads != 1
+        has_threads = target.artifact == "native" and target.threads != 1
+        has_launches = target.kind == "cuda" or has_threads
         whole = {WHOLE: {LAUNCH: WHOLE}} if has_launches else {}
         return {"": {}, **lower, **whole}
 

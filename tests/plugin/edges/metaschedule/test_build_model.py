@@ -11,7 +11,7 @@ import pytest
 from tests.support.small_onnx import conv_model, save
 from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate.config import TargetConfig
-from tunegate.edges.metaschedule import build_model, kernel_profile
+from tunegate.edges.metaschedule import build_model, kernel_profile, linked_build
 from tunegate.edges.metaschedule.compile import handle_request
 from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
 from tunegate.edges.metaschedule.import_in_layout import import_in_layout
@@ -91,7 +91,7 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
 @pytest.fixture
 def naive(monkeypatch: pytest.MonkeyPatch) -> None:
     """Loops as they are written take tens of times as long as any schedule."""
-    monkeypatch.setattr(build_model, "with_default_schedule", lambda module, _: module)
+    monkeypatch.setattr(linked_build, "with_default_schedule", lambda module, _: module)
 
 
 def source_of(built: Built) -> str:

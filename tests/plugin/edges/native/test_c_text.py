@@ -6,7 +6,7 @@ import msgspec
 
 from tunegate.edges.native.c_text import c_text, header
 from tunegate.edges.native.program import NativeBuffer, NativeCall, NativeProgram, NativeTensor
-from tunegate.whole_model.block_steps import Barrier, Run
+from tunegate.whole_model.steps import Barrier, Run
 
 GIVEN = NativeBuffer("input", 0, (2, 3), 2, 32)
 MADE = NativeBuffer("arena", 64, (2, 3), 2, 32)

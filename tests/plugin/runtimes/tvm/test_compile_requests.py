@@ -8,7 +8,7 @@ import pytest
 
 from tunegate.config import TargetConfig
 from tunegate.ports import BuildJob, ModelJob
-from tunegate.runtimes.tvm.compile_requests import CompileRequests, opened_key
+from tunegate.runtimes.tvm.compile_requests import CompileRequests, has_graphs, opened_key
 
 
 def test_requests_share_no_directory_but_that_of_what_is_decided(tmp_path: Path) -> None:
@@ -63,3 +63,21 @@ def test_a_model_is_open_for_one_target_and_one_set_of_shapes(tmp_path: Path) ->
         for name in ("a", "b")
     ]
     assert len({opened_key(job) for job in jobs}) == 4
+
+
+@pytest.mark.parametrize(
+    ("target", "settings", "does"),
+    [
+        (TargetConfig(name="a", kind="cuda", arch="sm_90"), {}, True),
+        (TargetConfig(name="a", kind="cuda", arch="sm_90"), {"launch": "whole"}, False),
+        (TargetConfig(name="a", kind="cuda", arch="sm_90", cuda_graphs=False), {}, False),
+        (TargetConfig(name="a"), {}, False),
+    ],
+    ids=["cuda", "one-launch", "without", "cpu"],
+)
+def test_one_launch_needs_no_graph(
+    tmp_path: Path, target: TargetConfig, settings: dict[str, str], does: bool
+) -> None:
+    model = ModelJob(file=tmp_path / "m.onnx", path="m.onnx", shapes={}, target=target)
+    job = BuildJob(model=model, records={}, sources={}, directory=tmp_path, settings=settings)
+    assert has_graphs(job) is does

@@ -13,10 +13,11 @@ from tests.support.small_onnx import chain_model, conv_model, save
 from tests.support.tuning_records import make_record
 from tunegate.artifacts.builds import Build
 from tunegate.config import TargetConfig
-from tunegate.edges.metaschedule.build_model import LIBRARY, build_model
+from tunegate.edges.metaschedule.build_model import build_model
 from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact
 from tunegate.edges.metaschedule.functions import functions_of
 from tunegate.edges.metaschedule.import_in_layout import import_in_layout
+from tunegate.edges.metaschedule.linked_build import LIBRARY
 from tunegate.edges.metaschedule.open_model import OpenModel
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.models.preparation import prepare

@@ -14,7 +14,7 @@ def test_it_runs_on_all_targets_and_on_cpus_in_bfloat16_too() -> None:
     cpu, gpu = TargetConfig(name="a"), TargetConfig(name="b", kind="cuda", arch="sm_90")
     assert RUNTIME.unsupported(cpu) == RUNTIME.unsupported(gpu) == ""
     assert RUNTIME.variants(cpu) == {"": {}, "bf16": {"precision": "bfloat16"}}
-    assert RUNTIME.variants(gpu) == {"": {}}
+    assert RUNTIME.variants(gpu) == {"": {}, "whole": {"launch": "whole"}}
 
 
 def test_a_native_artifact_of_several_threads_may_have_one_launch() -> None:

@@ -17,7 +17,7 @@ import msgspec
 import tvm
 
 from tunegate.artifacts.builds import NumericCheck, WrongKernel
-from tunegate.edges.metaschedule.build_model import LIBRARY, ModelBuild, link_model
+from tunegate.edges.metaschedule.build_model import ModelBuild, link_model
 from tunegate.edges.metaschedule.checks.check import check_numbers
 from tunegate.edges.metaschedule.checks.check_messages import (
     CheckArtifact,
@@ -26,6 +26,7 @@ from tunegate.edges.metaschedule.checks.check_messages import (
     Mended,
 )
 from tunegate.edges.metaschedule.checks.kernel_errors import KernelError, kernel_errors
+from tunegate.edges.metaschedule.linked_build import LIBRARY
 from tunegate.edges.metaschedule.open_model import OpenModel
 from tunegate.edges.metaschedule.passes.prepacking import MAIN
 from tunegate.edges.metaschedule.runtime import arguments_of

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from tunegate.edges.metaschedule.native.straight_code import native_buffer
-from tunegate.edges.metaschedule.whole.nests import Kernel, nests_of
+from tunegate.edges.metaschedule.whole.nests import nests_of
+from tunegate.edges.metaschedule.whole.taken_apart import nest_symbol, taken_apart
 from tunegate.edges.native.program import (
     ALIGNMENT_BYTES,
     NativeBuffer,
-    NativeCall,
     NativeProgram,
     NativeTensor,
-    aligned,
 )
 from tunegate.errors import NotOfferedError
 from tunegate.whole_model.arena import Arena, buffers_of, moved_part, placed
 from tunegate.whole_model.block_steps import contiguous
 from tunegate.whole_model.faults import faults
-from tunegate.whole_model.parts import StagePart, joined
+from tunegate.whole_model.parts import joined
 from tunegate.whole_model.stages import most_at_once, stage_numbers
 
 Functions = dict[str, Any]
@@ -34,7 +32,8 @@ def in_one_launch(
     """Returns the program of loop nests, and their functions. `kernels` are those of the calls, by
     symbol. Buffers must not share memory yet: they are placed here, by stages. Raises
     UnsupportedModelError for a kernel that is not a sequence of nests."""
-    calls, nests, functions = _taken_apart(program, kernels)
+    apart = {symbol: nests_of(function) for symbol, function in kernels.items()}
+    calls, nests = taken_apart(program, apart)
     parts = joined(nests)
     stages = stage_numbers(parts)
     outputs = [each.buffer.span for each in program.outputs]
@@ -57,53 +56,11 @@ def in_one_launch(
         pieces=tuple(part.kernels for part in parts),
         steps=steps,
     )
-    return moved, functions
-
-
-def _taken_apart(
-    program: NativeProgram, kernels: Mapping[str, Any]
-) -> tuple[list[NativeCall], list[StagePart], Functions]:
-    found = {symbol: nests_of(function) for symbol, function in kernels.items()}
-    functions = {
-        _symbol(symbol, n): nest.function
-        for symbol, kernel in found.items()
+    return moved, {
+        nest_symbol(symbol, n): nest.function
+        for symbol, kernel in apart.items()
         for n, nest in enumerate(kernel.nests)
     }
-    calls: list[NativeCall] = []
-    parts: list[StagePart] = []
-    end = aligned(program.arena_bytes)
-    for call in program.calls:
-        kernel = found[call.symbol]
-        shared, end = _shared(kernel, end)
-        buffers = (*call.buffers, *shared)
-        for n, nest in enumerate(kernel.nests):
-            part = StagePart(
-                kernels=(len(calls),),
-                blocks=nest.blocks,
-                reads=_spans(buffers, nest.reads),
-                writes=_spans(buffers, nest.writes),
-            )
-            parts.append(part)
-            taken = tuple(buffers[each] for each in nest.arguments)
-            calls.append(NativeCall(_symbol(call.symbol, n), taken, has_share=nest.blocks > 1))
-    return calls, parts, functions
-
-
-def _shared(kernel: Kernel, end: int) -> tuple[list[NativeBuffer], int]:
-    """The buffers between nests, behind the end of the arena, and its new end."""
-    found = []
-    for each in kernel.shared:
-        found.append(native_buffer("arena", end, each.shape, each.dtype))
-        end += aligned(max(1, found[-1].size_bytes))
-    return found, end
-
-
-def _spans(buffers: Sequence[NativeBuffer], numbers: Sequence[int]) -> tuple[Any, ...]:
-    return tuple(sorted({buffers[each].span for each in numbers}))
-
-
-def _symbol(symbol: str, nest: int) -> str:
-    return f"{symbol}_nest{nest}"
 
 
 def _moved(buffer: NativeBuffer, arena: Arena) -> NativeBuffer:

@@ -13,7 +13,8 @@ import msgspec
 from tunegate.artifacts.input_rules import NOTHING_KNOWN
 from tunegate.digests import digest_of_document
 from tunegate.edges.inputs.drawn_inputs import drawn_inputs
-from tunegate.edges.metaschedule.build_model import LIBRARY, build_model
+from tunegate.edges.metaschedule.build_model import build_model
+from tunegate.edges.metaschedule.linked_build import LIBRARY
 from tunegate.edges.metaschedule.open_model import OpenModel
 from tunegate.edges.metaschedule.parts.assembly import Assembly, CompiledPart
 from tunegate.edges.metaschedule.parts.decision import PartsDecision

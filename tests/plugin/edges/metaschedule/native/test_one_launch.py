@@ -7,7 +7,7 @@ from tvm import te
 
 from tunegate.edges.metaschedule.native.one_launch import in_one_launch
 from tunegate.edges.native.program import NativeBuffer, NativeCall, NativeProgram, NativeTensor
-from tunegate.whole_model.block_steps import Barrier
+from tunegate.whole_model.steps import Barrier
 
 ROWS, COLUMNS = 64, 1024
 BYTES = ROWS * COLUMNS * 4

@@ -1,0 +1,102 @@
+"""NVRTC, the door: CUDA C becomes machine code, and the compiler says what each kernel needs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from tunegate.errors import NotOfferedError
+
+_OPTIONS = (
+    "-default-device",
+    "--device-int128",
+    "--use_fast_math",  # as TVM compiles the kernels that stand beside it
+    "--ptxas-options=-v",
+    "-D__NV_SILENCE_DEPRECATION_BEGIN=",
+    "-D__NV_SILENCE_DEPRECATION_END=",
+)
+_ENTRY = re.compile(r"Compiling entry function '(\w+)'")
+_REGISTERS = re.compile(r"Used (\d+) registers")
+_SHARED = re.compile(r"(\d+) bytes smem")
+_SPILLED = re.compile(r"(\d+) bytes spill stores")
+
+
+class KernelFigures(msgspec.Struct, frozen=True):
+    """What the compiler says of a kernel: registers of a thread, bytes of shared memory of a block,
+    and bytes that a thread keeps in memory because registers ran out."""
+
+    registers: int
+    shared_bytes: int
+    spilled_bytes: int
+
+
+class CompiledKernels(NamedTuple):
+    """Machine code for one architecture, with the figures of each kernel by its name."""
+
+    cubin: bytes
+    figures: Mapping[str, KernelFigures]
+
+
+def has_nvrtc(toolkit: Mapping[str, str]) -> bool:
+    """Whether `machine_code` can work with this toolkit, which is what `cuda_variables` found."""
+    return (
+        toolkit.get("TVM_CUDA_COMPILE_MODE") == "nvrtc" and find_spec("cuda.bindings") is not None
+    )
+
+
+def machine_code(text: str, arch: str, toolkit: Mapping[str, str]) -> CompiledKernels:
+    """Compiles for an architecture such as sm_90. Raises NotOfferedError with the first line of
+    what the compiler says, where it refuses."""
+    from cuda.bindings import nvrtc  # noqa: PLC0415 -- an extra
+
+    source = text.replace("#include <cuda.h>", "").encode()
+    _, program = nvrtc.nvrtcCreateProgram(source, b"whole.cu", 0, None, None)
+    try:
+        options = [each.encode() for each in _options(arch, toolkit)]
+        (result,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
+        _, size = nvrtc.nvrtcGetProgramLogSize(program)
+        log = b" " * size
+        nvrtc.nvrtcGetProgramLog(program, log)
+        said = log.decode(errors="replace").strip("\0 \n")
+        if result != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            raise NotOfferedError(f"its kernel does not compile ({_first_error(said)})")
+        _, size = nvrtc.nvrtcGetCUBINSize(program)
+        cubin = b"\0" * size
+        nvrtc.nvrtcGetCUBIN(program, cubin)
+        return CompiledKernels(cubin, figures_of(said))
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+
+
+def figures_of(said: str) -> dict[str, KernelFigures]:
+    """The figures of each kernel in what the assembler has written."""
+    names_and_parts = _ENTRY.split(said)[1:]
+    return {
+        name: KernelFigures(
+            registers=max(_numbers(_REGISTERS, part), default=0),
+            shared_bytes=max(_numbers(_SHARED, part), default=0),
+            spilled_bytes=sum(_numbers(_SPILLED, part)),
+        )
+        for name, part in zip(names_and_parts[::2], names_and_parts[1::2], strict=True)
+    }
+
+
+def _options(arch: str, toolkit: Mapping[str, str]) -> Iterator[str]:
+    yield f"--gpu-architecture={arch}"
+    yield from _OPTIONS
+    headers = Path(toolkit["CUDA_PATH"]) / "include"
+    yield from (f"-I{each}" for each in (headers, headers / "cccl") if each.is_dir())
+
+
+def _numbers(pattern: re.Pattern[str], said: str) -> list[int]:
+    return [int(each) for each in pattern.findall(said)]
+
+
+def _first_error(said: str) -> str:
+    lines = said.splitlines() or ["no reason given"]
+    return next((each for each in lines if "error" in each), lines[0]).strip()[:200]

@@ -1,0 +1,77 @@
+"""The host function launches the kernel on what the device has, and the module carries both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+import tvm_ffi
+
+from tests.plugin.edges.metaschedule.persistent.models import TARGET, staged, text_of, whole
+from tunegate.edges.metaschedule.persistent.launching_module import (
+    WHOLE_KERNEL,
+    device_module,
+    executable,
+    launcher,
+)
+from tunegate.whole_model.contexts import Context
+
+ASKED = "runtime.GetDeviceAttr"
+
+
+@pytest.fixture
+def launches() -> Iterator[list[tuple[Any, ...]]]:
+    """What is launched on a device of seven multiprocessors."""
+    found: list[tuple[Any, ...]] = []
+    before = tvm.get_global_func(ASKED)
+    tvm_ffi.register_global_func(ASKED, lambda *what: 7 if what == (2, 0, 7) else -1, override=True)
+    tvm_ffi.register_global_func(WHOLE_KERNEL, lambda *given: found.append(given), override=True)
+    yield found
+    tvm_ffi.register_global_func(ASKED, before, override=True)
+    tvm_ffi.registry.remove_global_func(WHOLE_KERNEL)
+
+
+def test_the_grid_is_that_of_the_device(launches: list[tuple[Any, ...]]) -> None:
+    program = whole("chain", 128).program
+    function = launcher(program, 640, Context(3, 128)).with_attr("global_symbol", "launch")
+    built = tvm.tirx.build(tvm.IRModule({"launch": function}), target=tvm.target.Target("llvm"))
+    (given,), (made,) = program.inputs, program.outputs
+    shapes = [(given.buffer.shape, "float32"), ((len(program.weights),), "uint8")]
+    shapes += [(made.buffer.shape, "float32"), ((640,), "uint8")]
+    tensors = [tvm.runtime.tensor(np.zeros(shape, kind)) for shape, kind in shapes]
+    built["launch"](*tensors)
+    (found,) = launches
+    assert found[-2:] == (21, 128)
+    x, weights, y, arena = (each.data_ptr() for each in tensors)
+    assert [_address(each) for each in found[:-2]] == [x, arena, weights, y]
+
+
+def _address(pointer: Any) -> int:
+    return int(getattr(pointer, "value", pointer))
+
+
+@pytest.mark.skipif(bool(tvm.cuda().exist), reason="a driver takes code only: tests/gpu")
+def test_the_library_holds_the_kernel_and_what_launches_it(tmp_path: Path) -> None:
+    model, context = whole("transformer", 128), Context(2, 128)
+    stages = staged(model, "plain", 128)
+    text = text_of(model, stages, context)
+    kernel = device_module(text, b"", [WHOLE_KERNEL], 4, TARGET)
+    assert kernel.kind == "cuda"
+    built = executable(model.program, stages.arena_bytes, context, kernel, TARGET)
+    calls = [line.split()[1] for line in built.as_text().splitlines() if " call " in line]
+    assert calls.count("launch_whole") == 1
+    assert {each for each in calls if not each.startswith("vm.")} == {"launch_whole"}
+    built.export_library(str(tmp_path / "model.so"))
+    assert b"tunegate_barrier()" in (tmp_path / "model.so").read_bytes()
+
+
+@pytest.mark.skipif(bool(tvm.cuda().exist), reason="a driver takes code only: tests/gpu")
+def test_the_compiler_is_as_it_was() -> None:
+    before = tvm.get_global_func("tvm_callback_cuda_compile")
+    device_module("// nothing", b"", [WHOLE_KERNEL], 1, TARGET)
+    assert tvm.get_global_func("tvm_callback_cuda_compile").same_as(before)
+    assert tvm.get_global_func("tvm_callback_cuda_postproc", allow_missing=True) is None
