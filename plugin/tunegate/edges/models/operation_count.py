@@ -8,6 +8,7 @@ from pathlib import Path
 
 import onnx
 from onnx import shape_inference
+from onnx.version_converter import convert_version
 
 from tunegate.edges.models.model_inputs import real_inputs
 from tunegate.edges.models.scan import parsed_model
@@ -20,6 +21,7 @@ _TRANSPOSED = {"ConvTranspose"}
 _PRODUCTS = {"MatMul", "MatMulInteger", "QLinearMatMul", "Gemm"}
 _RIGHT = {"QLinearConv": 3, "QLinearMatMul": 3}
 """The place of the second operand where it is not 1."""
+_FOLLOWS_SLICES = 17
 
 
 def operations_of(file: Path, shapes: Shapes) -> float | None:
@@ -35,7 +37,7 @@ def operations_of(file: Path, shapes: Shapes) -> float | None:
             for dim, size in zip(dims, shapes[value.name], strict=False):
                 dim.dim_value = size
     try:
-        graph = shape_inference.infer_shapes(model, data_prop=True).graph
+        graph = shape_inference.infer_shapes(_recent(model), data_prop=True).graph
     except Exception:  # noqa: BLE001 -- onnx raises several kinds, all of which say "not known"
         return None
     sizes = _sizes(graph)
@@ -43,6 +45,13 @@ def operations_of(file: Path, shapes: Shapes) -> float | None:
     found = [count for count in counts if count is not None]
     is_known = all(count is None or math.isfinite(count) for count in counts)
     return sum(found) if found and is_known else None
+
+
+def _recent(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Shapes that are computed through a Slice are not followed in old opsets."""
+    opsets = {each.domain: each.version for each in model.opset_import}
+    old = opsets.get("", _FOLLOWS_SLICES) < _FOLLOWS_SLICES
+    return convert_version(model, _FOLLOWS_SLICES) if old else model
 
 
 def _sizes(graph: onnx.GraphProto) -> dict[str, tuple[int, ...]]:

@@ -8,19 +8,16 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-import onnx
-
-from tunegate.edges.models.deciding_values import nodes_of
+from tunegate.runtimes.openvino.layer_names import names_in
+from tunegate.runtimes.openvino.library import openvino
 
 _ORIGINAL_NAMES = "originalLayersNames"
 
 
 def layers_ms(model: Any, request: Any, file: Path, inferences: int) -> dict[str, float]:
-    """Milliseconds in one inference by the names of the file's nodes: the median, the first
+    """Milliseconds in one inference by the names of the user's nodes: the median, the first
     inference aside. `model` was compiled to be profiled."""
-    nodes = nodes_of(onnx.load(file, load_external_data=False))
-    known = {name for node in nodes for name in (node.name, *node.output) if name}
-    named = names_of_layers(_made_of(model), known)
+    named = names_of_layers(_made_of(model), names_in(file, openvino.Core().read_model))
     found: dict[str, list[float]] = defaultdict(list)
     request.infer(share_outputs=True)
     for _ in range(inferences):

@@ -17,6 +17,11 @@ HINTS: Final[Mapping[str, str]] = {FLOAT32: "f32", "bfloat16": "bf16", "float16"
 """What OpenVINO calls each precision. A model of int8 says where it is quantized: the rest is
 float32."""
 
+QUANTIZER: Final = "quantizer"
+"""The setting that says whose tool quantizes: ONNX Runtime's where there is none."""
+OWN: Final = "nncf"
+"""The tool of OpenVINO's makers."""
+
 _INSTRUCTIONS: Final[Mapping[str, frozenset[str]]] = {
     "bfloat16": frozenset({"avx512_bf16", "amx_bf16"}),
     "float16": frozenset({"avx512_fp16", "amx_fp16"}),
@@ -28,7 +33,8 @@ def variants() -> Mapping[str, Mapping[str, str]]:
     """Returns float32, and all precisions besides, by the names of variants: what a processor lacks
     is refused by name."""
     lower = {HINTS[precision]: {PRECISION: precision} for precision in ("bfloat16", "float16")}
-    return {"": {}, **lower, "int8": {PRECISION: "int8", QUANTIZATION: STATIC}}
+    int8 = {PRECISION: "int8", QUANTIZATION: STATIC}
+    return {"": {}, **lower, "int8": int8, f"int8.{OWN}": {**int8, QUANTIZER: OWN}}
 
 
 def lacking(settings: Mapping[str, str], cpu_info: Path = CPU_INFO) -> str:

@@ -16,7 +16,7 @@ from tunegate.config import TargetConfig
 from tunegate.edges.models.prepared import PreparedModel
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.errors import NotOfferedError
-from tunegate.runtimes.openvino.precisions import lacking, variants
+from tunegate.runtimes.openvino.precisions import OWN, QUANTIZER, lacking, variants
 from tunegate.runtimes.runtime import Loaded, SavingRuntime
 
 _MODEL = "model.onnx"
@@ -28,14 +28,16 @@ class OpenVino:
     def unsupported(self, target: TargetConfig) -> str:
         if target.kind != "llvm":
             return "is for CPUs"
-        is_installed = find_spec(self.name) is not None
-        return "" if is_installed else "needs openvino: pip install 'tunegate[openvino]'"
+        if _is_installed(self.name):
+            return ""
+        return "needs openvino: pip install 'tunegate[openvino]'"
 
     def variants(self, target: TargetConfig) -> Mapping[str, Mapping[str, str]]:
         return variants()
 
     def versions(self) -> Mapping[str, str]:
-        return {self.name: version(self.name)} if find_spec(self.name) else {}
+        """What quantizes decides what runs, too."""
+        return {name: version(name) for name in (self.name, OWN) if _is_installed(name)}
 
     def lacking(self, settings: Mapping[str, str]) -> str:
         return lacking(settings)
@@ -43,6 +45,13 @@ class OpenVino:
     def save(self, model: PreparedModel, directory: Path, settings: Mapping[str, str]) -> str:
         if problem := lacking(settings):
             raise NotOfferedError(problem)
+        if settings.get(QUANTIZER) == OWN:
+            if not _is_installed(OWN):
+                message = "its own quantizer is not installed: pip install 'tunegate[nncf]'"
+                raise NotOfferedError(message)
+            from tunegate.runtimes.openvino.own_int8 import save_own  # noqa: PLC0415
+
+            return save_own(model, directory)
         if settings.get(QUANTIZATION) == STATIC:
             # Loads what quantizes, which no process that measures needs.
             from tunegate.edges.reference.static_int8 import save_static  # noqa: PLC0415
@@ -58,6 +67,10 @@ class OpenVino:
         from tunegate.runtimes.openvino.model import OpenVinoModel  # noqa: PLC0415
 
         return OpenVinoModel(directory, artifact)
+
+
+def _is_installed(name: str) -> bool:
+    return find_spec(name) is not None
 
 
 RUNTIME: SavingRuntime = OpenVino()

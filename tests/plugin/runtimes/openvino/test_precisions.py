@@ -48,4 +48,5 @@ def test_every_precision_is_a_variant_with_settings_of_its_own() -> None:
         "bf16": "bfloat16",
         "f16": "float16",
         "int8": "int8",
+        "int8.nncf": "int8",
     }

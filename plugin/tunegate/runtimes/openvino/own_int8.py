@@ -1,0 +1,64 @@
+"""A model quantized by OpenVINO's own tool, NNCF, as the files that OpenVINO writes.
+
+Batch norms are merged first. Where two activations are multiplied, as in attention, it is told that
+the model is a transformer: it then quantizes with more care, and such models are four times nearer.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import nncf
+import onnx
+
+from tunegate.edges.models.prepared import PreparedModel
+from tunegate.errors import NotOfferedError
+from tunegate.runtimes.openvino.layer_names import LAYERS, onnx_names
+from tunegate.runtimes.openvino.library import openvino
+
+_FILE: Final = "model.xml"
+_MAX_INPUTS: Final = 32
+_QUANTIZES: Final = "FakeQuantize"
+_ATTENTION: Final = "ScaledDotProductAttention"
+
+
+def save_own(model: PreparedModel, directory: Path) -> str:
+    """Writes the model, and returns the name of the file to load. Raises NotOfferedError for one
+    with nothing to quantize."""
+    nncf.set_log_level(logging.ERROR)
+    graph = openvino.convert_model(model.original)
+    graph.reshape({each.name: list(each.shape) for each in model.inputs})
+    quantized = nncf.quantize(
+        graph,
+        nncf.Dataset(model.calibration),
+        subset_size=_MAX_INPUTS,
+        target_device=nncf.TargetDevice.CPU,
+        model_type=nncf.ModelType.TRANSFORMER if multiplies_activations(graph) else None,
+    )
+    if not any(each.get_type_name() == _QUANTIZES for each in quantized.get_ops()):
+        message = "it has no convolution and no matrix product to quantize"
+        raise NotOfferedError(message)
+    names = onnx_names(onnx.load(model.original, load_external_data=False))
+    quantized.set_rt_info(msgspec.json.encode(sorted(names)).decode(), [LAYERS])
+    openvino.save_model(quantized, directory / _FILE, compress_to_fp16=False)
+    return _FILE
+
+
+def multiplies_activations(graph: Any) -> bool:
+    """Says whether a matrix product has no constant operand, or is part of an attention."""
+    found = graph.get_ops()
+    if any(each.get_type_name() == _ATTENTION for each in found):
+        return True
+    products = (each for each in found if each.get_type_name() == "MatMul")
+    return any(not any(map(_is_constant, each.input_values())) for each in products)
+
+
+def _is_constant(value: Any) -> bool:
+    """A constant of fewer bits stands behind a conversion."""
+    node = value.get_node()
+    if node.get_type_name() == "Convert":
+        return _is_constant(node.input_value(0))
+    return bool(node.get_type_name() == "Constant")
