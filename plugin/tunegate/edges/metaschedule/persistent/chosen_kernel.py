@@ -28,7 +28,8 @@ from tunegate.whole_model.contexts import CONTEXTS, Context, by_threads, fastest
 from tunegate.whole_model.residency import MULTIPROCESSORS, KernelNeeds, resident_blocks
 
 _MOST_NESTS = 1000
-"""The compiler takes minutes beyond that."""
+_MOST_TEXT = 2_000_000
+"""The compiler takes minutes beyond these."""
 _PROVED_GRIDS = (1, 8)
 """The steps of a block follow one rule for every number of blocks."""
 
@@ -168,5 +169,8 @@ def _places(model: WholeModel, picks: Mapping[str, str]) -> Iterator[tuple[str, 
 
 
 def _text(model: WholeModel, entries: Mapping[str, StageProgram], context: Context) -> str:
-    program = model.program
-    return kernel_text(model.head, entries, len(program.inputs), len(program.outputs), context)
+    counts = len(model.program.inputs), len(model.program.outputs)
+    found = kernel_text(model.head, entries, *counts, context)
+    if len(found) > _MOST_TEXT:
+        raise NotOfferedError(f"its kernel has {len(found) / 1e6:.1f} MB of text, and 2 at most")
+    return found

@@ -7,6 +7,7 @@ Each block does its share of every part of a stage, then waits for all others (Z
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
 
@@ -30,13 +31,15 @@ def kernel_text(
 ) -> str:
     """The text of a kernel for each program, by its name: all take the inputs, the arena, the
     weights and the outputs. Raises UnsupportedModelError for a nest that does not fit."""
-    codes = {nest.code.name: nest.code for each in entries.values() for nest in each.nests}
+    nests = [nest.code for each in entries.values() for nest in each.nests]
+    codes = {code.name: code for code in nests}
+    times = Counter(code.name for code in nests)
     pools = [f"  {name}_shared {name};" for name in codes]
     return "\n".join(
         (
             head,
             files("tunegate.edges.metaschedule.persistent").joinpath("barrier.cu").read_text(),
-            *(_function(each, context.threads) for each in codes.values()),
+            *(_function(each, context.threads, times[each.name]) for each in codes.values()),
             "union tunegate_pool {",
             *pools,
             "};",
@@ -49,12 +52,13 @@ def kernel_text(
     )
 
 
-def _function(code: DeviceKernel, threads: int) -> str:
-    """The parameters `blockIdx` and `threadIdx` hide CUDA's own. What two blocks write and read is
-    no longer apart in time, so nothing may be read through a cache that nobody keeps up to
-    date: pointers are not `__restrict__`."""
+def _function(code: DeviceKernel, threads: int, times: int) -> str:
+    """What is called at several places is compiled once. The parameters `blockIdx` and `threadIdx`
+    hide CUDA's own. What two blocks write and read is no longer apart in time, so nothing may
+    be read through a cache that nobody keeps up to date: pointers are not `__restrict__`."""
     if not fits(code, threads):
         raise UnsupportedModelError(f"{code.name} does not fit into blocks of {threads} threads")
+    once = "__noinline__ " if times > 1 else ""
     arrays = SHARED_ARRAY.findall(code.body)
     body = SHARED_ARRAY.sub(_shared_array, code.body)
     if code.thread_count != threads:
@@ -66,7 +70,7 @@ def _function(code: DeviceKernel, threads: int) -> str:
             f"struct {code.name}_shared {{",
             *(f"  {aligned}{kind} {name}[{count}];" for _, aligned, kind, name, count in arrays),
             "};",
-            f"static __device__ void {code.name}({parameters}) {{\n{body}\n}}",
+            f"static __device__ {once}void {code.name}({parameters}) {{\n{body}\n}}",
         )
     )
 

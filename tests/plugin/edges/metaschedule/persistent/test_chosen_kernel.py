@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.plugin.edges.metaschedule.persistent.models import whole
+from tunegate.edges.metaschedule.persistent import chosen_kernel as chosen_kernel_module
 from tunegate.edges.metaschedule.persistent.chosen_kernel import (
     ChosenKernel,
     chosen_kernel,
@@ -96,3 +97,9 @@ def test_a_kernel_that_does_not_run_is_no_choice() -> None:
 
     with pytest.raises(NotOfferedError, match="its kernel does not run"):
         chosen(compiling(32), Failing(CONTEXTS[0], prefers_first=True))
+
+
+def test_a_text_that_would_take_minutes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chosen_kernel_module, "_MOST_TEXT", 1000)
+    with pytest.raises(NotOfferedError, match="MB of text, and 2 at most"):
+        chosen(compiling(32), None)

@@ -51,6 +51,13 @@ def test_nothing_is_read_through_a_cache_that_nobody_keeps_up_to_date() -> None:
     assert "__ldg" not in text
 
 
+def test_what_is_called_at_several_places_is_compiled_once() -> None:
+    model = whole("chain", 128)
+    text = text_of(model, staged(model, "plain", 128), Context(1, 128))
+    assert text.count("__noinline__ void plain_matmul_nest0(") == 1
+    assert text.count(" plain_matmul_nest0(") == 1 + 3
+
+
 def kernel(body: str, threads: int, blocks: int = 7) -> DeviceKernel:
     return DeviceKernel("k", ("float* x",), (0,), body, (blocks, 1, 1), (threads, 1, 1))
 
