@@ -30,10 +30,15 @@ STOPPED_WORDS = {
 }
 
 
+_LIMITS = ("seconds", "usd", "joules", "trials")
+
+
 def tuning_ended(tuning: TuningSummary) -> str:
     """Why the whole of tuning ended."""
     if tuning.exact + tuning.waiting == tuning.tasks:
         return "nothing to tune"
+    if not tuning.trials and tuning.stopped in _LIMITS:
+        return "no budget for one"
     return stopped_words(tuning.stopped)
 
 

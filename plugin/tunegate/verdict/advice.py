@@ -13,6 +13,7 @@ from tunegate.artifacts.tasks import CacheUse
 from tunegate.artifacts.verdicts import Finding, Verdict
 from tunegate.plurals import plural
 from tunegate.tuning import headroom
+from tunegate.tuning.budget import pays_nothing
 from tunegate.tuning.claims import is_settled
 from tunegate.wording.latency import milliseconds
 from tunegate_cache.format.records import WorkloadKey
@@ -202,6 +203,8 @@ def _builds_of(finding: Finding, run: MeasurementRun | None) -> CellBuilds | Non
 
 
 def _for_tuning(outcomes: Sequence[TuningOutcome], plan: TuningPlan | None) -> Iterator[str]:
+    if plan is not None and pays_nothing(plan.budget):
+        return
     tasks = [task for outcome in outcomes for task in outcome.tasks]
     wanted = _wanted(plan)
     cut = sum(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 from collections.abc import Iterator, Sequence
 
+from tunegate.artifacts.changes import Revisions
 from tunegate.artifacts.measurements import Comparison, Interval
 from tunegate.artifacts.verdicts import Verdict
 from tunegate.artifacts.waivers import Waiver, WaiverOffer
 from tunegate.policy.gate_rules import GateRules
 
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _DAYS = 30
 _WIDTHS = 1.5
 """How far the upper bound of the next run may lie above that of this one, in distances from the
@@ -24,7 +27,10 @@ the launches of one run cannot see."""
 def waiver_offer(
     verdict: Verdict, comparisons: Sequence[Comparison], rules: GateRules
 ) -> WaiverOffer | None:
-    """An offer for the proven slowdowns; None where a waiver would not make the verdict green."""
+    """An offer for the proven slowdowns; None where a waiver would not make the verdict green, and
+    where what is compared is of no repository that could have one."""
+    if not _are_commits(verdict.revisions):
+        return None
     waivers = tuple(_waivers(verdict, comparisons, rules.policies.today))
     failed = [finding for finding in verdict.findings if finding.status == "fail"]
     if not waivers or verdict.status != "fail" or len(waivers) < len(failed):
@@ -51,6 +57,10 @@ def _waivers(
                 issue="",
                 reason="",
             )
+
+
+def _are_commits(revisions: Revisions) -> bool:
+    return not revisions.pins and _COMMIT.fullmatch(revisions.head) is not None
 
 
 def _room(change: Interval) -> float:

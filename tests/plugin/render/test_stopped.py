@@ -14,4 +14,6 @@ def test_a_word_nobody_told_us_stays_as_it_is() -> None:
 
 def test_with_every_task_known_there_was_nothing_to_tune() -> None:
     assert tuning_ended(summary()) == "nothing to tune"
-    assert tuning_ended(summary(exact=9, miss=1, stopped="trials")) == "trial budget spent"
+    spent = summary(exact=9, miss=1, trials=3, stopped="trials")
+    assert tuning_ended(spent) == "trial budget spent"
+    assert tuning_ended(summary(exact=9, miss=1, stopped="trials")) == "no budget for one"

@@ -42,7 +42,7 @@ from tunegate.render.tuning_words import tuning_words
                 "stopped": "usd",
             },
             (
-                "no trial, money budget spent; 1 of 9 tasks tuned before, 5 begun, "
+                "no trial, no budget for one; 1 of 9 tasks tuned before, 5 begun, "
                 "1 transferred from other shapes, 2 untuned, 2 of them left to tunegate warm"
             ),
         ),

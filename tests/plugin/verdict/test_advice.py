@@ -202,6 +202,16 @@ def test_a_later_run_goes_on_only_with_what_it_tunes_and_finds(
     assert [said in step for step in steps] == ([True] if said else [])
 
 
+def test_a_run_that_was_not_asked_to_tune_promises_nothing() -> None:
+    ended = outcome((CUT,), stopped="trials")
+    task = msgspec.structs.replace(make_task("a", sides=("head",)), key=ended.tasks[0].key)
+    use = CacheUse(location="", zone="main", mode="rw")
+    plan = planned(use, ResolvedTask(task, Miss("absent")))
+    unpaid = msgspec.structs.replace(plan, budget=Budget(seconds=None, trials=0))
+    assert next_steps(parts.verdict("pass", 0), [ended], None, [], plan) != ()
+    assert next_steps(parts.verdict("pass", 0), [ended], None, [], unpaid) == ()
+
+
 def planned(use: CacheUse, *tasks: ResolvedTask) -> TuningPlan:
     return TuningPlan(
         changes=ChangeSet(revisions=Revisions(base=None, head="a" * 40), models=()),

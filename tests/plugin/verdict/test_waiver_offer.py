@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import report_parts as parts
+from tunegate.artifacts.changes import Revisions
 from tunegate.artifacts.measurements import Comparison, Interval
 from tunegate.artifacts.waivers import WaiverOffer
 from tunegate.config import GateConfig
@@ -88,3 +89,12 @@ def test_one_failure_beyond_latency_spoils_the_offer() -> None:
     slow = parts.finding("fail", "", change_percent=SLOW)
     large = parts.finding("fail", "a larger artifact", model="other.onnx")
     assert waiver_offer(parts.verdict("fail", 1, slow, large), [compared()], rules) is None
+
+
+def test_two_files_have_no_place_for_a_waiver() -> None:
+    found = parts.finding("fail", "", change_percent=SLOW)
+    verdict = parts.verdict("fail", 1, found)
+    files = msgspec.structs.replace(verdict, revisions=Revisions(base="base", head="head"))
+    rules = GateRules(gate=GateConfig(), policies=Policies(today=TODAY))
+    assert waiver_offer(verdict, [compared()], rules) is not None
+    assert waiver_offer(files, [compared()], rules) is None
