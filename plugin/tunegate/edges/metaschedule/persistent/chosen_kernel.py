@@ -8,7 +8,7 @@ context with the most threads that needs no memory for registers are taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -64,22 +64,33 @@ def chosen_kernel(
     if arch not in MULTIPROCESSORS:
         raise NotOfferedError(f"what {arch} holds at once is not known")
     known: list[ChosenKernel] = []
-    refused: list[str] = []
+    refused: list[tuple[Context, str]] = []
     for context in CONTEXTS if timer is not None else by_threads():
         try:
             model = model_at(context.threads)
             made = _assembled(model, context, compiled, timer)
             _require_room(made, arch)
         except NotOfferedError as error:
-            refused.append(f"{context}: {error}")
+            refused.append((context, str(error)))
             continue
         known.append(made)
         if timer is None and not made.figures.spilled_bytes:
             break
     if not known:
-        raise NotOfferedError("; ".join(refused))
+        raise NotOfferedError("; ".join(_reasons(refused)))
     best = min(known, key=lambda each: _cost(each, timer))
-    return best._replace(refused=tuple(refused))
+    return best._replace(refused=_reasons(refused))
+
+
+def _reasons(refused: Sequence[tuple[Context, str]]) -> tuple[str, ...]:
+    """Each reason once, with the contexts that it holds for."""
+    contexts: dict[str, list[str]] = {}
+    for context, reason in refused:
+        contexts.setdefault(reason, []).append(str(context))
+    return tuple(
+        reason if len(of) == len(CONTEXTS) else f"{', '.join(of)}: {reason}"
+        for reason, of in contexts.items()
+    )
 
 
 def _cost(made: ChosenKernel, timer: KernelTimer | None) -> float:
