@@ -191,7 +191,8 @@ class Project:
     def _judged(self, changes: ChangeSet, before: FoundConfig) -> Review:
         own = self._own(changes.revisions, before) or before.config or self.config
         config = judging_config(before.config, own, changes, self._reader)
-        config_file.check_config(config, f"{self.config_path}, with the rules of the base")
+        rules = f"{self.config_path}, with the rules of the base"
+        config_file.check_config(config, rules, is_merged=True)
         day = today(SystemClock())
         judge = changes.revisions.judged_by
         root = self.repository.root

@@ -66,12 +66,21 @@ def judging_shapes(
     after = _profiles(new, inputs)
     renamed = _renamed(before, after)
     changes = [*_changes(before, after, renamed, _key(old.entry, new.entry))]
-    if not changes:
+    is_said = all(profile.fits for profile in after.values())
+    if not changes and not (is_said and _leaves_open(new, inputs_before)):
         return JudgingShapes(new.entry.dims, new.entry.inputs, new.entry.profiles, ())
     kept = {
         name: profile for name, profile in before.items() if name not in renamed and profile.fits
     }
     return _as_entry({**after, **kept}, tuple(changes))
+
+
+def _leaves_open(side: EntryOf, inputs: Sequence[ModelInput] | None) -> bool:
+    """Whether an entry does not say all sizes of a model with these inputs, as that of the head
+    does not of a base whose symbols have other names."""
+    profiles = side.entry.profiles or ("",)
+    levels = (entry_levels(side.config, side.entry, name) for name in profiles)
+    return inputs is not None and any(entry_shapes(each, inputs).problems for each in levels)
 
 
 def _profiles(

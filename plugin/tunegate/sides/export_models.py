@@ -27,7 +27,7 @@ from tunegate.given_rules import GivenFor
 from tunegate.input_shapes import ShapeLevel
 from tunegate.ports import ModelJob, Repository, Shapes
 from tunegate.selection import entry_shapes, shape_levels, values_for
-from tunegate.sides.comparable_sizes import same_as_base, static_sizes
+from tunegate.sides.comparable_sizes import only_in, same_as_base, static_sizes
 from tunegate.tools import ModelSource
 
 ModelFiles = Mapping[tuple[ModelPath, Side], ShapedModel]
@@ -93,9 +93,10 @@ class _Exporting:
         inputs = {side: self._source.read_inputs(file) for side, file in files.items()}
         base, head = (inputs.get(side) or () for side in SIDES)
         same = {"base": static_sizes(head, base), "head": static_sizes(base, head)}
+        of_head = {*same["head"], *only_in(head, base)}
         for side, file in files.items():
             try:
-                ignored = frozenset(same["head"]) if side == "base" else frozenset[str]()
+                ignored = of_head if side == "base" else set[str]()
                 shapes = self._shapes(change.path, side, inputs[side], same[side], ignored)
                 if side == "base":
                     same["head"] |= same_as_base(shapes, head)

@@ -108,6 +108,26 @@ def test_a_profile_under_another_name_is_no_change() -> None:
     assert (found.changes, found.profiles) == ((), new)
 
 
+def test_a_new_name_of_a_dimension_leaves_the_base_its_sizes() -> None:
+    """The head's entry has the new name alone, and the base is run at sizes all the same."""
+    old, new = ({"p": ProfileConfig(dims={name: 9})} for name in ("seq", "length"))
+    after = (ModelInput("x", (None, None), ("batch", "length")),)
+    before = side({"batch": 1}, profiles=old)
+    found = judging_shapes(before, side({"batch": 1}, profiles=new), after, INPUTS)
+    assert found.changes == ()
+    assert found.profiles == {"p": ProfileConfig(inputs={"x": (1, 9)})}
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_model_without_a_profile_is_judged_beside_its_profiles(*, is_first: bool) -> None:
+    """The first profiles of a model, or none any more: what the base asks for stays."""
+    profiles = {"one": ProfileConfig(dims={"seq": 1}), "many": ProfileConfig(dims={"seq": 64})}
+    sides = side(WIDE), side(WIDE, profiles=profiles)
+    found = judged(*(sides if is_first else reversed(sides)))
+    assert set(found.profiles) == {"", "one", "many"}
+    assert {each.effect for each in found.changes} == {"loosened", "tightened"}
+
+
 def test_without_an_entry_of_the_head_everything_is_the_bases() -> None:
     found = judged(side(WIDE, dims={"seq": 4}), None, None)
     assert found.dims == {"batch": 8, "seq": 4}

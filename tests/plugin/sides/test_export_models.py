@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -96,6 +96,21 @@ def exported(
     return export_models(changes, source)
 
 
+def read_by(
+    read_inputs: Callable[[Path], tuple[ModelInput, ...]], config: Config, workdir: Path
+) -> ExportedModels:
+    """The changes whose sides have other inputs."""
+    source = ModelSource(
+        config=config,
+        repository=Versions(),
+        candidates={},
+        workdir=workdir,
+        read_inputs=read_inputs,
+        read_values=NoValues().rules,
+    )
+    return export_models(make_changes(), source)
+
+
 def test_each_side_gets_a_file_of_its_own_content(tmp_path: Path) -> None:
     found = exported(make_changes(), Versions(), tmp_path)
     content = {side: model.file.read_text() for (_, side), model in found.files.items()}
@@ -155,22 +170,14 @@ def test_sizes_by_symbol_become_the_shapes_of_inputs(tmp_path: Path) -> None:
 def test_a_symbol_that_takes_the_name_of_a_smaller_one_makes_no_head_smaller(
     tmp_path: Path,
 ) -> None:
-    def inputs(file: Path) -> tuple[ModelInput, ...]:
-        return (ModelInput("x", (None, 8), ("seq" if file.read_text() == "b" else "batch", "")),)
-
-    source = ModelSource(
-        config=Config(models=(ModelConfig(path="**"),), dims={"seq": 64, "batch": 1}),
-        repository=Versions(),
-        candidates={},
-        workdir=tmp_path,
-        read_inputs=inputs,
-        read_values=NoValues().rules,
-    )
-    found = export_models(make_changes(), source)
-    assert {side: model.shapes for (_, side), model in found.files.items()} == {
-        "base": {"x": (64, 8)},
-        "head": {"x": (64, 8)},
+    inputs = {
+        side: (ModelInput("x", (None, 8), (name, "")),)
+        for side, name in (("b", "seq"), ("h", "batch"))
     }
+    config = Config(models=(ModelConfig(path="**"),), dims={"seq": 64, "batch": 1})
+    found = read_by(lambda f: inputs[f.read_text()], config, tmp_path)
+    shapes = [model.shapes for model in found.files.values()]
+    assert shapes == [{"x": (64, 8)}, {"x": (64, 8)}]
     assert found.resized == {(CHANGE.path, "head"): {"x": (64, 8)}}
 
 
@@ -188,17 +195,20 @@ def test_the_gaps_of_every_model_are_told_and_the_others_have_their_files(tmp_pa
 
 
 def test_a_base_that_does_not_take_the_shapes_has_no_file(tmp_path: Path) -> None:
-    source = ModelSource(
-        config=CONFIG,
-        repository=Versions(),
-        candidates={},
-        workdir=tmp_path,
-        read_inputs=lambda file: (ModelInput("x", (2 if file.read_text() == "b" else 1, 8)),),
-        read_values=NoValues().rules,
-    )
-    found = export_models(make_changes(), source)
+    sizes = {"b": 2, "h": 1}
+    found = read_by(lambda f: (ModelInput("x", (sizes[f.read_text()], 8)),), CONFIG, tmp_path)
     assert [side for _, side in found.files] == ["head"]
     assert "axis 0 is 2 in the model, not 1" in found.unreadable[CHANGE.path, "base"]
+
+
+def test_what_is_said_of_an_input_that_only_the_head_has_is_not_of_its_base(
+    tmp_path: Path,
+) -> None:
+    entry = ModelConfig(path="**", inputs={"x": (4, 8), "y": (4,)})
+    inputs = {"b": OPEN[:1], "h": OPEN}
+    found = read_by(lambda f: inputs[f.read_text()], Config(models=(entry,)), tmp_path)
+    shapes = [model.shapes for model in found.files.values()]
+    assert shapes == [{"x": (4, 8)}, {"x": (4, 8), "y": (4,)}]
 
 
 def test_files_of_values_are_those_of_the_base_where_they_fit(tmp_path: Path) -> None:

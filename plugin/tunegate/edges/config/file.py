@@ -65,11 +65,12 @@ def parse_config(text: str, where: str) -> Config:
     return config
 
 
-def check_config(config: Config, where: str) -> None:
-    """What no type can say. Raises ConfigError."""
+def check_config(config: Config, where: str, *, is_merged: bool = False) -> None:
+    """What no type can say, of a file or of what judges by those of base and head. Raises
+    ConfigError."""
     _check_cache(config.cache, where)
     _check_targets(config, where)
-    _check_models(config, where)
+    _check_models(config, where, is_merged=is_merged)
     _check_prices(config, where)
     if 0 < config.gate.rare_launches < _RAREST:
         message = (
@@ -79,8 +80,8 @@ def check_config(config: Config, where: str) -> None:
         raise _refused(ConfigKey(where, "gate.rare-launches"), message)
 
 
-def _check_models(config: Config, where: str) -> None:
-    problems = list(entry_problems(config))
+def _check_models(config: Config, where: str, *, is_merged: bool) -> None:
+    problems = list(entry_problems(config, is_merged=is_merged))
     if problems:
         lines = [_on_one_line(where, each.text) for each in problems]
         raise config_error(lines, ConfigKey(where, problems[0].key))

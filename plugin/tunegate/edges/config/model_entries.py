@@ -22,8 +22,9 @@ class EntryProblem(NamedTuple):
     text: str
 
 
-def entry_problems(config: Config) -> Iterator[EntryProblem]:
-    """Every problem of every entry, in the order of the file."""
+def entry_problems(config: Config, *, is_merged: bool = False) -> Iterator[EntryProblem]:
+    """Every problem of every entry, in the order of the file. A merged entry may ask for a model
+    without a profile beside its profiles: base and head need not both have some."""
     known = [target.name for target in config.targets]
     for number, entry in enumerate(config.models):
         at = f"models[{number}]"
@@ -31,7 +32,8 @@ def entry_problems(config: Config) -> Iterator[EntryProblem]:
         yield from _of_values(entry.inputs, at, entry.path)
         yield from _of_metric(entry, at)
         for name, profile in entry.profiles.items():
-            yield from _of_profile_name(name, at, entry.path)
+            if name or not is_merged:
+                yield from _of_profile_name(name, at, entry.path)
             yield from _of_values(profile.inputs, f"{at}.profiles.{name}", entry.path)
 
 

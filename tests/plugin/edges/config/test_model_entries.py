@@ -58,6 +58,12 @@ def test_a_profile_needs_a_name(name: str, said: str) -> None:
     assert found.startswith(said)
 
 
+def test_what_judges_may_have_a_model_without_a_profile_beside_its_profiles() -> None:
+    entry = ModelConfig(path="m", profiles={"": ProfileConfig(), "a b": ProfileConfig()})
+    (found,) = entry_problems(Config(models=(entry,)), is_merged=True)
+    assert 'the name "a b"' in found.text
+
+
 @pytest.mark.parametrize(
     ("values", "said"),
     [
