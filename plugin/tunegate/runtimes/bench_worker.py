@@ -68,7 +68,7 @@ def _start(request: Start) -> Ready:
     first."""
     _loaded.clear()
     _pin(request.threads)
-    run = bound_inference(Path(request.artifact), request.seed, request.inputs)
+    run = bound_inference(Path(request.artifact), request.seed, request.inputs, request.case)
     if request.slowdown_percent:
         run = _slowed(run, request.slowdown_percent / 100)
     _loaded.append(run)

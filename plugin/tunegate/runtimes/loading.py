@@ -28,10 +28,13 @@ def titled_artifact(directory: Path) -> Build:
     return msgspec.structs.replace(build, title=runtime_named(build.runtime).title)
 
 
-def bound_inference(directory: Path, seed: int, inputs: Sequence[ArtifactTensor] = ()) -> Inference:
-    """Returns one inference on the inputs of `seed`, by these rules or by the artifact's own."""
+def bound_inference(
+    directory: Path, seed: int, inputs: Sequence[ArtifactTensor] = (), case: int | None = None
+) -> Inference:
+    """Returns one inference on the inputs of `seed`, by these rules or by the artifact's own. Of
+    cases that were given it takes `case`, or one that the seed chooses."""
     loaded, artifact = _loaded(directory)
-    return loaded.bound(seeded_inputs(inputs or artifact.inputs, seed))
+    return loaded.bound(seeded_inputs(inputs or artifact.inputs, seed, case))
 
 
 def operators_ms(directory: Path, inferences: int, seed: int) -> dict[str, float]:

@@ -7,11 +7,12 @@ import sys
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from tunegate.artifacts.input_rules import InputRule, Integers
+from tunegate.artifacts.input_rules import Files, InputRule, Integers
 from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.errors import ConfigError
 from tunegate.runtimes.loading import bound_inference, load, operators_ms, titled_artifact
@@ -63,6 +64,16 @@ def test_the_rules_of_both_sides_take_the_place_of_the_artifacts_own(tmp_path: P
     inputs = (ArtifactTensor("x", (2, 3), "int64", InputRule(Integers(7, 7))),)
     (made,) = outputs(bound_inference(artifact, 1, inputs))
     assert {*made.ravel().tolist()} == {7}
+
+
+def test_the_case_that_is_asked_for_is_run(tmp_path: Path) -> None:
+    files = [str(tmp_path / f"{number}.npy") for number in range(3)]
+    for number, file in enumerate(files):
+        np.save(file, np.full((2, 3), number, np.float32))
+    inputs = (ArtifactTensor("x", (2, 3), "float32", InputRule(Files(tuple(files), ("",) * 3))),)
+    artifact = identity(tmp_path)
+    made = [outputs(bound_inference(artifact, 1, inputs, case))[0].max() for case in range(4)]
+    assert made == [0, 1, 2, 0]
 
 
 def test_the_seed_decides_the_inputs(tmp_path: Path) -> None:

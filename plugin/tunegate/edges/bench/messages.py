@@ -9,8 +9,9 @@ from tunegate.edges.output.artifact_file import ArtifactTensor
 
 class Start(msgspec.Struct, frozen=True, tag="start"):
     """Load the artifact and warm up for at least this long, on the inputs of `seed`, by the
-    rules of `inputs` instead of the artifact's own where there are some. Every inference is made
-    slower by `slowdown_percent`, busily waiting."""
+    rules of `inputs` instead of the artifact's own where there are some. Inputs that have several
+    cases take `case`, or one that the seed chooses. Every inference is made slower by
+    `slowdown_percent`, busily waiting."""
 
     artifact: str
     threads: int
@@ -18,6 +19,7 @@ class Start(msgspec.Struct, frozen=True, tag="start"):
     seed: int
     slowdown_percent: float = 0.0
     inputs: tuple[ArtifactTensor, ...] = ()
+    case: int | None = None
 
 
 class Block(msgspec.Struct, frozen=True, tag="block"):

@@ -83,7 +83,7 @@ class PairBench:
         started = time.monotonic()
         self._launches += 1
         order = launch_order(self._seed, self._launches, sum(_PROBE_PAIRS))
-        starts = self._starts(order.inputs, _SHORT_WARM_UP_SECONDS)
+        starts = self._starts(order.inputs, _SHORT_WARM_UP_SECONDS, order.case)
         begins = iter(order.blocks)
         with ExitStack() as stack:
             head = self._process(stack, starts.head, device.variables)
@@ -111,9 +111,9 @@ class PairBench:
         self.within_spread = within_spread(*taken.counted_medians())
         return _summed(taken, processes, started)
 
-    def _starts(self, seed: int, warm_up_seconds: float) -> Sides[Start]:
+    def _starts(self, seed: int, warm_up_seconds: float, case: int | None = None) -> Sides[Start]:
         base, head = (
-            start_of(artifact, seed, slowdown, warm_up_seconds, inputs)
+            start_of(artifact, seed, slowdown, warm_up_seconds, inputs, case=case)
             for artifact, slowdown, inputs in zip(
                 self._artifacts, self._slowdowns, self._inputs, strict=True
             )
@@ -144,7 +144,7 @@ class PairBench:
     def _started(
         self, stack: ExitStack, order: LaunchOrder, variables: Mapping[str, str]
     ) -> Sides[Process]:
-        starts = self._starts(order.inputs, WARM_UP_SECONDS)
+        starts = self._starts(order.inputs, WARM_UP_SECONDS, order.case)
         processes = {
             side: self._process(stack, starts.of(side), variables) for side in order.processes
         }

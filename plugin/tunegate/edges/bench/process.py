@@ -138,7 +138,9 @@ def start_of(
     slowdown_percent: float = 0.0,
     warm_up_seconds: float = WARM_UP_SECONDS,
     inputs: tuple[ArtifactTensor, ...] = (),
+    *,
+    case: int | None = None,
 ) -> Start:
     threads = ArtifactFile.read(artifact).threads
     place = str(artifact.absolute())
-    return Start(place, threads, warm_up_seconds, seed, slowdown_percent, inputs)
+    return Start(place, threads, warm_up_seconds, seed, slowdown_percent, inputs, case)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from tunegate.edges.bench.launch_order import launch_order
 from tunegate.edges.bench.sides import other
 
@@ -31,3 +33,11 @@ def test_either_side_starts_first_in_half_of_the_launches() -> None:
 
 def test_a_launch_of_more_pairs_has_the_same_inputs() -> None:
     assert launch_order(1, 1, 4).inputs == launch_order(1, 1, 24).inputs
+
+
+@pytest.mark.parametrize("cases", [1, 3, 16])
+def test_launches_take_the_cases_in_turn_from_one_by_chance(cases: int) -> None:
+    """Else a head that is slow in one of many may never be timed in it."""
+    taken = [[launch_order(seed, n, 4).case % cases for n in range(cases)] for seed in range(60)]
+    assert all(sorted(each) == list(range(cases)) for each in taken)
+    assert len({each[0] for each in taken}) > cases // 2
