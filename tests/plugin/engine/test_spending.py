@@ -15,15 +15,21 @@ def test_a_budget_of_seconds_is_spent_by_the_clock() -> None:
     watch = HandClock(100.0)
     spending = BudgetMeter(Budget(seconds=60.0, trials=None), watch)
     watch.now += 50.0
-    assert spending.seconds_left == 10.0
+    assert spending.seconds_left == 9.0  # a second is for the end
     assert spending.left(12, reserve=4.0) == RemainingBudget(
-        trials=None, seconds=6.0, spent_seconds=50.0
+        trials=None, seconds=5.0, spent_seconds=50.0
     )
     assert not spending.is_out()
-    assert spending.is_out(reserve=10.0)
-    watch.now += 11.0
+    assert spending.is_out(reserve=9.0)
+    watch.now += 9.0
     assert spending.is_out()
     assert spending.left(12, reserve=4.0).seconds == 0.0
+
+
+def test_a_small_budget_keeps_a_fiftieth_for_the_end() -> None:
+    watch = HandClock(100.0)
+    spending = BudgetMeter(Budget(seconds=20.0, trials=None), watch)
+    assert spending.seconds_left == pytest.approx(19.6)
 
 
 def test_a_budget_of_trials_is_spent_by_what_is_used() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -34,6 +35,12 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]
             for name in node.output
             if isinstance(self._nodes.get(name), relax.Expr)
         }
+
+    def _sanitize_name(self, name: str) -> str:
+        """A kernel's parameters are called as the model's inputs: `gpu_0/data_0` is no name in CUDA
+        C."""
+        renamed: str = super()._sanitize_name(re.sub(r"\W", "_", name, flags=re.ASCII))
+        return renamed
 
     def _convert_operator(self, op_name: str, inputs: Any, attrs: Any, opset: int) -> Any:
         ours = OPERATORS[op_name](self.bb, inputs, attrs) if op_name in OPERATORS else None

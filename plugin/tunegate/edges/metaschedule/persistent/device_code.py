@@ -101,19 +101,7 @@ def _kernel(name: str, nest: Any, host: Any, found: Mapping[str, re.Match[str]])
     if len(set(arguments)) < len(arguments):
         raise UnsupportedModelError(f"{name} has two buffers of one name")
     order = tuple(arguments.index(str(each.args[0].name)) for each in given[: len(parameters)])
-    parameters, body = _in_c(parameters, match["body"])
-    return DeviceKernel(name, parameters, order, body, blocks, threads)
-
-
-def _in_c(parameters: tuple[str, ...], body: str) -> tuple[tuple[str, ...], str]:
-    """TVM writes a parameter as its buffer is called, as in `gpu_0/data_0`, which is no C."""
-    found = []
-    for n, parameter in enumerate(parameters):
-        kind, name = parameter.rsplit(" ", 1)
-        called = name if name.isidentifier() else f"given_{n}"
-        body = body.replace(name, called)
-        found.append(f"{kind} {called}")
-    return tuple(found), body
+    return DeviceKernel(name, parameters, order, match["body"], blocks, threads)
 
 
 def _extents(name: str, tags: Any, given: Any) -> tuple[LaunchSize, LaunchSize]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import tvm
 from tvm import te
-from tvm.s_tir import dlight
 
 from tests.plugin.edges.metaschedule.persistent.models import TARGET, whole
 from tunegate.edges.metaschedule.persistent.device_code import device_code
@@ -21,17 +20,6 @@ def test_a_kernel_has_its_launch_and_the_order_of_its_arguments() -> None:
     assert all("*" in each for each in code.parameters)
     assert not code.is_together
     assert ways["recorded"].codes[0].is_together
-
-
-def test_a_buffer_whose_name_is_no_c_has_another_there() -> None:
-    x = te.placeholder((4,), name="gpu_0/data_0")
-    made = te.create_prim_func([x, te.compute((4,), lambda i: x[i] + 1.0, name="y")])
-    with TARGET:
-        module = dlight.ApplyDefaultSchedule(dlight.gpu.Fallback())(tvm.IRModule({"k": made}))
-    code = device_code({"k": module["k"]}, TARGET).kernels["k"]
-    assert "/" not in "".join(code.parameters)
-    assert "gpu_0/" not in code.body
-    assert "given_" in code.body
 
 
 def test_a_nest_that_is_on_no_device_is_refused() -> None:
