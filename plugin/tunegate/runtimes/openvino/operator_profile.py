@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tunegate.runtimes.openvino.layer_names import names_in
+from tunegate.runtimes.openvino.layer_names import Layer, names_in, names_of_layers
 from tunegate.runtimes.openvino.library import openvino
 
 _ORIGINAL_NAMES = "originalLayersNames"
@@ -17,7 +17,8 @@ _ORIGINAL_NAMES = "originalLayersNames"
 def layers_ms(model: Any, request: Any, file: Path, inferences: int) -> dict[str, float]:
     """Milliseconds in one inference by the names of the user's nodes: the median, the first
     inference aside. `model` was compiled to be profiled."""
-    named = names_of_layers(_made_of(model), names_in(file, openvino.Core().read_model))
+    layers = _layers_of(model)
+    named = names_of_layers(layers, names_in(file, openvino.Core().read_model))
     found: dict[str, list[float]] = defaultdict(list)
     request.infer(share_outputs=True)
     for _ in range(inferences):
@@ -27,23 +28,26 @@ def layers_ms(model: Any, request: Any, file: Path, inferences: int) -> dict[str
     return {name: statistics.median(times) for name, times in found.items()}
 
 
-def _made_of(model: Any) -> dict[str, str]:
-    operators = model.get_runtime_model().get_ordered_ops()
+def _layers_of(model: Any) -> dict[str, Layer]:
     return {
-        each.get_friendly_name(): each.get_rt_info()[_ORIGINAL_NAMES].astype(str)
-        for each in operators
-        if _ORIGINAL_NAMES in each.get_rt_info()
+        each.get_friendly_name(): Layer(_originals(each), _before(each), _after(each))
+        for each in model.get_runtime_model().get_ordered_ops()
     }
 
 
-def names_of_layers(made_of: Mapping[str, str], known: Collection[str]) -> dict[str, str]:
-    """Returns what people call each layer: the first node of the model among those that it was
-    made of, which does the work; its own name where it was made of none."""
-    found = {}
-    for layer, originals in made_of.items():
-        names = (name for name in originals.split(",") if name in known)
-        found[layer] = next(names, layer)
-    return found
+def _originals(layer: Any) -> tuple[str, ...]:
+    info = layer.get_rt_info()
+    return tuple(info[_ORIGINAL_NAMES].astype(str).split(",")) if _ORIGINAL_NAMES in info else ()
+
+
+def _before(layer: Any) -> str:
+    values = layer.input_values()
+    return str(values[0].get_node().get_friendly_name()) if values else ""
+
+
+def _after(layer: Any) -> str:
+    readers = (to for value in layer.outputs() for to in value.get_target_inputs())
+    return min((str(each.get_node().get_friendly_name()) for each in readers), default="")
 
 
 def _one_inference(request: Any, named: Mapping[str, str]) -> dict[str, float]:

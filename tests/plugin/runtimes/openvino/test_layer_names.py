@@ -3,7 +3,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.support.small_onnx import conv_model, save
-from tunegate.runtimes.openvino.layer_names import LAYERS, names_in
+from tunegate.runtimes.openvino.layer_names import LAYERS, Layer, names_in, names_of_layers
+
+KNOWN = {"conv1", "relu1", "pool"}
 
 
 class OwnFile:
@@ -26,3 +28,32 @@ def test_the_names_of_an_onnx_file_are_those_of_its_nodes_and_what_they_give(
 
 def test_a_file_of_openvinos_own_says_them() -> None:
     assert names_in(Path("m.xml"), lambda file: OwnFile('["stem", "y"]')) == {"stem", "y"}
+
+
+def test_a_layer_is_called_like_the_first_node_of_the_model_in_it() -> None:
+    layers = {
+        "Multiply_97": Layer(("Constant_3", "conv1", "relu1")),
+        "Odd_1": Layer(("other",)),
+        "pool": Layer(("pool",)),
+    }
+    named = names_of_layers(layers, KNOWN)
+    assert named == {"Multiply_97": "conv1", "Odd_1": "Odd_1", "pool": "pool"}
+
+
+def test_a_change_of_layout_is_part_of_the_layer_before_it_else_of_that_behind_it() -> None:
+    layers = {
+        "x": Layer(),
+        "x_abcd_acdb_conv1": Layer(before="x", after="convert"),
+        "convert": Layer(before="x_abcd_acdb_conv1", after="conv1"),
+        "conv1": Layer(("conv1",), before="convert", after="conv1_acdb_abcd_pool"),
+        "conv1_acdb_abcd_pool": Layer(before="conv1", after="pool"),
+        "pool": Layer(("pool",), before="conv1_acdb_abcd_pool"),
+    }
+    named = names_of_layers(layers, KNOWN)
+    assert named["x_abcd_acdb_conv1"] == named["convert"] == "conv1"
+    assert named["conv1_acdb_abcd_pool"] == "conv1"
+
+
+def test_layers_that_go_in_a_circle_keep_their_names() -> None:
+    layers = {"a": Layer(before="b", after="b"), "b": Layer(before="a", after="a")}
+    assert names_of_layers(layers, KNOWN) == {"a": "a", "b": "b"}

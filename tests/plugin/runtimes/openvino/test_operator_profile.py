@@ -1,9 +1,25 @@
 from __future__ import annotations
 
-from tunegate.runtimes.openvino.operator_profile import names_of_layers
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.support.small_onnx import conv_model, save
+from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
+from tunegate.runtimes.openvino.layer_names import onnx_names
+from tunegate.runtimes.openvino.runtime import RUNTIME
+
+pytestmark = pytest.mark.pipelines
 
 
-def test_a_layer_is_called_like_the_first_node_of_the_model_in_it() -> None:
-    made_of = {"Multiply_97": "Constant_3,conv1,relu1", "Reorder_1": "", "pool": "pool"}
-    named = names_of_layers(made_of, {"conv1", "relu1", "pool"})
-    assert named == {"Multiply_97": "conv1", "Reorder_1": "Reorder_1", "pool": "pool"}
+def test_changes_of_layout_have_the_names_of_the_models_layers(tmp_path: Path) -> None:
+    file = save(conv_model(size=64, name="stem"), tmp_path / "m.onnx")
+    tensor = ArtifactTensor("x", (1, 8, 64, 64), "float32")
+    artifact = ArtifactFile(
+        runtime="openvino", file=file.name, inputs=(tensor,), outputs=(), threads=1
+    )
+    loaded = RUNTIME.load(tmp_path, artifact)
+    found = loaded.operators_ms({"x": np.ones(tensor.shape, "float32")}, 3)
+    assert set(found) <= onnx_names(onnx.load(file))
