@@ -11,7 +11,7 @@ from tunegate.tuning.next_task import RemainingBudget
 
 _CONFIRM_SHARE, _CONFIRM_SECONDS_PER_TASK = 0.15, 1.0
 _ENDING_SHARE, _MOST_ENDING_SECONDS = 0.02, 1.0
-"""To end takes time as well: 0.4 s of 20 were seen on a busy machine, and the cap holds for it."""
+"""Workers take time to end: 0.4 s of 20 were seen on a busy machine, and the cap holds for it."""
 
 
 class BudgetMeter:

@@ -16,7 +16,7 @@ LAYERS: Final = "tunegate_layers"
 _MAX_STEPS = 8
 
 
-class Layer(NamedTuple):
+class ExecutedLayer(NamedTuple):
     """What OpenVINO runs: the names of the nodes that it was made of, none for a change of layout
     or type, and the layers that give it its value and take it."""
 
@@ -38,7 +38,7 @@ def names_in(file: Path, read: Any) -> frozenset[str]:
     return frozenset(msgspec.json.decode(told, type=list[str]))
 
 
-def names_of_layers(layers: Mapping[str, Layer], known: Collection[str]) -> dict[str, str]:
+def names_of_layers(layers: Mapping[str, ExecutedLayer], known: Collection[str]) -> dict[str, str]:
     """Returns what people call each layer: the first node of the model among those that it was
     made of, which does the work. One that was made of none is called like the layer whose value it
     changes, else like that which it prepares one for; by its own name where neither is known."""
@@ -49,12 +49,12 @@ def names_of_layers(layers: Mapping[str, Layer], known: Collection[str]) -> dict
     }
 
 
-def _known(layer: Layer, known: Collection[str]) -> str:
+def _known(layer: ExecutedLayer, known: Collection[str]) -> str:
     return next((name for name in layer.originals if name in known), "")
 
 
 def _walked(
-    name: str, layers: Mapping[str, Layer], named: Mapping[str, str], *directions: str
+    name: str, layers: Mapping[str, ExecutedLayer], named: Mapping[str, str], *directions: str
 ) -> str:
     """The first name on the way, in the first direction that has one."""
     for direction in directions:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tunegate.runtimes.openvino.layer_names import Layer, names_in, names_of_layers
+from tunegate.runtimes.openvino.layer_names import ExecutedLayer, names_in, names_of_layers
 from tunegate.runtimes.openvino.library import openvino
 
 _ORIGINAL_NAMES = "originalLayersNames"
@@ -28,9 +28,9 @@ def layers_ms(model: Any, request: Any, file: Path, inferences: int) -> dict[str
     return {name: statistics.median(times) for name, times in found.items()}
 
 
-def _layers_of(model: Any) -> dict[str, Layer]:
+def _layers_of(model: Any) -> dict[str, ExecutedLayer]:
     return {
-        each.get_friendly_name(): Layer(_originals(each), _before(each), _after(each))
+        each.get_friendly_name(): ExecutedLayer(_originals(each), _before(each), _after(each))
         for each in model.get_runtime_model().get_ordered_ops()
     }
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.support.small_onnx import conv_model, save
-from tunegate.runtimes.openvino.layer_names import LAYERS, Layer, names_in, names_of_layers
+from tunegate.runtimes.openvino.layer_names import LAYERS, ExecutedLayer, names_in, names_of_layers
 
 KNOWN = {"conv1", "relu1", "pool"}
 
@@ -32,9 +32,9 @@ def test_a_file_of_openvinos_own_says_them() -> None:
 
 def test_a_layer_is_called_like_the_first_node_of_the_model_in_it() -> None:
     layers = {
-        "Multiply_97": Layer(("Constant_3", "conv1", "relu1")),
-        "Odd_1": Layer(("other",)),
-        "pool": Layer(("pool",)),
+        "Multiply_97": ExecutedLayer(("Constant_3", "conv1", "relu1")),
+        "Odd_1": ExecutedLayer(("other",)),
+        "pool": ExecutedLayer(("pool",)),
     }
     named = names_of_layers(layers, KNOWN)
     assert named == {"Multiply_97": "conv1", "Odd_1": "Odd_1", "pool": "pool"}
@@ -42,12 +42,12 @@ def test_a_layer_is_called_like_the_first_node_of_the_model_in_it() -> None:
 
 def test_a_change_of_layout_is_part_of_the_layer_before_it_else_of_that_behind_it() -> None:
     layers = {
-        "x": Layer(),
-        "x_abcd_acdb_conv1": Layer(before="x", after="convert"),
-        "convert": Layer(before="x_abcd_acdb_conv1", after="conv1"),
-        "conv1": Layer(("conv1",), before="convert", after="conv1_acdb_abcd_pool"),
-        "conv1_acdb_abcd_pool": Layer(before="conv1", after="pool"),
-        "pool": Layer(("pool",), before="conv1_acdb_abcd_pool"),
+        "x": ExecutedLayer(),
+        "x_abcd_acdb_conv1": ExecutedLayer(before="x", after="convert"),
+        "convert": ExecutedLayer(before="x_abcd_acdb_conv1", after="conv1"),
+        "conv1": ExecutedLayer(("conv1",), before="convert", after="conv1_acdb_abcd_pool"),
+        "conv1_acdb_abcd_pool": ExecutedLayer(before="conv1", after="pool"),
+        "pool": ExecutedLayer(("pool",), before="conv1_acdb_abcd_pool"),
     }
     named = names_of_layers(layers, KNOWN)
     assert named["x_abcd_acdb_conv1"] == named["convert"] == "conv1"
@@ -55,5 +55,5 @@ def test_a_change_of_layout_is_part_of_the_layer_before_it_else_of_that_behind_i
 
 
 def test_layers_that_go_in_a_circle_keep_their_names() -> None:
-    layers = {"a": Layer(before="b", after="b"), "b": Layer(before="a", after="a")}
+    layers = {"a": ExecutedLayer(before="b", after="b"), "b": ExecutedLayer(before="a", after="a")}
     assert names_of_layers(layers, KNOWN) == {"a": "a", "b": "b"}
