@@ -208,12 +208,10 @@ def judged(candidate: CandidateBuild, build: Build) -> Measured:
     errors = [build.check.max_relative] if build.check else []
     errors += build.sampled.relative if build.sampled else []
     worst = 100 * max(errors, default=math.inf)
-    return Measured(
-        candidate.name,
-        candidate.precision,
-        error_percent=worst,
-        refused=build.error or ("" if errors else "no output tells its error"),
-    )
+    refused = build.error or ("" if math.isfinite(worst) else "no output tells its error")
+    # JSON has no infinity: it would come back as null.
+    error = 0.0 if refused else worst
+    return Measured(candidate.name, candidate.precision, error_percent=error, refused=refused)
 
 
 def timed(
