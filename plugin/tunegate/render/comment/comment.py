@@ -55,7 +55,7 @@ def render(report: Report, *, limit_chars: int = 60_000) -> str:
         Section(2, _checks(report, shown)),
         *(Section(5, each) for each in _slowdowns(report)),
         Section(3, _steps(report)),
-        Section(4, waiver_text(report.waiver_offer) if report.waiver_offer else ""),
+        Section(4, _waiver(report)),
         Section(4, _accuracy(report)),
         Section(6, _warnings(report)),
         Section(7, f"Tuning: {prose(tuning_words(report.verdict.tuning))}."),
@@ -126,6 +126,12 @@ def _steps(report: Report) -> str:
     rest = len(report.next_steps) - SHOWN_STEPS
     more = [f"\n… and {rest} more."] if rest > 0 else []
     return "\n".join(["#### What to do", "", *steps, *more])
+
+
+def _waiver(report: Report) -> str:
+    """Folded: most who read the comment look for what to mend, and the block is long."""
+    offer = report.waiver_offer
+    return fold("Accept it with a waiver", waiver_text(offer)) if offer else ""
 
 
 def _accuracy(report: Report) -> str:

@@ -122,6 +122,14 @@ def test_one_latency_is_told_with_one_number() -> None:
     assert milliseconds(finding.reference_ms) not in shown
 
 
+def test_the_waiver_is_in_the_first_fold_below_what_to_do() -> None:
+    shown, fold, rest = render(make_report("slowed")).partition("<details>")
+    assert "#### What to do" in shown
+    assert "waivers:" not in shown
+    assert rest.startswith("<summary>Accept it with a waiver</summary>\n\nTo accept it")
+    assert "```yaml\nwaivers:" in (fold + rest).split("</details>")[0]
+
+
 def test_the_waiver_to_paste_is_one_that_counts_once_it_is_filled_in() -> None:
     text = render(make_report("slowed"))
     block = text.split("```yaml\n")[1].split("```")[0]
