@@ -9,7 +9,7 @@ import msgspec
 
 from kit.neighbours import answers
 from kit.our_model import imported, tuned
-from tunegate.artifacts.builds import Build
+from tunegate.artifacts.builds import Build, unbuilt
 from tunegate.artifacts.candidates import FLOAT32, CandidateBuild
 from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate.errors import TunegateError
@@ -34,22 +34,9 @@ def tvm_builds(
             each.name: _built(compiler, each, job, records, samples, scratch) for each in candidates
         }
     except TunegateError as error:
-        return {each.name: _refused(each, str(error)) for each in candidates}
+        return {each.name: unbuilt(str(error)) for each in candidates}
     finally:
         compiler.close()
-
-
-def _refused(candidate: CandidateBuild, reason: str) -> Build:
-    return Build(
-        key="",
-        directory="",
-        tasks=(),
-        check=None,
-        error=reason,
-        size_bytes=0,
-        seconds=0.0,
-        runtime=candidate.runtime,
-    )
 
 
 def _records(

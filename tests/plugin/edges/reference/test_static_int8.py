@@ -9,10 +9,10 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from tests.support.small_onnx import chain_model, conv_model, one_node_model, save
-from tunegate.artifacts.input_rules import Files, InputRule, KnownInputs, Uniform
-from tunegate.runtimes.build_child import handle_request
-from tunegate.runtimes.build_messages import Refused, WriteArtifact, Written
+from tests.support.models.quantized import STATIC, quantized
+from tests.support.small_onnx import chain_model, conv_model, one_node_model
+from tunegate.artifacts.input_rules import Files, InputRule, Uniform
+from tunegate.runtimes.build_messages import Refused, Written
 
 IN_RANGE = InputRule(Uniform(-1.0, 1.0))
 
@@ -25,24 +25,9 @@ def reply(
     samples: int = 4,
     runtime: str = "onnxruntime",
 ) -> Written | Refused:
-    return handle_request(
-        WriteArtifact(
-            runtime=runtime,
-            variant="int8",
-            settings={"precision": "int8", "quantization": "static"},
-            is_reference=False,
-            file=str(save(model, root / "models" / "m.onnx")),
-            path="models/m.onnx",
-            shapes={},
-            threads=1,
-            directory=str(root / "artifact"),
-            scratch=str(root / "scratch"),
-            seeds=(1, 2),
-            inputs=KnownInputs(given={"x": IN_RANGE} if given is None else given),
-            samples=tuple(range(10, 10 + samples)),
-            calibration=tuple(range(100, 132)),
-        )
-    )
+    seeds = tuple(range(10, 10 + samples))
+    rules = {"x": IN_RANGE} if given is None else given
+    return quantized(root, model, (runtime, "int8", STATIC), seeds, rules)
 
 
 def operators(root: Path) -> list[str]:

@@ -7,29 +7,15 @@ from pathlib import Path
 import onnx
 import pytest
 
-from tests.support.small_onnx import chain_model, conv_model, save
-from tunegate.runtimes.build_child import handle_request
-from tunegate.runtimes.build_messages import Refused, WriteArtifact, Written
+from tests.support.models.quantized import quantized
+from tests.support.small_onnx import chain_model, conv_model
+from tunegate.runtimes.build_messages import Refused, Written
 from tunegate.runtimes.onnxruntime.runtime import MODEL, RUNTIME
 
 
 def reply(root: Path, model: onnx.ModelProto, samples: tuple[int, ...]) -> Written | Refused:
-    return handle_request(
-        WriteArtifact(
-            runtime=RUNTIME.name,
-            variant="int8.dynamic",
-            settings={"precision": "int8"},
-            is_reference=False,
-            file=str(save(model, root / "models" / "m.onnx")),
-            path="models/m.onnx",
-            shapes={},
-            threads=1,
-            directory=str(root / "artifact"),
-            scratch=str(root / "scratch"),
-            seeds=(1, 2),
-            samples=samples,
-        )
-    )
+    build = (RUNTIME.name, "int8.dynamic", {"precision": "int8"})
+    return quantized(root, model, build, samples)
 
 
 def test_a_quantized_model_says_its_error_against_float32(tmp_path: Path) -> None:

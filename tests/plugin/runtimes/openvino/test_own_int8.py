@@ -9,39 +9,24 @@ import numpy as np
 import onnx
 import pytest
 
+from tests.support.models.quantized import STATIC, quantized
 from tests.support.small_onnx import conv_model, one_node_model, save
 from tunegate.artifacts.input_rules import InputRule, KnownInputs, Uniform
 from tunegate.config import TargetConfig
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.ports import BuildJob, ModelJob
-from tunegate.runtimes.build_child import handle_request
-from tunegate.runtimes.build_messages import Refused, WriteArtifact, Written
+from tunegate.runtimes.build_messages import Refused, Written
 from tunegate.runtimes.builder import SavingBuilder
 from tunegate.runtimes.openvino.runtime import RUNTIME
 
 pytestmark = pytest.mark.pipelines
+OWN = STATIC | {"quantizer": "nncf"}
+RULES = {"x": InputRule(Uniform(-1.0, 1.0))}
 pytest.importorskip("nncf", reason="NNCF is not installed: pip install 'tunegate[nncf]'")
 
 
 def reply(root: Path, model: onnx.ModelProto) -> Written | Refused:
-    return handle_request(
-        WriteArtifact(
-            runtime="openvino",
-            variant="int8.nncf",
-            settings={"precision": "int8", "quantization": "static", "quantizer": "nncf"},
-            is_reference=False,
-            file=str(save(model, root / "models" / "m.onnx")),
-            path="models/m.onnx",
-            shapes={},
-            threads=1,
-            directory=str(root / "artifact"),
-            scratch=str(root / "scratch"),
-            seeds=(1, 2),
-            inputs=KnownInputs(given={"x": InputRule(Uniform(-1.0, 1.0))}),
-            samples=(10, 11, 12),
-            calibration=tuple(range(100, 132)),
-        )
-    )
+    return quantized(root, model, ("openvino", "int8.nncf", OWN), (10, 11, 12), RULES)
 
 
 def test_a_convolution_is_quantized_with_its_error_told_and_its_name_kept(tmp_path: Path) -> None:
@@ -58,20 +43,19 @@ def test_a_convolution_is_quantized_with_its_error_told_and_its_name_kept(tmp_pa
 def test_equal_models_have_equal_builds(tmp_path: Path) -> None:
     """Each in a process of its own: OpenVINO numbers what it names by itself."""
     file = save(conv_model(), tmp_path / "m.onnx")
-    settings = {"precision": "int8", "quantization": "static", "quantizer": "nncf"}
     job = BuildJob(
         model=ModelJob(
             file=file,
             path="m.onnx",
             shapes={},
             target=TargetConfig(name="cpu", threads=1),
-            inputs=KnownInputs(given={"x": InputRule(Uniform(-1.0, 1.0))}),
+            inputs=KnownInputs(given=RULES),
         ),
         records={},
         sources={},
         directory=tmp_path / "a",
         variant="int8.nncf",
-        settings=settings,
+        settings=OWN,
         samples=3,
     )
     other = msgspec.structs.replace(job, directory=tmp_path / "b")
