@@ -1,5 +1,5 @@
 #!/bin/bash
-# Everything that waits for a GPU, in fifteen minutes, on a machine without a network.
+# Everything that waits for a GPU, in twenty minutes, on a machine without a network.
 #
 #   benchmarks/gpu.sh [FOLDER WITH part-00, part-01, ...]
 #
@@ -31,4 +31,5 @@ step 240 tests python3 -m pytest -q -p no:cacheprovider -m gpu tests/gpu
 step 150 tuning python3 benchmarks/gpu_tuning.py transformer-128 --seconds 90
 step 120 gate python3 benchmarks/gpu_launches.py transformer-128 --launches 6
 step 300 whole python3 benchmarks/gpu_launches.py transformer --launches 3 --batches 1 16 32
+step 300 runtimes python3 benchmarks/runtimes.py --cuda --models squeezenet resnet50 transformer --minutes 0.5 --launches 2
 exit $failed

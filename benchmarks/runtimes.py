@@ -1,7 +1,8 @@
 """Latency and error of each runtime in each precision, side by side in one run.
 
     python benchmarks/runtimes.py [--models squeezenet ppocr_v2_cls ...] [--real DIRECTORY]
-        [--minutes 0] [--threads 1] [--launches 3] [--samples 10] [--json FILE] [--settings]
+        [--minutes 0] [--threads 1] [--launches 3] [--samples 10] [--json FILE]
+        [--settings] [--cuda]
 
 Models: light ones by name; with `--real`, the sixteen that real_models.py collects there. All
 candidates that this installation offers are built, and launched in pairs of fresh processes with
@@ -11,6 +12,7 @@ its error on others. Prints the table of docs/benchmarks.md: of ONNX Runtime's t
 as a share of the largest output, then what would ship at `same` and within budgets. Models that
 are in `--json` already are not measured again: the table can be made in several calls.
 `--settings` asks another question: what ONNX Runtime's own settings are worth, in one process.
+With `--cuda` the candidates are those of the first GPU, beside ONNX Runtime on the CPU.
 """
 
 from __future__ import annotations
@@ -46,6 +48,7 @@ from tunegate.runtimes.registry import installed_runtimes, runtime_named
 LIGHT = ("squeezenet", "resnet50", "shufflenet", "densenet121", "inception_v2")
 SHAPES = Path(__file__).parent / "data" / "real_shapes.json"
 BUDGETS = (0.0, 1.0, 5.0)
+GPU = TargetConfig(name="gpu", kind="cuda", device_wait_seconds=60.0)
 PAIRS = 6
 
 
@@ -91,6 +94,7 @@ def main() -> None:
         samples=10,
         json=Path,
         settings=False,
+        cuda=False,
     )
     if options.settings:
         show_settings(options)
@@ -116,7 +120,7 @@ def show_settings(options: argparse.Namespace) -> None:
     shares: dict[str, list[float]] = {name: [] for name in others}
     for name, model in models(options):
         with scratch_folder() as scratch:
-            job = job_of(name, model or saved(name, scratch), options.threads)
+            job = job_of(name, model or saved(name, scratch), cpu(options))
             build = built(CandidateBuild(runtime=REFERENCE, title=""), job, 0, scratch)
             if build.error:
                 continue
@@ -148,17 +152,18 @@ def models(options: argparse.Namespace) -> list[tuple[str, Path | None]]:
 
 def compared(name: str, file: Path, options: argparse.Namespace, scratch: Path) -> Compared:
     """Builds all candidates, then launches each in turn."""
-    job = job_of(name, file, options.threads)
+    job = job_of(name, file, cpu(options))
     reference = built(CandidateBuild(runtime=REFERENCE, title=""), job, 0, scratch)
     if reference.error:
         return Compared(name)
     given = {each.name: each.rule for each in reference.inputs if each.rule is not None}
-    job = msgspec.structs.replace(job, inputs=KnownInputs(given=given))
-    bench = FreshProcesses(scratch / "bench", 1)
+    target = GPU if options.cuda else job.target
+    job = msgspec.structs.replace(job, inputs=KnownInputs(given=given), target=target)
+    bench = FreshProcesses(scratch / "bench", 1, GPU)
     found: dict[str, Measured] = {}
     pairs: dict[str, Bench] = {}
     base = scratch / REFERENCE
-    candidates = offered([job.target], installed_runtimes()).candidates["cpu"]
+    candidates = offered([target], installed_runtimes()).candidates[target.name]
     builds = every_build(candidates, job, options, scratch)
     for candidate in candidates:
         if candidate.name not in builds:
@@ -170,10 +175,13 @@ def compared(name: str, file: Path, options: argparse.Namespace, scratch: Path) 
     return timed(name, found, pairs, options.launches)
 
 
-def job_of(name: str, file: Path, threads: int) -> ModelJob:
+def cpu(options: argparse.Namespace) -> TargetConfig:
+    return TargetConfig(name="cpu", threads=options.threads)
+
+
+def job_of(name: str, file: Path, target: TargetConfig) -> ModelJob:
     kind = dict[str, dict[str, tuple[int, ...]]]
     shapes = msgspec.json.decode(SHAPES.read_bytes(), type=kind).get(name, {})
-    target = TargetConfig(name="cpu", threads=threads)
     return ModelJob(file=file, path=name, shapes=shapes, target=target)
 
 

@@ -27,6 +27,10 @@ STARTED_BY_OTHERS = {
     "edges/metaschedule/searcher.py": "a child: engine/test_searchers.py starts it",
     "edges/metaschedule/self_test.py": "a child: commands/test_doctor.py starts it",
     "engine/workers/ray_cluster/actors.py": "actors of Ray: ray_cluster/test_cluster.py",
+    "runtimes/tensorrt/engine.py": "needs a device: tests/gpu/test_runtimes_on_a_gpu.py",
+    "runtimes/tensorrt/engine_build.py": "needs a device: tests/gpu/test_runtimes_on_a_gpu.py",
+    "runtimes/tensorrt/layer_profile.py": "needs a device: tests/gpu/test_runtimes_on_a_gpu.py",
+    "runtimes/tensorrt/library.py": "needs a device: tests/gpu/test_runtimes_on_a_gpu.py",
     "runtimes/bench_worker.py": "a child: edges/bench/test_pair_bench.py starts it",
     "runtimes/build_child.py": "a child: runtimes/test_builder.py starts it",
 }

@@ -26,6 +26,8 @@ OTHER_MEANINGS = {
     "plugin/tunegate/runtimes/reference.py": {"onnxruntime"},
     # It is made of the two.
     "plugin/tunegate/runtimes/hybrid": {"tvm", "onnxruntime"},
+    # The same package, with another of its providers; and how it tells the times of operators.
+    "plugin/tunegate/runtimes/onnxruntime_cuda": {"onnxruntime"},
     # An example of a command line.
     "plugin/tunegate/cli/commands/compare.py": {"tvm", "onnxruntime"},
 }

@@ -111,7 +111,8 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
     `is_needless`: its runtime has nothing to add to the others here, which `error` says. `choice`
     is set where there was one between runtimes. `without_graphs` is what went wrong with it on the
     device when it had CUDA graphs, `without_picks` when it had schedules that nobody had measured,
-    `without_channels_last` when its images had their channels last. `inputs` are what it is run on.
+    `without_channels_last` when its images had their channels last; `notes` are what its runtime
+    says of how it runs. `inputs` are what it is run on.
     `error_estimate` is set for other numbers than float32: one for each part of the budget;
     `sampled` is what it is estimated from, until then. `has_budget`: its model may be in other
     numbers, whether or not this build is."""
@@ -139,6 +140,7 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
     error_estimate: tuple[ErrorEstimate, ...] = ()
     sampled: SampledErrors | None = None
     has_budget: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def candidate(self) -> str:

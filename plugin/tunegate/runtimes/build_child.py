@@ -30,7 +30,7 @@ from tunegate.edges.reference.error_text import said
 from tunegate.edges.reference.output_values import kind
 from tunegate.errors import ModelError, NotOfferedError, TunegateError
 from tunegate.runtimes.build_messages import Refused, WriteArtifact, WriteReply, Written
-from tunegate.runtimes.registry import runtime_named, saves
+from tunegate.runtimes.registry import has_notes, runtime_named, saves
 from tunegate.runtimes.runtime import SavingRuntime
 
 Request = WriteArtifact
@@ -77,7 +77,6 @@ def _written(
     inputs = drawn_inputs(prepared, request.inputs, request.path)
     prepared, kept = _calibrated(prepared, inputs, request)
     file = runtime.save(prepared, directory, request.settings)
-    versions = dict(runtime.versions())
     artifact = ArtifactFile(
         runtime=runtime.name,
         variant=request.variant,
@@ -88,11 +87,11 @@ def _written(
         threads=request.threads,
         device=request.device,
         model=request.path,
-        toolchain=versions,
+        toolchain=dict(runtime.versions()),
     )
     files = files_in(directory)
     key = _key(files, artifact, request)
-    outputs = _outputs(runtime, prepared, artifact, request)
+    outputs, notes = _first_run(runtime, prepared, artifact, request)
     artifact = msgspec.structs.replace(artifact, outputs=outputs, key=key)
     found = _judged(runtime, prepared, artifact, request, kept)
     if isinstance(found, DidNotRun):
@@ -107,6 +106,7 @@ def _written(
         check=check,
         sampled=sampled,
         inputs=tuple(each.drawn() for each in artifact.inputs),
+        notes=notes,
     )
 
 
@@ -121,14 +121,15 @@ def _calibrated(
     return dataclasses.replace(prepared, calibration=learned), kept
 
 
-def _outputs(
+def _first_run(
     runtime: SavingRuntime,
     prepared: PreparedModel,
     artifact: ArtifactFile,
     request: WriteArtifact,
-) -> tuple[ArtifactTensor, ...]:
-    """One inference shows that it runs, and what comes out: a graph need not say its shapes.
-    Raises ModelError where it loads, and does not run on these inputs."""
+) -> tuple[tuple[ArtifactTensor, ...], tuple[str, ...]]:
+    """One inference shows that it runs, what comes out, since a graph need not say its shapes, and
+    what there is to know of how it ran. Raises ModelError where it loads, and does not run on these
+    inputs."""
     loaded = runtime.load(Path(request.directory), artifact)
     feed = seeded_inputs(artifact.inputs, request.seeds[0])
     loaded.bound(feed)
@@ -137,10 +138,11 @@ def _outputs(
     except Exception as error:
         # runtimes' errors have no common base class
         raise ModelError(_does_not_run(runtime.title, artifact, error)) from error
-    return tuple(
+    outputs = tuple(
         ArtifactTensor(name, *kind(value))
         for name, value in zip(prepared.outputs, found, strict=True)
     )
+    return outputs, tuple(loaded.notes()) if has_notes(loaded) else ()
 
 
 def _does_not_run(title: str, artifact: ArtifactFile, error: Exception) -> str:

@@ -39,7 +39,7 @@ class WriteArtifact(msgspec.Struct, frozen=True, tag="write", kw_only=True):
 
 class Written(msgspec.Struct, frozen=True, tag="written", kw_only=True):
     """`key` is the digest of all that decides what runs. A `check` that did not pass is told by
-    who asked."""
+    who asked. `notes` say what a user should know of how it runs."""
 
     key: str
     size_bytes: int
@@ -47,6 +47,7 @@ class Written(msgspec.Struct, frozen=True, tag="written", kw_only=True):
     check: NumericCheck | None = None
     inputs: tuple[DrawnInput, ...] = ()
     sampled: SampledErrors | None = None
+    notes: tuple[str, ...] = ()
 
 
 class Refused(msgspec.Struct, frozen=True, tag="refused"):

@@ -1,9 +1,10 @@
-"""Implements ports.Builder for a runtime that compiles nothing: a child for each model."""
+"""Implements ports.Builder for a runtime that compiles nothing: a child for each model. Those that
+build on a GPU build one after the other, since some choose kernels by timing them."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -12,6 +13,8 @@ from tunegate.artifacts.builds import Build
 from tunegate.artifacts.candidates import QUANTIZATION, STATIC
 from tunegate.edges.inputs.calibration import MAX_INPUTS
 from tunegate.edges.machine.cores import default_threads, usable_cores
+from tunegate.edges.nvidia.gpus import visible_gpus
+from tunegate.edges.nvidia.measured_gpu import variables_for
 from tunegate.edges.processes.child import Child
 from tunegate.edges.processes.conversations import Conversation, converse
 from tunegate.edges.processes.memory_limit import MemoryLimit, memory_shares
@@ -21,6 +24,7 @@ from tunegate.runtimes.build_messages import Refused, WriteArtifact, WriteReply,
 from tunegate.runtimes.reference import REFERENCE
 from tunegate.runtimes.registry import runtime_named
 from tunegate.runtimes.runtime import Runtime
+from tunegate.tuning.expected_time import TargetKind
 
 _CHILD = "tunegate.runtimes.build_child"
 _CHECKS = 2
@@ -46,20 +50,22 @@ class SavingBuilder:
         self._count = 0
 
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
-        shares = memory_shares([job.model.file for job in jobs], usable_cores())
-        begin = partial(self._child, shares.memory)
+        on_device = any(job.model.target.kind == "cuda" for job in jobs)
+        kind: TargetKind = "cuda" if on_device else "llvm"
+        shares = memory_shares([job.model.file for job in jobs], usable_cores(), kind)
+        begin = partial(self._child, shares.memory, _device_variables() if on_device else {})
         talks = [Conversation(begin, self._request(job)) for job in jobs]
         converse(
             talks,
-            at_once=shares.at_once,
+            at_once=1 if on_device else shares.at_once,
             limit_seconds=self._limit_seconds,
             ended=lambda talk: talk.dismiss(),
         )
         return [self._finish(job, talk) for job, talk in zip(jobs, talks, strict=True)]
 
-    def _child(self, memory: MemoryLimit) -> Child[WriteReply]:
+    def _child(self, memory: MemoryLimit, variables: Mapping[str, str]) -> Child[WriteReply]:
         kind = cast("type[WriteReply]", WriteReply)
-        return Child(_CHILD, kind, variables={}, memory=memory, log=self._log)
+        return Child(_CHILD, kind, variables=variables, memory=memory, log=self._log)
 
     @property
     def _log(self) -> Path:
@@ -105,6 +111,7 @@ class SavingBuilder:
             crashed=talk.died is not None or (isinstance(reply, Refused) and reply.memory),
             inputs=written.inputs if written else (),
             sampled=written.sampled if written else None,
+            notes=written.notes if written else (),
         )
 
     def _error(self, job: BuildJob, talk: Conversation[WriteReply]) -> str | None:
@@ -118,6 +125,12 @@ class SavingBuilder:
             case _:
                 died = f"{path}: {title} {talk.died} on this model"
                 return f"{died} (log: {self._log})."
+
+
+def _device_variables() -> dict[str, str]:
+    """Those of a process that is to see the first GPU, on which builds are measured later."""
+    first = next(iter(visible_gpus()), None)
+    return {} if first is None else variables_for(first)
 
 
 def reference_builder(scratch: Path, seed: int) -> Builder:

@@ -14,6 +14,8 @@ from tunegate.artifacts.candidates import RuntimeName
 from tunegate.errors import ConfigError
 from tunegate.runtimes.runtime import (
     LackingRuntime,
+    Loaded,
+    NotingLoaded,
     PartsRuntime,
     Runtime,
     SavingRuntime,
@@ -35,6 +37,7 @@ _METHODS = ("unsupported", "variants", "versions", "load")
 _SAVES = ("save",)
 _SPLITS = ("builder",)
 _LACKS = ("lacking",)
+_NOTES = ("notes",)
 _TUNES = ("toolchain", "compiler", "require", "checks")
 
 
@@ -106,6 +109,10 @@ def knows_lacks(runtime: Runtime) -> TypeGuard[LackingRuntime]:
 
 def splits(runtime: Runtime) -> TypeGuard[PartsRuntime]:
     return not _absent(runtime, _SPLITS)
+
+
+def has_notes(loaded: Loaded) -> TypeGuard[NotingLoaded]:
+    return not _absent(loaded, _NOTES)
 
 
 def _is_ours(plugin: Plugin) -> bool:

@@ -44,6 +44,14 @@ class Loaded(Protocol):
         ...
 
 
+class NotingLoaded(Loaded, Protocol):
+    """One that may run otherwise than it was told to, as on another device."""
+
+    def notes(self) -> Sequence[str]:
+        """Returns what a user should know of that, once it has run."""
+        ...
+
+
 class Runtime(Protocol):
     """One way to run models. `name` is that of its entry point, `title` is for people."""
 

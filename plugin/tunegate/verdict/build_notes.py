@@ -20,7 +20,7 @@ _UNVERIFIED: dict[ScheduleSource, str] = {
 def build_notes(run: MeasurementRun | None) -> Iterator[str]:
     """Yields notes on the builds at head: schedules that were not measured on their
     own, those that the model was slower with, and numbers that were allowed to differ by more; and
-    on both sides, kernels whose schedule computes other numbers."""
+    on both sides, kernels whose schedule computes other numbers, and what the runtime says."""
     for built in run.builds if run else ():
         if built.head is not None:
             for note in _notes(built.head):
@@ -57,6 +57,7 @@ def _left_out(head: Build) -> Iterator[str]:
 
 
 def _given_up(build: Build) -> Iterator[str]:
+    yield from build.notes
     if build.without_picks:
         yield (
             "built with default schedules where nothing was measured, with picked ones: "

@@ -11,7 +11,7 @@ from tests.support.runtime_packages import WHOLE, RuntimePackages
 from tunegate.errors import ConfigError
 from tunegate.runtimes.registry import installed_runtimes, runtime_named, saves, splits, tunes
 
-OURS = ["tvm", "hybrid", "onnxruntime", "openvino"]
+OURS = ["tvm", "hybrid", "onnxruntime", "onnxruntime_cuda", "openvino", "tensorrt"]
 
 
 @pytest.fixture

@@ -27,3 +27,10 @@ def test_numbers_that_may_differ_by_more_are_told(noise: float | None, told: lis
     head = msgspec.structs.replace(make_build("b"), check=check)
     run = make_run(make_measurement(), make_builds(make_build("a"), head))
     assert list(build_notes(run)) == told
+
+
+def test_what_a_runtime_says_of_how_it_runs_is_told() -> None:
+    head = msgspec.structs.replace(make_build("b"), notes=("3 of 9 nodes run on the CPU: Resize",))
+    run = make_run(make_measurement(), make_builds(make_build("a"), head))
+    told = "models/m.onnx on cpu (head): 3 of 9 nodes run on the CPU: Resize"
+    assert list(build_notes(run)) == [told]

@@ -17,4 +17,9 @@ class MeasuredGpu(msgspec.Struct, frozen=True):
     @property
     def variables(self) -> dict[str, str]:
         """The variables of a process that is to see this device and no other."""
-        return {"CUDA_VISIBLE_DEVICES": self.gpu.uuid, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+        return variables_for(self.gpu)
+
+
+def variables_for(gpu: Gpu) -> dict[str, str]:
+    """The same for a device that is not measured on."""
+    return {"CUDA_VISIBLE_DEVICES": gpu.uuid, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}

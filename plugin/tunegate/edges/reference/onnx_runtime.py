@@ -13,7 +13,7 @@ os.environ["ORT_LOAD_CONFIG_FROM_MODEL"] = "0"
 
 import onnxruntime
 
-__all__ = ["onnxruntime", "quantization", "timed_options"]
+__all__ = ["float16_tool", "onnxruntime", "quantization", "timed_options"]
 
 
 def timed_options(threads: int) -> onnxruntime.SessionOptions:
@@ -31,3 +31,10 @@ def quantization() -> Any:
     import onnxruntime.quantization as tool  # noqa: PLC0415
 
     return tool
+
+
+def float16_tool() -> Any:
+    """Returns the package's own converter, which no process that measures needs."""
+    from onnxruntime.transformers import float16  # noqa: PLC0415
+
+    return float16

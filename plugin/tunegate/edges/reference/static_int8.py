@@ -25,11 +25,14 @@ _PER_CHANNEL_OPSET = 13
 """The first opset in which weights have a scale for each channel."""
 _TARGET_OPSET = 17
 _GEMM_INPUTS = 3
+_SYMMETRIC = {"ActivationSymmetric": True, "WeightSymmetric": True, "QuantizeBias": False}
 
 
-def save_static(model: PreparedModel, file: Path) -> None:
+def save_static(model: PreparedModel, file: Path, *, is_symmetric: bool = False) -> None:
     """Writes the model, with weights by channel in int8 and activations in uint8, as x86 has
-    instructions for. Raises NotOfferedError for a model with nothing to quantize, or too large."""
+    instructions for; where it is symmetric, activations are int8 around 0 and biases stay float32,
+    as tensor cores take them. Raises NotOfferedError for a model with nothing to quantize, or too
+    large."""
     if model.weights is not None:
         message = "its tool quantizes no model of 2 GB"
         raise NotOfferedError(message)
@@ -40,7 +43,7 @@ def save_static(model: PreparedModel, file: Path) -> None:
         if not any(node.op_type in _QUANTIZED for node in nodes_of(onnx.load(optimized))):
             message = "it has no convolution and no matrix product to quantize"
             raise NotOfferedError(message)
-        _quantize(optimized, file, model.calibration)
+        _quantize(optimized, file, model.calibration, is_symmetric=is_symmetric)
 
 
 def _optimized(proto: onnx.ModelProto, scratch: Path) -> Path:
@@ -72,16 +75,20 @@ def with_flat_biases(proto: onnx.ModelProto) -> onnx.ModelProto:
     return proto
 
 
-def _quantize(optimized: Path, file: Path, inputs: Iterable[Mapping[str, Any]]) -> None:
+def _quantize(
+    optimized: Path, file: Path, inputs: Iterable[Mapping[str, Any]], *, is_symmetric: bool
+) -> None:
     tool = quantization()
+    types = tool.QuantType
     tool.quantize_static(
         optimized,
         file,
         _reader(tool, iter(inputs)),
         quant_format=tool.QuantFormat.QDQ,
         per_channel=True,
-        weight_type=tool.QuantType.QInt8,
-        activation_type=tool.QuantType.QUInt8,
+        weight_type=types.QInt8,
+        activation_type=types.QInt8 if is_symmetric else types.QUInt8,
+        extra_options=_SYMMETRIC if is_symmetric else {},
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ class HybridArtifact:
         # Reads graphs with the `onnx` package, which would double the time to start.
         from tunegate.edges.metaschedule.parts.profile import part_kernels_ms  # noqa: PLC0415
         from tunegate.runtimes.onnxruntime.operator_profile import profiled_ms  # noqa: PLC0415
+        from tunegate.runtimes.onnxruntime.session import opened  # noqa: PLC0415
 
         found: dict[str, float] = defaultdict(float)
         for part, given in self._program.feeds(feed):
@@ -37,7 +38,7 @@ class HybridArtifact:
             times = (
                 part_kernels_ms(file, part, given, inferences)
                 if part.is_compiled
-                else profiled_ms(file, given, self._threads, inferences)
+                else profiled_ms(file, given, inferences, partial(opened, file, self._threads))
             )
             for name, milliseconds in times.items():
                 found[name] += milliseconds

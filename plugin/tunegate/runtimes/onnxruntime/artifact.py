@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ class OnnxArtifact:
         # Reads the graph with the `onnx` package, which would double the time to start.
         from tunegate.runtimes.onnxruntime.operator_profile import profiled_ms  # noqa: PLC0415
 
-        return profiled_ms(self._file, feed, self._threads, inferences)
+        return profiled_ms(self._file, feed, inferences, partial(opened, self._file, self._threads))
 
     @cached_property
     def _session(self) -> Any:

@@ -8,14 +8,13 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import onnx
 
 from tunegate.edges.models.deciding_values import nodes_of
 from tunegate.runtimes.onnxruntime.inserted_nodes import InsertedNodes
-from tunegate.runtimes.onnxruntime.session import opened
 
 _KERNEL = "_kernel_time"
 _ADDED = re.compile(r"_nchwc(__?\w*\d+)?$|_token_\d+$")
@@ -40,15 +39,21 @@ class _Event(msgspec.Struct):
     args: _Details = msgspec.field(default_factory=_Details)
 
 
+class OpensProfiled(Protocol):
+    """Opens a session whose profile and optimized graph go to these files."""
+
+    def __call__(self, *, profile: Path, optimized: Path | None) -> Any: ...
+
+
 def profiled_ms(
-    model: Path, feed: Mapping[str, Any], threads: int, inferences: int
+    model: Path, feed: Mapping[str, Any], inferences: int, opened: OpensProfiled
 ) -> dict[str, float]:
     """Milliseconds in one inference by node name: the median, the first inference aside. What
     ONNX Runtime has inserted counts for the layer that it was inserted for."""
     proto = onnx.load(model, load_external_data=False)
     with tempfile.TemporaryDirectory() as folder:
         graph = Path(folder) / "optimized.onnx" if _may_be_saved(model, proto) else None
-        session = opened(model, threads, profile=Path(folder) / "profile", optimized=graph)
+        session = opened(profile=Path(folder) / "profile", optimized=graph)
         for _ in range(inferences + 1):
             session.run(None, dict(feed))
         events = msgspec.json.decode(Path(session.end_profiling()).read_bytes(), type=list[_Event])

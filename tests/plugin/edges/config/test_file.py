@@ -267,7 +267,7 @@ def test_a_runtime_that_is_not_installed_is_told_with_those_that_are() -> None:
     text = MODELS + "targets: [{name: a, runtime: onnxruntme}]"
     assert refusal(text) == (
         "target a: runtime onnxruntme is not installed. "
-        "Write one of auto, hybrid, onnxruntime, openvino, tvm."
+        "Write one of auto, hybrid, onnxruntime, onnxruntime_cuda, openvino, tensorrt, tvm."
     )
 
 

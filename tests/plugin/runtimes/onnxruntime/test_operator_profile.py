@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from tests.support.models.unusual import LOOP, model
 from tests.support.small_onnx import conv_model, save
 from tunegate.runtimes.onnxruntime.operator_profile import _Event, _own_times, profiled_ms
+from tunegate.runtimes.onnxruntime.session import opened
 
 
 def event(name: str, ts: int, dur: int, tid: int = 1) -> _Event:
@@ -39,7 +41,7 @@ def test_the_parts_of_an_inference_add_up_to_no_more_than_the_whole(tmp_path: Pa
     for node in body.g.node:
         node.name = f"body_{node.op_type}"
     file = save(proto, tmp_path / "m.onnx")
-    found = profiled_ms(file, {"x": np.ones(4, np.float32)}, 1, 3)
+    found = profiled_ms(file, {"x": np.ones(4, np.float32)}, 3, partial(opened, file, 1))
     assert set(found) == {"loop", "body_Sin", "body_Identity"}
 
 
@@ -51,6 +53,6 @@ def test_every_time_stands_under_a_name_of_the_model(tmp_path: Path) -> None:
     file = save(proto, tmp_path / "m.onnx")
     (given,) = proto.graph.input
     shape = [dim.dim_value for dim in given.type.tensor_type.shape.dim]
-    found = profiled_ms(file, {given.name: np.ones(shape, np.float32)}, 1, 2)
+    found = profiled_ms(file, {given.name: np.ones(shape, np.float32)}, 2, partial(opened, file, 1))
     assert found
     assert set(found) <= {node.name for node in proto.graph.node}

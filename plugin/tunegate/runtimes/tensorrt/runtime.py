@@ -1,0 +1,84 @@
+"""TensorRT on NVIDIA GPUs: builds an engine of the whole model, or refuses it.
+
+Not by ONNX Runtime's provider of that name: that one leaves operators to other providers, decides
+on precision by itself, and comes with a wheel that overwrites the one for CPUs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from tunegate.artifacts.candidates import PRECISION, QUANTIZATION, STATIC
+from tunegate.config import TargetConfig
+from tunegate.edges.models.prepared import PreparedModel
+from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.runtimes.cuda_variants import FLOAT16, cuda_variants
+from tunegate.runtimes.runtime import Loaded, SavingRuntime
+
+ENGINE: Final = "model.engine"
+_NEEDED: Final = ("tensorrt", "cuda.bindings")
+_INSTALL: Final = "pip install 'tunegate[tensorrt]'"
+
+
+class TensorRt:
+    name, title = "tensorrt", "TensorRT"
+
+    def unsupported(self, target: TargetConfig) -> str:
+        if target.kind != "cuda":
+            return "is for CUDA devices"
+        missing = next((name for name in _NEEDED if not _is_installed(name)), "")
+        return f"needs {missing}: {_INSTALL}" if missing else ""
+
+    def variants(self, target: TargetConfig) -> Mapping[str, Mapping[str, str]]:
+        return cuda_variants(target, {"int8": {PRECISION: "int8", QUANTIZATION: STATIC}})
+
+    def versions(self) -> Mapping[str, str]:
+        return {self.name: version(self.name)} if _is_installed(self.name) else {}
+
+    def save(self, model: PreparedModel, directory: Path, settings: Mapping[str, str]) -> str:
+        """Writes the engine alone: TensorRT needs nothing else to run it."""
+        # Both load what no process that measures needs.
+        from tunegate.runtimes.tensorrt.build_turn import device_turn  # noqa: PLC0415
+        from tunegate.runtimes.tensorrt.engine_build import built_engine  # noqa: PLC0415
+
+        source = self._typed(model, directory, settings)
+        with device_turn():
+            engine = built_engine(source, settings)
+        if source.parent == directory:
+            source.unlink()
+        (directory / ENGINE).write_bytes(engine)
+        return ENGINE
+
+    def load(self, directory: Path, artifact: ArtifactFile) -> Loaded:
+        from tunegate.runtimes.tensorrt.engine import EngineModel  # noqa: PLC0415
+
+        return EngineModel(directory, artifact)
+
+    def _typed(self, model: PreparedModel, directory: Path, settings: Mapping[str, str]) -> Path:
+        """The model in the numbers that it is to compute in."""
+        typed = directory / "typed.onnx"
+        if settings.get(QUANTIZATION) == STATIC:
+            from tunegate.edges.reference.static_int8 import save_static  # noqa: PLC0415
+
+            save_static(model, typed, is_symmetric=True)
+            return typed
+        if settings.get(PRECISION) == FLOAT16:
+            from tunegate.edges.reference.float16_model import save_float16  # noqa: PLC0415
+
+            save_float16(model, typed)
+            return typed
+        return model.fixed
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # of the package that it is in
+        return False
+
+
+RUNTIME: SavingRuntime = TensorRt()
