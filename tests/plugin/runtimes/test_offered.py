@@ -19,7 +19,8 @@ from tunegate.runtimes.runtime import Loaded
 CPU = TargetConfig(name="cpu")
 GPU = TargetConfig(name="gpu", kind="cuda", arch="sm_90")
 ONNX_RUNTIME = ["onnxruntime", "onnxruntime-int8", "onnxruntime-int8.dynamic"]
-OURS = ["tvm", "tvm-bf16", "hybrid", *ONNX_RUNTIME]
+TVM = ["tvm", "tvm-bf16", "tvm-int8.dynamic"]
+OURS = [*TVM, "hybrid", *ONNX_RUNTIME]
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +71,7 @@ def test_each_variant_is_a_candidate_with_settings_and_a_title() -> None:
     found = offered([CPU], with_another(Precisions())).candidates["cpu"]
     assert [each.name for each in found] == [*OURS, "precisions", "precisions-half"]
     assert (found[-1].title, found[-1].settings) == ("Precisions (half)", {"precision": "float16"})
-    assert [each.name for each in found if each.is_tuned] == ["tvm", "tvm-bf16", "hybrid"]
+    assert [each.name for each in found if each.is_tuned] == [*TVM, "hybrid"]
     assert [each.name for each in found if each.in_parts] == ["hybrid"]
 
 
@@ -102,6 +103,6 @@ def test_a_runtime_that_is_not_installed_says_which_command_installs_it() -> Non
 
 def test_a_native_artifact_is_written_by_what_compiles_alone() -> None:
     native = TargetConfig(name="cpu", artifact="native")
-    assert named(native, installed_runtimes()) == ["tvm", "tvm-bf16", "tvm-whole"]
+    assert named(native, installed_runtimes()) == [*TVM, "tvm-whole"]
     with pytest.raises(ConfigError, match="runtime onnxruntime writes no native artifact"):
         offered([native], installed_runtimes(), only=["onnxruntime"])

@@ -24,7 +24,8 @@ class Tvm:
         return ""
 
     def variants(self, target: TargetConfig) -> Mapping[str, Mapping[str, str]]:
-        lower = {"bf16": {PRECISION: "bfloat16"}} if target.kind == "llvm" else {}
+        narrow = {"bf16": {PRECISION: "bfloat16"}, "int8.dynamic": {PRECISION: "int8"}}
+        lower = narrow if target.kind == "llvm" else {}
         # One thread has nothing to launch.
         has_threads = target.artifact == "native" and target.threads != 1
         has_launches = target.kind == "cuda" or has_threads

@@ -10,10 +10,14 @@ from tunegate.runtimes.tvm.requirements import PINNED
 from tunegate.runtimes.tvm.runtime import RUNTIME
 
 
-def test_it_runs_on_all_targets_and_on_cpus_in_bfloat16_too() -> None:
+def test_it_runs_on_all_targets_and_on_cpus_in_narrow_numbers_too() -> None:
     cpu, gpu = TargetConfig(name="a"), TargetConfig(name="b", kind="cuda", arch="sm_90")
     assert RUNTIME.unsupported(cpu) == RUNTIME.unsupported(gpu) == ""
-    assert RUNTIME.variants(cpu) == {"": {}, "bf16": {"precision": "bfloat16"}}
+    assert RUNTIME.variants(cpu) == {
+        "": {},
+        "bf16": {"precision": "bfloat16"},
+        "int8.dynamic": {"precision": "int8"},
+    }
     assert RUNTIME.variants(gpu) == {"": {}, "whole": {"launch": "whole"}}
 
 

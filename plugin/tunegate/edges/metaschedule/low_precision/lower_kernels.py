@@ -18,6 +18,7 @@ from tunegate.edges.metaschedule.low_precision.packed_weights import packed
 from tunegate.edges.metaschedule.low_precision.product import Product, product_of
 from tunegate.edges.metaschedule.low_precision.product_shape import RowsOfTiles
 from tunegate.edges.metaschedule.low_precision.tile_kernel import tile_kernel
+from tunegate.edges.metaschedule.low_precision.tile_numbers import NUMBERS, TileNumbers
 from tunegate.edges.metaschedule.low_precision.tile_time import is_faster
 from tunegate.edges.metaschedule.schedule_choice import ScheduleChoice
 from tunegate.edges.metaschedule.targets import ResolvedTarget
@@ -26,14 +27,11 @@ from tunegate.errors import NotOfferedError, UnsupportedModelError
 
 TILES_VERSION = 1
 """Goes up with every change of these kernels: builds with other ones are other builds."""
-FLAGS = ("amx_bf16", "amx_tile", "avx512_bf16")
-"""What the processor needs, by Linux's names."""
-FEATURES = {"amx-bf16", "amx-tile", "avx512bf16"}
-"""The same by LLVM's."""
 
 
 class TileKernel(NamedTuple):
     product: Product
+    numbers: TileNumbers
     function: Any
 
 
@@ -48,14 +46,15 @@ class TileKernels(NamedTuple):
 def require_tiles(
     precision: str, target: TargetConfig, lacks: Callable[..., str] = lacks_some
 ) -> None:
-    """Raises NotOfferedError where the machine or the target has no tiles of bfloat16."""
+    """Raises NotOfferedError where the machine or the target has no tiles of such numbers."""
     if precision == FLOAT32:
         return
-    if problem := lacks(FLAGS):
+    numbers = NUMBERS[precision]
+    if problem := lacks(numbers.flags):
         raise NotOfferedError(problem)
     if target.cpu != "native":
         known = tvm.target.Target({"kind": "llvm", "mcpu": target.cpu})
-        missing = sorted(f for f in FEATURES if not codegen.target_has_features(f, known))
+        missing = sorted(f for f in numbers.features if not codegen.target_has_features(f, known))
         if missing:
             message = f"the target's cpu {target.cpu} has no {', '.join(missing)}"
             raise NotOfferedError(message)
@@ -69,16 +68,18 @@ def tile_kernels(
     if precision == FLOAT32:
         return TileKernels({}, target.target)
     threads = int(target.attributes.get("num-cores", 1))
+    numbers = NUMBERS[precision]
     calls = _calls(module["main"])
     found = {
         choice.function.name: kernel
         for choice in choices
-        if (kernel := _made(choice, calls.get(choice.function.name, ()), threads)) is not None
+        if (kernel := _made(choice, calls.get(choice.function.name, ()), threads, numbers))
+        is not None
     }
     if not found:
         message = "no product of the model has constant weights and is faster in it"
         raise NotOfferedError(message)
-    return TileKernels(found, _with_tiles(target))
+    return TileKernels(found, _with_tiles(target, numbers))
 
 
 def with_tiles(module: Any, kernels: Mapping[str, TileKernel]) -> Any:
@@ -101,14 +102,17 @@ def key_parts(precision: str, built: Iterable[BuiltFunction]) -> Mapping[str, An
     return {PRECISION: precision, "tiles": tiles, "tiles-version": TILES_VERSION}
 
 
-def _with_tiles(target: ResolvedTarget) -> Any:
+def _with_tiles(target: ResolvedTarget, numbers: TileNumbers) -> Any:
     """LLVM names a processor by its family, and knows fewer instructions than it has."""
-    features = [f"+{each}" for each in sorted(FEATURES)]
+    features = [f"+{each}" for each in sorted(numbers.features)]
     return tvm.target.Target({**target.attributes, "mattr": features})
 
 
 def _made(
-    choice: ScheduleChoice, calls: Collection[Sequence[Any]], threads: int
+    choice: ScheduleChoice,
+    calls: Collection[Sequence[Any]],
+    threads: int,
+    numbers: TileNumbers,
 ) -> TileKernel | None:
     """The kernel, where every call has constant weights that are finite, and it is faster."""
     function = choice.function.workload.module["main"]
@@ -116,9 +120,9 @@ def _made(
         product = product_of(function)
         if product is None or not _are_finite(calls, product.weights):
             return None
-        if not is_faster(product.shape, threads, _known_ms(choice)):
+        if not is_faster(product.shape, threads, _known_ms(choice), numbers):
             return None
-        return TileKernel(product, tile_kernel(product, function, threads))
+        return TileKernel(product, numbers, tile_kernel(product, function, threads, numbers))
     except UnsupportedModelError:
         return None
 
@@ -168,10 +172,11 @@ class _Packing(PyExprMutator):  # type: ignore[misc]
         callee, arguments = call.args[0], call.args[1]
         if callee.name_hint not in self._kernels:
             return super().visit_call_(call)
-        product = self._kernels[callee.name_hint].product
+        product, numbers, _ = self._kernels[callee.name_hint]
         values = [self.visit_expr(each) for each in arguments.fields]
         weights = values[product.weights].value.numpy()
-        values[product.weights] = relax.const(packed(weights, RowsOfTiles(product.shape)), "uint16")
+        rows = RowsOfTiles(product.shape, numbers.depth)
+        values[product.weights] = relax.const(packed(weights, rows, numbers), numbers.word)
         return relax.call_tir(
             self._variables[callee.name_hint], relax.Tuple(values), call.ty_args[0]
         )

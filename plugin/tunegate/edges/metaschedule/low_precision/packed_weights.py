@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tunegate.edges.metaschedule.low_precision.product_shape import COLUMNS, DEPTH, RowsOfTiles
+from tunegate.edges.metaschedule.low_precision.product_shape import COLUMNS, RowsOfTiles
+from tunegate.edges.metaschedule.low_precision.tile_numbers import BFLOAT16, TileNumbers
 
-_PAIR = 2
+_WORD_BYTES = 4
+_MOST = 127
 
 
 def bfloat16_bits(values: np.ndarray) -> np.ndarray:
@@ -17,14 +19,43 @@ def bfloat16_bits(values: np.ndarray) -> np.ndarray:
     return rounded.astype("uint16")
 
 
-def packed(weights: np.ndarray, rows: RowsOfTiles) -> np.ndarray:
+def packed(weights: np.ndarray, rows: RowsOfTiles, numbers: TileNumbers = BFLOAT16) -> np.ndarray:
     """The weights, whose last two dimensions are depth and columns, in the order: tiles of columns,
-    taps, tiles of depth, pairs of depth, columns, the two of a pair. What fills tiles is 0."""
-    out = rows.shape.out_channels
-    taps, depth = len(rows.taps), rows.tap_depth
-    tiles = -(-out // COLUMNS)
-    whole = np.zeros((taps, depth, tiles * COLUMNS), "uint16")
-    given = bfloat16_bits(weights).reshape(taps, rows.tap_numbers, out)
-    whole[:, : rows.tap_numbers, :out] = given
-    cut = whole.reshape(taps, depth // DEPTH, DEPTH // _PAIR, _PAIR, tiles, COLUMNS)
+    taps, tiles of depth, words of depth, columns, the numbers of a word. What fills tiles is 0.
+    Behind those in int8 are the sums of columns, and the bits of their scales."""
+    given = weights.reshape(len(rows.taps), rows.tap_numbers, rows.shape.out_channels)
+    if numbers == BFLOAT16:
+        return _in_tiles(bfloat16_bits(given), rows, numbers)
+    scales, whole = quantized_columns(given)
+    columns = _columns(rows)
+    behind = np.zeros((2, columns), "int32")
+    behind[0, : scales.size] = whole.sum(axis=(0, 1), dtype="int32")
+    behind[1, : scales.size] = scales.view("int32")
+    tiles = _in_tiles(whole, rows, numbers).view("int32")
+    return np.concatenate([tiles, behind.reshape(-1)])
+
+
+def quantized_columns(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The scale of each column, and the weights as int8 around 0. A column of zeros has any."""
+    largest = np.abs(weights).max(axis=(0, 1))
+    scales = np.where(largest > 0, largest / _MOST, 1.0).astype("float32")
+    return scales, np.rint(weights / scales).clip(-_MOST, _MOST).astype("int8")
+
+
+def packed_words(rows: RowsOfTiles, numbers: TileNumbers) -> int:
+    """The size of packed weights, in words."""
+    tiles = len(rows.taps) * rows.tap_depth * _columns(rows) // numbers.in_a_word
+    return tiles if numbers == BFLOAT16 else tiles + 2 * _columns(rows)
+
+
+def _columns(rows: RowsOfTiles) -> int:
+    return -(-rows.shape.out_channels // COLUMNS) * COLUMNS
+
+
+def _in_tiles(values: np.ndarray, rows: RowsOfTiles, numbers: TileNumbers) -> np.ndarray:
+    taps, columns, each = len(rows.taps), _columns(rows), _WORD_BYTES // numbers.each_bytes
+    whole = np.zeros((taps, rows.tap_depth, columns), values.dtype)
+    whole[:, : rows.tap_numbers, : rows.shape.out_channels] = values
+    steps = rows.tap_depth // rows.depth
+    cut = whole.reshape(taps, steps, rows.depth // each, each, columns // COLUMNS, COLUMNS)
     return np.ascontiguousarray(cut.transpose(4, 0, 1, 2, 5, 3)).reshape(-1)

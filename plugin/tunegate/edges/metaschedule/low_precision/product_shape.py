@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 ROWS, COLUMNS, DEPTH = 16, 16, 32
-"""What one tile holds: rows of 32 bfloat16, or weights of 32 by 16."""
+"""What one tile holds: rows of 32 bfloat16 (of int8 twice as many), or weights of 32 by 16."""
 
 
 class Extents(NamedTuple):
@@ -45,11 +45,11 @@ class ProductShape(NamedTuple):
 
 
 class RowsOfTiles:
-    """The places of the operands of tiles. All numbers are bfloat16 elements but `row_count`,
+    """The places of the operands of tiles. All numbers are elements of an operand but `row_count`,
     `pitch`, `phases` and `phase_height`, which count rows and positions."""
 
-    def __init__(self, shape: ProductShape) -> None:
-        self.shape = shape
+    def __init__(self, shape: ProductShape, depth: int = DEPTH) -> None:
+        self.shape, self.depth = shape, depth
 
     @cached_property
     def has_whole_windows(self) -> bool:
@@ -60,7 +60,7 @@ class RowsOfTiles:
     def pixel(self) -> int:
         """The distance of two pixels: a window of one pixel is filled up to whole tiles."""
         alone = self.shape.window.width == 1 or not self.has_whole_windows
-        return _whole(self.shape.channels, DEPTH) if alone else self.shape.channels
+        return _whole(self.shape.channels, self.depth) if alone else self.shape.channels
 
     @cached_property
     def pitch(self) -> int:
@@ -110,7 +110,7 @@ class RowsOfTiles:
     @cached_property
     def tap_depth(self) -> int:
         """The numbers that one tap multiplies, with what fills the last tile."""
-        return _whole(self.tap_numbers, DEPTH)
+        return _whole(self.tap_numbers, self.depth)
 
     @cached_property
     def tap_numbers(self) -> int:
@@ -131,7 +131,7 @@ class RowsOfTiles:
     def size(self, rows: int) -> int:
         """What is read where so many rows are computed, whole tiles of them."""
         last = (rows - 1) * self.step + max(self.taps) + self.tap_depth
-        return max(last, self.image + DEPTH)
+        return max(last, self.image + self.depth)
 
     @cached_property
     def _window_rows(self) -> tuple[int, ...]:

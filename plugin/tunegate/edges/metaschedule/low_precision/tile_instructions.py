@@ -22,7 +22,7 @@ IMPORTED = "pragma_import_llvm"
 """The mark of a statement whose functions come with it."""
 _PERMIT = "tunegate_permit_tiles"
 _NO_PERMISSION = "this machine does not permit AMX tiles (arch_prctl)"
-FUNCTIONS = f"""
+PERMIT = f"""
 @{_PERMIT}.is_known = linkonce_odr hidden global i32 0
 define i32 @{_PERMIT}() {{
 begin:
@@ -40,6 +40,10 @@ end:
   %is = phi i32 [ 1, %begin ], [ %found, %ask ]
   ret i32 %is
 }}
+"""
+"""`permit_tiles` asks Linux once a process (ARCH_REQ_XCOMP_PERM, state 18), and returns whether it
+permits them."""
+ROUND = f"""
 declare <32 x bfloat> @llvm.x86.avx512bf16.cvtne2ps2bf16.512(<16 x float>, <16 x float>)
 declare <16 x float> @llvm.masked.load.v16f32.p0(ptr, i32, <16 x i1>, <16 x float>)
 declare void @llvm.masked.store.v32i16.p0(<32 x i16>, ptr, i32, <32 x i1>)
@@ -82,8 +86,7 @@ end:
   ret void
 }}
 """
-"""`permit_tiles` asks Linux once a process (ARCH_REQ_XCOMP_PERM, state 18), and returns whether it
-permits them. `round(from, to, count, filled)` rounds so many numbers, to the nearest and of two
+"""`round(from, to, count, filled)` rounds so many numbers, to the nearest and of two
 equally near ones to the even, and fills up with zeros."""
 
 
@@ -127,8 +130,8 @@ def store_tile(tile: int, address: Any, row_bytes: int) -> None:
     _do("tilestored64", _tile(tile), address, tirx.const(row_bytes, "int64"))
 
 
-def add_products(sums: int, left: int, right: int) -> None:
-    _do("tdpbf16ps", _tile(sums), _tile(left), _tile(right))
+def add_products(instruction: str, sums: int, left: int, right: int) -> None:
+    _do(instruction, _tile(sums), _tile(left), _tile(right))
 
 
 def _do(name: str, *operands: Any) -> None:

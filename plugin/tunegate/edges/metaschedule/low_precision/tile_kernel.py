@@ -1,4 +1,4 @@
-"""The kernel of a product by tiles of bfloat16, summed in float32.
+"""The kernel of a product by tiles of narrow numbers, with sums of 32 bits.
 
 The image is rounded once, then two by two tiles of sums stay in the processor while all taps are
 added up. They go to 4 KB of the stack, from where the stages that follow, as bias and ReLU, read
@@ -17,19 +17,20 @@ from tvm.tirx.script.builder import ir as T
 from tunegate.edges.metaschedule.low_precision import tile_instructions as amx
 from tunegate.edges.metaschedule.low_precision.expressions import rewritten
 from tunegate.edges.metaschedule.low_precision.loops import long, loop, whole_buffer
+from tunegate.edges.metaschedule.low_precision.operands import operands_of
+from tunegate.edges.metaschedule.low_precision.packed_weights import packed_words
 from tunegate.edges.metaschedule.low_precision.product import Product, Stage
 from tunegate.edges.metaschedule.low_precision.product_shape import (
     COLUMNS,
-    DEPTH,
     ROWS,
     RowsOfTiles,
 )
-from tunegate.edges.metaschedule.low_precision.tile_rows import NARROW, TileRows
+from tunegate.edges.metaschedule.low_precision.tile_numbers import BFLOAT16, TileNumbers
+from tunegate.edges.metaschedule.low_precision.tile_rows import TileRows
 from tunegate.edges.metaschedule.passes.unscheduled import IS_SCHEDULED
 from tunegate.errors import UnsupportedModelError
 
 _FLOAT = "float32"
-_TILE = DEPTH * COLUMNS
 _LEFT, _RIGHT = 4, 6
 """The first tiles of the operands, behind four of sums."""
 _CACHED_BYTES = 512 * 1024
@@ -43,19 +44,23 @@ class TileBlock(NamedTuple):
     wide: int
 
 
-def tile_kernel(product: Product, function: Any, threads: int) -> Any:
-    """Returns the kernel of the function in bfloat16: its weights are those of
+def tile_kernel(
+    product: Product, function: Any, threads: int, numbers: TileNumbers = BFLOAT16
+) -> Any:
+    """Returns the kernel of the function in these numbers: its weights are those of
     `packed_weights.packed`. Raises UnsupportedModelError for stages that are not known here."""
     if any(str(stage.buffer.dtype) != _FLOAT for stage in product.stages):
         message = "a stage makes no float32"
         raise UnsupportedModelError(message)
-    return _Kernel(product, function, threads).made()
+    return _Kernel(product, function, threads, numbers).made()
 
 
 class _Kernel:
-    def __init__(self, product: Product, function: Any, threads: int) -> None:
+    def __init__(self, product: Product, function: Any, threads: int, numbers: TileNumbers) -> None:
         self._product, self._function, self._threads = product, function, threads
-        self._rows = RowsOfTiles(product.shape)
+        self._numbers = numbers
+        self._rows = RowsOfTiles(product.shape, numbers.depth)
+        self._operands = operands_of(self._rows, numbers)
         few = self._rows.row_count <= ROWS
         self._block = TileBlock(1, 2) if few else TileBlock(2, 2)
         self._columns = product.shape.out_channels
@@ -69,34 +74,38 @@ class _Kernel:
             T.func_attr({"tirx.noalias": True, IS_SCHEDULED: True})
             for place, buffer in enumerate(function.params):
                 packed = place == self._product.weights
-                given = T.buffer((self._packed_size,), NARROW) if packed else buffer
+                given = self._packed_buffer() if packed else buffer
                 argument = T.arg(f"p{place}", given)
                 if packed:
                     self._weights = argument
             self._body()
         return builder.get()
 
-    @property
-    def _packed_size(self) -> int:
-        tiles = -(-self._columns // COLUMNS)
-        return tiles * self._column_size
+    def _packed_buffer(self) -> Any:
+        return T.buffer((packed_words(self._rows, self._numbers),), self._numbers.word)
 
     @property
     def _column_size(self) -> int:
-        """The weights of a column of tiles."""
-        return len(self._rows.taps) * self._rows.tap_depth * COLUMNS
+        """The weights of a column of tiles, in words."""
+        return self._words(len(self._rows.taps) * self._rows.tap_depth)
+
+    def _words(self, depth: int) -> int:
+        """Those of a column of tiles of so much depth."""
+        return depth * COLUMNS // self._numbers.in_a_word
 
     def _body(self) -> None:
-        with T.attr(0, amx.IMPORTED, amx.FUNCTIONS):
+        with T.attr(0, amx.IMPORTED, self._operands.functions):
             amx.require_permission()
-            self._narrow = TileRows(self._product, self._blocks * self._high, self._threads)
+            self._operands.prepare(self._product, self._weights, self._threads)
+            rows = self._blocks * self._high
+            self._narrow = TileRows(self._product, rows, self._operands, self._threads)
             self._narrow.fill()
             self._multiply()
 
     def _multiply(self) -> None:
         """Rows outside, columns inside: few rows stay near, and all weights pass by. Few rows are
         divided among threads by columns."""
-        step_bytes = 2 * self._high * self._rows.step
+        step_bytes = self._numbers.each_bytes * self._high * self._rows.step
         at_once = max(1, min(self._blocks, _CACHED_BYTES // step_bytes))
         if self._threads > 1:
             at_once = max(1, min(at_once, self._blocks // (2 * self._threads)))
@@ -151,16 +160,18 @@ class _Kernel:
         base = image * rows.image + block * (self._high * rows.step)
         weights = column * (self._block.wide * self._column_size)
         for tap, moved in enumerate(rows.taps):
-            with T.serial(long(rows.tap_depth // DEPTH)) as depth:
+            with T.serial(long(rows.tap_depth // rows.depth)) as depth:
                 for tile in range(high):
-                    place = base + (moved + tile * ROWS * rows.step) + depth * DEPTH
-                    amx.load_tile(_LEFT + tile, self._narrow.at(place), 2 * rows.step)
+                    place = base + (moved + tile * ROWS * rows.step) + depth * rows.depth
+                    line = self._numbers.each_bytes * rows.step
+                    amx.load_tile(_LEFT + tile, self._narrow.at(place), line)
                 for tile in range(wide):
-                    place = weights + (tile * self._column_size + tap * rows.tap_depth * COLUMNS)
-                    address = T.address_of(self._weights[place + depth * _TILE])
+                    place = weights + (tile * self._column_size + self._words(tap * rows.tap_depth))
+                    address = T.address_of(self._weights[place + depth * self._words(rows.depth)])
                     amx.load_tile(_RIGHT + tile, address, amx.BYTES)
                 for tile in range(high * wide):
-                    amx.add_products(tile, _LEFT + tile // wide, _RIGHT + tile % wide)
+                    left, right = _LEFT + tile // wide, _RIGHT + tile % wide
+                    amx.add_products(self._operands.multiply, tile, left, right)
         for tile in range(high * wide):
             address = T.address_of(self._sum(long(tile // wide * ROWS), tile % wide, 0))
             amx.store_tile(tile, address, 4 * self._line)
@@ -199,7 +210,8 @@ class _Kernel:
         """A row of one tile, number by number through all stages."""
         with T.vectorized(long(count)) as lane:
             at = column * self._line + (tile * COLUMNS + lane)
-            known = {self._product.sums: self._sum(row, tile, lane)}
+            total = self._sum(row, tile, lane)
+            known = {self._product.sums: self._operands.value(total, at)}
             for number, stage in enumerate(self._product.stages[:-1]):
                 # A name in an expression would be written into it wherever it stands.
                 place = self._high * self._line + (number * COLUMNS + lane)

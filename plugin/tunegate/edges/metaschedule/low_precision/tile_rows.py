@@ -1,4 +1,4 @@
-"""The image of a product in bfloat16, as tiles read it: what a kernel does first."""
+"""The image of a product in narrow numbers, as tiles read it: what a kernel does first."""
 
 from __future__ import annotations
 
@@ -7,31 +7,30 @@ from typing import Any
 from tvm import tirx
 from tvm.tirx.script.builder import ir as T
 
-from tunegate.edges.metaschedule.low_precision import tile_instructions as amx
 from tunegate.edges.metaschedule.low_precision.loops import long, loop, whole_buffer
+from tunegate.edges.metaschedule.low_precision.operands import TileOperands
 from tunegate.edges.metaschedule.low_precision.product import Product
-from tunegate.edges.metaschedule.low_precision.product_shape import DEPTH, RowsOfTiles
-
-NARROW = "uint16"
-"""The type of buffers of bfloat16: its bits."""
+from tunegate.edges.metaschedule.low_precision.product_shape import RowsOfTiles
 
 
 class TileRows:
     """Emits a buffer of so many rows, whole tiles of them, and what fills it."""
 
-    def __init__(self, product: Product, row_count: int, threads: int) -> None:
-        self._product, self._threads = product, threads
-        self._rows = RowsOfTiles(product.shape)
+    def __init__(
+        self, product: Product, row_count: int, operands: TileOperands, threads: int
+    ) -> None:
+        self._product, self._operands, self._threads = product, operands, threads
+        self._rows = RowsOfTiles(product.shape, operands.numbers.depth)
         images = product.shape.images - 1
         size = self._rows.size(row_count) + images * self._rows.image
-        self._buffer = whole_buffer(size, NARROW)
+        self._buffer = whole_buffer(size, operands.numbers.narrow)
 
     def at(self, place: Any) -> Any:
         """The address of an element."""
         return T.address_of(self._buffer[place])
 
     def fill(self) -> None:
-        """Rounds the image; the border and what a tile reads behind the last image are 0."""
+        """Rounds the image; the border and what a tile reads behind the last image stand for 0."""
         rows, shape = self._rows, self._product.shape
         for phase, remainder in enumerate(rows.phases):
             with loop(shape.images * rows.phase_height, self._threads) as at:
@@ -39,7 +38,7 @@ class TileRows:
                 y = line * shape.stride.height + remainder - shape.padding.height
                 to = image * rows.image + (phase * rows.phase_height + line) * rows.line
                 self._line(image, y, to, remainder)
-        self._zeros(long(shape.images * rows.image), DEPTH)
+        self._zeros(long(shape.images * rows.image), rows.depth)
 
     def _line(self, image: Any, y: Any, to: Any, remainder: int) -> None:
         """A row of the padded image, which may be of the border."""
@@ -64,11 +63,15 @@ class TileRows:
         to = to + left * rows.pixel
         if rows.pixel == shape.channels:
             source = self._source(image, y, long(0))
-            amx.round_numbers(source, self.at(to), pixels * rows.pixel, width * rows.pixel)
+            self._operands.round_numbers(
+                source, self.at(to), pixels * rows.pixel, width * rows.pixel
+            )
             return
         with T.serial(long(pixels)) as x:
             source = self._source(image, y, x)
-            amx.round_numbers(source, self.at(to + x * rows.pixel), shape.channels, rows.pixel)
+            self._operands.round_numbers(
+                source, self.at(to + x * rows.pixel), shape.channels, rows.pixel
+            )
         if width > pixels:
             self._zeros(to + pixels * rows.pixel, (width - pixels) * rows.pixel)
 
@@ -78,4 +81,4 @@ class TileRows:
         return T.address_of(self._product.source[(*places, 0)])
 
     def _zeros(self, to: Any, count: int) -> None:
-        amx.round_numbers(self.at(to), self.at(to), 0, count)
+        self._operands.round_numbers(self.at(to), self.at(to), 0, count)

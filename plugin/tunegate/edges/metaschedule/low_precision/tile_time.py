@@ -11,11 +11,11 @@ from typing import Final
 
 from tunegate.edges.metaschedule.low_precision.product_shape import (
     COLUMNS,
-    DEPTH,
     ROWS,
     ProductShape,
     RowsOfTiles,
 )
+from tunegate.edges.metaschedule.low_precision.tile_numbers import BFLOAT16, TileNumbers
 
 _BEGIN_NS: Final = 300.0
 _LINE_NS: Final = 6.0
@@ -30,22 +30,29 @@ _UNTUNED_GFLOPS: Final = 40.0
 _CLEARLY: Final = 0.9
 
 
-def is_faster(shape: ProductShape, threads: int, float32_ms: float | None) -> bool:
+def is_faster(
+    shape: ProductShape,
+    threads: int,
+    float32_ms: float | None,
+    numbers: TileNumbers = BFLOAT16,
+) -> bool:
     """Whether tiles are clearly faster than float32, which took so long, or was not measured."""
     known_ns = shape.flops / _UNTUNED_GFLOPS / threads if float32_ms is None else float32_ms * 1e6
-    return tiles_ns(shape, threads) < _CLEARLY * known_ns
+    return tiles_ns(shape, threads, numbers) < _CLEARLY * known_ns
 
 
-def tiles_ns(shape: ProductShape, threads: int) -> float:
+def tiles_ns(shape: ProductShape, threads: int, numbers: TileNumbers = BFLOAT16) -> float:
     """The estimate in nanoseconds."""
-    rows = RowsOfTiles(shape)
+    rows = RowsOfTiles(shape, numbers.depth)
     lines = shape.images * len(rows.phases) * rows.phase_height
     pieces = lines if rows.pixel == shape.channels else lines * shape.source.width
     rounding = pieces * _LINE_NS + shape.images * rows.image * _NUMBER_NS
     high = 1 if rows.row_count <= ROWS else 2
     blocks = shape.images * -(-rows.row_count // (ROWS * high))
     tiles = -(-shape.out_channels // COLUMNS)
-    steps = blocks * tiles * len(rows.taps) * (rows.tap_depth // DEPTH)
+    steps = blocks * tiles * len(rows.taps) * (rows.tap_depth // rows.depth)
     multiplying = steps * high * _STEP_NS / 4
     results = shape.images * rows.row_count * tiles * _RESULT_NS
-    return _BEGIN_NS + (rounding + multiplying + results) / threads
+    image = shape.images * shape.source.height * shape.source.width * shape.channels
+    measuring = 0.0 if numbers == BFLOAT16 else image * _NUMBER_NS
+    return _BEGIN_NS + (measuring + rounding + multiplying + results) / threads

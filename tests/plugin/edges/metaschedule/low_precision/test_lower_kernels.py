@@ -12,12 +12,15 @@ from tunegate.config import TargetConfig
 from tunegate.edges.machine.cpu_flags import lacks_some
 from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact, Checked
 from tunegate.edges.metaschedule.compile import handle_request
-from tunegate.edges.metaschedule.low_precision.lower_kernels import FLAGS, require_tiles
+from tunegate.edges.metaschedule.low_precision.lower_kernels import require_tiles
+from tunegate.edges.metaschedule.low_precision.tile_numbers import BFLOAT16
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.engine.protocol import BuildModel, Built, Failed, ModelFile
 from tunegate.errors import NotOfferedError
 
 TARGET = TargetConfig(name="cpu", threads=1)
+REQUESTED = ("bfloat16", "int8", "float32")
+VARIANTS = {"float32": "", "bfloat16": "bf16", "int8": "int8.dynamic"}
 
 
 def request(folder: Path, precision: str = "bfloat16", *, channels: int = 64) -> BuildModel:
@@ -33,18 +36,21 @@ def request(folder: Path, precision: str = "bfloat16", *, channels: int = 64) ->
         directory=str(folder / precision),
         scratch=str(scratch),
         precision=precision,
-        variant="" if precision == "float32" else "bf16",
+        variant=VARIANTS[precision],
     )
 
 
 @needs_tiles
-def test_a_model_in_bfloat16_is_near_float32_and_says_what_it_is(tmp_path: Path) -> None:
-    asked = request(tmp_path)
+@pytest.mark.parametrize(("precision", "most"), [("bfloat16", 0.01), ("int8", 0.03)])
+def test_a_model_in_narrow_numbers_is_near_float32_and_says_what_it_is(
+    tmp_path: Path, precision: str, most: float
+) -> None:
+    asked = request(tmp_path, precision)
     built = handle_request(asked)
     assert isinstance(built, Built), built
     assert {each.source for each in built.functions if "conv" in each.function} == {"tiles"}
     artifact = ArtifactFile.read(Path(asked.directory))
-    assert (artifact.variant, artifact.settings) == ("bf16", {"precision": "bfloat16"})
+    assert (artifact.variant, artifact.settings) == (VARIANTS[precision], {"precision": precision})
     check = CheckArtifact(
         directory=asked.directory,
         reference=built.reference,
@@ -56,13 +62,15 @@ def test_a_model_in_bfloat16_is_near_float32_and_says_what_it_is(tmp_path: Path)
     assert isinstance(found, Checked)
     assert found.sampled is not None
     assert len(found.sampled.relative) == 3
-    assert 0 < max(found.sampled.relative) < 0.01
+    assert 0 < max(found.sampled.relative) < most
 
 
 @needs_tiles
 def test_its_key_is_its_own_and_float32_stays_what_it_is(tmp_path: Path) -> None:
-    lower, plain = (handle_request(request(tmp_path, each)) for each in ("bfloat16", "float32"))
+    lower, least, plain = (handle_request(request(tmp_path, each)) for each in REQUESTED)
     assert isinstance(lower, Built)
+    assert isinstance(least, Built)
+    assert least.key not in {lower.key, plain.key if isinstance(plain, Built) else ""}
     assert isinstance(plain, Built)
     assert lower.key != plain.key
     assert [each.key for each in lower.functions] == [each.key for each in plain.functions]
@@ -90,7 +98,7 @@ def test_a_machine_without_the_instructions_is_told_what_it_lacks(tmp_path: Path
 
 def test_a_target_whose_processor_is_known_to_have_no_tiles_is_refused(tmp_path: Path) -> None:
     info = tmp_path / "cpuinfo"
-    info.write_text(f"flags : {' '.join(FLAGS)}\n")
+    info.write_text(f"flags : {' '.join(BFLOAT16.flags)}\n")
 
     def lacks(wanted: tuple[str, ...]) -> str:
         return lacks_some(wanted, info)

@@ -4,12 +4,18 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.edges.metaschedule.low_precision.packed_weights import bfloat16_bits, packed
+from tunegate.edges.metaschedule.low_precision.packed_weights import (
+    bfloat16_bits,
+    packed,
+    packed_words,
+    quantized_columns,
+)
 from tunegate.edges.metaschedule.low_precision.product_shape import (
     Extents,
     ProductShape,
     RowsOfTiles,
 )
+from tunegate.edges.metaschedule.low_precision.tile_numbers import BFLOAT16, INT8
 
 
 def widened(bits: np.ndarray) -> np.ndarray:
@@ -44,3 +50,28 @@ def test_pairs_of_depth_lie_side_by_side_in_tiles_of_columns() -> None:
         assert found[place] == expected[()]
     assert found[1, :, :, :, 2:].any() == np.False_
     assert found[:, :, :, 3:].any() == np.False_
+
+
+def test_a_column_in_int8_has_its_own_scale_around_0() -> None:
+    weights = np.array([[[1.0, -508.0, 0.0], [-2.0, 4.0, 0.0]]], "float32")
+    scales, whole = quantized_columns(weights)
+    np.testing.assert_allclose(scales, [2 / 127, 4, 1])
+    assert whole.tolist() == [[[64, -127, 0], [-127, 1, 0]]]
+
+
+def test_behind_weights_in_int8_are_the_sums_and_scales_of_columns() -> None:
+    extents = Extents(4, 4)
+    rows = RowsOfTiles(ProductShape(1, extents, 70, extents, 18), INT8.depth)
+    weights = np.random.default_rng(1).normal(size=(70, 18)).astype("float32")
+    found = packed(weights, rows, INT8)
+    scales, whole = quantized_columns(weights.reshape(1, 70, 18))
+    assert found.size == packed_words(rows, INT8)
+    assert packed(weights, RowsOfTiles(rows.shape), BFLOAT16).size == packed_words(
+        RowsOfTiles(rows.shape), BFLOAT16
+    )
+    np.testing.assert_array_equal(found[-64:-46], whole.sum(axis=(0, 1)))
+    np.testing.assert_array_equal(found[-32:-14].view("float32"), scales)
+    tiles = found[:-64].view("int8").reshape(2, 2, 16, 16, 4)
+    for depth, column in ((0, 0), (5, 17), (69, 3), (63, 16)):
+        place = column // 16, depth // 64, depth % 64 // 4, column % 16, depth % 4
+        assert tiles[place] == whole[0, depth, column]

@@ -17,29 +17,34 @@ from tests.plugin.edges.metaschedule.low_precision.product_kernels import (
     matrices,
 )
 from tunegate.edges.machine.cpu_flags import lacks_some
-from tunegate.edges.metaschedule.low_precision.lower_kernels import FEATURES, FLAGS
 from tunegate.edges.metaschedule.low_precision.packed_weights import packed
 from tunegate.edges.metaschedule.low_precision.product import product_of
 from tunegate.edges.metaschedule.low_precision.product_shape import RowsOfTiles
 from tunegate.edges.metaschedule.low_precision.tile_kernel import tile_kernel
+from tunegate.edges.metaschedule.low_precision.tile_numbers import BFLOAT16, INT8, TileNumbers
 
-LACKING = lacks_some(FLAGS)
+LACKING = lacks_some(BFLOAT16.flags) or lacks_some(INT8.flags)
 needs_tiles = pytest.mark.skipif(bool(LACKING), reason=LACKING)
+FEATURES = sorted(BFLOAT16.features | INT8.features)
 TARGET = tvm.target.Target(
-    {"kind": "llvm", "mcpu": "skylake-avx512", "mattr": [f"+{each}" for each in sorted(FEATURES)]}
+    {"kind": "llvm", "mcpu": "skylake-avx512", "mattr": [f"+{each}" for each in FEATURES]}
 )
 HALF_A_STEP = 2.0**-9
 """The largest error of one rounding to bfloat16, of the number."""
 
 
-def computed(kernel: Fused, image: np.ndarray, threads: int = 1) -> np.ndarray:
+def computed(
+    kernel: Fused, image: np.ndarray, threads: int = 1, numbers: TileNumbers = BFLOAT16
+) -> np.ndarray:
     product = product_of(kernel.function)
     assert product is not None
-    made = tile_kernel(product, kernel.function, threads).with_attr("global_symbol", "main")
+    made = tile_kernel(product, kernel.function, threads, numbers)
+    made = made.with_attr("global_symbol", "main")
     arguments = [
         image if place == 0 else a.value.numpy() for place, a in enumerate(kernel.arguments)
     ]
-    arguments[product.weights] = packed(arguments[product.weights], RowsOfTiles(product.shape))
+    rows = RowsOfTiles(product.shape, numbers.depth)
+    arguments[product.weights] = packed(arguments[product.weights], rows, numbers)
     result = np.full([int(n) for n in kernel.function.params[-1].shape], np.nan, "float32")
     tensors = [tvm.runtime.tensor(each) for each in (*arguments, result)]
     tvm.compile(made, target=TARGET)["main"](*tensors)
@@ -48,7 +53,7 @@ def computed(kernel: Fused, image: np.ndarray, threads: int = 1) -> np.ndarray:
 
 
 def assert_near(kernel: Fused, image: np.ndarray, **how: Any) -> None:
-    """Both factors of each product are off by half a step at most, and sums are in float32."""
+    """Both factors of each product are off by half a step at most, and sums are exact enough."""
     product = product_of(kernel.function)
     assert product is not None
     weights = kernel.arguments[product.weights].value.numpy()
@@ -58,6 +63,20 @@ def assert_near(kernel: Fused, image: np.ndarray, **how: Any) -> None:
     np.testing.assert_allclose(
         computed(kernel, image, **how), expected, rtol=0, atol=2.1 * HALF_A_STEP * largest
     )
+
+
+def assert_near_in_int8(kernel: Fused, image: np.ndarray, threads: int = 1) -> None:
+    """The same with half a step of 255 for the image and of 254 for a column of weights."""
+    product = product_of(kernel.function)
+    assert product is not None
+    weights = kernel.arguments[product.weights].value.numpy()
+    depth = math.prod(weights.shape[:-1])
+    reach = max(image.max(), 0) - min(image.min(), 0)
+    of_image = 0.51 * reach / 255 * np.abs(weights).max()
+    of_weights = 0.51 * np.abs(weights).max() / 127 * np.abs(image).max()
+    found, expected = computed(kernel, image, threads, INT8), kernel.computed(image)
+    atol = depth * (of_image + of_weights) + 1e-6
+    np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
 
 
 def drawn(*shape: int) -> np.ndarray:
@@ -117,3 +136,46 @@ def test_a_number_that_is_none_stays_none_where_it_is_read() -> None:
     found = computed(matrices((4,), 64, 32), image)
     assert np.isnan(found[2]).all()
     assert np.isfinite(found[[0, 1, 3]]).all()
+
+
+@needs_tiles
+@settings(max_examples=6, deadline=None)
+@given(st.data())
+def test_a_convolution_in_int8_is_off_by_rounding_alone(data: st.DataObject) -> None:
+    small, extent = st.integers(1, 3), st.integers(7, 12)
+    batch, height, width = data.draw(st.tuples(st.integers(1, 2), extent, extent))
+    channels, out = data.draw(st.tuples(*[st.sampled_from((1, 3, 16, 31, 64, 70))] * 2))
+    window, stride, dilation = data.draw(st.tuples(*[st.tuples(small, small)] * 3))
+    kernel = convolution(
+        (batch, height, width, channels),
+        (*window, channels, out),
+        strides=stride,
+        dilation=dilation,
+        padding=data.draw(st.tuples(*[st.integers(0, 2)] * 4)),
+    )
+    lowest = data.draw(st.sampled_from((-1.0, 0.0, 0.5, -0.9)))
+    image = drawn(batch, height, width, channels)
+    assert_near_in_int8(kernel, np.maximum(image, lowest).astype("float32"))
+
+
+@needs_tiles
+@pytest.mark.parametrize(("rows", "threads"), [(3, 1), (70, 1), (200, 2)])
+def test_a_matrix_product_in_int8_is_off_by_rounding_alone(rows: int, threads: int) -> None:
+    assert_near_in_int8(matrices((2, rows), 100, 70), drawn(2, rows, 100), threads)
+
+
+@needs_tiles
+def test_whole_numbers_of_int8_come_out_exactly() -> None:
+    kernel = convolution((1, 6, 6, 8), (3, 3, 8, 20), padding=1, stages=False)
+    image = np.random.default_rng(2).integers(-100, 156, (1, 6, 6, 8)).astype("float32")
+    image[0, 0, 0, :2] = -100, 155
+    weights = np.random.default_rng(3).integers(-127, 128, (3, 3, 8, 20)).astype("float32")
+    weights[0, 0, 0] = 127
+    exact = kernel.with_weights(weights)
+    np.testing.assert_allclose(computed(exact, image, 1, INT8), exact.computed(image), rtol=1e-6)
+
+
+@needs_tiles
+def test_an_image_of_zeros_gives_zeros_in_int8() -> None:
+    image = np.zeros((4, 64), "float32")
+    assert not computed(matrices((4,), 64, 32), image, 1, INT8).any()

@@ -1,0 +1,49 @@
+"""The numbers that the processor's tiles multiply, and what it needs for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+_ROW_BYTES: Final = 64
+
+
+class TileNumbers(NamedTuple):
+    """`narrow` and `word` are the types of the buffers of an image and of packed weights; `flags`
+    what the processor needs, by Linux's names, and `features` the same by LLVM's."""
+
+    precision: str
+    each_bytes: int
+    narrow: str
+    word: str
+    flags: tuple[str, ...]
+    features: frozenset[str]
+
+    @property
+    def depth(self) -> int:
+        """The numbers in a row of a tile."""
+        return _ROW_BYTES // self.each_bytes
+
+    @property
+    def in_a_word(self) -> int:
+        """The numbers in a word of the packed weights."""
+        return 1 if self.word == self.narrow else 4 // self.each_bytes
+
+
+BFLOAT16: Final = TileNumbers(
+    precision="bfloat16",
+    each_bytes=2,
+    narrow="uint16",
+    word="uint16",
+    flags=("amx_bf16", "amx_tile", "avx512_bf16"),
+    features=frozenset({"amx-bf16", "amx-tile", "avx512bf16"}),
+)
+INT8: Final = TileNumbers(
+    precision="int8",
+    each_bytes=1,
+    narrow="uint8",
+    word="int32",
+    flags=("amx_int8", "amx_tile", "avx512bw"),
+    features=frozenset({"amx-int8", "amx-tile", "avx512bw"}),
+)
+NUMBERS: Final[Mapping[str, TileNumbers]] = {each.precision: each for each in (BFLOAT16, INT8)}

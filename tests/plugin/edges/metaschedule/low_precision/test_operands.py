@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+from tunegate.edges.metaschedule.low_precision.operands import operands_of
+from tunegate.edges.metaschedule.low_precision.product_shape import (
+    Extents,
+    ProductShape,
+    RowsOfTiles,
+)
+from tunegate.edges.metaschedule.low_precision.tile_numbers import NUMBERS
+
+
+def test_each_kind_of_number_has_its_instruction() -> None:
+    extents = Extents(4, 4)
+    shape = ProductShape(1, extents, 3, extents, 4)
+    found = {
+        name: operands_of(RowsOfTiles(shape, numbers.depth), numbers)
+        for name, numbers in NUMBERS.items()
+    }
+    assert {name: each.numbers.precision for name, each in found.items()} == {
+        name: name for name in NUMBERS
+    }
+    assert {name: each.multiply for name, each in found.items()} == {
+        "bfloat16": "tdpbf16ps",
+        "int8": "tdpbusd",
+    }
