@@ -30,11 +30,20 @@ class Sketch(msgspec.Struct, frozen=True):
 
 
 class TaskExperience(msgspec.Struct, frozen=True):
-    """`rows` are (which sketch, milliseconds, decisions)."""
+    """`rows` are (which sketch, milliseconds, decisions), measured on `device`, a CPU's name, with
+    so many `threads`. `layer` is a digest that is the same in each of the `models` that have the
+    layer, and `kind` the kind of layer; data are split by them, and `workload` is the key that the
+    cache has it under. Older data say none of this: 0 threads are not known."""
 
     name: str
     sketches: tuple[Sketch, ...]
     rows: tuple[tuple[int, float, Decided], ...]
+    kind: str = ""
+    layer: str = ""
+    workload: str = ""
+    models: tuple[str, ...] = ()
+    device: str = ""
+    threads: int = 0
 
 
 class _Tile(NamedTuple):

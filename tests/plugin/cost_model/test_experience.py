@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -86,3 +87,21 @@ def test_a_step_of_many_numbers_is_a_wider_innermost_loop() -> None:
     vectors = Sketch("group-vectors", SKETCH.nest, lanes=8)
     columns = zip(nest_columns(vectors, narrow), nest_columns(SKETCH, wide), strict=True)
     assert all(one == other for one, other in columns)
+
+
+def test_a_line_says_of_which_layer_it_is_and_where_it_was_measured() -> None:
+    line = msgspec.structs.replace(
+        experience(),
+        kind="product",
+        layer="0123456789abcdef",
+        workload="w",
+        models=("a.onnx", "b.onnx"),
+        device="some cpu",
+        threads=1,
+    )
+    assert msgspec.json.decode(msgspec.json.encode(line), type=TaskExperience) == line
+
+
+def test_a_line_of_older_data_says_no_layer_and_no_device() -> None:
+    line = msgspec.json.decode(b'{"name":"n","sketches":[],"rows":[]}', type=TaskExperience)
+    assert (line.kind, line.layer, line.models, line.device, line.threads) == ("", "", (), "", 0)
