@@ -18,14 +18,14 @@ from tunegate.edges.metaschedule.low_precision.packed_weights import packed
 from tunegate.edges.metaschedule.low_precision.product import Product, product_of
 from tunegate.edges.metaschedule.low_precision.product_shape import RowsOfTiles
 from tunegate.edges.metaschedule.low_precision.tile_kernel import tile_kernel
-from tunegate.edges.metaschedule.low_precision.tile_numbers import NUMBERS, TileNumbers
+from tunegate.edges.metaschedule.low_precision.tile_numbers import BFLOAT16, NUMBERS, TileNumbers
 from tunegate.edges.metaschedule.low_precision.tile_time import is_faster
 from tunegate.edges.metaschedule.schedule_choice import ScheduleChoice
 from tunegate.edges.metaschedule.targets import ResolvedTarget
 from tunegate.engine.protocol import BuiltFunction
 from tunegate.errors import NotOfferedError, UnsupportedModelError
 
-TILES_VERSION = 1
+TILES_VERSION = 2
 """Goes up with every change of these kernels: builds with other ones are other builds."""
 
 
@@ -114,13 +114,17 @@ def _made(
     threads: int,
     numbers: TileNumbers,
 ) -> TileKernel | None:
-    """The kernel, where every call has constant weights that are finite, and it is faster."""
+    """The kernel, where it is faster, and all calls have finite weights or multiply activations."""
     function = choice.function.workload.module["main"]
     try:
         product = product_of(function)
-        if product is None or not _are_finite(calls, product.weights):
+        if product is None:
             return None
-        if not is_faster(product.shape, threads, _known_ms(choice), numbers):
+        packs = product.right is not None
+        if not packs and not _are_finite(calls, product.weights):
+            return None
+        numbers = BFLOAT16 if packs else numbers
+        if not is_faster(product.shape, threads, _known_ms(choice), numbers, packs=packs):
             return None
         return TileKernel(product, numbers, tile_kernel(product, function, threads, numbers))
     except UnsupportedModelError:
@@ -174,9 +178,10 @@ class _Packing(PyExprMutator):  # type: ignore[misc]
             return super().visit_call_(call)
         product, numbers, _ = self._kernels[callee.name_hint]
         values = [self.visit_expr(each) for each in arguments.fields]
-        weights = values[product.weights].value.numpy()
-        rows = RowsOfTiles(product.shape, numbers.depth)
-        values[product.weights] = relax.const(packed(weights, rows, numbers), numbers.word)
+        if product.right is None:
+            weights = values[product.weights].value.numpy()
+            rows = RowsOfTiles(product.shape, numbers.depth)
+            values[product.weights] = relax.const(packed(weights, rows, numbers), numbers.word)
         return relax.call_tir(
             self._variables[callee.name_hint], relax.Tuple(values), call.ty_args[0]
         )

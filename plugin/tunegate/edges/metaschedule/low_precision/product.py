@@ -1,10 +1,10 @@
-"""A fused kernel that is a product with constant weights: what it multiplies, and what becomes of
-the sums."""
+"""A fused kernel that is a product, with constant weights or of two activations: what it
+multiplies, and what becomes of the sums."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tvm import sym
@@ -34,7 +34,8 @@ class Stage(NamedTuple):
 
 class Product(NamedTuple):
     """Buffers are those of the kernel; `row_extents` are the dimensions of the result before its
-    columns. `weights` is a place among the parameters, of the shape (taps, depth, columns)."""
+    columns. `weights` is a place among the parameters, of the shape (taps, depth, columns), and
+    `right` the buffer there where it is an activation, one matrix for each image."""
 
     shape: ProductShape
     row_extents: tuple[int, ...]
@@ -42,24 +43,35 @@ class Product(NamedTuple):
     weights: int
     sums: Any
     stages: tuple[Stage, ...]
+    right: Any = None
 
     @property
     def is_convolution(self) -> bool:
         """Whether rows are positions of images, and no dimensions of a matrix product."""
         return len(self.row_extents) == _IMAGE and self.row_extents[1:] == self.shape.result
 
-    def row_at(self, row: Any) -> list[Any]:
+    def row_at(self, image: Any, row: Any) -> list[Any]:
         """The indices of a row of a matrix product."""
-        found = []
-        for extent in reversed(self.row_extents):
-            found.append(row % extent)
-            row = row // extent
-        return found[::-1]
+        if self.right is not None:
+            return [*self.image_at(image), row]
+        return _unravelled(row, self.row_extents)
+
+    def image_at(self, image: Any) -> list[Any]:
+        """The indices of one of the matrices that are multiplied by one."""
+        return _unravelled(image, self.row_extents[:-1])
 
     @property
     def result(self) -> Any:
         """The buffer of the last stage, or of the sums."""
         return self.stages[-1].buffer if self.stages else self.sums
+
+
+def _unravelled(place: Any, extents: Sequence[int]) -> list[Any]:
+    found = []
+    for extent in reversed(extents):
+        found.append(place % extent)
+        place = place // extent
+    return found[::-1]
 
 
 def product_of(function: Any) -> Product | None:
@@ -77,14 +89,15 @@ def product_of(function: Any) -> Product | None:
     weights = next((n for n, each in enumerate(parameters) if each.same_as(right.source)), None)
     constants = {int(n) for n in (function.attrs or {}).get(ATTRIBUTE, ())}
     stages = _stages(blocks[at], blocks[at + 1 :])
-    if weights not in constants or stages is None:
+    if weights is None or stages is None:
         return None
-    made = _convolution if _is_convolution(blocks[at]) else _matrices
-    found = made(blocks[at], blocks[:at], left, right)
+    is_packed = weights in constants
+    found = _reading(blocks[at], is_constant=is_packed)(blocks[at], blocks[:at], left, right)
     if found is None or not any(found[1].same_as(each) for each in parameters):
         return None
     shape, source, row_extents = found
-    return Product(shape, row_extents, source, weights, blocks[at].body.buffer, stages)
+    sums, given = blocks[at].body.buffer, None if is_packed else right.source
+    return Product(shape, row_extents, source, weights, sums, stages, given)
 
 
 def blocks_of(function: Any) -> Iterator[Any]:
@@ -149,6 +162,32 @@ def _is_convolution(block: Any) -> bool:
 _Found = tuple[ProductShape, Any, tuple[int, ...]] | None
 
 
+def _reading(block: Any, *, is_constant: bool) -> Callable[..., _Found]:
+    if not is_constant:
+        return _activations
+    return _convolution if _is_convolution(block) else _matrices
+
+
+def _activations(block: Any, before: Sequence[Any], left: Any, right: Any) -> _Found:
+    """Matrix products of equally many: (..., rows, depth) by (..., depth, columns)."""
+    over, summed = _loops(block)
+    variables = [v.var for v in over]
+    if before or len(summed) != 1 or len(variables) <= 2:  # noqa: PLR2004
+        return None
+    depth, columns = summed[0].var, variables[-1]
+    wanted = [*variables[:-1], depth], [*variables[:-2], depth, columns]
+    if not all(map(_reads, (left, right), wanted)):
+        return None
+    *images, height, width = _extents(over)
+    extents = Extents(height, 1)
+    shape = ProductShape(math.prod(images), extents, int(summed[0].dom.extent), extents, width)
+    return shape, left.source, (*images, height)
+
+
+def _reads(load: Any, indices: Sequence[Any]) -> bool:
+    return len(load.indices) == len(indices) and all(map(_same, load.indices, indices))
+
+
 def _matrices(block: Any, before: Sequence[Any], left: Any, right: Any) -> _Found:
     """A matrix product: (..., rows, depth) by (depth, columns)."""
     over, summed = _loops(block)
@@ -157,9 +196,8 @@ def _matrices(block: Any, before: Sequence[Any], left: Any, right: Any) -> _Foun
         return None
     depth = summed[0].var
     wanted = [*variables[:-1], depth], [depth, variables[-1]]
-    for load, indices in zip((left, right), wanted, strict=True):
-        if len(load.indices) != len(indices) or not all(map(_same, load.indices, indices)):
-            return None
+    if not all(map(_reads, (left, right), wanted)):
+        return None
     *rows, columns = _extents(over)
     extents = Extents(math.prod(rows), 1)
     shape = ProductShape(1, extents, int(summed[0].dom.extent), extents, columns)

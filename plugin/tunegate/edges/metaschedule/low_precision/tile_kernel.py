@@ -19,6 +19,7 @@ from tunegate.edges.metaschedule.low_precision.expressions import rewritten
 from tunegate.edges.metaschedule.low_precision.loops import long, loop, whole_buffer
 from tunegate.edges.metaschedule.low_precision.operands import operands_of
 from tunegate.edges.metaschedule.low_precision.packed_weights import packed_words
+from tunegate.edges.metaschedule.low_precision.paired_rows import PAIR, packed_rows
 from tunegate.edges.metaschedule.low_precision.product import Product, Stage
 from tunegate.edges.metaschedule.low_precision.product_shape import (
     COLUMNS,
@@ -73,13 +74,17 @@ class _Kernel:
             T.func_name("main")
             T.func_attr({"tirx.noalias": True, IS_SCHEDULED: True})
             for place, buffer in enumerate(function.params):
-                packed = place == self._product.weights
+                packed = place == self._product.weights and self._product.right is None
                 given = self._packed_buffer() if packed else buffer
                 argument = T.arg(f"p{place}", given)
                 if packed:
                     self._weights = argument
             self._body()
         return builder.get()
+
+    @property
+    def _functions(self) -> str:
+        return self._operands.functions + ("" if self._product.right is None else PAIR)
 
     def _packed_buffer(self) -> Any:
         return T.buffer((packed_words(self._rows, self._numbers),), self._numbers.word)
@@ -94,8 +99,10 @@ class _Kernel:
         return depth * COLUMNS // self._numbers.in_a_word
 
     def _body(self) -> None:
-        with T.attr(0, amx.IMPORTED, self._operands.functions):
+        with T.attr(0, amx.IMPORTED, self._functions):
             amx.require_permission()
+            if self._product.right is not None:
+                self._weights = packed_rows(self._product, self._rows, self._threads)
             self._operands.prepare(self._product, self._weights, self._threads)
             rows = self._blocks * self._high
             self._narrow = TileRows(self._product, rows, self._operands, self._threads)
@@ -159,6 +166,8 @@ class _Kernel:
             amx.clear(tile)
         base = image * rows.image + block * (self._high * rows.step)
         weights = column * (self._block.wide * self._column_size)
+        if self._product.right is not None:
+            weights += image * (-(-self._columns // COLUMNS) * self._column_size)
         for tap, moved in enumerate(rows.taps):
             with T.serial(long(rows.tap_depth // rows.depth)) as depth:
                 for tile in range(high):
@@ -225,7 +234,7 @@ class _Kernel:
     def _places(self, image: Any, row: Any) -> list[Any]:
         """The indices of a row of the result."""
         if not self._product.is_convolution:
-            return self._product.row_at(row)
+            return self._product.row_at(image, row)
         return [image, row // self._rows.pitch, row % self._rows.pitch]
 
     def _value(self, stage: Stage, indices: Sequence[Any], known: dict[Any, Any]) -> Any:

@@ -38,12 +38,13 @@ BFLOAT16: Final = TileNumbers(
     flags=("amx_bf16", "amx_tile", "avx512_bf16"),
     features=frozenset({"amx-bf16", "amx-tile", "avx512bf16"}),
 )
+# Products of two activations stay in bfloat16.
 INT8: Final = TileNumbers(
     precision="int8",
     each_bytes=1,
     narrow="uint8",
     word="int32",
-    flags=("amx_int8", "amx_tile", "avx512bw"),
-    features=frozenset({"amx-int8", "amx-tile", "avx512bw"}),
+    flags=("amx_bf16", "amx_int8", "amx_tile", "avx512_bf16"),
+    features=frozenset({"amx-bf16", "amx-int8", "amx-tile", "avx512bf16"}),
 )
 NUMBERS: Final[Mapping[str, TileNumbers]] = {each.precision: each for each in (BFLOAT16, INT8)}

@@ -77,7 +77,7 @@ class TileRows:
 
     def _source(self, image: Any, y: Any, x: Any) -> Any:
         """The address of a pixel."""
-        places = [image, y, x] if self._product.is_convolution else self._product.row_at(y)
+        places = [image, y, x] if self._product.is_convolution else self._product.row_at(image, y)
         return T.address_of(self._product.source[(*places, 0)])
 
     def _zeros(self, to: Any, count: int) -> None:

@@ -21,6 +21,7 @@ _BEGIN_NS: Final = 300.0
 _LINE_NS: Final = 6.0
 """The cost of each piece of an image that is rounded, besides its numbers."""
 _NUMBER_NS: Final = 0.05
+_PACKED_NS: Final = 0.15
 _STEP_NS: Final = 30.0
 """The cost of two by two tiles by a depth of one: loads and products."""
 _RESULT_NS: Final = 3.5
@@ -35,14 +36,22 @@ def is_faster(
     threads: int,
     float32_ms: float | None,
     numbers: TileNumbers = BFLOAT16,
+    *,
+    packs: bool = False,
 ) -> bool:
     """Whether tiles are clearly faster than float32, which took so long, or was not measured."""
     known_ns = shape.flops / _UNTUNED_GFLOPS / threads if float32_ms is None else float32_ms * 1e6
-    return tiles_ns(shape, threads, numbers) < _CLEARLY * known_ns
+    return tiles_ns(shape, threads, numbers, packs=packs) < _CLEARLY * known_ns
 
 
-def tiles_ns(shape: ProductShape, threads: int, numbers: TileNumbers = BFLOAT16) -> float:
-    """The estimate in nanoseconds."""
+def tiles_ns(
+    shape: ProductShape,
+    threads: int,
+    numbers: TileNumbers = BFLOAT16,
+    *,
+    packs: bool = False,
+) -> float:
+    """The estimate in nanoseconds; `packs` where the right operand is an activation, too."""
     rows = RowsOfTiles(shape, numbers.depth)
     lines = shape.images * len(rows.phases) * rows.phase_height
     pieces = lines if rows.pixel == shape.channels else lines * shape.source.width
@@ -55,4 +64,5 @@ def tiles_ns(shape: ProductShape, threads: int, numbers: TileNumbers = BFLOAT16)
     results = shape.images * rows.row_count * tiles * _RESULT_NS
     image = shape.images * shape.source.height * shape.source.width * shape.channels
     measuring = 0.0 if numbers == BFLOAT16 else image * _NUMBER_NS
-    return _BEGIN_NS + (measuring + rounding + multiplying + results) / threads
+    packing = tiles * COLUMNS * rows.tap_depth * shape.images * _PACKED_NS if packs else 0.0
+    return _BEGIN_NS + (packing + measuring + rounding + multiplying + results) / threads

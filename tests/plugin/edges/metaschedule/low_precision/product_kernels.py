@@ -38,11 +38,11 @@ class Fused(NamedTuple):
             builder.emit_func_output(made)
         return Fused(builder.get(), self.function, arguments)
 
-    def computed(self, image: np.ndarray) -> np.ndarray:
+    def computed(self, *given: np.ndarray) -> np.ndarray:
         """What the compiler itself makes of it, in float32."""
         built = relax.build(self.module, target=TARGET)
         machine = relax.VirtualMachine(built, tvm.cpu())
-        found: np.ndarray = machine["main"](tvm.runtime.tensor(image)).numpy()
+        found: np.ndarray = machine["main"](*map(tvm.runtime.tensor, given)).numpy()
         return found
 
 
@@ -72,6 +72,26 @@ def matrices(rows: tuple[int, ...], depth: int, columns: int) -> Fused:
         return relax.op.nn.gelu(relax.op.matmul(x, _drawn((depth, columns))))
 
     return _fused((*rows, depth), value)
+
+
+def activations(images: tuple[int, ...], rows: int, depth: int, columns: int) -> Fused:
+    """Products of as many pairs of matrices, and a factor, as the scores of an attention. The call
+    has no constants."""
+    builder = relax.BlockBuilder()
+    shapes = (*images, rows, depth), (*images, depth, columns)
+    given = [
+        relax.Var(name, relax.TensorType(shape, "float32"))
+        for name, shape in zip("xy", shapes, strict=True)
+    ]
+    with builder.function("main", given):
+        with builder.dataflow():
+            scores = relax.op.multiply(relax.op.matmul(*given), relax.const(np.float32(0.125)))
+            made = builder.emit_output(builder.normalize(scores))
+        builder.emit_func_output(made)
+    with TARGET:
+        module = marked(relax.get_pipeline("zero")(builder.get()))
+    (call,) = (b.value for block in module["main"].body.blocks for b in block.bindings[:1])
+    return Fused(module, module[call.args[0]], ())
 
 
 def _drawn(shape: tuple[int, ...]) -> Any:

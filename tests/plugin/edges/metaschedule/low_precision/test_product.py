@@ -6,7 +6,11 @@ import pytest
 import tvm
 from tvm import te
 
-from tests.plugin.edges.metaschedule.low_precision.product_kernels import convolution, matrices
+from tests.plugin.edges.metaschedule.low_precision.product_kernels import (
+    activations,
+    convolution,
+    matrices,
+)
 from tunegate.edges.metaschedule.low_precision.product import product_of
 from tunegate.edges.metaschedule.low_precision.product_shape import Extents, ProductShape
 
@@ -37,6 +41,16 @@ def test_a_matrix_product_has_a_row_for_each_of_its_first_dimensions() -> None:
     assert found is not None
     assert found.shape == ProductShape(1, Extents(6, 1), 8, Extents(6, 1), 6)
     assert found.row_extents == (2, 3)
+
+
+def test_matrices_that_are_both_computed_are_multiplied_one_by_one() -> None:
+    kernel = activations((2, 3), 8, 5, 6)
+    found = product_of(kernel.function)
+    assert found is not None
+    assert found.shape == ProductShape(6, Extents(8, 1), 5, Extents(8, 1), 6)
+    assert found.row_extents == (2, 3, 8)
+    assert found.right.same_as(kernel.function.params[1])
+    assert len(found.stages) == 1
 
 
 def test_operations_are_counted() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.plugin.edges.metaschedule.low_precision.product_kernels import (
     Fused,
+    activations,
     convolution,
     matrices,
 )
@@ -45,6 +47,10 @@ def computed(
     ]
     rows = RowsOfTiles(product.shape, numbers.depth)
     arguments[product.weights] = packed(arguments[product.weights], rows, numbers)
+    return run(made, kernel, arguments)
+
+
+def run(made: Any, kernel: Fused, arguments: Sequence[np.ndarray]) -> np.ndarray:
     result = np.full([int(n) for n in kernel.function.params[-1].shape], np.nan, "float32")
     tensors = [tvm.runtime.tensor(each) for each in (*arguments, result)]
     tvm.compile(made, target=TARGET)["main"](*tensors)
@@ -179,3 +185,29 @@ def test_whole_numbers_of_int8_come_out_exactly() -> None:
 def test_an_image_of_zeros_gives_zeros_in_int8() -> None:
     image = np.zeros((4, 64), "float32")
     assert not computed(matrices((4,), 64, 32), image, 1, INT8).any()
+
+
+@needs_tiles
+@pytest.mark.parametrize(
+    ("images", "rows", "depth", "columns", "threads"),
+    [
+        ((1, 4), 70, 64, 70, 1),
+        ((2, 3), 16, 33, 16, 1),
+        ((5,), 3, 1, 50, 2),
+        ((2,), 40, 31, 5, 2),
+    ],
+)
+def test_two_activations_are_off_by_rounding_alone(
+    images: tuple[int, ...], rows: int, depth: int, columns: int, threads: int
+) -> None:
+    kernel = activations(images, rows, depth, columns)
+    product = product_of(kernel.function)
+    assert product is not None
+    given = drawn(*images, rows, depth), drawn(*images, depth, columns)
+    made = tile_kernel(product, kernel.function, threads).with_attr("global_symbol", "main")
+    np.testing.assert_allclose(
+        run(made, kernel, given),
+        kernel.computed(*given),
+        rtol=0,
+        atol=2.1 * HALF_A_STEP * depth * 0.125,
+    )
