@@ -32,17 +32,15 @@ from tunegate.stages.detect import detect
 from tunegate.verdict.judging_config import judging_config
 from tunegate.waivers import read_waivers
 
-_BESIDE_A_MODEL = ("", ".data", ".dvc")
-"""What the files of a model are usually called after its own name."""
-
 
 class Review(msgspec.Struct, frozen=True, kw_only=True):
     """What a change touches, and the rules that judge it: `config` is base's and head's together,
-    `pins` are the snapshots of the cache that both sides are built from, `watched` the lock files
-    that changed."""
+    `config_before` the base's, `pins` are the snapshots of the cache that both sides are built
+    from, `watched` the lock files that changed."""
 
     changes: ChangeSet
     config: Config
+    config_before: Config | None = None
     waivers: Waivers
     pins: SnapshotPins
     watched: Watched = NOTHING_WATCHED
@@ -51,14 +49,15 @@ class Review(msgspec.Struct, frozen=True, kw_only=True):
 @dataclass(frozen=True, kw_only=True)
 class Subject:
     """What a run works on, and by which rules: `commit` is the head of `repository`, `root` names
-    it in records. `rules_at` is the commit whose configuration judges, '' for that head. Without a
-    review nothing is waived or pinned."""
+    it in records. `rules_at` is the commit whose configuration judges, '' for that head, and
+    `config_before` that configuration. Without a review nothing is waived or pinned."""
 
     config: Config
     repository: Repository
     root: Path
     commit: str
     rules_at: str = ""
+    config_before: Config | None = None
     waivers: Waivers = NO_WAIVERS
     pins: SnapshotPins | None = None
 
@@ -137,6 +136,7 @@ class Project:
             root=self.repository.root,
             commit=review.changes.revisions.head,
             rules_at=review.changes.revisions.judged_by or "",
+            config_before=review.config_before,
             waivers=review.waivers,
             pins=review.pins,
         )
@@ -156,7 +156,7 @@ class Project:
         if self.repository.head() != review.changes.revisions.head:
             return ()
         changed = self.repository.uncommitted()
-        beside = {path.removesuffix(suffix) for path in changed for suffix in _BESIDE_A_MODEL}
+        beside = {path.removesuffix(end) for path in changed for end in (".data", ".dvc", "")}
         return tuple(
             f"{model} has changes that are not committed; only commits are compared"
             for model in selected(review.config, beside)
@@ -195,12 +195,14 @@ class Project:
         config_file.check_config(config, rules, is_merged=True)
         day = today(SystemClock())
         judge = changes.revisions.judged_by
-        root = self.repository.root
         return Review(
             changes=changes,
             config=judged_as(config, changes.revisions),
+            config_before=before.config,
             waivers=read_waivers(self.repository, changes.revisions, config.gate, day),
-            pins=read_pins(root) if judge is None else pins_at(self.repository, judge),
+            pins=read_pins(self.repository.root)
+            if judge is None
+            else pins_at(self.repository, judge),
         )
 
     def _watched(self, revisions: Revisions, watch: WatchConfig) -> Watched:

@@ -54,8 +54,9 @@ class RunContext:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSource:
-    """The source of the models of base and head. `config` says what is wanted of each, and
-    `candidates` what may run it; `workdir` holds their files for as long as the run lasts.
+    """The source of the models of base and head. `config` says what is wanted of each,
+    `config_before` what the base said, and `candidates` what may run it; `workdir` holds their
+    files for as long as the run lasts.
     `read_inputs` looks into these files, and `read_values` into those that are given for inputs.
     Without a `reader` there are no earlier bases, without a `case_scorer` no metrics."""
 
@@ -67,6 +68,7 @@ class ModelSource:
     read_values: ReadValues
     reader: ModelReader | None = None
     case_scorer: CaseScorer | None = None
+    config_before: Config | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -170,6 +170,7 @@ def model_source(
     repository = subject.repository
     return ModelSource(
         config=subject.config,
+        config_before=subject.config_before,
         repository=repository,
         candidates=candidates,
         workdir=workdir,

@@ -11,6 +11,7 @@ from tunegate.artifacts.changes import Effect, PolicyChange
 from tunegate.artifacts.outlines import ModelInput
 from tunegate.config import Config, InputConfig, Inputs, ModelConfig, ProfileConfig, ValuesConfig
 from tunegate.input_shapes import ResolvedShapes, ShapeLevel, resolve_shapes, takes
+from tunegate.policy.renamed_inputs import NamesInHead, names_in_head
 from tunegate.policy.written import written
 from tunegate.selection import entry_levels, entry_shapes, entry_values
 
@@ -89,14 +90,17 @@ def _profiles(
     inputs_before: Sequence[ModelInput] | None = None,
 ) -> dict[str, _Profile]:
     found = {}
+    names = (
+        NamesInHead() if not (inputs and inputs_before) else names_in_head(inputs_before, inputs)
+    )
     for name in side.entry.profiles or ("",):
         levels = entry_levels(side.config, side.entry, name)
         dims = {symbol: size for level in levels for symbol, size in level.dims.items()}
         found[name] = _Profile(
-            found=_shapes(levels, inputs, inputs_before),
-            values=entry_values(side.entry, name),
+            found=_shapes(levels, inputs, inputs_before, names),
+            values=names.of(entry_values(side.entry, name)),
             dims=dims if inputs is None else {},
-            given=entry_shapes(levels, None).shapes,
+            given=names.of(entry_shapes(levels, None).shapes),
         )
     return found
 
@@ -105,21 +109,23 @@ def _shapes(
     levels: Sequence[ShapeLevel],
     inputs: Sequence[ModelInput] | None,
     inputs_before: Sequence[ModelInput] | None,
+    names: NamesInHead,
 ) -> ResolvedShapes:
     """The shapes for these inputs: those that the model had before, by the names of its inputs,
-    wherever these take them. Another name of a dimension makes no model smaller: neither a new
-    one, nor a sum of others, nor two that change their places."""
-    found = entry_shapes(levels, inputs)
+    wherever these take them. Another name of an input or a dimension makes no model smaller:
+    neither a new one, nor a sum of others, nor two that change their places."""
+    found = entry_shapes([names.level(each) for each in levels], inputs)
     before = None if inputs_before is None else entry_shapes(levels, inputs_before)
     if inputs is None or before is None or before.problems:
         return found
+    known = names.of(before.shapes)
     if found.problems:
-        again = resolve_shapes(inputs, [ShapeLevel(shapes=before.shapes)])
+        again = resolve_shapes(inputs, [ShapeLevel(shapes=known)])
         return found if again.problems else again
     same = {
         value.name: shape
         for value in inputs
-        if (shape := before.shapes.get(value.name)) is not None and takes(value, shape)
+        if (shape := known.get(value.name)) is not None and takes(value, shape)
     }
     return msgspec.structs.replace(found, shapes={**found.shapes, **same})
 

@@ -24,12 +24,6 @@ def same_as_base(shapes: _Shapes, head: Sequence[ModelInput]) -> dict[str, tuple
     return _taken(shapes, head)
 
 
-def only_in(head: Sequence[ModelInput], base: Sequence[ModelInput]) -> frozenset[str]:
-    """The inputs that the head has and its base has not: what is said of them is not of the
-    base."""
-    return frozenset({each.name for each in head} - {each.name for each in base})
-
-
 def _taken(
     shapes: Mapping[str, tuple[int, ...] | None], head: Sequence[ModelInput]
 ) -> dict[str, tuple[int, ...]]:

@@ -6,6 +6,7 @@ import hashlib
 import shutil
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -25,9 +26,11 @@ from tunegate.config import Config, TargetConfig
 from tunegate.errors import ModelError
 from tunegate.given_rules import GivenFor
 from tunegate.input_shapes import ShapeLevel
+from tunegate.policy.renamed_inputs import names_in_head
 from tunegate.ports import ModelJob, Repository, Shapes
-from tunegate.selection import entry_shapes, shape_levels, values_for
-from tunegate.sides.comparable_sizes import only_in, same_as_base, static_sizes
+from tunegate.selection import entry_shapes, shape_levels, shapes_for, values_for
+from tunegate.sides.comparable_sizes import same_as_base, static_sizes
+from tunegate.sides.lost_inputs import SaidOfLost, said_of_lost
 from tunegate.tools import ModelSource
 
 ModelFiles = Mapping[tuple[ModelPath, Side], ShapedModel]
@@ -73,6 +76,14 @@ def export_models(changes: ChangeSet, source: ModelSource) -> ExportedModels:
     )
 
 
+class _Said(NamedTuple):
+    """What one side's inputs add to the configuration that judges, and those in it that are not of
+    this side."""
+
+    lost: SaidOfLost = SaidOfLost()
+    not_of_it: frozenset[str] = frozenset()
+
+
 class _Exporting:
     """What has been exported so far."""
 
@@ -92,25 +103,36 @@ class _Exporting:
                 self.unreadable[change.path, side] = str(error)
         inputs = {side: self._source.read_inputs(file) for side, file in files.items()}
         base, head = (inputs.get(side) or () for side in SIDES)
-        same = {"base": static_sizes(head, base), "head": static_sizes(base, head)}
-        of_head = {*same["head"], *only_in(head, base)}
+        names = names_in_head(inputs.get("base"), inputs.get("head"))
+        same = {
+            "base": static_sizes(names.backwards.inputs(head), base),
+            "head": static_sizes(names.inputs(base), head),
+        }
+        lost = said_of_lost(
+            self._source.config_before,
+            change,
+            base,
+            names.gone,
+            shapes_for(self._source.config, change.path, head),
+        )
+        of_base = _Said(lost, names.new | same["head"].keys())
         for side, file in files.items():
+            said = of_base if side == "base" else _Said()
             try:
-                ignored = of_head if side == "base" else set[str]()
-                shapes = self._shapes(change.path, side, inputs[side], same[side], ignored)
+                shapes = self._shapes(change.path, side, inputs[side], same[side], said)
                 if side == "base":
-                    same["head"] |= same_as_base(shapes, head)
-                given = self._given(change.path, side, file, shapes)
+                    same["head"] |= same_as_base(names.of(shapes), head)
+                given = self._given(change.path, side, file, shapes, said)
                 self.files[change.path, side] = ShapedModel(file, shapes, given)
             except ModelError as error:
                 self.unreadable[change.path, side] = str(error)
 
     def _given(
-        self, name: ModelPath, side: Side, file: Path, shapes: Shapes
+        self, name: ModelPath, side: Side, file: Path, shapes: Shapes, said: _Said
     ) -> Mapping[str, InputRule]:
         """Raises ModelError with all that is wrong with the values that are given. A base that
         does not take them is run on what it does take."""
-        values = values_for(self._source.config, name)
+        values = {**said.lost.values, **values_for(self._source.config, name)}
         wanted = GivenFor(values=values, shapes=shapes, revisions=self._revisions)
         found = self._source.read_values(file, wanted)
         if found.problems and side == "head":
@@ -123,13 +145,13 @@ class _Exporting:
         side: Side,
         inputs: Sequence[ModelInput] | None,
         same: Shapes,
-        ignored: Collection[str],
+        said: _Said,
     ) -> Shapes:
-        """`same` are the sizes of the other side, which this one is run at; `ignored` are inputs
-        whose shapes in the configuration are not of this side. Raises ModelError with all that is
-        wrong with what the configuration says."""
+        """`same` are the sizes of the other side, which this one is run at. Raises ModelError with
+        all that is wrong with what the configuration says."""
         given = shape_levels(self._source.config, name)
-        levels = tuple(_without(level, ignored) for level in given)
+        lost = ShapeLevel(where="base", shapes=said.lost.shapes)
+        levels = (lost, *(_without(level, said.not_of_it) for level in given))
         found = entry_shapes(levels, inputs)
         if found.problems:
             raise ModelError(f"{name}: {' '.join(found.problems)}")

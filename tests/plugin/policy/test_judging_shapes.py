@@ -37,6 +37,25 @@ def test_no_name_of_a_dimension_makes_a_head_smaller_than_its_base(
     assert found.inputs == shapes
 
 
+@pytest.mark.parametrize(
+    ("after", "given", "shapes"),
+    [
+        (INPUTS, {"x": (1, 1)}, {"x": (8, 128)}),
+        ((PAIR[0], ModelInput("q", (None, None))), {"x": (8, 128), "q": (1, 1)}, None),
+        ((ModelInput("z", (None, None)), PAIR[1]), {"z": (1, 1), "mask": (8, 128)}, None),
+    ],
+)
+def test_an_input_that_goes_or_gets_another_name_makes_no_head_smaller(
+    after: tuple[ModelInput, ...],
+    given: dict[str, tuple[int, ...]],
+    shapes: dict[str, tuple[int, ...]] | None,
+) -> None:
+    old = side({}, inputs={"x": (8, 128), "mask": (8, 128)})
+    found = judging_shapes(old, side({}, inputs=given), after, PAIR)
+    assert found.inputs == (shapes or dict.fromkeys(given, (8, 128)))
+    assert [each.counts for each in found.changes] == ["once merged"]
+
+
 def test_smaller_dims_of_the_head_have_no_effect() -> None:
     found = judged(side(WIDE), side(TINY))
     assert found.inputs == {"x": (8, 128)}

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tunegate.artifacts.outlines import ModelInput
-from tunegate.sides.comparable_sizes import only_in, same_as_base, static_sizes
+from tunegate.sides.comparable_sizes import same_as_base, static_sizes
 
 STATIC = ModelInput("x", (2, 8))
 OPEN = ModelInput("x", (None, 8), ("batch", ""))
@@ -35,7 +35,3 @@ def test_a_head_is_run_at_the_shapes_of_its_base_where_it_takes_them() -> None:
     assert same_as_base(shapes, (open_too,)) == {"x": (64, 8)}
     assert same_as_base(shapes, (STATIC, ModelInput("new", (None,)))) == {}
     assert same_as_base(shapes, (ModelInput("x", (None, 9)),)) == {}
-
-
-def test_an_input_is_the_heads_alone_by_its_name() -> None:
-    assert only_in((STATIC, ModelInput("new", (None,))), (OPEN,)) == {"new"}

@@ -97,11 +97,15 @@ def exported(
 
 
 def read_by(
-    read_inputs: Callable[[Path], tuple[ModelInput, ...]], config: Config, workdir: Path
+    read_inputs: Callable[[Path], tuple[ModelInput, ...]],
+    config: Config,
+    workdir: Path,
+    before: Config | None = None,
 ) -> ExportedModels:
     """The changes whose sides have other inputs."""
     source = ModelSource(
         config=config,
+        config_before=before,
         repository=Versions(),
         candidates={},
         workdir=workdir,
@@ -209,6 +213,34 @@ def test_what_is_said_of_an_input_that_only_the_head_has_is_not_of_its_base(
     found = read_by(lambda f: inputs[f.read_text()], Config(models=(entry,)), tmp_path)
     shapes = [model.shapes for model in found.files.values()]
     assert shapes == [{"x": (4, 8)}, {"x": (4, 8), "y": (4,)}]
+
+
+def test_an_input_that_is_gone_with_its_line_has_the_size_that_the_base_gave_it(
+    tmp_path: Path,
+) -> None:
+    before, after = (
+        Config(models=(ModelConfig(path="**", inputs=given),))
+        for given in ({"x": (4, 8), "y": (4,)}, {"x": (4, 8)})
+    )
+    inputs = {"b": OPEN, "h": OPEN[:1]}
+    found = read_by(lambda f: inputs[f.read_text()], after, tmp_path, before)
+    shapes = {side: model.shapes for (_, side), model in found.files.items()}
+    assert shapes == {"base": {"x": (4, 8), "y": (4,)}, "head": {"x": (4, 8)}}
+
+
+def test_a_line_that_names_no_input_is_still_an_error_of_the_head(tmp_path: Path) -> None:
+    config = Config(models=(ModelConfig(path="**", inputs={"x": (4, 8), "y": (4,)}),))
+    inputs = {"b": OPEN, "h": OPEN[:1]}
+    found = read_by(lambda f: inputs[f.read_text()], config, tmp_path, config)
+    assert "inputs.y: the model has no such input" in found.unreadable[CHANGE.path, "head"]
+
+
+def test_an_input_under_another_name_makes_no_head_smaller(tmp_path: Path) -> None:
+    static, opened = ModelInput("x", (4, 8)), ModelInput("z", (None, 8))
+    config = Config(models=(ModelConfig(path="**", inputs={"z": (1, 8)}),))
+    inputs = {"b": (static,), "h": (opened,)}
+    found = read_by(lambda f: inputs[f.read_text()], config, tmp_path)
+    assert found.files[CHANGE.path, "head"].shapes == {"z": (4, 8)}
 
 
 def test_files_of_values_are_those_of_the_base_where_they_fit(tmp_path: Path) -> None:

@@ -1,0 +1,90 @@
+"""Inputs that have another name in the head: what the base says of them holds for them still."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from tunegate.artifacts.outlines import ModelInput
+from tunegate.input_shapes import ShapeLevel
+
+_Said = TypeVar("_Said")
+
+
+class NamesInHead(msgspec.Struct, frozen=True):
+    """What became of the inputs of the base: they are `renamed`, or `lost`, or called as before.
+    `new` are the names of inputs of the head that were called otherwise, or were not there."""
+
+    renamed: Mapping[str, str] = {}
+    lost: frozenset[str] = frozenset()
+    new: frozenset[str] = frozenset()
+
+    def of(self, said: Mapping[str, _Said]) -> dict[str, _Said]:
+        """What is said of the base's inputs, under the names of the head."""
+        return {
+            self.renamed.get(name, name): each
+            for name, each in said.items()
+            if name not in self.lost
+        }
+
+    def level(self, level: ShapeLevel) -> ShapeLevel:
+        return msgspec.structs.replace(level, shapes=self.of(level.shapes))
+
+    def inputs(self, before: Sequence[ModelInput]) -> tuple[ModelInput, ...]:
+        """The inputs of the base that the head still has."""
+        return tuple(self.of({each.name: _called(each, self.renamed) for each in before}).values())
+
+    @property
+    def gone(self) -> frozenset[str]:
+        """The names in the base that are not those of the same input in the head."""
+        return self.lost | self.renamed.keys()
+
+    @property
+    def backwards(self) -> NamesInHead:
+        """What became of the inputs of the head, seen as if the base were later."""
+        renamed = {now: was for was, now in self.renamed.items()}
+        return NamesInHead(renamed, self.new - renamed.keys(), self.gone)
+
+
+def names_in_head(
+    before: Sequence[ModelInput] | None, after: Sequence[ModelInput] | None
+) -> NamesInHead:
+    """The inputs without one of their name on the other side are the same in their order, as long
+    as they have as many dimensions: a new name makes no model smaller. None are those of a model
+    that nobody can read."""
+    if before is None or after is None:
+        return NamesInHead()
+    ranks = {each.name: _rank(each) for each in before}
+    kept = {each.name for each in after if ranks.get(each.name) == _rank(each)}
+    left, renamed = [each for each in after if each.name not in kept], dict[str, str]()
+    for is_alike in (_is_same_type, _is_same_rank):
+        for was in before:
+            if was.name in kept or was.name in renamed:
+                continue
+            same = next((each for each in left if is_alike(was, each)), None)
+            if same is not None:
+                left.remove(same)
+                renamed[was.name] = same.name
+    return NamesInHead(
+        renamed,
+        lost=frozenset(ranks.keys() - kept - renamed.keys()),
+        new=frozenset({each.name for each in after} - kept),
+    )
+
+
+def _rank(value: ModelInput) -> int | None:
+    return len(value.dimensions) if value.is_ranked else None
+
+
+def _is_same_rank(was: ModelInput, now: ModelInput) -> bool:
+    return _rank(was) == _rank(now)
+
+
+def _is_same_type(was: ModelInput, now: ModelInput) -> bool:
+    return was.dtype == now.dtype and _is_same_rank(was, now)
+
+
+def _called(value: ModelInput, names: Mapping[str, str]) -> ModelInput:
+    return msgspec.structs.replace(value, name=names.get(value.name, value.name))
