@@ -22,7 +22,9 @@ def known_schedules(
     tasks: Iterable[ResolvedTask], outcomes: Iterable[TuningOutcome] = ()
 ) -> dict[tuple[ModelOnTarget, Side], list[UsedSchedule]]:
     """Those of each side of a model, sorted; `outcomes` are what this run has measured: also what
-    is measured once without a trial is an answer of the cache from then on."""
+    is measured once without a trial is an answer of the cache from then on. What is transferred
+    from neighbours does not count: a run that tunes one task leaves neighbours to others, and the
+    next one would elect anew."""
     measured = {
         task.key: own
         for each in outcomes
@@ -32,7 +34,8 @@ def known_schedules(
     found: dict[tuple[ModelOnTarget, Side], list[UsedSchedule]] = {}
     for resolved in tasks:
         task = resolved.task
-        records = measured.get(task.key) or getattr(resolved.lookup, "records", ())
+        known = getattr(resolved.lookup, "records", ())
+        records = measured.get(task.key) or [each for each in known if each.key == task.key]
         schedule = _digest(records[0]) if records else ""
         for use in task.uses:
             where = ((use.model, task.target), use.side)
