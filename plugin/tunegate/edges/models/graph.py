@@ -36,7 +36,7 @@ def graph_digest(model: bytes, data: Digests = _NO_DATA) -> str:
         proto.ClearField(field)
     deciding = deciding_values(proto)
     try:
-        for tensor, name in _tensors(proto):
+        for tensor, name in tensors_of(proto):
             _forget_weights(tensor, data, is_deciding=name in deciding)
         for node in filter(is_tree_ensemble, nodes_of(proto)):
             forget_leaf_values(node)
@@ -77,7 +77,7 @@ def _graphs(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
         yield from bodies_of(node)
 
 
-def _tensors(model: onnx.ModelProto) -> Iterator[tuple[TensorProto, str]]:
+def tensors_of(model: onnx.ModelProto) -> Iterator[tuple[TensorProto, str]]:
     """Tensors that may be weights, with the name its value has in the graph. Those that are in none
     of these places stay as they are, and count."""
     for graph in _graphs(model):

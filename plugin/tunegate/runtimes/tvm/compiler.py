@@ -7,7 +7,7 @@ that built a model runs it beside ONNX Runtime at once.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -35,15 +35,16 @@ from tunegate.engine.protocol import (
     NoParts,
     Tasks,
 )
-from tunegate.errors import ConfigError, EnvironmentUnfitError, ModelError, UnsupportedModelError
+from tunegate.errors import ModelError
 from tunegate.ports import BuildJob, Compiler, Export, ModelJob
 from tunegate.runtimes.tvm import compile_requests
 from tunegate.runtimes.tvm.build_questions import questions_after_build
+from tunegate.runtimes.tvm.compile_failures import CompileFailures
 from tunegate.runtimes.tvm.compile_requests import CompileRequests, OpenedKey, opened_key
-from tunegate.runtimes.tvm.compiler_self_test import compiler_failure
 from tunegate.runtimes.tvm.finished_build import finished, needless, refused_builds
 from tunegate.runtimes.tvm.other_layout import in_other_layout, refusal_of_tuning
 from tunegate.runtimes.tvm.risky_schedules import RISKY_SHARE, made_again, risky_schedules
+from tunegate.runtimes.tvm.shared_listing import TakenLists, with_same_kernels
 from tunegate_cache.format.records import WorkloadKey
 
 _CHILD = "tunegate.edges.metaschedule.compile"
@@ -73,7 +74,8 @@ class MetaScheduleCompiler:
         self._not_whole: dict[OpenedKey, Build] = {}
         self._without_parts: set[OpenedKey] = set()
         self._whole_at: dict[OpenedKey, Path | None] = {}
-        self._is_known_to_work = False
+        self._taken = TakenLists()
+        self._failures = CompileFailures(self._log)
 
     def close(self) -> None:
         for child in self._kept.values():
@@ -81,10 +83,23 @@ class MetaScheduleCompiler:
         self._kept.clear()
 
     def tasks(self, jobs: Sequence[ModelJob]) -> Sequence[Sequence[TuningTask] | ModelError]:
-        shares = _shares(jobs)
-        talks = [Conversation(self._child(j, shares.memory), self._requests.tasks(j)) for j in jobs]
-        self._converse(jobs, talks, shares, is_last=False)
-        return [self._listed(job, talk) for job, talk in zip(jobs, talks, strict=True)]
+        same = with_same_kernels(jobs)
+        talks = self._listing({n: job for n, job in enumerate(jobs) if n not in same})
+        taken = {n: talks[at] for n, at in same.items() if _is_listed(talks[at])}
+        talks |= self._listing({n: jobs[n] for n in same if n not in taken}) | taken
+        answers = [self._listed(job, talks[n]) for n, job in enumerate(jobs)]
+        for n in taken:
+            self._taken.add(jobs[n], answers[n])
+        return answers
+
+    def _listing(self, jobs: Mapping[int, ModelJob]) -> dict[int, Conversation[_Reply]]:
+        shares = _shares([*jobs.values()])
+        talks = {
+            n: Conversation(self._child(job, shares.memory), self._requests.tasks(job))
+            for n, job in jobs.items()
+        }
+        self._converse([*jobs.values()], [*talks.values()], shares, is_last=False)
+        return talks
 
     def refused(self, jobs: Sequence[ModelJob]) -> Sequence[str]:
         """Builds each with default schedules, and remembers what cannot be. Models that are built
@@ -258,35 +273,22 @@ class MetaScheduleCompiler:
             return needless(job)
         if not isinstance(reply, Built):
             return unbuilt(str(self._model_error(job.model.path, talk)), crashed=crashed)
-        build = finished(job, reply, (*talk.replies[1:], *([talk.died] if talk.died else [])))
+        later = (*talk.replies[1:], *([talk.died] if talk.died else []))
+        build = self._taken.held(job, finished(job, reply, later))
         if build.error is not None:
             shutil.rmtree(job.directory, ignore_errors=True)  # a wrong build is never shipped
         return build
 
     def _model_error(self, path: str, talk: Conversation[_Reply]) -> ModelError:
-        reply = talk.died or talk.replies[0]
-        if isinstance(reply, Failed) and reply.model:
-            return (UnsupportedModelError if reply.compiler else ModelError)(reply.reason)
-        if isinstance(reply, Failed):
-            raise (ConfigError if reply.configuration else EnvironmentUnfitError)(reply.reason)
-        self._require_working_compiler()
-        return UnsupportedModelError(
-            f"{path}: the compiler {reply} on this model (log: {self._log})."
-        )
-
-    def _require_working_compiler(self) -> None:
-        """One that dies of every model says nothing about this one."""
-        failure = "" if self._is_known_to_work else compiler_failure()
-        if failure:
-            message = (
-                f"the compiler does not work on this machine ({failure}). Run tunegate doctor."
-            )
-            raise EnvironmentUnfitError(message)
-        self._is_known_to_work = True
+        return self._failures.of(path, talk.died or talk.replies[0])
 
     @property
     def _log(self) -> Path:
         return self._scratch / "compiler.log"
+
+
+def _is_listed(talk: Conversation[_Reply]) -> bool:
+    return bool(talk.replies) and isinstance(talk.replies[0], Tasks)
 
 
 def _shares(jobs: Sequence[ModelJob]) -> Shares:

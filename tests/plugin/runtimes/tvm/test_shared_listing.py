@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+import onnx
+
+from tests.support.measured_cells import make_build, make_task
+from tests.support.small_onnx import conv_model, save
+from tests.support.tuning_tasks import make_task as make_tuning_task
+from tunegate.config import TargetConfig
+from tunegate.errors import ModelError
+from tunegate.ports import BuildJob, ModelJob
+from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
+from tunegate.runtimes.tvm.shared_listing import TakenLists, with_same_kernels
+
+CPU = TargetConfig(name="cpu", threads=1)
+
+
+def job(directory: Path, name: str, model: onnx.ModelProto, path: str = "m.onnx") -> ModelJob:
+    return ModelJob(file=save(model, directory / name), path=path, shapes={}, target=CPU)
+
+
+def test_one_side_is_opened_where_weights_alone_differ(tmp_path: Path) -> None:
+    head, base = (job(tmp_path, f"{seed}.onnx", conv_model(seed=seed)) for seed in (1, 2))
+    other = job(tmp_path, "other.onnx", conv_model(out=16))
+    assert with_same_kernels([head, base, other]) == {1: 0}
+    narrow = msgspec.structs.replace(base, target=TargetConfig(name="cpu", threads=2))
+    assert with_same_kernels([head, narrow]) == {}
+    assert with_same_kernels([head, msgspec.structs.replace(base, path="other.onnx")]) == {}
+
+
+def test_both_sides_have_the_tasks_of_the_one_that_was_opened(tmp_path: Path) -> None:
+    jobs = [job(tmp_path, f"{seed}.onnx", conv_model(seed=seed)) for seed in (1, 2)]
+    with closing(MetaScheduleCompiler(tmp_path / "compiler", seed=1)) as compiler:
+        head, base = compiler.tasks(jobs)
+        assert head == base
+        assert not isinstance(head, ModelError)
+        assert head
+        assert len(compiler._kept) == 1
+
+
+def test_each_side_is_asked_where_the_first_has_no_tasks(tmp_path: Path) -> None:
+    broken = conv_model()
+    broken.graph.node[0].op_type = "NoSuchOperator"
+    jobs = [job(tmp_path, name, broken) for name in ("a.onnx", "b.onnx")]
+    with closing(MetaScheduleCompiler(tmp_path / "compiler", seed=1)) as compiler:
+        assert all(isinstance(each, ModelError) for each in compiler.tasks(jobs))
+        assert compiler._requests._count == 2
+
+
+def test_a_build_with_other_kernels_than_its_list_has_is_none(tmp_path: Path) -> None:
+    built = BuildJob(
+        model=job(tmp_path, "m.onnx", conv_model()), records={}, sources={}, directory=tmp_path
+    )
+    found = make_build("k", tasks=(make_task("conv", 1.0),))
+    lists = TakenLists()
+    assert lists.held(built, found) is found
+    lists.add(built.model, ModelError("not listed"))
+    assert lists.held(built, found) is found
+    lists.add(built.model, [make_tuning_task("conv")])
+    lists.add(built.model, [make_tuning_task("other")])
+    lost = lists.held(built, found)
+    assert lost.crashed
+    assert "its kernels are not those of the other side" in (lost.error or "")
