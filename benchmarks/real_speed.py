@@ -1,13 +1,15 @@
 """Other people's models: untuned, after minutes of tuning, in parts, and under ONNX Runtime.
 
     python benchmarks/real_speed.py DIRECTORY [--models magika ...] [--seconds 60 180 600]
-        [--threads 1] [--save NAME --merge]
+        [--threads 1] [--again] [--save NAME --merge]
 
 Takes the models that real_models.py collects in DIRECTORY, at the sizes that `tunegate init`
 guesses. Each is tuned once, for the last of the seconds; the builds after the others are made of
 the records that were there by then. Then each build runs in turn with ONNX Runtime in this process:
 with one thread times are of the processor. What TVM does not take whole has a build in parts alone,
-where one pays. `--save NAME --merge` adds the rows of these models to those that are saved.
+where one pays. `--save NAME --merge` adds the rows of these models to those that are saved, also
+when it is stopped: called again it goes on with the models that have none, unless with `--again`.
+Two threads need another NAME.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -23,8 +25,9 @@ from typing import NamedTuple
 from hybrid_pieces import guessed
 from kit.collected import collected
 from kit.command import command_line, scratch_folder
-from kit.our_model import Tuned, tune
-from kit.results import machine
+from kit.our_model import Tuned, imported, tune
+from kit.our_model import tuned as tune_tasks
+from kit.results import machine, saved_rows
 from kit.tables import heading, row
 
 from tunegate.config import TargetConfig
@@ -36,10 +39,13 @@ from tunegate.edges.models.preparation import prepare
 from tunegate.edges.models.seeded_inputs import seeded_inputs
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.edges.reference.part_session import opened_part
-from tunegate.errors import ModelError
+from tunegate.errors import ModelError, UnsupportedModelError
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.hybrid.loader import HybridArtifact
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
+from tunegate_cache.format.records import TuningRecord, WorkloadKey
+
+KnownRecords = Mapping[WorkloadKey, tuple[TuningRecord, ...]]
 
 
 class Speed(NamedTuple):
@@ -54,13 +60,19 @@ class Speed(NamedTuple):
 
 def main() -> None:
     options = command_line(
-        __doc__, ("directory", Path), models=[""], seconds=[60.0, 180.0, 600.0], threads=1
+        __doc__,
+        ("directory", Path),
+        models=[""],
+        seconds=[60.0, 180.0, 600.0],
+        threads=1,
+        again=False,
     )
+    done = {} if options.again else saved_rows()
     columns = ["untuned", *(minutes(each) for each in options.seconds), "in parts"]
     titles = ["model", *columns, "ONNX Runtime", "trials", "measured"]
     heading(" | ".join(titles), words=(0, len(titles) - 1))
     for name, file in collected(options.directory).items():
-        if name in options.models or options.models == [""]:
+        if name not in done and (name in options.models or options.models == [""]):
             with scratch_folder() as folder:
                 speed = of_model(file, options, folder)
             cells = [milliseconds(speed.builds.get(column)) for column in columns]
@@ -82,25 +94,49 @@ def of_model(file: Path, options: argparse.Namespace, folder: Path) -> Speed:
     use_threads(options.threads)
     try:
         fixed = prepare(file, shapes=guessed(file), into=folder / "fixed", path="m.onnx").fixed
-        tuned = tune(fixed, target, [0.0, *options.seconds], folder / "tuned")
-        builds = {"untuned" if not at else minutes(at): at_ for at, at_ in tuned.builds.items()}
-        parts = in_parts(fixed, target, tuned, folder)
+        tuned = tuned_whole(fixed, target, options.seconds, folder)
+        records = tuned.records if tuned else tuned_parts(fixed, target, options.seconds, folder)
+        whole = tuned.builds if tuned else {}
+        builds = {"untuned" if not at else minutes(at): at_ for at, at_ in whole.items()}
+        parts = in_parts(fixed, target, records, folder)
         if parts is not None:
             builds["in parts"] = parts
-        return timed(fixed, builds, options.threads, tuned.run.trials)
+        return timed(fixed, builds, options.threads, tuned.run.trials if tuned else 0)
     except (AssertionError, ModelError, ValueError) as error:
         return Speed(said=str(error))
 
 
-def in_parts(model: Path, target: TargetConfig, tuned: Tuned, folder: Path) -> Path | None:
+def tuned_whole(
+    model: Path, target: TargetConfig, seconds: Sequence[float], folder: Path
+) -> Tuned | None:
+    """None where TVM does not take the model whole."""
+    try:
+        return tune(model, target, [0.0, *seconds], folder / "tuned")
+    except UnsupportedModelError:
+        return None
+
+
+def tuned_parts(
+    model: Path, target: TargetConfig, seconds: Sequence[float], folder: Path
+) -> KnownRecords:
+    """The records of its parts after the last of the seconds."""
+    compiler = MetaScheduleCompiler(folder / "lister", seed=1)
+    job = ModelJob(file=model, path="m.onnx", shapes={}, target=target, in_parts=True)
+    tasks = imported(compiler, job)
+    compiler.close()
+    found = tune_tasks(model, target, tasks, {}, seconds[-1], lambda _: True, folder / "of-parts")
+    return {key: each.records for key, each in found.items() if each.records}
+
+
+def in_parts(model: Path, target: TargetConfig, records: KnownRecords, folder: Path) -> Path | None:
     """The build in parts, None where there is none."""
     compiler = MetaScheduleCompiler(folder / "parts-compiler", seed=1)
     job = ModelJob(file=model, path="m.onnx", shapes={}, target=target, in_parts=True)
     whole, parts = (
         BuildJob(
             model=job,
-            records=tuned.records,
-            sources=dict.fromkeys(tuned.records, "search"),
+            records=records,
+            sources=dict.fromkeys(records, "search"),
             directory=folder / name,
         )
         for name in ("whole", "parts")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import atexit
 import logging
+import signal
 import sys
 import tempfile
 import warnings
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO, cast
 
 from kit.results import Tee, save
+
+_TERMINATED = 143
 
 
 class Choice(NamedTuple):
@@ -58,7 +61,8 @@ def command_line(
 
 
 def _keep(name: str, *, is_merged: bool) -> None:
-    """Saves the tables of this process when it ends."""
+    """Saves the tables of this process when it ends, also when it is told to."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
     tee = Tee(sys.stdout)
     sys.stdout = cast(TextIO, tee)
     atexit.register(lambda: print(f"saved: {save(name, tee.text, is_merged=is_merged)}"))

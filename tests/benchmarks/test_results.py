@@ -100,6 +100,24 @@ assert saved_rows(folder) == {{}}
     assert done.returncode == 0, done.stderr
 
 
+def test_a_benchmark_that_is_stopped_keeps_the_rows_that_it_has(tmp_path: Path) -> None:
+    program = f"""\
+import os, signal, sys
+from pathlib import Path
+from kit import command, results
+from kit.tables import heading, row
+command.save = lambda name, text, is_merged: results.save(name, text, Path({str(tmp_path)!r}))
+sys.argv = ["benchmarks/x.py", "--save", "x"]
+command.command_line("What it measures.")
+heading("model | ms")
+row("a", 1)
+os.kill(os.getpid(), signal.SIGTERM)
+"""
+    done = run(program)
+    assert done.returncode == 143, done.stderr
+    assert '"a"' in (tmp_path / "x.json").read_text()
+
+
 def test_a_benchmark_that_printed_no_table_saves_nothing(tmp_path: Path) -> None:
     program = f"""\
 from pathlib import Path
