@@ -12,11 +12,12 @@ from tunegate.config import ValuesConfig
 
 class GivenFor(msgspec.Struct, frozen=True, kw_only=True):
     """What is given for the inputs of one side. Files are looked for at `revisions`, the one that
-    counts first."""
+    counts first; `former` are names that inputs had there, where these are others."""
 
     values: Mapping[str, ValuesConfig]
     shapes: Mapping[str, tuple[int, ...]]
     revisions: tuple[str, ...]
+    former: Mapping[str, str] = {}
 
 
 class GivenRules(msgspec.Struct, frozen=True):

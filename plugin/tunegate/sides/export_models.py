@@ -77,11 +77,12 @@ def export_models(changes: ChangeSet, source: ModelSource) -> ExportedModels:
 
 
 class _Said(NamedTuple):
-    """What one side's inputs add to the configuration that judges, and those in it that are not of
-    this side."""
+    """What one side's inputs add to the configuration that judges, those in it that are not of this
+    side, and the names that they have in the base where these are others."""
 
     lost: SaidOfLost = SaidOfLost()
     not_of_it: frozenset[str] = frozenset()
+    former: Mapping[str, str] = {}
 
 
 class _Exporting:
@@ -115,9 +116,12 @@ class _Exporting:
             names.gone,
             shapes_for(self._source.config, change.path, head),
         )
-        of_base = _Said(lost, names.new | same["head"].keys())
+        said_of = {
+            "base": _Said(lost, names.new | same["head"].keys()),
+            "head": _Said(former=names.backwards.renamed),
+        }
         for side, file in files.items():
-            said = of_base if side == "base" else _Said()
+            said = said_of[side]
             try:
                 shapes = self._shapes(change.path, side, inputs[side], same[side], said)
                 if side == "base":
@@ -133,7 +137,9 @@ class _Exporting:
         """Raises ModelError with all that is wrong with the values that are given. A base that
         does not take them is run on what it does take."""
         values = {**said.lost.values, **values_for(self._source.config, name)}
-        wanted = GivenFor(values=values, shapes=shapes, revisions=self._revisions)
+        wanted = GivenFor(
+            values=values, shapes=shapes, revisions=self._revisions, former=said.former
+        )
         found = self._source.read_values(file, wanted)
         if found.problems and side == "head":
             raise ModelError(f"{name}: {' '.join(found.problems)}")

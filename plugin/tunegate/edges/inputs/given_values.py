@@ -21,6 +21,7 @@ from tunegate.errors import ModelError, RevisionError
 from tunegate.given_rules import GivenFor, GivenRules
 from tunegate.ports import Repository
 
+_NUMBERS = "biuf"
 _OUTSIDE = "lies outside of the repository. Commit it, or give an absolute path on the runner"
 
 
@@ -55,33 +56,36 @@ class GivenValues:
                 problems.append(f"{where}: the model has no such input; it has {_listed(tensors)}.")
                 continue
             try:
-                rules[name] = self._rule(tensor, values, wanted.revisions)
+                rules[name] = self._rule(tensor, values, wanted)
             except ModelError as error:
                 problems.append(f"{where}: {error}.")
         return GivenRules(rules, (*problems, *_uneven(rules)))
 
-    def _rule(self, tensor: Tensor, values: ValuesConfig, revisions: Sequence[str]) -> InputRule:
+    def _rule(self, tensor: Tensor, values: ValuesConfig, wanted: GivenFor) -> InputRule:
         if values.low is not None and values.high is not None:
             return _range(tensor, values.low, values.high)
         cases: Sequence[Scalar] = values.cases or (values.file or "",)
-        files = tuple(str(self._case(tensor, case, revisions)) for case in cases)
+        files = tuple(str(self._case(tensor, case, wanted)) for case in cases)
         names = tuple(str(case) for case in cases)
         return InputRule(Files(files, names), f"given: {', '.join(names[:3])}")
 
-    def _case(self, tensor: Tensor, case: Scalar, revisions: Sequence[str]) -> Path:
+    def _case(self, tensor: Tensor, case: Scalar, wanted: GivenFor) -> Path:
+        """An input that has another name or type now makes none of its values easier: those of the
+        first revision count as long as they are the same numbers in it."""
         if not isinstance(case, str):
             return self._kept(_filled(tensor, case))
-        problem = ""
-        for content in self._contents(case, revisions):
+        problem, misfits = "", list[Any]()
+        for content in self._contents(case, wanted.revisions):
             try:
-                array = read_array(content, case, tensor.name)
+                array = _array(content, case, (tensor.name, wanted.former.get(tensor.name, "")))
             except ModelError as error:
                 problem = problem or f"{case}: {error}"
                 continue
             misfit = _misfit(array, tensor)
             if not misfit:
-                return self._kept(array)
+                return self._kept(_first([*(_converted(each, tensor) for each in misfits), array]))
             problem = problem or f"{case} has {misfit}"
+            misfits.append(array)
         where = "" if Path(case).is_absolute() else " in this revision: commit it"
         raise ModelError(problem or f"{case}: no such file{where}")
 
@@ -108,6 +112,33 @@ class GivenValues:
         if not file.exists():
             save_array(array, file)
         return file.absolute()
+
+
+def _array(content: bytes, case: str, keys: tuple[str, str]) -> Any:
+    """Of several arrays in an archive the one that is called like the input, or like it was."""
+    key, former = keys
+    try:
+        return read_array(content, case, key)
+    except ModelError:
+        if not former:
+            raise
+        return read_array(content, case, former)
+
+
+def _first(arrays: Sequence[Any]) -> Any:
+    return next(array for array in arrays if array is not None)
+
+
+def _converted(array: Any, tensor: Tensor) -> Any:
+    """The same numbers in the type of the input, None where they are not the same."""
+    wanted = np.dtype(tensor.dtype)
+    if array.dtype.kind not in _NUMBERS or wanted.kind not in _NUMBERS:
+        return None
+    with np.errstate(all="ignore"):
+        found = array.astype(wanted)
+    is_rounded = array.dtype.kind == wanted.kind == "f"
+    is_same = is_rounded or bool((found == array).all())
+    return found if is_same and not _misfit(found, tensor) else None
 
 
 def _outside(file: Path) -> Sequence[bytes]:

@@ -40,10 +40,13 @@ class Given:
         onnx.save(graph_of(nodes, [IDS, X, TEXTS], "y z t"), self.model)
         self._into = at / "kept"
 
+        self.former: dict[str, str] = {}
+
     def rules(self, *revisions: str, **values: ValuesConfig) -> GivenRules:
         read = GivenValues(GitRepository(self.checkout.path), self._into)
         found = revisions or (self.checkout.git("rev-parse", "HEAD"),)
-        return read.rules(self.model, GivenFor(values=values, shapes={}, revisions=found))
+        wanted = GivenFor(values=values, shapes={}, revisions=found, former=self.former)
+        return read.rules(self.model, wanted)
 
 
 @pytest.fixture
@@ -100,6 +103,38 @@ def test_a_file_of_the_base_that_does_not_fit_gives_way(repository: Given) -> No
     head = repository.checkout.commit({"ids.npy": _npy(np.array([3, 4]))})
     (rule,) = repository.rules(base, head, ids=ValuesConfig(file="ids.npy")).rules.values()
     assert _arrays(rule) == [[3, 4]]
+
+
+def _both(repository: Given, base: bytes, head: bytes, name: str) -> list[Any]:
+    """The numbers that the head is run on, of a file that it replaces."""
+    revisions = [repository.checkout.commit({name: each}) for each in (base, head)]
+    found = repository.rules(*revisions, ids=ValuesConfig(file=name))
+    assert found.problems == ()
+    return _arrays(found.rules["ids"])
+
+
+def test_another_type_makes_no_numbers_of_the_base_easier(repository: Given) -> None:
+    base, head = _npy(np.array([900, 800], np.int32)), _npy(np.array([0, 0]))
+    assert _both(repository, base, head, "ids.npy") == [[900, 800]]
+
+
+@pytest.mark.parametrize("was", [np.array([1.5, 2]), np.array([1, 2, 3], np.int32)])
+def test_numbers_of_the_base_that_are_none_of_this_input_give_way(
+    repository: Given, was: Any
+) -> None:
+    assert _both(repository, _npy(was), _npy(np.array([3, 4])), "ids.npy") == [[3, 4]]
+
+
+def test_another_name_makes_no_numbers_of_the_base_easier(repository: Given) -> None:
+    def archive(**arrays: Any) -> bytes:
+        stream = io.BytesIO()
+        np.savez(stream, **arrays)
+        return stream.getvalue()
+
+    repository.former = {"ids": "tokens"}
+    base = archive(tokens=np.array([900, 800]), mask=np.array([1, 1]))
+    head = archive(ids=np.array([0, 0]), mask=np.array([1, 1]))
+    assert _both(repository, base, head, "in.npz") == [[900, 800]]
 
 
 def test_cases_are_files_or_numbers(repository: Given) -> None:
