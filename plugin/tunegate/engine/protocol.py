@@ -184,12 +184,14 @@ class ListTasks(msgspec.Struct, frozen=True, tag="tasks", kw_only=True):
 class InParts(msgspec.Struct, frozen=True, kw_only=True):
     """How a model is built in parts: for which runtime, run with so many threads. Which parts pay
     is measured, and kept in the directory `decided` for what has the same kernels. In `whole` lies
-    the build that is compiled whole, and '' stands for none."""
+    the build that is compiled whole, and '' stands for none. What was `elected` in parts by an
+    earlier run is cut without one."""
 
     runtime: RuntimeName
     threads: int
     decided: str
     whole: str = ""
+    elected: bool = False
 
 
 class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):

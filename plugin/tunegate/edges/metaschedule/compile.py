@@ -204,7 +204,7 @@ def _build_in_parts(request: BuildModel, how: InParts, target: ResolvedTarget) -
         return NoParts()
     try:
         opened = _open(request)
-        if isinstance(opened, OpenModel) and how.whole:
+        if isinstance(opened, OpenModel) and (how.whole or how.elected):
             opened = cut_open(opened, request.model, request.target, Path(request.scratch))
     except UnsupportedModelError:
         return NoParts()

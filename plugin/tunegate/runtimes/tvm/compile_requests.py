@@ -81,12 +81,14 @@ class CompileRequests:
         """Returns the seeds of the inputs that tell the error of a build in other numbers."""
         return tuple(derived(self._seed, "accuracy", n) for n in range(job.samples))
 
-    def in_parts(self, job: BuildJob, runtime: RuntimeName, whole: Path | None) -> InParts:
+    def in_parts(
+        self, job: BuildJob, runtime: RuntimeName, whole: Path | None, *, elected: bool = False
+    ) -> InParts:
         """Returns how this model is built in parts; what is decided of it holds for the run."""
         threads = job.model.target.threads or default_threads()
         decided = str((self._scratch / "decided").resolve())
         at = str(whole.resolve()) if whole is not None else ""
-        return InParts(runtime=runtime, threads=threads, decided=decided, whole=at)
+        return InParts(runtime=runtime, threads=threads, decided=decided, whole=at, elected=elected)
 
     def export(self, job: BuildJob) -> ExportDatabase:
         return ExportDatabase(

@@ -66,8 +66,7 @@ class MetaScheduleCompiler:
 
     def __init__(self, scratch: Path, *, seed: int, limit_seconds: float = _MAX_SECONDS) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
-        self._scratch, self._seed = scratch, seed
-        self._limit_seconds = limit_seconds
+        self._scratch, self._limit_seconds = scratch, limit_seconds
         self._requests = CompileRequests(scratch, seed)
         self._kept: dict[OpenedKey, Child[_Reply]] = {}
         self._kept_bytes = 0
@@ -127,13 +126,15 @@ class MetaScheduleCompiler:
         return [self._built_in_parts(job, runtime) for job in jobs]
 
     def _built_in_parts(self, job: BuildJob, runtime: RuntimeName) -> Build:
-        """What is compiled whole and tuned may have parts that are slower than the others."""
+        """What is compiled whole and tuned may have parts that are slower than the others. Where no
+        whole build was asked for, parts are what an earlier run has elected."""
         key = opened_key(job.model)
         whole = self._whole_at.get(key) if job.records else None
-        if key in self._without_parts and whole is None:
+        elected = bool(job.records) and key not in self._whole_at
+        if key in self._without_parts and whole is None and not elected:
             return needless(job)
-        (build,) = self._built([(job, False)], self._requests.in_parts(job, runtime, whole))
-        return build
+        how = self._requests.in_parts(job, runtime, whole, elected=elected)
+        return self._built([(job, False)], how)[0]
 
     def _built_whole(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
         """Builds with CUDA graphs where jobs have them, and without where such a one fails."""

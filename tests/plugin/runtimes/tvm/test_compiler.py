@@ -36,7 +36,7 @@ from tunegate.engine.protocol import (
     Tasks,
 )
 from tunegate.ports import BuildJob, ModelJob
-from tunegate.runtimes.tvm.compile_requests import CompileRequests
+from tunegate.runtimes.tvm.compile_requests import CompileRequests, opened_key
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 
 GPU = TargetConfig(name="gpu", kind="cuda", arch="sm_80")
@@ -160,6 +160,21 @@ def test_what_is_held_against_its_parts_is_the_tuned_build_and_not_the_one_that_
         compiler.build_in_parts([tuned], "hybrid")
     assert compiler.asked is not None
     assert compiler.asked.whole == str((tmp_path / "out").resolve())
+    assert not compiler.asked.elected
+
+
+def test_parts_that_an_earlier_run_elected_are_built_without_the_whole(tmp_path: Path) -> None:
+    """A model that is compiled whole, too, of which nothing else is built in this run."""
+    model = ModelJob(file=save(conv_model(), tmp_path / "m.onnx"), path="m", shapes={}, target=CPU)
+    record = make_record()
+    tuned = BuildJob(
+        model=model, records={record.key: (record,)}, sources={}, directory=tmp_path / "out"
+    )
+    compiler = AskedForParts(tmp_path / "compiler", seed=1)
+    compiler._without_parts.add(opened_key(model))
+    compiler.build_in_parts([tuned], "hybrid")
+    assert compiler.asked is not None
+    assert (compiler.asked.whole, compiler.asked.elected) == ("", True)
 
 
 def test_a_model_that_builds_untuned_is_built_by_the_same_child(tmp_path: Path) -> None:
