@@ -109,7 +109,7 @@ def of_model(file: Path, options: argparse.Namespace, folder: Path) -> Speed:
 def tuned_whole(
     model: Path, target: TargetConfig, seconds: Sequence[float], folder: Path
 ) -> Tuned | None:
-    """None where TVM does not take the model whole."""
+    """Returns the builds, or None where TVM does not take the model whole."""
     try:
         return tune(model, target, [0.0, *seconds], folder / "tuned")
     except UnsupportedModelError:

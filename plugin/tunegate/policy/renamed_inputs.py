@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import TypeVar
 
 import msgspec
@@ -58,20 +59,26 @@ def names_in_head(
         return NamesInHead()
     ranks = {each.name: _rank(each) for each in before}
     kept = {each.name for each in after if ranks.get(each.name) == _rank(each)}
-    left, renamed = [each for each in after if each.name not in kept], dict[str, str]()
-    for is_alike in (_is_same_type, _is_same_rank):
-        for was in before:
-            if was.name in kept or was.name in renamed:
-                continue
-            same = next((each for each in left if is_alike(was, each)), None)
-            if same is not None:
-                left.remove(same)
-                renamed[was.name] = same.name
+    renamed = _renamed(
+        [each for each in before if each.name not in kept],
+        [each for each in after if each.name not in kept],
+    )
     return NamesInHead(
         renamed,
         lost=frozenset(ranks.keys() - kept - renamed.keys()),
         new=frozenset({each.name for each in after} - kept),
     )
+
+
+def _renamed(before: Sequence[ModelInput], after: Sequence[ModelInput]) -> dict[str, str]:
+    """Those of the same type come first."""
+    left, renamed = [*after], dict[str, str]()
+    for is_alike, was in product((_is_same_type, _is_same_rank), before):
+        same = next((each for each in left if is_alike(was, each)), None)
+        if same is not None and was.name not in renamed:
+            left.remove(same)
+            renamed[was.name] = same.name
+    return renamed
 
 
 def _rank(value: ModelInput) -> int | None:

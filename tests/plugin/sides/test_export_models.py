@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -96,25 +96,6 @@ def exported(
     return export_models(changes, source)
 
 
-def read_by(
-    read_inputs: Callable[[Path], tuple[ModelInput, ...]],
-    config: Config,
-    workdir: Path,
-    before: Config | None = None,
-) -> ExportedModels:
-    """The changes whose sides have other inputs."""
-    source = ModelSource(
-        config=config,
-        config_before=before,
-        repository=Versions(),
-        candidates={},
-        workdir=workdir,
-        read_inputs=read_inputs,
-        read_values=NoValues().rules,
-    )
-    return export_models(make_changes(), source)
-
-
 def test_each_side_gets_a_file_of_its_own_content(tmp_path: Path) -> None:
     found = exported(make_changes(), Versions(), tmp_path)
     content = {side: model.file.read_text() for (_, side), model in found.files.items()}
@@ -171,20 +152,6 @@ def test_sizes_by_symbol_become_the_shapes_of_inputs(tmp_path: Path) -> None:
     assert found.files[CHANGE.path, "head"].shapes == {"x": (4, 8), "y": (4,)}
 
 
-def test_a_symbol_that_takes_the_name_of_a_smaller_one_makes_no_head_smaller(
-    tmp_path: Path,
-) -> None:
-    inputs = {
-        side: (ModelInput("x", (None, 8), (name, "")),)
-        for side, name in (("b", "seq"), ("h", "batch"))
-    }
-    config = Config(models=(ModelConfig(path="**"),), dims={"seq": 64, "batch": 1})
-    found = read_by(lambda f: inputs[f.read_text()], config, tmp_path)
-    shapes = [model.shapes for model in found.files.values()]
-    assert shapes == [{"x": (64, 8)}, {"x": (64, 8)}]
-    assert found.resized == {(CHANGE.path, "head"): {"x": (64, 8)}}
-
-
 def test_the_gaps_of_every_model_are_told_and_the_others_have_their_files(tmp_path: Path) -> None:
     static = msgspec.structs.replace(CHANGE, path="other.onnx")
     both = msgspec.structs.replace(make_changes(), models=(CHANGE, static))
@@ -196,51 +163,6 @@ def test_the_gaps_of_every_model_are_told_and_the_others_have_their_files(tmp_pa
         f'{CHANGE.path}: dimension "batch" (axis 0 of x, axis 0 of y) is dynamic. '
         "Give its size under dims: batch: ... in tunegate.yaml."
     )
-
-
-def test_a_base_that_does_not_take_the_shapes_has_no_file(tmp_path: Path) -> None:
-    sizes = {"b": 2, "h": 1}
-    found = read_by(lambda f: (ModelInput("x", (sizes[f.read_text()], 8)),), CONFIG, tmp_path)
-    assert [side for _, side in found.files] == ["head"]
-    assert "axis 0 is 2 in the model, not 1" in found.unreadable[CHANGE.path, "base"]
-
-
-def test_what_is_said_of_an_input_that_only_the_head_has_is_not_of_its_base(
-    tmp_path: Path,
-) -> None:
-    entry = ModelConfig(path="**", inputs={"x": (4, 8), "y": (4,)})
-    inputs = {"b": OPEN[:1], "h": OPEN}
-    found = read_by(lambda f: inputs[f.read_text()], Config(models=(entry,)), tmp_path)
-    shapes = [model.shapes for model in found.files.values()]
-    assert shapes == [{"x": (4, 8)}, {"x": (4, 8), "y": (4,)}]
-
-
-def test_an_input_that_is_gone_with_its_line_has_the_size_that_the_base_gave_it(
-    tmp_path: Path,
-) -> None:
-    before, after = (
-        Config(models=(ModelConfig(path="**", inputs=given),))
-        for given in ({"x": (4, 8), "y": (4,)}, {"x": (4, 8)})
-    )
-    inputs = {"b": OPEN, "h": OPEN[:1]}
-    found = read_by(lambda f: inputs[f.read_text()], after, tmp_path, before)
-    shapes = {side: model.shapes for (_, side), model in found.files.items()}
-    assert shapes == {"base": {"x": (4, 8), "y": (4,)}, "head": {"x": (4, 8)}}
-
-
-def test_a_line_that_names_no_input_is_still_an_error_of_the_head(tmp_path: Path) -> None:
-    config = Config(models=(ModelConfig(path="**", inputs={"x": (4, 8), "y": (4,)}),))
-    inputs = {"b": OPEN, "h": OPEN[:1]}
-    found = read_by(lambda f: inputs[f.read_text()], config, tmp_path, config)
-    assert "inputs.y: the model has no such input" in found.unreadable[CHANGE.path, "head"]
-
-
-def test_an_input_under_another_name_makes_no_head_smaller(tmp_path: Path) -> None:
-    static, opened = ModelInput("x", (4, 8)), ModelInput("z", (None, 8))
-    config = Config(models=(ModelConfig(path="**", inputs={"z": (1, 8)}),))
-    inputs = {"b": (static,), "h": (opened,)}
-    found = read_by(lambda f: inputs[f.read_text()], config, tmp_path)
-    assert found.files[CHANGE.path, "head"].shapes == {"z": (4, 8)}
 
 
 def test_files_of_values_are_those_of_the_base_where_they_fit(tmp_path: Path) -> None:

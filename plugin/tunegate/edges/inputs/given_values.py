@@ -115,7 +115,7 @@ class GivenValues:
 
 
 def _array(content: bytes, case: str, keys: tuple[str, str]) -> Any:
-    """Of several arrays in an archive the one that is called like the input, or like it was."""
+    """The array; of several in an archive the one that is called like the input, or like it was."""
     key, former = keys
     try:
         return read_array(content, case, key)
