@@ -73,7 +73,7 @@ def _usage_of(field: Field) -> str:
     declared = field.declared
     if isinstance(declared, Option):
         return f"{field.flags[0]} {field.metavar}" if field.is_required else ""
-    shown = " ".join([field.metavar] * declared.count)
+    shown = " ".join([field.metavar] * declared.count) or f"{field.metavar} ..."
     return shown if field.is_required else f"[{shown}]"
 
 
@@ -83,7 +83,8 @@ def _add(section: argparse._ArgumentGroup, field: Field) -> None:
     if declared.choices:
         shared["choices"] = declared.choices
     if isinstance(declared, Argument):
-        count = declared.count if declared.count > 1 else None if field.is_required else "?"
+        one = None if field.is_required else "?"
+        count = {0: "*", 1: one}.get(declared.count, declared.count)
         section.add_argument(field.name, nargs=count, default=field.default, **shared)
     elif field.is_switch:
         section.add_argument(*field.flags, dest=field.name, action="store_true", help=text)

@@ -31,6 +31,7 @@ COMMANDS = (
     "confirm",
     "history",
     "cache",
+    "experience",
     "completion",
 )
 HELP = "help"
@@ -57,12 +58,18 @@ CACHE_GROUP = CommandGroup(
         "push",
     ),
 )
+EXPERIENCE_GROUP = CommandGroup(
+    name="experience",
+    summary="judge what is known before the first trial of a task",
+    commands=("evaluate",),
+)
+GROUPS = {group.name: group for group in (CACHE_GROUP, EXPERIENCE_GROUP)}
 
 
 def declared(name: str) -> Command | CommandGroup:
     """The declaration of a command that exists."""
-    if name == CACHE_GROUP.name:
-        return CACHE_GROUP
+    if name in GROUPS:
+        return GROUPS[name]
     module = _MODULES.get(name, name.replace("-", "_").replace(" ", "."))
     command: Command = importlib.import_module(f"{_ROOM}.{module}").COMMAND
     return command

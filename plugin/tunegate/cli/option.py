@@ -24,7 +24,7 @@ class Option(msgspec.Struct, frozen=True):
 
 
 class Argument(msgspec.Struct, frozen=True):
-    """A value without an option's name. `count` other than 1 fills a tuple."""
+    """A value without an option's name. `count` other than 1 fills a tuple; 0 takes any number."""
 
     help: str
     metavar: str

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tunegate.cli import commands
 from tunegate.cli.command import Command
-from tunegate.cli.command_tree import CACHE_GROUP, COMMANDS, all_commands, declared
+from tunegate.cli.command_tree import COMMANDS, GROUPS, all_commands, declared
 
 ROOM = Path(commands.__path__[0])
 
@@ -17,7 +17,8 @@ def test_every_declaration_is_listed_once() -> None:
 
 
 def test_a_command_has_the_name_that_it_is_listed_under() -> None:
-    for name in (*COMMANDS, *(f"cache {each}" for each in CACHE_GROUP.commands)):
+    grouped = (f"{group.name} {each}" for group in GROUPS.values() for each in group.commands)
+    for name in (*COMMANDS, *grouped):
         assert declared(name).name == name
 
 

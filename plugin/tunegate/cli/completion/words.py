@@ -9,8 +9,8 @@ import msgspec
 
 from tunegate.cli.command import Command
 from tunegate.cli.command_tree import (
-    CACHE_GROUP,
     COMMANDS,
+    GROUPS,
     HELP,
     HELP_SUMMARY,
     all_commands,
@@ -60,9 +60,11 @@ def top_words() -> tuple[Word, ...]:
 
 def group_words() -> dict[str, tuple[Word, ...]]:
     """The second word after each group."""
-    names = {name: f"{CACHE_GROUP.name} {name}" for name in CACHE_GROUP.commands}
     return {
-        CACHE_GROUP.name: tuple(Word(name, declared(full).summary) for name, full in names.items())
+        group.name: tuple(
+            Word(name, declared(f"{group.name} {name}").summary) for name in group.commands
+        )
+        for group in GROUPS.values()
     }
 
 
