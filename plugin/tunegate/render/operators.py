@@ -10,7 +10,7 @@ import msgspec
 from tunegate.artifacts.measurements import TaskDifference
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.verdicts import Report
-from tunegate.render.source_words import SOURCE_WORDS
+from tunegate.render.source_words import SOURCE_WORDS, run_by
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,7 +22,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     head_ms: float | None
     difference_ms: float
     share: float
-    source: str
+    run_by: str
 
 
 class TunedRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +54,7 @@ def parts(differences: Sequence[TaskDifference]) -> tuple[Part, ...]:
             head_ms=each.head_ms,
             difference_ms=each.difference_ms,
             share=each.difference_ms / (slower_ms if each.difference_ms > 0 else faster_ms),
-            source=SOURCE_WORDS[each.source],
+            run_by=run_by(each),
         )
         for each in changed
     )

@@ -1,6 +1,8 @@
-"""The words of a report for where a schedule comes from."""
+"""The words of a report for what runs a layer, and where its schedule comes from."""
 
 from __future__ import annotations
+
+from tunegate.artifacts.measurements import TaskDifference
 
 SOURCE_WORDS = {
     "exact": "tuned before",
@@ -13,3 +15,10 @@ SOURCE_WORDS = {
     "tiles": "lower precision",
     "claimed": "own zone, unverified",
 }
+
+
+def run_by(difference: TaskDifference) -> str:
+    """The runtime that runs the layer, and for one with a schedule where that is from."""
+    if difference.source == "library":
+        return difference.library
+    return f"TVM, {SOURCE_WORDS[difference.source]}"

@@ -30,7 +30,7 @@ from tunegate.render.tables.table import (
     StatusWord,
 )
 from tunegate.render.tuning_words import tuning_words
-from tunegate.render.units import difference_ms, interval, percent, share
+from tunegate.render.units import difference_ms, percent, share
 
 COLOURS: dict[Status, str] = {
     "pass": "green",
@@ -137,13 +137,13 @@ def _print_operators(console: Console, finding: Finding) -> None:
     if not slower:
         return
     name = visible(finding.model, 60)
-    said = interval(finding.change_percent)
-    console.print(Text(f"  What is slower in {name} on {visible(finding.target, 24)} ({said}):"))
+    where = f"{name} on {visible(finding.target, 24)}"
+    console.print(Text(f"  Slower layers of {where}, with their share of the sum:"))
     for part in slower[:TERMINAL_OPERATORS]:
         console.print(
             Text(
                 f"    {share(part.share):>5}  {difference_ms(part.difference_ms):>10}  "
-                f"{visible(part.name, 60)}  ({part.source})"
+                f"{visible(part.name, 60)}  ({part.run_by})"
             )
         )
 

@@ -26,11 +26,17 @@ def tuning_words(tuning: TuningSummary) -> str:
 
 def _others(tuning: TuningSummary) -> str:
     """What the cache had no tuned schedule of, as the run began, and who tunes it."""
-    begun = f", {tuning.unfinished} begun" if tuning.unfinished else ""
     transferred = tuning.transfer - tuning.unfinished
-    found = f", {transferred} transferred from other shapes" if transferred else ""
-    untuned = f", {tuning.miss} untuned" if tuning.miss else ""
-    is_all = tuning.waiting == tuning.transfer + tuning.miss
-    waiting = "" if is_all else f" {tuning.waiting} of them"
-    left = f",{waiting} left to tunegate warm" if tuning.waiting else ""
-    return f"{begun}{found}{untuned}{left}"
+    counted = (
+        (tuning.unfinished, "begun"),
+        (transferred, "transferred from other shapes"),
+        (tuning.miss, "untuned"),
+    )
+    kinds = ", ".join(f"{number} {word}" for number, word in counted if number)
+    others = tuning.transfer + tuning.miss
+    if not tuning.waiting:
+        return f", {kinds}" if kinds else ""
+    if tuning.waiting == others:
+        return f", {kinds}, left to tunegate warm"
+    left = f"{tuning.waiting} {'is' if tuning.waiting == 1 else 'are'} left to tunegate warm"
+    return f"; of the other {others} ({kinds}) {left}"

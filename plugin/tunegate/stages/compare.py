@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from tunegate.artifacts.builds import BuiltTask, Cell, CellBuilds
+from tunegate.artifacts.builds import Build, BuiltTask, Cell, CellBuilds
 from tunegate.artifacts.measurements import (
     CellMeasurement,
     Comparison,
@@ -183,11 +183,20 @@ def differences_in_model(
             base_ms=before.get(name),
             head_ms=after.get(name),
             source=sources.get(name, "library"),
+            library=_library(built.head if name in after else built.base),
         )
         for name in dict.fromkeys([*after, *before])
         if _is_changed(before.get(name, 0.0), after.get(name, 0.0), least_ms)
     ]
     return tuple(sorted(found, key=lambda d: -d.difference_ms))
+
+
+def _library(build: Build | None) -> str:
+    """The runtime of a layer without a schedule: the build's own, or what a hybrid one leaves
+    layers to."""
+    if build is None or not build.title or build.runtime == "hybrid":
+        return "ONNX Runtime"
+    return build.title
 
 
 def _is_changed(before_ms: float, after_ms: float, least_ms: float) -> bool:

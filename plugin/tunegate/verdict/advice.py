@@ -101,11 +101,12 @@ def _for_slowdown(finding: Finding, outcomes: Sequence[TuningOutcome]) -> Iterat
         share = each.difference_ms / total_ms
         if share >= NAMED_SHARE:
             is_new = "new in this change, " if each.base_ms is None else ""
-            slower_by = f"+{milliseconds(each.difference_ms, 3)}"
+            of_all = f"{share * 100:.0f}% of what slower layers lost"
+            part = "the only layer that got slower" if len(slower) == 1 else of_all
+            why = _why_slow(each, _outcome_of(each, finding, outcomes), outcomes)
             yield (
-                f"Look at {each.name} in {_where(finding)}: {is_new}{slower_by}, "
-                f"{share * 100:.0f}% of what got slower. "
-                f"It {_why_slow(each, _outcome_of(each, finding, outcomes), outcomes)}."
+                f"Look at {each.name} in {_where(finding)}: {is_new}"
+                f"+{milliseconds(each.difference_ms)}, {part}. It {why}."
             )
 
 
@@ -130,7 +131,8 @@ def _why_slow(
         case "search":
             return f"was tuned to the end: more budget would not help{_itself(difference)}"
         case "library" | "tiles":
-            runs = "run by ONNX Runtime" if difference.source == "library" else "in lower precision"
+            is_library = difference.source == "library"
+            runs = f"run by {difference.library}" if is_library else "in lower precision"
             return f"is {runs}: tuning would not help{_itself(difference)}"
         case "exact" | "own-zone":
             return f"already runs the best schedule known{_itself(difference)}"

@@ -42,8 +42,8 @@ from tunegate.render.tuning_words import tuning_words
                 "stopped": "usd",
             },
             (
-                "no trial, no budget for one; 1 of 9 tasks tuned before, 5 begun, "
-                "1 transferred from other shapes, 2 untuned, 2 of them left to tunegate warm"
+                "no trial, no budget for one; 1 of 9 tasks tuned before; of the other 8 (5 begun, "
+                "1 transferred from other shapes, 2 untuned) 2 are left to tunegate warm"
             ),
         ),
         ({"tasks": 0, "exact": 0}, "no task of this change is compiled"),

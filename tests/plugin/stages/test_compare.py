@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import math
 
+import msgspec
+import pytest
+
 from tests.support.measured_cells import (
     DEVICE,
     TARGET,
@@ -29,6 +32,23 @@ def test_times_inside_the_model_decide_what_holds_a_difference() -> None:
         ("gone", 0.3, None),
     ]
     assert [d.source for d in found] == ["transfer", "library", "library"]
+
+
+@pytest.mark.parametrize(
+    ("runtime", "title", "library"),
+    [
+        ("hybrid", "TVM and ONNX Runtime", "ONNX Runtime"),
+        ("openvino", "OpenVINO (int8)", "OpenVINO (int8)"),
+        ("", "", "ONNX Runtime"),
+    ],
+)
+def test_a_layer_without_a_schedule_is_run_by_its_own_runtime(
+    runtime: str, title: str, library: str
+) -> None:
+    head = msgspec.structs.replace(make_build("b"), runtime=runtime, title=title)
+    measured = make_measurement((0.1,) * 4, task_ms={"base": {}, "head": {"conv": 3.0}})
+    (found,) = operator_differences(make_builds(make_build("a"), head), measured)
+    assert (found.source, found.library) == ("library", library)
 
 
 def test_without_times_inside_the_model_those_of_tuning_are_used() -> None:

@@ -12,6 +12,7 @@ from tunegate.plurals import plural
 from tunegate.render.blocks import fold, markdown_table
 from tunegate.render.candidates.accuracy import accuracy_table
 from tunegate.render.candidates.error_moves import error_moves
+from tunegate.render.comment.compared_numbers import change_and_quotient, layer_total
 from tunegate.render.comment.shown import ShownFindings, rest_counted, shown_findings
 from tunegate.render.comment.tables import comment_tasks_table, narrowed
 from tunegate.render.comment.waiver_text import waiver_text
@@ -78,9 +79,10 @@ def _policy(report: Report) -> str:
 def _checks(report: Report, shown: ShownFindings) -> str:
     """The table, what it leaves out, and what numbers do not say."""
     table = markdown_table(_models(shown.rows)) if shown.rows else ""
-    return "\n\n".join(
-        filter(None, (table, rest_counted(report, shown.rest), _remarks(report, shown.rows)))
-    )
+    quotients = change_and_quotient(shown.rows)
+    counted = rest_counted(report, shown.rest)
+    told = (table, quotients, counted, _remarks(report, shown.rows))
+    return "\n\n".join(filter(None, told))
 
 
 def _models(findings: Sequence[Finding]) -> ReportTable:
@@ -112,8 +114,9 @@ def _operators(finding: Finding) -> str:
     shown = slower[:SHOWN_OPERATORS]
     title = f"#### What got slower in {code(finding.model)} on {code(finding.target)}"
     rest = len(slower) - len(shown)
-    more = f"\n\n{plural(rest, 'more layer')} got slower by less." if rest > 0 else ""
-    return f"{title}\n\n{markdown_table(operators_table(shown))}{more}"
+    more = f"{plural(rest, 'more layer')} got slower by less." if rest > 0 else ""
+    told = " ".join(filter(None, (more, layer_total(finding, slower))))
+    return f"{title}\n\n{markdown_table(operators_table(shown))}\n\n{told}"
 
 
 def _steps(report: Report) -> str:
@@ -239,5 +242,7 @@ def _about(report: Report) -> str:
 
 WHAT_IS_MEASURED = (
     "Base and head are medians of one inference, measured in turns on this machine, in this run. "
+    "Change is the mean of paired launches: each compares a process of the base with one of the "
+    "head, in turn, so that what slows the machine slows both. "
     "Times of layers are from a profile of each build, and do not add up to them exactly."
 )

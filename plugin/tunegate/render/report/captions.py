@@ -54,10 +54,10 @@ def of_distribution(launches: Sequence[Launch]) -> str:
 def of_waterfall(finding: Finding) -> str:
     """The layer that moved most, and what the bars leave out."""
     first, *_ = parts(finding.differences)
-    what = "of what got slower" if first.difference_ms > 0 else "of what got faster"
+    what = "what slower layers lost" if first.difference_ms > 0 else "what faster layers gained"
     return (
         f"{first.name} moved most: {difference_ms(first.difference_ms)}, {share(first.share)} "
-        f"{what}. Layers were timed in a profile; what it does not explain is “everything else”."
+        f"of {what}. Layers were timed in a profile; what it does not explain is “everything else”."
     )
 
 

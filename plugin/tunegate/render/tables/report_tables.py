@@ -74,19 +74,22 @@ def _energy(found: EnergyChange | None) -> str:
 
 def operators_table(parts: Sequence[Part]) -> ReportTable:
     """The layers that make a difference. One that only one side has is new, or gone."""
+    slower = sum(part.difference_ms > 0 for part in parts)
     columns: tuple[Column[Part], ...] = (
         text_column("Layer", lambda row: Identifier(row.name)),
         number_column("Base", lambda row: _or("new", row.base_ms)),
         number_column("Head", lambda row: _or("gone", row.head_ms)),
-        number_column("Difference", _difference),
-        text_column("Schedule", lambda row: row.source),
+        number_column("Difference", lambda row: _difference(row, slower)),
+        text_column("Run by", lambda row: row.run_by),
     )
     return ReportTable(columns, parts)
 
 
-def _difference(row: Part) -> SignedTime:
-    """A difference with its share of the slowdown; what got faster has none."""
-    return SignedTime(row.difference_ms, row.share if row.difference_ms > 0 else None)
+def _difference(row: Part, slower: int) -> SignedTime:
+    """A difference with its share of what all slower layers lost; what got faster has none, nor has
+    the only one that got slower."""
+    has_share = row.difference_ms > 0 and slower > 1
+    return SignedTime(row.difference_ms, row.share if has_share else None)
 
 
 def _or(word: str, ms: float | None) -> str:
