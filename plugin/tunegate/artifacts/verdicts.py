@@ -91,6 +91,23 @@ class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):
     energy_source: EnergySource | None = None
 
 
+class Name(msgspec.Struct, frozen=True):
+    """What a model, a target or a layer is called, inside a sentence."""
+
+    text: str
+
+
+class Step(msgspec.Struct, frozen=True):
+    """A sentence on what to do, in pieces: a rendering may draw the names as code."""
+
+    pieces: tuple[str | Name, ...]
+
+    @property
+    def text(self) -> str:
+        """The sentence as one text."""
+        return "".join(each.text if isinstance(each, Name) else each for each in self.pieces)
+
+
 class VerdictOrigin(msgspec.Struct, frozen=True, kw_only=True):
     """What a verdict was reached with: digests of the plan, of `measurements.json` and of the rules
     ('' where there is none), and the machine, by a name that it has until it is started anew. Where
@@ -131,6 +148,6 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     run: MeasurementRun | None
     comparisons: tuple[Comparison, ...]
     cache: CacheUse | None
-    next_steps: tuple[str, ...] = ()
+    next_steps: tuple[Step, ...] = ()
     warnings: tuple[str, ...] = ()
     waiver_offer: WaiverOffer | None = None

@@ -39,7 +39,13 @@ def code(name: str, limit: int = 120) -> str:
     shown = visible(name, limit)
     if PLAIN_CODE.fullmatch(shown) and shown == shown.strip():
         return f"`{shown}`"
-    return "<code>" + "".join(map(_reference, shown)) + "</code>"
+    return code_element(name, limit)
+
+
+def code_element(name: str, limit: int = 120) -> str:
+    """A name as code inside an element of HTML, such as the title of a fold, where Markdown draws
+    no code span."""
+    return "<code>" + "".join(map(_reference, visible(name, limit))) + "</code>"
 
 
 def prose(text: str, limit: int = 600) -> str:

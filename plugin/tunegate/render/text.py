@@ -81,7 +81,7 @@ def render(report: Report, *, width: int = 100, colour: bool = False) -> str:
     if uncovered:
         console.print(_indented(uncovered))
     accepting = (waiver_hint(report.waiver_offer),) if report.waiver_offer else ()
-    for line in (*report.warnings, *report.next_steps, *accepting):
+    for line in (*report.warnings, *(each.text for each in report.next_steps), *accepting):
         console.print(_indented(f"→ {visible(line, 600)}"))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 

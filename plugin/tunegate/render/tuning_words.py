@@ -16,7 +16,8 @@ def tuning_words(tuning: TuningSummary) -> str:
     sources = f"{tuning.exact} of {of_tasks} tuned before{_others(tuning)}"
     ended = tuning_ended(tuning)
     if not tuning.trials:
-        return f"no trial, {ended}; {sources}"
+        spent = f" in {duration(tuning.seconds)}" if tuning.seconds >= 1 else ""
+        return f"no trial{spent}, {ended}; {sources}"
     known = [money(tuning.usd)] if tuning.usd is not None else []
     known += [energy(tuning.joules, tuning.energy_source)] if tuning.joules is not None else []
     price = "".join(f", {each}" for each in known)

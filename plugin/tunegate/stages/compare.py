@@ -192,9 +192,9 @@ def differences_in_model(
 
 
 def _library(build: Build | None) -> str:
-    """The runtime of a layer without a schedule: the build's own, or what a hybrid one leaves
-    layers to."""
-    if build is None or not build.title or build.runtime == "hybrid":
+    """The runtime of a layer without a schedule: the build's own, or beside layers with one what
+    those are left to that are not compiled."""
+    if build is None or build.tasks or not build.title:
         return "ONNX Runtime"
     return build.title
 

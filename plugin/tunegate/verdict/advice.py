@@ -10,7 +10,7 @@ from tunegate.artifacts.measurements import Comparison, MeasurementRun, TaskDiff
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import CacheUse
-from tunegate.artifacts.verdicts import Finding, Verdict
+from tunegate.artifacts.verdicts import Finding, Name, Step, Verdict
 from tunegate.plurals import plural
 from tunegate.tuning import headroom
 from tunegate.tuning.budget import pays_nothing
@@ -42,12 +42,14 @@ def next_steps(
     run: MeasurementRun | None,
     comparisons: Sequence[Comparison],
     plan: TuningPlan | None,
-) -> tuple[str, ...]:
+) -> tuple[Step, ...]:
     """Advice in order of use: what blocks the merge, then what tuning lacked, then the cache."""
     compared = {(each.cell.model, each.cell.target): each for each in comparisons}
-    steps: list[str] = []
+    is_alone = len(verdict.findings) == 1
+    steps: list[Step] = []
     for finding in verdict.findings:
-        steps += _for_finding(finding, compared.get((finding.model, finding.target)), outcomes, run)
+        its_own = compared.get((finding.model, finding.target))
+        steps += _for_finding(finding, its_own, outcomes, run, is_alone=is_alone)
     steps += _for_tuning(outcomes, plan)
     steps += _for_cache(plan.resolution.cache if plan else None)
     return tuple(dict.fromkeys(steps))
@@ -58,10 +60,13 @@ def _for_finding(
     compared: Comparison | None,
     outcomes: Sequence[TuningOutcome],
     run: MeasurementRun | None,
-) -> Iterator[str]:
+    *,
+    is_alone: bool,
+) -> Iterator[Step]:
+    """`is_alone` where no other cell was checked: which one is meant is clear."""
     match finding.status:
         case "fail":
-            yield from _for_slowdown(finding, outcomes)
+            yield from _for_slowdown(finding, outcomes, is_alone=is_alone)
         case "inconclusive":
             yield _for_undecided(finding, compared, run)
         case "error":
@@ -69,32 +74,38 @@ def _for_finding(
         case "invalid-env":
             yield _for_unfit(finding, compared)
         case "no-baseline":
-            yield (
-                f"{_where(finding)} has no base that can be run: its reason says why. Name another "
-                "revision with --base, or fetch more history for an older version of it."
+            yield _on(
+                finding,
+                " has no base that can be run: its reason says why. Name another "
+                "revision with --base, or fetch more history for an older version of it.",
             )
         case "pass" | "new" | "waived":
             return
 
 
-def _for_unfit(finding: Finding, compared: Comparison | None) -> str:
+def _for_unfit(finding: Finding, compared: Comparison | None) -> Step:
     """Latency that was told on a steady machine leaves the energy, which no counter told."""
     if compared is None or compared.decision is None or compared.stopped in _UNSTEADY:
-        return (
-            f"{_where(finding)} could not be measured on this machine: run it again on a "
-            "runner with nothing else on it."
+        return _on(
+            finding,
+            " could not be measured on this machine: run it again on a runner with nothing else "
+            "on it.",
         )
-    return (
-        f"The energy of {_where(finding)} cannot be counted on this machine: run it on one whose "
-        "RAPL or NVML counters can be read, or remove gate.energy-margin-percent."
+    return _on(
+        finding,
+        " cannot be counted on this machine: run it on one whose RAPL or NVML counters can be "
+        "read, or remove gate.energy-margin-percent.",
+        before="The energy of ",
     )
 
 
-def _for_slowdown(finding: Finding, outcomes: Sequence[TuningOutcome]) -> Iterator[str]:
+def _for_slowdown(
+    finding: Finding, outcomes: Sequence[TuningOutcome], *, is_alone: bool
+) -> Iterator[Step]:
     slower = [each for each in finding.differences if each.difference_ms > 0]
     total_ms = sum(each.difference_ms for each in slower)
     if not slower:
-        yield f"{_where(finding)}: no single operator is slower; compare the two graphs."
+        yield _on(finding, ": no single operator is slower; compare the two graphs.")
         return
     slower.sort(key=lambda each: each.difference_ms, reverse=True)
     for each in slower[:NAMED_OPERATORS]:
@@ -104,10 +115,9 @@ def _for_slowdown(finding: Finding, outcomes: Sequence[TuningOutcome]) -> Iterat
             of_all = f"{share * 100:.0f}% of what slower layers lost"
             part = "the only layer that got slower" if len(slower) == 1 else of_all
             why = _why_slow(each, _outcome_of(each, finding, outcomes), outcomes)
-            yield (
-                f"Look at {each.name} in {_where(finding)}: {is_new}"
-                f"+{milliseconds(each.difference_ms)}, {part}. It {why}."
-            )
+            where = () if is_alone else (" in ", *_where(finding))
+            said = f": {is_new}+{milliseconds(each.difference_ms)}, {part}. It {why}."
+            yield Step(("Look at ", Name(each.name), *where, said))
 
 
 def _why_slow(
@@ -150,26 +160,24 @@ def _as_the_others(now_ms: float, outcomes: Sequence[TuningOutcome]) -> str:
 
 def _for_undecided(
     finding: Finding, compared: Comparison | None, run: MeasurementRun | None
-) -> str:
+) -> Step:
     if compared and compared.stopped == "decided":
-        return (
-            f"{_where(finding)}: the change is decided, what else is asked is not; see its reason."
-        )
+        return _on(finding, ": the change is decided, what else is asked is not; see its reason.")
     launches = compared.projected_launches if compared else None
     if compared is None or launches is None:
-        return (
-            f"{_where(finding)} is undecided: raise gate.seconds, or measure on a quieter runner."
-        )
+        return _on(finding, " is undecided: raise gate.seconds, or measure on a quieter runner.")
     seconds = _seconds_for(launches, compared.cell, run)
     if compared.stopped == "hopeless" or seconds is None:
-        return (
-            f"{_where(finding)} is undecided: about {launches} launches would be needed, because "
-            "the change is close to the margin or the machine is noisy. Measure on a quieter "
-            "runner, or choose another gate.margin-percent."
+        return _on(
+            finding,
+            f" is undecided: about {launches} launches would be needed, because the change is "
+            "close to the margin or the machine is noisy. Measure on a quieter runner, or choose "
+            "another gate.margin-percent.",
         )
-    return (
-        f"{_where(finding)} is undecided: about {launches} launches would be needed, "
-        f"{finding.launches} were done. Raise gate.seconds to {seconds}."
+    return _on(
+        finding,
+        f" is undecided: about {launches} launches would be needed, {finding.launches} were done. "
+        f"Raise gate.seconds to {seconds}.",
     )
 
 
@@ -182,21 +190,25 @@ def _seconds_for(launches: int, cell: Cell, run: MeasurementRun | None) -> int |
     return None
 
 
-def _for_error(finding: Finding, run: MeasurementRun | None) -> str:
+def _for_error(finding: Finding, run: MeasurementRun | None) -> Step:
     builds = _builds_of(finding, run)
     for side, build in (("base", builds.base), ("head", builds.head)) if builds else ():
         if build and build.check and not build.check.passed:
-            return (
-                f"The {side} build of {_where(finding)} computes other numbers than ONNX Runtime "
-                f"(relative error {build.check.max_relative:.2g}, allowed "
-                f"{build.check.tolerance:.2g}): it was not measured and must not be shipped."
+            return _on(
+                finding,
+                f" computes other numbers than ONNX Runtime (relative error "
+                f"{build.check.max_relative:.2g}, allowed {build.check.tolerance:.2g}): it was not "
+                "measured and must not be shipped.",
+                before=f"The {side} build of ",
             )
     if finding.runtimes and not any(each.ships for each in finding.runtimes):
-        return (
-            f"No runtime runs {_where(finding)}: do what its reasons ask for, export it "
-            "differently, or take it out of models: in tunegate.yaml."
+        return _on(
+            finding,
+            ": do what its reasons ask for, export it differently, or take it out of models: in "
+            "tunegate.yaml.",
+            before="No runtime runs ",
         )
-    return "What is in error was not checked: repair it, then run again."
+    return Step(("What is in error was not checked: repair it, then run again.",))
 
 
 def _builds_of(finding: Finding, run: MeasurementRun | None) -> CellBuilds | None:
@@ -204,7 +216,7 @@ def _builds_of(finding: Finding, run: MeasurementRun | None) -> CellBuilds | Non
     return next((each for each in run.builds if each.cell == wanted), None) if run else None
 
 
-def _for_tuning(outcomes: Sequence[TuningOutcome], plan: TuningPlan | None) -> Iterator[str]:
+def _for_tuning(outcomes: Sequence[TuningOutcome], plan: TuningPlan | None) -> Iterator[Step]:
     if plan is not None and pays_nothing(plan.budget):
         return
     tasks = [task for outcome in outcomes for task in outcome.tasks]
@@ -216,15 +228,12 @@ def _for_tuning(outcomes: Sequence[TuningOutcome], plan: TuningPlan | None) -> I
     if cut and any(outcome.stopped in LIMIT_KEYS for outcome in outcomes):
         keeps = plan is None or plan.resolution.cache.mode == "rw"
         later = "the next run goes on from the cache; to finish sooner" if keeps else "to finish"
-        yield (
-            f"Tuning reached its cap with {cut} of {plural(len(tasks), 'task')} unfinished: "
-            f"{later} raise {_limit_key(outcomes)}."
-        )
+        told = f"Tuning reached its cap with {cut} of {plural(len(tasks), 'task')} unfinished: "
+        yield Step((f"{told}{later} raise {_limit_key(outcomes)}.",))
     for task in tasks:
         if task.stopped == "failed":
-            yield (
-                f"No candidate of {task.name} worked{_detail(task)}: it keeps the schedule it had."
-            )
+            said = f" worked{_detail(task)}: it keeps the schedule it had."
+            yield Step(("No candidate of ", Name(task.name), said))
 
 
 def _wanted(plan: TuningPlan | None) -> frozenset[WorkloadKey]:
@@ -238,17 +247,16 @@ def _detail(task: TaskOutcome) -> str:
     return f" ({causes})" if causes else ""
 
 
-def _for_cache(cache: CacheUse | None) -> Iterator[str]:
+def _for_cache(cache: CacheUse | None) -> Iterator[Step]:
     if cache is None:
         return
     unreachable = cache.misses.get("store-unavailable", 0)
     if unreachable:
-        yield (
-            f"The cache at {cache.location} was not reachable: {unreachable} tasks counted as "
-            "misses. Check cache.url and the runner's credentials."
-        )
+        said = f" was not reachable: {plural(unreachable, 'task')} counted as misses. "
+        check = "Check cache.url and the runner's credentials."
+        yield Step(("The cache at ", Name(cache.location), said + check))
     if cache.mode == "off":
-        yield "The cache is off, so nothing is reused or shared: set cache.mode to rw."
+        yield Step(("The cache is off, so nothing is reused or shared: set cache.mode to rw.",))
 
 
 def _limit_key(outcomes: Sequence[TuningOutcome]) -> str:
@@ -266,5 +274,9 @@ def _outcome_of(
     )
 
 
-def _where(finding: Finding) -> str:
-    return f"{finding.model} on {finding.target}"
+def _on(finding: Finding, said: str, *, before: str = "") -> Step:
+    return Step((before, *_where(finding), said) if before else (*_where(finding), said))
+
+
+def _where(finding: Finding) -> tuple[str | Name, ...]:
+    return Name(finding.model), " on ", Name(finding.target)

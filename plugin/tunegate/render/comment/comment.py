@@ -14,11 +14,12 @@ from tunegate.render.candidates.accuracy import accuracy_table
 from tunegate.render.candidates.error_moves import error_moves
 from tunegate.render.comment.compared_numbers import change_and_quotient, layer_total
 from tunegate.render.comment.shown import ShownFindings, rest_counted, shown_findings
+from tunegate.render.comment.steps import numbered_steps
 from tunegate.render.comment.tables import comment_tasks_table, narrowed
 from tunegate.render.comment.waiver_text import waiver_text
 from tunegate.render.cost_table import audit, audit_words, spending
 from tunegate.render.environment import facts
-from tunegate.render.escape import code, prose
+from tunegate.render.escape import code, code_element, prose
 from tunegate.render.headline import MARKS, headline, remarks, worst_first
 from tunegate.render.operators import parts, tuned_rows
 from tunegate.render.policy import policy_lines, uncovered_line
@@ -39,7 +40,6 @@ from tunegate.tuning.costs.savings import savings
 SHOWN_CHECKS = 20
 SHOWN_OPERATORS = 6
 SHOWN_TASKS = 150
-SHOWN_STEPS = 8
 SILENT = frozenset({"pass", "new"})
 """What needs no reason where there are many."""
 
@@ -104,31 +104,32 @@ def _remarks(report: Report, rows: tuple[Finding, ...]) -> str:
 
 
 def _slowdowns(report: Report) -> Iterator[str]:
-    for finding in worst_first(report.verdict):
-        if finding.status == "fail" and finding.differences:
-            yield _operators(finding)
+    """The worst one, and the others in folds."""
+    found = worst_first(report.verdict)
+    for at, finding in enumerate(each for each in found if _is_explained(each)):
+        name = code_element if at else code
+        title = f"What got slower in {name(finding.model)} on {name(finding.target)}"
+        table = _operators(finding)
+        yield fold(title, table) if at else f"#### {title}\n\n{table}"
+
+
+def _is_explained(finding: Finding) -> bool:
+    return finding.status == "fail" and bool(finding.differences)
 
 
 def _operators(finding: Finding) -> str:
     slower = [part for part in parts(finding.differences) if part.difference_ms > 0]
     shown = slower[:SHOWN_OPERATORS]
-    title = f"#### What got slower in {code(finding.model)} on {code(finding.target)}"
     rest = len(slower) - len(shown)
     more = f"{plural(rest, 'more layer')} got slower by less." if rest > 0 else ""
     told = " ".join(filter(None, (more, layer_total(finding, slower))))
-    return f"{title}\n\n{markdown_table(operators_table(shown))}\n\n{told}"
+    return f"{markdown_table(operators_table(shown))}\n\n{told}"
 
 
 def _steps(report: Report) -> str:
     if not report.next_steps and report.waiver_offer is None:
         return ""
-    steps = [
-        f"{number}. {prose(step)}"
-        for number, step in enumerate(report.next_steps[:SHOWN_STEPS], start=1)
-    ]
-    rest = len(report.next_steps) - SHOWN_STEPS
-    more = [f"\n… and {rest} more."] if rest > 0 else []
-    return "\n".join(["#### What to do", "", *steps, *more])
+    return f"#### What to do\n\n{numbered_steps(report.next_steps)}".strip()
 
 
 def _waiver(report: Report) -> str:

@@ -152,7 +152,7 @@ def test_a_hostile_name_stays_inside_the_block_to_paste() -> None:
 def test_a_new_layer_is_called_new() -> None:
     text = render(make_report("new-layer"))
     assert "| `fire5/extra3x3` | new |" in text
-    assert "Look at fire5/extra3x3" in text
+    assert "Look at `fire5/extra3x3`:" in text
     assert "new in this change" in text
     assert "the operator itself is slower" not in text
 
