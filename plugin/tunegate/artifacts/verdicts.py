@@ -91,21 +91,21 @@ class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):
     energy_source: EnergySource | None = None
 
 
-class Name(msgspec.Struct, frozen=True):
+class Named(msgspec.Struct, frozen=True):
     """What a model, a target or a layer is called, inside a sentence."""
 
     text: str
 
 
-class Step(msgspec.Struct, frozen=True):
+class NextStep(msgspec.Struct, frozen=True):
     """A sentence on what to do, in pieces: a rendering may draw the names as code."""
 
-    pieces: tuple[str | Name, ...]
+    pieces: tuple[str | Named, ...]
 
     @property
     def text(self) -> str:
         """The sentence as one text."""
-        return "".join(each.text if isinstance(each, Name) else each for each in self.pieces)
+        return "".join(each.text if isinstance(each, Named) else each for each in self.pieces)
 
 
 class VerdictOrigin(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,6 +148,6 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     run: MeasurementRun | None
     comparisons: tuple[Comparison, ...]
     cache: CacheUse | None
-    next_steps: tuple[Step, ...] = ()
+    next_steps: tuple[NextStep, ...] = ()
     warnings: tuple[str, ...] = ()
     waiver_offer: WaiverOffer | None = None

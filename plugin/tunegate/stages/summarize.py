@@ -9,7 +9,7 @@ import msgspec
 from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.measurements import Comparison, MeasurementRun
 from tunegate.artifacts.shard_measurements import UnmeasuredShard
-from tunegate.artifacts.verdicts import Report, Step, Verdict
+from tunegate.artifacts.verdicts import NextStep, Report, Verdict
 from tunegate.artifacts.waivers import WaiverOffer
 from tunegate.tuning.tally import lost_shard_warnings
 from tunegate.verdict.advice import next_steps
@@ -38,7 +38,7 @@ def summarize(
         comparisons=tuple(comparisons),
         cache=used,
         next_steps=(
-            *(Step((shard.advice,)) for shard in judged.unmeasured),
+            *(NextStep((shard.advice,)) for shard in judged.unmeasured),
             *next_steps(_measured(verdict, judged.unmeasured), outcomes, run, comparisons, plan),
         ),
         warnings=_without_repeats(_told(judged, verdict, run, comparisons)),

@@ -10,7 +10,7 @@ from tunegate.artifacts.measurements import Comparison, MeasurementRun, TaskDiff
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import CacheUse
-from tunegate.artifacts.verdicts import Finding, Name, Step, Verdict
+from tunegate.artifacts.verdicts import Finding, Named, NextStep, Verdict
 from tunegate.plurals import plural
 from tunegate.tuning import headroom
 from tunegate.tuning.budget import pays_nothing
@@ -42,11 +42,11 @@ def next_steps(
     run: MeasurementRun | None,
     comparisons: Sequence[Comparison],
     plan: TuningPlan | None,
-) -> tuple[Step, ...]:
+) -> tuple[NextStep, ...]:
     """Advice in order of use: what blocks the merge, then what tuning lacked, then the cache."""
     compared = {(each.cell.model, each.cell.target): each for each in comparisons}
     is_alone = len(verdict.findings) == 1
-    steps: list[Step] = []
+    steps: list[NextStep] = []
     for finding in verdict.findings:
         its_own = compared.get((finding.model, finding.target))
         steps += _for_finding(finding, its_own, outcomes, run, is_alone=is_alone)
@@ -62,7 +62,7 @@ def _for_finding(
     run: MeasurementRun | None,
     *,
     is_alone: bool,
-) -> Iterator[Step]:
+) -> Iterator[NextStep]:
     """`is_alone` where no other cell was checked: which one is meant is clear."""
     match finding.status:
         case "fail":
@@ -83,7 +83,7 @@ def _for_finding(
             return
 
 
-def _for_unfit(finding: Finding, compared: Comparison | None) -> Step:
+def _for_unfit(finding: Finding, compared: Comparison | None) -> NextStep:
     """Latency that was told on a steady machine leaves the energy, which no counter told."""
     if compared is None or compared.decision is None or compared.stopped in _UNSTEADY:
         return _on(
@@ -101,23 +101,28 @@ def _for_unfit(finding: Finding, compared: Comparison | None) -> Step:
 
 def _for_slowdown(
     finding: Finding, outcomes: Sequence[TuningOutcome], *, is_alone: bool
-) -> Iterator[Step]:
+) -> Iterator[NextStep]:
     slower = [each for each in finding.differences if each.difference_ms > 0]
-    total_ms = sum(each.difference_ms for each in slower)
     if not slower:
         yield _on(finding, ": no single operator is slower; compare the two graphs.")
         return
+    total_ms = sum(each.difference_ms for each in slower)
     slower.sort(key=lambda each: each.difference_ms, reverse=True)
+    where = () if is_alone else (" in ", *_where(finding))
     for each in slower[:NAMED_OPERATORS]:
-        share = each.difference_ms / total_ms
-        if share >= NAMED_SHARE:
-            is_new = "new in this change, " if each.base_ms is None else ""
-            of_all = f"{share * 100:.0f}% of what slower layers lost"
-            part = "the only layer that got slower" if len(slower) == 1 else of_all
+        if each.difference_ms / total_ms >= NAMED_SHARE:
             why = _why_slow(each, _outcome_of(each, finding, outcomes), outcomes)
-            where = () if is_alone else (" in ", *_where(finding))
-            said = f": {is_new}+{milliseconds(each.difference_ms)}, {part}. It {why}."
-            yield Step(("Look at ", Name(each.name), *where, said))
+            said = f": {_how_much(each, total_ms, len(slower))}. It {why}."
+            yield NextStep(("Look at ", Named(each.name), *where, said))
+
+
+def _how_much(difference: TaskDifference, total_ms: float, slower: int) -> str:
+    """What the layer lost, and its part of what `slower` layers lost together."""
+    is_new = "new in this change, " if difference.base_ms is None else ""
+    share = difference.difference_ms / total_ms
+    of_all = f"{share * 100:.0f}% of what slower layers lost"
+    part = "the only layer that got slower" if slower == 1 else of_all
+    return f"{is_new}+{milliseconds(difference.difference_ms)}, {part}"
 
 
 def _why_slow(
@@ -160,7 +165,7 @@ def _as_the_others(now_ms: float, outcomes: Sequence[TuningOutcome]) -> str:
 
 def _for_undecided(
     finding: Finding, compared: Comparison | None, run: MeasurementRun | None
-) -> Step:
+) -> NextStep:
     if compared and compared.stopped == "decided":
         return _on(finding, ": the change is decided, what else is asked is not; see its reason.")
     launches = compared.projected_launches if compared else None
@@ -190,7 +195,7 @@ def _seconds_for(launches: int, cell: Cell, run: MeasurementRun | None) -> int |
     return None
 
 
-def _for_error(finding: Finding, run: MeasurementRun | None) -> Step:
+def _for_error(finding: Finding, run: MeasurementRun | None) -> NextStep:
     builds = _builds_of(finding, run)
     for side, build in (("base", builds.base), ("head", builds.head)) if builds else ():
         if build and build.check and not build.check.passed:
@@ -208,7 +213,7 @@ def _for_error(finding: Finding, run: MeasurementRun | None) -> Step:
             "tunegate.yaml.",
             before="No runtime runs ",
         )
-    return Step(("What is in error was not checked: repair it, then run again.",))
+    return NextStep(("What is in error was not checked: repair it, then run again.",))
 
 
 def _builds_of(finding: Finding, run: MeasurementRun | None) -> CellBuilds | None:
@@ -216,7 +221,7 @@ def _builds_of(finding: Finding, run: MeasurementRun | None) -> CellBuilds | Non
     return next((each for each in run.builds if each.cell == wanted), None) if run else None
 
 
-def _for_tuning(outcomes: Sequence[TuningOutcome], plan: TuningPlan | None) -> Iterator[Step]:
+def _for_tuning(outcomes: Sequence[TuningOutcome], plan: TuningPlan | None) -> Iterator[NextStep]:
     if plan is not None and pays_nothing(plan.budget):
         return
     tasks = [task for outcome in outcomes for task in outcome.tasks]
@@ -229,11 +234,11 @@ def _for_tuning(outcomes: Sequence[TuningOutcome], plan: TuningPlan | None) -> I
         keeps = plan is None or plan.resolution.cache.mode == "rw"
         later = "the next run goes on from the cache; to finish sooner" if keeps else "to finish"
         told = f"Tuning reached its cap with {cut} of {plural(len(tasks), 'task')} unfinished: "
-        yield Step((f"{told}{later} raise {_limit_key(outcomes)}.",))
+        yield NextStep((f"{told}{later} raise {_limit_key(outcomes)}.",))
     for task in tasks:
         if task.stopped == "failed":
             said = f" worked{_detail(task)}: it keeps the schedule it had."
-            yield Step(("No candidate of ", Name(task.name), said))
+            yield NextStep(("No candidate of ", Named(task.name), said))
 
 
 def _wanted(plan: TuningPlan | None) -> frozenset[WorkloadKey]:
@@ -247,16 +252,16 @@ def _detail(task: TaskOutcome) -> str:
     return f" ({causes})" if causes else ""
 
 
-def _for_cache(cache: CacheUse | None) -> Iterator[Step]:
+def _for_cache(cache: CacheUse | None) -> Iterator[NextStep]:
     if cache is None:
         return
     unreachable = cache.misses.get("store-unavailable", 0)
     if unreachable:
         said = f" was not reachable: {plural(unreachable, 'task')} counted as misses. "
         check = "Check cache.url and the runner's credentials."
-        yield Step(("The cache at ", Name(cache.location), said + check))
+        yield NextStep(("The cache at ", Named(cache.location), said + check))
     if cache.mode == "off":
-        yield Step(("The cache is off, so nothing is reused or shared: set cache.mode to rw.",))
+        yield NextStep(("The cache is off, so nothing is reused or shared: set cache.mode to rw.",))
 
 
 def _limit_key(outcomes: Sequence[TuningOutcome]) -> str:
@@ -274,9 +279,9 @@ def _outcome_of(
     )
 
 
-def _on(finding: Finding, said: str, *, before: str = "") -> Step:
-    return Step((before, *_where(finding), said) if before else (*_where(finding), said))
+def _on(finding: Finding, said: str, *, before: str = "") -> NextStep:
+    return NextStep((before, *_where(finding), said) if before else (*_where(finding), said))
 
 
-def _where(finding: Finding) -> tuple[str | Name, ...]:
-    return Name(finding.model), " on ", Name(finding.target)
+def _where(finding: Finding) -> tuple[str | Named, ...]:
+    return Named(finding.model), " on ", Named(finding.target)

@@ -19,14 +19,14 @@ from tunegate.artifacts.measurements import Comparison, Interval, MeasurementRun
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import Budget, TuningPlan
 from tunegate.artifacts.tasks import CacheUse, Resolution, ResolvedTask
-from tunegate.artifacts.verdicts import Step, Verdict
+from tunegate.artifacts.verdicts import NextStep, Verdict
 from tunegate.verdict import advice as tested
 from tunegate_cache.format.records import Miss
 
 Source = Literal["exact", "transfer", "search", "default"]
 
 
-def told(steps: tuple[Step, ...]) -> tuple[str, ...]:
+def told(steps: tuple[NextStep, ...]) -> tuple[str, ...]:
     return tuple(each.text for each in steps)
 
 

@@ -129,7 +129,9 @@ def _operators(finding: Finding) -> str:
 def _steps(report: Report) -> str:
     if not report.next_steps and report.waiver_offer is None:
         return ""
-    return f"#### What to do\n\n{numbered_steps(report.next_steps)}".strip()
+    first, others = numbered_steps(report.next_steps)
+    more = fold("More steps", others) if others else ""
+    return "\n\n".join(filter(None, ("#### What to do", first, more)))
 
 
 def _waiver(report: Report) -> str:

@@ -4,31 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tunegate.artifacts.verdicts import Name, Step
-from tunegate.plurals import plural
-from tunegate.render.blocks import fold
+from tunegate.artifacts.verdicts import Named, NextStep
 from tunegate.render.escape import code, prose
 
 _OPEN = 4
 _SHOWN = 30
 
 
-def numbered_steps(steps: Sequence[Step]) -> str:
-    """A numbered list. What comes after the first few is in a fold, with its numbers."""
+def numbered_steps(steps: Sequence[NextStep]) -> tuple[str, str]:
+    """Two parts of one numbered list: what is seen at once, and what comes after the first few
+    (empty where it would be a single one)."""
     lines = [f"{number}. {step_markdown(step)}" for number, step in enumerate(steps, start=1)]
     if len(lines) <= _OPEN + 1:
-        return "\n".join(lines)
-    folded = lines[_OPEN:_SHOWN]
+        return "\n".join(lines), ""
     rest = len(lines) - _SHOWN
     more = [f"\n… and {rest} more."] if rest > 0 else []
-    title = plural(len(lines) - _OPEN, "more step")
-    return "\n".join([*lines[:_OPEN], "", fold(title, "\n".join([*folded, *more]))])
+    return "\n".join(lines[:_OPEN]), "\n".join([*lines[_OPEN:_SHOWN], *more])
 
 
-def step_markdown(step: Step) -> str:
+def step_markdown(step: NextStep) -> str:
     """The sentence with its names as code."""
     return "".join(
-        code(each.text) if isinstance(each, Name) else _between(each, is_first=at == 0)
+        code(each.text) if isinstance(each, Named) else _between(each, is_first=at == 0)
         for at, each in enumerate(step.pieces)
     )
 

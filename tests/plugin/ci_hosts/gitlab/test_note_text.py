@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.reports import KINDS, make_report
-from tunegate.artifacts.verdicts import Step
+from tunegate.artifacts.verdicts import NextStep
 from tunegate.ci_hosts.gitlab.note_text import note_text
 from tunegate.render.comment import comment
 from tunegate.render.escape import code, prose
@@ -79,7 +79,7 @@ def test_nothing_in_a_report_is_done_by_gitlab(attack: str) -> None:
         made,
         verdict=msgspec.structs.replace(made.verdict, findings=tuple(findings)),
         warnings=(attack,),
-        next_steps=(Step((attack,)),),
+        next_steps=(NextStep((attack,)),),
     )
     text = note_text(comment.render(planted))
     assert done_by_gitlab(text) == []
