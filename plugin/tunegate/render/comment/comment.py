@@ -90,16 +90,20 @@ def _models(findings: Sequence[Finding]) -> ReportTable:
 
 
 def _remarks(report: Report, rows: tuple[Finding, ...]) -> str:
-    """Why, in the gate's words. The headline has said it where one check is all there is."""
+    """Why, in the gate's words. The headline has said it where one check is all there is.
+    What is said of a model on several targets is said once."""
     told = [(each, remarks(each)) for each in rows]
     if len(report.verdict.findings) == 1:
         return "".join(
             f"Also: {prose(said)}." for each, said in told if said and each.change_percent
         )
+    targets: dict[tuple[str, str], list[str]] = {}
+    for each, said in told:
+        if said and each.status not in SILENT:
+            targets.setdefault((each.model, said), []).append(code(each.target))
     return "\n".join(
-        f"- {code(each.model)} on {code(each.target)}: {prose(said)}."
-        for each, said in told
-        if said and each.status not in SILENT
+        f"- {code(model)} on {', '.join(its)}: {prose(said)}."
+        for (model, said), its in targets.items()
     )
 
 
