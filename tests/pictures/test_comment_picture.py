@@ -33,11 +33,8 @@ def test_a_picture_of_another_text_is_found() -> None:
     assert KEYWORD in picture[:100]
 
 
-def test_the_readme_shows_the_picture_and_quotes_the_comment() -> None:
-    assert "(examples/comment/comment.png)" in README
-    quoted = re.findall(r"^> ?(.*)$", README, re.MULTILINE)
-    shown = [line for line in quoted if line]
-    assert len(shown) > 5
-    headline, *others = shown
-    assert headline == f"**{TEXT.splitlines()[0].removeprefix('### ')}**"
-    assert [line for line in others if line not in TEXT.splitlines()] == []
+def test_the_readme_shows_the_picture_and_says_its_headline() -> None:
+    (described,) = re.findall(r"!\[(.*?)\]\(examples/comment/comment\.png\)", README)
+    headline = re.sub(r"^### \S+ |`", "", TEXT.splitlines()[0])
+    assert described.startswith(f"{headline}: ")
+    assert "(examples/comment/comment.md)" in README
