@@ -9,6 +9,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -30,6 +31,7 @@ from tunegate.sides.remembered_winners import (
     remembered_winners,
 )
 from tunegate.sides.shared_schedules import as_in_base, decided_by_base
+from tunegate.stages.build_groups import built_together
 from tunegate.stages.error_budgets import (
     held_to_budget,
     is_scored,
@@ -79,6 +81,14 @@ def build(
     return as_remembered(readable, elections, source.candidates)
 
 
+class _Wanted(NamedTuple):
+    """A candidate of one side of a cell."""
+
+    candidate: CandidateBuild
+    cell: Cell
+    side: Side
+
+
 class _Building(msgspec.Struct, frozen=True, kw_only=True):
     context: RunContext
     models: ExportedModels
@@ -94,9 +104,10 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
     ) -> dict[tuple[Cell, Side, str], Build]:
         """The builds of these sides for the candidates that are wanted by name."""
         built: dict[tuple[Cell, Side, str], Build] = {}
-        for candidate in _distinct(self.candidates):
+        for group in built_together(self.candidates):
             wanted = [
-                (cell, side)
+                _Wanted(candidate, cell, side)
+                for candidate in group
                 for cell, side in sides
                 if candidate in self.candidates[cell.target]
                 if is_tried(self.models.config, cell, candidate, self.candidates)
@@ -104,35 +115,42 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
             ]
             if wanted:
                 builds = plural(len(wanted), "build")
-                self.context.progress.update(f"{builds} with {candidate.title}")
-                built |= self._of(candidate, wanted)
+                self.context.progress.update(f"{builds} with {wanted[0].candidate.title}")
+                built |= self._of(wanted)
         return built
 
-    def _of(
-        self, candidate: CandidateBuild, wanted: Sequence[tuple[Cell, Side]]
-    ) -> dict[tuple[Cell, Side, str], Build]:
-        jobs = {which: self._job(candidate, which) for which in wanted}
-        builds = _built(jobs, candidate, self.builders[candidate.runtime], self.by_base)
+    def _of(self, wanted: Sequence[_Wanted]) -> dict[tuple[Cell, Side, str], Build]:
+        jobs = [self._job(each) for each in wanted]
         held: dict[tuple[Cell, Side, str], Build] = {}
-        for (cell, side), build in builds.items():
+        for each, job, build in zip(wanted, jobs, self._builds(wanted, jobs), strict=True):
+            candidate, cell, side = each
             place = candidate_directory(cell, side, candidate.name)
-            located = self._scored(_located(build, candidate, place), jobs[cell, side], candidate)
+            located = self._scored(_located(build, candidate, place), job, candidate)
             held[cell, side, candidate.name] = held_to_budget(
                 located, self.models.config, cell.model, candidate
             )
         return held
+
+    def _builds(self, wanted: Sequence[_Wanted], jobs: Sequence[BuildJob]) -> Sequence[Build]:
+        candidate = wanted[0].candidate
+        builder = self.builders[candidate.runtime]
+        if not candidate.is_tuned:
+            return builder.build(jobs)
+        places = [(each.cell, each.side) for each in wanted]
+        built = _built(dict(zip(places, jobs, strict=True)), candidate, builder, self.by_base)
+        return [built[place] for place in places]
 
     def _scored(self, build: Build, job: BuildJob, candidate: CandidateBuild) -> Build:
         if self.scorer is None:
             return build
         return with_scores(build, job, self.models.config, candidate, self.scorer)
 
-    def _job(self, candidate: CandidateBuild, which: tuple[Cell, Side]) -> BuildJob:
+    def _job(self, wanted: _Wanted) -> BuildJob:
         """The job of a candidate, which keeps its cases where a command scores them."""
-        job = _job(self.models, self.best, candidate, which, self.context.out)
+        candidate, cell, side = wanted
+        job = _job(self.models, self.best, candidate, (cell, side), self.context.out)
         if self.scorer is None or not is_scored(self.models.config, job.model.path, candidate):
             return job
-        cell, side = which
         cases = self.cases / candidate_directory(cell, side, candidate.name)
         return msgspec.structs.replace(job, cases=cases)
 
@@ -194,12 +212,6 @@ def _in_order(
 def _needed(builds: Sequence[Build]) -> tuple[Build, ...]:
     """The builds without those that add nothing to the others, where there are others."""
     return tuple(build for build in builds if not build.is_needless) or tuple(builds)
-
-
-def _distinct(candidates: Candidates) -> list[CandidateBuild]:
-    """The candidates of all targets; one with settings of its own for a target is another."""
-    every = [candidate for each in candidates.values() for candidate in each]
-    return [candidate for at, candidate in enumerate(every) if candidate not in every[:at]]
 
 
 def _cells(changes: ChangeSet, models: ExportedModels) -> list[Cell]:

@@ -81,6 +81,29 @@ def test_a_head_waits_for_its_base_where_schedules_count(
     assert builder.given == batches
 
 
+def test_candidates_of_a_runtime_that_compiles_nothing_are_built_beside_each_other(
+    tmp_path: Path,
+) -> None:
+    candidates = tuple(CandidateBuild(runtime="any", title=each, variant=each) for each in "ab")
+    builder = Batches()
+    (cell,) = build(
+        plan_with(Miss("absent")),
+        (),
+        source=ModelSource(
+            config=CONFIG,
+            repository=Versions(),
+            candidates={"cpu": candidates},
+            workdir=tmp_path,
+            read_inputs=lambda _: None,
+            read_values=NoValues().rules,
+        ),
+        builders={"any": builder},
+        context=make_context(tmp_path, PlainLog(io.StringIO())),
+    )
+    assert builder.given == [["b", "h", "b", "h"]]
+    assert [each.variant for each in cell.head] == ["a", "b"]
+
+
 class Runtimes:
     """A builder whose builds of one variant fail, and which variants it built of which file."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -55,6 +56,12 @@ class PreparedModel:
     def optimized(self) -> Path:
         """The same with its constants folded. Raises UnsupportedModelError."""
         return self._compilable().optimized
+
+    def copy_to(self, file: Path) -> None:
+        """Copies the user's model to this file, with its weights beside it."""
+        shutil.copyfile(self.original, file)
+        if self.weights is not None:
+            shutil.copyfile(self.weights, file.parent / self.weights.name)
 
     @property
     def unfixable(self) -> str:

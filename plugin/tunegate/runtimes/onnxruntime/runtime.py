@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -46,9 +45,7 @@ class OnnxRuntime:
 
             save_quantized(model, directory / MODEL)
             return MODEL
-        shutil.copyfile(model.original, directory / MODEL)
-        if model.weights is not None:
-            shutil.copyfile(model.weights, directory / model.weights.name)
+        model.copy_to(directory / MODEL)
         return MODEL
 
     def load(self, directory: Path, artifact: ArtifactFile) -> Loaded:

@@ -41,10 +41,10 @@ class OnnxRuntimeCuda:
 
             save_float16(model, directory / _MODEL)
             return _MODEL
-        is_whole = model.weights is not None or model.unfixable
-        shutil.copyfile(model.original if is_whole else model.fixed, directory / _MODEL)
-        if model.weights is not None:
-            shutil.copyfile(model.weights, directory / model.weights.name)
+        if model.weights is not None or model.unfixable:
+            model.copy_to(directory / _MODEL)
+        else:
+            shutil.copyfile(model.fixed, directory / _MODEL)
         return _MODEL
 
     def load(self, directory: Path, artifact: ArtifactFile) -> Loaded:

@@ -5,7 +5,6 @@ Its cache of compiled models is not used: it spares 0.1 s of a launch, and is as
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -58,9 +57,7 @@ class OpenVino:
 
             save_static(model, directory / _MODEL)
             return _MODEL
-        shutil.copyfile(model.original, directory / _MODEL)
-        if model.weights is not None:
-            shutil.copyfile(model.weights, directory / model.weights.name)
+        model.copy_to(directory / _MODEL)
         return _MODEL
 
     def load(self, directory: Path, artifact: ArtifactFile) -> Loaded:
