@@ -205,9 +205,12 @@ def _comparable(each: CellCandidates, base: Build | None, late: Collection[str])
 
 
 def _twin(each: CellCandidates, base: Build | None) -> Build | None:
-    """The base's build, where the head's kernels and their schedules are the same."""
+    """The base's build, where the head's kernels and their schedules are the same in all that both
+    sides have. What only the head has is there by luck: whether parts pay was measured for each."""
     of_base, of_head = _kernels(each.base), _kernels(each.head)
-    return base if of_base == of_head != {} else None
+    both = of_base.keys() & of_head.keys()
+    is_same = bool(both) and all(of_base[name] == of_head[name] for name in both)
+    return base if is_same else None
 
 
 def _kernels(builds: Sequence[Build]) -> dict[str, list[tuple[str, str, int]]]:
