@@ -16,7 +16,7 @@ from tunegate.tuning.budget import (
     budget_of,
     expected_limit_seconds,
 )
-from tunegate.tuning.claims import is_settled, is_waiting
+from tunegate.tuning.claims import is_settled, is_waiting, waiting_note
 from tunegate.tuning.costs.plan_costs import estimated_cost, planned_trials, saved
 from tunegate.tuning.expected_time import assumed_headroom, known_ms, seconds_per_trial, weight_of
 from tunegate.tuning.objective import parts_of_target
@@ -254,7 +254,7 @@ def _notes(shards: Sequence[Shard], config: Config, asked: int | None) -> tuple[
         has = plural(unserved, "task has", "tasks have")
         notes.append(f"{has} no trials planned: too small to matter, or no budget")
     if waiting := sum(is_waiting(t.resolved) for shard in shards for t in shard.tasks):
-        notes.append(_waiting(waiting))
+        notes.append(waiting_note(waiting))
     if behind := sum(t.resolved.skipped == "behind" for shard in shards for t in shard.tasks):
         notes.append(_far_behind(behind))
     if asked is not None and asked != len(shards):
@@ -264,12 +264,6 @@ def _notes(shards: Sequence[Shard], config: Config, asked: int | None) -> tuple[
     if all(cap is None for cap in caps):
         notes.append("no limit is set on tuning: budget.minutes, usd, joules or trials caps it")
     return tuple(notes)
-
-
-def _waiting(tasks: int) -> str:
-    """What to say of the tasks that both sides have, and that nobody has tuned."""
-    which = plural(tasks, "shared task waits", "shared tasks wait")
-    return f"{which} for tunegate warm: base and head have the same schedule, tuned or not"
 
 
 def _far_behind(tasks: int) -> str:

@@ -11,6 +11,7 @@ from tunegate.artifacts.measurements import Comparison, MeasurementRun
 from tunegate.artifacts.shard_measurements import UnmeasuredShard
 from tunegate.artifacts.verdicts import NextStep, Report, Verdict
 from tunegate.artifacts.waivers import WaiverOffer
+from tunegate.tuning.claims import waiting_note
 from tunegate.tuning.tally import lost_shard_warnings
 from tunegate.verdict.advice import next_steps
 from tunegate.verdict.build_notes import build_notes
@@ -55,9 +56,11 @@ def _told(
     """What a reader should know, whatever the verdict is."""
     plan = judged.plan
     planned = (*plan.notes, *lost_shard_warnings(plan, judged.outcomes)) if plan else ()
+    # What every report says of its tuning needs no warning.
+    usual = waiting_note(verdict.tuning.waiting)
     return (
         *judged.changes.notes,
-        *planned,
+        *(note for note in planned if note != usual),
         *verdict.notes,
         *build_notes(run),
         *unlike_medians(comparisons),

@@ -7,6 +7,7 @@ either side; and it ends the search of a task only where that can harm nobody bu
 from __future__ import annotations
 
 from tunegate.artifacts.tasks import Claims, ResolvedTask, TuningTask
+from tunegate.plurals import plural
 from tunegate.tuning.unfinished import is_unfinished
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit, TuningRecord
 
@@ -44,6 +45,12 @@ def is_settled(resolved: ResolvedTask) -> bool:
 def is_waiting(resolved: ResolvedTask) -> bool:
     """Whether nobody has finished the task, and this run leaves it to `tunegate warm`."""
     return resolved.skipped == "shared" and not isinstance(resolved.lookup, ExactHit)
+
+
+def waiting_note(tasks: int) -> str:
+    """What a plan says of the tasks that both sides have, and that nobody has tuned."""
+    which = plural(tasks, "shared task waits", "shared tasks wait")
+    return f"{which} for tunegate warm: base and head have the same schedule, tuned or not"
 
 
 def is_of_base(task: TuningTask) -> bool:

@@ -16,6 +16,7 @@ from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate.artifacts.verdicts import Report, Verdict
 from tunegate.stages.summarize import summarize
+from tunegate.tuning.claims import waiting_note
 from tunegate.verdict.judged import Judged
 
 VERDICT = parts.verdict("pass", 0, parts.finding("pass", "identical build, not measured"))
@@ -50,6 +51,15 @@ def test_notes_and_warnings_are_told_once() -> None:
     verdict = msgspec.structs.replace(VERDICT, notes=("slow disk", "no merge base"))
     report = summarized(changes, verdict=verdict)
     assert report.warnings == ("no merge base", "slow disk")
+
+
+def test_what_waits_for_the_default_branch_is_counted_and_no_warning() -> None:
+    changes = parts.changes(parts.change())
+    plan = parts.plan(changes, parts.cache())
+    plan = msgspec.structs.replace(plan, notes=(waiting_note(2), "2 tasks have no trials planned"))
+    tuning = parts.summary(tasks=3, exact=1, miss=2, waiting=2)
+    report = summarized(changes, plan, msgspec.structs.replace(VERDICT, tuning=tuning))
+    assert report.warnings == ("2 tasks have no trials planned",)
 
 
 def test_a_green_run_needs_no_advice() -> None:
