@@ -40,8 +40,12 @@ class ProductShape(NamedTuple):
     def flops(self) -> int:
         """Multiplications and additions."""
         positions = self.images * self.result.height * self.result.width
-        depth = self.window.height * self.window.width * self.channels
-        return 2 * positions * depth * self.out_channels
+        return 2 * positions * self.products * self.out_channels
+
+    @property
+    def products(self) -> int:
+        """How many products each result is the sum of."""
+        return self.window.height * self.window.width * self.channels
 
 
 class RowsOfTiles:

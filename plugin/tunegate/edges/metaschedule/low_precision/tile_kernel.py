@@ -49,9 +49,13 @@ def tile_kernel(
     product: Product, function: Any, threads: int, numbers: TileNumbers = BFLOAT16
 ) -> Any:
     """Returns the kernel of the function in these numbers: its weights are those of
-    `packed_weights.packed`. Raises UnsupportedModelError for stages that are not known here."""
+    `packed_weights.packed`. Raises UnsupportedModelError for stages that are not known here, and
+    for sums that could overflow."""
     if any(str(stage.buffer.dtype) != _FLOAT for stage in product.stages):
         message = "a stage makes no float32"
+        raise UnsupportedModelError(message)
+    if product.shape.products > numbers.most_products:
+        message = "a sum has more products than 32 bits hold"
         raise UnsupportedModelError(message)
     return _Kernel(product, function, threads, numbers).made()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
@@ -10,7 +11,8 @@ _ROW_BYTES: Final = 64
 
 class TileNumbers(NamedTuple):
     """`narrow` and `word` are the types of the buffers of an image and of packed weights; `flags`
-    what the processor needs, by Linux's names, and `features` the same by LLVM's."""
+    what the processor needs, by Linux's names, and `features` the same by LLVM's. `most_products`
+    is how many a sum can hold, whatever they are."""
 
     precision: str
     each_bytes: int
@@ -18,6 +20,7 @@ class TileNumbers(NamedTuple):
     word: str
     flags: tuple[str, ...]
     features: frozenset[str]
+    most_products: int
 
     @property
     def depth(self) -> int:
@@ -37,6 +40,7 @@ BFLOAT16: Final = TileNumbers(
     word="uint16",
     flags=("amx_bf16", "amx_tile", "avx512_bf16"),
     features=frozenset({"amx-bf16", "amx-tile", "avx512bf16"}),
+    most_products=sys.maxsize,
 )
 # Products of two activations stay in bfloat16.
 INT8: Final = TileNumbers(
@@ -46,5 +50,6 @@ INT8: Final = TileNumbers(
     word="int32",
     flags=("amx_bf16", "amx_int8", "amx_tile", "avx512_bf16"),
     features=frozenset({"amx-bf16", "amx-int8", "amx-tile", "avx512bf16"}),
+    most_products=(2**31 - 1) // (255 * 127),
 )
 NUMBERS: Final[Mapping[str, TileNumbers]] = {each.precision: each for each in (BFLOAT16, INT8)}

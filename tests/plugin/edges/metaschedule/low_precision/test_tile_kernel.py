@@ -24,6 +24,7 @@ from tunegate.edges.metaschedule.low_precision.product import product_of
 from tunegate.edges.metaschedule.low_precision.product_shape import RowsOfTiles
 from tunegate.edges.metaschedule.low_precision.tile_kernel import tile_kernel
 from tunegate.edges.metaschedule.low_precision.tile_numbers import BFLOAT16, INT8, TileNumbers
+from tunegate.errors import UnsupportedModelError
 
 LACKING = lacks_some(BFLOAT16.flags) or lacks_some(INT8.flags)
 needs_tiles = pytest.mark.skipif(bool(LACKING), reason=LACKING)
@@ -211,3 +212,12 @@ def test_two_activations_are_off_by_rounding_alone(
         rtol=0,
         atol=2.1 * HALF_A_STEP * depth * 0.125,
     )
+
+
+def test_sums_that_could_overflow_are_not_computed_in_int8() -> None:
+    kernel = matrices((1,), INT8.most_products + 1, 1)
+    product = product_of(kernel.function)
+    assert product is not None
+    with pytest.raises(UnsupportedModelError, match="more products than 32 bits hold"):
+        tile_kernel(product, kernel.function, 1, INT8)
+    assert INT8.most_products * 255 * 127 < 2**31
