@@ -42,7 +42,7 @@ def build_parts(
     building = _Building(request, how, split, target)
     parts = building.chosen()
     if not parts:
-        message = f"{request.model.path}: no part of it is faster compiled."
+        message = f"{request.model.path}: no part of the model is faster under TVM."
         raise UnsupportedModelError(message)
     return building.written(parts, started)
 
