@@ -79,7 +79,7 @@ lock: $(BIN)/uv
 	$(LOCKED) --extra upgrades -c requirements/run.lock pyproject.toml -o requirements/run-onnxruntime.lock
 	$(LOCKED) --extra tvm --extra nvidia --extra upgrades -c requirements/run.lock pyproject.toml -o requirements/gpu.lock
 	$(LOCKED) --extra tvm --extra mlflow --extra hub -c requirements/gpu.lock pyproject.toml -o requirements/deploy.lock
-	$(LOCKED) --extra tvm --extra nvidia --extra ray --group dev -c requirements/gpu.lock -c requirements/installer.lock pyproject.toml -o requirements/dev.lock
+	$(LOCKED) --extra tvm --extra nvidia --extra ray --extra train --group dev -c requirements/gpu.lock -c requirements/installer.lock pyproject.toml -o requirements/dev.lock
 	$(LOCKED) --group pyproject.toml:site -o requirements/site.lock
 	$(LOCKED) --group pyproject.toml:pipelines -c requirements/dev.lock -o requirements/pipelines.lock
 

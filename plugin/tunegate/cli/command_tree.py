@@ -61,7 +61,7 @@ CACHE_GROUP = CommandGroup(
 EXPERIENCE_GROUP = CommandGroup(
     name="experience",
     summary="judge what is known before the first trial of a task",
-    commands=("evaluate",),
+    commands=("train", "evaluate"),
 )
 GROUPS = {group.name: group for group in (CACHE_GROUP, EXPERIENCE_GROUP)}
 

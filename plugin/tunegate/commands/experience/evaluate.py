@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from tunegate.cli.commands.experience.evaluate import EvaluateOptions
 from tunegate.commands.experience.data_files import measured_tasks
+from tunegate.commands.experience.training_library import training_library
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
+from tunegate.cost_model.experience import TaskExperience
 from tunegate.cost_model.judging.evaluation import WayRegret, way_regrets
-from tunegate.cost_model.judging.rankers import ADAPTED_TREES, TREES
+from tunegate.cost_model.judging.folds import Fold, folds
+from tunegate.cost_model.judging.rankers import ADAPTED_TREES, TREES, Teach
+from tunegate.cost_model.network.network_card import unseen_fold
+from tunegate.cost_model.network.network_ranker import FrozenNetwork, NetworkRanker
+from tunegate.edges.training.network_files import read_network
 from tunegate.errors import PASS, ConfigError
 
 _COLUMNS = ("ranked by", "picks", "tasks", "median", "95% interval", "geometric mean")
@@ -27,7 +35,8 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
 def run(options: EvaluateOptions) -> int:
     """Prints how much time is lost by each way to pick. Raises ConfigError or ArtifactError."""
     tasks = measured_tasks(options.files)
-    judged = way_regrets(tasks, TREES, ADAPTED_TREES)
+    ways = _ways(options, tasks)
+    judged = way_regrets(ways.parts, TREES | ways.first, ADAPTED_TREES | ways.adapted)
     if not judged:
         raise ConfigError(
             "experience evaluate: all tasks share a layer or a model, so nothing can be left out. "
@@ -40,6 +49,42 @@ def run(options: EvaluateOptions) -> int:
     show_lines([f"{len(tasks)} tasks, {rows} measurements. Best time of the picks over the best:"])
     show_table("", _COLUMNS, _rows(judged))
     return PASS
+
+
+class _Ways(NamedTuple):
+    """What is left out, and the ways to rank beside the trees."""
+
+    parts: Iterable[Fold]
+    first: dict[str, Teach]
+    adapted: dict[str, Teach]
+
+
+def _ways(options: EvaluateOptions, tasks: Sequence[TaskExperience]) -> _Ways:
+    if options.is_network:
+        network = training_library()
+        return _Ways(folds(tasks), network.NETWORK, network.ADAPTED_NETWORK)
+    if options.trained is None:
+        return _Ways(folds(tasks), {}, {})
+    return _of_file(options.trained, tasks)
+
+
+def _of_file(directory: Path, tasks: Sequence[TaskExperience]) -> _Ways:
+    """Raises ConfigError where FILE lacks what the network was trained on: the trees beside it
+    would know less."""
+    body, card = read_network(directory)
+    fold = unseen_fold(card, tasks)
+    if not fold.taught or not fold.left_out:
+        lacks = "all of them" if fold.taught else "none of them"
+        raise ConfigError(
+            f"{directory}: the network was trained on {lacks}. Give the tasks that it was trained "
+            "on, and others of other models."
+        )
+    trained, frozen = NetworkRanker(body, card), FrozenNetwork(body, card)
+    adapted: dict[str, Teach] = {
+        "network, meta-trained": lambda _: trained,
+        "network, frozen": lambda _: frozen,
+    }
+    return _Ways((fold,), {"network": lambda _: trained}, adapted)
 
 
 def _rows(judged: Sequence[WayRegret]) -> Iterator[tuple[object, ...]]:

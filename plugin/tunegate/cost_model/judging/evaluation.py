@@ -3,23 +3,22 @@ the picks after a few measurements, at equal trials (One-Shot Tuner, MetaTune)."
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
 
-from tunegate.cost_model.experience import TaskExperience, nest_columns
-from tunegate.cost_model.judging.folds import FOLDS, folds
+from tunegate.cost_model.experience import TaskExperience
+from tunegate.cost_model.judging.folds import Fold
 from tunegate.cost_model.judging.rankers import Ranker, Teach
 from tunegate.cost_model.judging.regret import random_regret, regret, spread
+from tunegate.cost_model.measured_task import MeasuredTask, in_columns
 
 PICKS = (1, 8, 32)
 """The numbers of candidates of which the best is compared with the best of all."""
 SHOTS = (8, 16)
 """The numbers of random measurements of a task, after which each way picks as many as a batch."""
 BATCH = 8
-_DRAWS = 3
 RANDOM = "random"
 _Place = tuple[str, int, int]
 """A way, its shots and its picks."""
@@ -40,23 +39,13 @@ class WayRegret(msgspec.Struct, frozen=True):
     mean: float
 
 
-class MeasuredTask(NamedTuple):
-    """A task as a ranker sees it."""
-
-    columns: np.ndarray
-    milliseconds: np.ndarray
-
-
 def way_regrets(
-    tasks: Sequence[TaskExperience],
-    first: Mapping[str, Teach],
-    adapted: Mapping[str, Teach],
-    count: int = FOLDS,
+    parts: Iterable[Fold], first: Mapping[str, Teach], adapted: Mapping[str, Teach]
 ) -> tuple[WayRegret, ...]:
     """Judges what ranks without a measurement, beside random picks, and what adapts to a few. Each
     fold teaches a way once, also where it is judged in both."""
     found: dict[_Place, list[float]] = {}
-    for fold in folds(tasks, count):
+    for fold in parts:
         taught = {teach: teach(fold.taught) for teach in {*first.values(), *adapted.values()}}
         at_first = {way: taught[teach] for way, teach in first.items()}
         later = {way: taught[teach] for way, teach in adapted.items()}
@@ -71,7 +60,7 @@ def way_regrets(
 def _regrets(
     first: Mapping[str, Ranker], adapted: Mapping[str, Ranker], tasks: Sequence[TaskExperience]
 ) -> Iterator[tuple[_Place, float]]:
-    for task in map(seen, tasks):
+    for task in map(in_columns, tasks):
         for picks in PICKS:
             yield (RANDOM, 0, picks), random_regret(task.milliseconds, picks)
         for way, ranker in first.items():
@@ -84,19 +73,10 @@ def _regrets(
 
 def few_shot_regret(ranker: Ranker, task: MeasuredTask, shots: int) -> float:
     """The best of `shots` random candidates and of the batch picked after them, over the best of
-    all: the geometric mean of a few draws, which are the same for every way."""
-    lost = []
-    for draw in range(_DRAWS):
-        order = np.random.default_rng(draw).permutation(len(task.milliseconds))
-        told, rest = order[:shots], order[shots:]
-        knowing = ranker.adapted(task.columns[told], task.milliseconds[told])
-        scores = np.full(len(order), np.inf)
-        scores[rest] = knowing.scores(task.columns[rest])
-        lost.append(regret(scores, task.milliseconds, shots + BATCH))
-    return float(np.exp(np.mean(np.log(lost))))
-
-
-def seen(task: TaskExperience) -> MeasuredTask:
-    rows = [nest_columns(task.sketches[number], decided) for number, _, decided in task.rows]
-    times = [milliseconds for _, milliseconds, _ in task.rows]
-    return MeasuredTask(np.array(rows, dtype=np.float32), np.array(times))
+    all. The random ones are the same for every way."""
+    order = np.random.default_rng(0).permutation(len(task.milliseconds))
+    told, rest = order[:shots], order[shots:]
+    knowing = ranker.adapted(task.columns[told], task.milliseconds[told])
+    scores = np.full(len(order), np.inf)
+    scores[rest] = knowing.scores(task.columns[rest])
+    return regret(scores, task.milliseconds, shots + BATCH)

@@ -34,17 +34,17 @@ def folds(tasks: Sequence[TaskExperience], count: int = FOLDS) -> Iterator[Fold]
 def _without(
     left_out: Sequence[TaskExperience], tasks: Sequence[TaskExperience]
 ) -> tuple[TaskExperience, ...]:
-    layers = {_layer(task) for task in left_out}
+    layers = {layer_of(task) for task in left_out}
     models = {model for task in left_out for model in task.models}
     return tuple(
-        task for task in tasks if _layer(task) not in layers and models.isdisjoint(task.models)
+        task for task in tasks if layer_of(task) not in layers and models.isdisjoint(task.models)
     )
 
 
-def _layer(task: TaskExperience) -> str:
+def layer_of(task: TaskExperience) -> str:
     """Older data say no layer, and have one task for each name."""
     return task.layer or task.name
 
 
 def _key(task: TaskExperience) -> str:
-    return min(task.models, default=_layer(task))
+    return min(task.models, default=layer_of(task))

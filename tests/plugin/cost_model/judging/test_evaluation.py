@@ -8,19 +8,18 @@ from msgspec.structs import replace
 from tests.plugin.cost_model.test_experience import experience
 from tunegate.cost_model.judging.evaluation import (
     RANDOM,
-    MeasuredTask,
     few_shot_regret,
-    seen,
     way_regrets,
 )
+from tunegate.cost_model.judging.folds import folds
 from tunegate.cost_model.judging.rankers import ADAPTED_TREES, TREES, Frozen, Scratch
+from tunegate.cost_model.measured_task import MeasuredTask, in_columns
 
 
 def test_trees_lose_less_than_the_controls_on_tasks_like_those_they_know() -> None:
     tasks = [replace(experience(), name=name) for name in "abc"]
-    found = {
-        (one.way, one.shots, one.picks): one for one in way_regrets(tasks, TREES, ADAPTED_TREES)
-    }
+    judged = way_regrets(folds(tasks), TREES, ADAPTED_TREES)
+    found = {(one.way, one.shots, one.picks): one for one in judged}
     first = {way: found[way, 0, 1].mean for way in (*TREES, RANDOM)}
     assert first["trees"] < 1.05
     assert first["trees"] < min(first["trees, times shuffled"], first[RANDOM])
@@ -31,11 +30,12 @@ def test_trees_lose_less_than_the_controls_on_tasks_like_those_they_know() -> No
 
 def test_a_task_with_fewer_measurements_than_shots_is_not_judged_in_few_shot() -> None:
     short = replace(experience(), rows=experience().rows[:10])
-    found = way_regrets([replace(short, name=name) for name in "ab"], TREES, ADAPTED_TREES)
+    found = way_regrets(folds([replace(short, name=name) for name in "ab"]), TREES, ADAPTED_TREES)
     assert {one.shots for one in found} == {0, 8}
 
 
 def test_what_was_measured_at_random_counts_among_the_picks() -> None:
-    task = MeasuredTask(np.zeros((16, seen(experience()).columns.shape[1])), np.arange(1.0, 17.0))
+    columns = in_columns(experience()).columns[:16]
+    task = MeasuredTask(columns, np.arange(1.0, 17.0))
     assert few_shot_regret(Scratch(), task, 8) == 1.0
     assert few_shot_regret(Frozen([experience()]), task, 8) == 1.0

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from tests.plugin.cost_model.test_experience import experience
-from tunegate.cost_model.judging.evaluation import seen
 from tunegate.cost_model.judging.rankers import Corrected, Frozen, Scratch, mistaught, shuffled
+from tunegate.cost_model.measured_task import in_columns
 from tunegate.tuning.candidate_filter import rank_correlation
 
-TASK = seen(experience())
+TASK = in_columns(experience())
 
 
 def rank_of(scores: np.ndarray) -> float:

@@ -1,0 +1,22 @@
+"""A measured task as cost models see it: numbers alone."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tunegate.cost_model.experience import TaskExperience, nest_columns
+
+
+class MeasuredTask(NamedTuple):
+    """A row of columns for each candidate, and its time."""
+
+    columns: np.ndarray
+    milliseconds: np.ndarray
+
+
+def in_columns(task: TaskExperience) -> MeasuredTask:
+    rows = [nest_columns(task.sketches[number], decided) for number, _, decided in task.rows]
+    times = [milliseconds for _, milliseconds, _ in task.rows]
+    return MeasuredTask(np.array(rows, dtype=np.float32), np.array(times))
