@@ -9,59 +9,29 @@ at, and nothing is built or decided by them.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from tunegate_cache.format.names import OBJECT_ROOT
-from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
+from tunegate_cache.maintenance.lines import read_lines, write_lines
+from tunegate_cache.stores.store import ObjectStore
 
-MAX_HISTORY_BYTES = 256 * 1024
-"""The limit on the lines of one run; a larger object is not read."""
-_READERS = 16
-_FILE = re.compile(r"(?P<milliseconds>[0-9]{13})-(?P<digest>[0-9a-f]{64})\.jsonl")
-
-
-class HistoryTooLongError(ValueError):
-    """One run's lines have more than MAX_BYTES."""
+_FILE = re.compile(r"[0-9]{13}-[0-9a-f]{64}\.jsonl")
 
 
 def append_history(store: ObjectStore, zone: str, lines: bytes, *, milliseconds: int) -> str:
     """Store one run's lines; the name of the object comes back. Raises StoreUnavailableError, and
-    HistoryTooLongError."""
-    if len(lines) > MAX_HISTORY_BYTES:
-        message = f"{len(lines)} bytes, at most {MAX_HISTORY_BYTES} are kept"
-        raise HistoryTooLongError(message)
-    name = f"{prefix(zone)}{milliseconds:013d}-{hashlib.sha256(lines).hexdigest()}.jsonl"
-    store.write(name, lines)
-    return name
+    LinesTooLongError."""
+    return write_lines(store, f"{prefix(zone)}{milliseconds:013d}", lines)
 
 
 def recent_history(store: ObjectStore, zone: str, most: int) -> Sequence[bytes]:
     """The lines of the latest runs, oldest first. What is gone, too large or not what its name says
     is left out. Raises StoreUnavailableError."""
-    names = sorted(name for name in store.names(prefix(zone)) if _file(zone, name))[-most:]
-    with ThreadPoolExecutor(_READERS) as pool:
-        found = pool.map(lambda name: _read(store, zone, name), names)
-        return [body for body in found if body is not None]
+    start = prefix(zone)
+    names = (n for n in store.names(start) if _FILE.fullmatch(n.removeprefix(start)))
+    return read_lines(store, sorted(names)[-most:])
 
 
 def prefix(zone: str) -> str:
     return f"{OBJECT_ROOT}/z/{zone}/history/"
-
-
-def _read(store: ObjectStore, zone: str, name: str) -> bytes | None:
-    try:
-        body = store.read_part(name, 0, MAX_HISTORY_BYTES + 1)
-    except ObjectNotFoundError:
-        return None
-    if len(body) > MAX_HISTORY_BYTES:
-        return None
-    matched = _file(zone, name)
-    is_whole = matched is not None and hashlib.sha256(body).hexdigest() == matched["digest"]
-    return body if is_whole else None
-
-
-def _file(zone: str, name: str) -> re.Match[str] | None:
-    return _FILE.fullmatch(name.removeprefix(prefix(zone)))

@@ -5,13 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tunegate_cache.maintenance.history import (
-    MAX_HISTORY_BYTES,
-    HistoryTooLongError,
-    append_history,
-    prefix,
-    recent_history,
-)
+from tunegate_cache.maintenance.history import append_history, prefix, recent_history
+from tunegate_cache.maintenance.lines import MAX_LINES_BYTES, LinesTooLongError
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.s3 import S3Store
 
@@ -34,13 +29,13 @@ def test_the_same_run_is_remembered_once(tmp_path: Path) -> None:
 
 
 def test_more_than_a_run_can_have_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(HistoryTooLongError, match="at most"):
-        append_history(FileStore(tmp_path), ZONE, b"x" * (MAX_HISTORY_BYTES + 1), milliseconds=1)
+    with pytest.raises(LinesTooLongError, match="at most"):
+        append_history(FileStore(tmp_path), ZONE, b"x" * (MAX_LINES_BYTES + 1), milliseconds=1)
 
 
 def test_what_is_not_what_its_name_says_is_left_out(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
-    large = b"y" * (MAX_HISTORY_BYTES + 1)
+    large = b"y" * (MAX_LINES_BYTES + 1)
     lies = {
         f"{prefix(ZONE)}{1:013d}-{'0' * 64}.jsonl": b"not its digest\n",
         f"{prefix(ZONE)}{2:013d}-{hashlib.sha256(large).hexdigest()}.jsonl": large,

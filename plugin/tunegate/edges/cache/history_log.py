@@ -10,7 +10,8 @@ import msgspec
 
 from tunegate.artifacts.history import HistoryEntry
 from tunegate.config import CacheConfig
-from tunegate_cache.maintenance.history import HistoryTooLongError, append_history, recent_history
+from tunegate_cache.maintenance.history import append_history, recent_history
+from tunegate_cache.maintenance.lines import LinesTooLongError
 from tunegate_cache.stores.gather_with_deadline import gather_with_deadline
 from tunegate_cache.stores.store import ObjectStore
 
@@ -38,7 +39,7 @@ def write_history(
     deadline = time.monotonic() + WRITE_SECONDS
     try:
         answers = dict(gather_with_deadline(asked, deadline=deadline, monotonic=time.monotonic))
-    except HistoryTooLongError as error:
+    except LinesTooLongError as error:
         return f"{told} ({error})"
     if not answers:
         return f"{told} (no answer in {WRITE_SECONDS:g} s)"
