@@ -101,7 +101,20 @@ class ModelReader(Protocol):
     def submodules(self, revision: str) -> Mapping[str, str]: ...
 
 
-class TaskIndex(Protocol):
+class RecordQueue(Protocol):
+    """The way of records out of a tuning run. Never raises."""
+
+    def enqueue(self, records: Sequence[TuningRecord]) -> bool:
+        """Takes records as `publish` does, without waiting for the store: when it returns, they are
+        safe on this machine and on their way. Returns False where they will not be stored."""
+        ...
+
+    def flush(self, seconds: float) -> int:
+        """How many of the queued records are not stored after so long."""
+        ...
+
+
+class TaskIndex(RecordQueue, Protocol):
     """The shared cache as a run sees it. Never raises: trouble is a counted miss and a note.
     `lookup` answers from trusted zones."""
 
@@ -126,15 +139,6 @@ class TaskIndex(Protocol):
         ...
 
     def publish(self, records: Sequence[TuningRecord]) -> bool: ...
-    def enqueue(self, records: Sequence[TuningRecord]) -> bool:
-        """Takes records as `publish` does, without waiting for the store: when it returns, they are
-        safe on this machine and on their way. Returns False where they will not be stored."""
-        ...
-
-    def flush(self, seconds: float) -> int:
-        """How many of the queued records are not stored after so long."""
-        ...
-
     def use(self) -> CacheUse: ...
 
 

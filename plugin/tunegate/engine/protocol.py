@@ -12,6 +12,7 @@ from tunegate.artifacts.input_rules import NOTHING_KNOWN, DrawnInput, KnownInput
 from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.config import TargetConfig
+from tunegate.cost_model.experience import Sketch
 from tunegate.engine.placement import Placement
 from tunegate.tuning.candidate_filter import Reason
 from tunegate_cache.format.records import Decision, RecordStatus, TuningRecord, WorkloadKey
@@ -80,8 +81,8 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OpenModels(msgspec.Struct, frozen=True, tag="open"):
-    """Candidates are numbered from `first_number` on: those of an
-    earlier child may still be out."""
+    """Candidates are numbered from `first_number` on: those of an earlier child may still be out.
+    A search that `explores` is to teach others."""
 
     models: tuple[ModelFile, ...]
     target: TargetConfig
@@ -89,6 +90,7 @@ class OpenModels(msgspec.Struct, frozen=True, tag="open"):
     seed: int
     filters: bool = True
     first_number: int = 1
+    explores: bool = False
 
 
 class Propose(msgspec.Struct, frozen=True, tag="propose", kw_only=True):
@@ -110,14 +112,15 @@ class Opened(msgspec.Struct, frozen=True, tag="opened"):
 
 
 class Proposed(msgspec.Struct, frozen=True, tag="proposed"):
-    """`exhausted` means that the search has nothing new for this task; `misfits` are seeds that
-    this workload cannot have, however they are refitted; `seconds` were spent on it."""
+    """`exhausted`: nothing is new for this task; `misfits` are seeds that this workload cannot
+    have, however they are refitted; `seconds` were spent on it; `sketches` are of its templates."""
 
     workload: str
     candidates: tuple[Candidate, ...]
     exhausted: bool
     misfits: int = 0
     seconds: float = 0.0
+    sketches: dict[str, Sketch] = {}
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed"):

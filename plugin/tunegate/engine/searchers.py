@@ -3,11 +3,13 @@ task always with the same one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
+from tunegate.cost_model.experience import Sketch
 from tunegate.edges.machine.cores import usable_cores
 from tunegate.edges.processes.memory_limit import memory_limit
 from tunegate.engine.protocol import OpenModels, Propose, Proposed
@@ -15,6 +17,21 @@ from tunegate.engine.search_child import SearchChild
 
 _WORKERS_OF_ONE = 24
 """A candidate is found in 0.03 s of CPU and takes a worker a second or more."""
+
+
+Describe = Callable[[str, Mapping[str, Sketch]], None]
+"""Is told the templates of a workload, each time that candidates are proposed for it."""
+
+
+def untold(workload: str, sketches: Mapping[str, Sketch]) -> None:
+    """Nobody wants to know."""
+
+
+class SearchProgram(NamedTuple):
+    """The module that a child runs, and who is told what it says of templates."""
+
+    module: str
+    describe: Describe = untold
 
 
 class Searchers:
@@ -26,13 +43,14 @@ class Searchers:
         workloads: Sequence[str],
         workers: int,
         directory: Path,
-        program: str,
+        program: SearchProgram,
     ) -> None:
         count = searchers_for(workers, usable_cores())
+        self._describe = program.describe
         memory = memory_limit(request.target.kind, children=count)
         logs = [directory / f"searcher-{number}.log" for number in range(count)]
         self.children = tuple(
-            SearchChild(_apart(request, number), log, program, memory)
+            SearchChild(_apart(request, number), log, program.module, memory)
             for number, log in enumerate(logs)
         )
         self._of = {
@@ -65,7 +83,10 @@ class Searchers:
 
     def receive(self) -> list[Proposed]:
         """What has come. Raises ModelError, EnvironmentUnfitError."""
-        return [proposed for child in self.children for proposed in child.receive()]
+        received = [proposed for child in self.children for proposed in child.receive()]
+        for proposed in received:
+            self._describe(proposed.workload, proposed.sketches)
+        return received
 
     def close(self) -> None:
         for child in self.children:

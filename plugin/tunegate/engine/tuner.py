@@ -19,6 +19,7 @@ from tunegate.edges.nvidia.session import gpus_of, held_together, prepared
 from tunegate.edges.run_seed import derived
 from tunegate.engine.programs import Programs
 from tunegate.engine.protocol import ModelFile, OpenModels
+from tunegate.engine.searchers import Describe, SearchProgram, untold
 from tunegate.engine.spending import BudgetMeter
 from tunegate.engine.task_history import TaskHistory
 from tunegate.engine.tuning_run import TuningRun
@@ -31,11 +32,13 @@ from tunegate.tuning.costs.energy_counter import NO_COUNTER, EnergyCounter
 
 
 class SearchOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Options for comparisons: `seed` draws the candidates; without
-    `filters` none of them is picked."""
+    """How candidates are searched: `seed` draws them; without `filters` none of them is picked, for
+    comparison. A search that `explores` is to teach others: tasks take turns, each has its trials,
+    and what is bad is tried, too."""
 
     seed: int = 1
     filters: bool = True
+    explores: bool = False
 
 
 USUAL_SEARCH = SearchOptions()
@@ -59,12 +62,23 @@ class EngineTuner:
         self._config, self._origin, self._search = config, origin, search
         self._clock, self._scratch, self._programs = clock, scratch, programs
         self._energy: EnergyCounter = NO_COUNTER
+        self._describe: Describe = untold
         self._seed = derived(seed, "candidates")
         self.notes: tuple[str, ...] = ()
 
     def counting(self, energy: EnergyCounter) -> EngineTuner:
         """This tuner, which from now on counts the joules of its budgets with these counters."""
         self._energy = energy
+        return self
+
+    def describing(self, describe: Describe) -> EngineTuner:
+        """This tuner, which from now on says what the templates of each task are."""
+        self._describe = describe
+        return self
+
+    def exploring(self, seed: int) -> EngineTuner:
+        """This tuner, which from now on searches to teach others, with candidates of `seed`."""
+        self._search = SearchOptions(seed=seed, explores=True)
         return self
 
     def tune(
@@ -109,6 +123,7 @@ class EngineTuner:
                 directory=str(directory),
                 seed=self._search.seed,
                 filters=self._search.filters,
+                explores=self._search.explores,
             )
             run = TuningRun(
                 request,
@@ -117,7 +132,7 @@ class EngineTuner:
                 publish=publish,
                 executor=executor,
                 seed=self._seed,
-                searcher=self._programs.searcher,
+                searcher=SearchProgram(self._programs.searcher, self._describe),
             )
             try:
                 yield run
@@ -154,6 +169,7 @@ class EngineTuner:
                 toolchain=origin.toolchain,
                 source=origin.source,
                 most_trials=shard.budget.trials_per_task,
+                explores=self._search.explores,
             )
             for planned in shard.tasks
         ]

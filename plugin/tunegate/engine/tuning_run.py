@@ -15,6 +15,7 @@ import msgspec
 from tunegate.artifacts.outcomes import Stopped, TaskOutcome
 from tunegate.edges.machine.cores import default_threads
 from tunegate.engine.batches import Batch, OpenBatches
+from tunegate.engine.broken_machine import BrokenMachineWatch
 from tunegate.engine.measuring import CandidateMeasurements
 from tunegate.engine.parallelism import Parallelism
 from tunegate.engine.protocol import (
@@ -25,7 +26,7 @@ from tunegate.engine.protocol import (
     Propose,
     Proposed,
 )
-from tunegate.engine.searchers import Searchers
+from tunegate.engine.searchers import Searchers, SearchProgram
 from tunegate.engine.spending import BudgetMeter
 from tunegate.engine.task_history import TaskHistory
 from tunegate.engine.workers.executor import Executor
@@ -33,6 +34,7 @@ from tunegate.engine.workers.spawning import WORKERS_LOG
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.ports import Publish
 from tunegate.tuning.estimate import end_to_end_ms
+from tunegate.tuning.exploring.fewest_trials import fewest_trials
 from tunegate.tuning.next_task import choose, policy_for
 from tunegate.tuning.objective import is_reached, model_ms
 from tunegate.tuning.task_state import TaskState
@@ -44,7 +46,6 @@ _LOOK_AHEAD = 4
 candidate for as many of them. A batch is found in less time than two of them take to measure; to
 look further ahead would be to search without their results."""
 _UNMEASURED_SHARE = 0.02
-_DEATHS_OF_A_BROKEN_MACHINE = 4
 
 
 class TuningRun:
@@ -59,17 +60,17 @@ class TuningRun:
         publish: Publish,
         executor: Executor,
         seed: int,
-        searcher: str,
+        searcher: SearchProgram,
     ) -> None:
         """Begins with nothing measured. Candidates are run on inputs of `seed`."""
+        self._choose = fewest_trials if request.explores else choose
         self._request, self._publish, self._spending = request, publish, spending
         self._executor = executor
         self._directory = Path(request.directory)
         self._histories = [history for history in histories if not history.before.is_served]
         self._served = [history for history in histories if history.before.is_served]
         self._batches = OpenBatches([history.workload for history in self._histories])
-        self._deaths = 0
-        self._measured = 0
+        self._watch = BrokenMachineWatch(self._directory / WORKERS_LOG)
         self._pool = executor.pool()
         workloads = [history.workload for history in self._histories]
         workers = len(self._pool.children)
@@ -140,8 +141,7 @@ class TuningRun:
         return is_reached(model_ms(timed), self._spending.budget.target_ms)
 
     def _give_up_waiting(self) -> Iterator[TaskOutcome]:
-        """Gives up candidates that wait: what was searched ahead must not eat the time
-        that is kept for the last steps."""
+        """Gives up what was searched ahead: it must not eat the time of the last steps."""
         for request in self._pool.drop_waiting():
             batch = self._measuring.give_up(request, int(self._spending.clock.time()))
             if batch is not None:
@@ -169,7 +169,9 @@ class TuningRun:
 
     def _ask_for_candidates(self, reserve: float) -> None:
         states = [self._searchable(history) for history in self._histories]
-        choice = choose(states, self._spending.left(self._used_trials(), reserve), self._policy)
+        choice = self._choose(
+            states, self._spending.left(self._used_trials(), reserve), self._policy
+        )
         if choice is None:
             return
         history = self._histories[choice.index]
@@ -212,7 +214,7 @@ class TuningRun:
 
     def _take_results(self) -> Iterator[TaskOutcome]:
         for request, measured in self._collected():
-            self._watch_for_a_broken_machine(measured)
+            self._watch.see(measured)
             again, batch = self._measuring.take(request, measured, int(self._spending.clock.time()))
             self._pool.add(again)
             if batch is not None:
@@ -230,20 +232,6 @@ class TuningRun:
             if measured.unfit:
                 raise EnvironmentUnfitError(measured.unfit)
             yield request, measured
-
-    def _watch_for_a_broken_machine(self, measured: Measured) -> None:
-        """Ends the run where workers die before anything has run, because that
-        says something about this machine."""
-        self._measured += measured.status == "ok"
-        self._deaths += measured.has_killed_worker
-        if not self._measured and self._deaths >= _DEATHS_OF_A_BROKEN_MACHINE:
-            log = self._directory / WORKERS_LOG
-            last = log.read_text(errors="replace").strip().splitlines()[-1:]
-            message = (
-                "the build workers do not start here "
-                f"({' '.join(last)[:300]}). Run tunegate doctor; their log is {log}."
-            )
-            raise EnvironmentUnfitError(message)
 
     def _confirm(self, stopped: Stopped) -> Iterator[TaskOutcome]:
         """Measures the best few again, in turn, alone on the machine and with all its threads: a

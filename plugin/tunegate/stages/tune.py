@@ -11,7 +11,7 @@ from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.errors import CancelledError
 from tunegate.plurals import plural
-from tunegate.ports import TaskIndex, Tuner
+from tunegate.ports import RecordQueue, Tuner
 from tunegate.tools import RunContext
 from tunegate.tuning.budget import Spending
 from tunegate.tuning.costs.energy_use import EnergyUse
@@ -31,7 +31,7 @@ def tune(
     models: Mapping[tuple[ModelPath, Side], ShapedModel],
     *,
     tuner: Tuner,
-    index: TaskIndex,
+    index: RecordQueue,
     context: RunContext,
 ) -> TuningOutcome:
     """Tune one shard. When cancelled it returns what is done, with `stopped` 'cancelled'."""
@@ -105,7 +105,7 @@ class _Run:
 class _Publisher:
     """Publishes records, and knows which the cache has not taken; a tuner may offer them again."""
 
-    def __init__(self, index: TaskIndex) -> None:
+    def __init__(self, index: RecordQueue) -> None:
         self._index = index
         self._refused: set[TuningRecord] = set()
 

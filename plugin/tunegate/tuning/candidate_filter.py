@@ -12,6 +12,9 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 AUDIT_SHARE = 0.1
+EXPLORING_SHARE = 0.5
+"""The share of rejected samples where a search is to teach others: with fewer, what is bad is not
+known to be so (exploration-biased code sampling, One-Shot Tuner, CC 2022)."""
 MIN_EVIDENCE = 8
 """Measured candidates of a task before anything is rejected."""
 MIN_CORRELATION = 0.2
@@ -32,6 +35,7 @@ def picks(
     alike: Sequence[Hashable],
     wanted: int,
     rng: random.Random,
+    audit_share: float = AUDIT_SHARE,
 ) -> Iterator[Pick]:
     """Every sample once, in the order in which to try them: some will not apply. Higher scores are
     better; without scores the order is random. `wanted` is how many the batch takes: a sample that
@@ -50,7 +54,7 @@ def picks(
     if kept:
         yield Pick(kept.pop(0), "predicted")
     while kept or rejected:
-        is_audit = bool(rejected) and (not kept or rng.random() < AUDIT_SHARE)
+        is_audit = bool(rejected) and (not kept or rng.random() < audit_share)
         if is_audit:
             yield Pick(rejected.pop(), "audit")
         else:

@@ -3,9 +3,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from tests.plugin.cost_model.test_experience import SKETCH
 from tunegate.edges.machine.device_claim import Claim
 from tunegate.engine.placement import Placement, Slot
-from tunegate.engine.protocol import Candidate, Measure, Measured, Schedule
+from tunegate.engine.protocol import Candidate, Measure, Measured, Proposed, Schedule
 
 CANDIDATE = Candidate(
     number=1,
@@ -56,3 +57,8 @@ def request_of() -> Measure:
         repeats=3,
         seed=1,
     )
+
+
+def test_the_sketches_of_a_proposal_cross_to_another_process() -> None:
+    proposed = Proposed("w", (CANDIDATE,), exhausted=False, sketches={"template": SKETCH})
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(proposed), type=Proposed) == proposed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import selectors
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -12,13 +12,14 @@ import pytest
 
 from tests.support.small_onnx import conv_model, save
 from tunegate.config import TargetConfig
+from tunegate.cost_model.experience import Sketch
 from tunegate.edges.metaschedule.functions import functions_of
 from tunegate.edges.metaschedule.import_in_layout import import_in_layout
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.models.preparation import prepare
 from tunegate.engine import searchers
 from tunegate.engine.protocol import ModelFile, OpenModels, Propose, Proposed
-from tunegate.engine.searchers import Searchers, searchers_for
+from tunegate.engine.searchers import Searchers, SearchProgram, searchers_for
 from tunegate.runtimes.tvm.programs import PROGRAMS
 
 TARGET = TargetConfig(name="cpu", threads=1, layout="nchw")
@@ -65,7 +66,9 @@ def test_two_children_search_two_tasks_at_the_same_time(
     monkeypatch.setattr(searchers, "usable_cores", lambda: 2)
     models, workloads = two_models(tmp_path)
     request = OpenModels(models=models, target=TARGET, directory=str(tmp_path), seed=1)
-    with closing(Searchers(request, workloads, 2, tmp_path, PROGRAMS.searcher)) as found:
+    described: dict[str, Mapping[str, Sketch]] = {}
+    program = SearchProgram(PROGRAMS.searcher, described.__setitem__)
+    with closing(Searchers(request, workloads, 2, tmp_path, program)) as found:
         assert len(found.children) == 2
         first, second = workloads
         assert not found.is_idle(first)  # it opens the models
@@ -82,3 +85,6 @@ def test_two_children_search_two_tasks_at_the_same_time(
         answers = {each.workload: len(each.candidates) for each in received(found, 2)}
         assert answers == {first: 2, second: 2}  # the default schedule, and one more
         assert found.are_idle
+    # What the templates are crosses from the child's process, by template.
+    assert set(described) == set(workloads)
+    assert any(sketch.nest for each in described.values() for sketch in each.values())

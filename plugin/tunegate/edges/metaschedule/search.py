@@ -36,7 +36,7 @@ from tunegate.engine.protocol import (
     Schedule,
     TensorArgument,
 )
-from tunegate.tuning.candidate_filter import Pick, Reason, picks
+from tunegate.tuning.candidate_filter import AUDIT_SHARE, EXPLORING_SHARE, Pick, Reason, picks
 from tunegate.tuning.schedule_samples import SampleSpace, ScheduleSample
 
 _ATTEMPTS = 24
@@ -63,10 +63,13 @@ class TaskSearch:
         filters: bool = True,
         prior: Prior | None = None,
         first_number: int = 1,
+        explores: bool = False,
     ) -> None:
         """`prior` is what is known of samples before this task has results. Without `filters` every
-        sample is as good as another, for comparison."""
+        sample is as good as another, for comparison. One that `explores` tries as many of the
+        rejected ones."""
         self._workload, self._target, self._filters = workload, target, filters
+        self._audit_share = EXPLORING_SHARE if explores else AUDIT_SHARE
         self._rng = random.Random(seed)  # noqa: S311 -- a search, not a secret
         self.space = DesignSpace(workload, target)
         self._arguments = ms.arg_info.ArgInfo.from_prim_func(workload.module["main"])
@@ -198,7 +201,7 @@ class TaskSearch:
             bred = self._pools.bred(score, samples, good, seen)
             samples, scores = list(bred), list(bred.values())
         kinds = [self._features.kind(sample) for sample in samples]
-        return samples, picks(scores, kinds, count, self._rng)
+        return samples, picks(scores, kinds, count, self._rng, self._audit_share)
 
     def _best(self) -> list[Schedule]:
         return sorted(self._times, key=lambda schedule: self._times[schedule])[:GOOD]

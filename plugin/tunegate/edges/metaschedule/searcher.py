@@ -31,6 +31,7 @@ class _State:
     def __init__(self) -> None:
         self.seed = 1
         self.filters = True
+        self.explores = False
         self.prior: Prior | None = None
         self.first_number = 1
         self.target: object = None
@@ -55,7 +56,9 @@ def _open(request: OpenModels) -> SearchReply:
     target = tvm_target(request.target)
     _state.target, _state.seed = target.target, request.seed
     _state.filters, _state.first_number = request.filters, request.first_number
-    _state.prior = prior_of(request.target.kind) if request.filters else None
+    _state.explores = request.explores
+    is_informed = request.filters and not request.explores
+    _state.prior = prior_of(request.target.kind) if is_informed else None
     for number, model in enumerate(request.models):
         into = Path(request.directory) / f"model-{number}"
         try:
@@ -74,7 +77,8 @@ def _propose(request: Propose) -> SearchReply:
     search.learn(request.results)
     search.avoid(request.failed)
     proposed: Proposed = search.propose(request.count, request.seeds)
-    return msgspec.structs.replace(proposed, seconds=time.monotonic() - started)
+    seconds, sketches = time.monotonic() - started, search.space.sketches()
+    return msgspec.structs.replace(proposed, seconds=seconds, sketches=sketches)
 
 
 def _search_of(workload: str) -> TaskSearch:
@@ -86,5 +90,6 @@ def _search_of(workload: str) -> TaskSearch:
             filters=_state.filters,
             prior=_state.prior,
             first_number=_state.first_number,
+            explores=_state.explores,
         )
     return _state.searches[workload]
