@@ -60,8 +60,8 @@ CACHE_GROUP = CommandGroup(
 )
 EXPERIENCE_GROUP = CommandGroup(
     name="experience",
-    summary="judge what is known before the first trial of a task",
-    commands=("train", "evaluate"),
+    summary="measure tasks for cost models, and judge what is known before a first trial",
+    commands=("collect", "export", "train", "evaluate"),
 )
 GROUPS = {group.name: group for group in (CACHE_GROUP, EXPERIENCE_GROUP)}
 

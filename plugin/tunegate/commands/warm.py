@@ -8,7 +8,6 @@ import msgspec
 
 from tunegate import artifact_io, pipeline
 from tunegate.artifacts.changes import ChangeSet, ModelPath
-from tunegate.artifacts.model_names import path_of
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.warmed import Warmed, WarmedModel
@@ -19,12 +18,12 @@ from tunegate.commands.table import show_lines, show_table
 from tunegate.config import CacheConfig
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS, UNFIT, ConfigError
-from tunegate.globs import matches
 from tunegate.plurals import plural
 from tunegate.project import Project, open_project
 from tunegate.render.stopped import tuning_ended
 from tunegate.render.units import duration, money
 from tunegate.runtimes.requirements import require_installed
+from tunegate.sides.chosen_models import chosen_models
 from tunegate.sides.elections import KnownElections, publish_elections
 from tunegate.sides.far_behind import KnownStandings, publish_standings
 from tunegate.stages.resolve import resolve
@@ -44,7 +43,7 @@ def run(options: WarmOptions) -> int:
     project = open_project(settings)
     _require_writing(project.config.cache)
     with opened_output(settings.out, "warm") as out:
-        changes = _chosen(project.all_models(), options.models)
+        changes = chosen_models(project.all_models(), options.models)
         out.forget(since="plan")
         require_installed(project.config, "tune")
         with opened_tools(settings, project.checkout(), out) as tools:
@@ -132,17 +131,6 @@ def _require_writing(cache: CacheConfig) -> None:
     if cache.mode != "rw":
         message = f"cache.mode: {cache.mode} keeps nothing of what warm learns. Set it to rw."
         raise ConfigError(message)
-
-
-def _chosen(changes: ChangeSet, globs: Sequence[str]) -> ChangeSet:
-    paths = [path_of(change.path) for change in changes.models]
-    for glob in globs:
-        if not any(matches(glob, path) for path in paths):
-            raise ConfigError(f"--model: {glob} matches no configured model.")
-    if not globs:
-        return changes
-    chosen = [c for c in changes.models if any(matches(g, path_of(c.path)) for g in globs)]
-    return msgspec.structs.replace(changes, models=tuple(chosen))
 
 
 def _show(warmed: Warmed) -> None:

@@ -23,6 +23,7 @@ REQUIRED = {
     "cache export": ["d"],
     "cache import": ["d"],
     "cache pull": ["d"],
+    "experience export": ["f"],
     "study": ["d"],
 }
 

@@ -37,7 +37,7 @@ _GATED = (
     r"ci-.*"
 )
 _PAGES = r"(history|costs)\.html|history\.(csv|jsonl|prom)|study\.(json|md|html)"
-_TRAINED = r"network\.(json|onnx)"
+_TRAINED = r"experience\.jsonl|network\.(json|onnx)"
 _OURS = re.compile(rf"{_PLANNED}|{_GATED}|{_PAGES}|{_TRAINED}|\.gitignore")
 _HANDED_OVER = re.compile(_PLANNED)
 _FORGOTTEN = {"plan": re.compile(rf"{_DERIVED}|{_GATED}"), "gate": re.compile(_GATED)}

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.plugin.edges.cache.test_experience_zone import TASK
+from tunegate.cli.main import main
+from tunegate.cost_model.experience_lines import read_experience
+from tunegate.edges.cache.experience_zone import write_task
+from tunegate_cache.maintenance.experience import append_task, device_digest
+from tunegate_cache.stores.files import FileStore
+
+
+def test_every_task_of_the_zone_is_a_line_of_one_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = FileStore(tmp_path / "cache")
+    write_task(store, TASK)
+    append_task(store, b"[\n", device=device_digest("some cpu", 1), layer="f" * 16)
+    file = tmp_path / "experience.jsonl"
+    line = ["experience", "export", str(file), "--cache-url", str(tmp_path / "cache")]
+    line += ["--repository", str(tmp_path)]
+    assert main(line) == 0
+    assert "1 task with 30 measurements; 1 line refused" in capsys.readouterr().out
+    assert read_experience(file.read_bytes().splitlines()) == ((TASK,), 0)
+    assert main([*line, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["refused"] == 1
