@@ -33,11 +33,14 @@ def _others(tuning: TuningSummary) -> str:
         (transferred, "transferred from other shapes"),
         (tuning.miss, "untuned"),
     )
-    kinds = ", ".join(f"{number} {word}" for number, word in counted if number)
+    known = [(number, word) for number, word in counted if number]
+    kinds = ", ".join(f"{number} {word}" for number, word in known)
     others = tuning.transfer + tuning.miss
     if not tuning.waiting:
         return f", {kinds}" if kinds else ""
     if tuning.waiting == others:
         return f", {kinds}, left to tunegate warm"
     left = f"{tuning.waiting} {'is' if tuning.waiting == 1 else 'are'} left to tunegate warm"
-    return f"; of the other {others} ({kinds}) {left}"
+    which = f"the other {others}" if tuning.exact else f"these {others}"
+    how = f" ({kinds})" if len(known) > 1 else f", all {known[0][1]},"
+    return f"; of {which}{how} {left}"

@@ -46,6 +46,13 @@ from tunegate.render.tuning_words import tuning_words
                 "1 transferred from other shapes, 2 untuned) 2 are left to tunegate warm"
             ),
         ),
+        (
+            {"tasks": 6, "exact": 0, "miss": 6, "waiting": 4, "trials": 1, "seconds": 12.0},
+            (
+                "1 trial in 12 s, finished; 0 of 6 tasks tuned before; of these 6, all untuned, "
+                "4 are left to tunegate warm"
+            ),
+        ),
         ({"tasks": 0, "exact": 0}, "no task of this change is compiled"),
     ],
 )

@@ -10,6 +10,8 @@ from tunegate.render.units import difference_ms, percent
 
 _TOLD_FROM = 1.0
 """The percentage points from which somebody who divides would wonder."""
+_APART = 0.2
+"""The share from which layers and model would be added up in vain."""
 
 
 def change_and_quotient(findings: Sequence[Finding]) -> str:
@@ -30,10 +32,13 @@ def layer_total(finding: Finding, slower: Sequence[Part]) -> str:
         return ""
     total_ms = sum(part.difference_ms for part in slower)
     shares = f"Shares are of {difference_ms(total_ms)}, the sum of these layers. "
-    whole = ""
+    told = shares if len(slower) > 1 else ""
     if finding.base_ms is not None and finding.head_ms is not None:
-        whole = f"The whole model: {difference_ms(finding.head_ms - finding.base_ms)}."
-    return f"{shares if len(slower) > 1 else ''}{whole}".strip()
+        whole_ms = finding.head_ms - finding.base_ms
+        is_apart = abs(total_ms - whole_ms) > _APART * abs(whole_ms)
+        why = "; layers were timed apart from it, in a profile" if is_apart else ""
+        told += f"The whole model: {difference_ms(whole_ms)}{why}."
+    return told.strip()
 
 
 def _quotient(finding: Finding) -> float | None:

@@ -38,6 +38,14 @@ def test_the_only_layer_has_no_share_and_the_model_has_its_own_difference() -> N
     assert layer_total(finding, parts(finding.differences)) == "The whole model: +2.750 ms."
 
 
+def test_layers_that_lost_more_than_the_model_are_explained() -> None:
+    layer = TaskDifference(name="a", base_ms=1.0, head_ms=5.0, source="library")
+    finding = made.finding("fail", "", base_ms=4.0, head_ms=6.75, differences=(layer,))
+    assert layer_total(finding, parts(finding.differences)) == (
+        "The whole model: +2.750 ms; layers were timed apart from it, in a profile."
+    )
+
+
 def test_shares_are_of_the_sum_of_what_got_slower() -> None:
     layers = (
         TaskDifference(name="a", base_ms=1.0, head_ms=3.5, source="library"),
