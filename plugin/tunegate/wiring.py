@@ -14,7 +14,7 @@ from tunegate.config import Config, TargetConfig
 from tunegate.edges.accuracy.metric_commands import MetricCommands
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.bench.scoring_command import ScoringCommand
-from tunegate.edges.cache.shared_cache import SharedCache
+from tunegate.edges.cache.shared_cache import SharedCache, open_shared_store
 from tunegate.edges.cache.user_directories import cache_home, state_home
 from tunegate.edges.clock import SystemClock, today
 from tunegate.edges.energy.machine_energy import energy_for
@@ -29,11 +29,12 @@ from tunegate.edges.output.directory import OutputDirectory
 from tunegate.edges.output.shipping import BuildDirectories
 from tunegate.edges.progress.choice import progress
 from tunegate.edges.run_seed import new_seed
+from tunegate.engine.experience.sharing import sharing
 from tunegate.engine.tuner import EngineTuner
 from tunegate.measuring.time_limits import answer_seconds, build_seconds
 from tunegate.policy.gate_rules import GateRules, Policies, with_configured
 from tunegate.policy.waivers import Waivers
-from tunegate.ports import Builder, Clock, Device
+from tunegate.ports import Builder, Clock, Device, Tuner
 from tunegate.project import Review, Subject
 from tunegate.runtimes.builder import SavingBuilder, reference_builder
 from tunegate.runtimes.offered import offered
@@ -82,7 +83,7 @@ def opened_tools(
             source=model_source(subject, out.workdir, found.candidates),
             compiler=compilers[installed.tuning.name],
             index=_index(subject, context.device),
-            tuner=_tuner(installed.tuning, origin, config, context, out.workdir),
+            tuner=_tuner(installed.tuning, origin, subject, context, out.workdir),
             builders={
                 **_saving_builders(installed, out.workdir, config, context.seed),
                 **compilers,
@@ -283,15 +284,16 @@ def _origin(tuning: TuningRuntime, subject: Subject, context: RunContext) -> Rec
 def _tuner(
     tuning: TuningRuntime,
     origin: RecordOrigin,
-    config: Config,
+    subject: Subject,
     context: RunContext,
     workdir: Path,
-) -> EngineTuner:
-    return EngineTuner(
-        config=config,
+) -> Tuner:
+    tuner = EngineTuner(
+        config=subject.config,
         origin=origin,
         clock=context.clock,
         seed=context.seed,
         programs=tuning.programs,
         scratch=workdir / "tune",
     ).counting(context.energy)
+    return sharing(tuner, subject.config, open_shared_store, subject.root, context.progress.warn)

@@ -25,7 +25,7 @@ from tunegate.engine.experience.teaching_tuner import Lessons, TeachingTuner
 from tunegate.engine.tuner import EngineTuner
 from tunegate.errors import PASS, CancelledError, ConfigError
 from tunegate.plurals import plural
-from tunegate.project import open_project
+from tunegate.project import Subject, open_project
 from tunegate.render.units import duration
 from tunegate.runtimes.requirements import require_installed
 from tunegate.sides.chosen_models import chosen_models
@@ -65,7 +65,7 @@ def run(options: CollectOptions) -> int:
         require_installed(config, "tune", {target.name})
         layers = DrawnLayers(out.workdir / "layers", threads)
         lessons = Lessons(layers.identify, kept)
-        with opened_tools(settings, project.checkout(), out) as usual:
+        with opened_tools(settings, _unshared(project.checkout()), out) as usual:
             tools = _teaching(usual, options.draw_seed, lessons)
             with answering(config.cache):
                 known = measured_layers(store, tools.origin.device.name, threads)
@@ -91,6 +91,13 @@ def _teaching(tools: Tools, seed: int, lessons: Lessons) -> Tools:
     if not isinstance(tools.tuner, EngineTuner):
         raise TypeError(tools.tuner)
     return dataclasses.replace(tools, tuner=TeachingTuner(tools.tuner.exploring(seed), lessons))
+
+
+def _unshared(subject: Subject) -> Subject:
+    """The subject without the lines of ordinary tuning: a collection writes its own."""
+    cache = msgspec.structs.replace(subject.config.cache, share_experience=False)
+    config = msgspec.structs.replace(subject.config, cache=cache)
+    return dataclasses.replace(subject, config=config)
 
 
 def _cpu_target(config: Config) -> TargetConfig:

@@ -24,7 +24,7 @@ class Lessons(NamedTuple):
     keep: Callable[[TaskExperience], None]
 
 
-class DescribingTuner(Protocol):
+class DescribingTuner(Tuner, Protocol):
     """A tuner that can say what the templates of its tasks are."""
 
     def describing(self, describe: Describe) -> Tuner: ...
