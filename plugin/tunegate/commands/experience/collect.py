@@ -84,6 +84,7 @@ def run(options: CollectOptions) -> int:
 
 
 _CANCELLED = "cancelled"
+_SPENT = "the budget is spent"
 
 
 def _teaching(tools: Tools, seed: int, lessons: Lessons) -> Tools:
@@ -142,17 +143,13 @@ def _collected(
             "name other models."
         )
         raise ConfigError(message)
-    why = "the budget is spent"
+    is_cancelled = False
     fresh = _Fresh(drawn_layers(found, options.draw_seed), known)
     for outcome in collection.outcomes(fresh, options.tasks):
-        if outcome.stopped == "cancelled":
-            why = _CANCELLED
-        if outcome.stopped == "cancelled" or kept.has_failed:
+        is_cancelled = outcome.stopped == "cancelled"
+        if is_cancelled or kept.has_failed:
             break
-    if fresh.is_exhausted:
-        why = "every layer that is drawn is measured already"
-    if options.tasks is not None and kept.tasks >= options.tasks:
-        why = "these were asked for"
+    has_all = options.tasks is not None and kept.tasks >= options.tasks
     return CollectedExperience(
         layers=len({layer.digest for _, layer in found}),
         tasks=kept.tasks,
@@ -160,8 +157,20 @@ def _collected(
         rows=kept.rows,
         trials=collection.trials,
         seconds=collection.seconds,
-        why=why,
+        why=end_of_collection(
+            is_cancelled=is_cancelled, has_all=has_all, is_exhausted=fresh.is_exhausted
+        ),
     )
+
+
+def end_of_collection(*, is_cancelled: bool, has_all: bool, is_exhausted: bool) -> str:
+    """The reason why nothing more was measured. A cancellation comes before all others, also where
+    what was asked for has enough measurements already."""
+    if is_cancelled:
+        return _CANCELLED
+    if has_all:
+        return "these were asked for"
+    return "every layer that is drawn is measured already" if is_exhausted else _SPENT
 
 
 class _Fresh:
@@ -185,8 +194,9 @@ class _Fresh:
 def _show(collected: CollectedExperience, url: str) -> None:
     kinds = ", ".join(f"{count} {kind}" for kind, count in collected.kinds.items())
     of = f" ({kinds})" if kinds else ""
+    where = f". They are in zone exp of {url}" if collected.tasks else ""
     write_line(
         f"{plural(collected.tasks, 'task')}{of} with {plural(collected.rows, 'measurement')} in "
         f"{duration(collected.seconds)}, drawn from {plural(collected.layers, 'layer')}; "
-        f"{collected.why}. They are in zone exp of {url}"
+        f"{collected.why}{where}"
     )

@@ -10,6 +10,7 @@ from onnx import TensorProto, helper
 
 from tests.support.workspace import COMPILED, Workspace
 from tunegate.cli.main import main
+from tunegate.commands.experience.collect import end_of_collection
 
 
 def collected(workspace: Workspace, *arguments: str) -> int:
@@ -62,3 +63,19 @@ def test_models_without_a_layer_to_draw_are_told(
     workspace.begin_with(helper.make_model(graph, opset_imports=opsets, ir_version=8))
     assert collected(workspace) == 2
     assert "no convolution and no product of float32 with known sizes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("is_cancelled", "has_all", "is_exhausted", "why"),
+    [
+        (True, True, True, "cancelled"),
+        (False, True, True, "these were asked for"),
+        (False, False, True, "every layer that is drawn is measured already"),
+        (False, False, False, "the budget is spent"),
+    ],
+)
+def test_a_cancellation_is_told_whatever_else_ended_with_it(
+    is_cancelled: bool, has_all: bool, is_exhausted: bool, why: str
+) -> None:
+    said = end_of_collection(is_cancelled=is_cancelled, has_all=has_all, is_exhausted=is_exhausted)
+    assert said == why
