@@ -13,7 +13,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "seeds.md"
 WORKS = ("Trimmer", "DOPpler", "Transfer-tuning", "GSPC", "DLAS", "One-Shot Tuner", "MetaTune")
-MISSING = "missing"
+ABSENT = ("not taken", "missing, needs a device")
+"""A mechanism that is nowhere was left out with a reason, or waits for a GPU to be judged on."""
 
 
 def mechanisms() -> list[tuple[str, ...]]:
@@ -64,11 +65,10 @@ def symbols(file: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("mechanism", mechanisms(), ids=lambda cells: str(cells[0]))
-def test_a_mechanism_is_where_the_page_says_or_missing(mechanism: tuple[str, ...]) -> None:
+def test_a_mechanism_is_where_the_page_says_or_says_why_not(mechanism: tuple[str, ...]) -> None:
     _, where, differs, row = mechanism
-    if where == MISSING:
+    if where in ABSENT:
         assert differs
-        assert not row
         return
     path, symbol = where.strip("`").split("::")
     assert symbol in symbols(file_of(path))
