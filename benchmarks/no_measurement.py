@@ -33,13 +33,13 @@ from kit.our_model import imported, shard_of, tuner_of
 from kit.results import saved_rows
 from kit.tables import heading, row
 from kit.timed_builds import medians_in_turn
-from prior_knowledge import shuffled
 
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.plans import Budget
 from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.config import TargetConfig
+from tunegate.cost_model.judging.rankers import shuffled
 from tunegate.cost_model.prior import Prior, experience_of, prior_of
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics

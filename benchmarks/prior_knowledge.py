@@ -32,6 +32,7 @@ from kit.models import TARGET, one_thread
 from kit.tables import heading, row
 
 from tunegate.cost_model.experience import TaskExperience, nest_columns
+from tunegate.cost_model.judging.rankers import shuffled
 from tunegate.cost_model.prior import Prior, experience_of, prior_of, ratios_of
 from tunegate.cost_model.surrogate import Score, Surrogate
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
@@ -112,13 +113,6 @@ def judged(prior: Prior, task: TaskExperience) -> list[float]:
         *(1 / float(max(ranked[:count])) for count in FIRST),
         *(geometric([1 / float(max(each[:count])) for each in drawn]) for count in FIRST),
     ]
-
-
-def shuffled(task: TaskExperience) -> TaskExperience:
-    """The task with its times exchanged, which mean nothing so."""
-    times = np.random.default_rng(1).permutation([ms for _, ms, _ in task.rows]).tolist()
-    rows = zip(task.rows, times, strict=True)
-    return msgspec.structs.replace(task, rows=tuple((n, ms, d) for (n, _, d), ms in rows))
 
 
 def show_model(

@@ -1,47 +1,38 @@
 """MetaTune (Ryu and Sung, 2021): what was learned before, adapted by the task, at equal trials.
 
-What adapts here are boosted trees over the prior's expectation; nothing is meta-trained.
+On measured tasks, an eighth left out at a time with all that shares a layer or a model with it.
+Each way gets the same random candidates of a task and picks a batch after them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from kit.averages import geometric
-from kit.in_process import RESOLVED, heaviest
-from kit.models import one_thread
-from prior_knowledge import best_after, search_of
-
 from headlines.headline import Figure
-from tunegate.edges.metaschedule.intrinsics import load_intrinsics
+from tunegate.cost_model.judging.evaluation import BATCH, SHOTS, way_regrets
+from tunegate.cost_model.judging.folds import folds
+from tunegate.cost_model.judging.rankers import ADAPTED_TREES
+from tunegate.cost_model.prior import experience_of
+from tunegate.edges.training.taught_network import ADAPTED_NETWORK
 
-MODELS = ("squeezenet", "transformer-128")
-TASKS, SEEDS = 2, 1
-TRIALS, FIRST = 24, 8
-ADAPTED, FROZEN, SCRATCH = "prior", "frozen prior", "no prior"
+WAYS = {"network": "network, meta-trained", "trees": "trees, corrected"}
+"""What is adapted; beside each there is one from scratch, and one frozen."""
 
 
 def figures(scratch: Path) -> Iterator[Figure]:
-    one_thread()
-    load_intrinsics("llvm")
-    curves: dict[str, list[list[float]]] = {ADAPTED: [], FROZEN: [], SCRATCH: []}
-    for name in MODELS:
-        for number, function in enumerate(heaviest(name, scratch / name)[:TASKS]):
-            for seed in range(1, SEEDS + 1):
-                for variant, its in curves.items():
-                    place = scratch / f"{name}-{number}-{seed}-{variant}"
-                    place.mkdir()
-                    search = search_of(function.workload, RESOLVED.target, seed, variant)
-                    its.append(best_after(search, TRIALS, place, RESOLVED))
-    scores = [
-        f"{over(curves, SCRATCH, trials):.2f} and {over(curves, FROZEN, trials):.2f} after {trials}"
-        for trials in (FIRST, TRIALS)
-    ]
-    on = f"{TASKS} tasks of each of {' and '.join(MODELS)}, {SEEDS} seeds; nothing is meta-trained"
-    yield Figure("few-shot", "scratch, frozen: " + "; ".join(scores), on)
+    tasks = experience_of("llvm")
+    judged = way_regrets(folds(tasks), {}, ADAPTED_TREES | ADAPTED_NETWORK)
+    means = {(one.way, one.shots): one.mean for one in judged if one.shots}
+    here = "; ".join(f"{kind}, scratch and frozen: {over(means, kind)}" for kind in WAYS)
+    yield Figure("few-shot", here, f"{len(tasks)} measured tasks, each left out once")
 
 
-def over(curves: dict[str, list[list[float]]], variant: str, trials: int) -> float:
-    pairs = zip(curves[variant], curves[ADAPTED], strict=True)
-    return geometric([one[trials - 1] / adapted[trials - 1] for one, adapted in pairs])
+def over(means: Mapping[tuple[str, int], float], kind: str) -> str:
+    """Both others over the adapted one, after all trials."""
+    told = []
+    for shots in SHOTS:
+        adapted = means[WAYS[kind], shots]
+        ratios = (means[f"{kind}, {way}", shots] / adapted for way in ("from scratch", "frozen"))
+        told.append(f"{' and '.join(f'{each:.2f}' for each in ratios)} after {shots + BATCH}")
+    return ", ".join(told)
