@@ -17,8 +17,7 @@ from tunegate.artifacts.changes import (
 )
 from tunegate.artifacts.model_names import path_of
 from tunegate.config import Config
-from tunegate.errors import ConfigError, ConfigKey, config_error
-from tunegate.globs import matches
+from tunegate.errors import ConfigKey, config_error
 from tunegate.policy.comparable_work import reshaped, seeded
 from tunegate.policy.effective import in_report_order
 from tunegate.ports import ModelReader
@@ -27,6 +26,7 @@ from tunegate.sides.asked_work import AskedWork
 from tunegate.sides.moved_submodules import moved_submodules
 from tunegate.sides.pair_models import Pairs, pair_models
 from tunegate.sides.shape_problems import shape_problems
+from tunegate.sides.unmatched_paths import unmatched_paths
 from tunegate.sides.upgraded_models import NOTHING_WATCHED, Watched, upgraded_models
 from tunegate.verdict.judging_config import judged_by
 
@@ -50,8 +50,8 @@ def detect(
     whose stored bytes differ, or what may be their data, are opened.
 
     `config` is the head's; `base_config` None: there is none. What is asked of a model that the
-    base covers is the base's to say. Raises ConfigError, naming the configuration, for a glob that
-    matches nothing on either side, and for all that is wrong with the sizes that it gives.
+    base covers is the base's to say. Raises ConfigError, naming the configuration, for globs that
+    match nothing on either side, and for all that is wrong with the sizes that it gives.
     """
     head = reader.models(revisions.head)
     base = {} if revisions.base is None else reader.models(revisions.base)
@@ -242,13 +242,12 @@ def _check_globs(
         f" Submodules are repositories of their own ({', '.join(submodules[:_SHOWN])}): gate one "
         f"with --repository."
     )
-    for entry in config.models:
-        if not any(matches(entry.path, path) for path in paths):
-            message = (
-                f"{config_name}: models: path {entry.path} matches no ONNX file of the revision. "
-                f"Correct the glob, or commit the model (also when it is stored by LFS or DVC)."
-            )
-            raise ConfigError(message + elsewhere * bool(submodules))
+    problems = [
+        f"{config_name}: models: {each}{elsewhere * bool(submodules)}"
+        for each in unmatched_paths(config, paths, "the revision")
+    ]
+    if problems:
+        raise config_error(problems)
 
 
 def _notes(revisions: Revisions, base_config: Config | None, watched: Watched) -> tuple[str, ...]:

@@ -243,6 +243,15 @@ def test_a_glob_that_matches_nothing_is_one_clear_line(project: Checkout) -> Non
     )
 
 
+def test_every_glob_that_matches_nothing_is_told_at_once(project: Checkout) -> None:
+    wrong = Config(models=(ModelConfig(path="modles/*.onnx"), ModelConfig(path="b.onnx")))
+    with pytest.raises(ConfigError) as raised:
+        after(project, {}, wrong)
+    assert "path modles/*.onnx matches" in str(raised.value)
+    (other,) = raised.value.others
+    assert other.startswith("tunegate.yaml: models: path b.onnx matches no ONNX file")
+
+
 def test_a_glob_into_a_submodule_is_told_how_its_models_are_gated(project: Checkout) -> None:
     project.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},vendor/models")
     project.git("commit", "-q", "-m", "a submodule")

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from tunegate.artifacts.model_names import path_of
 from tunegate.cli.commands.doctor import DoctorOptions
 from tunegate.commands.diagnosing.diagnosis import Diagnosis
 from tunegate.commands.diagnosing.gated_models import (
     COMMITTED,
+    GatedModel,
     gated_models,
     with_tasks,
 )
 from tunegate.commands.diagnosing.known_tasks import known_tasks
 from tunegate.commands.diagnosing.shown import show_diagnosis, show_wrong
+from tunegate.commands.diagnosing.waivers_check import waivers_check
 from tunegate.commands.standard_output import write_json
+from tunegate.edges.clock import SystemClock, today
 from tunegate.edges.config.file import load_config
 from tunegate.edges.config.sources import sources
 from tunegate.edges.machine.health import check_cache, machine_checks
@@ -24,10 +28,11 @@ from tunegate.errors import PASS, UNFIT, USAGE, ConfigError, TunegateError
 from tunegate.project import Project, open_project
 from tunegate.runtimes.health import runtime_checks
 from tunegate.settings import Settings
+from tunegate.sides.unmatched_paths import unmatched_paths
 
 _MOST_MODELS = 8
 """The models whose tasks are looked up: each takes seconds."""
-_TOLD = {"configuration", "shapes", "models"}
+_TOLD = {"configuration", "shapes", "models", "waivers"}
 """The checks of what was written down for tunegate."""
 
 
@@ -81,7 +86,7 @@ def _of_project(project: Project, settings: Settings, checks: Sequence[HealthChe
         models = gated_models(config, find_models(root, config), project.repository.uncommitted())
     except TunegateError as error:
         return Diagnosis(checks=(*checks, cache, _no("models", str(error))))
-    found = [*checks, cache, *shapes.checks]
+    found = [*checks, cache, *shapes.checks, *_written(project, models)]
     if all(check.ok for check in found) and any(each.state == COMMITTED for each in models):
         try:
             models = with_tasks(models, known_tasks(project, settings, _MOST_MODELS))
@@ -93,6 +98,16 @@ def _of_project(project: Project, settings: Settings, checks: Sequence[HealthChe
         sizes=shapes.sizes,
         models=models,
     )
+
+
+def _written(project: Project, models: Sequence[GatedModel]) -> Iterator[HealthCheck]:
+    """What is wrong with the paths and waivers of the working tree."""
+    names = [each.model for each in models]
+    paths = sorted({path_of(name) for name in names})
+    for problem in unmatched_paths(project.config, paths, "the working tree"):
+        yield _no("models", problem)
+    day = today(SystemClock())
+    yield from waivers_check(project.repository.root, project.config, names, day)
 
 
 def _no(name: str, detail: str) -> HealthCheck:

@@ -22,14 +22,15 @@ _ENDING = ".onnx"
 
 
 class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
-    """`note` says why the inputs are not known, where they are None. `guesses` are made for `init`
-    alone."""
+    """`note` says why the inputs are not known, where they are None, `is_broken` that a run will
+    refuse the file. `guesses` are made for `init` alone."""
 
     path: str
     inputs: tuple[ModelInput, ...] | None = None
     guesses: tuple[GuessedSize, ...] = ()
     is_committed: bool = True
     note: str = ""
+    is_broken: bool = False
 
 
 def find_models(
@@ -59,7 +60,7 @@ def _found(root: Path, path: str, *, is_committed: bool, with_guesses: bool) -> 
         model = parsed_model(body)
     except ModelError:
         note = "not a readable ONNX file"
-        return FoundModel(path=path, note=note, is_committed=is_committed)
+        return FoundModel(path=path, note=note, is_broken=True, is_committed=is_committed)
     return FoundModel(
         path=path,
         inputs=graph_inputs(model.graph),

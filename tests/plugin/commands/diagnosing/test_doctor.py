@@ -75,6 +75,25 @@ def test_a_mistake_in_the_configuration_is_shown_beside_what_is_fine_and_exits_2
     assert line.startswith("configuration: ")
 
 
+def test_what_a_run_would_refuse_is_named_at_once_and_exits_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace = Workspace(tmp_path / "w", NOT_COMPILED)
+    more = "models:\n  - path: modles/*.onnx\n  - path: b.onnx\n"
+    workspace.write("tunegate.yaml", NOT_COMPILED.replace("models:\n", more))
+    workspace.write("models/m.onnx", "nonsense")
+    workspace.write("tunegate-waivers.yaml", "waivers: 3\n")
+    assert doctor.run(DoctorOptions(common=Common(repository=workspace.root, quiet=True))) == 2
+    lines = capsys.readouterr().out.splitlines()
+    starts = [line[:30] for line in lines]
+    assert starts == [
+        "models: models/m.onnx: not a r",
+        "models: path modles/*.onnx mat",
+        "models: path b.onnx matches no",
+        "waivers: tunegate-waivers.yaml",
+    ]
+
+
 def test_names_of_a_checkout_are_no_markup(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -28,7 +28,7 @@ class ModelSize(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShapeReport(msgspec.Struct, frozen=True):
-    """Every dynamic dimension, and whether all is well with them."""
+    """Every dynamic dimension, and whether all is well with them and with the models."""
 
     sizes: tuple[ModelSize, ...]
     checks: tuple[HealthCheck, ...]
@@ -63,8 +63,15 @@ def _sizes(resolved: Mapping[str, ResolvedShapes]) -> tuple[ModelSize, ...]:
 
 
 def _checks(problems: Sequence[str], models: Sequence[FoundModel]) -> tuple[HealthCheck, ...]:
+    broken = tuple(
+        HealthCheck("models", ok=False, detail=f"{model.path}: {model.note}. Export it again.")
+        for model in models
+        if model.is_broken
+    )
     if problems:
-        return tuple(HealthCheck("shapes", ok=False, detail=problem) for problem in problems)
-    unread = [f"{model.path}: {model.note}" for model in models if model.note]
+        return (*broken, *(HealthCheck("shapes", ok=False, detail=each) for each in problems))
+    unread = [
+        f"{model.path}: {model.note}" for model in models if model.note and not model.is_broken
+    ]
     detail = "; ".join(unread) or "every dynamic dimension has a size"
-    return (HealthCheck("shapes", ok=True, detail=detail),)
+    return (*broken, HealthCheck("shapes", ok=True, detail=detail))

@@ -28,5 +28,7 @@ def test_every_profile_and_every_mistake_is_shown(tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path / "w")
     workspace.write("models/m.onnx", "nonsense")
-    (check,) = shape_report(workspace.root, Config(models=(ModelConfig(path="**"),))).checks
-    assert (check.ok, check.detail) == (True, "models/m.onnx: not a readable ONNX file")
+    broken, shapes = shape_report(workspace.root, Config(models=(ModelConfig(path="**"),))).checks
+    assert (broken.name, broken.ok) == ("models", False)
+    assert broken.detail == "models/m.onnx: not a readable ONNX file. Export it again."
+    assert (shapes.name, shapes.ok) == ("shapes", True)
