@@ -30,7 +30,7 @@ from tunegate.sides.upgraded_locks import watched_changes
 from tunegate.sides.upgraded_models import NOTHING_WATCHED, Watched
 from tunegate.stages.detect import detect
 from tunegate.verdict.judging_config import judging_config
-from tunegate.waivers import read_waivers
+from tunegate.waivers import waivers_of
 
 
 class Review(msgspec.Struct, frozen=True, kw_only=True):
@@ -199,7 +199,7 @@ class Project:
             changes=changes,
             config=judged_as(config, changes.revisions),
             config_before=before.config,
-            waivers=read_waivers(self.repository, changes.revisions, config.gate, day),
+            waivers=waivers_of(self.repository, changes, config, day),
             pins=read_pins(self.repository.root)
             if judge is None
             else pins_at(self.repository, judge),

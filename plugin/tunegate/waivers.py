@@ -7,13 +7,25 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tunegate.artifacts.changes import Revisions
+from tunegate.artifacts.changes import ChangeSet, Revisions
 from tunegate.artifacts.waivers import Waiver
-from tunegate.config import GateConfig
+from tunegate.config import Config, GateConfig
 from tunegate.edges.config import waiver_trailers, waivers_file
 from tunegate.errors import ConfigError, RevisionError
+from tunegate.policy.stray_waivers import stray_waivers
 from tunegate.policy.waivers import Waivers, merged_waivers
 from tunegate.ports import Repository, Trailer
+
+
+def waivers_of(
+    repository: Repository, changes: ChangeSet, config: Config, today: datetime.date
+) -> Waivers:
+    """The waivers of a change that this configuration judges, with a note on each that is about
+    nothing. Raises ConfigError like `read_waivers`."""
+    found = read_waivers(repository, changes.revisions, config.gate, today)
+    models = (*changes.unchanged, *(change.path for change in changes.models))
+    strays = stray_waivers((*found.counting, *found.pending), config, models)
+    return msgspec.structs.replace(found, notes=(*found.notes, *strays))
 
 
 def read_waivers(

@@ -10,10 +10,15 @@ from tunegate.commands.unchanged_models import what_to_do
 from tunegate.commands.upgrading.culprits import Culprits
 from tunegate.commands.upgrading.upgraded_sides import opened_upgrades
 from tunegate.edges.output.directory import opened_output
+from tunegate.policy.waivers import Waivers
+from tunegate.ports import Progress
 from tunegate.project import open_project
+from tunegate.render.escape import visible
 from tunegate.runtimes.requirements import require_installed
 from tunegate.sides.export_models import is_measured, versions
 from tunegate.wiring import model_source, opened_tools, opened_upgrade_tools
+
+_LONGEST = 600
 
 
 def run(options: RunOptions) -> int:
@@ -33,10 +38,18 @@ def run(options: RunOptions) -> int:
             pythons = upgrades.pythons(changes)
             if not any(versions(change) for change in changes.models):
                 with opened_upgrade_tools(settings, review, out, pythons) as tools:
+                    warn_of(review.waivers, tools.context.progress)
                     report = pipeline.gate_upgrades(tools, changes, upgrades)
             else:
                 require_installed(config, "run")
                 with opened_tools(settings, subject, out, pythons=pythons) as tools:
+                    warn_of(review.waivers, tools.context.progress)
                     report = pipeline.run(tools, changes, upgrades=upgrades)
         remember(report, config, project.repository)
         return finish(report, settings)
+
+
+def warn_of(waivers: Waivers, progress: Progress) -> None:
+    """Tells before the first step which waivers waive nothing: minutes later the gate is red."""
+    for note in waivers.notes:
+        progress.warn(visible(note, _LONGEST))

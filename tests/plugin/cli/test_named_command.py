@@ -23,6 +23,7 @@ def test_a_group_alone_is_itself(line: list[str]) -> None:
     [
         ([], "a command is missing"),
         (["hlep"], 'no command "hlep". Did you mean help?'),
+        (["rum"], 'no command "rum". Did you mean run?'),
         (["help"], 'no command "help"'),
         (["cache", "gx"], "See: tunegate cache --help"),
         (["--versoin"], 'no option "--versoin". Did you mean --version?'),

@@ -52,6 +52,7 @@ _UNITS = {
     "watts": "a number of watts above 0",
     "seconds": "a number of seconds",
     "margin-percent": "a number of percent",
+    "ceiling-percent": "a number of percent",
     "trials": "a whole number",
 }
 _WORDS = {
@@ -64,6 +65,8 @@ _WORDS = {
     r"`str(?: \| null)?`": "a text",
     r"`float(?: \| null)?`": "a number",
     r"`int(?: \| null)?`": "a whole number",
+    r"Invalid RFC3339 encoded date": "expected a date as year-month-day",
+    r"`date`": "a date as year-month-day",
     r"(?<=\d)\.0\b": "",
 }
 
@@ -92,10 +95,11 @@ def problem_of(error: msgspec.ValidationError, content: Any) -> KeyProblem:
         return KeyProblem(key, f"{key} is missing. Add it; `tunegate init` shows an example.")
     if isinstance(error.__cause__, ValueError):  # a section's own rule says it whole
         return KeyProblem(path, f"{path or 'the file'}: {said}.")
-    return KeyProblem(path, _misfit(said, path, value))
+    return KeyProblem(path, value_problem(said, path, value))
 
 
-def _misfit(said: str, path: str, value: Any) -> str:
+def value_problem(said: str, path: str, value: Any) -> str:
+    """The line for a value of another kind; `said` is what msgspec says of it."""
     last = path.rpartition(".")[2]
     if last in _UNITS and isinstance(value, str):
         return f'{path} must be {_UNITS[last]} without a unit, not "{value}".'

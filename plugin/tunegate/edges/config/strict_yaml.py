@@ -142,11 +142,14 @@ def _refused(problem: str, node: yaml.Node) -> yaml.MarkedYAMLError:
 
 
 def _problem(error: yaml.YAMLError) -> YamlProblemError:
-    mark = getattr(error, "problem_mark", None)
+    mark, remedy = getattr(error, "problem_mark", None), "Fix the line."
     said = getattr(error, "problem", None) or getattr(error, "reason", None) or "not YAML"
-    if said.startswith("but "):
+    if said.startswith("expected <block end>"):
+        said = "it does not continue what stands above it"
+        remedy = "Check the indentation of this line and of those above it."
+    elif said.startswith("but "):
         said = f"{getattr(error, 'context', '')}, {said}"
     if mark is None:
-        return YamlProblemError(f"{said}. Fix the line.")
+        return YamlProblemError(f"{said}. {remedy}")
     line = mark.line + 1
-    return YamlProblemError(f"line {line}: {said}. Fix the line.", line)
+    return YamlProblemError(f"line {line}: {said}. {remedy}", line)

@@ -7,16 +7,16 @@ Whoever may write a commit may write one: they count where `gate.waiver-trailers
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
-import yaml
 
 from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.waivers import Waiver
-from tunegate.edges.config.strict_yaml import read_yaml
-from tunegate.edges.config.waivers_file import waivers_problem
-from tunegate.errors import ConfigError
+from tunegate.edges.config.strict_yaml import YamlProblemError, read_yaml
+from tunegate.edges.config.waiver_problems import waiver_problems
+from tunegate.edges.config.waivers_file import terms_problems
+from tunegate.errors import ConfigError, config_error
 from tunegate.ports import Trailer
 
 WAIVER_TRAILER = "Tunegate-Waiver"
@@ -39,11 +39,16 @@ def _parsed(trailer: Trailer, today: datetime.date) -> Waiver:
         fields = read_yaml(trailer.value)
         if not isinstance(fields, dict) or "expires" in fields:
             raise ConfigError(f"{where}: it holds for its pull request only. Write {_FIELDS}.")
-        waiver = msgspec.convert({**fields, "expires": today}, Waiver)
-    except (yaml.YAMLError, msgspec.ValidationError) as error:
-        reason = " ".join(str(error).splitlines())
-        raise ConfigError(f"{where}: {reason}. Write {_FIELDS}.") from error
-    problem = waivers_problem(waiver, today)
-    if problem:
-        raise ConfigError(f"{where}: {waiver.model} on {waiver.target}: {problem}")
+    except YamlProblemError as error:
+        raise ConfigError(f"{where}: {error} Write {_FIELDS}.") from error
+    entry = {**fields, "expires": today}
+    _refuse(where, waiver_problems(entry))
+    waiver = msgspec.convert(entry, Waiver)
+    told = terms_problems(waiver, today)
+    _refuse(where, [f"{waiver.model} on {waiver.target}: {each}" for each in told])
     return waiver
+
+
+def _refuse(where: str, problems: Sequence[str]) -> None:
+    if problems:
+        raise config_error([f"{where}: {' '.join(each.splitlines())}" for each in problems])

@@ -7,14 +7,15 @@ change it may let a slowdown pass.
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterable, Iterator
 
 import msgspec
-import yaml
 
 from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.waivers import Waiver
 from tunegate.edges.config.strict_yaml import YamlProblemError, read_yaml
-from tunegate.errors import ConfigError, ConfigKey
+from tunegate.edges.config.waiver_problems import file_problems
+from tunegate.errors import ConfigError, ConfigKey, config_error
 
 WAIVERS_FILE = "tunegate-waivers.yaml"
 MAX_VALIDITY = datetime.timedelta(days=90)
@@ -25,37 +26,38 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def parse_waivers(text: str, where: str, today: datetime.date) -> tuple[Waiver, ...]:
-    """Raises ConfigError for what cannot be understood, for two waivers of one model and target,
-    and for one that would last longer than 90 days."""
+    """Raises ConfigError with all that is wrong: what cannot be understood, two waivers of one
+    model and target, and one that would last longer than 90 days."""
     try:
-        waivers = msgspec.convert(read_yaml(text) or {"waivers": []}, _File).waivers
-    except (yaml.YAMLError, msgspec.ValidationError) as error:
-        reason = " ".join(str(error).splitlines())
-        message = (
-            f"{where}: {reason}. A waiver has model, target, "
-            "ceiling-percent, expires, issue, reason."
-        )
-        line = error.line if isinstance(error, YamlProblemError) else 0
-        raise ConfigError(message, ConfigKey(where, line=line)) from error
+        content = read_yaml(text) or {"waivers": []}
+    except YamlProblemError as error:
+        raise ConfigError(f"{where}: {error}", ConfigKey(where, line=error.line)) from error
+    problems = file_problems(content)
+    if not problems:
+        waivers = msgspec.convert(content, _File).waivers
+        problems = tuple(_problems(waivers, today))
+        if not problems:
+            return waivers
+    lines = [f"{where}: {' '.join(each.splitlines())}" for each in problems]
+    raise config_error(lines, ConfigKey(where, "waivers"))
+
+
+def _problems(waivers: Iterable[Waiver], today: datetime.date) -> Iterator[str]:
+    """What is wrong with those that can be read, one line each."""
     seen: set[Cell] = set()
     for waiver in waivers:
-        problem = waivers_problem(waiver, today)
-        if waiver.cell in seen:
-            problem = "it is waived twice. Keep one."
+        twice = ("it is waived twice. Keep one.",) if waiver.cell in seen else ()
         seen.add(waiver.cell)
-        if problem:
-            text = f"{where}: {waiver.model} on {waiver.target}: {problem}"
-            raise ConfigError(text, ConfigKey(where, "waivers"))
-    return waivers
+        for problem in (*terms_problems(waiver, today), *twice):
+            yield f"{waiver.model} on {waiver.target}: {problem}"
 
 
-def waivers_problem(waiver: Waiver, today: datetime.date) -> str:
-    """What is wrong with one that can be read, or an empty string."""
+def terms_problems(waiver: Waiver, today: datetime.date) -> Iterator[str]:
+    """What is wrong with the terms of one that can be read."""
     if waiver.expires > today + MAX_VALIDITY:
         latest = today + MAX_VALIDITY
-        return f"expires {waiver.expires} is over 90 days ahead. Write {latest} or earlier."
+        yield f"expires {waiver.expires} is over 90 days ahead. Write {latest} or earlier."
     if not waiver.ceiling_percent > 0:
-        return "ceiling-percent is how much slower it may be. Write a number above zero."
+        yield "ceiling-percent is how much slower it may be. Write a number above zero."
     if not waiver.issue.strip() or not waiver.reason.strip():
-        return "issue and reason say why. Fill them in."
-    return ""
+        yield "issue and reason say why. Fill them in."

@@ -9,6 +9,11 @@ from hypothesis import strategies as st
 
 from tunegate.edges.config.strict_yaml import read_yaml
 
+INDENTED = (
+    "it does not continue what stands above it. "
+    "Check the indentation of this line and of those above it."
+)
+
 
 @pytest.mark.parametrize(
     ("text", "value"),
@@ -41,6 +46,9 @@ def test_a_value_is_what_it_looks_like(text: str, value: object) -> None:
         ("a: .nan", "line 1: .nan is no number to work with. Fix the line."),
         ("a: -.inf", "line 1: -.inf is no number to work with. Fix the line."),
         ("a: b: c", "line 1: mapping values are not allowed here. Fix the line."),
+        ("a:\n  - b: 1\n   c: 2", f"line 3: {INDENTED}"),
+        ("- a\nb: 1", f"line 2: {INDENTED}"),
+        ("a:\n    b: 1\n  c: 2", f"line 3: {INDENTED}"),
         ("\ta: 1", "line 1: found character '\\t' that cannot start any token. Fix the line."),
         ("a: \x07", "special characters are not allowed. Fix the line."),
         ("a: !!int x", "invalid literal for int() with base 10: 'x'. Correct the value."),

@@ -31,7 +31,7 @@ def test_the_newest_commit_counts() -> None:
         ("[" * 100, "Write {model"),
         (VALUE.replace("}", ", expires: 2027-01-01}"), "pull request only"),
         (VALUE.replace("percent: 8", "percent: -1"), "above zero"),
-        (VALUE.replace("issue: https://example.com/17, ", ""), "missing required field `issue`"),
+        (VALUE.replace("issue: https://example.com/17, ", ""), "issue is missing. Add it."),
     ],
 )
 def test_what_cannot_be_understood_is_one_clear_error(value: str, said: str) -> None:

@@ -31,12 +31,15 @@ def test_no_waivers_are_no_trouble(text: str) -> None:
     ("text", "said"),
     [
         ("waivers:" + ENTRY.replace("2026-07-31", "2027-07-31"), "over 90 days ahead"),
-        ("waivers:" + ENTRY.replace("2026-07-31", "soon"), "A waiver has model, target"),
+        (
+            "waivers:" + ENTRY.replace("2026-07-31", "soon"),
+            "waivers[0].expires: expected a date as year-month-day",
+        ),
         ("waivers:" + ENTRY.replace("ceiling-percent: 8", "ceiling-percent: 0"), "above zero"),
         ("waivers:" + ENTRY.replace("https://example.com/17", "''"), "Fill them in"),
         ("waivers:" + ENTRY + ENTRY.lstrip("\n"), "waived twice"),
         ("waivers:" + ENTRY.replace("reason", "because"), "because"),
-        ("waiver:" + ENTRY, "unknown field `waiver`"),
+        ("waiver:" + ENTRY, "unknown key waiver. Did you mean waivers?"),
         ("waivers: [", "w.yaml: "),
     ],
 )
@@ -45,6 +48,27 @@ def test_a_file_that_cannot_be_used_is_one_clear_error(text: str, said: str) -> 
         parse_waivers(text, "w.yaml", TODAY)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_all_that_is_wrong_is_told_at_once_in_our_own_words() -> None:
+    wrong = ENTRY.replace("ceiling-percent", "ceiling").replace("https://example.com/17", "17")
+    with pytest.raises(ConfigError) as caught:
+        parse_waivers("waivers:" + wrong + ENTRY.replace("8", "8%"), "w.yaml", TODAY)
+    keys = "model, target, ceiling-percent, expires, issue, reason"
+    assert [str(caught.value), *caught.value.others] == [
+        "w.yaml: unknown key waivers[0].ceiling. Did you mean ceiling-percent?",
+        "w.yaml: waivers[0].issue: expected a text, not 17. Put it in quotes.",
+        'w.yaml: waivers[1].ceiling-percent must be a number of percent without a unit, not "8%".',
+        f"w.yaml: A waiver has {keys}.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["waivers: [3]", "- a", "waivers: {a: 1}", "waivers:\n", "3", "a: &a [*a]"]
+)
+def test_a_file_of_another_form_is_one_clear_error(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"^w\.yaml: .*\.$"):
+        parse_waivers(text, "w.yaml", TODAY)
 
 
 def test_ninety_days_are_the_longest() -> None:
