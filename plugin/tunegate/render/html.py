@@ -17,11 +17,13 @@ from tunegate.render.candidates.accuracy import accuracy_table
 from tunegate.render.candidates.error_moves import error_moves
 from tunegate.render.candidates.plot import latency_by_error
 from tunegate.render.candidates.table import candidates_table
+from tunegate.render.comment.compared_numbers import change_and_quotient
 from tunegate.render.comment.shown import rest_counted, shown_findings
 from tunegate.render.comment.waiver_text import waiver_advice, waiver_yaml
 from tunegate.render.cost_table import audit, audit_words, spending
 from tunegate.render.distribution import distribution
 from tunegate.render.environment import facts
+from tunegate.render.escape import visible
 from tunegate.render.headline import STATUS_WORDS, headline, reason
 from tunegate.render.operators import parts, tuned_rows
 from tunegate.render.page import page_environment
@@ -44,6 +46,7 @@ from tunegate.render.tables.table import ReportTable
 from tunegate.render.tuning_words import tuning_words
 from tunegate.tuning.costs.savings import savings
 
+LONGEST_TEXT = 2000
 PLOTTED_CHECKS = 24
 SHOWN_PARTS = 12
 
@@ -85,6 +88,7 @@ def render(report: Report) -> str:
             verdict=verdict,
             headline=headline(report).removeprefix(f"{STATUS_WORDS[verdict.status]}: "),
             models=models_table(shown.rows),
+            quotients=change_and_quotient(shown.rows),
             more_models=models_table(shown.rest),
             counted=rest_counted(report, shown.rest),
             policy=policy_lines(verdict),
@@ -112,16 +116,23 @@ def _audit(report: Report) -> str:
 
 
 def _environment() -> Environment:
-    environment = page_environment(longest_text=2000)
+    environment = page_environment(longest_text=LONGEST_TEXT)
     environment.filters |= {
         "duration": units.duration,
         "money": units.money,
         "size": units.size,
         "plural": plural,
         "block": Markup.escape,
+        "words": _with_spaces,
         "stopped": stopped_words,
     }
     return environment
+
+
+def _with_spaces(piece: str) -> Markup:
+    """A piece of a step beside a name, with the spaces at its ends."""
+    before, after = (" " * (piece[at : at + 1 or None] == " ") for at in (0, -1))
+    return Markup.escape(f"{before}{visible(piece, LONGEST_TEXT)}{after}")
 
 
 def _checks(report: Report, findings: Sequence[Finding], first: int) -> list[CellSection]:

@@ -14,6 +14,7 @@ from rich.text import Text
 from tunegate.artifacts.verdicts import Finding, Report, Status
 from tunegate.plurals import plural
 from tunegate.render.candidates.error_moves import error_moves
+from tunegate.render.comment.compared_numbers import change_and_quotient
 from tunegate.render.comment.waiver_text import waiver_hint
 from tunegate.render.environment import unchanged_names
 from tunegate.render.escape import visible
@@ -69,6 +70,7 @@ def render(report: Report, *, width: int = 100, colour: bool = False) -> str:
         console.print(_indented(f"→ {line}"))
     if report.verdict.findings:
         console.print(_checks(report))
+        _print_quotient(console, report)
     for finding in worst_first(report.verdict)[:TERMINAL_CHECKS]:
         _print_more(console, finding, report)
     for sentence in list(shipped(report, visible))[:TERMINAL_CHECKS]:
@@ -84,6 +86,13 @@ def render(report: Report, *, width: int = 100, colour: bool = False) -> str:
     for line in (*report.warnings, *(each.text for each in report.next_steps), *accepting):
         console.print(_indented(f"→ {visible(line, 600)}"))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def _print_quotient(console: Console, report: Report) -> None:
+    """Prints why head / base of the table is another number than the change, where it is."""
+    shown = worst_first(report.verdict)[:TERMINAL_CHECKS]
+    if told := change_and_quotient(shown):
+        console.print(_indented(told))
 
 
 def _print_more(console: Console, finding: Finding, report: Report) -> None:

@@ -15,6 +15,7 @@ from tunegate.plurals import plural
 from tunegate.tuning import headroom
 from tunegate.tuning.budget import pays_nothing
 from tunegate.tuning.claims import is_settled
+from tunegate.verdict.beyond_tuning import slow_without_kernels, used_by_none_but
 from tunegate.wording.latency import milliseconds
 from tunegate_cache.format.records import WorkloadKey
 
@@ -50,7 +51,7 @@ def next_steps(
     for finding in verdict.findings:
         its_own = compared.get((finding.model, finding.target))
         steps += _for_finding(finding, its_own, outcomes, run, is_alone=is_alone)
-    steps += _for_tuning(outcomes, plan)
+    steps += _for_tuning(outcomes, plan, slow_without_kernels(verdict, run))
     steps += _for_cache(plan.resolution.cache if plan else None)
     return tuple(dict.fromkeys(steps))
 
@@ -221,15 +222,15 @@ def _builds_of(finding: Finding, run: MeasurementRun | None) -> CellBuilds | Non
     return next((each for each in run.builds if each.cell == wanted), None) if run else None
 
 
-def _for_tuning(outcomes: Sequence[TuningOutcome], plan: TuningPlan | None) -> Iterator[NextStep]:
+def _for_tuning(
+    outcomes: Sequence[TuningOutcome], plan: TuningPlan | None, helpless: frozenset[Cell]
+) -> Iterator[NextStep]:
+    """`helpless` are cells that no tuning makes faster: what they alone use is not advised on."""
     if plan is not None and pays_nothing(plan.budget):
         return
     tasks = [task for outcome in outcomes for task in outcome.tasks]
-    wanted = _wanted(plan)
-    cut = sum(
-        task.stopped == "budget" or (task.stopped == "not-started" and task.key in wanted)
-        for task in tasks
-    )
+    in_vain = used_by_none_but(helpless, plan)
+    cut = _unfinished([each for each in tasks if (each.key, each.target) not in in_vain], plan)
     if cut and any(outcome.stopped in LIMIT_KEYS for outcome in outcomes):
         keeps = plan is None or plan.resolution.cache.mode == "rw"
         later = "the next run goes on from the cache; to finish sooner" if keeps else "to finish"
@@ -239,6 +240,14 @@ def _for_tuning(outcomes: Sequence[TuningOutcome], plan: TuningPlan | None) -> I
         if task.stopped == "failed":
             said = f" worked{_detail(task)}: it keeps the schedule it had."
             yield NextStep(("No candidate of ", Named(task.name), said))
+
+
+def _unfinished(tasks: Sequence[TaskOutcome], plan: TuningPlan | None) -> int:
+    wanted = _wanted(plan)
+    return sum(
+        task.stopped == "budget" or (task.stopped == "not-started" and task.key in wanted)
+        for task in tasks
+    )
 
 
 def _wanted(plan: TuningPlan | None) -> frozenset[WorkloadKey]:

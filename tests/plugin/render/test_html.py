@@ -38,6 +38,20 @@ def test_the_same_report_gives_the_same_bytes() -> None:
     assert render(make_report("slowed")) == render(make_report("slowed"))
 
 
+def test_a_change_that_is_not_the_quotient_of_the_table_is_explained_below_it() -> None:
+    report = make_report("slowed")
+    (finding,) = report.verdict.findings
+    apart = msgspec.structs.replace(finding, base_ms=4.0, head_ms=4.0)
+    verdict = msgspec.structs.replace(report.verdict, findings=(apart,))
+    page = render(msgspec.structs.replace(report, verdict=verdict))
+    assert "dividing the two medians gives" in page
+    assert "dividing the two medians" not in render(report)
+
+
+def test_a_step_has_spaces_around_the_names_in_it() -> None:
+    assert "Look at <code>" in render(make_report("slowed"))
+
+
 def test_no_two_elements_share_an_id() -> None:
     found = re.findall(r'\bid="([^"]+)"', render(make_report("many")))
     assert len(found) > 100

@@ -22,6 +22,16 @@ def test_no_line_is_wider_than_the_terminal(kind: str, width: int) -> None:
     assert max(map(cell_len, render(make_report(kind), width=width).splitlines())) <= width
 
 
+def test_a_change_that_is_not_the_quotient_of_the_table_is_explained_below_it() -> None:
+    report = make_report("slowed")
+    (finding,) = report.verdict.findings
+    apart = msgspec.structs.replace(finding, base_ms=4.0, head_ms=4.0)
+    verdict = msgspec.structs.replace(report.verdict, findings=(apart,))
+    text = render(msgspec.structs.replace(report, verdict=verdict), width=120)
+    assert "dividing the two medians gives 0.0%." in text
+    assert "dividing the two medians" not in render(report, width=120)
+
+
 def test_a_log_gets_no_escape_sequences() -> None:
     assert "\x1b" not in render(make_report("hostile"))
 

@@ -23,6 +23,11 @@ from tunegate_cache.maintenance.summary import GroupSummary, summary
 
 _RUNS = 500
 _DIGITS, _LONGEST = 8, 60
+_COLUMNS = (
+    "target: what is compiled for; one device has several where settings differ",
+    "version: of the last compaction, 0 before the first",
+    "segments: files of records that wait for cache compact; archived: files in archives",
+)
 
 
 class Statistics(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +65,7 @@ def target_names(
     contents: Sequence[GroupSummary], entries: Sequence[HistoryEntry]
 ) -> dict[str, str]:
     """A name for each target: as runs of the zone called it, with the device, or the devices that
-    measured its records. Two of one name have the start of their keys beside it."""
+    measured its records. Two of one name, or of one device, have the start of their keys too."""
     called: dict[str, list[str]] = {}
     for entry in entries:
         told = called.setdefault(entry.target_key, [])
@@ -68,8 +73,13 @@ def target_names(
             told.append(entry.target)
     names = {row.target: _name(row, called) for row in contents}
     counted = Counter(names.values())
+    devices = {row.target: row.devices[:2] for row in contents}
+    measured_by = Counter(devices.values())
+    shared = {target for target, each in devices.items() if each and measured_by[each] > 1}
     return {
-        target: name if name and counted[name] == 1 else f"{name} {target[:_DIGITS]}".strip()
+        target: name
+        if name and counted[name] == 1 and target not in shared
+        else f"{name} {target[:_DIGITS]}".strip()
         for target, name in names.items()
     }
 
@@ -109,7 +119,7 @@ def _show(found: Statistics, zone: str) -> None:
             for row in found.contents
         ),
     )
-    show_lines([_used(found.used, zone)])
+    show_lines([*(_COLUMNS if found.contents else ()), _used(found.used, zone)])
 
 
 def _used(used: CostSum, zone: str) -> str:

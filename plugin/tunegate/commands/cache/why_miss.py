@@ -66,6 +66,9 @@ def _last_plan(out: Path) -> TuningPlan:
         return artifact_io.read(out / "plan.json", TuningPlan)
     except ArtifactError as error:
         writer = writer_at_work(out)
+        if not writer and not (out / "plan.json").exists():
+            message = f"{out / 'plan.json'}: not found. `tunegate run` or `tunegate plan` writes it"
+            raise ArtifactError(f"{message}: run one of them first, or pass --out.") from error
         if not writer:
             raise
         message = f"{out}: {writer} has no plan yet. Ask again once it tunes or builds."
@@ -89,7 +92,7 @@ def _find(tasks: tuple[ResolvedTask, ...], wanted: str) -> tuple[ResolvedTask, s
 def _answer(resolved: ResolvedTask) -> str:
     found = resolved.lookup
     if is_resumed(resolved.task.key, found):
-        return "ExactHit, measured only quickly: a run was cancelled, and the next one tunes on"
+        return "begun (ExactHit, measured only quickly): a cancelled run; the next one tunes on"
     return f"miss ({found.reason})" if isinstance(found, Miss) else type(found).__name__
 
 
@@ -108,7 +111,7 @@ def _lines(explained: Explained, task: TuningTask) -> list[str]:
         f"  used by {_users(task)}",
         f"  workload {explained.workload[:16]}, target {explained.target[:16]}",
         f"  at the last look-up: {explained.at_look_up}",
-        f"  first key that differs: {now.differs} - {now.detail}",
+        _difference(now),
     ]
     if now.neighbour is not None:
         near = now.neighbour
@@ -117,6 +120,12 @@ def _lines(explained: Explained, task: TuningTask) -> list[str]:
             f"distance {near.distance:.2f}"
         )
     return lines
+
+
+def _difference(now: Explanation) -> str:
+    if now.differs == "nothing":
+        return f"  in the cache: {now.detail}"
+    return f"  first key that differs: {now.differs} - {now.detail}"
 
 
 def _users(task: TuningTask) -> str:

@@ -32,7 +32,7 @@ def of_launches(comparison: Comparison, margin_percent: float) -> str:
 
 def of_latencies(finding: Finding) -> str:
     """Which bar is what, and how it was measured."""
-    told = "Medians of one inference. The dots are launches"
+    told = "Medians of one inference. Each dot is the median of one launch, a process of its own"
     if finding.reference_ms is None:
         return f"{told}."
     return f"{told}; ONNX Runtime was measured by itself, for comparison, and decides nothing."

@@ -26,7 +26,9 @@ def test_what_the_cache_holds_is_counted_by_zone(shell: Shell) -> None:
     assert (main["version"], main["segments"], main["archived"]) == (1, 0, 3)
     assert (main["records"], main["workloads"], main["corrupt"]) == (3, 3, 0)
     assert (mine["zone"], mine["segments"], mine["records"]) == ("dev/me", 1, 1)
-    assert "dev/me" in shell.shown("stats")
+    shown = shell.shown("stats")
+    assert "dev/me" in shown
+    assert "segments: files of records that wait for cache compact" in shown
 
 
 KEY = group_of("", TARGET).target
@@ -69,6 +71,9 @@ def test_two_targets_of_one_name_are_told_apart() -> None:
     other = msgspec.structs.replace(ROW, target="f" * 16)
     names = target_names([ROW, other], [])
     assert names == {KEY: f"AMD EPYC 7B13 {KEY[:8]}", "f" * 16: "AMD EPYC 7B13 ffffffff"}
+    called = target_names([ROW, other], [entry(0, target_key=KEY)])
+    assert called[KEY] == f"cpu: AMD EPYC 7B13 {KEY[:8]}"
+    assert called["f" * 16] == names["f" * 16]
 
 
 def test_a_name_that_lies_in_the_store_cannot_move_the_cursor() -> None:
