@@ -62,6 +62,10 @@ class ModelError(TunegateError):
     exit_code = USAGE
 
 
+class NoOnnxError(ModelError):
+    """A file is no ONNX file, or is cut short: no runtime reads it."""
+
+
 class NotOfferedError(ModelError):
     """A model has no build in the numbers of a candidate, on this machine or at all: its text goes
     on after "does not offer" and the numbers."""

@@ -62,7 +62,7 @@ class ModelVersion(msgspec.Struct, frozen=True, kw_only=True):
     `content_digest` names the bytes (for LFS and DVC it comes from the pointer, nothing is
     downloaded); a `link` is a symbolic link, which nobody follows, and what is stored in git and by
     DVC as well (`both`) has no content that all agree on. `graph_digest` is the sha-256 of the
-    graph without tensor data, None where the bytes are not at hand.
+    graph without tensor data, None where the bytes are not at hand, '' where they are no ONNX file.
     """
 
     revision: str

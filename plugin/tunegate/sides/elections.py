@@ -183,7 +183,7 @@ def _known_sides(models: ExportedModels, change: ModelChange) -> tuple[Side, ...
     """The sides of a model with a head; none where a graph is not at hand."""
     sides = versions(change)
     is_known = "head" in sides and all(
-        version.graph_digest is not None and (change.path, side) in models.files
+        bool(version.graph_digest) and (change.path, side) in models.files
         for side, version in sides.items()
     )
     return tuple(sides) if is_known else ()

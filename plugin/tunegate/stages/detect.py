@@ -121,6 +121,8 @@ def _between(
     if _identity(old) != _identity(new):
         if what := _no_file(new):
             return _unreadable(name, before, asked.config, what)
+        if new.graph_digest == "":
+            return _no_onnx(name, before, asked.config, problem)
         change, reason = _compare(old, new, problem)
         return _told("modified", name, (old, new), targets, reason, change=change)
     if asked.is_changed(name, former, after):
@@ -132,9 +134,11 @@ def _between(
 
 
 def _added(asked: AskedWork, name: ModelPath, after: ModelVersion, reason: str) -> ModelChange:
-    head, _ = asked.reader.opened(after)
+    head, problem = asked.reader.opened(after)
     if what := _no_file(head):
         return _unreadable(name, None, asked.config, what)
+    if head.graph_digest == "":
+        return _no_onnx(name, None, asked.config, problem)
     return _told("added", name, (None, head), targets_for(asked.config, name), reason)
 
 
@@ -161,11 +165,11 @@ def _looked_into(
             return old, new, ""
     old, old_problem = reader.opened(before)
     new, new_problem = reader.opened(after)
-    return old, new, old_problem or new_problem
+    return old, new, new_problem or old_problem
 
 
 def _compare(old: ModelVersion, new: ModelVersion, problem: str) -> tuple[Change, str]:
-    if old.graph_digest is None or new.graph_digest is None:
+    if not old.graph_digest or not new.graph_digest:
         return "unknown", f"treated as a change of structure: {problem}"
     if old.graph_digest == new.graph_digest:
         return "weights-only", "the graph is the same, its weights are not"
@@ -177,6 +181,14 @@ def _unreadable(
 ) -> ModelChange:
     """A change into what is no model: nobody can say that it got no slower."""
     told = f"{what} in the head, so the model cannot be checked: commit it as a file"
+    return _told("unreadable", path, (before, None), targets_for(config, path), told)
+
+
+def _no_onnx(
+    path: ModelPath, before: ModelVersion | None, config: Config, what: str
+) -> ModelChange:
+    """A head that no runtime reads is an error before anything is built for it."""
+    told = f"{what}, in the head: the model cannot be checked. Export it again"
     return _told("unreadable", path, (before, None), targets_for(config, path), told)
 
 

@@ -60,10 +60,15 @@ def test_another_graph_is_structural(project: Checkout) -> None:
     assert digests(change)[0] != digests(change)[1]
 
 
-def test_a_model_that_cannot_be_read_counts_as_structural_and_says_why(project: Checkout) -> None:
-    (change,) = after(project, {"models/conv.onnx": b"broken"})[0].models
-    assert (change.kind, change.change) == ("modified", "unknown")
-    assert change.reason == ("treated as a change of structure: not an ONNX file, or cut short")
+@pytest.mark.parametrize("path", ["models/conv.onnx", "models/new.onnx"])
+def test_a_head_that_is_no_onnx_file_is_an_error_before_anything_is_built(
+    project: Checkout, path: str
+) -> None:
+    (change,) = after(project, {path: b"broken"})[0].models
+    assert (change.kind, change.head) == ("unreadable", None)
+    assert change.reason == (
+        "not an ONNX file, or cut short, in the head: the model cannot be checked. Export it again"
+    )
 
 
 def test_a_new_model_is_added(project: Checkout) -> None:

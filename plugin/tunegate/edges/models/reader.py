@@ -22,7 +22,7 @@ from tunegate.edges.models.pointers import (
     lfs_pointer,
 )
 from tunegate.edges.models.scan import data_files
-from tunegate.errors import ModelError, RevisionError
+from tunegate.errors import ModelError, NoOnnxError, RevisionError
 from tunegate.ports import ModelReader, TreeEntry
 
 _MODEL = ".onnx"
@@ -75,6 +75,8 @@ class GitModelReader:
             found = self._with_data(version, names)
             blobs = {name: each.digest for name, each in zip(names, found.external, strict=True)}
             digest = graph_digest(content, blobs)
+        except NoOnnxError as error:
+            return msgspec.structs.replace(version, graph_digest=""), str(error)
         except (ModelError, RevisionError) as error:
             return version, str(error)
         return msgspec.structs.replace(found, graph_digest=digest), ""

@@ -12,7 +12,7 @@ from typing import Any
 import onnx
 from google.protobuf.message import DecodeError
 
-from tunegate.errors import ModelError
+from tunegate.errors import ModelError, NoOnnxError
 
 MAX_MODEL_BYTES = 2**31 - 1
 """The largest protobuf file. Tensors that do not fit are kept in data files."""
@@ -66,7 +66,7 @@ def parsed_model(model: bytes) -> onnx.ModelProto:
     try:
         proto.ParseFromString(model)
     except DecodeError as error:
-        raise ModelError(_NO_ONNX) from error
+        raise NoOnnxError(_NO_ONNX) from error
     return proto
 
 
@@ -119,7 +119,7 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         if position >= len(data) or shift >= _MAX_VARINT_BITS:
-            raise ModelError(_NO_ONNX)
+            raise NoOnnxError(_NO_ONNX)
         byte = data[position]
         position += 1
         if byte < _MORE:
@@ -132,13 +132,13 @@ def _location(entry: bytes) -> list[str]:
     try:
         parsed = onnx.StringStringEntryProto.FromString(entry)
     except DecodeError as error:
-        raise ModelError(_NO_ONNX) from error
+        raise NoOnnxError(_NO_ONNX) from error
     return [parsed.value] if parsed.key == "location" else []
 
 
 def _require(is_so: bool) -> None:
     if not is_so:
-        raise ModelError(_NO_ONNX)
+        raise NoOnnxError(_NO_ONNX)
 
 
 def _require_short(length: int) -> None:

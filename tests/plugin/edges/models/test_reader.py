@@ -111,7 +111,8 @@ def test_a_model_that_cannot_be_opened_says_why(
 ) -> None:
     project.commit({"m.onnx": content})
     version, said = reader_of(project).opened(only_model(project))
-    assert version == only_model(project)
+    graph = "" if content == b"junk" else None
+    assert version == msgspec.structs.replace(only_model(project), graph_digest=graph)
     assert said.startswith(problem)
 
 
