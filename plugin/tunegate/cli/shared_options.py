@@ -111,7 +111,10 @@ class BudgetOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     TITLE: ClassVar[str] = "budget"
 
-    minutes: Annotated[float | None, Option("cap on tuning time", "N", not_negative)] = None
+    minutes: Annotated[
+        float | None,
+        Option("cap on tuning time, without building and measuring", "N", not_negative),
+    ] = None
     usd: Annotated[float | None, Option("cap on tuning cost", "N", not_negative)] = None
     joules: Annotated[
         float | None, Option("cap on the energy of tuning (docs/energy.md)", "N", not_negative)

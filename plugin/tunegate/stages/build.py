@@ -42,6 +42,9 @@ from tunegate.stages.error_budgets import (
 from tunegate.tools import ModelSource, RunContext
 from tunegate_cache.format.records import WorkloadKey
 
+_SHOWN = 3
+"""The sides that a line of progress has room for."""
+
 
 def build(
     plan: TuningPlan,
@@ -89,6 +92,13 @@ class _Wanted(NamedTuple):
     side: Side
 
 
+def _named(wanted: Sequence[_Wanted]) -> str:
+    """The sides that are built, as many as a line has room for."""
+    names = [*dict.fromkeys(f"{each.cell.model} ({each.side})" for each in wanted)]
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
 class _Building(msgspec.Struct, frozen=True, kw_only=True):
     context: RunContext
     models: ExportedModels
@@ -115,7 +125,8 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
             ]
             if wanted:
                 builds = plural(len(wanted), "build")
-                self.context.progress.update(f"{builds} with {wanted[0].candidate.title}")
+                title = wanted[0].candidate.title
+                self.context.progress.update(f"{builds} with {title}: {_named(wanted)}")
                 built |= self._of(wanted)
         return built
 

@@ -85,7 +85,7 @@ def test_candidates_of_a_runtime_that_compiles_nothing_are_built_beside_each_oth
     tmp_path: Path,
 ) -> None:
     candidates = tuple(CandidateBuild(runtime="any", title=each, variant=each) for each in "ab")
-    builder = Batches()
+    builder, log = Batches(), io.StringIO()
     (cell,) = build(
         plan_with(Miss("absent")),
         (),
@@ -98,9 +98,10 @@ def test_candidates_of_a_runtime_that_compiles_nothing_are_built_beside_each_oth
             read_values=NoValues().rules,
         ),
         builders={"any": builder},
-        context=make_context(tmp_path, PlainLog(io.StringIO())),
+        context=make_context(tmp_path, PlainLog(log, update_seconds=0.0)),
     )
     assert builder.given == [["b", "h", "b", "h"]]
+    assert f"4 builds with a: {MODEL} (base), {MODEL} (head)" in log.getvalue()
     assert [each.variant for each in cell.head] == ["a", "b"]
 
 
