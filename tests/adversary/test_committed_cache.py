@@ -41,4 +41,4 @@ def test_a_name_with_a_line_end_is_no_command_of_the_ci(tmp_path: Path) -> None:
     said = pull_request.workspace.tunegate("detect", "--base", "main")
     lines = (said.stdout + said.stderr).splitlines()
     assert not [line for line in lines if line.startswith("::")]
-    assert "models/a ::error::told.onnx: added" in said.stdout
+    assert "models/a ::error::told.onnx: unreadable" in said.stdout

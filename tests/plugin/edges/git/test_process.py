@@ -286,15 +286,14 @@ def test_an_interrupt_ends_git_and_what_it_has_started(project: Checkout, tmp_pa
     sleeper.chmod(0o755)
     project.git("remote", "add", "origin", "ssh://git@host.invalid/r.git")
     project.git("config", "core.sshCommand", str(sleeper))
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # some start us with it ignored
     own = threading.get_ident(), signal.SIGINT
-    timers = [threading.Timer(at, signal.pthread_kill, own) for at in (1, 6, 11)]
-    for timer in timers:  # Python loses one that comes in a finalizer
-        timer.start()
+    timer = threading.Timer(1.0, signal.pthread_kill, own)
+    timer.start()
     started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         ensure_here(GitProcess(project.path), "f" * 40)
-    for timer in timers:
-        timer.cancel()
+    timer.join()
     assert time.monotonic() - started < 20
     left = {child.name() for child in psutil.Process().children(recursive=True)}
     assert not left & {"git", "sleep", "sleeper", "ssh"}
