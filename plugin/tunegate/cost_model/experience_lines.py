@@ -31,20 +31,37 @@ class ReadExperience(NamedTuple):
 
 def read_experience(lines: Iterable[bytes]) -> ReadExperience:
     """What is no task, or does not hold together, is refused and counted."""
-    decoder = msgspec.json.Decoder(TaskExperience)
     tasks: list[TaskExperience] = []
     refused = 0
     for line in lines:
         try:
-            task = decoder.decode(line)
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            tasks.append(task_of_line(line))
+        except NoTaskError:
             refused += 1
-            continue
-        if fault_of_task(task):
-            refused += 1
-        else:
-            tasks.append(task)
     return ReadExperience(distinct(tasks), refused)
+
+
+class NoTaskError(ValueError):
+    """A line is no task that a model may be fitted to; the text says why."""
+
+
+_DECODER = msgspec.json.Decoder(TaskExperience)
+
+
+def task_of_line(line: bytes) -> TaskExperience:
+    """Raises NoTaskError."""
+    try:
+        task = _DECODER.decode(line)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise NoTaskError(str(error)) from error
+    if fault := fault_of_task(task):
+        raise NoTaskError(fault)
+    return task
+
+
+def lines_of(tasks: Iterable[TaskExperience]) -> bytes:
+    """The same tasks as lines."""
+    return msgspec.json.Encoder().encode_lines(list(tasks))
 
 
 def distinct(tasks: Sequence[TaskExperience]) -> tuple[TaskExperience, ...]:

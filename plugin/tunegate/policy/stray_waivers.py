@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable, Iterator
 
 from tunegate.artifacts.builds import Cell
@@ -11,6 +10,7 @@ from tunegate.artifacts.model_names import path_of, without_upgrade
 from tunegate.artifacts.waivers import Waiver
 from tunegate.config import Config
 from tunegate.selection import targets_for
+from tunegate.wording.did_you_mean import did_you_mean
 
 
 def stray_waivers(
@@ -37,5 +37,6 @@ def _problem(cell: Cell, config: Config, known: Collection[ModelPath]) -> str:
 
 
 def _nearest(word: str, known: Collection[str]) -> str:
-    near = difflib.get_close_matches(word, sorted(known), n=1)
-    return f" Did you mean {near[0]}?" if near else f" Known: {', '.join(sorted(known)[:5])}."
+    names = sorted(known)
+    listed = f"Known: {', '.join(names[:5])}."
+    return f" {did_you_mean(word, names, listed)}"

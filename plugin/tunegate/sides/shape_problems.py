@@ -5,7 +5,6 @@ A size that it does not give concerns its model alone, whose finding says so.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
@@ -15,6 +14,7 @@ from tunegate.config import Config, ModelConfig
 from tunegate.input_shapes import symbols_of
 from tunegate.ports import ModelReader
 from tunegate.selection import entry_for, profiles_for, selected, shapes_for
+from tunegate.wording.did_you_mean import did_you_mean
 
 _Inputs = Mapping[ModelPath, Sequence[ModelInput] | None]
 
@@ -60,8 +60,7 @@ def _strays(
         return
     for symbol in dims:
         if symbol not in known:
-            near = difflib.get_close_matches(symbol, known, n=1)
-            hint = f"Did you mean {near[0]}?" if near else "Remove it."
+            hint = did_you_mean(symbol, known, "Remove it.")
             yield f"{where}.{symbol}: no dynamic dimension of these models has this name. {hint}"
 
 

@@ -16,6 +16,7 @@ from tunegate.cost_model.experience_lines import (
     MOST_ROWS,
     distinct,
     fault_of_task,
+    lines_of,
     read_experience,
 )
 from tunegate.cost_model.loop_nest import Decided, LoopNest
@@ -135,3 +136,8 @@ def test_other_devices_and_lines_without_a_workload_are_other_tasks() -> None:
     older = changed(workload="")
     lines = (LINE, changed(device="other"), changed(threads=2), older, older)
     assert distinct(lines) == lines
+
+
+def test_what_is_written_as_lines_is_read_again() -> None:
+    other = changed(workload="v")
+    assert read_experience(lines_of([LINE, other]).splitlines()) == ((LINE, other), 0)

@@ -39,6 +39,17 @@ def test_models_with_like_names_never_share_a_directory() -> None:
     assert len(directories) == len(paths)
 
 
+def source_for(workdir: Path, candidates: tuple[CandidateBuild, ...]) -> ModelSource:
+    return ModelSource(
+        config=CONFIG,
+        repository=Versions(),
+        candidates={"cpu": candidates},
+        workdir=workdir,
+        read_inputs=lambda _: None,
+        read_values=NoValues().rules,
+    )
+
+
 class Batches:
     """A builder of nothing, and which files it was given together."""
 
@@ -62,14 +73,7 @@ def test_a_head_waits_for_its_base_where_schedules_count(
     )
     resolution = msgspec.structs.replace(plan.resolution, tasks=(shared,))
     candidate = CandidateBuild(runtime="any", title="Any", is_tuned=is_tuned)
-    source = ModelSource(
-        config=CONFIG,
-        repository=Versions(),
-        candidates={"cpu": (candidate,)},
-        workdir=tmp_path,
-        read_inputs=lambda _: None,
-        read_values=NoValues().rules,
-    )
+    source = source_for(tmp_path, (candidate,))
     builder = Batches()
     build(
         msgspec.structs.replace(plan, resolution=resolution),
@@ -89,14 +93,7 @@ def test_candidates_of_a_runtime_that_compiles_nothing_are_built_beside_each_oth
     (cell,) = build(
         plan_with(Miss("absent")),
         (),
-        source=ModelSource(
-            config=CONFIG,
-            repository=Versions(),
-            candidates={"cpu": candidates},
-            workdir=tmp_path,
-            read_inputs=lambda _: None,
-            read_values=NoValues().rules,
-        ),
+        source=source_for(tmp_path, candidates),
         builders={"any": builder},
         context=make_context(tmp_path, PlainLog(log, update_seconds=0.0)),
     )
@@ -132,14 +129,7 @@ def test_a_remembered_winner_is_built_alone_unless_it_fails(
     tmp_path: Path, failing: str, built: list[tuple[str, str]], is_remembered: bool
 ) -> None:
     candidates = tuple(CandidateBuild(runtime="any", title=each, variant=each) for each in "ab")
-    source = ModelSource(
-        config=CONFIG,
-        repository=Versions(),
-        candidates={"cpu": candidates},
-        workdir=tmp_path,
-        read_inputs=lambda _: None,
-        read_values=NoValues().rules,
-    )
+    source = source_for(tmp_path, candidates)
     election = RememberedElection(
         model=MODEL,
         target="cpu",

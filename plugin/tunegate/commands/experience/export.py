@@ -8,6 +8,7 @@ from tunegate import artifact_io
 from tunegate.cache_admin import answering, open_cache_admin
 from tunegate.cli.commands.experience.export import ExportExperienceOptions
 from tunegate.commands.standard_output import write_json, write_line
+from tunegate.cost_model.experience_lines import lines_of
 from tunegate.edges.cache.experience_zone import read_tasks
 from tunegate.errors import PASS
 from tunegate.plurals import plural
@@ -29,8 +30,7 @@ def run(options: ExportExperienceOptions) -> int:
     place = open_cache_admin(settings)
     with answering(place.config):
         found = read_tasks(place.store)
-    text = "".join(f"{msgspec.json.encode(task).decode()}\n" for task in found.tasks)
-    artifact_io.write_text(options.file, text)
+    artifact_io.write_bytes(options.file, lines_of(found.tasks))
     rows = sum(len(task.rows) for task in found.tasks)
     if settings.as_json:
         exported = ExportedExperience(

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-import msgspec
-
 from tunegate import artifact_io
 from tunegate.cost_model.experience import TaskExperience
+from tunegate.cost_model.experience_lines import lines_of
 from tunegate.edges.cache.experience_zone import write_task
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.plurals import plural
@@ -49,8 +48,7 @@ class KeptLines:
         it, where there is any; OutputError where that cannot be written either."""
         if not self._unwritten:
             return
-        lines = "".join(f"{msgspec.json.encode(task).decode()}\n" for task in self._unwritten)
-        artifact_io.write_text(out / FILE, lines)
+        artifact_io.write_bytes(out / FILE, lines_of(self._unwritten))
         message = (
             f"{plural(len(self._unwritten), 'task')} could not be written to the cache "
             f"{self._url} ({self._problem}); the lines are in {out / FILE}. "

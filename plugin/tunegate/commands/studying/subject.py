@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from tunegate.study.fraction import cells_needed, chosen_cells, untold_pairs
 from tunegate.study.measured import ALGORITHM, MODEL, PRECISION, RUNTIME, TARGET, VARIANT
 from tunegate.study.possible import Offers, Space, precision_level, space_of
 from tunegate.study.study_config import StudiedModel, StudyConfig
+from tunegate.wording.did_you_mean import did_you_mean
 
 
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
@@ -162,8 +162,7 @@ def _precision_problem(precision: str, own: Sequence[CandidateBuild], offers: Of
 
 
 def _hint(word: str, known: Sequence[str], otherwise: str) -> str:
-    near = difflib.get_close_matches(word, known, n=1)
-    return f"Did you mean {near[0]}?" if near else f"{otherwise}: {', '.join(known)}."
+    return did_you_mean(word, known, f"{otherwise}: {', '.join(known)}.")
 
 
 def _require_cells(axes: Sequence[Axis], space: Space, where: str) -> None:

@@ -5,7 +5,7 @@ One-Shot Tuner's own split is by row, and its sampler draws from all rows: it ju
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from tunegate.cost_model.experience import TaskExperience
@@ -26,16 +26,17 @@ def folds(tasks: Sequence[TaskExperience], count: int = FOLDS) -> Iterator[Fold]
     places = {key: at % count for at, key in enumerate(sorted({_key(task) for task in tasks}))}
     for number in range(count):
         left_out = tuple(task for task in tasks if places[_key(task)] == number)
-        taught = _without(left_out, tasks)
+        layers = {layer_of(task) for task in left_out}
+        taught = unseen(tasks, layers, {model for task in left_out for model in task.models})
         if taught and left_out:
             yield Fold(taught, left_out)
 
 
-def _without(
-    left_out: Sequence[TaskExperience], tasks: Sequence[TaskExperience]
+def unseen(
+    tasks: Sequence[TaskExperience], layers: Collection[str], models: Iterable[str]
 ) -> tuple[TaskExperience, ...]:
-    layers = {layer_of(task) for task in left_out}
-    models = {model for task in left_out for model in task.models}
+    """The tasks that have none of these layers, and stand in none of these models."""
+    models = frozenset(models)
     return tuple(
         task for task in tasks if layer_of(task) not in layers and models.isdisjoint(task.models)
     )

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from tunegate.cost_model.experience import NEST_COLUMNS, TaskExperience
-from tunegate.cost_model.judging.folds import Fold, layer_of
+from tunegate.cost_model.judging.folds import Fold, layer_of, unseen
 from tunegate.cost_model.measured_task import MeasuredTask
 
 HIDDEN = 64
@@ -77,12 +77,6 @@ def problem_of_card(card: NetworkCard) -> str:
 
 def unseen_fold(card: NetworkCard, tasks: Sequence[TaskExperience]) -> Fold:
     """The tasks that it was trained on, and those that share no layer and no model with them."""
-    layers, models = set(card.layers), set(card.models)
-    return Fold(
-        tuple(task for task in tasks if layer_of(task) in layers),
-        tuple(
-            task
-            for task in tasks
-            if layer_of(task) not in layers and models.isdisjoint(task.models)
-        ),
-    )
+    layers = set(card.layers)
+    taught = tuple(task for task in tasks if layer_of(task) in layers)
+    return Fold(taught, unseen(tasks, layers, card.models))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from tunegate.cost_model.experience import TaskExperience
-from tunegate.cost_model.experience_lines import ReadExperience, read_experience
+from tunegate.cost_model.experience_lines import ReadExperience, lines_of, read_experience
 from tunegate_cache.maintenance.experience import (
     all_tasks,
     append_task,
@@ -20,7 +18,7 @@ def write_task(store: ObjectStore, task: TaskExperience) -> str:
     """Why the task was not written, or an empty string."""
     device = device_digest(task.device, task.threads)
     try:
-        append_task(store, msgspec.json.encode(task) + b"\n", device=device, layer=task.layer)
+        append_task(store, lines_of([task]), device=device, layer=task.layer)
     except (LinesTooLongError, StoreUnavailableError) as error:
         return str(error)
     return ""

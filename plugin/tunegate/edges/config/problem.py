@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -88,10 +88,10 @@ def problem_of(error: msgspec.ValidationError, content: Any) -> KeyProblem:
     path, value = _pointed_at(content, _dotted(where))
     unknown = re.fullmatch(r"Object contains unknown field `(.+)`", said, re.DOTALL)
     if unknown is not None:
-        return KeyProblem(_join(path, unknown[1]), _unknown(unknown[1], path))
+        return KeyProblem(key_place(path, unknown[1]), _unknown(unknown[1], path))
     missing = re.fullmatch(r"Object missing required field `(.+)`", said)
     if missing is not None:
-        key = _join(path, missing[1])
+        key = key_place(path, missing[1])
         return KeyProblem(key, f"{key} is missing. Add it; `tunegate init` shows an example.")
     if isinstance(error.__cause__, ValueError):  # a section's own rule says it whole
         return KeyProblem(path, f"{path or 'the file'}: {said}.")
@@ -165,12 +165,22 @@ def _unknown(key: str, path: str) -> str:
     inside = (section for form, section in _INSIDE_MODEL.items() if re.fullmatch(form, path))
     section = next(inside, None) or _SECTION_OF.get(re.sub(r"\[.*", "", path), Config)
     own = [field.encode_name for field in msgspec.structs.fields(section)]
-    same_word = [name for name in own if key in name.split("-")]
-    near = same_word or difflib.get_close_matches(key, own, n=1)
     elsewhere = difflib.get_close_matches(key, sorted(_PLACES), n=1)
-    meant = near[0] if near else _PLACES[elsewhere[0]] if elsewhere else ""
+    meant = meant_key(key, own) or (_PLACES[elsewhere[0]] if elsewhere else "")
+    return unknown_key(key_place(path, key), meant)
+
+
+def meant_key(word: str, own: Collection[str]) -> str:
+    """The key that has the word as a part, or looks like it; '' where none does."""
+    same_word = [name for name in own if word in name.split("-")]
+    near = same_word or difflib.get_close_matches(word, own, n=1)
+    return near[0] if near else ""
+
+
+def unknown_key(place: str, meant: str) -> str:
+    """The line for a key that nothing reads; `meant` is the one that was, '' for none."""
     hint = f"Did you mean {meant}?" if meant else "Remove it."
-    return f"unknown key {_join(path, key)}. {hint}"
+    return f"unknown key {place}. {hint}"
 
 
 def _plainly(said: str) -> str:
@@ -205,5 +215,6 @@ def _hint(said: str, path: str, value: Any) -> str:
     return " Give each profile a name." if is_nameless else ""
 
 
-def _join(path: str, key: str) -> str:
+def key_place(path: str, key: str) -> str:
+    """The place of a key of the section at that path."""
     return f"{path}.{key}" if path else key

@@ -3,7 +3,6 @@ is wrong, what to do."""
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ from tunegate.study.study_config import (
     StudyConfig,
     StudyModel,
 )
+from tunegate.wording.did_you_mean import did_you_mean
 
 _MAX_BYTES = 1 << 20
 
@@ -92,8 +92,7 @@ def _unknown_in(section: Any, path: str, kind: type[msgspec.Struct]) -> Iterator
     what = "unknown axis" if kind is StudyAxes else "unknown key"
     for word in section if isinstance(section, dict) else ():
         if isinstance(word, str) and word not in own:
-            near = difflib.get_close_matches(word, own, n=1)
-            hint = f"Did you mean {near[0]}?" if near else f"Known: {', '.join(own)}."
+            hint = did_you_mean(word, own, f"Known: {', '.join(own)}.")
             key = f"{path}.{word}" if path else word
             yield KeyProblem(key, f"{what} {key}. {hint}")
 
@@ -120,8 +119,7 @@ def _repeated(key: str, levels: Sequence[object], advice: str) -> Iterator[KeyPr
 def _unknown(key: str, levels: Iterable[str], known: Sequence[str]) -> Iterator[KeyProblem]:
     for level in levels:
         if level not in known:
-            near = difflib.get_close_matches(level, known, n=1)
-            hint = f"Did you mean {near[0]}?" if near else f"Known: {', '.join(known)}."
+            hint = did_you_mean(level, known, f"Known: {', '.join(known)}.")
             yield KeyProblem(key, f'{key}: unknown "{level}". {hint}')
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from tunegate.artifacts.waivers import Waiver
-from tunegate.edges.config.problem import value_problem
+from tunegate.edges.config.problem import key_place, meant_key, unknown_key, value_problem
 
 _KEYS = {field.encode_name: field.type for field in msgspec.structs.fields(Waiver)}
 _FILE = {"waivers": list[Any]}
@@ -36,15 +35,14 @@ def _of_mapping(content: Any, path: str, keys: Mapping[str, Any]) -> Iterator[st
     if not isinstance(content, dict):
         yield value_problem("Expected `object`", path, content)
         return
-    meant = {key: _meant(str(key), keys) for key in content if key not in keys}
+    meant = {key: meant_key(str(key), keys) for key in content if key not in keys}
     for key, near in meant.items():
-        hint = f"Did you mean {near}?" if near else "Remove it."
-        yield f"unknown key {_join(path, key)}. {hint}"
+        yield unknown_key(key_place(path, str(key)), near)
     for key, kind in keys.items():
         if key in content:
-            yield from _of_value(content[key], _join(path, key), kind)
+            yield from _of_value(content[key], key_place(path, key), kind)
         elif key not in meant.values():
-            yield f"{_join(path, key)} is missing. Add it."
+            yield f"{key_place(path, key)} is missing. Add it."
 
 
 def _of_value(value: Any, path: str, kind: Any) -> Iterator[str]:
@@ -52,14 +50,3 @@ def _of_value(value: Any, path: str, kind: Any) -> Iterator[str]:
         msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         yield value_problem(str(error), path, value)
-
-
-def _meant(word: str, keys: Mapping[str, Any]) -> str:
-    """The key that has the word as a part, or looks like it; '' where none does."""
-    parts = [key for key in keys if word in key.split("-")]
-    near = parts or difflib.get_close_matches(word, keys, n=1)
-    return near[0] if near else ""
-
-
-def _join(path: str, key: object) -> str:
-    return f"{path}.{key}" if path else str(key)

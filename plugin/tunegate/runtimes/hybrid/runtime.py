@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tunegate.config import TargetConfig
+from tunegate.edges.machine.installed_version import installed_version
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.ports import Builder
 from tunegate.runtimes.runtime import Loaded, OpenCompiler, PartsRuntime
@@ -23,7 +24,7 @@ class Hybrid:
 
     def versions(self) -> Mapping[str, str]:
         from tunegate.edges.reference.part_session import reference_version  # noqa: PLC0415
-        from tunegate.runtimes.tvm.requirements import PINNED, installed_version  # noqa: PLC0415
+        from tunegate.runtimes.tvm.requirements import PINNED  # noqa: PLC0415
 
         return {**{name: installed_version(name) for name in PINNED}, **reference_version()}
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from importlib.metadata import PackageNotFoundError, distribution
 from typing import Final
 
 from tunegate.artifacts.candidates import FLOAT32, LAUNCH, PRECISION
+from tunegate.edges.machine.installed_version import installed_version
 from tunegate.runtimes.cuda_variants import GRAPH, TFLOAT32
 
 CUDA: Final = "CUDAExecutionProvider"
@@ -41,7 +41,7 @@ def missing_provider() -> str:
     from tunegate.edges.reference.onnx_runtime import onnxruntime  # noqa: PLC0415
 
     names = (_CPU_WHEEL, "onnxruntime-gpu")
-    installed = {name for name in names if _is_installed(name)}
+    installed = {name for name in names if installed_version(name)}
     return lacking_wheel(onnxruntime.get_available_providers(), installed)
 
 
@@ -53,11 +53,3 @@ def lacking_wheel(providers: Collection[str], wheels: Collection[str]) -> str:
     if len(wheels) > 1:
         return f"finds onnxruntime-gpu overwritten by onnxruntime: {_INSTALL}"
     return f"needs onnxruntime-gpu in the place of onnxruntime: {_INSTALL}"
-
-
-def _is_installed(name: str) -> bool:
-    try:
-        distribution(name)
-    except PackageNotFoundError:
-        return False
-    return True

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from tunegate.artifacts.candidates import PRECISION
 from tunegate.config import TargetConfig
+from tunegate.edges.machine.installed_version import installed_version
 from tunegate.edges.models.prepared import PreparedModel
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.runtimes.cuda_variants import FLOAT16, cuda_variants
@@ -31,7 +31,7 @@ class OnnxRuntimeCuda:
         """Libraries that choose its kernels decide what runs, too."""
         if missing_provider():
             return {}
-        return {name: found for name in PACKAGES if (found := _version(name))}
+        return {name: found for name in PACKAGES if (found := installed_version(name))}
 
     def save(self, model: PreparedModel, directory: Path, settings: Mapping[str, str]) -> str:
         """Shapes are fixed where they can be: a CUDA graph has no others."""
@@ -51,13 +51,6 @@ class OnnxRuntimeCuda:
         from tunegate.runtimes.onnxruntime_cuda.model import CudaModel  # noqa: PLC0415
 
         return CudaModel(directory, artifact)
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return ""
 
 
 RUNTIME: SavingRuntime = OnnxRuntimeCuda()

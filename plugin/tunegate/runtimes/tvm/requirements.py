@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 from tunegate.artifacts.candidates import RuntimeName
 from tunegate.config import TargetConfig
+from tunegate.edges.machine.installed_version import installed_version
 from tunegate.edges.native.c_compiler import NO_C_COMPILER, c_compiler
 from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
 from tunegate.errors import ConfigError, EnvironmentUnfitError
@@ -49,14 +49,6 @@ def wrong_version(distribution: str) -> str:
     if not found:
         return f"{distribution} {wanted} is not installed"
     return "" if found == wanted else f"{distribution} is {found}, and only {wanted} works"
-
-
-def installed_version(distribution: str) -> str:
-    """Returns '' where it is not installed."""
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        return ""
 
 
 def _missing(targets: Sequence[TargetConfig], step: Step, other: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from tunegate.artifacts.candidates import LAUNCH, PRECISION, WHOLE, RuntimeName
 from tunegate.config import TargetConfig
 from tunegate.edges.machine.health_check import HealthCheck
+from tunegate.edges.machine.installed_version import installed_version
 from tunegate.edges.native.native_object import NATIVE_OBJECT
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.runtimes.runtime import Loaded, OpenCompiler, Step, TuningRuntime
@@ -33,7 +34,7 @@ class Tvm:
         return {"": {}, **lower, **whole}
 
     def versions(self) -> Mapping[str, str]:
-        from tunegate.runtimes.tvm.requirements import PINNED, installed_version  # noqa: PLC0415
+        from tunegate.runtimes.tvm.requirements import PINNED  # noqa: PLC0415
 
         return {name: installed_version(name) for name in PINNED}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -19,9 +20,9 @@ def with_same_kernels(jobs: Sequence[ModelJob]) -> dict[int, int]:
     have that differ in weights alone."""
     first: dict[object, int] = {}
     found: dict[int, int] = {}
+    versions = Counter(job.path for job in jobs)
     for place, job in enumerate(jobs):
-        alike = [each for each in jobs if each is not job and each.path == job.path]
-        digest = kernel_digest(job.file) if alike else None
+        digest = kernel_digest(job.file) if versions[job.path] > 1 else None
         if digest is not None:
             at = first.setdefault((digest, opened_key(job)[1:], job.in_parts), place)
             found |= {place: at} if at != place else {}

@@ -4,6 +4,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import pytest
 
+from tunegate.edges.machine import installed_version
 from tunegate.edges.metaschedule import versions
 
 
@@ -18,6 +19,6 @@ def test_what_is_not_installed_has_no_version(monkeypatch: pytest.MonkeyPatch) -
             raise PackageNotFoundError(distribution)
         return "0.27"
 
-    monkeypatch.setattr(versions, "version", only_tvm)
+    monkeypatch.setattr(installed_version, "version", only_tvm)
     found = versions.toolchain()
     assert (found.tvm, found.ffi, found.cuda) == ("0.27", "", "")

@@ -27,7 +27,7 @@ def packed(weights: np.ndarray, rows: RowsOfTiles, numbers: TileNumbers = BFLOAT
     if numbers == BFLOAT16:
         return _in_tiles(bfloat16_bits(given), rows, numbers)
     scales, whole = quantized_columns(given)
-    columns = _columns(rows)
+    columns = whole_columns(rows)
     behind = np.zeros((2, columns), "int32")
     behind[0, : scales.size] = whole.sum(axis=(0, 1), dtype="int32")
     behind[1, : scales.size] = scales.view("int32")
@@ -44,16 +44,22 @@ def quantized_columns(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def packed_words(rows: RowsOfTiles, numbers: TileNumbers) -> int:
     """The size of packed weights, in words."""
-    tiles = len(rows.taps) * rows.tap_depth * _columns(rows) // numbers.in_a_word
-    return tiles if numbers == BFLOAT16 else tiles + 2 * _columns(rows)
+    tiles = tile_words(rows, numbers)
+    return tiles if numbers == BFLOAT16 else tiles + 2 * whole_columns(rows)
 
 
-def _columns(rows: RowsOfTiles) -> int:
+def tile_words(rows: RowsOfTiles, numbers: TileNumbers) -> int:
+    """The words of the weights alone, which come first."""
+    return len(rows.taps) * rows.tap_depth * whole_columns(rows) // numbers.in_a_word
+
+
+def whole_columns(rows: RowsOfTiles) -> int:
+    """The columns, with those that fill the last tile."""
     return -(-rows.shape.out_channels // COLUMNS) * COLUMNS
 
 
 def _in_tiles(values: np.ndarray, rows: RowsOfTiles, numbers: TileNumbers) -> np.ndarray:
-    taps, columns, each = len(rows.taps), _columns(rows), _WORD_BYTES // numbers.each_bytes
+    taps, columns, each = len(rows.taps), whole_columns(rows), _WORD_BYTES // numbers.each_bytes
     whole = np.zeros((taps, rows.tap_depth, columns), values.dtype)
     whole[:, : rows.tap_numbers, : rows.shape.out_channels] = values
     steps = rows.tap_depth // rows.depth

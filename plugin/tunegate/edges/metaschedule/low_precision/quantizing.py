@@ -15,6 +15,7 @@ from tvm import tirx
 from tvm.tirx.script.builder import ir as T
 
 from tunegate.edges.metaschedule.low_precision.loops import long, loop, whole_buffer
+from tunegate.edges.metaschedule.low_precision.packed_weights import tile_words, whole_columns
 from tunegate.edges.metaschedule.low_precision.product_shape import COLUMNS, RowsOfTiles
 from tunegate.edges.metaschedule.low_precision.tile_numbers import TileNumbers
 
@@ -157,9 +158,7 @@ class ImageScale:
     """The scale of the image of a kernel, in a buffer of the kernel's."""
 
     def __init__(self, rows: RowsOfTiles, numbers: TileNumbers) -> None:
-        self._columns = -(-rows.shape.out_channels // COLUMNS) * COLUMNS
-        tiles = len(rows.taps) * rows.tap_depth * self._columns
-        self._sums_at = tiles // numbers.in_a_word
+        self._columns, self._sums_at = whole_columns(rows), tile_words(rows, numbers)
         self._scaling: Any = None
         self._factors: Any = None
 
