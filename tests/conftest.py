@@ -37,9 +37,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Tests beside each other have cores of their own: what one measures,
-    the other does not disturb. Only the workers beyond the number of cores have all of them."""
+    the other does not disturb. Only the workers beyond the number of cores have all of them.
+    TVM stays on them too, as in the processes of the product: it would move who runs a kernel to
+    the first core of the machine, and all that is started later."""
+    os.environ["TVM_BIND_THREADS"] = "0"
     worker = getattr(config, "workerinput", None)
-    if worker is not None and hasattr(os, "sched_setaffinity"):
+    if worker is not None:
         cores = sorted(os.sched_getaffinity(0))
         number = int(str(worker["workerid"]).removeprefix("gw"))
         os.sched_setaffinity(0, cores[number :: int(worker["workercount"])] or cores)
@@ -56,7 +59,7 @@ def nobodys_machine(
 ) -> Iterator[None]:
     """An empty home, and no cloud or CI settings of the machine the tests run on. What a test, or
     what it loads (TVM's runtime), sets for its process ends with it."""
-    before = dict(os.environ)
+    before, cores = dict(os.environ), os.sched_getaffinity(0)
     for name in list(os.environ):
         if name == "CI" or name.startswith(FOREIGN):
             monkeypatch.delenv(name)
@@ -67,6 +70,7 @@ def nobodys_machine(
     for name in set(os.environ) - set(before):
         del os.environ[name]
     os.environ.update(before)
+    os.sched_setaffinity(0, cores)
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -28,9 +29,10 @@ def test_what_is_made_lies_where_it_lay_before(tmp_path: Path) -> None:
     assert tensors.arrays["y"] is made
 
 
-def test_kernels_get_the_threads_that_they_are_given() -> None:
+def test_kernels_get_the_threads_that_they_are_given_and_who_runs_them_keeps_its_cores() -> None:
     threads = tvm.get_global_func("runtime.NumThreads")
-    before = threads()
+    cores, before = os.sched_getaffinity(0), threads()
     use_threads(1)
     assert threads() == 1
     use_threads(before)
+    assert os.sched_getaffinity(0) == cores
