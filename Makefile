@@ -61,7 +61,7 @@ site: $(SITE_STAMP)
 
 # docs/benchmarks.md, from benchmarks/results.
 figures: $(STAMP)
-	cd benchmarks && ../$(BIN)/python -m kit.page
+	$(BIN)/python -m benchmarks.kit.page
 
 # The picture of ARCHITECTURE.md, from the imports.
 picture: $(STAMP)

@@ -15,7 +15,7 @@ if [ $# -gt 0 ]; then
   cat "$1"/part-* | tar -xJ -C /tmp/site || exit 2
   export PYTHONPATH="/tmp/site${PYTHONPATH:+:$PYTHONPATH}"
 fi
-export PYTHONPATH="$PWD:$PWD/benchmarks:$PWD/plugin:$PWD/cache:$PWD/action${PYTHONPATH:+:$PYTHONPATH}"
+export PYTHONPATH="$PWD:$PWD/plugin:$PWD/cache:$PWD/action${PYTHONPATH:+:$PYTHONPATH}"
 nvidia-smi --query-gpu=name,driver_version,clocks.sm,power.draw --format=csv | tee "$out/machine.csv"
 failed=0
 step() { # step SECONDS NAME COMMAND...
@@ -28,8 +28,8 @@ step() { # step SECONDS NAME COMMAND...
 }
 step 60 doctor python3 -m tunegate doctor
 step 240 tests python3 -m pytest -q -p no:cacheprovider -m gpu tests/gpu
-step 150 tuning python3 benchmarks/gpu_tuning.py transformer-128 --seconds 90
-step 120 gate python3 benchmarks/gpu_launches.py transformer-128 --launches 6
-step 300 whole python3 benchmarks/gpu_launches.py transformer --launches 3 --batches 1 16 32
-step 300 runtimes python3 benchmarks/runtimes.py --cuda --models squeezenet resnet50 transformer --minutes 0.5 --launches 2
+step 150 tuning python3 -m benchmarks.tuning.gpu_tuning transformer-128 --seconds 90
+step 120 gate python3 -m benchmarks.gate.gpu_launches transformer-128 --launches 6
+step 300 whole python3 -m benchmarks.gate.gpu_launches transformer --launches 3 --batches 1 16 32
+step 300 runtimes python3 -m benchmarks.real_models.runtimes --cuda --models squeezenet resnet50 transformer --minutes 0.5 --launches 2
 exit $failed

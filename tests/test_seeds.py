@@ -25,7 +25,7 @@ def mechanisms() -> list[tuple[str, ...]]:
 
 
 def headlines() -> set[str]:
-    tree = ast.parse((ROOT / "benchmarks" / "headlines" / "headline.py").read_text())
+    tree = ast.parse((ROOT / "benchmarks" / "papers" / "headline.py").read_text())
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     return {
         str(ast.literal_eval(call.args[0]))
@@ -35,8 +35,8 @@ def headlines() -> set[str]:
 
 
 def measured() -> list[str]:
-    """The rows that the experiments of papers.py say that they make."""
-    tree = ast.parse((ROOT / "benchmarks" / "papers.py").read_text())
+    """The rows that the experiments of headlines.py say that they make."""
+    tree = ast.parse((ROOT / "benchmarks" / "papers" / "headlines.py").read_text())
     (experiments,) = (
         node.value
         for node in tree.body

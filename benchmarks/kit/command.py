@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO, cast
 
-from kit.results import Tee, save
+from benchmarks.kit.results import Tee, save
 
 _TERMINATED = 143
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import onnx
 
-from kit.models import TARGET, named_model
+from benchmarks.kit.models import TARGET, named_model
 from tunegate.edges.metaschedule import worker
 from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
 from tunegate.edges.metaschedule.import_in_layout import import_in_layout

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import onnx
 
-from kit.models import TARGET
+from benchmarks.kit.models import TARGET
 from tunegate.artifacts.input_rules import Files, InputRule, KnownInputs
 from tunegate.edges.metaschedule import compile as compiler
 from tunegate.edges.metaschedule.loader import TvmArtifact

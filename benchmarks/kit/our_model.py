@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from kit.curves import Run
-from kit.models import saved
-from kit.neighbours import DEVICE, answers, cache, exchanged
+from benchmarks.kit.curves import Run
+from benchmarks.kit.models import saved
+from benchmarks.kit.neighbours import DEVICE, answers, cache, exchanged
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.record_origin import RecordOrigin

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from kit.markdown_tables import drawn
-from kit.results import RESULTS, ROOT, Result, load
+from benchmarks.kit.markdown_tables import drawn
+from benchmarks.kit.results import RESULTS, ROOT, Result, load
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 GROUPS = (
@@ -23,7 +23,8 @@ GROUPS = (
 HEAD = """\
 # Benchmarks
 <!-- made by `make figures` from benchmarks/results -->
-Figures of today, each with its command. A load over 1 means that other work kept the machine busy.
+Figures of today, each with its command, to be run in the root of a checkout.
+A load over 1 means that other work kept the machine busy.
 Every benchmark takes `--save NAME`, which replaces the figures of `benchmarks/results/NAME.json`.
 `make figures` makes this page of them. Earlier figures, and how things were found, are in the
 [archive](benchmarks-archive.md).

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from kit.turns import BATCH, is_closed, next_in_turn
+from benchmarks.kit.turns import BATCH, is_closed, next_in_turn
 from tunegate.tuning.next_task import Choice
 from tunegate.tuning.task_state import TaskState
 

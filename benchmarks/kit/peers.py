@@ -9,7 +9,7 @@ import numpy as np
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
-from kit.dot_products import Case
+from benchmarks.kit.dot_products import Case
 
 Peer = tuple[Callable[[], object], Callable[[], Any]]
 

@@ -20,7 +20,7 @@ from typing import TextIO
 
 import msgspec
 
-from kit.markdown_tables import Table, tables
+from benchmarks.kit.markdown_tables import Table, tables
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 ROOT = RESULTS.parent.parent
@@ -117,7 +117,12 @@ def command(words: list[str]) -> str:
     if "--save" in options:
         at = options.index("--save")
         options = [*options[:at], *options[at + 2 :]]
-    return shlex.join(["python", f"benchmarks/{Path(program).name}", *options])
+    return shlex.join(["python", "-m", module_of(Path(program)), *options])
+
+
+def module_of(program: Path) -> str:
+    """The name that `python -m` takes, of a file of the benchmarks."""
+    return ".".join(program.resolve().relative_to(ROOT).with_suffix("").parts)
 
 
 def machine() -> str:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from kit.neighbours import answers
-from kit.our_model import imported, tuned
+from benchmarks.kit.neighbours import answers
+from benchmarks.kit.our_model import imported, tuned
 from tunegate.artifacts.builds import Build, unbuilt
 from tunegate.artifacts.candidates import FLOAT32, CandidateBuild
 from tunegate.artifacts.schedule_source import ScheduleSource

@@ -1,4 +1,4 @@
-"""A few cells of benchmarks/operating_table.py, on made-up noise with known seeds."""
+"""A few cells of benchmarks/gate/operating_table.py, on made-up noise with known seeds."""
 
 from __future__ import annotations
 

@@ -4,12 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """\
 from pathlib import Path
-from kit.averages import geometric, paired
-from kit.command import Choice, Many, command_line, scratch_folder
-from kit.tables import heading, row
+from benchmarks.kit.averages import geometric, paired
+from benchmarks.kit.command import Choice, Many, command_line, scratch_folder
+from benchmarks.kit.tables import heading, row
 
 options = command_line(
     "What it measures.",
@@ -34,7 +34,7 @@ assert paired([lambda: next(times)] * 2, 3) == (4.0, 2.0, 2.0)
 def said(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", PROGRAM, *arguments],
-        cwd=BENCHMARKS,
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,10 +11,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-BENCHMARKS = ROOT / "benchmarks"
 PRINTED = """\
-from kit.command import command_line
-from kit.tables import heading, row
+from benchmarks.kit.command import command_line
+from benchmarks.kit.tables import heading, row
 
 command_line("What it measures.", trials=8)
 print("begins")
@@ -30,7 +30,7 @@ heading("nothing | here")
 def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", program, *arguments],
-        cwd=BENCHMARKS,
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
@@ -40,7 +40,7 @@ def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 def tables_of(text: str) -> list[dict[str, object]]:
     program = """\
 import sys, msgspec
-from kit.markdown_tables import tables
+from benchmarks.kit.markdown_tables import tables
 sys.stdout.buffer.write(msgspec.json.encode(tables(sys.argv[1])))
 """
     found: list[dict[str, object]] = json.loads(run(program, text).stdout)
@@ -65,9 +65,9 @@ def test_a_later_run_keeps_the_words_and_replaces_the_figures(tmp_path: Path) ->
     program = f"""\
 import sys
 from pathlib import Path
-from kit.results import Result, load, save, write
+from benchmarks.kit.results import Result, load, save, write
 folder = Path({str(tmp_path)!r})
-sys.argv = ["benchmarks/cap.py", "--seed", "1", "--save", "cap"]
+sys.argv = ["benchmarks/tuning/cap_and_kill.py", "--seed", "1", "--save", "cap"]
 save("cap", "| a |\\n|--:|\\n| 1 |", folder)
 words = load(folder / "cap.json")
 import msgspec
@@ -76,7 +76,7 @@ save("cap", "| a |\\n|--:|\\n| 2 |", folder)
 found = load(folder / "cap.json")
 assert (found.title, found.says) == ("The cap", "It holds."), found
 assert found.tables[0].rows == (("2",),), found
-assert found.command == "python benchmarks/cap.py --seed 1", found
+assert found.command == "python -m benchmarks.tuning.cap_and_kill --seed 1", found
 assert found.machine and found.date and found.commit, found
 """
     done = run(program)
@@ -87,13 +87,13 @@ def test_a_run_knows_the_rows_under_the_name_that_it_saves_to(tmp_path: Path) ->
     program = f"""\
 import sys
 from pathlib import Path
-from kit.results import save, saved_rows
+from benchmarks.kit.results import save, saved_rows
 folder = Path({str(tmp_path)!r})
-sys.argv = ["benchmarks/papers.py", "--save", "papers"]
+sys.argv = ["benchmarks/papers/headlines.py", "--save", "papers"]
 assert saved_rows(folder) == {{}}
 save("papers", "| row | ms |\\n|---|--:|\\n| a | 1 |", folder)
 assert saved_rows(folder) == {{"a": ("a", "1")}}
-sys.argv = ["benchmarks/papers.py"]
+sys.argv = ["benchmarks/papers/headlines.py"]
 assert saved_rows(folder) == {{}}
 """
     done = run(program)
@@ -104,8 +104,8 @@ def test_a_benchmark_that_is_stopped_keeps_the_rows_that_it_has(tmp_path: Path) 
     program = f"""\
 import os, signal, sys
 from pathlib import Path
-from kit import command, results
-from kit.tables import heading, row
+from benchmarks.kit import command, results
+from benchmarks.kit.tables import heading, row
 command.save = lambda name, text, is_merged: results.save(name, text, Path({str(tmp_path)!r}))
 sys.argv = ["benchmarks/x.py", "--save", "x"]
 command.command_line("What it measures.")
@@ -121,7 +121,7 @@ os.kill(os.getpid(), signal.SIGTERM)
 def test_a_benchmark_that_printed_no_table_saves_nothing(tmp_path: Path) -> None:
     program = f"""\
 from pathlib import Path
-from kit.results import save
+from benchmarks.kit.results import save
 save("cap", "it failed", Path({str(tmp_path)!r}))
 """
     done = run(program)
@@ -132,8 +132,8 @@ save("cap", "it failed", Path({str(tmp_path)!r}))
 def test_the_page_is_made_of_the_results() -> None:
     program = """\
 import sys
-from kit.page import page
-from kit.results import RESULTS, load
+from benchmarks.kit.page import page
+from benchmarks.kit.results import RESULTS, load
 sys.stdout.write(page(load(path) for path in sorted(RESULTS.glob("*.json"))))
 """
     done = run(program)
@@ -148,23 +148,33 @@ sys.stdout.write(page(load(path) for path in sorted(RESULTS.glob("*.json"))))
 def test_a_result_without_its_words_is_refused(change: str, said: str) -> None:
     program = f"""\
 import msgspec
-from kit.page import page
-from kit.results import RESULTS, load
+from benchmarks.kit.page import page
+from benchmarks.kit.results import RESULTS, load
 page([msgspec.structs.replace(load(min(RESULTS.glob("*.json"))), {change})])
 """
     assert said in run(program).stderr
 
 
-def test_every_command_of_a_result_exists() -> None:
-    for path in (BENCHMARKS / "results").glob("*.json"):
-        program, *words = json.loads(path.read_text())["command"].split()
-        assert program == "tunegate" or (ROOT / words[0]).is_file(), path.name
+def test_every_result_has_a_command() -> None:
+    for path in (ROOT / "benchmarks" / "results").glob("*.json"):
+        told = json.loads(path.read_text())["command"]
+        assert told.startswith(("tunegate ", "python -m benchmarks.")), path.name
+
+
+def test_every_benchmark_that_a_result_or_a_page_or_another_names_exists() -> None:
+    folders = ("benchmarks", "docs", "tests", ".github")
+    files = [ROOT / "README.md", *(path for each in folders for path in (ROOT / each).rglob("*.*"))]
+    texts = [path.read_text() for path in files if path.suffix in {".md", ".json", ".py", ".sh"}]
+    named = {name for text in texts for name in re.findall(r"-m (benchmarks(?:\.\w+)+)", text)}
+    gone = [n for n in named if not (ROOT / n.replace(".", "/")).with_suffix(".py").is_file()]
+    assert not gone
+    assert len(named) > 30
 
 
 def test_a_part_that_is_measured_again_replaces_its_rows_alone(tmp_path: Path) -> None:
     program = """\
 import pathlib, sys
-from kit.results import load, save
+from benchmarks.kit.results import load, save
 known = "| model | ms |\\n|---|--:|\\n| a | 1 |\\n| a | 2 |\\n| b | 3 |\\n"
 newer = "| model | ms |\\n|---|--:|\\n| a | 4 |\\n| c | 5 |\\n"
 folder = pathlib.Path(sys.argv[1])

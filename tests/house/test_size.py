@@ -10,8 +10,6 @@ from tests.house.sources import OURS, Function, functions, name_of
 MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 40
 MAX_FOLDER_MODULES = 25
-LARGER_FOLDERS = {"benchmarks": 54}
-"""Each module of it is a command; a new kind of them deserves a folder."""
 
 
 def test_a_file_can_be_read_in_one_go() -> None:
@@ -30,11 +28,7 @@ def test_a_function_fits_on_a_screen() -> None:
 
 def test_a_folder_can_be_looked_over() -> None:
     modules = Counter(name_of(path.parent) for path in OURS if path.name != "__init__.py")
-    crowded = {
-        folder: count
-        for folder, count in modules.items()
-        if count > LARGER_FOLDERS.get(folder, MAX_FOLDER_MODULES)
-    }
+    crowded = {name: count for name, count in modules.items() if count > MAX_FOLDER_MODULES}
     assert not crowded
 
 

@@ -13,7 +13,7 @@ ONLY_WRITERS = Bounds(writers=2, compactors=0, collectors=0, readers=0)
 
 
 def test_the_protocol_keeps_its_promises() -> None:
-    """Two compactors beside all that are in benchmarks/protocol_model.py."""
+    """Two compactors beside all that are in benchmarks/cache/protocol_model.py."""
     found = explore(Variant(), SMALL._replace(compactors=1))
     assert (found.violation, found.trace) == ("", ())
     assert found.states > 10_000

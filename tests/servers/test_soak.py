@@ -1,5 +1,5 @@
 """Eight processes on a real server, killed at random, for eight seconds or more. The ten minutes
-are in benchmarks/cache_soak.py."""
+are in benchmarks/cache/cache_soak.py."""
 
 from __future__ import annotations
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import base64
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from markdown_it import MarkdownIt
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
-
 from tests.support.browser import browser, show
 
 _STYLE = """\

@@ -1,0 +1,1 @@
+"""Measurements, a folder for each subject; each is run as a module, in the root of the checkout."""

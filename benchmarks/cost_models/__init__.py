@@ -1,0 +1,1 @@
+"""How well the cost models rank what nobody has measured."""

@@ -1,0 +1,1 @@
+"""What the gate says of launches whose truth is known."""

@@ -1,0 +1,1 @@
+"""Operators one by one: forms, layouts, precisions, and native code."""

@@ -1,0 +1,1 @@
+"""Latency of whole models after tuning, beside the stock tuner and other runtimes."""

@@ -1,0 +1,1 @@
+"""How long whole commands take, and what survives that processes die."""

@@ -1,0 +1,1 @@
+"""Other people's models: what runs, how fast, and under which runtime."""

@@ -1,0 +1,1 @@
+"""What tuning finds, what it costs, and what each part of it is worth."""
