@@ -52,12 +52,12 @@ from tunegate.verdict.waiver_offer import waiver_offer
 
 def run(
     tools: Tools,
-    changes: ChangeSet,
+    planned: TuningPlan,
     fixed: Fixed = NOTHING_FIXED,
     upgrades: Upgrades | None = None,
 ) -> Report:
-    """Runs every stage in one process. Raises CancelledError when the tuning was cancelled."""
-    planned = make_plan(tools, changes)
+    """Runs every stage after the plan in one process. Raises CancelledError when the tuning was
+    cancelled."""
     tools.context.progress.expect(run_forecast(planned, tools.config))
     outcomes = [tune_shard(tools, planned, shard) for shard in planned.shards]
     return gate(tools, planned, outcomes, fixed, upgrades)

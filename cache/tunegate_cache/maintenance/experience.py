@@ -49,4 +49,4 @@ def known_layers(store: ObjectStore, device: str) -> frozenset[str]:
 def all_tasks(store: ObjectStore) -> Sequence[bytes]:
     """The lines of all tasks, of every device. Raises StoreUnavailableError."""
     names = [n for n in store.names(_PREFIX) if _FILE.fullmatch(n.removeprefix(_PREFIX))]
-    return read_lines(store, sorted(names)[:MAX_TASKS])
+    return [*read_lines(store, sorted(names)[:MAX_TASKS]).values()]

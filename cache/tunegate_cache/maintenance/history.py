@@ -10,10 +10,10 @@ at, and nothing is built or decided by them.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from tunegate_cache.format.names import OBJECT_ROOT
-from tunegate_cache.maintenance.lines import read_lines, write_lines
+from tunegate_cache.maintenance.lines import lines_name, read_lines, write_lines
 from tunegate_cache.stores.store import ObjectStore
 
 _FILE = re.compile(r"[0-9]{13}-[0-9a-f]{64}\.jsonl")
@@ -22,15 +22,24 @@ _FILE = re.compile(r"[0-9]{13}-[0-9a-f]{64}\.jsonl")
 def append_history(store: ObjectStore, zone: str, lines: bytes, *, milliseconds: int) -> str:
     """Store one run's lines; the name of the object comes back. Raises StoreUnavailableError, and
     LinesTooLongError."""
-    return write_lines(store, f"{prefix(zone)}{milliseconds:013d}", lines)
+    return write_lines(store, _start(zone, milliseconds), lines)
 
 
-def recent_history(store: ObjectStore, zone: str, most: int) -> Sequence[bytes]:
-    """The lines of the latest runs, oldest first. What is gone, too large or not what its name says
-    is left out. Raises StoreUnavailableError."""
+def history_name(zone: str, lines: bytes, *, milliseconds: int) -> str:
+    """The name of the object of one run's lines. Raises LinesTooLongError."""
+    return lines_name(_start(zone, milliseconds), lines)
+
+
+def recent_history(store: ObjectStore, zone: str, most: int) -> Mapping[str, bytes]:
+    """The lines of the latest runs by the name of their object, oldest first. What is gone, too
+    large or not what its name says is left out. Raises StoreUnavailableError."""
     start = prefix(zone)
     names = (n for n in store.names(start) if _FILE.fullmatch(n.removeprefix(start)))
     return read_lines(store, sorted(names)[-most:])
+
+
+def _start(zone: str, milliseconds: int) -> str:
+    return f"{prefix(zone)}{milliseconds:013d}"
 
 
 def prefix(zone: str) -> str:

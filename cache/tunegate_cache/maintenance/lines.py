@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
@@ -20,23 +20,28 @@ class LinesTooLongError(ValueError):
     """The lines of one object have more than MAX_LINES_BYTES."""
 
 
-def write_lines(store: ObjectStore, start: str, lines: bytes) -> str:
-    """Store the lines in an object whose name begins so; the whole name comes back. Raises
-    StoreUnavailableError, and LinesTooLongError."""
+def lines_name(start: str, lines: bytes) -> str:
+    """The name of the object of these lines that begins so. Raises LinesTooLongError."""
     if len(lines) > MAX_LINES_BYTES:
         message = f"{len(lines)} bytes, at most {MAX_LINES_BYTES} are kept"
         raise LinesTooLongError(message)
-    name = f"{start}-{hashlib.sha256(lines).hexdigest()}.jsonl"
+    return f"{start}-{hashlib.sha256(lines).hexdigest()}.jsonl"
+
+
+def write_lines(store: ObjectStore, start: str, lines: bytes) -> str:
+    """Store the lines in an object whose name begins so; the whole name comes back. Raises
+    StoreUnavailableError, and LinesTooLongError."""
+    name = lines_name(start, lines)
     store.write(name, lines)
     return name
 
 
-def read_lines(store: ObjectStore, names: Sequence[str]) -> Sequence[bytes]:
-    """The lines of each object, in this order. What is gone, too large or not what its name says is
-    left out. Raises StoreUnavailableError."""
+def read_lines(store: ObjectStore, names: Sequence[str]) -> Mapping[str, bytes]:
+    """The lines of each object by its name, in this order. What is gone, too large or not what its
+    name says is left out. Raises StoreUnavailableError."""
     with ThreadPoolExecutor(_READERS) as pool:
         found = pool.map(lambda name: _read(store, name), names)
-        return [body for body in found if body is not None]
+        return {name: body for name, body in zip(names, found, strict=True) if body is not None}
 
 
 def _read(store: ObjectStore, name: str) -> bytes | None:

@@ -15,8 +15,9 @@ from tunegate.artifacts.measurements import Interval
 from tunegate.artifacts.verdicts import Status
 
 MAX_TEXT = 1000
-HistoryStatus = Status | Literal["warmed"]
-"""What a run said of a model; one that is `warmed` was tuned and not compared."""
+HistoryStatus = Status | Literal["warmed", "cancelled", "aborted"]
+"""What a run said of a model; one that is `warmed` was tuned and not compared. A run that was
+`cancelled`, or `aborted` by an error, says nothing of its models but what it spent."""
 Instant = Annotated[int, msgspec.Meta(ge=0, le=253_402_300_799)]
 """Seconds since 1970, as far as calendars go."""
 Amount = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
@@ -35,7 +36,8 @@ class ModelCost(msgspec.Struct, frozen=True, kw_only=True):
     `transfers` those of which it had another shape. `seconds` and `usd` went into tuning,
     `gate_seconds` and `gate_usd` into building what ships and measuring it. What is saved is the
     tuning of the hits, had it to be done in this run under the same budget. `gained_ms` is what
-    tuning took off one inference of the head, by the sum of its operators."""
+    tuning took off one inference of the head, by the sum of its operators, of those that ship
+    compiled."""
 
     tasks: Amount = 0.0
     hits: Amount = 0.0
@@ -104,11 +106,12 @@ class CostSum(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CostSums(msgspec.Struct, frozen=True, kw_only=True):
-    """The sums of a history. Weeks are named by their Monday, in UTC. `uncounted` are lines of
-    versions that wrote no cost."""
+    """The sums of a history. Weeks are named by their Monday, in UTC. `unfinished` are the runs
+    among them without a verdict, `uncounted` the lines of versions that wrote no cost."""
 
     total: CostSum
     weeks: tuple[CostSum, ...]
     repositories: tuple[CostSum, ...]
     models: tuple[CostSum, ...]
+    unfinished: int
     uncounted: int

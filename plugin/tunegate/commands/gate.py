@@ -6,7 +6,7 @@ import msgspec
 
 from tunegate import pipeline
 from tunegate.cli.commands.gate import GateOptions
-from tunegate.commands.remembering import remember
+from tunegate.commands.remembering import remember, remembered_without_end
 from tunegate.commands.reporting import finish
 from tunegate.commands.upgrading.culprits import Culprits
 from tunegate.commands.upgrading.upgraded_sides import opened_upgrades
@@ -39,11 +39,20 @@ def run(options: GateOptions) -> int:
         with opened_upgrades(review, source, out, Culprits) as upgrades:
             pythons = upgrades.pythons(changes)
             if not any(versions(change) for change in changes.models):
-                with opened_upgrade_tools(settings, review, out, pythons) as tools:
-                    report = pipeline.gate_upgrades(tools, changes, upgrades)
+                with opened_upgrade_tools(settings, review, out, pythons) as gate_tools:
+                    report = pipeline.gate_upgrades(gate_tools, changes, upgrades)
             else:
                 require_installed(config, "gate")
-                with opened_tools(settings, subject, out, pythons=pythons) as tools:
+                with (
+                    opened_tools(settings, subject, out, pythons=pythons) as tools,
+                    remembered_without_end(
+                        planned,
+                        context=tools.context,
+                        config=config,
+                        repository=project.repository,
+                        before=outcomes,
+                    ),
+                ):
                     report = pipeline.gate(tools, planned, outcomes, upgrades=upgrades)
         remember(report, config, project.repository)
         return finish(report, settings)

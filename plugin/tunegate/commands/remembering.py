@@ -1,58 +1,135 @@
-"""The end of a run that measured or tuned: a line for each model goes to the history in the shared
-cache."""
+"""The end of a run that measured or tuned, whether or not it came to a verdict: a line for each
+model goes to the history in the shared cache."""
 
 from __future__ import annotations
 
+import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from tunegate.artifacts.history import HistoryEntry, RunFacts
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.verdicts import Report
-from tunegate.config import CacheConfig, Config
+from tunegate.cli.unexpected import explained, was_cancelled
+from tunegate.config import Config
 from tunegate.edges.cache.history_log import write_history
-from tunegate.edges.cache.shared_cache import open_shared_store
+from tunegate.edges.cache.shared_cache import open_shared_store, undelivered_store
 from tunegate.edges.git.repository import GitRepository
 from tunegate.edges.run_facts import run_facts
+from tunegate.errors import CancelledError, TunegateError
+from tunegate.handover import read_outcomes
 from tunegate.ports import Device
-from tunegate.run_history.entries import history_entries, warmed_entries
+from tunegate.redaction import redacted, secrets_of
+from tunegate.run_history.entries import (
+    TuningMachine,
+    Unfinished,
+    history_entries,
+    unfinished_entries,
+    warmed_entries,
+)
+from tunegate.run_history.shipped_tasks import Shipped
+from tunegate.tools import RunContext
 from tunegate.tuning.budget import price_of
 
 
 def remember(report: Report, config: Config, repository: GitRepository) -> None:
     """A history that cannot be written costs a line on the terminal."""
-    commit = report.verdict.revisions.head
-    prices = {target.name: price_of(config.budget, target) for target in config.targets}
-    _write(commit, config.cache, repository, lambda run: history_entries(report, run, prices))
+    commit, prices = report.verdict.revisions.head, _prices(config)
+    _write(commit, config, repository, lambda run: history_entries(report, run, prices))
 
 
 def remember_warming(
     planned: TuningPlan,
     outcomes: Sequence[TuningOutcome],
+    shipped: Shipped,
+    *,
     device: Device,
-    config: CacheConfig,
+    config: Config,
     repository: GitRepository,
 ) -> None:
-    """What was tuned and not compared costs money, too."""
+    """What was tuned and not compared costs money, too; `shipped` are the tasks that paid."""
 
     def entries(facts: RunFacts) -> tuple[HistoryEntry, ...]:
-        machine = device.fingerprint(), device.environment()
-        return warmed_entries(planned, outcomes, facts, *machine)
+        return warmed_entries(planned, outcomes, facts, _machine(device), shipped)
 
     _write(planned.changes.revisions.head, config, repository, entries)
 
 
+@contextmanager
+def remembered_without_end(
+    planned: TuningPlan,
+    *,
+    context: RunContext,
+    config: Config,
+    repository: GitRepository,
+    before: Sequence[TuningOutcome] | None = None,
+) -> Iterator[None]:
+    """Remembers what a run of this plan has spent when it is cancelled, or ended by an error. It
+    has tuned `before`, or else what lies in the output directory by then."""
+    began = time.monotonic()
+    try:
+        yield
+    except (Exception, KeyboardInterrupt) as error:
+        with suppress(TunegateError, OSError):  # what ended the run is what is told
+            outcomes = read_outcomes(context.out, planned) if before is None else before
+            tuning = sum(each.spent.seconds for each in outcomes) if before is None else 0.0
+            ended = Unfinished(
+                status="cancelled" if _is_cancel(error) else "aborted",
+                reason=_reason(error),
+                gate_seconds=max(0.0, time.monotonic() - began - tuning),
+                usd_per_hour=_prices(config),
+            )
+            _remember_unfinished(
+                planned, outcomes, ended, context=context, config=config, repository=repository
+            )
+        raise
+
+
+def _remember_unfinished(
+    planned: TuningPlan,
+    outcomes: Sequence[TuningOutcome],
+    ended: Unfinished,
+    *,
+    context: RunContext,
+    config: Config,
+    repository: GitRepository,
+) -> None:
+    def entries(facts: RunFacts) -> tuple[HistoryEntry, ...]:
+        return unfinished_entries(planned, outcomes, facts, _machine(context.device), ended)
+
+    _write(planned.changes.revisions.head, config, repository, entries)
+
+
+def _is_cancel(error: BaseException) -> bool:
+    return isinstance(error, CancelledError) or was_cancelled(error)
+
+
+def _reason(error: BaseException) -> str:
+    told = str(error) if isinstance(error, TunegateError) else explained(error).problem
+    return redacted(told, secrets_of(os.environ))
+
+
+def _prices(config: Config) -> dict[str, float | None]:
+    return {target.name: price_of(config.budget, target) for target in config.targets}
+
+
+def _machine(device: Device) -> TuningMachine:
+    return TuningMachine(device.fingerprint(), device.environment())
+
+
 def _write(
     commit: str,
-    cache: CacheConfig,
+    config: Config,
     repository: GitRepository,
     entries: Callable[[RunFacts], tuple[HistoryEntry, ...]],
 ) -> None:
-    now = time.time()
+    now, cache = time.time(), config.cache
     facts = run_facts(repository, commit, at=int(now))
     store = open_shared_store(cache, root=repository.root)
-    problem = write_history(store, cache, entries(facts), int(now * 1000))
+    kept = undelivered_store(cache, root=repository.root)
+    problem = write_history(store, cache, entries(facts), int(now * 1000), kept)
     if problem:
         sys.stderr.write(f"tunegate: {problem}\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tunegate import pipeline
 from tunegate.cli.commands.run import RunOptions
-from tunegate.commands.remembering import remember
+from tunegate.commands.remembering import remember, remembered_without_end
 from tunegate.commands.reporting import finish
 from tunegate.commands.unchanged_models import what_to_do
 from tunegate.commands.upgrading.culprits import Culprits
@@ -44,7 +44,11 @@ def run(options: RunOptions) -> int:
                 require_installed(config, "run")
                 with opened_tools(settings, subject, out, pythons=pythons) as tools:
                     warn_of(review.waivers, tools.context.progress)
-                    report = pipeline.run(tools, changes, upgrades=upgrades)
+                    planned = pipeline.make_plan(tools, changes)
+                    with remembered_without_end(
+                        planned, context=tools.context, config=config, repository=project.repository
+                    ):
+                        report = pipeline.run(tools, planned, upgrades=upgrades)
         remember(report, config, project.repository)
         return finish(report, settings)
 

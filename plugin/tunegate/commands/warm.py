@@ -7,12 +7,14 @@ from collections.abc import Collection, Iterator, Sequence
 import msgspec
 
 from tunegate import artifact_io, pipeline
+from tunegate.artifacts.builds import CellBuilds
+from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.artifacts.changes import ChangeSet, ModelPath
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.warmed import Warmed, WarmedModel
 from tunegate.cli.commands.warm import WarmOptions
-from tunegate.commands.remembering import remember_warming
+from tunegate.commands.remembering import remember_warming, remembered_without_end
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
 from tunegate.config import CacheConfig
@@ -22,6 +24,7 @@ from tunegate.plurals import plural
 from tunegate.project import Project, open_project
 from tunegate.render.stopped import tuning_ended
 from tunegate.render.units import duration, money
+from tunegate.run_history.shipped_tasks import Shipped, of_builds, of_elected
 from tunegate.runtimes.requirements import require_installed
 from tunegate.sides.chosen_models import chosen_models
 from tunegate.sides.elections import KnownElections, publish_elections
@@ -29,11 +32,11 @@ from tunegate.sides.far_behind import KnownStandings, publish_standings
 from tunegate.stages.resolve import resolve
 from tunegate.stages.try_builds import plan_of_built
 from tunegate.tools import Tools
+from tunegate.tuning.standing.model_keys import ModelOnTarget
 from tunegate.tuning.standing.skipped_tasks import nobody
 from tunegate.tuning.tally import tally
 from tunegate.tuning.warmed import known_after, warmed_models
 from tunegate.wiring import opened_tools
-from tunegate_cache.format.records import WorkloadKey
 
 
 def run(options: WarmOptions) -> int:
@@ -64,13 +67,18 @@ def _warmed(tools: Tools, changes: ChangeSet, project: Project, *, again: bool) 
     behind = nobody if again else standings
     resolution = resolve(tasks, tools.index, tools.config, behind)
     tasks, planned = plan_of_built(tools, tasks, resolution)
-    outcomes = [pipeline.tune_shard(tools, planned, shard) for shard in planned.shards]
+    config, repository = project.config, project.repository
+    with remembered_without_end(
+        planned, context=tools.context, config=config, repository=repository
+    ):
+        outcomes = [pipeline.tune_shard(tools, planned, shard) for shard in planned.shards]
+        shipped = _shipped(tools, planned, outcomes, again=again)
+    device = tools.context.device
+    remember_warming(
+        planned, outcomes, shipped, device=device, config=config, repository=repository
+    )
     resolved = planned.resolution.tasks
     known = known_after(resolved, outcomes)
-    left = _unfinished(planned, outcomes, known) | _unelected(tools, planned, outcomes, again=again)
-    _build(tools, planned, outcomes, left)
-    device, cache = tools.context.device, project.config.cache
-    remember_warming(planned, outcomes, device, cache, project.repository)
     told = [note for outcome in outcomes for note in outcome.notes]
     use = tools.index.use()
     warmed = Warmed(
@@ -85,29 +93,47 @@ def _warmed(tools: Tools, changes: ChangeSet, project: Project, *, again: bool) 
     return warmed
 
 
-def _unfinished(
-    planned: TuningPlan, outcomes: Sequence[TuningOutcome], known: Collection[WorkloadKey]
-) -> set[ModelPath]:
+def _shipped(
+    tools: Tools, planned: TuningPlan, outcomes: Sequence[TuningOutcome], *, again: bool
+) -> Shipped:
+    """Builds what has to be built for the cache to know what ships. The tasks of all models that
+    ship compiled, by an election of now or earlier."""
+    elected = _elected(tools, planned, outcomes, again=again)
+    places = {(each.path, target) for each in planned.changes.models for target in each.targets}
+    left = _unfinished(planned, outcomes) | {model for model, _ in places - elected.keys()}
+    builds = _build(tools, planned, outcomes, left)
+    compiled = {where for where, winner in elected.items() if winner.is_tuned}
+    return {*of_builds(builds), *of_elected(planned.resolution.tasks, compiled)}
+
+
+def _elected(
+    tools: Tools, planned: TuningPlan, outcomes: Sequence[TuningOutcome], *, again: bool
+) -> dict[ModelOnTarget, CandidateBuild]:
+    """What models ship with, where it is remembered or there is no choice."""
+    candidates = tools.source.candidates
+    remembered = () if again else KnownElections(tools)(planned, outcomes)
+    alone = {
+        (change.path, target): candidates[target][0]
+        for change in planned.changes.models
+        for target in change.targets
+        if len(candidates[target]) == 1
+    }
+    return alone | {
+        (each.model, each.target): winner
+        for each in remembered
+        for winner in candidates[each.target]
+        if winner.name == each.winner
+    }
+
+
+def _unfinished(planned: TuningPlan, outcomes: Sequence[TuningOutcome]) -> set[ModelPath]:
     """The models that were tuned and not finished: whether more tuning pays is seen in a build."""
     if not any(task.trials for outcome in outcomes for task in outcome.tasks):
         return set()
-    left = [task.task for task in planned.resolution.tasks if task.task.key not in known]
+    resolved = planned.resolution.tasks
+    known = known_after(resolved, outcomes)
+    left = [task.task for task in resolved if task.task.key not in known]
     return {use.model for task in left for use in task.uses}
-
-
-def _unelected(
-    tools: Tools, planned: TuningPlan, outcomes: Sequence[TuningOutcome], *, again: bool
-) -> set[ModelPath]:
-    """The models that have a choice on a target, and of which no election is remembered."""
-    candidates = tools.source.candidates
-    remembered = () if again else KnownElections(tools)(planned, outcomes)
-    known = {(each.model, each.target) for each in remembered}
-    return {
-        change.path
-        for change in planned.changes.models
-        for target in change.targets
-        if len(candidates[target]) > 1 and (change.path, target) not in known
-    }
 
 
 def _build(
@@ -115,16 +141,17 @@ def _build(
     planned: TuningPlan,
     outcomes: Sequence[TuningOutcome],
     paths: Collection[ModelPath],
-) -> None:
+) -> Sequence[CellBuilds]:
     """Builds and times these models under each candidate, for the cache to know."""
     models = tuple(change for change in planned.changes.models if change.path in paths)
     if not models:
-        return
+        return ()
     changes = msgspec.structs.replace(planned.changes, models=models)
     left = msgspec.structs.replace(planned, changes=changes)
     builds = pipeline.built(tools, left, outcomes)
     publish_standings(tools, planned, outcomes, builds)
     publish_elections(tools, left, outcomes, builds)
+    return builds
 
 
 def _require_writing(cache: CacheConfig) -> None:

@@ -18,8 +18,14 @@ def cost_sums(entries: Sequence[HistoryEntry]) -> CostSums:
         weeks=tuple(sorted(_grouped(counted, week_of), key=lambda row: row.name)),
         repositories=_dearest(_grouped(counted, lambda entry: entry.repository)),
         models=_dearest(_grouped(counted, lambda entry: entry.model)),
+        unfinished=len(runs_of(e for e in counted if e.status in {"cancelled", "aborted"})),
         uncounted=len(entries) - len(counted),
     )
+
+
+def runs_of(entries: Iterable[HistoryEntry]) -> set[tuple[int, str, str]]:
+    """What tells the runs of these entries apart: each leaves a line for every model."""
+    return {(entry.at, entry.commit, entry.repository) for entry in entries}
 
 
 def week_of(entry: HistoryEntry) -> str:
@@ -36,9 +42,8 @@ def _grouped(entries: Sequence[HistoryEntry], name: Callable[[HistoryEntry], str
 
 
 def _row(name: str, entries: Sequence[HistoryEntry]) -> CostSum:
-    runs = {(entry.at, entry.commit, entry.repository) for entry in entries}
     costs = [entry.cost for entry in entries if entry.cost is not None]
-    return CostSum(name=name, runs=len(runs), cost=together(costs))
+    return CostSum(name=name, runs=len(runs_of(entries)), cost=together(costs))
 
 
 def _dearest(rows: Iterable[CostSum]) -> tuple[CostSum, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 import msgspec
 
@@ -11,7 +12,10 @@ from tunegate.artifacts.measurements import MeasurementRun
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.verdicts import Finding, Report
-from tunegate.run_history.model_costs import model_costs
+from tunegate.run_history.model_costs import model_costs, together
+from tunegate.run_history.shipped_tasks import Shipped
+from tunegate.tuning.budget import SECONDS_PER_HOUR
+from tunegate.tuning.standing.model_keys import ModelOnTarget
 from tunegate_cache.format.names import group_of
 from tunegate_cache.format.records import DeviceFingerprint
 
@@ -52,38 +56,85 @@ def history_entries(
     )
 
 
+class TuningMachine(msgspec.Struct, frozen=True):
+    """What tuned, with facts about it."""
+
+    device: DeviceFingerprint
+    environment: Mapping[str, str]
+
+
+class Unfinished(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run ended before its verdict. `gate_seconds` went into building and measuring until
+    then, at `usd_per_hour` of each target."""
+
+    status: Literal["cancelled", "aborted"]
+    reason: str
+    gate_seconds: float
+    usd_per_hour: Mapping[str, float | None]
+
+
 def warmed_entries(
     plan: TuningPlan,
     outcomes: Sequence[TuningOutcome],
     facts: RunFacts,
-    device: DeviceFingerprint,
-    environment: Mapping[str, str],
+    machine: TuningMachine,
+    shipped: Shipped,
 ) -> tuple[HistoryEntry, ...]:
-    """A line for each model that was tuned and not compared. Without a cache nobody would warm it,
-    so a hit saves nothing here."""
+    """A line for each model that was tuned and not compared."""
+    costs = model_costs(plan, outcomes, None, {}, shipped)
+    return tuple(_without_latency(plan, outcomes, facts, machine, costs))
+
+
+def unfinished_entries(
+    plan: TuningPlan,
+    outcomes: Sequence[TuningOutcome],
+    facts: RunFacts,
+    machine: TuningMachine,
+    ended: Unfinished,
+) -> tuple[HistoryEntry, ...]:
+    """A line for each model of a run without an end. It shipped nothing, so tuning gained nothing.
+    What building and measuring took is divided evenly."""
+    costs = model_costs(plan, outcomes, None, {})
+    places = [(each.path, target) for each in plan.changes.models for target in each.targets]
+    for place in places:
+        seconds, price = ended.gate_seconds / len(places), ended.usd_per_hour.get(place[1])
+        usd = None if price is None else seconds * price / SECONDS_PER_HOUR
+        gate = ModelCost(gate_seconds=seconds, gate_usd=usd)
+        costs[place] = together([costs.get(place, ModelCost()), gate])
+    return tuple(
+        msgspec.structs.replace(entry, status=ended.status, reason=_cut(ended.reason))
+        for entry in _without_latency(plan, outcomes, facts, machine, costs)
+    )
+
+
+def _without_latency(
+    plan: TuningPlan,
+    outcomes: Sequence[TuningOutcome],
+    facts: RunFacts,
+    machine: TuningMachine,
+    costs: Mapping[ModelOnTarget, ModelCost],
+) -> Iterator[HistoryEntry]:
+    """The lines of models that no verdict is about. Where no change was judged, a hit saved
+    nothing."""
     keys = _target_keys(plan)
     nothing_saved = {"saved_trials": 0.0, "saved_seconds": 0.0, "saved_usd": None}
-    return tuple(
-        _of_run(
-            facts,
-            HistoryEntry(
-                at=facts.at,
-                commit=plan.changes.revisions.head,
-                model=_cut(model),
-                target=target,
-                device=_cut(device.name),
-                runtime="",
-                status="warmed",
-                base_ms=None,
-                head_ms=None,
-                trials=sum(task.trials for outcome in outcomes for task in outcome.tasks),
-                target_key=keys.get(target, ""),
-                versions=_versions(environment),
-                cost=msgspec.structs.replace(cost, **nothing_saved),
-            ),
+    for (model, target), cost in sorted(costs.items()):
+        entry = HistoryEntry(
+            at=facts.at,
+            commit=plan.changes.revisions.head,
+            model=_cut(model),
+            target=target,
+            device=_cut(machine.device.name),
+            runtime="",
+            status="warmed",
+            base_ms=None,
+            head_ms=None,
+            trials=sum(task.trials for outcome in outcomes for task in outcome.tasks),
+            target_key=keys.get(target, ""),
+            versions=_versions(machine.environment),
+            cost=msgspec.structs.replace(cost, **nothing_saved),
         )
-        for (model, target), cost in sorted(model_costs(plan, outcomes, None, {}).items())
-    )
+        yield _of_run(facts, entry)
 
 
 # ---------------------------------------------------------------------------

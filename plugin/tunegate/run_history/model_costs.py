@@ -11,11 +11,10 @@ from tunegate.artifacts.measurements import CellMeasurement, MeasurementRun
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import TuningTask
+from tunegate.run_history.shipped_tasks import Shipped, of_builds
 from tunegate.tuning.budget import SECONDS_PER_HOUR
+from tunegate.tuning.standing.model_keys import ModelOnTarget
 from tunegate_cache.format.records import ExactHit, TransferHit
-
-_Place = tuple[str, str]
-"""A model and a target."""
 
 
 def model_costs(
@@ -23,11 +22,14 @@ def model_costs(
     outcomes: Sequence[TuningOutcome],
     run: MeasurementRun | None,
     usd_per_hour: Mapping[str, float | None],
-) -> dict[_Place, ModelCost]:
+    shipped: Shipped = (),
+) -> dict[ModelOnTarget, ModelCost]:
     """The spending of every model on every target; `usd_per_hour` has the price of each target.
-    Money is None where none of it has a price."""
-    totals: dict[_Place, dict[str, float]] = defaultdict(dict)
-    for place, part in _parts(plan, outcomes, run, usd_per_hour):
+    Money is None where none of it has a price. Tuning gained what is `shipped`, here or by the
+    builds of `run`."""
+    compiled = {*shipped, *of_builds(run.builds if run is not None else ())}
+    totals: dict[ModelOnTarget, dict[str, float]] = defaultdict(dict)
+    for place, part in _parts(plan, outcomes, run, usd_per_hour, compiled):
         total = totals[place]
         for name, amount in part.items():
             total[name] = total.get(name, 0.0) + amount
@@ -52,18 +54,20 @@ def _parts(
     outcomes: Sequence[TuningOutcome],
     run: MeasurementRun | None,
     usd_per_hour: Mapping[str, float | None],
-) -> Iterator[tuple[_Place, dict[str, float]]]:
+    compiled: Shipped,
+) -> Iterator[tuple[ModelOnTarget, dict[str, float]]]:
     if plan is not None:
         yield from _look_ups(plan)
         tasks = {(each.task.key, each.task.target): each.task for each in plan.resolution.tasks}
         by_shard = {outcome.shard: outcome for outcome in outcomes}
         for outcome in by_shard.values():
-            yield from _tuning(outcome, [tasks.get((t.key, t.target)) for t in outcome.tasks])
+            known = [tasks.get((each.key, each.target)) for each in outcome.tasks]
+            yield from _tuning(outcome, known, compiled)
     if run is not None:
         yield from _measuring(run.cells, run.builds, usd_per_hour)
 
 
-def _look_ups(plan: TuningPlan) -> Iterator[tuple[_Place, dict[str, float]]]:
+def _look_ups(plan: TuningPlan) -> Iterator[tuple[ModelOnTarget, dict[str, float]]]:
     hits = sum(isinstance(each.lookup, ExactHit) for each in plan.resolution.tasks)
     for resolved in plan.resolution.tasks:
         part = {"tasks": 1.0}
@@ -87,8 +91,8 @@ def _saved(plan: TuningPlan, hits: int) -> dict[str, float]:
 
 
 def _tuning(
-    outcome: TuningOutcome, tasks: Sequence[TuningTask | None]
-) -> Iterator[tuple[_Place, dict[str, float]]]:
+    outcome: TuningOutcome, tasks: Sequence[TuningTask | None], compiled: Shipped
+) -> Iterator[tuple[ModelOnTarget, dict[str, float]]]:
     """The spending of a shard by the time of its tasks; evenly where none took any."""
     known = [(each, task) for each, task in zip(outcome.tasks, tasks, strict=True) if task]
     total = sum(each.seconds for each, _ in known)
@@ -98,23 +102,26 @@ def _tuning(
         if outcome.spent.usd is not None:
             part["usd"] = outcome.spent.usd * share
         yield from _shared(task, part)
-        yield from _gained(each, task)
+        yield from _gained(each, task, compiled)
 
 
-def _gained(outcome: TaskOutcome, task: TuningTask) -> Iterator[tuple[_Place, dict[str, float]]]:
+def _gained(
+    outcome: TaskOutcome, task: TuningTask, compiled: Shipped
+) -> Iterator[tuple[ModelOnTarget, dict[str, float]]]:
     before, best = outcome.before_ms, outcome.best_ms
     if not outcome.trials or before is None or best is None or best >= before:
         return
     for use in task.uses:
-        if use.side == "head":
-            yield (use.model, task.target), {"gained_ms": use.weight * (before - best)}
+        place = (use.model, task.target)
+        if use.side == "head" and (place, task.key) in compiled:
+            yield place, {"gained_ms": use.weight * (before - best)}
 
 
 def _measuring(
     cells: Sequence[CellMeasurement],
     builds: Sequence[CellBuilds],
     usd_per_hour: Mapping[str, float | None],
-) -> Iterator[tuple[_Place, dict[str, float]]]:
+) -> Iterator[tuple[ModelOnTarget, dict[str, float]]]:
     seconds = [(each.cell, each.seconds) for each in cells]
     seconds += [
         (built.cell, side.seconds) for built in builds for side in (built.base, built.head) if side
@@ -127,7 +134,7 @@ def _measuring(
 
 def _shared(
     task: TuningTask, part: Mapping[str, float]
-) -> Iterator[tuple[_Place, dict[str, float]]]:
+) -> Iterator[tuple[ModelOnTarget, dict[str, float]]]:
     models = sorted({use.model for use in task.uses})
     for model in models:
         yield (

@@ -17,7 +17,7 @@ from tunegate_cache.stores.files import FileStore
 def test_lines_come_back_in_the_order_of_their_names(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
     names = [write_lines(store, f"ms1/z/a/{n}", b"%d\n" % n) for n in (1, 2)]
-    assert read_lines(store, names[::-1]) == [b"2\n", b"1\n"]
+    assert list(read_lines(store, names[::-1]).items()) == [(names[1], b"2\n"), (names[0], b"1\n")]
 
 
 def test_the_same_lines_are_one_object(tmp_path: Path) -> None:
@@ -42,4 +42,4 @@ def test_what_is_gone_too_large_or_not_what_its_name_says_is_left_out(tmp_path: 
     for name, body in lies.items():
         store.write(name, body)
     true = write_lines(store, "ms1/z/a/3", b"true\n")
-    assert read_lines(store, [*lies, "ms1/z/a/gone.jsonl", true]) == [b"true\n"]
+    assert read_lines(store, [*lies, "ms1/z/a/gone.jsonl", true]) == {true: b"true\n"}

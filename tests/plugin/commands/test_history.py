@@ -27,7 +27,8 @@ def test_the_latest_runs_are_written_as_a_page_and_as_json(
     workspace = Workspace(tmp_path / "w")
     store = FileStore(workspace.root / "cache")
     for at, line in enumerate(history()):
-        assert write_history(store, CacheConfig(url="cache", zone="main"), [line], at) == ""
+        config = CacheConfig(url="cache", zone="main")
+        assert write_history(store, config, [line], at, FileStore(tmp_path / "kept")) == ""
     asked = ["history", "--repository", str(workspace.root), "--out", str(tmp_path / "out")]
     assert main([*asked, "--runs", "3"]) == 0
     assert "3 lines of history" in capsys.readouterr().out

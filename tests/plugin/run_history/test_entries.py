@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 import pytest
 
@@ -7,7 +9,13 @@ from tests.support import reports
 from tests.support.report_parts import DEVICE
 from tunegate.artifacts.history import HistoryEntry, RunFacts
 from tunegate.artifacts.verdicts import Report
-from tunegate.run_history.entries import history_entries, warmed_entries
+from tunegate.run_history.entries import (
+    TuningMachine,
+    Unfinished,
+    history_entries,
+    unfinished_entries,
+    warmed_entries,
+)
 
 FACTS = RunFacts(
     at=7,
@@ -80,9 +88,38 @@ def test_warming_leaves_its_price_and_no_latency() -> None:
     report = reports.slowed()
     assert report.plan is not None
     environment = {"apache-tvm version": "0.25.0"}
-    (line,) = warmed_entries(report.plan, report.outcomes, FACTS, DEVICE, environment)
+    machine = TuningMachine(DEVICE, environment)
+    (line,) = warmed_entries(report.plan, report.outcomes, FACTS, machine, ())
     assert (line.status, line.head_ms, line.device) == ("warmed", None, DEVICE.name)
     assert line.versions == {"apache-tvm": "0.25.0"}
     assert line.cost is not None
     assert line.cost.seconds == pytest.approx(report.outcomes[0].spent.seconds)
     assert line.cost.saved_seconds == 0
+
+
+@pytest.mark.parametrize("status", ["cancelled", "aborted"])
+def test_a_run_without_an_end_leaves_all_that_it_spent_and_no_verdict(
+    status: Literal["cancelled", "aborted"],
+) -> None:
+    report = reports.slowed()
+    assert report.plan is not None
+    ended = Unfinished(
+        status=status, reason="out of disk", gate_seconds=36.0, usd_per_hour={"cpu": 3.6}
+    )
+    machine = TuningMachine(DEVICE, {})
+    (line,) = unfinished_entries(report.plan, report.outcomes, FACTS, machine, ended)
+    assert (line.status, line.reason, line.head_ms) == (status, "out of disk", None)
+    assert line.cost is not None
+    assert line.cost.seconds == pytest.approx(report.outcomes[0].spent.seconds)
+    assert line.cost.trials == sum(task.trials for task in report.outcomes[0].tasks)
+    assert (line.cost.gate_seconds, line.cost.gate_usd) == pytest.approx((36.0, 0.036))
+    assert (line.cost.gained_ms, line.cost.saved_seconds) == (0, 0)
+
+
+def test_a_run_that_had_not_tuned_yet_leaves_its_time_alone() -> None:
+    report = reports.slowed()
+    assert report.plan is not None
+    ended = Unfinished(status="cancelled", reason="", gate_seconds=5.0, usd_per_hour={})
+    (line,) = unfinished_entries(report.plan, (), FACTS, TuningMachine(DEVICE, {}), ended)
+    assert line.cost is not None
+    assert (line.cost.trials, line.cost.gate_seconds, line.cost.gate_usd) == (0, 5.0, None)

@@ -114,11 +114,21 @@ def test_the_models_of_a_run_add_up_to_what_it_spent(
 def test_a_model_pays_half_of_what_it_shares_and_gains_all_of_it() -> None:
     tasks = [task(0, "ab", Miss("absent")), task(1, "b", Miss("absent"))]
     outcome = tuned(tasks, [10, 30], Cost(seconds=80.0, usd=8.0))
-    costs = model_costs(planned(tasks), [outcome], None, {})
+    shipped = [(("a", "cpu"), tasks[0].task.key)]
+    shipped += [(("b", "cpu"), each.task.key) for each in tasks]
+    costs = model_costs(planned(tasks), [outcome], None, {}, shipped)
     assert costs["a", "cpu"].usd == pytest.approx(1.0)
     assert costs["b", "cpu"].usd == pytest.approx(7.0)
     assert costs["a", "cpu"].gained_ms == pytest.approx(2.0)
     assert costs["b", "cpu"].gained_ms == pytest.approx(4.0)
+
+
+def test_what_ships_with_another_runtime_has_gained_nothing() -> None:
+    tasks = [task(0, "ab", Miss("absent")), task(1, "b", Miss("absent"))]
+    outcome = tuned(tasks, [10, 30], Cost(seconds=80.0))
+    costs = model_costs(planned(tasks), [outcome], None, {}, [(("b", "cpu"), tasks[0].task.key)])
+    assert costs["a", "cpu"].gained_ms == 0
+    assert costs["b", "cpu"].gained_ms == pytest.approx(2.0)  # its other layer is not compiled
 
 
 def test_measuring_has_a_price_where_its_target_has_one() -> None:

@@ -51,7 +51,7 @@ def models_report(
         _require_inputs(changes, subject, out)
         return pipeline.nothing_to_do(config, unchanged(both), out.path)
     with opened_tools(settings, subject, out, wanted) as tools:
-        return pipeline.run(tools, changes, fixed)
+        return pipeline.run(tools, pipeline.make_plan(tools, changes), fixed)
 
 
 def comparison_config(

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 
 import msgspec
 
 from tunegate.artifacts.history import HistoryEntry
 from tunegate.config import CacheConfig
-from tunegate_cache.maintenance.history import append_history, recent_history
+from tunegate_cache.maintenance.history import append_history, history_name, recent_history
 from tunegate_cache.maintenance.lines import LinesTooLongError
-from tunegate_cache.stores.gather_with_deadline import gather_with_deadline
-from tunegate_cache.stores.store import ObjectStore
+from tunegate_cache.stores.gather_with_deadline import Trouble, gather_with_deadline
+from tunegate_cache.stores.store import MaintainedStore, ObjectStore, StoreUnavailableError
 
 WRITE_SECONDS = 3.0
+_MOST_AT_ONCE = 15
+_LATER = "the next run on this machine writes it"
 
 
 class ReadHistory(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,31 +29,59 @@ class ReadHistory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_history(
-    store: ObjectStore, config: CacheConfig, entries: Sequence[HistoryEntry], milliseconds: int
+    store: ObjectStore,
+    config: CacheConfig,
+    entries: Sequence[HistoryEntry],
+    milliseconds: int,
+    kept: MaintainedStore,
 ) -> str:
-    """Why nothing was written, or an empty string: a run does not fail with its history."""
+    """Why nothing was written, or an empty string: a run does not fail with its history. What the
+    store does not take lies in `kept`, from where the next run delivers it."""
     if not entries or config.mode != "rw":
         return ""
     lines = b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries)
     told = f"the history of {config.url} was not written"
-    asked = {
-        config.zone: partial(append_history, store, config.zone, lines, milliseconds=milliseconds)
-    }
-    deadline = time.monotonic() + WRITE_SECONDS
     try:
-        answers = dict(gather_with_deadline(asked, deadline=deadline, monotonic=time.monotonic))
+        name = history_name(config.zone, lines, milliseconds=milliseconds)
     except LinesTooLongError as error:
         return f"{told} ({error})"
-    if not answers:
-        return f"{told} (no answer in {WRITE_SECONDS:g} s)"
-    (answer,) = answers.values()
-    return f"{told} ({answer})" if isinstance(answer, Exception) else ""
+    waiting = {name: lines, **_waiting(kept, config.zone)}
+    with suppress(StoreUnavailableError):  # a full disk: then there is this one attempt
+        append_history(kept, config.zone, lines, milliseconds=milliseconds)
+    answers = _delivered(store, kept, waiting)
+    if name not in answers:
+        return f"{told} (no answer in {WRITE_SECONDS:g} s); {_LATER}"
+    answer = answers[name]
+    return f"{told} ({answer}); {_LATER}" if isinstance(answer, Exception) else ""
+
+
+def _waiting(kept: MaintainedStore, zone: str) -> Mapping[str, bytes]:
+    """What earlier runs could not deliver; the latest of it."""
+    try:
+        return recent_history(kept, zone, _MOST_AT_ONCE)
+    except StoreUnavailableError:
+        return {}
+
+
+def _delivered(
+    store: ObjectStore, kept: MaintainedStore, waiting: Mapping[str, bytes]
+) -> Mapping[str, Trouble | None]:
+    """What the store said of each object in time. What it took is kept no longer."""
+    asked = {name: partial(store.write, name, body) for name, body in waiting.items()}
+    deadline = time.monotonic() + WRITE_SECONDS
+    answers = dict(gather_with_deadline(asked, deadline=deadline, monotonic=time.monotonic))
+    for name, answer in answers.items():
+        if not isinstance(answer, Exception):
+            with suppress(StoreUnavailableError):
+                kept.delete(name)
+    return answers
 
 
 def read_history(store: ObjectStore, zone: str, most: int) -> ReadHistory:
     """The lines of the latest runs. A line that is none of ours, or breaks a limit of its type, is
     refused. Raises StoreUnavailableError."""
-    lines = [line for body in recent_history(store, zone, most) for line in body.splitlines()]
+    bodies = recent_history(store, zone, most).values()
+    lines = [line for body in bodies for line in body.splitlines()]
     found = list(_entries(lines))
     found.sort(key=lambda entry: (entry.at, entry.model, entry.target))
     return ReadHistory(entries=tuple(found), refused=len(lines) - len(found))

@@ -16,7 +16,7 @@ from tunegate.edges.cache.user_directories import state_home
 from tunegate.errors import ConfigError
 from tunegate.ports import TaskIndex
 from tunegate.redaction import redacted
-from tunegate_cache.format.names import zone_problem
+from tunegate_cache.format.names import parse_segment, zone_problem
 from tunegate_cache.format.records import (
     DeviceFingerprint,
     ExactHit,
@@ -175,7 +175,8 @@ def undelivered_store(config: CacheConfig, *, root: Path) -> FileStore:
 def undelivered(config: CacheConfig, *, root: Path) -> int:
     """How many segments wait for the configured zone."""
     try:
-        return len(undelivered_store(config, root=root).names(f"ms1/z/{config.zone}/"))
+        names = undelivered_store(config, root=root).names(f"ms1/z/{config.zone}/")
+        return sum(parse_segment(name) is not None for name in names)
     except StoreUnavailableError:
         return 0
 

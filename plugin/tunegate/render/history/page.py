@@ -13,7 +13,7 @@ from tunegate.render.history.entry_columns import entry_columns, script_json
 from tunegate.render.history.inlined import history_scripts, history_style
 from tunegate.render.page import page_environment
 
-WARMED = {"warmed": "Warmed"}
+WITHOUT_VERDICT = {"warmed": "Warmed", "cancelled": "Cancelled", "aborted": "Aborted"}
 
 
 def render(entries: Sequence[HistoryEntry], location: str, refused: int = 0) -> str:
@@ -28,7 +28,7 @@ def render(entries: Sequence[HistoryEntry], location: str, refused: int = 0) -> 
         scripts=history_scripts(),
         style=history_style(),
         # Every character that could end the element is escaped.
-        words=Markup(script_json(STATUS_WORDS | WARMED)),  # noqa: S704
+        words=Markup(script_json(STATUS_WORDS | WITHOUT_VERDICT)),  # noqa: S704
         entries=Markup(script_json(entry_columns(shown))),  # noqa: S704
     )
 

@@ -48,10 +48,13 @@ ROW = GroupSummary(
 )
 
 
-def test_the_hit_rate_and_what_was_saved_are_those_of_the_latest_runs(shell: Shell) -> None:
+def test_the_hit_rate_and_what_was_saved_are_those_of_the_latest_runs(
+    shell: Shell, tmp_path: Path
+) -> None:
     assert "no run that wrote to zone main has looked anything up yet" in shell.shown("stats")
     lines = [entry(at, target_key=KEY) for at in range(3)]
-    assert write_history(FileStore(Path(shell.url)), CacheConfig(url=shell.url), lines, 1) == ""
+    store, kept = FileStore(Path(shell.url)), FileStore(tmp_path)
+    assert write_history(store, CacheConfig(url=shell.url), lines, 1, kept) == ""
     shell.publish("a")
     shown = " ".join(shell.shown("stats").split())
     assert "the latest 3 runs that wrote to zone main: hit rate 75% of 30 look-ups" in shown
