@@ -22,6 +22,7 @@ from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.artifacts.tasks import CacheUse, TuningTask
 from tunegate.config import TargetConfig
 from tunegate.errors import ModelError
+from tunegate_cache.format.how_built import HowBuilt
 from tunegate_cache.format.records import (
     DeviceFingerprint,
     ExactHit,
@@ -158,7 +159,8 @@ class BuildJob(msgspec.Struct, frozen=True, kw_only=True):
     """A model to build with the best of these records that replays, into `directory`. `sources`
     says where a task's records came from, for the report. `variant` and `settings` are those of a
     candidate. Whether a schedule that nobody measured is worth its place is tried in the model, but
-    for tasks that are `settled`: the build of the other side has tried them. A build in other
+    for tasks that are `settled`: the build of the other side has tried them. `how` is known of an
+    earlier build of the same graph: then nothing is tried. A build in other
     numbers is run on `samples` inputs to tell its error, in place of the check; what it and float32
     compute is kept in `cases`, if that is given."""
 
@@ -169,6 +171,7 @@ class BuildJob(msgspec.Struct, frozen=True, kw_only=True):
     variant: str = ""
     settings: Mapping[str, str] = {}
     settled: frozenset[WorkloadKey] = frozenset()
+    how: HowBuilt | None = None
     samples: int = 0
     cases: Path | None = None
 

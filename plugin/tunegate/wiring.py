@@ -11,6 +11,7 @@ from tunegate.artifacts.candidates import Candidates, RuntimeName
 from tunegate.artifacts.record_origin import RecordOrigin
 from tunegate.bench_ports import Benchmarker, Scorer
 from tunegate.config import Config, TargetConfig
+from tunegate.digests import digest_of_document
 from tunegate.edges.accuracy.metric_commands import MetricCommands
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.bench.scoring_command import ScoringCommand
@@ -22,7 +23,6 @@ from tunegate.edges.git.repository import GitRepository
 from tunegate.edges.inputs.given_values import GivenValues
 from tunegate.edges.machine.cores import default_threads
 from tunegate.edges.machine.device import ThisMachine
-from tunegate.edges.machine.installed_packages import installed_packages
 from tunegate.edges.models.model_inputs import inputs_of_file
 from tunegate.edges.models.reader import GitModelReader
 from tunegate.edges.output.directory import OutputDirectory
@@ -77,7 +77,7 @@ def opened_tools(
     ):
         for problem in (*installed.problems, *found.problems):
             context.progress.warn(f"runtimes: {problem}.")
-        origin = _origin(installed.tuning, subject, context)
+        origin = _origin(installed, subject, context)
         yield Tools(
             origin=origin,
             source=model_source(subject, out.workdir, found.candidates),
@@ -272,12 +272,12 @@ def _rules(waivers: Waivers, config: Config, clock: Clock, settings: Settings) -
     return GateRules(gate=config.gate, policies=policies)
 
 
-def _origin(tuning: TuningRuntime, subject: Subject, context: RunContext) -> RecordOrigin:
+def _origin(installed: Installed, subject: Subject, context: RunContext) -> RecordOrigin:
     return RecordOrigin(
         device=context.device.fingerprint(),
-        toolchain=tuning.toolchain(),
+        toolchain=installed.tuning.toolchain(),
         source=Provenance(repository=subject.root.name, commit=subject.commit),
-        installed=installed_packages(),
+        installed=digest_of_document(installed.versions()),
     )
 
 

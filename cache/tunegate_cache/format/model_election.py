@@ -1,7 +1,8 @@
 """Which candidate won the election of a whole model, kept as records.
 
-Each candidate that was measured has one, whose template is made up of its name and its role alone,
-and which has no decisions. So they are checked, signed, revoked and compacted like all records.
+Each candidate that was measured has one, whose template is made up of its name and its role alone.
+The winner's decisions say how it was built; the others have none. So they are checked, signed,
+revoked and compacted like all records.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import msgspec
 
+from tunegate_cache.format.how_built import HowBuilt, decisions_of, how_built
 from tunegate_cache.format.model_standing import shape_of
 from tunegate_cache.format.records import (
     DeviceFingerprint,
@@ -28,12 +30,13 @@ MOST_CANDIDATES = 8
 
 class ModelElection(msgspec.Struct, frozen=True, kw_only=True):
     """`nanoseconds` has the time of one inference under each candidate by its name; `measured_at`
-    is in seconds since 1970."""
+    is in seconds since 1970. `how` the winner was built is None where that is not known."""
 
     key: WorkloadKey
     winner: str
     nanoseconds: Mapping[str, int]
     measured_at: int
+    how: HowBuilt | None = None
 
 
 def election_records(
@@ -45,13 +48,14 @@ def election_records(
 ) -> tuple[TuningRecord, ...]:
     """The records of the winner and of the fastest others."""
     times = election.nanoseconds
+    how = decisions_of(election.how) if election.how is not None else None
     ranked = sorted(times, key=lambda name: (name != election.winner, times[name]))
     return tuple(
         TuningRecord(
             key=election.key,
             shape=shape_of(election.key),
             template=_role(name, is_winner=name == election.winner),
-            decisions=(),
+            decisions=(how or ()) if name == election.winner else (),
             run_nanoseconds=(max(1, times[name]),),
             status="ok",
             device=device,
@@ -85,19 +89,21 @@ def election_of(
     ]
     measured_at = max((record.measured_at for record in here), default=0)
     roles = dict(_roles(candidates))
-    latest = {
-        roles[record.template]: record.run_nanoseconds[0]
+    latest = [
+        (roles[record.template], record)
         for record in here
         if record.measured_at == measured_at and record.template in roles
-    }
-    winners = [name for name, is_winner in latest if is_winner]
+    ]
+    winners = [(name, record) for (name, is_winner), record in latest if is_winner]
     if len(winners) != 1:
         return None
+    (winner, record), *_ = winners
     return ModelElection(
         key=key,
-        winner=winners[0],
-        nanoseconds={name: nanoseconds for (name, _), nanoseconds in latest.items()},
+        winner=winner,
+        nanoseconds={name: record.run_nanoseconds[0] for (name, _), record in latest},
         measured_at=measured_at,
+        how=how_built(record.decisions),
     )
 
 

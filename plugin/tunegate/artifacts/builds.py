@@ -9,6 +9,7 @@ from tunegate.artifacts.changes import ModelPath
 from tunegate.artifacts.error_estimates import ErrorEstimate, SampledErrors
 from tunegate.artifacts.input_rules import DrawnInput
 from tunegate.artifacts.schedule_source import ScheduleSource
+from tunegate_cache.format.how_built import HowBuilt
 from tunegate_cache.format.records import Decision, Toolchain, WorkloadKey, WorkloadShape
 
 
@@ -115,7 +116,7 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
     says of how it runs. `inputs` are what it is run on.
     `error_estimate` is set for other numbers than float32: one for each part of the budget;
     `sampled` is what it is estimated from, until then. `has_budget`: its model may be in other
-    numbers, whether or not this build is."""
+    numbers, whether or not this build is. `how` is what times decided while it was built."""
 
     key: str
     directory: str
@@ -141,6 +142,7 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
     sampled: SampledErrors | None = None
     has_budget: bool = False
     notes: tuple[str, ...] = ()
+    how: HowBuilt | None = None
 
     @property
     def candidate(self) -> str:

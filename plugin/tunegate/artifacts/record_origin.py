@@ -9,7 +9,8 @@ from tunegate_cache.format.records import DeviceFingerprint, Provenance, Toolcha
 
 class RecordOrigin(msgspec.Struct, frozen=True, kw_only=True):
     """Goes on every record of a run: `device` and `toolchain` took its times, for `source`.
-    `installed` is the digest of the packages of this installation."""
+    `installed` is the digest of the versions that decide what runs: this product's and those of the
+    runtimes, whatever else is installed beside them."""
 
     device: DeviceFingerprint
     toolchain: Toolchain

@@ -5,12 +5,13 @@ from __future__ import annotations
 import msgspec
 
 from tunegate.artifacts.changes import ModelPath
+from tunegate_cache.format.how_built import HowBuilt
 
 
 class RememberedElection(msgspec.Struct, frozen=True, kw_only=True):
-    """`winner` is the name of a candidate; `milliseconds` are those of one inference under each
-    candidate, as they were measured at `elected_at`, in seconds since 1970, on a `device` of this
-    name and number of `units`."""
+    """`winner` is the name of a candidate, and `how` it was built, if that is known; `milliseconds`
+    are those of one inference under each candidate, as they were measured at `elected_at`, in
+    seconds since 1970, on a `device` of this name and number of `units`."""
 
     model: ModelPath
     target: str
@@ -19,3 +20,4 @@ class RememberedElection(msgspec.Struct, frozen=True, kw_only=True):
     elected_at: int
     device: str
     units: int
+    how: HowBuilt | None = None

@@ -15,6 +15,7 @@ from tunegate.config import TargetConfig
 from tunegate.cost_model.experience import Sketch
 from tunegate.engine.placement import Placement
 from tunegate.tuning.candidate_filter import Reason
+from tunegate_cache.format.how_built import HowBuilt
 from tunegate_cache.format.records import Decision, RecordStatus, TuningRecord, WorkloadKey
 
 
@@ -124,9 +125,8 @@ class Proposed(msgspec.Struct, frozen=True, tag="proposed"):
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
-    """`model` is set when the model, not the machine, is at fault; `compiler` when the model is a
-    valid one; `configuration` when it asks for what is not there; `memory` when it lacked memory,
-    of which another child may have more."""
+    """At fault is the `model`, not the machine, with `compiler` a valid one; `configuration`: it
+    asks for what is not there; `memory`: it lacked some, of which another child may have more."""
 
     reason: str
     model: bool
@@ -187,8 +187,7 @@ class ListTasks(msgspec.Struct, frozen=True, tag="tasks", kw_only=True):
 class InParts(msgspec.Struct, frozen=True, kw_only=True):
     """How a model is built in parts: for which runtime, run with so many threads. Which parts pay
     is measured, and kept in the directory `decided` for what has the same kernels. In `whole` lies
-    the build that is compiled whole, and '' stands for none. What was `elected` in parts by an
-    earlier run is cut without one."""
+    the build that is compiled whole, '' for none. What an earlier run `elected` is cut without."""
 
     runtime: RuntimeName
     threads: int
@@ -201,8 +200,8 @@ class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
     """A request to build a model. With `cuda_graphs` the kernels between input and output of a GPU
     are launched as one. Transferred schedules are tried in the model on the inputs of `seed`, those
     of `settled` workloads are kept as they are. With `in_parts` set only what cannot be compiled
-    whole is built. `variant` is the candidate's, and `precision` the numbers of its products. One
-    that `is_whole` has one launch for all kernels."""
+    whole is built. Where `how` is known nothing is tried. `variant` is the candidate's, `precision`
+    the numbers of its products. One that `is_whole` has one launch for all kernels."""
 
     model: ModelFile
     target: TargetConfig
@@ -215,6 +214,7 @@ class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
     inputs: KnownInputs = NOTHING_KNOWN
     settled: tuple[str, ...] = ()
     in_parts: InParts | None = None
+    how: HowBuilt | None = None
     variant: str = ""
     precision: str = FLOAT32
     is_whole: bool = False
@@ -253,8 +253,7 @@ class Tasks(msgspec.Struct, frozen=True, tag="tasks"):
 
 
 class NoParts(msgspec.Struct, frozen=True, tag="no-parts"):
-    """There is nothing to build in parts: the compiler takes the model whole, or nothing of it that
-    is worth compiling."""
+    """The compiler takes the model whole, or nothing of it that is worth compiling."""
 
 
 class BuiltFunction(msgspec.Struct, frozen=True, kw_only=True):
@@ -274,7 +273,7 @@ class BuiltFunction(msgspec.Struct, frozen=True, kw_only=True):
 
 class Built(msgspec.Struct, frozen=True, tag="built", kw_only=True):
     """`reference` is the ONNX file whose outputs the build must have; `dropped` are labels of
-    kernels whose unmeasured schedule was slower inside the model than the default one."""
+    kernels whose schedule was slower in the model than the default one; times decided `how`."""
 
     key: str
     reference: str
@@ -283,6 +282,7 @@ class Built(msgspec.Struct, frozen=True, tag="built", kw_only=True):
     seconds: float
     dropped: tuple[str, ...] = ()
     inputs: tuple[DrawnInput, ...] = ()
+    how: HowBuilt = HowBuilt()
 
 
 class Exported(msgspec.Struct, frozen=True, tag="exported", kw_only=True):

@@ -81,6 +81,7 @@ class KnownElections:
                 for name, nanoseconds in found.nanoseconds.items()
             },
             elected_at=found.measured_at,
+            how=found.how,
             device=origin.device.name,
             units=origin.device.units,
         )
@@ -126,6 +127,7 @@ def new_elections(
             winner=head.candidate,
             nanoseconds=_nanoseconds(head.choice or RuntimeChoice()),
             measured_at=now,
+            how=head.how,
         )
         for where, head in elected.items()
         if "head" in keys.get(where, {})

@@ -17,6 +17,7 @@ from tunegate.artifacts.builds import (
 from tunegate.artifacts.candidates import Candidates
 from tunegate.artifacts.changes import Side
 from tunegate.artifacts.remembered_elections import RememberedElection
+from tunegate_cache.format.how_built import HowBuilt
 from tunegate_cache.format.records import DeviceFingerprint
 
 
@@ -31,6 +32,11 @@ def held_here(
 def remembered_winners(elections: Iterable[RememberedElection]) -> dict[Cell, str]:
     """The candidate of each cell, by name."""
     return {_cell(each): each.winner for each in elections}
+
+
+def remembered_how(elections: Iterable[RememberedElection]) -> dict[tuple[Cell, str], HowBuilt]:
+    """How the winner of each cell was built, where that is known."""
+    return {(_cell(each), each.winner): each.how for each in elections if each.how is not None}
 
 
 def lost_winners(

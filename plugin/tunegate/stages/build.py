@@ -28,6 +28,7 @@ from tunegate.sides.remembered_winners import (
     as_remembered,
     held_here,
     lost_winners,
+    remembered_how,
     remembered_winners,
 )
 from tunegate.sides.shared_schedules import as_in_base, decided_by_base
@@ -40,6 +41,7 @@ from tunegate.stages.error_budgets import (
     with_scores,
 )
 from tunegate.tools import ModelSource, RunContext
+from tunegate_cache.format.how_built import HowBuilt
 from tunegate_cache.format.records import WorkloadKey
 
 _SHOWN = 3
@@ -64,6 +66,7 @@ def build(
             f"build: {plural(len(sides), 'build')} of {plural(len(cells), 'cell')}", "build"
         )
     best = best_records(plan, outcomes)
+    elections = held_here(plan.elections, context.device.fingerprint())
     building = _Building(
         context=context,
         models=models,
@@ -73,8 +76,8 @@ def build(
         builders=builders,
         scorer=source.case_scorer,
         cases=source.workdir / "cases",
+        how=remembered_how(elections),
     )
-    elections = held_here(plan.elections, context.device.fingerprint())
     winners = remembered_winners(elections)
     built = building.built(sides, lambda cell, name: winners.get(cell, name) == name)
     failed = [(cell, side) for cell, side in sides if cell in lost_winners(winners, sides, built)]
@@ -108,6 +111,7 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
     builders: Mapping[RuntimeName, Builder]
     scorer: CaseScorer | None
     cases: Path
+    how: Mapping[tuple[Cell, str], HowBuilt]
 
     def built(
         self, sides: Sequence[tuple[Cell, Side]], is_wanted: Callable[[Cell, str], bool]
@@ -160,6 +164,7 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
         """The job of a candidate, which keeps its cases where a command scores them."""
         candidate, cell, side = wanted
         job = _job(self.models, self.best, candidate, (cell, side), self.context.out)
+        job = msgspec.structs.replace(job, how=self.how.get((cell, candidate.name)))
         if self.scorer is None or not is_scored(self.models.config, job.model.path, candidate):
             return job
         cases = self.cases / candidate_directory(cell, side, candidate.name)
@@ -190,7 +195,7 @@ def _built(
     later = {
         (cell, side)
         for cell, side in jobs
-        if candidate.is_tuned and side == "head"
+        if candidate.is_tuned and side == "head" and jobs[cell, side].how is None
         if cell.model in decided and (cell, "base") in jobs
     }
     first = {which: job for which, job in jobs.items() if which not in later}

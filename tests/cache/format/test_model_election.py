@@ -8,6 +8,7 @@ import pytest
 from tests.support.compacted_place import Place
 from tests.support.tuning_records import make_key
 from tests.support.tuning_tasks import DEVICE
+from tunegate_cache.format.how_built import HowBuilt, mark_of
 from tunegate_cache.format.model_election import (
     LASTS_SECONDS,
     MOST_CANDIDATES,
@@ -50,6 +51,16 @@ def read(
 def test_an_election_comes_back_from_its_records_as_bytes() -> None:
     decoded = [decode_records(encode_record(record)) for record in records_of()]
     assert read(*(each for each in decoded if isinstance(each, TuningRecord))) == ELECTION
+
+
+def test_the_winners_record_alone_says_how_it_was_built() -> None:
+    how = HowBuilt(compiled=(3, 4), kept=(mark_of("a" * 64),))
+    election = msgspec.structs.replace(ELECTION, how=how)
+    winner, other = records_of(election)
+    assert read(winner, other) == election
+    assert other.decisions == ()
+    misled = msgspec.structs.replace(other, decisions=winner.decisions)
+    assert read(records_of()[0], misled) == ELECTION
 
 
 @pytest.mark.parametrize(

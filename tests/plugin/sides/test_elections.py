@@ -21,6 +21,7 @@ from tunegate.artifacts.tasks import CacheUse, Resolution, TaskUse
 from tunegate.edges.progress.plain_log import PlainLog
 from tunegate.sides.elections import KnownElections, new_elections, publish_elections
 from tunegate.tools import GateTools, ModelSource, ReferenceRuntime, Tools
+from tunegate_cache.format.how_built import HowBuilt, mark_of
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, Provenance
 
 ABSENT = Miss("absent")
@@ -144,6 +145,17 @@ def test_the_only_runtime_that_runs_a_model_is_remembered_too(tmp_path: Path) ->
     index = Shelf({shelf.records[0].key: ExactHit(tuple(shelf.records))})
     (found,) = KnownElections(tools_with(index, tmp_path))(plan_of())
     assert (found.winner, found.milliseconds) == ("tvm", {"tvm": 1.0})
+
+
+def test_how_the_winner_was_built_is_remembered_with_it(tmp_path: Path) -> None:
+    shelf, how = Shelf(), HowBuilt(compiled=(1, 2), kept=(mark_of("a" * 64),))
+    cell = built()
+    assert cell.head is not None
+    cell = msgspec.structs.replace(cell, head=msgspec.structs.replace(cell.head, how=how))
+    publish_elections(tools_with(shelf, tmp_path / "first"), plan_of(), (), [cell])
+    index = Shelf({shelf.records[0].key: ExactHit(tuple(shelf.records))})
+    (found,) = KnownElections(tools_with(index, tmp_path))(plan_of())
+    assert found.how == how
 
 
 def test_a_change_of_the_graph_is_elected_anew_also_where_both_sides_are_known(

@@ -23,6 +23,7 @@ from tunegate.edges.progress.plain_log import PlainLog
 from tunegate.ports import BuildJob
 from tunegate.stages.build import build, build_directory
 from tunegate.tools import ModelSource
+from tunegate_cache.format.how_built import HowBuilt
 from tunegate_cache.format.records import Miss, TransferHit
 
 
@@ -102,20 +103,50 @@ def test_candidates_of_a_runtime_that_compiles_nothing_are_built_beside_each_oth
     assert [each.variant for each in cell.head] == ["a", "b"]
 
 
+ELECTION = RememberedElection(
+    model=MODEL,
+    target="cpu",
+    winner="any-b",
+    milliseconds={"any-b": 1.0},
+    elected_at=1,
+    device=DEVICE.name,
+    units=DEVICE.units,
+)
+
+
 class Runtimes:
     """A builder whose builds of one variant fail, and which variants it built of which file."""
 
     def __init__(self, failing: str = "") -> None:
         self.failing, self.built = failing, list[tuple[str, str]]()
+        self.how: list[tuple[str, HowBuilt | None]] = []
 
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
         self.built += [(job.variant, job.model.file.read_text()) for job in jobs]
+        self.how += [(job.variant, job.how) for job in jobs]
         return [
             msgspec.structs.replace(
                 unbuilt(""), error="no" if job.variant == self.failing else None
             )
             for job in jobs
         ]
+
+
+def test_how_a_winner_was_built_is_told_to_its_builder_alone(tmp_path: Path) -> None:
+    candidates = tuple(CandidateBuild(runtime="any", title=each, variant=each) for each in "ab")
+    how = HowBuilt(compiled=(1, 2))
+    plan = msgspec.structs.replace(
+        plan_with(Miss("absent")), elections=(msgspec.structs.replace(ELECTION, how=how),)
+    )
+    builder = Runtimes("b")
+    build(
+        plan,
+        (),
+        source=source_for(tmp_path, candidates),
+        builders={"any": builder},
+        context=make_context(tmp_path, PlainLog(io.StringIO())),
+    )
+    assert builder.how == [("b", how), ("b", how), ("a", None), ("a", None)]
 
 
 @pytest.mark.parametrize(
@@ -130,16 +161,7 @@ def test_a_remembered_winner_is_built_alone_unless_it_fails(
 ) -> None:
     candidates = tuple(CandidateBuild(runtime="any", title=each, variant=each) for each in "ab")
     source = source_for(tmp_path, candidates)
-    election = RememberedElection(
-        model=MODEL,
-        target="cpu",
-        winner="any-b",
-        milliseconds={"any-b": 1.0},
-        elected_at=1,
-        device=DEVICE.name,
-        units=DEVICE.units,
-    )
-    plan = msgspec.structs.replace(plan_with(Miss("absent")), elections=(election,))
+    plan = msgspec.structs.replace(plan_with(Miss("absent")), elections=(ELECTION,))
     builder = Runtimes(failing)
     context = make_context(tmp_path, PlainLog(io.StringIO()))
     (cell,) = build(plan, (), source=source, builders={"any": builder}, context=context)

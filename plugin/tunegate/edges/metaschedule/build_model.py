@@ -39,6 +39,7 @@ from tunegate.edges.metaschedule.open_model import OpenModel
 from tunegate.edges.metaschedule.passes.default_schedule import DEFAULTS_VERSION
 from tunegate.edges.metaschedule.schedule_choice import (
     ScheduleChoice,
+    as_before,
     chosen_schedule,
     record_id,
     without_schedules,
@@ -50,6 +51,7 @@ from tunegate.edges.models.saved_model import file_digests
 from tunegate.edges.native.native_object import NATIVE_OBJECT
 from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.engine.protocol import BuildModel, Built, BuiltFunction
+from tunegate_cache.format.how_built import HowBuilt, mark_of
 from tunegate_cache.format.records import WorkloadKey
 
 
@@ -67,6 +69,8 @@ def build_model(request: BuildModel, opened: OpenModel, target: ResolvedTarget) 
     choices = [
         chosen_schedule(f, request.records, target, _source(f, request)) for f in opened.functions
     ]
+    if request.how is not None:
+        choices = as_before(choices, request.how, target.key)
     built = link_model(request, opened, target, choices, inputs)
     lower = {each.function for each in built.functions if each.source == "tiles"}
     tried = without_schedules(choices, lower)
@@ -108,6 +112,7 @@ def link_model(
         size_bytes=size,
         seconds=time.monotonic() - started,
         inputs=tuple(each.drawn() for each in inputs),
+        how=HowBuilt(kept=tuple(sorted({mark_of(each.rid) for each in functions if each.rid}))),
     )
 
 
@@ -129,6 +134,8 @@ def _slower_ones(
 ) -> frozenset[str]:
     """Names of kernels whose schedule nobody that is trusted has measured, and that is slower
     inside the model than the default one."""
+    if request.how is not None:
+        return frozenset()
     transferred = {
         choice.function.name
         for choice in choices

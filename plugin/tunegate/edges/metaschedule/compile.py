@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+
 from tunegate.artifacts.candidates import FLOAT32
 from tunegate.artifacts.tasks import TaskUse, TuningTask
 from tunegate.edges.metaschedule.build_model import ModelBuild, build_model
@@ -24,7 +26,12 @@ from tunegate.edges.metaschedule.low_precision.lower_kernels import require_tile
 from tunegate.edges.metaschedule.open_model import OpenModel
 from tunegate.edges.metaschedule.parts.build_parts import build_parts
 from tunegate.edges.metaschedule.parts.open_parts import SplitModel
-from tunegate.edges.metaschedule.parts.opening import OpenedModel, cut_open, opened_model
+from tunegate.edges.metaschedule.parts.opening import (
+    OpenedModel,
+    cut_open,
+    opened_as,
+    opened_model,
+)
 from tunegate.edges.metaschedule.parts.whole import is_slower
 from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
 from tunegate.edges.metaschedule.whole.size import require_small
@@ -200,6 +207,22 @@ def _mend(request: MendBuild) -> Mended:
 
 
 def _build_in_parts(request: BuildModel, how: InParts, target: ResolvedTarget) -> Built | NoParts:
+    if request.how is not None and request.how.compiled:
+        try:
+            known = _open_model[1] if _open_model and _open_model[0] == request.model else None
+            place, cut = Path(request.scratch), request.how.compiled
+            load_intrinsics(request.target.kind)
+            split = opened_as(request.model, request.target, place, cut, known)
+        except UnsupportedModelError:
+            pass  # what is remembered is of another model
+        else:
+            return build_parts(request, how, split, target)
+    return _build_fastest_parts(msgspec.structs.replace(request, how=None), how, target)
+
+
+def _build_fastest_parts(
+    request: BuildModel, how: InParts, target: ResolvedTarget
+) -> Built | NoParts:
     if how.whole and not is_slower(request, how):
         return NoParts()
     try:

@@ -19,6 +19,7 @@ from tunegate.edges.metaschedule.targets import ResolvedTarget
 from tunegate.edges.metaschedule.unmeasured.prior_pick import prior_pick
 from tunegate.edges.metaschedule.unmeasured.transferred import expectation, likeliest
 from tunegate.engine.protocol import Schedule
+from tunegate_cache.format.how_built import HowBuilt, mark_of
 from tunegate_cache.format.records import TuningRecord, WorkloadKey
 
 PICKED: tuple[ScheduleSource, ...] = ("prior", "transfer")
@@ -63,6 +64,24 @@ def without_schedules(
         ScheduleChoice(choice.function, None, None) if choice.function.name in names else choice
         for choice in choices
     ]
+
+
+def as_before(
+    choices: Iterable[ScheduleChoice], how: HowBuilt, target: str
+) -> list[ScheduleChoice]:
+    """The choices, with their schedules where an earlier build on the target of this key had the
+    same, and else with the default one."""
+    kept = set(how.kept)
+    return [
+        choice
+        if choice.schedule is not None and _mark(choice, choice.schedule, target) in kept
+        else ScheduleChoice(choice.function, None, None)
+        for choice in choices
+    ]
+
+
+def _mark(choice: ScheduleChoice, schedule: Schedule, target: str) -> int:
+    return mark_of(record_id(WorkloadKey(choice.function.workload.digest, target), schedule))
 
 
 def _picked(

@@ -68,6 +68,7 @@ class CompileRequests:
             inputs=job.model.inputs,
             settled=tuple(sorted(key.workload for key in job.settled)),
             in_parts=in_parts,
+            how=job.how,
             variant=job.variant,
             precision=job.settings.get(PRECISION, FLOAT32),
             is_whole=job.settings.get(LAUNCH) == WHOLE,

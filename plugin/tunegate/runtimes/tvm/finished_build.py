@@ -75,6 +75,7 @@ def _build(
         inputs=reply.inputs,
         wrong_kernels=wrong_kernels,
         crashed=crashed,
+        how=reply.how,
     )
 
 

@@ -14,11 +14,15 @@ from tunegate.edges.metaschedule.import_in_layout import import_in_layout
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.schedule_choice import (
     ScheduleChoice,
+    as_before,
     chosen_schedule,
+    record_id,
     without_schedules,
 )
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.models.preparation import prepare
+from tunegate_cache.format.how_built import HowBuilt, mark_of
+from tunegate_cache.format.records import WorkloadKey
 
 load_intrinsics("llvm")
 TARGET = tvm_target(TargetConfig(name="cpu", threads=1))
@@ -43,6 +47,17 @@ def test_where_nothing_was_measured_the_prior_picks(tmp_path: Path) -> None:
     choice = chosen_schedule(product(tmp_path), {}, TARGET, "prior")
     assert choice.main is not None
     assert (choice.record, choice.schedule) == (None, choice.picked)
+
+
+def test_a_schedule_stays_where_an_earlier_build_had_the_same(tmp_path: Path) -> None:
+    choice = chosen_schedule(product(tmp_path), {}, TARGET, "prior")
+    assert choice.picked is not None
+    key = WorkloadKey(choice.function.workload.digest, TARGET.key)
+    mark = mark_of(record_id(key, choice.picked))
+    assert as_before([choice], HowBuilt(kept=(mark,)), TARGET.key) == [choice]
+    for other in ((), (mark + 1,)):
+        (found,) = as_before([choice], HowBuilt(kept=other), TARGET.key)
+        assert (found.main, found.schedule) == (None, None)
 
 
 def test_a_neighbours_record_that_is_picked_counts_as_transferred(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from tunegate.runtimes.hybrid.runtime import RUNTIME
 from tunegate.runtimes.loading import load, operators_ms
 from tunegate.runtimes.runtime import OpenCompiler
 from tunegate.runtimes.tvm.runtime import RUNTIME as TVM
+from tunegate_cache.format.how_built import HowBuilt
 
 TARGET = TargetConfig(name="cpu", threads=1)
 
@@ -104,6 +105,34 @@ def test_other_weights_are_cut_alike_with_another_key(
     assert other.error is None
     assert other.key != built.build.key
     assert [task.key for task in other.tasks] == [task.key for task in built.build.tasks]
+
+
+@pytest.mark.parametrize(
+    ("compiled", "parts"),
+    [
+        (tuple(range(8)), [True, False]),
+        ((7, 8), [True, False, True]),
+        ((1_000,), [True, False, True]),
+    ],
+)
+def test_a_remembered_cut_is_followed_where_it_fits_and_else_measured(
+    built: InParts,
+    compiler: OpenCompiler,
+    tmp_path: Path,
+    compiled: tuple[int, ...],
+    parts: list[bool],
+) -> None:
+    """Node 8 is what the compiler lacks, and there is none beyond 17."""
+    job = build_job(parts_model(seed=7), tmp_path)
+    job = msgspec.structs.replace(job, how=HowBuilt(compiled=compiled))
+    (build,) = RUNTIME.builder(compiler).build([job])
+    assert build.error is None
+    assert build.check is not None
+    assert build.check.passed
+    assert [part.is_compiled for part in PartsPlan.read(tmp_path / "built").parts] == parts
+    assert built.build.how is not None
+    assert build.how is not None
+    assert build.how.compiled == (compiled if parts == [True, False] else built.build.how.compiled)
 
 
 def test_where_the_compiler_takes_it_whole_there_is_nothing_to_build(

@@ -31,6 +31,7 @@ from tunegate.edges.reference.output_values import kind
 from tunegate.edges.reference.part_session import reference_version
 from tunegate.engine.protocol import BuildModel, Built, BuiltFunction, InParts
 from tunegate.errors import UnsupportedModelError
+from tunegate_cache.format.how_built import HowBuilt, mark_of
 
 
 def build_parts(
@@ -57,8 +58,10 @@ class _Building:
         self._assembly = Assembly(split, self._linked, Path(request.scratch), how.threads)
 
     def chosen(self) -> tuple[ModelPart, ...]:
-        """The parts of the fastest model; what was decided for the same kernels is not measured
-        again."""
+        """The parts of the fastest model; what was decided for the same kernels, or by an earlier
+        run, is not measured again."""
+        if self._request.how is not None:
+            return self._split.parts
         records, threads = self._request.records, self._how.threads
         is_tuned = any(f.workload.digest in records for f in self._split.functions)
         winners = Winners(self._split, self._assembly, self._feed, threads, is_tuned=is_tuned)
@@ -90,6 +93,7 @@ class _Building:
             seconds=time.monotonic() - started,
             dropped=tuple(sorted(label for each in compiled for label in each.dropped)),
             inputs=tuple(each.drawn() for each in self._inputs),
+            how=_how(parts, functions),
         )
 
     def _linked(self, opened: OpenModel, place: Path) -> CompiledPart:
@@ -129,6 +133,12 @@ class _Building:
             toolchain={**msgspec.to_builtins(toolchain()), **reference_version()},
             tasks=msgspec.to_builtins(functions),
         ).write(directory)
+
+
+def _how(parts: Sequence[ModelPart], functions: Sequence[BuiltFunction]) -> HowBuilt:
+    compiled = [place for part in parts if part.is_compiled for place in part.nodes]
+    kept = {mark_of(each.rid) for each in functions if each.rid}
+    return HowBuilt(compiled=tuple(sorted(compiled)), kept=tuple(sorted(kept)))
 
 
 def _together(functions: Sequence[BuiltFunction]) -> tuple[BuiltFunction, ...]:

@@ -68,15 +68,39 @@ def split_model(
     return split
 
 
+def opener_of(
+    prepared: PreparedModel, open_part: OpenPart, into: Path, reason: str = ""
+) -> PartOpener:
+    """Returns what opens parts of this model. Raises UnsupportedModelError with the reason where
+    its graph cannot be read."""
+    try:
+        return PartOpener(_graph_of(prepared), open_part, into)
+    except Exception as error:
+        # ONNX Runtime's exceptions have no common base class.
+        raise UnsupportedModelError(reason) from error
+
+
+def split_as(opener: PartOpener, prepared: PreparedModel, compiled: Iterable[int]) -> SplitModel:
+    """Returns the model with exactly these nodes compiled, as an earlier run has cut it. Raises
+    UnsupportedModelError where they do not fit it: what is remembered may be of another model."""
+    graph, wanted = opener.graph, set(compiled)
+    reason = "it was cut otherwise"
+    if not wanted <= graph.of_static_shapes():
+        raise UnsupportedModelError(reason)
+    parts = partition(graph.nodes, wanted, graph.outputs, LEAST_WORK)
+    taken = [part for part in parts if part.is_compiled]
+    is_whole = {place for part in taken for place in part.nodes} == wanted
+    is_fit = is_whole and 0 < len(taken) <= _MOST_PARTS
+    if not is_fit or any(opener.opened(part.nodes) is None for part in taken):
+        raise UnsupportedModelError(reason)
+    return SplitModel(prepared, opener, parts, reason)
+
+
 def slower_whole(whole: OpenModel, open_part: OpenPart, into: Path) -> SplitModel:
     """Returns a model that is compiled whole as one part, to be cut. Raises UnsupportedModelError
     where it cannot be."""
     reason = "it is slower compiled whole"
-    try:
-        opener = PartOpener(_graph_of(whole.prepared), open_part, into)
-    except Exception as error:
-        # ONNX Runtime's exceptions have no common base class.
-        raise UnsupportedModelError(reason) from error
+    opener = opener_of(whole.prepared, open_part, into, reason)
     graph = opener.graph
     part = part_of(graph.nodes, range(len(graph.nodes)), graph.outputs)
     opener.take(part.nodes, whole)

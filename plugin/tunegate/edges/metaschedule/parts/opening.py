@@ -11,7 +11,13 @@ from tunegate.config import AUTO, TargetConfig
 from tunegate.edges.metaschedule.functions import functions_of, layer_names
 from tunegate.edges.metaschedule.import_in_layout import import_in_layout
 from tunegate.edges.metaschedule.open_model import OpenModel
-from tunegate.edges.metaschedule.parts.open_parts import SplitModel, slower_whole, split_model
+from tunegate.edges.metaschedule.parts.open_parts import (
+    SplitModel,
+    opener_of,
+    slower_whole,
+    split_as,
+    split_model,
+)
 from tunegate.edges.metaschedule.parts.part_opener import OpenPart
 from tunegate.edges.metaschedule.passes.asked_algorithm import with_algorithm
 from tunegate.edges.metaschedule.passes.layout import Layout, layouts
@@ -48,6 +54,26 @@ def cut_open(whole: OpenModel, model: ModelFile, target: TargetConfig, into: Pat
     """Returns a model that is slower compiled whole, to be cut. Raises UnsupportedModelError where
     it cannot be."""
     return slower_whole(whole, _opening(model, target), into / "parts")
+
+
+def opened_as(
+    model: ModelFile,
+    target: TargetConfig,
+    into: Path,
+    compiled: Sequence[int],
+    known: OpenedModel | None,
+) -> SplitModel:
+    """Returns a model cut as it was before; `known` is the same model where it is open already.
+    Raises UnsupportedModelError where it cannot be cut so."""
+    if isinstance(known, SplitModel):
+        return split_as(known.opener, known.prepared, compiled)
+    prepared = (
+        known.prepared
+        if known is not None
+        else prepare(Path(model.file), shapes=model.shapes, into=into, path=model.path)
+    )
+    opener = opener_of(prepared, _opening(model, target), into / "parts")
+    return split_as(opener, prepared, compiled)
 
 
 def _opening(model: ModelFile, target: TargetConfig) -> OpenPart:

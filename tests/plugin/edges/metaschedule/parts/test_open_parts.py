@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import onnx
@@ -9,7 +10,12 @@ import pytest
 
 from tests.support.small_onnx import chain_model, parts_model, save
 from tunegate.edges.metaschedule.open_model import OpenModel
-from tunegate.edges.metaschedule.parts.open_parts import SplitModel, split_model
+from tunegate.edges.metaschedule.parts.open_parts import (
+    SplitModel,
+    opener_of,
+    split_as,
+    split_model,
+)
 from tunegate.edges.models.preparation import prepare
 from tunegate.edges.models.prepared import PreparedModel
 from tunegate.errors import UnsupportedModelError
@@ -80,3 +86,40 @@ def test_where_nothing_is_worth_it_the_reason_is_that_of_the_whole(tmp_path: Pat
         split(parts_model(maps=4, size=10), Compiler("Binarizer"), tmp_path)
     with pytest.raises(UnsupportedModelError, match="cannot be compiled"):
         split(parts_model(maps=4), Compiler("Mul", "Relu", "Binarizer"), tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("compiled", "asked"),
+    [
+        (range(8), [8]),
+        ((), []),
+        (range(-1, 3), []),
+        (range(14, 40), []),
+        (range(7, 10), [1, 1]),
+        (range(0, 16, 2), []),
+    ],
+)
+def test_a_cut_that_is_remembered_asks_about_its_own_parts_alone(
+    tmp_path: Path, compiled: Iterable[int], asked: list[int]
+) -> None:
+    """None of the others fits: no such node, one that is refused, and too little work for a cut."""
+    compiler = Compiler("Binarizer")
+    prepared = prepare(
+        save(parts_model(maps=4), tmp_path / "m"), shapes={}, into=tmp_path / "p", path="m"
+    )
+    opener = opener_of(prepared, compiler, tmp_path / "parts")
+    if asked == [8]:
+        assert shape(split_as(opener, prepared, compiled)) == [(True, 8), (False, 9)]
+    else:
+        with pytest.raises(UnsupportedModelError):
+            split_as(opener, prepared, compiled)
+    assert compiler.asked == asked
+
+
+def test_a_remembered_cut_of_more_parts_than_a_search_tries_is_refused(tmp_path: Path) -> None:
+    model = chain_model(layers=80, width=512)
+    prepared = prepare(save(model, tmp_path / "m"), shapes={}, into=tmp_path / "p", path="m")
+    compiler = Compiler()
+    with pytest.raises(UnsupportedModelError):
+        split_as(opener_of(prepared, compiler, tmp_path / "parts"), prepared, range(0, 80, 2))
+    assert compiler.asked == []

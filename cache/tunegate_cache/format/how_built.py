@@ -1,0 +1,78 @@
+"""What times decided while a model was built, as decisions of a record: so the next build of the
+same graph measures nothing again.
+
+It says how a model is built and never what it computes: whoever builds with it checks that it fits
+the model, and checks the numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from tunegate_cache.format.records import Decision
+
+MOST_NODES = 2**20
+MOST_DECISIONS = 256
+"""A record has no more."""
+_SCHEDULES = 2**52
+"""The index of a schedule is at least this, and that of a node is less."""
+_DIGITS = 13
+"""The hexadecimal digits of a digest that have a place below."""
+_KEPT = 0
+
+
+class HowBuilt(msgspec.Struct, frozen=True, kw_only=True):
+    """`compiled` are the places of the nodes that run compiled in a model in parts; none stand for
+    a model that is compiled whole. `kept` are the marks of the schedules that its kernels have; all
+    others have the default one, which was faster in the model, or all there was."""
+
+    compiled: tuple[int, ...] = ()
+    kept: tuple[int, ...] = ()
+
+
+def mark_of(schedule: str) -> int:
+    """The mark of a schedule, by the digest that identifies it and its task."""
+    return _SCHEDULES + int(schedule[:_DIGITS], 16)
+
+
+def decisions_of(how: HowBuilt) -> tuple[Decision, ...] | None:
+    """None where it is more than a record has room for."""
+    found = {start: (length,) for start, length in _runs(how.compiled)}
+    found |= dict.fromkeys(how.kept, (_KEPT,))
+    return tuple(sorted(found.items())) if len(found) <= MOST_DECISIONS else None
+
+
+def how_built(decisions: Sequence[Decision]) -> HowBuilt | None:
+    """What these decisions say; None where they say nothing, or make no sense."""
+    compiled: list[int] = []
+    kept: list[int] = []
+    for index, values in decisions:
+        match values:
+            case (value,) if index >= _SCHEDULES and value == _KEPT:
+                kept.append(index)
+            case (length,) if length >= 1 and _is_next(index, length, compiled):
+                compiled += range(index, index + length)
+            case _:
+                return None
+    found = HowBuilt(compiled=tuple(compiled), kept=tuple(kept))
+    return found if decisions else None
+
+
+def _is_next(start: int, length: int, so_far: Sequence[int]) -> bool:
+    return start + length <= MOST_NODES and (not so_far or start > so_far[-1])
+
+
+def _runs(places: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Neighbours together: the first place of each run, and how many it has."""
+    start, length = 0, 0
+    for place in sorted(set(places)):
+        if length and place == start + length:
+            length += 1
+            continue
+        if length:
+            yield start, length
+        start, length = place, 1
+    if length:
+        yield start, length
