@@ -105,10 +105,10 @@ class Model:
 
     def __init__(self, proto: onnx.ModelProto, cpu: str, scratch: Path) -> None:
         self._scratch = scratch
-        self._target: TargetConfig = msgspec.structs.replace(TARGET, cpu=cpu)
-        self._file = scratch / "m.onnx"
-        onnx.save(proto, self._file)
-        self._job = ModelJob(file=self._file, path="m.onnx", shapes={}, target=self._target)
+        self.target: TargetConfig = msgspec.structs.replace(TARGET, cpu=cpu)
+        self.file = scratch / "m.onnx"
+        onnx.save(proto, self.file)
+        self._job = ModelJob(file=self.file, path="m.onnx", shapes={}, target=self.target)
         self._compiler = MetaScheduleCompiler(scratch / "compiler", seed=1)
         self.tasks = imported(self._compiler, self._job)
 
@@ -122,16 +122,28 @@ class Model:
         return self.built("ships", {}, sources), time.monotonic() - started
 
     def built(
-        self, what: str, records: Records, sources: Mapping[WorkloadKey, ScheduleSource]
+        self,
+        what: str,
+        records: Records,
+        sources: Mapping[WorkloadKey, ScheduleSource],
+        *,
+        settled: frozenset[WorkloadKey] | None = None,
     ) -> Build:
-        place = self._scratch / what
-        work = BuildJob(model=self._job, records=records, sources=sources, directory=place)
+        """The build with these records; what is not `settled` is tried in the model, and all that
+        was measured is settled where nothing is said."""
+        work = BuildJob(
+            model=self._job,
+            records=records,
+            sources=sources,
+            directory=self._scratch / what,
+            settled=frozenset(records) if settled is None else settled,
+        )
         (built,) = self._compiler.build([work])
         assert built.error is None, built.error
         return built
 
     def picks(self) -> dict[str, Callable[[DesignSpace, ModelFunction], Schedule | None]]:
-        target = tvm_target(self._target).target
+        target = tvm_target(self.target).target
 
         def by(prior: Prior | None) -> Callable[[DesignSpace, ModelFunction], Schedule | None]:
             def pick(space: DesignSpace, function: ModelFunction) -> Schedule | None:
@@ -148,11 +160,11 @@ class Model:
 
     def records(self, pick: Callable[[DesignSpace, ModelFunction], Schedule | None]) -> Records:
         """The picks of all tasks that the prior knows, as if they had been measured."""
-        resolved = tvm_target(self._target)
+        resolved = tvm_target(self.target)
         known = {task.key.workload: task for task in self.tasks}
         found: dict[WorkloadKey, tuple[TuningRecord, ...]] = {}
         place = self._scratch / f"p{time.monotonic_ns()}"
-        for function in functions_in(onnx.load(self._file), place, resolved):
+        for function in functions_in(onnx.load(self.file), place, resolved):
             task = known.get(function.workload.digest)
             space = DesignSpace(function.workload, resolved.target)
             is_known = any(sketch.nest for sketch in space.sketches().values())
@@ -168,9 +180,9 @@ class Model:
             min_gain_percent_per_minute=0.0,
             trials_per_task=trials_per_task,
         )
-        tuner = tuner_of(self._target, self._scratch / what.replace(" ", "-"))
-        shard = shard_of(self.tasks, self._target, budget)
-        models = {("m.onnx", "head"): ShapedModel(self._file, {})}
+        tuner = tuner_of(self.target, self._scratch / what.replace(" ", "-"))
+        shard = shard_of(self.tasks, self.target, budget)
+        models = {("m.onnx", "head"): ShapedModel(self.file, {})}
         outcomes = {o.key: o for o in tuner.tune(shard, models, lambda _: True)}  # type: ignore[arg-type]
         records = {key: o.records for key, o in outcomes.items() if o.records}
         picked: dict[WorkloadKey, ScheduleSource] = {

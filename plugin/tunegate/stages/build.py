@@ -31,7 +31,7 @@ from tunegate.sides.remembered_winners import (
     remembered_how,
     remembered_winners,
 )
-from tunegate.sides.shared_schedules import as_in_base, decided_by_base
+from tunegate.sides.shared_schedules import DecidedByBase, as_in_base, decided_by_base
 from tunegate.stages.build_groups import built_together
 from tunegate.stages.error_budgets import (
     held_to_budget,
@@ -42,7 +42,6 @@ from tunegate.stages.error_budgets import (
 )
 from tunegate.tools import ModelSource, RunContext
 from tunegate_cache.format.how_built import HowBuilt
-from tunegate_cache.format.records import WorkloadKey
 
 _SHOWN = 3
 """The sides that a line of progress has room for."""
@@ -106,7 +105,7 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
     context: RunContext
     models: ExportedModels
     best: BestRecords
-    by_base: Mapping[ModelPath, frozenset[WorkloadKey]]
+    by_base: Mapping[ModelPath, DecidedByBase]
     candidates: Candidates
     builders: Mapping[RuntimeName, Builder]
     scorer: CaseScorer | None
@@ -189,7 +188,7 @@ def _built(
     jobs: Mapping[tuple[Cell, Side], BuildJob],
     candidate: CandidateBuild,
     builder: Builder,
-    decided: Mapping[ModelPath, frozenset[WorkloadKey]],
+    decided: Mapping[ModelPath, DecidedByBase],
 ) -> dict[tuple[Cell, Side], Build]:
     """The builds. A head waits for its base where that decides about schedules of both."""
     later = {
@@ -201,7 +200,7 @@ def _built(
     first = {which: job for which, job in jobs.items() if which not in later}
     builds = dict(zip(first, builder.build([*first.values()]), strict=True))
     heads = {
-        (cell, side): as_in_base(job, builds[cell, "base"], decided[cell.model])
+        (cell, side): as_in_base(job, jobs[cell, "base"], builds[cell, "base"], decided[cell.model])
         for (cell, side), job in jobs.items()
         if (cell, side) in later
     }

@@ -50,10 +50,7 @@ def _left_out(head: Build) -> Iterator[str]:
     if head.without_graphs:
         yield f"built without CUDA graphs, with them: {head.without_graphs}"
     if head.dropped:
-        yield (
-            "slower in the model with a schedule that nobody had measured, so without: "
-            + ", ".join(head.dropped)
-        )
+        yield ("slower in the model with their schedules, so without: " + ", ".join(head.dropped))
 
 
 def _given_up(build: Build) -> Iterator[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.support.measured_cells import make_version
 from tests.support.tuning_tasks import (
     CHANGES,
     key_of,
@@ -14,13 +15,14 @@ from tests.support.tuning_tasks import (
     make_task,
 )
 from tunegate.artifacts.builds import Build, BuiltTask
-from tunegate.artifacts.changes import Side
+from tunegate.artifacts.changes import ModelChange, Side
 from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.plans import Budget, TuningPlan
 from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate.config import TargetConfig
 from tunegate.ports import BuildJob, ModelJob
-from tunegate.sides.shared_schedules import as_in_base, decided_by_base
+from tunegate.sides.shared_schedules import DecidedByBase, as_in_base, decided_by_base
+from tunegate_cache.format.how_built import HowBuilt
 
 BOTH: tuple[Side, Side] = ("base", "head")
 A, B = key_of("a"), key_of("b")
@@ -37,15 +39,29 @@ def plan_of(**tasks: Sequence[Side]) -> TuningPlan:
     )
 
 
-@pytest.mark.parametrize(
-    ("source", "is_decided"),
-    [("transfer", True), ("claimed", True), ("prior", True), ("exact", False), ("search", False)],
-)
-def test_the_base_decides_about_what_nobody_has_measured(
-    source: ScheduleSource, is_decided: bool
+@pytest.mark.parametrize("source", ["transfer", "claimed", "prior", "exact", "search"])
+def test_the_base_decides_about_every_schedule_that_both_sides_may_have(
+    source: ScheduleSource,
 ) -> None:
-    decided = decided_by_base(plan_of(a=BOTH), {A: source})
-    assert decided == ({"m.onnx": frozenset({A})} if is_decided else {})
+    decided = decided_by_base(plan_of(a=BOTH, b=BOTH), {A: source})
+    assert decided == {"m.onnx": DecidedByBase(frozenset({A}))}
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "is_alike"), [("g", "g", True), ("g", "h", False), ("", "", False)]
+)
+def test_sides_of_one_graph_are_built_alike(base: str, head: str, is_alike: bool) -> None:
+    change = ModelChange(
+        path="m.onnx",
+        kind="modified",
+        change="weights-only",
+        base=msgspec.structs.replace(make_version("base"), graph_digest=base),
+        head=msgspec.structs.replace(make_version("head"), graph_digest=head),
+        targets=("cpu",),
+    )
+    changes = msgspec.structs.replace(CHANGES, models=(change,))
+    plan = msgspec.structs.replace(plan_of(a=BOTH), changes=changes)
+    assert decided_by_base(plan, {A: "exact"})["m.onnx"].is_alike == is_alike
 
 
 def test_what_one_side_alone_has_is_its_own_affair() -> None:
@@ -60,6 +76,9 @@ JOB = BuildJob(
 )
 
 
+BOTH_TASKS = DecidedByBase(frozenset({A, B}))
+
+
 def built(*rids: str, error: str | None = None) -> Build:
     tasks = tuple(
         BuiltTask(key=key, name="conv", weight=1, source="transfer", rid=rid, ms=None)
@@ -71,18 +90,36 @@ def built(*rids: str, error: str | None = None) -> Build:
 
 
 def test_the_head_has_what_the_base_kept_and_drops_what_it_dropped() -> None:
-    job = as_in_base(JOB, built("kept", ""), {A, B})
+    job = as_in_base(JOB, JOB, built("kept", ""), BOTH_TASKS)
     assert (list(job.records[A]), list(job.records[B])) == ([make_record("a")], [])
     assert job.settled == {A, B}
     assert job.sources == {A: "transfer"}
 
 
 def test_tasks_of_the_head_alone_are_still_tried_in_it() -> None:
-    job = as_in_base(JOB, built("kept", ""), {A})
+    job = as_in_base(JOB, JOB, built("kept", ""), DecidedByBase(frozenset({A})))
     assert list(job.records[B]) == [make_record("b")]
     assert job.settled == {A}
 
 
 def test_a_base_that_could_not_be_built_decides_nothing() -> None:
     refused = msgspec.structs.replace(built("", ""), error="no")
-    assert as_in_base(JOB, refused, {A, B}) is JOB
+    assert as_in_base(JOB, JOB, refused, BOTH_TASKS) is JOB
+
+
+def test_tasks_that_no_part_of_the_base_has_are_still_tried() -> None:
+    base = built("kept", "")
+    base = msgspec.structs.replace(base, tasks=base.tasks[:1])
+    job = as_in_base(JOB, JOB, base, BOTH_TASKS)
+    assert list(job.records[B]) == [make_record("b")]
+    assert job.settled == {A}
+
+
+def test_other_weights_follow_all_that_was_decided_of_the_base() -> None:
+    how = HowBuilt(compiled=(1, 2))
+    base = msgspec.structs.replace(built("kept", ""), how=how)
+    alike = DecidedByBase(frozenset({A, B}), is_alike=True)
+    assert as_in_base(JOB, JOB, base, alike) == msgspec.structs.replace(JOB, how=how)
+    larger = msgspec.structs.replace(JOB.model, shapes={"x": (8,)})
+    of_base = msgspec.structs.replace(JOB, model=larger)
+    assert as_in_base(JOB, of_base, base, alike).how is None

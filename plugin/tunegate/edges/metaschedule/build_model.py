@@ -1,7 +1,7 @@
 """A model built from records: the best schedule of each kernel that replays, linked and described.
 
-A schedule that was transferred from a neighbour must also prove itself inside the model, beside the
-default schedule it replaces: alone it may be fast, and slow where its data comes from elsewhere.
+A schedule must also prove itself inside the model, beside the default one that it replaces: alone
+it may be fast, and slow where its data comes from elsewhere, and nobody has timed a neighbour's.
 (Gibson & Cano, PACT 2022, see this difference too; a replication of theirs that did not check ended
 slower than untuned.)
 """
@@ -132,39 +132,39 @@ def _slower_ones(
     choices: Sequence[ScheduleChoice],
     inputs: tuple[ArtifactTensor, ...],
 ) -> frozenset[str]:
-    """Names of kernels whose schedule nobody that is trusted has measured, and that is slower
-    inside the model than the default one."""
-    if request.how is not None:
+    """Names of kernels whose schedule is slower inside the model than the default one."""
+    tried = {choice.function.name for choice in choices if _is_tried(choice, request)}
+    if request.how is not None or not tried or not device_exists(request.target.kind):
         return frozenset()
-    transferred = {
-        choice.function.name
-        for choice in choices
-        if choice.main is not None
-        and _source(choice.function, request) in UNMEASURED
-        and choice.function.workload.digest not in request.settled
-    }
-    if not transferred or not device_exists(request.target.kind):
-        return frozenset()
-    without = without_schedules(choices, transferred)
-    beside = Path(request.scratch) / "without-transferred"
+    without = without_schedules(choices, tried)
+    beside = Path(request.scratch) / "without-tried"
     plain = TileKernels({}, target.target)
     link_kernels(_scheduled(opened.module, without), plain, beside, request)
     # A library that was loaded from a path once is what that path gives from then on, and the
     # model may be linked there again.
-    tried = Path(request.scratch) / "with-transferred.so"
+    library = Path(request.scratch) / "with-tried.so"
     if is_native(request) or request.is_whole or request.precision != FLOAT32:
-        link_kernels(_scheduled(opened.module, choices), plain, tried, request)
-        tried /= LIBRARY
+        link_kernels(_scheduled(opened.module, choices), plain, library, request)
+        library /= LIBRARY
     else:
-        shutil.copyfile(Path(request.directory) / LIBRARY, tried)
+        shutil.copyfile(Path(request.directory) / LIBRARY, library)
     return slower_in_model(
-        tried,
+        library,
         beside / LIBRARY,
         inputs=inputs,
-        kernels=transferred,
+        kernels=tried,
         kind=request.target.kind,
         seed=request.seed,
     )
+
+
+def _is_tried(choice: ScheduleChoice, request: BuildModel) -> bool:
+    """Whether the schedule is held against the default one. On a GPU what was measured is not: a
+    kernel finds there in a model what it finds alone."""
+    if choice.main is None or choice.function.workload.digest in request.settled:
+        return False
+    is_measured = _source(choice.function, request) not in UNMEASURED
+    return request.target.kind == "llvm" or not is_measured
 
 
 def _built_function(

@@ -50,8 +50,7 @@ from tunegate_cache.format.records import WorkloadKey
 _CHILD = "tunegate.edges.metaschedule.compile"
 _MAX_SECONDS = 900.0
 _KEPT_BYTES = 512 * 1024 * 1024
-"""The total size of the model files whose children stay: an open model takes
-several times its file in memory."""
+"""The size of all files whose children stay: an open model takes several times its file."""
 _BYTES_OF_ONE = 2**30
 """What such a child may take by itself."""
 
@@ -60,9 +59,8 @@ _Reply = CompileReply | Checked | Mended
 
 
 class MetaScheduleCompiler:
-    """Every model has a child of its own; each request has a time limit. `scratch`
-    is a private directory; builds are run on inputs of `seed`. Use as a context
-    manager, or `close` at the end."""
+    """Every model has a child of its own; each request has a time limit. `scratch` is a private
+    directory; builds are run on inputs of `seed`. Use as a context manager, or `close` it."""
 
     def __init__(self, scratch: Path, *, seed: int, limit_seconds: float = _MAX_SECONDS) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
@@ -240,6 +238,8 @@ class MetaScheduleCompiler:
             if kept is not None and kept.is_running:
                 return kept
             variables = cuda_variables() if job.target.kind == "cuda" else {}
+            # TVM would bind this thread to the machine's first core, whatever we may use.
+            variables = {**variables, "TVM_BIND_THREADS": "0"}
             kind = cast("type[_Reply]", _Reply)
             return Child(_CHILD, kind, variables=variables, memory=memory, log=self._log)
 

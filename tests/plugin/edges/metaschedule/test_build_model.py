@@ -1,4 +1,4 @@
-"""A transferred schedule proves itself inside the model, or goes."""
+"""A schedule proves itself inside the model, or goes."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.models.preparation import prepare
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.engine.protocol import BuildModel, Built, ModelFile, Schedule
+from tunegate_cache.format.how_built import HowBuilt
 from tunegate_cache.format.records import DeviceFingerprint, TuningRecord, WorkloadKey
 
 TARGET = TargetConfig(name="cpu", threads=1)
@@ -64,7 +65,13 @@ class Workshop:
             measured_at=1,
         )
 
-    def build(self, name: str, *records: TuningRecord, source: ScheduleSource = "exact") -> Built:
+    def build(
+        self,
+        name: str,
+        *records: TuningRecord,
+        source: ScheduleSource = "exact",
+        how: HowBuilt | None = None,
+    ) -> Built:
         digest = self.function.workload.digest
         scratch = self.directory / f"{name}-scratch"
         scratch.mkdir()
@@ -77,6 +84,7 @@ class Workshop:
                 sources={digest: source},
                 directory=str(self.directory / name),
                 scratch=str(scratch),
+                how=how,
             )
         )
         assert isinstance(built, Built)
@@ -154,8 +162,8 @@ def test_a_claim_that_nothing_has_measured_is_not_verified_and_has_no_time(
         assert (kernel.ms is not None) == is_verified
 
 
-@pytest.mark.parametrize("source", ["transfer", "claimed", "prior"])
-def test_a_schedule_that_nobody_measured_and_is_slower_is_dropped_and_named(
+@pytest.mark.parametrize("source", ["transfer", "prior", "search"])
+def test_a_schedule_that_is_slower_in_the_model_is_dropped_and_named(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch, source: ScheduleSource
 ) -> None:
     monkeypatch.setattr(
@@ -207,6 +215,7 @@ def test_a_kernel_that_only_a_neighbour_on_the_machine_slows_down_stays(
     libraries = [workshop.directory / name / "model.so" for name in ("quiet", "beside")]
     for library in libraries:
         workshop.build(library.parent.name)
+    monkeypatch.setattr(kernel_profile, "_MOST_ROUNDS", 5)
     disturbed = iter([9.0, 9.0, 2.0, 9.0, 9.0])
     monkeypatch.setattr(kernel_profile, "machine_of", lambda library, _: Disturbed(library))
 
@@ -230,8 +239,14 @@ class Disturbed:
         pass
 
 
-def test_only_transferred_schedules_are_put_to_the_test(
+def test_what_an_earlier_build_has_decided_is_not_put_to_the_test(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(build_model, "slower_in_model", lambda *_, **__: frozenset())
+    kept = workshop.build("kept", workshop.record(), source="search")
     monkeypatch.setattr(build_model, "slower_in_model", lambda *_, **__: pytest.fail("asked"))
-    assert source_of(workshop.build("tuned", workshop.record(), source="search")) == "search"
+    again = workshop.build("again", workshop.record(), source="search", how=kept.how)
+    assert source_of(again) == "search"
+    assert again.how == kept.how
+    dropped = workshop.build("without", workshop.record(), source="search", how=HowBuilt())
+    assert source_of(dropped) == "default"

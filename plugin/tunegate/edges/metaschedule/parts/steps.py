@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -34,7 +35,9 @@ def compiled_step(part: PlannedPart, machine: Any, tensors: Tensors) -> PartStep
 
 
 def use_threads(threads: int) -> None:
-    """Gives the kernels of this process so many threads: those that it has begun with are gone."""
+    """Gives the kernels of this process so many threads: those that it has begun with are gone. All
+    may run on the cores that this one has: TVM would bind it to the first of the machine."""
+    os.environ["TVM_BIND_THREADS"] = "0"
     tvm.get_global_func("runtime.config_threadpool")(_FAST_CORES, threads)
 
 

@@ -15,6 +15,17 @@ from tunegate.edges.metaschedule.parts.tensors import Tensors
 from tunegate.edges.reference.part_session import opened_part
 
 
+def test_threads_may_run_wherever_the_process_may() -> None:
+    allowed, before = os.sched_getaffinity(0), tvm.get_global_func("runtime.NumThreads")()
+    os.sched_setaffinity(0, {max(allowed)})
+    try:
+        use_threads(1)
+        assert os.sched_getaffinity(0) == {max(allowed)}
+    finally:
+        use_threads(before)
+        os.sched_setaffinity(0, allowed)
+
+
 def test_what_is_made_lies_where_it_lay_before(tmp_path: Path) -> None:
     file = save(one_node_model("Relu"), tmp_path / "m.onnx")
     ends = [PartTensor(name, "float32", (4, 4)) for name in ("x", "y")]
