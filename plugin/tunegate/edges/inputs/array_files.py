@@ -16,6 +16,8 @@ from tunegate.errors import ModelError
 MAX_ARRAY_BYTES = 256 * 2**20
 """The size of the largest file, and of the largest array in one."""
 SUFFIXES = (".npy", ".npz", ".pb")
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""What unpacks no further than it is read; of others a few bytes unpack to gigabytes at once."""
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -71,6 +73,8 @@ def _member(content: bytes, key: str) -> bytes:
         if not wanted:
             known = ", ".join(name.removesuffix(".npy")[:40] for name in names[:5])
             raise ModelError(f"it has no array {key}; it has {known or 'none'}")
+        if archive.getinfo(wanted).compress_type not in _COMPRESSIONS:
+            raise ValueError("it is not compressed as NumPy does it")
         with archive.open(wanted) as member:
             body = member.read(MAX_ARRAY_BYTES + 1)
     if len(body) > MAX_ARRAY_BYTES:

@@ -93,6 +93,16 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.Monk
         read_array(stream.getvalue(), "x.npz", "x")
 
 
+@pytest.mark.parametrize("compression", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_an_archive_that_unpacks_at_once_whatever_is_read_is_refused(compression: int) -> None:
+    """A megabyte of bzip2 unpacks to twenty gigabytes."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", compression) as archive:
+        archive.writestr("x.npy", _npy(NUMBERS))
+    with pytest.raises(ModelError, match="not compressed as NumPy does it"):
+        read_array(stream.getvalue(), "x.npz", "x")
+
+
 def test_a_header_that_claims_petabytes_takes_no_memory() -> None:
     stream = io.BytesIO()
     header = {"descr": "<f8", "fortran_order": False, "shape": (2**50,)}
