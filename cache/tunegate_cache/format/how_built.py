@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from tunegate_cache.format.records import Decision
-
+_Decision = tuple[int, tuple[int, ...]]
+"""One of a record: an index, and the integers there."""
 MOST_NODES = 2**20
 MOST_DECISIONS = 256
 """A record has no more."""
@@ -37,15 +37,15 @@ def mark_of(schedule: str) -> int:
     return _SCHEDULES + int(schedule[:_DIGITS], 16)
 
 
-def decisions_of(how: HowBuilt) -> tuple[Decision, ...] | None:
-    """None where it is more than a record has room for."""
+def decisions_of(how: HowBuilt) -> tuple[_Decision, ...] | None:
+    """Returns None where a record has no room for it."""
     found = {start: (length,) for start, length in _runs(how.compiled)}
     found |= dict.fromkeys(how.kept, (_KEPT,))
     return tuple(sorted(found.items())) if len(found) <= MOST_DECISIONS else None
 
 
-def how_built(decisions: Sequence[Decision]) -> HowBuilt | None:
-    """What these decisions say; None where they say nothing, or make no sense."""
+def how_built(decisions: Sequence[_Decision]) -> HowBuilt | None:
+    """Returns what these decisions say, None where they say nothing, or make no sense."""
     compiled: list[int] = []
     kept: list[int] = []
     for index, values in decisions:

@@ -125,8 +125,8 @@ class Proposed(msgspec.Struct, frozen=True, tag="proposed"):
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
-    """At fault is the `model`, not the machine, with `compiler` a valid one; `configuration`: it
-    asks for what is not there; `memory`: it lacked some, of which another child may have more."""
+    """The `model` is at fault, not the machine; with `compiler` it is valid; `configuration`: what
+    it asks for is not there; `memory`: it lacked some, of which another child may have more."""
 
     reason: str
     model: bool

@@ -101,7 +101,7 @@ def test_where_nothing_is_worth_it_the_reason_is_that_of_the_whole(tmp_path: Pat
 def test_a_cut_that_is_remembered_asks_about_its_own_parts_alone(
     tmp_path: Path, compiled: Iterable[int], asked: list[int]
 ) -> None:
-    """None of the others fits: nothing, no such node, and one of other operators."""
+    """The others do not fit: nothing, no such node, and one of other operators."""
     compiler = Compiler("Binarizer")
     prepared = prepare(
         save(parts_model(maps=4), tmp_path / "m"), shapes={}, into=tmp_path / "p", path="m"
