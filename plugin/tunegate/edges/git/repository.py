@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from io import BytesIO
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import Any, Literal
 
 from tunegate.artifacts.changes import ModelVersion
 from tunegate.edges.git.attributes import ATTRIBUTES_FILE, changes_bytes, conversions, is_safe
@@ -44,6 +44,23 @@ class _Short:
             message = f"{self._path}: over {_MAX_TEXT_BYTES >> 20} MiB, which no such file has."
             raise RevisionError(message)
         return len(piece)
+
+
+class _Bounded(BytesIO):
+    """Memory for a file of at most so many bytes: a pointer is small, whatever it stands for."""
+
+    def __init__(self, path: str, most_bytes: int) -> None:
+        super().__init__()
+        self._path, self._most_bytes = path, most_bytes
+
+    def write(self, piece: Any, /) -> int:
+        if self.tell() + len(piece) > self._most_bytes:
+            raise _over(self._path, self._most_bytes)
+        return super().write(piece)
+
+
+def _over(path: str, most_bytes: int) -> ModelError:
+    return ModelError(f"{path} has over {most_bytes >> 20} MiB")
 
 
 class GitRepository(GitEvents):
@@ -103,8 +120,8 @@ class GitRepository(GitEvents):
             size_bytes=self.sizes([entry.blob]).get(entry.blob, 0),
         )
         if version.size_bytes > most_bytes:
-            raise ModelError(f"{path} has over {most_bytes >> 20} MiB")
-        content = BytesIO()
+            raise _over(path, most_bytes)
+        content = _Bounded(path, most_bytes)
         copy_content(self._git, version, content)
         return content.getvalue()
 
