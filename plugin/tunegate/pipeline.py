@@ -22,7 +22,6 @@ from tunegate.digests import digest_of
 from tunegate.errors import CancelledError
 from tunegate.handover import binding, origin_of
 from tunegate.measuring.election import side_seconds
-from tunegate.measuring.run_forecast import run_forecast
 from tunegate.measuring.score import scored
 from tunegate.measuring.shard_of_plan import compared_elsewhere, of_shard
 from tunegate.policy.gate_rules import GateRules, with_configured
@@ -40,6 +39,7 @@ from tunegate.stages.gate import decide_verdict
 from tunegate.stages.measure import Reference, measure
 from tunegate.stages.plan_measuring import plan_measuring
 from tunegate.stages.resolve import resolve
+from tunegate.stages.run_forecast import run_forecast
 from tunegate.stages.summarize import summarize
 from tunegate.stages.try_builds import plan_of_built
 from tunegate.stages.tune import tune
@@ -58,7 +58,7 @@ def run(
 ) -> Report:
     """Runs every stage after the plan in one process. Raises CancelledError when the tuning was
     cancelled."""
-    tools.context.progress.expect(run_forecast(planned, tools.config))
+    tools.context.progress.expect(run_forecast(planned, tools.config, tools.source.candidates))
     outcomes = [tune_shard(tools, planned, shard) for shard in planned.shards]
     return gate(tools, planned, outcomes, fixed, upgrades)
 

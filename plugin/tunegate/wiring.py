@@ -27,7 +27,7 @@ from tunegate.edges.models.model_inputs import inputs_of_file
 from tunegate.edges.models.reader import GitModelReader
 from tunegate.edges.output.directory import OutputDirectory
 from tunegate.edges.output.shipping import BuildDirectories
-from tunegate.edges.progress.choice import progress
+from tunegate.edges.progress.paced import paced_progress
 from tunegate.edges.run_seed import new_seed
 from tunegate.engine.experience.sharing import sharing
 from tunegate.engine.tuner import EngineTuner
@@ -149,8 +149,7 @@ def _opened_context(
     """The context with an empty working directory. When the run ends, only the logs in it stay:
     errors in the report name them. After an exception all of it does."""
     out.empty_workdir()
-    shown = progress()
-    try:
+    with paced_progress(state_home() / "paces.json") as shown:
         yield RunContext(
             device=device,
             clock=SystemClock(),
@@ -159,8 +158,6 @@ def _opened_context(
             seed=new_seed() if settings.seed is None else settings.seed,
             energy=energy,
         )
-    finally:
-        shown.close()
     out.keep_logs()
 
 

@@ -11,8 +11,15 @@ StepKind = Literal["tune", "build", "choose", "measure"]
 
 
 class ExpectedStep(msgspec.Struct, frozen=True):
-    """A step to come: what it does, and the seconds that it is likely to take."""
+    """A step to come: what it does, and the seconds that each of its parts is likely to take, in
+    the order in which they are told. Steps of equal kind and `subject` take about as long in the
+    next run on the same machine."""
 
     kind: StepKind
-    seconds: float
+    parts: tuple[float, ...]
     text: str
+    subject: str = ""
+
+    @property
+    def seconds(self) -> float:
+        return sum(self.parts)

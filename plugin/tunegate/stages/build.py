@@ -60,10 +60,6 @@ def build(
     models = export_models(plan.changes, source)
     cells = _cells(plan.changes, models)
     sides = [(cell, side) for cell in cells for side in SIDES if (cell.model, side) in models.files]
-    if sides:
-        context.progress.step(
-            f"build: {plural(len(sides), 'build')} of {plural(len(cells), 'cell')}", "build"
-        )
     best = best_records(plan, outcomes)
     elections = held_here(plan.elections, context.device.fingerprint())
     building = _Building(
@@ -129,7 +125,8 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
             if wanted:
                 builds = plural(len(wanted), "build")
                 title = wanted[0].candidate.title
-                self.context.progress.update(f"{builds} with {title}: {_named(wanted)}")
+                told = f"build: {builds} with {title}: {_named(wanted)}"
+                self.context.progress.step(told, "build")
                 built |= self._of(wanted)
         return built
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from tunegate.artifacts.expected_steps import ExpectedStep, StepKind
-from tunegate.edges.progress.time_left import TimeLeft, rounded
+from tunegate.edges.progress.time_left import TimeLeft
+from tunegate.edges.progress.words import plan_line, time_left
 
 MAX_SILENT_SECONDS = 10.0
 
@@ -41,19 +42,17 @@ class PlainLog:
     def expect(self, steps: Sequence[ExpectedStep]) -> None:
         with self._lock:
             self._left.expect(steps)
-            texts = ", ".join(step.text for step in steps)
-            total = rounded(sum(step.seconds for step in steps))
-            self._line(f"plan: {texts}; about {total}")
+            self._line(plan_line(steps))
 
     def step(self, text: str, kind: StepKind | None = None) -> None:
         with self._lock:
-            self._left.enter(kind)
             self._entered, self._text = self._clock(), ""
+            self._left.enter(kind, self._entered)
             self._line(f"{self._left.place}{text}")
 
     def update(self, text: str, seconds_left: float | None = None) -> None:
         with self._lock:
-            self._left.tell(seconds_left, self._clock() - self._entered)
+            self._left.tell(seconds_left, self._clock())
             self._text = text
             if self._clock() - self._shown >= self._update_seconds:
                 self._line(f"  {text}{self._end()}")
@@ -73,8 +72,8 @@ class PlainLog:
         self._stream.flush()
 
     def _end(self) -> str:
-        seconds = self._left.seconds(self._clock() - self._entered)
-        return "" if seconds is None else f"; about {rounded(seconds)} left in all"
+        told = time_left(self._left, self._clock())
+        return f"; {told}" if told else ""
 
     def _line(self, text: str) -> None:
         self._shown = self._clock()

@@ -14,7 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from tunegate.artifacts.expected_steps import ExpectedStep, StepKind
-from tunegate.edges.progress.time_left import TimeLeft, rounded
+from tunegate.edges.progress.time_left import TimeLeft
+from tunegate.edges.progress.words import plan_line, time_left
 
 _BAR_COLUMNS = 16
 
@@ -36,14 +37,13 @@ class Terminal:
         self.close()
         self._left.expect(steps)
         self._planned, self._share_done = self._clock(), 0.0
-        total = rounded(sum(step.seconds for step in steps))
-        self._console.print(Text(f"plan: {', '.join(step.text for step in steps)}; about {total}"))
+        self._console.print(Text(plan_line(steps)))
 
     def step(self, text: str, kind: StepKind | None = None) -> None:
         self.close()
-        self._left.enter(kind)
-        self._step, self._text = f"{self._left.place}{text}", ""
         self._entered = self._clock()
+        self._left.enter(kind, self._entered)
+        self._step, self._text = f"{self._left.place}{text}", ""
         self._live = Live(
             get_renderable=self._line,
             console=self._console,
@@ -57,7 +57,7 @@ class Terminal:
     def update(self, text: str, seconds_left: float | None = None) -> None:
         if self._live is None:
             self.step(text)
-        self._left.tell(seconds_left, self._clock() - self._entered)
+        self._left.tell(seconds_left, self._clock())
         self._text = text
 
     def warn(self, text: str) -> None:
@@ -76,19 +76,19 @@ class Terminal:
 
     def _line(self) -> RenderableType:
         """Drawn anew four times a second, so that time is seen to pass."""
-        elapsed = self._clock() - self._entered
+        now = self._clock()
         line = Table.grid(padding=(0, 1))
         cells: list[RenderableType] = [
             self._spinner,
             Text.assemble(self._step, (f" {self._text}" if self._text else "", "dim")),
         ]
-        left = self._left.seconds(elapsed)
+        left = self._left.seconds(now)
         if left is None:
-            return _row(line, [*cells, Text(f"{elapsed:.0f} s", "dim")])
-        spent = self._clock() - self._planned
+            return _row(line, [*cells, Text(f"{now - self._entered:.0f} s", "dim")])
+        spent = now - self._planned
         self._share_done = max(self._share_done, spent / max(spent + left, 1e-9))
         bar = ProgressBar(total=1.0, completed=self._share_done, width=_BAR_COLUMNS)
-        return _row(line, [*cells, bar, Text(f"about {rounded(left)} left", "dim")])
+        return _row(line, [*cells, bar, Text(time_left(self._left, now), "dim")])
 
 
 def _row(line: Table, cells: Sequence[RenderableType]) -> Table:

@@ -2,66 +2,122 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from tunegate.artifacts.expected_steps import ExpectedStep, StepKind
 
-_SECONDS_UP_TO, _HALF_MINUTES_UP_TO = 57.5, 570
 _LAST_SHARE, _OVERDUE_SHARE = 0.05, 0.25
-"""What is left of a step that takes longer than expected: the one share of what was expected, and
+"""What is left of a part that takes longer than expected: the one share of what was expected, and
 the other of what it took beyond that."""
 _ALIKE = 0.25
 """The share of a step's excess that the later ones are expected to have too: the machine may be
 slow, or this step alone was larger than expected."""
+_FIRST_WEIGHT = 0.25
+"""What was expected counts like so much of a part against those that were measured."""
+_LATE_SECONDS, _LATE_SHARE = 5.0, 0.1
+"""A part is late once it is over its end by both, the share being of what was expected."""
 
 
 class TimeLeft:
-    """Knows nothing until there are steps. A step that was skipped is done."""
+    """Knows nothing until there are steps. A step or part that was skipped is done. All times are
+    readings of one clock."""
 
     def __init__(self) -> None:
         self._steps: Sequence[ExpectedStep] = ()
         self._at: int | None = None
+        self._part, self._began = 0, 0.0
+        self._took: list[float] = []
+        self._slower = 1.0
         self._end: float | None = None
 
     def expect(self, steps: Sequence[ExpectedStep]) -> None:
-        self._steps, self._at = steps, None
+        self._steps, self._at, self._slower = steps, None, 1.0
 
-    def enter(self, kind: StepKind | None) -> None:
-        """Goes to the step of that kind, if it is expected, and never back."""
+    def enter(self, kind: StepKind | None, now: float) -> None:
+        """Goes to the next part of the step of that kind, if it is expected, and never back."""
         kinds = [step.kind for step in self._steps]
+        place = kinds.index(kind) if kind in kinds else -1
+        if self._at is not None and place == self._at:
+            self._took.append(now - self._began)
+            self._part, self._began = self._part + 1, now
+        elif place > (-1 if self._at is None else self._at):
+            self._slower = self._slower_after(now, 0.0)
+            self._at, self._part, self._began, self._took = place, 0, now, []
         self._end = None
-        if kind in kinds:
-            self._at = max(self._at or 0, kinds.index(kind))
 
-    def tell(self, seconds: float | None, elapsed_seconds: float) -> None:
-        """Takes what the step itself knows of the seconds that it still needs."""
-        self._end = self._end if seconds is None else elapsed_seconds + seconds
+    def tell(self, seconds: float | None, now: float) -> None:
+        """Takes what the part itself knows of the seconds that it still needs."""
+        self._end = self._end if seconds is None else now + seconds
 
     @property
     def place(self) -> str:
         """Such as `[2/4] `; empty where nothing is expected."""
         return "" if self._at is None else f"[{self._at + 1}/{len(self._steps)}] "
 
-    def seconds(self, elapsed_seconds: float) -> float | None:
-        """What the run still takes, `elapsed_seconds` after its step began; None where nobody
-        knows."""
+    def seconds(self, now: float) -> float | None:
+        """What the run still takes; None where nobody knows."""
         if self._at is None:
             return None
-        expected = self._steps[self._at].seconds
-        later = sum(step.seconds for step in self._steps[self._at + 1 :])
+        return self._of_part(now) + self._after_part(now)
+
+    def late(self, now: float) -> float | None:
+        """The seconds that a part has taken which is late by now, else None."""
+        if self._at is None:
+            return None
+        expected = self._expected()
+        end = self._began + expected
         if self._end is not None:
-            return max(0.0, self._end - elapsed_seconds) + later
-        over = elapsed_seconds - expected
-        own = max(-over, _LAST_SHARE * expected + _OVERDUE_SHARE * over)
-        excess = max(0.0, elapsed_seconds + own - expected) / expected if expected else 0.0
-        return own + (1 + _ALIKE * excess) * later
+            end = self._end if self._has_cap else max(end, self._end)
+        over = now - end
+        is_late = over > max(_LATE_SECONDS, _LATE_SHARE * expected)
+        return now - self._began if is_late else None
 
+    def after_part(self, now: float) -> float:
+        """What comes after the part under way, in seconds."""
+        return 0.0 if self._at is None else self._after_part(now)
 
-def rounded(seconds: float) -> str:
-    """A duration that claims no more than is known: in steps of 5 s, of half a minute, and from ten
-    minutes on of whole ones."""
-    if seconds < _SECONDS_UP_TO:
-        return f"{max(5, 5 * round(seconds / 5)):.0f} s"
-    if seconds < _HALF_MINUTES_UP_TO:
-        return f"{round(2 * seconds / 60) / 2:g} min"
-    return f"{seconds / 60:.0f} min"
+    def _of_part(self, now: float) -> float:
+        expected = self._expected()
+        over = now - self._began - expected
+        left = max(-over, _LAST_SHARE * expected + _OVERDUE_SHARE * over)
+        if self._end is None:
+            return left
+        told = max(0.0, self._end - now)
+        return told if self._has_cap else math.sqrt(told * left)
+
+    def _after_part(self, now: float) -> float:
+        step = self._steps[self._at or 0]
+        others = self._pace() * sum(step.parts[self._part + 1 :])
+        still = self._of_part(now) + others
+        later = sum(each.seconds for each in self._steps[(self._at or 0) + 1 :])
+        return others + self._slower_after(now, still) * later
+
+    def _expected(self) -> float:
+        """The seconds of the part under way; one beyond those expected is like their mean."""
+        parts = self._steps[self._at or 0].parts
+        mean = sum(parts) / len(parts)
+        return self._pace() * (parts[self._part] if self._part < len(parts) else mean)
+
+    @property
+    def _has_cap(self) -> bool:
+        """Whether what the step says of itself is certain: a gate may decide long before."""
+        return self._steps[self._at or 0].kind == "tune"
+
+    def _pace(self) -> float:
+        """How much longer the parts of this step take than was expected, by those that are done."""
+        parts = self._steps[self._at or 0].parts
+        done = sum(parts[: len(self._took)])
+        weight = _FIRST_WEIGHT * max(parts, default=0.0)
+        known = done + weight
+        return (sum(self._took) + self._slower * weight) / known if known else self._slower
+
+    def _slower_after(self, now: float, still: float) -> float:
+        """How much longer later steps take, by what this one takes, `still` included. One that
+        tells its own end says nothing of the machine, nor does tuning, which ends at its cap."""
+        if self._at is None or self._end is not None or self._has_cap:
+            return self._slower
+        expected = self._steps[self._at].seconds
+        taken = sum(self._took) + now - self._began + still
+        excess = max(0.0, taken - expected) / expected if expected else 0.0
+        return max(self._slower, 1 + _ALIKE * excess)

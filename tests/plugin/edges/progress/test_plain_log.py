@@ -43,7 +43,10 @@ def test_a_plan_is_told_once_and_each_step_with_its_number_and_the_time_left() -
     stream, clock = io.StringIO(), SetClock()
     lines = PlainLog(stream, clock)
     lines.expect(
-        [ExpectedStep("tune", 60, "tune 4 tasks"), ExpectedStep("measure", 30, "measure 1 model")]
+        [
+            ExpectedStep("tune", (60.0,), "tune 4 tasks"),
+            ExpectedStep("measure", (30.0,), "measure 1 model"),
+        ]
     )
     lines.step("tune: shard 0", "tune")
     clock.now += 15
@@ -51,7 +54,10 @@ def test_a_plan_is_told_once_and_each_step_with_its_number_and_the_time_left() -
     clock.now += 45
     lines.step("measure: m.onnx", "measure")
     assert stream.getvalue().splitlines() == [
-        "tunegate     0.0 s  plan: tune 4 tasks, measure 1 model; about 1.5 min",
+        (
+            "tunegate     0.0 s  plan: tune 4 tasks, then, beyond that cap, measure 1 model; "
+            "about 1.5 min in all"
+        ),
         "tunegate     0.0 s  [1/2] tune: shard 0",
         "tunegate    15.0 s    conv: 1 ms; about 1 min left in all",
         "tunegate    60.0 s  [2/2] measure: m.onnx",

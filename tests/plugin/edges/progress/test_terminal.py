@@ -31,7 +31,10 @@ def test_a_plan_gives_each_step_its_number_and_the_run_a_bar() -> None:
     stream = Tty()
     live = Terminal(stream)
     live.expect(
-        [ExpectedStep("build", 20, "build 1 model"), ExpectedStep("measure", 40, "measure")]
+        [
+            ExpectedStep("build", (20.0,), "build 1 model"),
+            ExpectedStep("measure", (40.0,), "measure"),
+        ]
     )
     live.step("build: 2 builds", "build")
     live.close()

@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunegate.artifacts.expected_steps import ExpectedStep
-from tunegate.edges.progress.time_left import TimeLeft, rounded
+from tunegate.edges.progress.time_left import TimeLeft
 
 STEPS = (
-    ExpectedStep("tune", 60, "tune"),
-    ExpectedStep("build", 10, "build"),
-    ExpectedStep("measure", 30, "measure"),
+    ExpectedStep("tune", (60.0,), "tune"),
+    ExpectedStep("build", (10.0,), "build"),
+    ExpectedStep("measure", (30.0,), "measure"),
 )
 
 
@@ -22,58 +22,103 @@ def expecting(*steps: ExpectedStep) -> TimeLeft:
 
 def test_nothing_is_known_without_a_plan() -> None:
     left = TimeLeft()
-    left.enter("tune")
-    assert (left.place, left.seconds(5)) == ("", None)
+    left.enter("tune", 0)
+    assert (left.place, left.seconds(5), left.late(5), left.after_part(5)) == ("", None, None, 0)
 
 
 def test_a_step_is_one_of_so_many_and_the_later_ones_are_still_to_come() -> None:
     left = expecting(*STEPS)
-    left.enter("tune")
-    assert (left.place, left.seconds(20)) == ("[1/3] ", 80)
-    left.enter("measure")
-    assert (left.place, left.seconds(0)) == ("[3/3] ", 30)
+    left.enter("tune", 100)
+    assert (left.place, left.seconds(120)) == ("[1/3] ", 80)
+    left.enter("measure", 120)
+    assert (left.place, left.seconds(120)) == ("[3/3] ", 30)
 
 
-def test_what_a_step_says_of_itself_counts_more_than_what_was_expected() -> None:
+def test_the_cap_of_tuning_counts_more_than_what_was_expected() -> None:
     left = expecting(*STEPS)
-    left.enter("build")
+    left.enter("tune", 0)
     left.tell(100, 5)
-    assert left.seconds(5) == 130
+    assert left.seconds(5) == 140
     left.tell(None, 7)
-    assert left.seconds(25) == 110
+    assert left.seconds(25) == 120
+    assert left.late(109) is None
+    assert left.seconds(500) == 40
+    assert left.late(500) == 500
+    left.enter("measure", 500)
     assert left.seconds(500) == 30
-    left.enter("measure")
-    assert left.seconds(0) == 30
+
+
+def test_what_another_part_says_of_itself_is_held_against_what_was_expected() -> None:
+    """A gate that may need two minutes decides in twenty seconds."""
+    left = expecting(*STEPS)
+    left.enter("measure", 0)
+    left.tell(90, 20)
+    assert left.seconds(20) == pytest.approx(30)
+    assert left.late(100) is None
+    assert left.late(125) == 125
 
 
 def test_a_step_that_was_not_expected_changes_nothing() -> None:
     left = expecting(*STEPS)
-    left.enter("build")
-    left.enter("choose")
-    left.enter(None)
+    left.enter("build", 0)
+    left.enter("choose", 1)
+    left.enter(None, 2)
+    left.enter("tune", 3)
     assert left.place == "[2/3] "
+    assert left.seconds(4) == 36
 
 
 @given(st.floats(0, 1e6), st.floats(0, 1e6))
 def test_the_end_never_comes_nearer_than_it_was(first: float, later: float) -> None:
     left = expecting(*STEPS)
-    left.enter("tune")
+    left.enter("build", 0)
     sooner, after = sorted((first, later))
     ends = [(left.seconds(elapsed) or 0) + elapsed for elapsed in (sooner, after)]
-    assert 100 * (1 - 1e-9) <= ends[0] <= ends[1] * (1 + 1e-9)
+    assert 40 * (1 - 1e-9) <= ends[0] <= ends[1] * (1 + 1e-9)
 
 
-def test_an_overdue_step_has_more_to_come_and_the_later_ones_a_part_of_it() -> None:
+def test_an_overdue_part_has_more_to_come_and_later_steps_a_share_of_it() -> None:
     left = expecting(*STEPS)
-    left.enter("tune")
-    assert left.seconds(57) == 43
-    assert left.seconds(60) == pytest.approx(3 + 40 * (1 + 3 / 240))
-    assert left.seconds(180) == pytest.approx(33 + 40 * (1 + 153 / 240))
+    left.enter("build", 0)
+    assert left.seconds(7) == 33
+    assert left.seconds(30) == pytest.approx(5.5 + 30 * (1 + 25.5 / 40))
+    left.enter("measure", 30)
+    assert left.seconds(30) == pytest.approx(30 * (1 + 20 / 40))
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0, "5 s"), (12, "10 s"), (58, "1 min"), (80, "1.5 min"), (119, "2 min"), (700, "12 min")],
-)
-def test_a_duration_claims_no_more_than_is_known(seconds: float, text: str) -> None:
-    assert rounded(seconds) == text
+def test_a_part_is_late_once_it_is_clearly_over_its_time() -> None:
+    left = expecting(*STEPS)
+    left.enter("build", 0)
+    assert left.late(15) is None
+    assert left.late(16) == 16
+
+
+def test_parts_that_are_done_say_how_long_the_others_take() -> None:
+    left = expecting(ExpectedStep("build", (10.0, 10.0, 20.0), "build"))
+    left.enter("build", 0)
+    assert left.seconds(0) == 40
+    left.enter("build", 25)
+    pace = (25 + 5) / (10 + 5)
+    assert left.seconds(25) == pytest.approx(30 * pace)
+    assert left.seconds(30) == pytest.approx(30 * pace - 5)
+    assert left.after_part(30) == pytest.approx(20 * pace)
+    left.enter("build", 45)
+    assert left.seconds(45) == pytest.approx(20 * (45 + 5) / (20 + 5))
+    left.enter("build", 90)  # one that was not expected
+    assert (left.seconds(90) or 0) > 0
+
+
+@given(st.lists(st.floats(0.1, 100), min_size=1, max_size=6), st.floats(0.3, 5))
+def test_a_step_of_one_pace_is_known_within_a_half_from_its_first_third_on(
+    parts: list[float], pace: float
+) -> None:
+    """Every part takes the same share of what was expected: after the first of at least a third
+    the rest is known."""
+    parts = [max(parts), *parts]
+    left = expecting(ExpectedStep("build", tuple(parts), "build"))
+    left.enter("build", 0)
+    left.enter("build", pace * parts[0])
+    true = pace * sum(parts[1:])
+    known = (pace + 0.25) / 1.25
+    assert left.seconds(pace * parts[0]) == pytest.approx(true / pace * known)
+    assert max(known / pace, pace / known) <= 1.5

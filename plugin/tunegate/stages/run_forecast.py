@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from tunegate.artifacts.builds import Cell
+from tunegate.artifacts.candidates import CandidateBuild, Candidates
 from tunegate.artifacts.changes import SIDES, ModelChange
 from tunegate.artifacts.expected_steps import ExpectedStep
 from tunegate.artifacts.plans import Shard, TuningPlan
 from tunegate.artifacts.tasks import ResolvedTask
 from tunegate.config import Config, GateConfig, TargetConfig
 from tunegate.measuring.election import side_seconds
-from tunegate.measuring.expected_seconds import LAUNCH_SECONDS, building_seconds
+from tunegate.measuring.expected_seconds import LAUNCH_SECONDS, OPENING_SECONDS, building_seconds
 from tunegate.plurals import plural
+from tunegate.stages.build_groups import built_together
+from tunegate.stages.error_budgets import is_tried
 from tunegate.tuning.expected_time import known_ms
+from tunegate.tuning.standing.model_keys import ModelOnTarget
 from tunegate_cache.format.records import Miss
 
 _CANDIDATE_LAUNCHES = 2
 """The launches of a candidate in a usual election."""
+_IN_PARTS = 2.0
+"""A model in parts is built once to time its parts, and once of those that pay."""
 _STARTS_SECONDS, _INFERENCES = 30.0, 500
 """The seconds that the processes of a usual gate take to start, and the inferences of them all."""
 
@@ -29,21 +36,27 @@ class _Cell(msgspec.Struct, frozen=True):
     tasks: tuple[ResolvedTask, ...]
 
     @property
+    def place(self) -> ModelOnTarget:
+        return self.change.path, self.target.name
+
+    @property
     def sides(self) -> int:
         return sum(getattr(self.change, side) is not None for side in SIDES)
 
 
-def run_forecast(planned: TuningPlan, config: Config) -> tuple[ExpectedStep, ...]:
+def run_forecast(
+    planned: TuningPlan, config: Config, candidates: Candidates
+) -> tuple[ExpectedStep, ...]:
     """The steps of a run on this machine, in their order. Its seconds are a guess for people; the
     caps are the budget's and the gate's."""
     cells = _cells(planned, config)
-    known = {(each.model, each.target) for each in planned.elections}
-    unknown = [each for each in cells if (each.change.path, each.target.name) not in known]
+    winners = {(each.model, each.target): each.winner for each in planned.elections}
+    unknown = [each for each in cells if each.place not in winners]
     compared = [each for each in cells if each.change.base is not None]
     steps = (
         _tuning(planned.shards),
-        _building(cells),
-        _choosing(unknown, config.gate),
+        _building(cells, config, candidates, winners),
+        _choosing(unknown, config.gate, candidates),
         _measuring(compared, config.gate),
     )
     return tuple(step for step in steps if step is not None)
@@ -68,35 +81,65 @@ def _tuning(shards: Iterable[Shard]) -> ExpectedStep | None:
     tasks = sum(task.trials > 0 for shard in paid for task in shard.tasks)
     price = f" ({usd:.2g} USD)" if usd else ""
     text = f"tune {plural(tasks, 'task')} in at most {seconds:.0f} s{price}"
-    return ExpectedStep("tune", seconds, text)
+    return ExpectedStep("tune", (seconds,), text)
 
 
 def _tuning_seconds(shard: Shard) -> float:
     return shard.predicted_seconds if shard.budget.seconds is None else shard.budget.seconds
 
 
-def _building(cells: Sequence[_Cell]) -> ExpectedStep | None:
-    if not cells:
+def _building(
+    cells: Sequence[_Cell],
+    config: Config,
+    candidates: Candidates,
+    winners: Mapping[ModelOnTarget, str],
+) -> ExpectedStep | None:
+    """A part for each group of candidates that is built together; of a model whose election is
+    remembered the winner alone."""
+    parts = []
+    for group in built_together(candidates):
+        jobs = [
+            _job_seconds(cell, candidate)
+            for cell in cells
+            for candidate in group
+            if candidate in candidates[cell.target.name]
+            if is_tried(
+                config, Cell(model=cell.change.path, target=cell.target.name), candidate, candidates
+            )
+            if winners.get(cell.place, candidate.name) == candidate.name
+        ]
+        if jobs:
+            parts.append(sum(jobs))
+    if not parts:
         return None
-    seconds = sum(
-        building_seconds(each.change, [known.task for known in each.tasks]) for each in cells
-    )
-    return ExpectedStep("build", seconds, f"build {_models(cells)}")
+    return ExpectedStep("build", tuple(parts), f"build {_models(cells)}", _subject(cells))
 
 
-def _choosing(cells: Sequence[_Cell], gate: GateConfig) -> ExpectedStep | None:
-    if not cells:
+def _job_seconds(cell: _Cell, candidate: CandidateBuild) -> float:
+    if candidate.is_tuned:
+        once = building_seconds(cell.change, [known.task for known in cell.tasks])
+        return _IN_PARTS * once if candidate.in_parts else once
+    return OPENING_SECONDS * cell.sides
+
+
+def _choosing(
+    cells: Sequence[_Cell], gate: GateConfig, candidates: Candidates
+) -> ExpectedStep | None:
+    """A part for each side that has a choice."""
+    chosen = [each for each in cells if len(candidates[each.target.name]) > 1]
+    if not chosen:
         return None
     most = side_seconds(gate.seconds, gate.election_share)
     one = min(most, _CANDIDATE_LAUNCHES * LAUNCH_SECONDS)
-    return ExpectedStep("choose", one * sum(each.sides for each in cells), "choose what ships")
+    parts = (one,) * sum(each.sides for each in chosen)
+    return ExpectedStep("choose", parts, "choose what ships", _subject(chosen))
 
 
 def _measuring(cells: Sequence[_Cell], gate: GateConfig) -> ExpectedStep | None:
     if not cells:
         return None
-    seconds = sum(_measuring_seconds(each, gate) for each in cells)
-    return ExpectedStep("measure", seconds, f"measure {_models(cells)}")
+    parts = tuple(_measuring_seconds(each, gate) for each in cells)
+    return ExpectedStep("measure", parts, f"measure {_models(cells)}", _subject(cells))
 
 
 def _measuring_seconds(cell: _Cell, gate: GateConfig) -> float:
@@ -114,3 +157,7 @@ def _measuring_seconds(cell: _Cell, gate: GateConfig) -> float:
 
 def _models(cells: Sequence[_Cell]) -> str:
     return plural(len({each.change.path for each in cells}), "model")
+
+
+def _subject(cells: Sequence[_Cell]) -> str:
+    return ", ".join(f"{each.change.path} on {each.target.name}" for each in cells)

@@ -7,13 +7,20 @@ from hypothesis import strategies as st
 from tests.support import report_parts as parts
 from tests.support.plans import CPU, config_of, plan_of
 from tests.support.tuning_tasks import make_task
+from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.artifacts.changes import ModelChange
+from tunegate.artifacts.expected_steps import ExpectedStep
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.remembered_elections import RememberedElection
 from tunegate.config import BudgetConfig
-from tunegate.measuring.run_forecast import run_forecast
+from tunegate.measuring.expected_seconds import OPENING_SECONDS
+from tunegate.stages.run_forecast import run_forecast
 
 MODEL = "m.onnx"
+TVM = CandidateBuild(runtime="tvm", title="TVM", is_tuned=True)
+ORT = CandidateBuild(runtime="onnxruntime", title="ONNX Runtime")
+ORT_FUSED = CandidateBuild(runtime="onnxruntime", title="ONNX Runtime (x)", variant="x")
+CANDIDATES = {"cpu": (TVM, ORT, ORT_FUSED)}
 
 
 def planned(*models: ModelChange, minutes: float = 2, **fields: object) -> TuningPlan:
@@ -22,11 +29,11 @@ def planned(*models: ModelChange, minutes: float = 2, **fields: object) -> Tunin
 
 
 def kinds(plan: TuningPlan) -> list[str]:
-    return [step.kind for step in run_forecast(plan, config_of(None, CPU))]
+    return [step.kind for step in run_forecast(plan, config_of(None, CPU), CANDIDATES)]
 
 
 def test_a_changed_model_is_tuned_built_chosen_for_and_measured() -> None:
-    steps = run_forecast(planned(parts.change(MODEL)), config_of(None, CPU))
+    steps = run_forecast(planned(parts.change(MODEL)), config_of(None, CPU), CANDIDATES)
     assert [step.text for step in steps] == [
         "tune 2 tasks in at most 120 s (0.033 USD)",
         "build 1 model",
@@ -50,6 +57,27 @@ def test_a_remembered_election_is_not_held_again() -> None:
     )
     plan = planned(parts.change(MODEL), elections=(known,))
     assert kinds(plan) == ["tune", "build", "measure"]
+    whole, winner = (step_of(each, "build") for each in (planned(parts.change(MODEL)), plan))
+    assert len(whole.parts) == 2
+    assert winner.parts == whole.parts[:1]
+
+
+def step_of(plan: TuningPlan, kind: str) -> ExpectedStep:
+    steps = run_forecast(plan, config_of(None, CPU), CANDIDATES)
+    return next(step for step in steps if step.kind == kind)
+
+
+def test_builds_are_counted_by_model_side_and_candidate() -> None:
+    compiled, opened = step_of(planned(parts.change(MODEL)), "build").parts
+    twice = step_of(planned(parts.change(MODEL), parts.change("other.onnx")), "build").parts
+    assert opened == 2 * 2 * OPENING_SECONDS  # two candidates of both sides
+    assert twice[1] == 2 * opened
+    assert twice[0] > compiled
+
+
+def test_a_target_without_a_choice_chooses_nothing() -> None:
+    steps = run_forecast(planned(parts.change(MODEL)), config_of(None, CPU), {"cpu": (TVM,)})
+    assert [step.kind for step in steps] == ["tune", "build", "measure"]
 
 
 def test_a_change_of_no_model_does_nothing() -> None:
@@ -59,5 +87,5 @@ def test_a_change_of_no_model_does_nothing() -> None:
 @given(st.integers(1, 5), st.floats(0, 100))
 def test_every_step_takes_a_time_that_can_be_waited_for(models: int, minutes: float) -> None:
     changes = [parts.change(f"{number}.onnx") for number in range(models)]
-    steps = run_forecast(planned(*changes, minutes=minutes), config_of(None, CPU))
+    steps = run_forecast(planned(*changes, minutes=minutes), config_of(None, CPU), CANDIDATES)
     assert all(0 <= step.seconds < 1e5 for step in steps)

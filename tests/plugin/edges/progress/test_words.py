@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+
+from tunegate.artifacts.expected_steps import ExpectedStep
+from tunegate.edges.progress.time_left import TimeLeft
+from tunegate.edges.progress.words import plan_line, rounded, time_left
+
+TUNE = ExpectedStep("tune", (12.0,), "tune 2 tasks in at most 12 s")
+BUILD = ExpectedStep("build", (20.0, 20.0), "build 1 model")
+MEASURE = ExpectedStep("measure", (40.0,), "measure 1 model")
+
+
+def test_a_plan_says_what_the_cap_on_tuning_does_not_count() -> None:
+    assert plan_line([TUNE, BUILD, MEASURE]) == (
+        "plan: tune 2 tasks in at most 12 s, then, beyond that cap, build 1 model, measure 1 model;"
+        " about 1.5 min in all"
+    )
+    assert plan_line([BUILD]) == "plan: build 1 model; about 40 s in all"
+    assert plan_line([TUNE]) == "plan: tune 2 tasks in at most 12 s; about 10 s in all"
+
+
+def test_the_time_left_is_no_number_while_a_part_overruns() -> None:
+    left = TimeLeft()
+    assert time_left(left, 0) == ""
+    left.expect([BUILD, MEASURE])
+    left.enter("build", 0)
+    assert time_left(left, 10) == "about 1 min left in all"
+    left.enter("build", 20)
+    left.enter("measure", 40)
+    assert time_left(left, 75) == "about 5 s left in all"
+    assert time_left(left, 87) == "longer than expected: 47 s so far"
+    assert time_left(left, 160) == "longer than expected: 2.0 min so far"
+
+
+def test_an_overrun_names_what_comes_after_it() -> None:
+    left = TimeLeft()
+    left.expect([ExpectedStep("build", (5.0,), "build"), MEASURE])
+    left.enter("build", 0)
+    assert time_left(left, 11) == "longer than expected: 11 s so far, then about 55 s"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "5 s"), (12, "10 s"), (58, "1 min"), (80, "1.5 min"), (119, "2 min"), (700, "12 min")],
+)
+def test_a_duration_claims_no_more_than_is_known(seconds: float, text: str) -> None:
+    assert rounded(seconds) == text
