@@ -50,7 +50,7 @@ class Started:
     def ended(self) -> None:
         """Asserts that everybody was told of a cancel."""
         with self.process:
-            said = self.process.communicate(timeout=30)
+            said = self.process.communicate(timeout=120)
         assert self.process.returncode == 130, said
         (check,) = self.server.checks
         assert (check["status"], check.get("conclusion")) == ("completed", "cancelled"), said

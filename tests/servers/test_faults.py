@@ -3,10 +3,12 @@ no truth."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
+import boto3
 import pytest
 
 from tests.support.servers.fault_proxy import Verb, fault_proxy
@@ -20,8 +22,14 @@ from tunegate_cache.stores.s3 import S3Store
 
 pytestmark = pytest.mark.usefixtures("credentials")
 
-BUDGET = Seconds(lookup=2.5, publish=2.5)
-SLACK_SECONDS = 3.0
+BUDGET = Seconds(lookup=1.0, publish=1.0)
+LONGER = [Seconds(lookup=seconds, publish=seconds) for seconds in (4.0, 16.0)]
+"""The time of a run that met no fault before its time was over: the machine is busy."""
+PATIENT = Seconds(lookup=60.0, publish=60.0)
+"""What does no harm is not waited for, and must not fail on a slow machine."""
+SLACK_SECONDS = 20.0
+"""Faults that hang do so until the test ends."""
+MAKING = threading.Lock()
 LANES = 10
 VERBS: tuple[Verb, ...] = ("get", "put", "list")
 ALL_FAULTS = {**FAULTS, **LISTING_FAULTS}
@@ -44,8 +52,11 @@ def over(url: str) -> S3Store:
 
 @pytest.fixture(scope="module")
 def direct(endpoint: str) -> Iterator[S3Store]:
-    """The bucket without a fault between."""
+    """The bucket without a fault between. All clients are made of one session: each would read
+    the SDK's descriptions again, which takes twenty times as long as to make a client."""
+    session = boto3.session.Session()
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(boto3.session, "Session", lambda: session)
         for name, value in CREDENTIALS.items():
             patch.setenv(name, value)
         store = over(endpoint)
@@ -65,7 +76,8 @@ def spoilt_run(
     place.fill()
     with fault_proxy(endpoint) as (url, proxy):
         store = over(url)
-        store.names("ready/")  # the client is made here, not in the time of the run
+        with MAKING:
+            store.names("ready/")  # the client is made here, not in the time of the run
         proxy.spoil(verb, place.zone, ALL_FAULTS[fault], times)
 
         def end() -> int:
@@ -83,8 +95,16 @@ def outcomes(
     disk = tmp_path_factory.mktemp("faults")
 
     def run(number: int, fault: str, verb: Verb) -> Outcome:
-        place = Place(direct, f"case/{number}", disk / str(number))
-        return spoilt_run(endpoint, place, fault, verb, budget=budget_of((fault, verb)))
+        def within(budget: Seconds) -> Outcome:
+            case = f"{number}-{budget.lookup:g}"
+            return spoilt_run(
+                endpoint, Place(direct, f"case/{case}", disk / case), fault, verb, budget=budget
+            )
+
+        outcome = within(PATIENT if (fault, verb) in HARMLESS else BUDGET)
+        for longer in LONGER:
+            outcome = outcome if outcome.met else within(longer)
+        return outcome
 
     with ThreadPoolExecutor(LANES) as pool:
         return {case: pool.submit(run, number, *case) for number, case in enumerate(CASES)}
@@ -104,7 +124,7 @@ def outcome(
 @each_case
 def test_the_run_keeps_its_time_and_its_truth(case: tuple[str, Verb], outcome: Outcome) -> None:
     assert outcome.met > 0
-    assert_in_time(outcome, budget_of(case))
+    assert_in_time(outcome)
     assert_true(outcome)
     if case not in LIES:
         assert "absent" not in outcome.misses
@@ -121,14 +141,9 @@ def test_what_does_no_harm_is_not_noticed(outcome: Outcome) -> None:
     assert outcome.published, outcome.notes
 
 
-def budget_of(case: tuple[str, Verb]) -> Seconds:
-    """What does no harm is not waited for, and must not fail on a slow machine."""
-    return Seconds() if case in HARMLESS else BUDGET
-
-
-def assert_in_time(outcome: Outcome, budget: Seconds) -> None:
-    assert outcome.lookup_seconds < budget.lookup + SLACK_SECONDS
-    assert outcome.publish_seconds < budget.publish + SLACK_SECONDS
+def assert_in_time(outcome: Outcome) -> None:
+    assert outcome.lookup_seconds < outcome.budget.lookup + SLACK_SECONDS
+    assert outcome.publish_seconds < outcome.budget.publish + SLACK_SECONDS
 
 
 def assert_true(outcome: Outcome) -> None:
@@ -165,7 +180,7 @@ def test_trouble_that_passes_is_not_noticed(
     endpoint: str, direct: S3Store, tmp_path: Path, fault: str, verb: Verb
 ) -> None:
     place = Place(direct, f"passes/{fault.replace(' ', '-')}-{verb}", tmp_path)
-    outcome = spoilt_run(endpoint, place, fault, verb, budget=Seconds(), times=1)
+    outcome = spoilt_run(endpoint, place, fault, verb, budget=PATIENT, times=1)
     assert outcome.met == 1
     assert outcome.answers == {r.key: ExactHit((r,)) for r in KNOWN}
     assert outcome.published
@@ -187,7 +202,7 @@ def test_a_server_that_cannot_be_reached_costs_no_more(
     place = Place(direct, "unreached/" + trouble.replace(" ", "-"), tmp_path)
     place.fill()
     outcome = place.run(over(urls[trouble]), BUDGET, lambda: 1)
-    assert_in_time(outcome, BUDGET)
+    assert_in_time(outcome)
     assert outcome.misses == {"store-unavailable": 2}
     assert not outcome.published
     assert_nothing_lost(outcome)

@@ -25,6 +25,7 @@ WANTED = [(record.key, record.shape) for record in KNOWN]
 class Outcome(msgspec.Struct, frozen=True):
     """`stored` is what the bucket holds right after the run, `waiting` what the disk does."""
 
+    budget: Seconds
     answers: Mapping[WorkloadKey, Lookup]
     misses: Mapping[MissReason, int]
     notes: tuple[str, ...]
@@ -93,6 +94,7 @@ class Place:
         next_run = self.cache(self.direct, Seconds())
         healed = next_run.lookup([*WANTED, (NEW.key, NEW.shape)])
         return Outcome(
+            budget=budget,
             answers=answers,
             misses=cache.statistics.misses,
             notes=cache.statistics.notes,

@@ -235,7 +235,7 @@ def test_a_server_that_never_answers_costs_the_budget_and_no_more(
         started = time.monotonic()
         assert answer(cache) == Miss("store-unavailable")
         assert not cache.publish([make_record()])
-        assert time.monotonic() - started < 20  # the server is silent all the while
+        assert time.monotonic() - started < 60  # the server is silent all the while
     assert answer(cache_over(MemoryStore(), tmp_path)) == ExactHit((make_record(),))
 
 

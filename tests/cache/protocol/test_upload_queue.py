@@ -26,7 +26,7 @@ def pending(number: int = 0) -> Pending:
     return Pending(name, b"")
 
 
-def settled(deliveries: UploadQueue, seconds: float = 5.0) -> bool:
+def settled(deliveries: UploadQueue, seconds: float = 60.0) -> bool:
     return deliveries.came_through(time.monotonic() + seconds, time.monotonic)
 
 
@@ -39,14 +39,13 @@ def test_starting_one_waits_for_nothing_and_settling_waits_for_all() -> None:
     gate = threading.Event()
 
     def write(each: Pending) -> None:
-        gate.wait(10)
+        gate.wait(120)
         written.append(each)
 
     deliveries = UploadQueue(write)
-    started = time.monotonic()
     for number in range(30):
         deliveries.start(pending(number))
-    assert time.monotonic() - started < 5
+    assert not written
     assert not settled(deliveries, seconds=0.05)
     gate.set()
     assert settled(deliveries)
@@ -86,7 +85,7 @@ class SlowStore(MemoryStore):
         self.is_open = threading.Event()
 
     def write(self, name: str, body: bytes) -> None:
-        self.is_open.wait(10)
+        self.is_open.wait(120)
         super().write(name, body)
 
 
@@ -95,15 +94,14 @@ def test_what_is_enqueued_is_safe_at_once_and_stored_when_the_store_is_ready(
 ) -> None:
     store = SlowStore()
     cache = cache_over(store, tmp_path)
-    started = time.monotonic()
     assert cache.enqueue([make_record()])
-    assert time.monotonic() - started < 5
+    assert not store.names("")
     assert len(list(WriteAhead(tmp_path / "wal").pending("main"))) == 1  # a kill loses nothing now
     assert cache.flush(0.05) == 1
     assert "cache: new records wait on this machine for the next run" in cache.statistics.notes
     store.is_open.set()
     assert cache.enqueue([make_record("other")])
-    assert cache.flush(5.0) == 0
+    assert cache.flush(60.0) == 0
     assert list(WriteAhead(tmp_path / "wal").pending("main")) == []
     fresh = cache_over(store, tmp_path)
     assert isinstance(answer(fresh), ExactHit)

@@ -6,7 +6,6 @@ import itertools
 import shutil
 import statistics
 import threading
-import time
 from pathlib import Path
 
 import msgspec
@@ -183,9 +182,7 @@ def test_a_block_ends_when_its_time_is_over(small: Path, tmp_path: Path) -> None
     running = process.Process(process.start_of(small, 1), tmp_path / "bench.log", {})
     try:
         running.start()
-        started = time.monotonic()
         times = running.block_ms(1_000_000, most_seconds=0.2)
     finally:
         running.close()
     assert 1 <= len(times) < 1_000_000
-    assert time.monotonic() - started < 20

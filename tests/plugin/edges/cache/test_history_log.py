@@ -107,7 +107,7 @@ def test_a_store_that_hangs_costs_three_seconds_and_a_sentence_and_no_line(
     assert said.endswith(
         "was not written (no answer in 3 s); the next run on this machine writes it"
     )
-    assert time.monotonic() - started < 20  # the server is silent all the while
+    assert time.monotonic() - started < 60  # the server is silent all the while
     answering = FileStore(tmp_path / "cache")
     assert write_history(answering, CONFIG, history()[1:2], 2, kept) == ""
     assert len(read_history(answering, "main", 10).entries) == 2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import msgspec
@@ -35,7 +34,7 @@ import sys, time
 import msgspec
 from tunegate.edges.metaschedule import worker
 from tunegate.engine.protocol import Measure
-worker._build = lambda request: time.sleep(60)
+worker._build = lambda request: time.sleep(600)
 worker.handle_request(msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Measure))
 """
 
@@ -150,7 +149,7 @@ def test_what_does_not_compile_says_so_where_it_would_be_measured(
 
 
 @pytest.mark.parametrize(
-    ("of_its_place", "of_the_candidate"), [(0.5, None), (50, 0.5), (None, 0.5)]
+    ("of_its_place", "of_the_candidate"), [(0.5, None), (500, 0.5), (None, 0.5)]
 )
 def test_a_worker_that_hangs_ends_itself(
     request_of_default: Measure, of_its_place: float | None, of_the_candidate: float | None
@@ -158,13 +157,11 @@ def test_a_worker_that_hangs_ends_itself(
     claim = Claim(uuid="timing", directory="/tmp", wait_seconds=5)
     request = msgspec.structs.replace(request_of_default, patience_seconds=of_the_candidate)
     encoded = msgspec.msgpack.encode(_at(request, claim, measuring_seconds=of_its_place))
-    started = time.monotonic()
     done = subprocess.run(
-        [sys.executable, "-c", HANGS], input=encoded, capture_output=True, check=False, timeout=50
+        [sys.executable, "-c", HANGS], input=encoded, capture_output=True, check=False, timeout=200
     )
     assert done.returncode == 1
     assert b"Timeout" in done.stderr
-    assert time.monotonic() - started < 40
 
 
 def _at(request: Measure, claim: Claim, measuring_seconds: float | None = None) -> Measure:

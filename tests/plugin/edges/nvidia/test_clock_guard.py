@@ -29,5 +29,5 @@ def test_the_guard_outlives_the_signals_that_end_a_job(
         assert guard.poll() is None
         assert machine[0]["locked"] == [900, 900]
         guard.stdin.close()
-        assert guard.wait(10) == 0
+        assert guard.wait(60) == 0
     assert "locked" not in machine[0]

@@ -32,10 +32,12 @@ def test_how_it_failed_is_said_with_what_it_printed(tmp_path: Path) -> None:
 
 
 def test_one_without_an_end_is_ended_with_what_it_started(tmp_path: Path) -> None:
-    begun = time.monotonic()
-    answer = asked(tmp_path, f"sleep 600 & echo $! >{tmp_path}/pid; wait", limit_seconds=0.5)
-    assert answer.trouble == "did not end in 0.5 s"
-    assert time.monotonic() - begun < 20
+    answer, limit_seconds = HelperAnswer(), 0.25
+    while not (tmp_path / "pid").exists():  # a busy machine may not have begun it in time
+        limit_seconds *= 2
+        started = f"sleep 600 & echo $! >{tmp_path}/begun; mv {tmp_path}/begun {tmp_path}/pid; wait"
+        answer = asked(tmp_path, started, limit_seconds=limit_seconds)
+    assert answer.trouble == f"did not end in {limit_seconds:g} s"
     assert has_ended(int((tmp_path / "pid").read_text()))
 
 
@@ -75,9 +77,9 @@ def test_an_interrupted_command_leaves_none(tmp_path: Path) -> None:
 
 
 def has_ended(process: int) -> bool:
-    """Whether it takes no memory any more, within ten seconds: its parent may not have read yet
-    that it is gone."""
-    until = time.monotonic() + 10
+    """Whether it takes no memory any more, within a minute: its parent may not have read yet that
+    it is gone."""
+    until = time.monotonic() + 60
     while process_state(process).resident_bytes and time.monotonic() < until:
         time.sleep(0.05)
     return not process_state(process).resident_bytes

@@ -40,7 +40,7 @@ def test_a_second_signal_ends_the_process_whatever_it_is_doing() -> None:
         process.send_signal(signal.SIGTERM)
         assert process.stdout.readline() == "cleaning up\n"
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=10) == 130
+        assert process.wait(timeout=60) == 130
 
 
 def test_a_lost_terminal_is_told_twice_and_nothing_is_cut_short() -> None:

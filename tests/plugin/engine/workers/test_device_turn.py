@@ -82,7 +82,7 @@ def test_who_is_alone_waits_until_everybody_is_gone(
         other.stdin.close()
         time.sleep(1.0)
         assert other.poll() is None
-    assert other.wait(30) == 0
+    assert other.wait(100) == 0
     assert other.stdout is not None
     assert other.stdout.read() == b"alone\n"
     other.stdout.close()
@@ -105,7 +105,7 @@ def test_who_wants_to_be_alone_is_not_passed_by_for_ever(tmp_path: Path) -> None
         for _ in range(3):
             with in_slot(asked(tmp_path, alone=True)):
                 pass
-        assert time.monotonic() - started < 20
+        assert time.monotonic() - started < 100  # the others come and go until the test ends
     finally:
         is_over.set()
         for one in crowd:

@@ -11,7 +11,7 @@ from tunegate.runtimes.tvm.programs import PROGRAMS
 def variables_of(pid: int) -> list[str]:
     """The kernel shows none until it has put the new program in place."""
     shown = Path(f"/proc/{pid}/environ")
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not shown.read_text() and time.monotonic() < deadline:
         time.sleep(0.01)
     return shown.read_text().split("\0")
