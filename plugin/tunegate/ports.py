@@ -162,7 +162,8 @@ class BuildJob(msgspec.Struct, frozen=True, kw_only=True):
     for tasks that are `settled`: the build of the other side has tried them. `how` is known of an
     earlier build of the same graph: then nothing is tried. A build in other
     numbers is run on `samples` inputs to tell its error, in place of the check; what it and float32
-    compute is kept in `cases`, if that is given."""
+    compute is kept in `cases`, if that is given. One that `is_followed` is built for another
+    candidate next, so that a compiler keeps what they have in common."""
 
     model: ModelJob
     records: Mapping[WorkloadKey, Sequence[TuningRecord]]
@@ -174,6 +175,7 @@ class BuildJob(msgspec.Struct, frozen=True, kw_only=True):
     how: HowBuilt | None = None
     samples: int = 0
     cases: Path | None = None
+    is_followed: bool = False
 
     def with_default_schedules(self, keys: Collection[WorkloadKey]) -> BuildJob:
         """The job, these tasks with nothing that is known of them."""

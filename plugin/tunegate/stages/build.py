@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
@@ -32,7 +31,7 @@ from tunegate.sides.remembered_winners import (
     remembered_winners,
 )
 from tunegate.sides.shared_schedules import DecidedByBase, as_in_base, decided_by_base
-from tunegate.stages.build_groups import built_together
+from tunegate.stages.build_groups import WantedBuild, built_together, compiled_later
 from tunegate.stages.error_budgets import (
     held_to_budget,
     is_scored,
@@ -82,15 +81,7 @@ def build(
     return as_remembered(readable, elections, source.candidates)
 
 
-class _Wanted(NamedTuple):
-    """A candidate of one side of a cell."""
-
-    candidate: CandidateBuild
-    cell: Cell
-    side: Side
-
-
-def _named(wanted: Sequence[_Wanted]) -> str:
+def _named(wanted: Sequence[WantedBuild]) -> str:
     """The sides that are built, as many as a line has room for."""
     names = [*dict.fromkeys(f"{each.cell.model} ({each.side})" for each in wanted)]
     more = len(names) - _SHOWN
@@ -113,25 +104,33 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
     ) -> dict[tuple[Cell, Side, str], Build]:
         """The builds of these sides for the candidates that are wanted by name."""
         built: dict[tuple[Cell, Side, str], Build] = {}
-        for group in built_together(self.candidates):
-            wanted = [
-                _Wanted(candidate, cell, side)
+        groups = [
+            [
+                WantedBuild(candidate, cell, side)
                 for candidate in group
                 for cell, side in sides
                 if candidate in self.candidates[cell.target]
                 if is_tried(self.models.config, cell, candidate, self.candidates)
                 if is_wanted(cell, candidate.name)
             ]
+            for group in built_together(self.candidates)
+        ]
+        for wanted, later in zip(groups, compiled_later(groups), strict=True):
             if wanted:
                 builds = plural(len(wanted), "build")
                 title = wanted[0].candidate.title
                 told = f"build: {builds} with {title}: {_named(wanted)}"
                 self.context.progress.step(told, "build")
-                built |= self._of(wanted)
+                built |= self._of(wanted, later)
         return built
 
-    def _of(self, wanted: Sequence[_Wanted]) -> dict[tuple[Cell, Side, str], Build]:
-        jobs = [self._job(each) for each in wanted]
+    def _of(
+        self, wanted: Sequence[WantedBuild], later: Collection[tuple[Cell, Side]]
+    ) -> dict[tuple[Cell, Side, str], Build]:
+        jobs = [
+            msgspec.structs.replace(self._job(each), is_followed=each.place in later)
+            for each in wanted
+        ]
         held: dict[tuple[Cell, Side, str], Build] = {}
         for each, job, build in zip(wanted, jobs, self._builds(wanted, jobs), strict=True):
             candidate, cell, side = each
@@ -142,12 +141,12 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
             )
         return held
 
-    def _builds(self, wanted: Sequence[_Wanted], jobs: Sequence[BuildJob]) -> Sequence[Build]:
+    def _builds(self, wanted: Sequence[WantedBuild], jobs: Sequence[BuildJob]) -> Sequence[Build]:
         candidate = wanted[0].candidate
         builder = self.builders[candidate.runtime]
         if not candidate.is_tuned:
             return builder.build(jobs)
-        places = [(each.cell, each.side) for each in wanted]
+        places = [each.place for each in wanted]
         built = _built(dict(zip(places, jobs, strict=True)), candidate, builder, self.by_base)
         return [built[place] for place in places]
 
@@ -156,7 +155,7 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
             return build
         return with_scores(build, job, self.models.config, candidate, self.scorer)
 
-    def _job(self, wanted: _Wanted) -> BuildJob:
+    def _job(self, wanted: WantedBuild) -> BuildJob:
         """The job of a candidate, which keeps its cases where a command scores them."""
         candidate, cell, side = wanted
         job = _job(self.models, self.best, candidate, (cell, side), self.context.out)

@@ -1,8 +1,26 @@
-"""Which candidates are built beside each other."""
+"""Which candidates are built beside each other, and which one after the other."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.candidates import CandidateBuild, Candidates
+from tunegate.artifacts.changes import Side
+
+
+class WantedBuild(NamedTuple):
+    """A candidate of one side of a cell."""
+
+    candidate: CandidateBuild
+    cell: Cell
+    side: Side
+
+    @property
+    def place(self) -> tuple[Cell, Side]:
+        """The side that it is for."""
+        return self.cell, self.side
 
 
 def built_together(candidates: Candidates) -> list[list[CandidateBuild]]:
@@ -17,6 +35,16 @@ def built_together(candidates: Candidates) -> list[list[CandidateBuild]]:
         else:
             groups.append([each])
     return groups
+
+
+def compiled_later(groups: Sequence[Sequence[WantedBuild]]) -> list[frozenset[tuple[Cell, Side]]]:
+    """Returns, for each group, the sides that a compiler builds after it for another candidate."""
+    found: list[frozenset[tuple[Cell, Side]]] = []
+    later: frozenset[tuple[Cell, Side]] = frozenset()
+    for group in reversed(groups):
+        found.append(later)
+        later |= {each.place for each in group if each.candidate.is_tuned}
+    return found[::-1]
 
 
 def _distinct(candidates: Candidates) -> list[CandidateBuild]:

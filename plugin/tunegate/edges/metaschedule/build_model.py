@@ -66,23 +66,34 @@ def build_model(request: BuildModel, opened: OpenModel, target: ResolvedTarget) 
     """Link the model into the request's directory."""
     started = time.monotonic()
     inputs = drawn_inputs(opened.prepared, request.inputs, request.model.path)
-    choices = [
-        chosen_schedule(f, request.records, target, _source(f, request)) for f in opened.functions
-    ]
+    choices = [_chosen(f, request, opened, target) for f in opened.functions]
+    known = _known_slower(request, opened, target, choices)
     if request.how is not None:
         choices = as_before(choices, request.how, target.key)
-    built = link_model(request, opened, target, choices, inputs)
+    left = without_schedules(choices, known)
+    built = link_model(request, opened, target, left, inputs)
     lower = {each.function for each in built.functions if each.source == "tiles"}
-    tried = without_schedules(choices, lower)
-    dropped = _slower_ones(request, opened, target, tried, inputs)
+    dropped = _slower_ones(request, opened, target, without_schedules(left, lower), inputs)
     if dropped:
-        choices = without_schedules(choices, dropped)
-        built = link_model(request, opened, target, choices, inputs)
+        left = without_schedules(left, dropped)
+        built = link_model(request, opened, target, left, inputs)
+    dropped |= known
     labels = sorted(c.function.label for c in choices if c.function.name in dropped)
     seconds = time.monotonic() - started
-    return ModelBuild(
-        msgspec.structs.replace(built, seconds=seconds, dropped=tuple(labels)), choices
+    return ModelBuild(msgspec.structs.replace(built, seconds=seconds, dropped=tuple(labels)), left)
+
+
+def _chosen(
+    function: ModelFunction, request: BuildModel, opened: OpenModel, target: ResolvedTarget
+) -> ScheduleChoice:
+    records = request.records.get(function.workload.digest, ())
+    source = _source(function, request)
+    choice: ScheduleChoice = opened.known.chosen(
+        function.name,
+        (records, source),
+        lambda: chosen_schedule(function, request.records, target, source),
     )
+    return choice
 
 
 def link_model(
@@ -100,7 +111,7 @@ def link_model(
     outputs = _output_tensors(module, opened.prepared.outputs)
     has_schedules = any(choice.main is not None for choice in choices)
     plain = opened.module if has_schedules else module
-    finished = Finished(opened.prepared, module, plain, inputs, outputs, lower)
+    finished = Finished(opened, module, plain, inputs, outputs, lower)
     size = link(finished, request)
     functions = [_built_function(c, target, request, lower.kernels) for c in choices]
     key = _build_key(opened.prepared, target, functions, request)
@@ -133,22 +144,22 @@ def _slower_ones(
     inputs: tuple[ArtifactTensor, ...],
 ) -> frozenset[str]:
     """Names of kernels whose schedule is slower inside the model than the default one."""
-    tried = {choice.function.name for choice in choices if _is_tried(choice, request)}
+    tried = {choice.function.name for choice in choices if _is_tried(choice, request, opened)}
     if request.how is not None or not tried or not device_exists(request.target.kind):
         return frozenset()
     without = without_schedules(choices, tried)
     beside = Path(request.scratch) / "without-tried"
     plain = TileKernels({}, target.target)
-    link_kernels(_scheduled(opened.module, without), plain, beside, request)
+    link_kernels(opened, _scheduled(opened.module, without), plain, beside, request)
     # A library that was loaded from a path once is what that path gives from then on, and the
     # model may be linked there again.
     library = Path(request.scratch) / "with-tried.so"
     if is_native(request) or request.is_whole or request.precision != FLOAT32:
-        link_kernels(_scheduled(opened.module, choices), plain, library, request)
+        link_kernels(opened, _scheduled(opened.module, choices), plain, library, request)
         library /= LIBRARY
     else:
         shutil.copyfile(Path(request.directory) / LIBRARY, library)
-    return slower_in_model(
+    slower = slower_in_model(
         library,
         beside / LIBRARY,
         inputs=inputs,
@@ -156,12 +167,38 @@ def _slower_ones(
         kind=request.target.kind,
         seed=request.seed,
     )
+    for choice in choices:
+        if (name := choice.function.name) in tried:
+            opened.known.tried(name, choice.schedule, slower=name in slower)
+    return slower
 
 
-def _is_tried(choice: ScheduleChoice, request: BuildModel) -> bool:
+def _known_slower(
+    request: BuildModel,
+    opened: OpenModel,
+    target: ResolvedTarget,
+    choices: Sequence[ScheduleChoice],
+) -> frozenset[str]:
+    """Names of kernels whose schedule an earlier build found to be slower inside the model, without
+    those that tiles replace."""
+    if request.how is not None:
+        return frozenset()
+    slower = {choice.function.name for choice in choices if _is_slower(choice, opened)}
+    if slower and request.precision != FLOAT32:
+        slower -= tile_kernels(opened.module, choices, target, request.precision).kernels.keys()
+    return frozenset(slower)
+
+
+def _is_slower(choice: ScheduleChoice, opened: OpenModel) -> bool | None:
+    return opened.known.is_slower(choice.function.name, choice.schedule)
+
+
+def _is_tried(choice: ScheduleChoice, request: BuildModel, opened: OpenModel) -> bool:
     """Whether the schedule is held against the default one. On a GPU what was measured is not: a
     kernel finds there in a model what it finds alone."""
     if choice.main is None or choice.function.workload.digest in request.settled:
+        return False
+    if _is_slower(choice, opened) is not None:
         return False
     is_measured = _source(choice.function, request) not in UNMEASURED
     return request.target.kind == "llvm" or not is_measured

@@ -3,6 +3,7 @@ kernels or one persistent kernel, or a native object."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from tvm import relax
 
 from tunegate.edges.metaschedule.low_precision.lower_kernels import TileKernels, with_tiles
 from tunegate.edges.metaschedule.native.export import export_native
+from tunegate.edges.metaschedule.open_model import OpenModel
 from tunegate.edges.metaschedule.passes.default_schedule import (
     with_default_schedule,
     with_packing_schedules,
@@ -19,7 +21,6 @@ from tunegate.edges.metaschedule.passes.elementary_functions import vectorize_el
 from tunegate.edges.metaschedule.passes.prepacking import folded
 from tunegate.edges.metaschedule.persistent.export import persistent_executable
 from tunegate.edges.metaschedule.persistent.ways import Scheduled
-from tunegate.edges.models.prepared import PreparedModel
 from tunegate.edges.native.c_compiler import NO_C_COMPILER, c_compiler
 from tunegate.edges.native.native_object import NATIVE_OBJECT
 from tunegate.edges.output.artifact_file import ArtifactTensor
@@ -33,7 +34,7 @@ class Finished(NamedTuple):
     """What is linked, and the inputs that it is run on. `plain` is the module without schedules;
     it is `module` where that has none."""
 
-    prepared: PreparedModel
+    opened: OpenModel
     module: Any
     plain: Any
     inputs: tuple[ArtifactTensor, ...]
@@ -51,12 +52,21 @@ def link(finished: Finished, request: BuildModel) -> int:
         return _link_native(finished, request)
     if request.is_whole:
         return _link_persistent(finished, request)
-    return link_kernels(finished.module, finished.lower, Path(request.directory), request)
+    directory = Path(request.directory)
+    return link_kernels(finished.opened, finished.module, finished.lower, directory, request)
 
 
-def link_kernels(module: Any, lower: TileKernels, directory: Path, request: BuildModel) -> int:
-    """The library of a module, each kernel a launch."""
+def link_kernels(
+    opened: OpenModel, module: Any, lower: TileKernels, directory: Path, request: BuildModel
+) -> int:
+    """The library of a module, each kernel a launch. Those for CPUs are compiled once for an open
+    model."""
     module = _with_defaults(module, lower)
+    if str(lower.target.kind.name) != "cuda":
+        into = Path(request.scratch) / "kernels"
+        tiles = dict.fromkeys(lower.kernels, lower.tiles)
+        executable, files = opened.objects.executable(module, lower.target, tiles, into)
+        return _exported(executable, directory, files)
     # Without a GPU the pass finds nothing to capture.
     graphs = {"relax.backend.use_cuda_graph": request.cuda_graphs}
     with lower.target, tvm.transform.PassContext(opt_level=3, config=graphs):
@@ -70,7 +80,7 @@ def _link_native(finished: Finished, request: BuildModel) -> int:
         raise EnvironmentUnfitError(NO_C_COMPILER)
     module = _with_defaults(finished.module, finished.lower)
     try:
-        target, whole = finished.lower.target, request.is_whole
+        target, whole = finished.lower.tiles or finished.lower.target, request.is_whole
         export_native(module, target, _names(finished), directory, compiler, whole=whole)
     except UnsupportedModelError as error:
         message = f"{request.model.path}: {error}. Write artifact: runtime."
@@ -100,8 +110,8 @@ def _with_defaults(module: Any, lower: TileKernels) -> Any:
         return with_default_schedule(with_tiles(packed, lower.kernels), lower.target)
 
 
-def _exported(executable: Any, directory: Path) -> int:
+def _exported(executable: Any, directory: Path, files: Sequence[Path] = ()) -> int:
     directory.mkdir(parents=True, exist_ok=True)
     library = directory / LIBRARY
-    executable.export_library(str(library))
+    executable.export_library(str(library), addons=[str(each) for each in files])
     return library.stat().st_size

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 from tunegate.edges.metaschedule.functions import ModelFunction
+from tunegate.edges.metaschedule.reuse.kernel_objects import KernelObjects
+from tunegate.edges.metaschedule.reuse.known_schedules import KnownSchedules
 from tunegate.edges.models.prepared import PreparedModel
 
 
-class OpenModel(NamedTuple):
-    """What listing the tasks and building have in common."""
+@dataclass(frozen=True)
+class OpenModel:
+    """What listing the tasks and building have in common. `objects` and `known` grow with each
+    build."""
 
     prepared: PreparedModel
     module: Any
     functions: list[ModelFunction]
+    objects: KernelObjects = field(default_factory=KernelObjects)
+    known: KnownSchedules[Any] = field(default_factory=KnownSchedules)

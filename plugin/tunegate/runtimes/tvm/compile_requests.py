@@ -53,7 +53,7 @@ class CompileRequests:
     def untuned(self, job: ModelJob) -> BuildJob:
         """Returns the job of a build that is only tried."""
         directory = Path(self._fresh()) / "tried"
-        return BuildJob(model=job, records={}, sources={}, directory=directory)
+        return BuildJob(model=job, records={}, sources={}, directory=directory, is_followed=True)
 
     def build(self, job: BuildJob, cuda_graphs: bool, in_parts: InParts | None) -> BuildModel:
         return BuildModel(

@@ -95,7 +95,8 @@ class MetaScheduleCompiler:
             n: Conversation(self._child(job, shares.memory), self._requests.tasks(job))
             for n, job in jobs.items()
         }
-        self._converse([*jobs.values()], [*talks.values()], shares, is_last=False)
+        stay = [True] * len(talks)
+        self._converse([*jobs.values()], [*talks.values()], shares, stay)
         return talks
 
     def refused(self, jobs: Sequence[ModelJob]) -> Sequence[str]:
@@ -103,7 +104,7 @@ class MetaScheduleCompiler:
         in parts are not tried: their parts are, when they are timed."""
         wanted = [job for job in jobs if opened_key(job) not in self._not_whole]
         tried = [self._requests.untuned(job) for job in wanted]
-        builds = self._built([(job, False) for job in tried], is_last=False)
+        builds = self._built([(job, False) for job in tried])
         built = {opened_key(job): build for job, build in zip(wanted, builds, strict=True)}
         self._not_whole |= refused_builds(built)
         return [refusal_of_tuning(job, built.get(opened_key(job))) for job in jobs]
@@ -148,15 +149,14 @@ class MetaScheduleCompiler:
         self,
         jobs: Sequence[tuple[BuildJob, bool]],
         in_parts: InParts | None = None,
-        *,
-        is_last: bool = True,
     ) -> list[Build]:
         shares = _shares([job.model for job, _ in jobs])
         talks = [
             self._building(job, self._requests.build(job, cuda_graphs, in_parts), shares.memory)
             for job, cuda_graphs in jobs
         ]
-        self._converse([job.model for job, _ in jobs], talks, shares, is_last=is_last)
+        stay = [job.is_followed for job, _ in jobs]
+        self._converse([job.model for job, _ in jobs], talks, shares, stay)
         builds = [self._finish(job, talk) for (job, _), talk in zip(jobs, talks, strict=True)]
         given = [job for job, _ in jobs]
         made = made_again(given, builds, lambda those: self._plain(those, in_parts))
@@ -170,19 +170,19 @@ class MetaScheduleCompiler:
         jobs: Sequence[ModelJob],
         talks: Sequence[Conversation[_Reply]],
         shares: Shares,
-        *,
-        is_last: bool,
+        stay: Sequence[bool],
     ) -> None:
-        """Holds a conversation about each job. The children stay for the next, as far as there is
-        room, unless this one is the last."""
-        places = {id(talk): job for talk, job in zip(talks, jobs, strict=True)}
+        """Holds a conversation about each job. Those children that are to stay for the next do, as
+        far as there is room."""
+        places = {id(t): job for t, job, stays in zip(talks, jobs, stay, strict=True) if stays}
         most_kept = memory_limit().limit_bytes // _BYTES_OF_ONE // 2
 
         def ended(talk: Conversation[_Reply]) -> None:
-            if is_last:
+            job = places.get(id(talk))
+            if job is None:
                 talk.dismiss()
             else:
-                self._keep(places[id(talk)], talk, most_kept)
+                self._keep(job, talk, most_kept)
 
         converse(talks, at_once=shares.at_once, limit_seconds=self._limit_seconds, ended=ended)
 
@@ -210,7 +210,7 @@ class MetaScheduleCompiler:
     def _asked(self, job: ModelJob, request: CompileRequest, wanted: type[_Wanted]) -> _Wanted:
         shares = _shares([job])
         talk = Conversation(self._child(job, shares.memory), request)
-        self._converse([job], [talk], shares, is_last=True)
+        self._converse([job], [talk], shares, [False])
         reply = talk.replies[0] if talk.replies else None
         if not isinstance(reply, wanted):
             raise self._model_error(job.path, talk)

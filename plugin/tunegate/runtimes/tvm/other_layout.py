@@ -51,4 +51,5 @@ def _has_other(job: ModelJob) -> bool:
 
 def _with_channels_first(job: BuildJob) -> BuildJob:
     target = msgspec.structs.replace(job.model.target, layout="nchw")
-    return msgspec.structs.replace(job, model=msgspec.structs.replace(job.model, target=target))
+    model = msgspec.structs.replace(job.model, target=target)
+    return msgspec.structs.replace(job, model=model, is_followed=False)

@@ -12,6 +12,7 @@ from tests.support.small_onnx import conv_model, save
 from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule import build_model, kernel_profile, linked_build
+from tunegate.edges.metaschedule import compile as compiling
 from tunegate.edges.metaschedule.compile import handle_request
 from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
 from tunegate.edges.metaschedule.import_in_layout import import_in_layout
@@ -94,6 +95,12 @@ class Workshop:
 @pytest.fixture(scope="module")
 def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
     return Workshop(tmp_path_factory.mktemp("build"))
+
+
+@pytest.fixture(autouse=True)
+def _reopened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What earlier tests found out of its schedules is gone."""
+    monkeypatch.setattr(compiling, "_open_model", None)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from tests.support.small_onnx import chain_model, save
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.linked_build import LIBRARY, Finished, is_native, link
 from tunegate.edges.metaschedule.low_precision.lower_kernels import TileKernels
+from tunegate.edges.metaschedule.open_model import OpenModel
 from tunegate.edges.models.preparation import prepare
 from tunegate.edges.output.artifact_file import ArtifactTensor
 from tunegate.engine.protocol import BuildModel, ModelFile
@@ -31,8 +32,9 @@ def test_one_launch_is_a_library_like_any_other(tmp_path: Path) -> None:
     )
     module = opened("chain").scheduled.plain
     file = save(chain_model(layers=3, width=64), tmp_path / "m.onnx")
+    prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
     finished = Finished(
-        prepared=prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx"),
+        opened=OpenModel(prepared, module, []),
         module=module,
         plain=module,
         inputs=(ArtifactTensor("x", SHAPE, "float32"),),

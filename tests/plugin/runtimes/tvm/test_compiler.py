@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.small_onnx import chain_model, conv_model, save
@@ -85,8 +86,6 @@ class Device(MetaScheduleCompiler):
         self,
         jobs: Sequence[tuple[BuildJob, bool]],
         in_parts: InParts | None = None,
-        *,
-        is_last: bool = True,
     ) -> list[Build]:
         return [
             build("capture failed" if graphs else "broken" if self.is_broken else None)
@@ -137,11 +136,9 @@ class AskedForParts(MetaScheduleCompiler):
         self,
         jobs: Sequence[tuple[BuildJob, bool]],
         in_parts: InParts | None = None,
-        *,
-        is_last: bool = True,
     ) -> list[Build]:
         if in_parts is None:
-            return super()._built(jobs, is_last=is_last)
+            return super()._built(jobs)
         self.asked = in_parts
         return [build(None)]
 
@@ -182,11 +179,11 @@ def test_a_model_that_builds_untuned_is_built_by_the_same_child(tmp_path: Path) 
     with closing(MetaScheduleCompiler(tmp_path / "compiler", seed=1)) as compiler:
         assert compiler.refused([model]) == [""]
         assert len(compiler._kept) == 1
-        (found,) = compiler.build(
-            [BuildJob(model=model, records={}, sources={}, directory=tmp_path / "out")]
-        )
-        assert found.error is None
-        assert len(compiler._kept) == 0
+        job = BuildJob(model=model, records={}, sources={}, directory=tmp_path / "out")
+        for is_followed in (True, False):
+            (found,) = compiler.build([msgspec.structs.replace(job, is_followed=is_followed)])
+            assert found.error is None
+            assert len(compiler._kept) == is_followed
 
 
 @pytest.mark.parametrize("most", [0, 1])

@@ -36,11 +36,12 @@ class TileKernel(NamedTuple):
 
 
 class TileKernels(NamedTuple):
-    """The kernels in lower precision by the names of those they replace, and `target`, which all is
-    compiled for then."""
+    """The kernels in lower precision by the names of those they replace, and `tiles`, which these
+    are compiled for; all others are for `target`."""
 
     kernels: Mapping[str, TileKernel]
     target: Any
+    tiles: Any = None
 
 
 def require_tiles(
@@ -79,7 +80,7 @@ def tile_kernels(
     if not found:
         message = "no product of the model has constant weights and is faster in it"
         raise NotOfferedError(message)
-    return TileKernels(found, _with_tiles(target, numbers))
+    return TileKernels(found, target.target, _with_tiles(target, numbers))
 
 
 def with_tiles(module: Any, kernels: Mapping[str, TileKernel]) -> Any:
