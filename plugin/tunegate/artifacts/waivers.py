@@ -29,8 +29,13 @@ class Waiver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return Cell(model=self.model, target=self.target)
 
 
+ISSUE_TO_WRITE = "<the address of the issue>"
+REASON_TO_WRITE = "<why this slowdown is accepted>"
+"""What an offered waiver has in place of an issue and a reason: no file with them counts."""
+
+
 class WaiverOffer(msgspec.Struct, frozen=True, kw_only=True):
-    """Waivers that would let a red verdict pass, without an issue and a reason: these are for the
+    """Waivers that would let a red verdict pass, but for their issue and reason: these are for the
     people who agree. `counts_from` says whose file counts."""
 
     waivers: tuple[Waiver, ...]

@@ -12,10 +12,11 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from tunegate.artifacts.verdicts import Finding, Report, Status
+from tunegate.artifacts.waivers import WaiverOffer
 from tunegate.plurals import plural
 from tunegate.render.candidates.error_moves import error_moves
 from tunegate.render.comment.compared_numbers import change_and_quotient
-from tunegate.render.comment.waiver_text import waiver_hint
+from tunegate.render.comment.waiver_text import ACCEPT_TITLE, waiver_advice, waiver_yaml
 from tunegate.render.environment import unchanged_names
 from tunegate.render.escape import visible
 from tunegate.render.headline import STATUS_WORDS, headline, reason, worst_first
@@ -50,6 +51,7 @@ QUALIFIED: frozenset[Status] = frozenset({"fail", "waived"})
 TERMINAL_CHECKS = 30
 TERMINAL_OPERATORS = 5
 TERMINAL_UNTOUCHED = 5
+TERMINAL_WAIVERS = 3
 
 
 def render(report: Report, *, width: int = 100, colour: bool = False) -> str:
@@ -82,9 +84,7 @@ def render(report: Report, *, width: int = 100, colour: bool = False) -> str:
     uncovered = uncovered_line(report.changes.uncovered, visible)
     if uncovered:
         console.print(_indented(uncovered))
-    accepting = (waiver_hint(report.waiver_offer),) if report.waiver_offer else ()
-    for line in (*report.warnings, *(each.text for each in report.next_steps), *accepting):
-        console.print(_indented(f"→ {visible(line, 600)}"))
+    _print_what_to_do(console, report)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
@@ -93,6 +93,23 @@ def _print_quotient(console: Console, report: Report) -> None:
     shown = worst_first(report.verdict)[:TERMINAL_CHECKS]
     if told := change_and_quotient(shown):
         console.print(_indented(told))
+
+
+def _print_what_to_do(console: Console, report: Report) -> None:
+    for line in (*report.warnings, *(each.text for each in report.next_steps)):
+        console.print(_indented(f"→ {visible(line, 600)}"))
+    if report.waiver_offer:
+        _print_waiver(console, report.waiver_offer)
+
+
+def _print_waiver(console: Console, offer: WaiverOffer) -> None:
+    """Prints a block to paste: its lines are not indented, and no line of it is broken."""
+    if len(offer.waivers) > TERMINAL_WAIVERS:
+        found = f"{len(offer.waivers)} waivers to paste are in report.md, in the fold "
+        console.print(_indented(f"→ {found}“{ACCEPT_TITLE}”."))
+        return
+    console.print(_indented(f"→ {waiver_advice(offer)}"))
+    console.print(Text(waiver_yaml(offer)), soft_wrap=True)
 
 
 def _print_more(console: Console, finding: Finding, report: Report) -> None:

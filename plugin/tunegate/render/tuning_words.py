@@ -1,4 +1,4 @@
-"""What tuning did and cost, in a sentence."""
+"""What tuning did and cost in a sentence, and what was known or is left in another."""
 
 from __future__ import annotations
 
@@ -9,38 +9,46 @@ from tunegate.render.units import duration, energy, money
 
 
 def tuning_words(tuning: TuningSummary) -> str:
-    """Trials with their price, then where the schedules of all tasks come from."""
+    """Two sentences, without the last full stop. Their numbers of tasks add up."""
     if not tuning.tasks:
         return "no task of this change is compiled"
+    own = max(0, tuning.tasks - tuning.exact - tuning.waiting)
+    return f"{_done(tuning, own)}. {_others(tuning, is_counted=own > 0)}"
+
+
+def _done(tuning: TuningSummary, own: int) -> str:
+    """The trials on the tasks that this run had to tune, with their price."""
+    trials = plural(tuning.trials, "trial") if tuning.trials else "no trial"
     of_tasks = plural(tuning.tasks, "task")
-    sources = f"{tuning.exact} of {of_tasks} tuned before{_others(tuning)}"
-    ended = tuning_ended(tuning)
-    if not tuning.trials:
-        spent = f" in {duration(tuning.seconds)}" if tuning.seconds >= 1 else ""
-        return f"no trial{spent}, {ended}; {sources}"
+    on = f" on {of_tasks if own == tuning.tasks else f'{own} of {of_tasks}'}" if own else ""
+    spent = f" in {duration(tuning.seconds)}" if tuning.trials or tuning.seconds >= 1 else ""
+    price = _price(tuning) if tuning.trials else ""
+    return f"{trials}{on}{spent}{price}, {tuning_ended(tuning)}"
+
+
+def _price(tuning: TuningSummary) -> str:
     known = [money(tuning.usd)] if tuning.usd is not None else []
     known += [energy(tuning.joules, tuning.energy_source)] if tuning.joules is not None else []
-    price = "".join(f", {each}" for each in known)
-    spent = f"{plural(tuning.trials, 'trial')} in {duration(tuning.seconds)}{price}"
-    return f"{spent}, {ended}; {sources}"
+    return "".join(f", {each}" for each in known)
 
 
-def _others(tuning: TuningSummary) -> str:
-    """What the cache had no tuned schedule of, as the run began, and who tunes it."""
-    transferred = tuning.transfer - tuning.unfinished
-    counted = (
-        (tuning.unfinished, "begun"),
-        (transferred, "transferred from other shapes"),
-        (tuning.miss, "untuned"),
-    )
-    known = [(number, word) for number, word in counted if number]
-    kinds = ", ".join(f"{number} {word}" for number, word in known)
-    others = tuning.transfer + tuning.miss
-    if not tuning.waiting:
-        return f", {kinds}" if kinds else ""
-    if tuning.waiting == others:
-        return f", {kinds}, left to tunegate warm"
-    left = f"{tuning.waiting} {'is' if tuning.waiting == 1 else 'are'} left to tunegate warm"
-    which = f"the other {others}" if tuning.exact else f"these {others}"
-    how = f" ({kinds})" if len(known) > 1 else f", all {known[0][1]},"
-    return f"; of {which}{how} {left}"
+def _others(tuning: TuningSummary, *, is_counted: bool) -> str:
+    """What the cache had as the run began, and what another command tunes. `is_counted`: the number
+    of all tasks has been told."""
+    if tuning.exact == tuning.tasks:
+        return "The only task was tuned before" if tuning.tasks == 1 else _all(tuning.tasks)
+    of_all = "" if is_counted else f" of {plural(tuning.tasks, 'task')}"
+    left = f"{tuning.waiting}{'' if tuning.exact else of_all} {_are(tuning.waiting)}"
+    left = f"{left} left to tunegate warm" if tuning.waiting else ""
+    if not tuning.exact:
+        return f"None was tuned before{f'; {left}' if left else ''}"
+    before = f"{tuning.exact}{of_all} {'was' if tuning.exact == 1 else 'were'} tuned before"
+    return f"{before}; {left}" if left else before
+
+
+def _all(tasks: int) -> str:
+    return f"All {tasks} tasks were tuned before"
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"

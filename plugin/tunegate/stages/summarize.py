@@ -17,6 +17,7 @@ from tunegate.verdict.advice import next_steps
 from tunegate.verdict.build_notes import build_notes
 from tunegate.verdict.judged import Judged
 from tunegate.verdict.unlike_medians import unlike_medians
+from tunegate.verdict.waiver_offer import unbounded_steps
 
 
 def summarize(
@@ -41,6 +42,7 @@ def summarize(
         next_steps=(
             *(NextStep((shard.advice,)) for shard in judged.unmeasured),
             *next_steps(_measured(verdict, judged.unmeasured), outcomes, run, comparisons, plan),
+            *unbounded_steps(verdict, comparisons),
         ),
         warnings=_without_repeats(_told(judged, verdict, run, comparisons)),
         waiver_offer=offer,

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from tunegate.artifacts.changes import Revisions
 from tunegate.artifacts.measurements import Comparison, Interval
-from tunegate.artifacts.verdicts import Verdict
-from tunegate.artifacts.waivers import Waiver, WaiverOffer
+from tunegate.artifacts.verdicts import Named, NextStep, Verdict
+from tunegate.artifacts.waivers import ISSUE_TO_WRITE, REASON_TO_WRITE, Waiver, WaiverOffer
 from tunegate.policy.gate_rules import GateRules
 
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
@@ -19,6 +19,7 @@ _WIDTHS = 1.5
 """How far the upper bound of the next run may lie above that of this one, in distances from the
 middle to that bound. The bound of a run of the same change exceeds it once in ten after four
 launches, and once in thirty after ten; without it, once in three (the test draws them)."""
+_WIDEST_POINTS = 50
 _LEAST_SHARE = 0.1
 """The share of the slowdown to allow in any case, or one percent: builds and days differ too, which
 the launches of one run cannot see."""
@@ -48,15 +49,36 @@ def _waivers(
     }
     for finding in verdict.findings:
         change = proven.get((finding.model, finding.target))
-        if finding.status == "fail" and change is not None and change.high > 0:
+        is_bounded = change is not None and change.high > 0 and not _is_too_wide(change)
+        if finding.status == "fail" and change is not None and is_bounded:
             yield Waiver(
                 model=finding.model,
                 target=finding.target,
                 ceiling_percent=math.floor(change.high + _room(change)) + 1,
                 expires=today + datetime.timedelta(days=_DAYS),
-                issue="",
-                reason="",
+                issue=ISSUE_TO_WRITE,
+                reason=REASON_TO_WRITE,
             )
+
+
+def unbounded_steps(verdict: Verdict, comparisons: Sequence[Comparison]) -> Iterator[NextStep]:
+    """What to do where a slowdown is proven and a ceiling above its interval would allow anything:
+    no waiver is offered then."""
+    failed = {(each.model, each.target) for each in verdict.findings if each.status == "fail"}
+    for each in comparisons:
+        where, change = (each.cell.model, each.cell.target), each.change_percent
+        if each.decision != "fail" or where not in failed or change is None:
+            continue
+        if _is_too_wide(change):
+            wide = f"{change.low:+.0f} to {change.high:+.0f}% is too wide for a ceiling"
+            again = "Measure again on a quieter runner, or raise gate.seconds."
+            names = (Named(where[0]), " on ", Named(where[1]))
+            yield NextStep(("No waiver is offered for ", *names, f": {wide}. {again}"))
+
+
+def _is_too_wide(change: Interval) -> bool:
+    """Whether the upper bound lies above twice the slowdown, and by more than so many points."""
+    return change.high - change.center > max(_WIDEST_POINTS, change.center)
 
 
 def _are_commits(revisions: Revisions) -> bool:

@@ -6,6 +6,7 @@ from rich.cells import cell_len
 
 from tests.support.golden import Golden
 from tests.support.reports import KINDS, make_report
+from tunegate.render.comment.waiver_text import waiver_yaml
 from tunegate.render.text import render
 
 
@@ -19,7 +20,8 @@ def test_the_text_reads_as_it_did_when_it_was_last_reviewed(kind: str, golden: G
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_line_is_wider_than_the_terminal(kind: str, width: int) -> None:
-    assert max(map(cell_len, render(make_report(kind), width=width).splitlines())) <= width
+    told = render(make_report(kind), width=width).partition("\nwaivers:\n")[0]
+    assert max(map(cell_len, told.splitlines())) <= width  # what is pasted is never broken
 
 
 def test_a_change_that_is_not_the_quotient_of_the_table_is_explained_below_it() -> None:
@@ -54,3 +56,18 @@ def test_every_error_says_its_reason_not_only_the_first() -> None:
     text = render(msgspec.structs.replace(report, verdict=verdict))
     assert "  models/cut.onnx on cpu: not an ONNX file\n" in text
     assert "  models/open.onnx on cpu: dimension 0 is dynamic\n" in text
+
+
+def test_the_waiver_is_printed_as_it_is_pasted() -> None:
+    report = make_report("slowed")
+    assert report.waiver_offer is not None
+    assert f"\n{waiver_yaml(report.waiver_offer)}\n" in render(report, width=40)
+
+
+def test_many_waivers_are_told_where_they_lie() -> None:
+    report = make_report("slowed")
+    assert report.waiver_offer is not None
+    many = msgspec.structs.replace(report.waiver_offer, waivers=report.waiver_offer.waivers * 4)
+    told = render(msgspec.structs.replace(report, waiver_offer=many))
+    assert "4 waivers to paste are in report.md, in the fold “Accept it with a waiver”" in told
+    assert "ceiling-percent" not in told

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from tunegate.artifacts.builds import Cell
-from tunegate.artifacts.waivers import Waiver
+from tunegate.artifacts.waivers import ISSUE_TO_WRITE, REASON_TO_WRITE, Waiver
 from tunegate.edges.config.strict_yaml import YamlProblemError, read_yaml
 from tunegate.edges.config.waiver_problems import file_problems
 from tunegate.errors import ConfigError, ConfigKey, config_error
@@ -61,3 +61,11 @@ def terms_problems(waiver: Waiver, today: datetime.date) -> Iterator[str]:
         yield "ceiling-percent is how much slower it may be. Write a number above zero."
     if not waiver.issue.strip() or not waiver.reason.strip():
         yield "issue and reason say why. Fill them in."
+    left = [
+        name
+        for name, words in (("issue", waiver.issue), ("reason", waiver.reason))
+        if words.strip() in {ISSUE_TO_WRITE, REASON_TO_WRITE}
+    ]
+    if left:
+        have = "has" if len(left) == 1 else "have"
+        yield f"{' and '.join(left)} {have} the words of the offer. Replace what stands in <…>."

@@ -16,7 +16,7 @@ from tunegate.render.comment.compared_numbers import change_and_quotient, layer_
 from tunegate.render.comment.shown import ShownFindings, rest_counted, shown_findings
 from tunegate.render.comment.steps import numbered_steps
 from tunegate.render.comment.tables import comment_tasks_table, narrowed
-from tunegate.render.comment.waiver_text import waiver_text
+from tunegate.render.comment.waiver_text import ACCEPT_TITLE, waiver_text
 from tunegate.render.cost_table import audit, audit_words, spending
 from tunegate.render.environment import facts
 from tunegate.render.escape import code, code_element, prose
@@ -141,7 +141,7 @@ def _steps(report: Report) -> str:
 def _waiver(report: Report) -> str:
     """Folded: most who read the comment look for what to mend, and the block is long."""
     offer = report.waiver_offer
-    return fold("Accept it with a waiver", waiver_text(offer)) if offer else ""
+    return fold(ACCEPT_TITLE, waiver_text(offer)) if offer else ""
 
 
 def _accuracy(report: Report) -> str:

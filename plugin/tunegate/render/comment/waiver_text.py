@@ -7,6 +7,7 @@ import json
 from tunegate.artifacts.waivers import Waiver, WaiverOffer
 from tunegate.plurals import plural
 
+ACCEPT_TITLE = "Accept it with a waiver"
 _MAX_WAIVERS = 10
 
 
@@ -20,21 +21,13 @@ def waiver_advice(offer: WaiverOffer, mark: str = "") -> str:
     rest = len(offer.waivers) - _MAX_WAIVERS
     more = f" {plural(rest, 'more waiver')} would be needed." if rest > 0 else ""
     return (
-        f"To accept it, put this into {mark}tunegate-waivers.yaml{mark} and fill in issue and "
-        f"reason. {_where(offer)}{more}"
-    )
-
-
-def waiver_hint(offer: WaiverOffer) -> str:
-    """The same for a terminal, which has no room for the block."""
-    return (
-        "To accept it, take the waiver that the report has into tunegate-waivers.yaml and fill in "
-        f"issue and reason. {_where(offer)}"
+        f"To accept it, put this into {mark}tunegate-waivers.yaml{mark} and replace what stands in "
+        f"{mark}<…>{mark}. {_where(offer)}{more}"
     )
 
 
 def waiver_yaml(offer: WaiverOffer) -> str:
-    """The waivers. `issue` and `reason` are empty: a file in which they are is refused."""
+    """The waivers. What `issue` and `reason` say is to be replaced: no file with it counts."""
     return "\n".join(["waivers:", *map(_entry, offer.waivers[:_MAX_WAIVERS])])
 
 
@@ -52,8 +45,8 @@ def _entry(waiver: Waiver) -> str:
             f"    target: {_quoted(waiver.target)}",
             f"    ceiling-percent: {waiver.ceiling_percent:g}",
             f"    expires: {waiver.expires}",
-            '    issue: ""',
-            '    reason: ""',
+            f"    issue: {_quoted(waiver.issue)}",
+            f"    reason: {_quoted(waiver.reason)}",
         )
     )
 

@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.artifacts.waivers import Waiver, WaiverOffer
+from tunegate.artifacts.waivers import ISSUE_TO_WRITE, REASON_TO_WRITE, Waiver, WaiverOffer
 from tunegate.render.comment.waiver_text import waiver_text
 
 
@@ -19,8 +19,8 @@ def offer(*models: str, source: Literal["base", "head"] = "base") -> WaiverOffer
             target="cpu",
             ceiling_percent=16,
             expires=datetime.date(2026, 12, 25),
-            issue="",
-            reason="",
+            issue=ISSUE_TO_WRITE,
+            reason=REASON_TO_WRITE,
         )
         for model in models
     )
@@ -33,6 +33,7 @@ def test_any_name_comes_back_from_the_block(name: str) -> None:
     assert text.count("\n```") == 2
     (entry,) = yaml.safe_load(text.split("```yaml\n")[1].split("\n```")[0])["waivers"]
     assert entry["model"] == name
+    assert (entry["issue"], entry["reason"]) == (ISSUE_TO_WRITE, REASON_TO_WRITE)
 
 
 @pytest.mark.parametrize(
