@@ -65,9 +65,9 @@ class Measured(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def ships(self, budget_percent: float) -> bool:
         """Says whether it may: in float32 where it passed its check, else within the budget."""
-        if self.refused:
-            return False
-        return self.precision == FLOAT32 or self.error_percent <= budget_percent
+        if self.refused or self.precision == FLOAT32:
+            return not self.refused
+        return self.error_percent <= budget_percent > 0
 
 
 class Compared(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -271,10 +271,15 @@ def show(every: Sequence[Compared]) -> None:
     for one in every:
         cells = {each.candidate: cell(each) for each in one.candidates}
         shipped = [f"{one.shipped(budget):.2f}" for budget in BUDGETS]
-        row(one.model, f"{one.reference_ms:.2f}", *(cells.get(n, "–") for n in names), *shipped)
+        row(one.model, in_ms(one.reference_ms), *(cells.get(n, "–") for n in names), *shipped)
     ran = [one for one in every if one.candidates]
     means = [f"**{geometric([one.shipped(budget) for one in ran]):.2f}**" for budget in BUDGETS]
     row("geometric mean", "", *("" for _ in names), *means)
+
+
+def in_ms(time_ms: float) -> str:
+    """Shows a time; there is none where no candidate ran."""
+    return "–" if math.isnan(time_ms) else f"{time_ms:.2f}"
 
 
 def cell(measured: Measured) -> str:

@@ -40,10 +40,19 @@ def save_static(model: PreparedModel, file: Path, *, is_symmetric: bool = False)
     logging.getLogger().setLevel(logging.ERROR)
     with TemporaryDirectory(dir=file.parent) as scratch:
         optimized = _optimized(onnx.load(model.original), Path(scratch))
-        if not any(node.op_type in _QUANTIZED for node in nodes_of(onnx.load(optimized))):
-            message = "it has no convolution and no matrix product to quantize"
-            raise NotOfferedError(message)
+        _refuse_nothing_to_quantize(onnx.load(optimized))
         _quantize(optimized, file, model.calibration, is_symmetric=is_symmetric)
+
+
+def _refuse_nothing_to_quantize(proto: onnx.ModelProto) -> None:
+    """The tool leaves the bodies of If, Loop and Scan as they are: a model that computes there
+    alone would be float32 under another name."""
+    if any(node.op_type in _QUANTIZED for node in proto.graph.node):
+        return
+    is_within = any(node.op_type in _QUANTIZED for node in nodes_of(proto))
+    where = " outside of its branches and loops" if is_within else ""
+    message = f"it has no convolution and no matrix product to quantize{where}"
+    raise NotOfferedError(message)
 
 
 def _optimized(proto: onnx.ModelProto, scratch: Path) -> Path:

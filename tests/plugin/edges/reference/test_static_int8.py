@@ -30,6 +30,22 @@ def reply(
     return quantized(root, model, (runtime, "int8", STATIC), seeds, rules)
 
 
+def branching_model() -> onnx.ModelProto:
+    """A product in both branches, and none outside of them."""
+    weight = numpy_helper.from_array(np.ones((4, 4), np.float32), "w")
+    result = helper.make_tensor_value_info("r", onnx.TensorProto.FLOAT, [1, 4])
+    product = helper.make_node("MatMul", ["x", "w"], ["r"])
+    body = helper.make_graph([product], "body", [], [result], [weight])
+    nodes = [
+        helper.make_node("ReduceSum", ["x"], ["sum"], keepdims=0),
+        helper.make_node("Cast", ["sum"], ["c"], to=onnx.TensorProto.BOOL),
+        helper.make_node("If", ["c"], ["y"], then_branch=body, else_branch=body),
+    ]
+    ends = [helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [1, 4]) for n in "xy"]
+    graph = helper.make_graph(nodes, "branching", ends[:1], ends[1:])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
 def operators(root: Path) -> list[str]:
     return [node.op_type for node in onnx.load(root / "artifact" / "model.onnx").graph.node]
 
@@ -86,6 +102,7 @@ def test_the_cases_that_calibrated_tell_no_error(tmp_path: Path) -> None:
     ("model", "given", "said"),
     [
         (one_node_model("Neg"), None, "no convolution and no matrix product to quantize"),
+        (branching_model(), None, "to quantize outside of its branches and loops"),
         (conv_model(), {}, "there are none for x: write them under inputs: in tunegate.yaml"),
     ],
 )
