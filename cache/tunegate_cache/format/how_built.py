@@ -26,15 +26,16 @@ _KEPT = 0
 class HowBuilt(msgspec.Struct, frozen=True, kw_only=True):
     """`compiled` are the places of the nodes that run compiled in a model in parts; none stand for
     a model that is compiled whole. `kept` are the marks of the schedules that its kernels have; all
-    others have the default one, which was faster in the model, or all there was."""
+    others have the default one, which was faster in the model, or all there was. Of a model in
+    parts that of its graph is among them: the places mean nothing in another one."""
 
     compiled: tuple[int, ...] = ()
     kept: tuple[int, ...] = ()
 
 
-def mark_of(schedule: str) -> int:
-    """The mark of a schedule, by the digest that identifies it and its task."""
-    return _SCHEDULES + int(schedule[:_DIGITS], 16)
+def mark_of(digest: str) -> int:
+    """The mark of a schedule, or of a graph, by the digest that identifies it."""
+    return _SCHEDULES + int(digest[:_DIGITS], 16)
 
 
 def decisions_of(how: HowBuilt) -> tuple[_Decision, ...] | None:

@@ -210,9 +210,9 @@ def _build_in_parts(request: BuildModel, how: InParts, target: ResolvedTarget) -
     if request.how is not None and request.how.compiled:
         try:
             known = _open_model[1] if _open_model and _open_model[0] == request.model else None
-            place, cut = Path(request.scratch), request.how.compiled
+            place = Path(request.scratch)
             load_intrinsics(request.target.kind)
-            split = opened_as(request.model, request.target, place, cut, known)
+            split = opened_as(request.model, request.target, place, request.how, known)
         except UnsupportedModelError:
             pass  # what is remembered is of another model
         else:

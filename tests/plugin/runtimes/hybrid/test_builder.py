@@ -25,7 +25,6 @@ from tunegate.runtimes.hybrid.runtime import RUNTIME
 from tunegate.runtimes.loading import load, operators_ms
 from tunegate.runtimes.runtime import OpenCompiler
 from tunegate.runtimes.tvm.runtime import RUNTIME as TVM
-from tunegate_cache.format.how_built import HowBuilt
 
 TARGET = TargetConfig(name="cpu", threads=1)
 
@@ -124,13 +123,14 @@ def test_a_remembered_cut_is_followed_where_it_fits_and_else_measured(
 ) -> None:
     """Node 24 is what the compiler lacks, and there is none beyond 49."""
     job = build_job(parts_model(seed=7), tmp_path)
-    job = msgspec.structs.replace(job, how=HowBuilt(compiled=compiled))
+    assert built.build.how is not None
+    how = msgspec.structs.replace(built.build.how, compiled=compiled)
+    job = msgspec.structs.replace(job, how=how)
     (build,) = RUNTIME.builder(compiler).build([job])
     assert build.error is None
     assert build.check is not None
     assert build.check.passed
     assert [part.is_compiled for part in PartsPlan.read(tmp_path / "built").parts] == parts
-    assert built.build.how is not None
     assert build.how is not None
     assert build.how.compiled == (compiled if parts == [True, False] else built.build.how.compiled)
 

@@ -93,8 +93,16 @@ class _Building:
             seconds=time.monotonic() - started,
             dropped=tuple(sorted(label for each in compiled for label in each.dropped)),
             inputs=tuple(each.drawn() for each in self._inputs),
-            how=_how(parts, functions),
+            how=self._how_built(parts, functions),
         )
+
+    def _how_built(
+        self, parts: Sequence[ModelPart], functions: Sequence[BuiltFunction]
+    ) -> HowBuilt:
+        compiled = [place for part in parts if part.is_compiled for place in part.nodes]
+        kept = {mark_of(each.rid) for each in functions if each.rid}
+        kept.add(mark_of(self._split.graph.digest))
+        return HowBuilt(compiled=tuple(sorted(compiled)), kept=tuple(sorted(kept)))
 
     def _linked(self, opened: OpenModel, place: Path) -> CompiledPart:
         request = msgspec.structs.replace(
@@ -133,12 +141,6 @@ class _Building:
             toolchain={**msgspec.to_builtins(toolchain()), **reference_version()},
             tasks=msgspec.to_builtins(functions),
         ).write(directory)
-
-
-def _how(parts: Sequence[ModelPart], functions: Sequence[BuiltFunction]) -> HowBuilt:
-    compiled = [place for part in parts if part.is_compiled for place in part.nodes]
-    kept = {mark_of(each.rid) for each in functions if each.rid}
-    return HowBuilt(compiled=tuple(sorted(compiled)), kept=tuple(sorted(kept)))
 
 
 def _together(functions: Sequence[BuiltFunction]) -> tuple[BuiltFunction, ...]:

@@ -17,6 +17,7 @@ from tunegate.edges.models.split.model_graph import ModelGraph
 from tunegate.edges.models.split.partition import ModelPart, part_of, partition
 from tunegate.edges.reference.value_types import value_types
 from tunegate.errors import UnsupportedModelError
+from tunegate_cache.format.how_built import HowBuilt, mark_of
 
 LEAST_WORK = 2e5
 """The operations that are worth a crossing: some 10 microseconds of a slow core."""
@@ -80,12 +81,12 @@ def opener_of(
         raise UnsupportedModelError(reason) from error
 
 
-def split_as(opener: PartOpener, prepared: PreparedModel, compiled: Iterable[int]) -> SplitModel:
-    """Returns the model with exactly these nodes compiled, as an earlier run has cut it. Raises
-    UnsupportedModelError where they do not fit it: what is remembered may be of another model."""
-    graph, wanted = opener.graph, set(compiled)
+def split_as(opener: PartOpener, prepared: PreparedModel, how: HowBuilt) -> SplitModel:
+    """Returns the model cut as an earlier run has cut it. Raises UnsupportedModelError where that
+    does not fit it: what is remembered may be of another model."""
+    graph, wanted = opener.graph, set(how.compiled)
     reason = "it was cut otherwise"
-    if not wanted <= graph.of_static_shapes():
+    if mark_of(graph.digest) not in how.kept or not wanted <= graph.of_static_shapes():
         raise UnsupportedModelError(reason)
     parts = partition(graph.nodes, wanted, graph.outputs, LEAST_WORK)
     taken = [part for part in parts if part.is_compiled]

@@ -27,6 +27,7 @@ from tunegate.edges.models.prepared import PreparedModel
 from tunegate.edges.processes.out_of_memory import memory_problem
 from tunegate.engine.protocol import ModelFile
 from tunegate.errors import UnsupportedModelError
+from tunegate_cache.format.how_built import HowBuilt
 
 OpenedModel = OpenModel | SplitModel
 
@@ -60,20 +61,20 @@ def opened_as(
     model: ModelFile,
     target: TargetConfig,
     into: Path,
-    compiled: Sequence[int],
+    how: HowBuilt,
     known: OpenedModel | None,
 ) -> SplitModel:
     """Returns a model cut as it was before; `known` is the same model where it is open already.
     Raises UnsupportedModelError where it cannot be cut so."""
     if isinstance(known, SplitModel):
-        return split_as(known.opener, known.prepared, compiled)
+        return split_as(known.opener, known.prepared, how)
     prepared = (
         known.prepared
         if known is not None
         else prepare(Path(model.file), shapes=model.shapes, into=into, path=model.path)
     )
     opener = opener_of(prepared, _opening(model, target), into / "parts")
-    return split_as(opener, prepared, compiled)
+    return split_as(opener, prepared, how)
 
 
 def _opening(model: ModelFile, target: TargetConfig) -> OpenPart:

@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from tunegate.digests import digest_of_document
 from tunegate.edges.models.deciding_values import bodies_of
 from tunegate.edges.models.model_inputs import real_inputs
 from tunegate.edges.models.operator_names import STANDARD_DOMAINS
@@ -49,6 +50,16 @@ class ModelGraph:
             tuple(self._kind_of(name) for name in node.input),
             len(node.output),
         )
+
+    @property
+    def digest(self) -> str:
+        """Equal where the same operators make outputs of the same shapes in the same order: other
+        weights may be folded otherwise."""
+        made = [
+            (node.op_type, [self._shape(name) for name in node.output])
+            for node in self._proto.graph.node
+        ]
+        return digest_of_document(made)
 
     def families(self) -> list[str]:
         """What each node with much to do is alike with; '' for all others."""

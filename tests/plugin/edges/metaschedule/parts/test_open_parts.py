@@ -19,6 +19,7 @@ from tunegate.edges.metaschedule.parts.open_parts import (
 from tunegate.edges.models.preparation import prepare
 from tunegate.edges.models.prepared import PreparedModel
 from tunegate.errors import UnsupportedModelError
+from tunegate_cache.format.how_built import HowBuilt, mark_of
 
 
 class Compiler:
@@ -88,37 +89,42 @@ def test_where_nothing_is_worth_it_the_reason_is_that_of_the_whole(tmp_path: Pat
         split(parts_model(maps=4), Compiler("Mul", "Relu", "Binarizer"), tmp_path / "none")
 
 
+class Remembering:
+    """A model of two chains of maps, and a compiler that is asked about its parts."""
+
+    def __init__(self, maps: int, place: Path) -> None:
+        self.compiler = Compiler("Binarizer")
+        self.file = save(parts_model(maps=maps), place / "m.onnx")
+        self.prepared = prepare(self.file, shapes={}, into=place / "p", path="m.onnx")
+        self.opener = opener_of(self.prepared, self.compiler, place / "parts")
+
+    def split(self, compiled: Iterable[int], graph: str = "") -> SplitModel:
+        kept = (mark_of(graph or self.opener.graph.digest),)
+        return split_as(self.opener, self.prepared, HowBuilt(compiled=tuple(compiled), kept=kept))
+
+
+def test_a_cut_that_is_remembered_asks_about_its_own_parts_alone(tmp_path: Path) -> None:
+    model = Remembering(4, tmp_path)
+    assert shape(model.split(range(8))) == [(True, 8), (False, 9)]
+    assert model.compiler.asked == [8]
+
+
 @pytest.mark.parametrize(
-    ("compiled", "asked"),
-    [
-        (range(8), [8]),
-        ((), []),
-        (range(-1, 3), []),
-        (range(14, 40), []),
-        (range(7, 10), []),
-    ],
+    ("maps", "compiled"),
+    [(4, ()), (4, range(-1, 3)), (4, range(14, 40)), (4, range(7, 10)), (34, range(0, 68, 2))],
 )
-def test_a_cut_that_is_remembered_asks_about_its_own_parts_alone(
-    tmp_path: Path, compiled: Iterable[int], asked: list[int]
+def test_a_cut_that_does_not_fit_is_refused_before_the_compiler_is_asked(
+    maps: int, compiled: Iterable[int], tmp_path: Path
 ) -> None:
-    """The others do not fit: nothing, no such node, and one of other operators."""
-    compiler = Compiler("Binarizer")
-    prepared = prepare(
-        save(parts_model(maps=4), tmp_path / "m"), shapes={}, into=tmp_path / "p", path="m"
-    )
-    opener = opener_of(prepared, compiler, tmp_path / "parts")
-    if asked == [8]:
-        assert shape(split_as(opener, prepared, compiled)) == [(True, 8), (False, 9)]
-    else:
-        with pytest.raises(UnsupportedModelError):
-            split_as(opener, prepared, compiled)
-    assert compiler.asked == asked
-
-
-def test_a_remembered_cut_of_more_parts_than_a_search_tries_is_refused(tmp_path: Path) -> None:
-    file = save(parts_model(maps=34), tmp_path / "m")
-    prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m")
-    compiler = Compiler()
+    """Nothing, no such node, one of other operators, and more parts than a search tries."""
+    model = Remembering(maps, tmp_path)
     with pytest.raises(UnsupportedModelError):
-        split_as(opener_of(prepared, compiler, tmp_path / "parts"), prepared, range(0, 68, 2))
-    assert compiler.asked == []
+        model.split(compiled)
+    assert model.compiler.asked == []
+
+
+def test_a_cut_of_another_graph_is_refused_although_its_nodes_are_there(tmp_path: Path) -> None:
+    """Weights that are folded otherwise move the nodes behind them."""
+    model, other = Remembering(4, tmp_path / "a"), Remembering(5, tmp_path / "b")
+    with pytest.raises(UnsupportedModelError):
+        model.split(range(8), graph=other.opener.graph.digest)
