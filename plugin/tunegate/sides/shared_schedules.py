@@ -6,7 +6,7 @@ could decide otherwise, by luck, and the comparison would see that. So the base 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -14,8 +14,9 @@ import msgspec
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.changes import ModelChange, ModelPath
 from tunegate.artifacts.plans import TuningPlan
-from tunegate.artifacts.schedule_source import ScheduleSource
+from tunegate.artifacts.schedule_source import UNMEASURED, ScheduleSource
 from tunegate.artifacts.tasks import TuningTask
+from tunegate.config import TargetConfig
 from tunegate.ports import BuildJob
 from tunegate_cache.format.records import WorkloadKey
 
@@ -29,13 +30,17 @@ class DecidedByBase(NamedTuple):
 
 
 def decided_by_base(
-    plan: TuningPlan, sources: Mapping[WorkloadKey, ScheduleSource]
+    plan: TuningPlan,
+    sources: Mapping[WorkloadKey, ScheduleSource],
+    targets: Iterable[TargetConfig],
 ) -> dict[ModelPath, DecidedByBase]:
-    """What the base of each model decides for its head."""
+    """What the base of each model decides for its head: on a GPU about what nobody has measured."""
+    cpus = {target.name for target in targets if target.kind == "llvm"}
     alike = {change.path for change in plan.changes.models if _is_alike(change)}
     found: dict[ModelPath, set[WorkloadKey]] = {}
     for resolved in plan.resolution.tasks:
-        if resolved.task.key in sources:
+        source = sources.get(resolved.task.key)
+        if source is not None and (resolved.task.target in cpus or source in UNMEASURED):
             for model in _shared_by(resolved.task):
                 found.setdefault(model, set()).add(resolved.task.key)
     return {

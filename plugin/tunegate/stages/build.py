@@ -65,7 +65,7 @@ def build(
         context=context,
         models=models,
         best=best,
-        by_base=decided_by_base(plan, best.sources),
+        by_base=decided_by_base(plan, best.sources, models.config.targets),
         candidates=source.candidates,
         builders=builders,
         scorer=source.case_scorer,

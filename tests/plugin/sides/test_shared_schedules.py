@@ -26,6 +26,7 @@ from tunegate_cache.format.how_built import HowBuilt
 
 BOTH: tuple[Side, Side] = ("base", "head")
 A, B = key_of("a"), key_of("b")
+CPU = TargetConfig(name="cpu")
 
 
 def plan_of(**tasks: Sequence[Side]) -> TuningPlan:
@@ -43,7 +44,7 @@ def plan_of(**tasks: Sequence[Side]) -> TuningPlan:
 def test_the_base_decides_about_every_schedule_that_both_sides_may_have(
     source: ScheduleSource,
 ) -> None:
-    decided = decided_by_base(plan_of(a=BOTH, b=BOTH), {A: source})
+    decided = decided_by_base(plan_of(a=BOTH, b=BOTH), {A: source}, [CPU])
     assert decided == {"m.onnx": DecidedByBase(frozenset({A}))}
 
 
@@ -61,11 +62,22 @@ def test_sides_of_one_graph_are_built_alike(base: str, head: str, is_alike: bool
     )
     changes = msgspec.structs.replace(CHANGES, models=(change,))
     plan = msgspec.structs.replace(plan_of(a=BOTH), changes=changes)
-    assert decided_by_base(plan, {A: "exact"})["m.onnx"].is_alike == is_alike
+    assert decided_by_base(plan, {A: "exact"}, [CPU])["m.onnx"].is_alike == is_alike
+
+
+@pytest.mark.parametrize(("source", "is_decided"), [("exact", False), ("transfer", True)])
+def test_on_a_gpu_nothing_waits_for_what_was_measured(
+    source: ScheduleSource, is_decided: bool
+) -> None:
+    gpu = TargetConfig(name="cpu", kind="cuda", arch="sm_80")
+    assert bool(decided_by_base(plan_of(a=BOTH), {A: source}, [gpu])) == is_decided
 
 
 def test_what_one_side_alone_has_is_its_own_affair() -> None:
-    assert decided_by_base(plan_of(a=("head",), b=("base",)), {A: "transfer", B: "transfer"}) == {}
+    assert (
+        decided_by_base(plan_of(a=("head",), b=("base",)), {A: "transfer", B: "transfer"}, [CPU])
+        == {}
+    )
 
 
 JOB = BuildJob(
