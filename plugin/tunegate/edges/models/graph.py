@@ -12,8 +12,8 @@ from google.protobuf.message import EncodeError
 from onnx import TensorProto, numpy_helper
 
 from tunegate.edges.models.deciding_values import bodies_of, deciding_values, nodes_of
+from tunegate.edges.models.fitted_numbers import forget_fitted_numbers, has_fitted_numbers
 from tunegate.edges.models.scan import parsed_model
-from tunegate.edges.models.tree_ensemble import forget_leaf_values, is_tree_ensemble
 from tunegate.errors import ModelError
 
 _INTEGERS = {TensorProto.INT64, TensorProto.INT32, TensorProto.BOOL}
@@ -38,8 +38,8 @@ def graph_digest(model: bytes, data: Digests = _NO_DATA) -> str:
     try:
         for tensor, name in tensors_of(proto):
             _forget_weights(tensor, data, is_deciding=name in deciding)
-        for node in filter(is_tree_ensemble, nodes_of(proto)):
-            forget_leaf_values(node)
+        for node in filter(has_fitted_numbers, nodes_of(proto)):
+            forget_fitted_numbers(node)
         for documented in (*_graphs(proto), *nodes_of(proto), *proto.functions):
             documented.ClearField("doc_string")
         return hashlib.sha256(proto.SerializeToString(deterministic=True)).hexdigest()
@@ -86,7 +86,7 @@ def tensors_of(model: onnx.ModelProto) -> Iterator[tuple[TensorProto, str]]:
             yield sparse.values, sparse.values.name
             yield sparse.indices, sparse.values.name
     for node in nodes_of(model):
-        if is_tree_ensemble(node):
+        if has_fitted_numbers(node):
             continue
         name = node.output[0] if node.output else ""
         for attribute in node.attribute:

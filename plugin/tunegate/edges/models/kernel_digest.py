@@ -10,10 +10,10 @@ from pathlib import Path
 import onnx
 
 from tunegate.edges.models.deciding_values import nodes_of
+from tunegate.edges.models.fitted_numbers import has_fitted_numbers
 from tunegate.edges.models.graph import graph_digest, tensors_of
 from tunegate.edges.models.operator_names import STANDARD_DOMAINS
 from tunegate.edges.models.scan import parsed_model
-from tunegate.edges.models.tree_ensemble import is_tree_ensemble
 
 _FEW = 4
 """Tensors of so many numbers may be bounds, exponents, steps or zero points, which are written into
@@ -50,7 +50,7 @@ def kernel_digest(model: Path) -> str | None:
             if tensor.external_data:
                 return None
             digest.update(f"\n{_told(tensor, seen, is_weight=name in weights)}".encode())
-        for node in filter(is_tree_ensemble, nodes_of(proto)):
+        for node in filter(has_fitted_numbers, nodes_of(proto)):
             digest.update(node.SerializeToString(deterministic=True))
     except Exception:  # noqa: BLE001 -- such a model is told of where it is opened
         return None

@@ -1,4 +1,4 @@
-"""Which numbers of a tree ensemble are weights, by the digest of its graph."""
+"""Which numbers in attributes are weights, by the digest of the graph."""
 
 from __future__ import annotations
 
@@ -30,8 +30,11 @@ TREE: dict[str, object] = {
 def digest_of(
     changed: Mapping[str, object] = {}, *, operator: str = "TreeEnsembleRegressor", domain: str = ML
 ) -> str:
+    return digest_with({**TREE, **changed}, operator, domain)
+
+
+def digest_with(given: Mapping[str, object], operator: str, domain: str = ML) -> str:
     node = helper.make_node(operator, ["x"], ["y"], domain=domain)
-    given = {**TREE, **changed}
     node.attribute.extend(helper.make_attribute(name, value) for name, value in given.items())
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4])
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 1])
@@ -73,6 +76,22 @@ def test_leaves_and_thresholds_as_tensors_count_alike() -> None:
 def with_tensors(leaves: Sequence[float], splits: Sequence[float]) -> str:
     tensors = {"leaf_weights": tensor(*leaves), "nodes_splits": tensor(*splits)}
     return digest_of(tensors, operator="TreeEnsemble")
+
+
+@pytest.mark.parametrize(
+    ("operator", "attribute"),
+    [
+        ("LinearClassifier", "coefficients"),
+        ("LinearRegressor", "intercepts"),
+        ("SVMRegressor", "support_vectors"),
+        ("Scaler", "scale"),
+    ],
+)
+def test_what_is_fitted_to_data_is_a_weight(operator: str, attribute: str) -> None:
+    first = digest_with({attribute: [1.0, 2.0]}, operator)
+    assert digest_with({attribute: [3.0, 4.0]}, operator) == first
+    assert digest_with({attribute: [1.0]}, operator) != first
+    assert digest_with({"post_transform": "LOGISTIC", attribute: [1.0, 2.0]}, operator) != first
 
 
 def test_an_operator_of_the_same_name_elsewhere_is_none() -> None:
