@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from tunegate.artifacts.changes import Revisions
 from tunegate.edges.git.default_branch import default_branch, known_default_branch, short
 from tunegate.edges.git.fetch import ensure_here, fetch_tags, is_commit_id, is_shallow
@@ -111,7 +113,7 @@ class GitHistory:
         given = self._commit(base, "--base")
         branches = named_branches(self._git, base)
         if branches:
-            return self._against(self._nearest(branches, commit), commit)
+            return self._against_named(base, self._nearest(branches, commit), commit)
         return Revisions(base=given, head=commit, reason="given by --base")
 
     def revisions_without_base(self, head: str | None) -> Revisions:
@@ -158,6 +160,15 @@ class GitHistory:
         return None if found is None else found.commit
 
     # ---------------------------------------------------------------------------
+
+    def _against_named(self, name: str, branch: str, head: str) -> Revisions:
+        """The head against the branch that a name stands for, which is told where it is called
+        otherwise."""
+        found = self._against(branch, head)
+        if short(branch) == short(name).removeprefix("heads/"):
+            return found
+        why = f"--base {name} is {short(branch)} here, which the head left last"
+        return msgspec.structs.replace(found, reason=f"{why}: {found.reason}")
 
     def _against(self, branch: str, head: str) -> Revisions:
         """The head against the branch, and on it against the parent."""

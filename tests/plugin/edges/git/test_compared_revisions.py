@@ -62,8 +62,10 @@ def test_of_a_branch_here_and_at_the_remote_the_head_left_the_nearer_one(
     found = GitHistory(here.path).revisions("main", None)
     assert (found.base, found.reason) == (
         commit_of(origin, "main"),
-        "merge base with origin/main",
+        "--base main is origin/main here, which the head left last: merge base with origin/main",
     )
+    named = GitHistory(here.path).revisions("origin/main", None)
+    assert (named.base, named.reason) == (found.base, "merge base with origin/main")
     unpushed = here.commit({"d": b"d"})
     here.git("branch", "-f", "main", unpushed)
     here.commit({"e": b"e"})
