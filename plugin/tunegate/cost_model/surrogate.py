@@ -28,6 +28,10 @@ Score = Callable[[Sequence[Sequence[float]]], np.ndarray]
 """A function from rows of features to their scores; more is better."""
 
 
+_HALF_TRUSTED = 16
+"""The measurements with which a correction counts half."""
+
+
 class _Known(NamedTuple):
     """Rows, their labels, and what is expected of them without looking
     at these labels one by one."""
@@ -44,9 +48,11 @@ class Surrogate:
     """Learns time ratios, best / time, so that it is most exact where it matters; what failed
     counts as infinitely slow: to learn that a region fails is to learn something.
 
-    Before a task has evidence of its own the prior decides, from then on the trees that correct it;
-    where these are better without the prior, they go without it. Where they know nothing, the prior
-    goes on, unless what was measured contradicts it.
+    Before a task has evidence of its own the prior decides, from then on the trees that correct it.
+    Few measurements correct it a little, many nearly as the trees say: the weight of n is n / (n +
+    16), as that of a mean that is shrunk towards what was expected (James and Stein, 1961). With
+    enough to doubt the prior, the trees go without it where they are better so. Where they know
+    nothing, the prior goes on, unless what was measured contradicts it.
     """
 
     def __init__(self, prior: Prior | None = None) -> None:
@@ -79,8 +85,8 @@ class Surrogate:
         if self.evidence < MIN_CORRELATION:
             prior = self.prior
             return prior.ratios if prior and self._is_credible(prior, labels) else None
-        trees = _fitted(known)
-        return lambda rows: trees.predicted(np.array(rows, dtype=np.float32), expect(rows))
+        correct = _correction(known)
+        return lambda rows: correct(np.array(rows, dtype=np.float32), expect(rows))
 
     def _is_credible(self, prior: Prior, labels: np.ndarray) -> bool:
         """Whether the prior may go on where the task's own trees know nothing. What it picks is
@@ -92,10 +98,12 @@ class Surrogate:
         return rank_correlation(expected, labels.tolist()) > 0
 
     def _expectations(self, average: float) -> Iterator[Score]:
-        """What the trees may correct: the average of the task, and the prior."""
-        yield lambda rows: np.full(len(rows), average)
+        """What the trees may correct: the prior, and the average of the task. Of a few measurements
+        chance alone finds the average better as often as not."""
         if self.prior is not None:
             yield self.prior.ratios
+        if self.prior is None or len(self._rows) >= _ENOUGH_TO_DOUBT:
+            yield lambda rows: np.full(len(rows), average)
 
 
 def _evidence(known: _Known) -> float:
@@ -103,12 +111,25 @@ def _evidence(known: _Known) -> float:
     predicted = np.zeros(len(known.labels))
     for number in range(_FOLDS):
         held = fold == number
-        trees = _fitted(known.only(~held))
-        predicted[held] = trees.predicted(known.features[held], known.expected[held])
+        correct = _correction(known.only(~held))
+        predicted[held] = correct(known.features[held], known.expected[held])
     return rank_correlation(predicted.tolist(), known.labels.tolist())
 
 
-def _fitted(known: _Known) -> BoostedTrees:
-    return BoostedTrees(
+def _correction(known: _Known) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """A function from features, and what is expected of each, to what
+    that is once it is corrected."""
+    trees = BoostedTrees(
         known.features, known.labels, _PARAMETERS, rounds=_ROUNDS, expected=known.expected
     )
+    weight = correction_weight(len(known.labels))
+
+    def corrected(features: np.ndarray, expected: np.ndarray) -> np.ndarray:
+        return np.asarray(expected + weight * (trees.predicted(features, expected) - expected))
+
+    return corrected
+
+
+def correction_weight(measurements: int) -> float:
+    """The share of a correction that so many measurements are trusted with."""
+    return measurements / (measurements + _HALF_TRUSTED)

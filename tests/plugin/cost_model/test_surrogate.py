@@ -5,12 +5,14 @@ import random
 from collections.abc import Sequence
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.plugin.cost_model.test_experience import SKETCH, decided, experience
 from tunegate.cost_model.experience import NEST_COLUMNS, nest_columns
 from tunegate.cost_model.loop_nest import Decided
 from tunegate.cost_model.prior import Prior
-from tunegate.cost_model.surrogate import Surrogate
+from tunegate.cost_model.surrogate import Surrogate, correction_weight
 from tunegate.tuning.candidate_filter import MIN_CORRELATION, MIN_EVIDENCE, rank_correlation
 
 
@@ -98,6 +100,30 @@ def test_a_prior_that_a_task_contradicts_is_overruled() -> None:
     assert score is not None
     wide, narrow = score([row_of(decided(16)), row_of(decided(1))])
     assert narrow > wide
+
+
+def test_few_measurements_move_the_prior_less_than_many() -> None:
+    """The same contradiction, measured once and four times."""
+
+    def margin(times: int) -> float:
+        surrogate = Surrogate(PRIOR)
+        for rows in range(2, 2 + MIN_EVIDENCE // 2):
+            for lanes in (1, 16) * times:
+                surrogate.add(row_of(decided(lanes, rows)), float(lanes))
+        score = surrogate.score()
+        assert score is not None
+        wide, narrow = score([row_of(decided(16)), row_of(decided(1))])
+        return float(wide - narrow)
+
+    prior_wide, prior_narrow = PRIOR.ratios([row_of(decided(16)), row_of(decided(1))])
+    assert prior_wide - prior_narrow >= margin(1) > margin(4)
+
+
+@given(st.integers(0, 10_000))
+def test_the_correction_weight_a_correction_rises_with_its_measurements(measurements: int) -> None:
+    weight = correction_weight(measurements)
+    assert 0 <= weight < correction_weight(measurements + 1) < 1
+    assert (weight == 0) == (measurements == 0)
 
 
 def test_where_a_task_is_all_noise_the_prior_goes_on() -> None:
