@@ -29,9 +29,12 @@ def test_transferred_schedules_without_a_budget_are_said_to_be_unverified(tmp_pa
     assert verdict["tuning"]["trials"] == 0
     assert verdict["tuning"]["transfer"] >= 1
     report = (workspace.root / ".tunegate" / "report.md").read_text()
-    assert "a transferred schedule: it was never measured" in report
     measured = json.loads((workspace.root / ".tunegate" / "measurements.json").read_text())
-    tasks = measured["builds"][0]["head"]["tasks"]
-    transferred = [task for task in tasks if task["source"] == "transfer"]
-    assert transferred
+    head = measured["builds"][0]["head"]
+    transferred = [task for task in head["tasks"] if task["source"] == "transfer"]
+    # One that was slower in the model than the default schedule is left out, and the report says
+    # so: which of the two it is, the machine decides.
+    assert bool(transferred) == ("a transferred schedule: it was never measured" in report)
+    assert bool(head["dropped"]) == ("slower in the model with their schedules" in report)
+    assert transferred or head["dropped"]
     assert all(not task["verified"] and task["ms"] is None for task in transferred)

@@ -8,11 +8,13 @@ serves MODULE's `handle_request`.
 from __future__ import annotations
 
 import ctypes
+import gc
 import importlib
 import os
 import resource
 import signal
 import sys
+from typing import Any
 
 import msgspec
 
@@ -29,11 +31,22 @@ def main(parent: int, module: str) -> int:
         return 1  # the parent died before the kernel knew
     _limit(os.environ.get(MEMORY_VARIABLE, ""))
     output = claim_standard_output()
-    program = importlib.import_module(module)
+    program = _imported(module)
     decoder = msgspec.msgpack.Decoder(program.Request)
     while (body := read_frame(sys.stdin.buffer)) is not None:
         write_frame(output, msgspec.msgpack.encode(program.handle_request(decoder.decode(body))))
     return 0
+
+
+def _imported(module: str) -> Any:
+    """The module, with all that it imports taken from the collector of garbage. A compiler has a
+    hundred thousand objects, and none is garbage: to go through them again and again is a tenth of
+    the time to import it, and a twentieth of a second in each full collection later."""
+    gc.disable()
+    program = importlib.import_module(module)
+    gc.freeze()
+    gc.enable()
+    return program
 
 
 def _limit(memory_bytes: str) -> None:

@@ -123,6 +123,14 @@ def test_a_long_request_does_not_wait_for_a_child_that_does_not_read(tmp_path: P
         assert time.monotonic() - started < 60  # the child never reads
 
 
+def test_what_a_child_imports_is_taken_from_the_collector_and_what_it_makes_is_not(
+    tmp_path: Path,
+) -> None:
+    with begun(tmp_path) as child:
+        child.send(question(1, "collect"))
+        assert answer_of(child).nanoseconds[0] > 10_000
+
+
 def test_a_long_request_arrives(tmp_path: Path) -> None:
     with begun(tmp_path) as child:
         child.send(question(7, "x" * 2_000_000))

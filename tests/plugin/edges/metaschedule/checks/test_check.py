@@ -44,6 +44,13 @@ def built(directory: Path, seed: int = 1) -> Build:
     return build
 
 
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Build]:
+    """The build of seed 1, and the directory that it is in."""
+    directory = tmp_path_factory.mktemp("first")
+    return directory / "b", built(directory)
+
+
 def equal_to_the_build_only_on(inputs_of: int) -> onnx.ModelProto:
     """Else its first output is off by one."""
     model = two_outputs()
@@ -62,14 +69,17 @@ def equal_to_the_build_only_on(inputs_of: int) -> onnx.ModelProto:
     return model
 
 
-def test_what_computes_right_on_one_seed_only_is_found_out(tmp_path: Path) -> None:
-    assert built(tmp_path).error is None
+def test_what_computes_right_on_one_seed_only_is_found_out(
+    first: tuple[Path, Build], tmp_path: Path
+) -> None:
+    directory, build = first
+    assert build.error is None
     reference = save(equal_to_the_build_only_on(1), tmp_path / "reference.onnx")
 
     def checked(*seeds: int) -> str:
         reply = check_numbers(
             CheckArtifact(
-                directory=str(tmp_path / "b"), reference=str(reference), kind="llvm", seeds=seeds
+                directory=str(directory), reference=str(reference), kind="llvm", seeds=seeds
             )
         )
         assert isinstance(reply, Checked)
@@ -80,27 +90,30 @@ def test_what_computes_right_on_one_seed_only_is_found_out(tmp_path: Path) -> No
     assert "output y is off by" in checked(1, 2)
 
 
-def test_the_seed_of_a_run_is_in_no_build(tmp_path: Path) -> None:
-    first, second = (built(tmp_path / str(seed), seed) for seed in (1, 2))
-    assert (first.key, first.tasks) == (second.key, second.tasks)
+def test_the_seed_of_a_run_is_in_no_build(first: tuple[Path, Build], tmp_path: Path) -> None:
+    directory, build = first
+    second = built(tmp_path, seed=2)
+    assert (build.key, build.tasks) == (second.key, second.tasks)
     files = [
-        {file.name: file.read_bytes() for file in (tmp_path / seed / "b").iterdir()}
-        for seed in ("1", "2")
+        {file.name: file.read_bytes() for file in place.iterdir()}
+        for place in (directory, tmp_path / "b")
     ]
     assert files[0] == files[1]
 
 
-def test_a_compiled_model_is_timed_on_inputs_of_its_seed(tmp_path: Path) -> None:
-    built(tmp_path)
-    first, again, other = (
-        cast("Any", bound_inference(tmp_path / "b", seed)())[0].numpy() for seed in (1, 1, 2)
+def test_a_compiled_model_is_timed_on_inputs_of_its_seed(first: tuple[Path, Build]) -> None:
+    directory, _ = first
+    one, again, other = (
+        cast("Any", bound_inference(directory, seed)())[0].numpy() for seed in (1, 1, 2)
     )
-    assert (first == again).all()
-    assert not (first == other).any()
+    assert (one == again).all()
+    assert not (one == other).any()
 
 
-def test_every_output_has_errors_of_its_own_and_the_worst_are_the_builds(tmp_path: Path) -> None:
-    build = built(tmp_path)
+def test_every_output_has_errors_of_its_own_and_the_worst_are_the_builds(
+    first: tuple[Path, Build],
+) -> None:
+    _, build = first
     assert build.check is not None
     assert build.check.passed
     assert [output.name for output in build.check.outputs] == ["y", "z"]

@@ -27,13 +27,25 @@ def built(model: Path, place: Path) -> tuple[BuildModel, InParts]:
         seed=1,
     )
     assert isinstance(handle_request(request), Built)
-    decided = str(place.parent / "decided")
-    return request, InParts(runtime="hybrid", threads=1, decided=decided, whole=request.directory)
+    return request, InParts(runtime="hybrid", threads=1, decided="", whole=request.directory)
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[BuildModel, InParts]]:
+    place = tmp_path_factory.mktemp("built")
+    models = {"base": conv_model(), "head": conv_model(seed=1), "other": matmul_model()}
+    return {
+        name: built(save(model, place / f"{name}.onnx"), place / name)
+        for name, model in models.items()
+    }
 
 
 @pytest.mark.parametrize("is_slower", [True, False])
 def test_other_weights_are_not_measured_again_and_other_kernels_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_slower: bool
+    found: dict[str, tuple[BuildModel, InParts]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    is_slower: bool,
 ) -> None:
     asked: list[int] = []
 
@@ -43,14 +55,14 @@ def test_other_weights_are_not_measured_again_and_other_kernels_are(
 
     monkeypatch.setattr(whole, "pays", pays)
     monkeypatch.setattr(whole, "use_threads", lambda _: None)
-    models = {"base": conv_model(), "head": conv_model(seed=1), "other": matmul_model()}
-    found = {
-        name: built(save(model, tmp_path / f"{name}.onnx"), tmp_path / name)
-        for name, model in models.items()
-    }
-    request, how = found["base"]
-    assert [whole.is_slower(*found[name]) for name in ("base", "head")] == [is_slower] * 2
+
+    def decided(name: str, threads: int = 1) -> bool:
+        request, how = found[name]
+        here = str(tmp_path / "decided")
+        return whole.is_slower(request, msgspec.structs.replace(how, threads=threads, decided=here))
+
+    assert [decided(name) for name in ("base", "head")] == [is_slower] * 2
     assert asked == [1]
-    assert whole.is_slower(*found["other"]) == is_slower
-    assert whole.is_slower(request, msgspec.structs.replace(how, threads=2)) == is_slower
+    assert decided("other") == is_slower
+    assert decided("base", threads=2) == is_slower
     assert asked == [1, 1, 2]
