@@ -36,6 +36,7 @@ from tunegate.stages.error_budgets import (
     held_to_budget,
     is_scored,
     is_tried,
+    lacks_values,
     samples_for,
     with_scores,
 )
@@ -103,7 +104,13 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
         self, sides: Sequence[tuple[Cell, Side]], is_wanted: Callable[[Cell, str], bool]
     ) -> dict[tuple[Cell, Side, str], Build]:
         """The builds of these sides for the candidates that are wanted by name."""
-        built: dict[tuple[Cell, Side, str], Build] = {}
+        built = {
+            (cell, side, candidate.name): _located(unbuilt(reason), candidate, Path())
+            for cell, side in sides
+            for candidate in self.candidates[cell.target]
+            if is_wanted(cell, candidate.name)
+            if (reason := lacks_values(self.models.config, cell.model, candidate))
+        }
         groups = [
             [
                 WantedBuild(candidate, cell, side)

@@ -24,6 +24,18 @@ def is_tried(config: Config, cell: Cell, candidate: CandidateBuild, candidates: 
     return all(each.precision != FLOAT32 for each in candidates[cell.target])
 
 
+def lacks_values(config: Config, model: ModelPath, candidate: CandidateBuild) -> str:
+    """Says why a candidate is not built that the model's budget would allow; '' where it is."""
+    if not candidate.is_calibrated or _accuracy(config, model) == "same":
+        return ""
+    if _has_values(config, model):
+        return ""
+    return (
+        f"{model}: {candidate.title} is calibrated on values that you give, and there are none: "
+        "write them under inputs: in tunegate.yaml."
+    )
+
+
 def samples_for(config: Config, model: ModelPath, candidate: CandidateBuild) -> int:
     """The number of inputs to estimate the error of a build on; 0 where it must compute right."""
     budget = _budget(config, model, candidate)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from tunegate.artifacts.builds import Cell
-from tunegate.artifacts.candidates import CandidateBuild, Candidates
+from tunegate.artifacts.candidates import FLOAT32, CandidateBuild, Candidates
 from tunegate.artifacts.changes import SIDES, ModelChange
 from tunegate.artifacts.expected_steps import ExpectedStep
 from tunegate.artifacts.plans import Shard, TuningPlan
@@ -26,6 +26,9 @@ _CANDIDATE_LAUNCHES = 2
 """The launches of a candidate in a usual election."""
 _IN_PARTS = 2.0
 """A model in parts is built once to time its parts, and once of those that pay."""
+_LATER = 0.25
+"""The share of float32's time that a build in other numbers takes after it: most kernels are
+compiled by then."""
 _STARTS_SECONDS, _INFERENCES = 30.0, 500
 """The seconds that the processes of a usual gate take to start, and the inferences of them all."""
 
@@ -99,7 +102,7 @@ def _building(
     parts = []
     for group in built_together(candidates):
         jobs = [
-            _job_seconds(cell, candidate)
+            _job_seconds(cell, candidate, is_alone=cell.place in winners)
             for cell in cells
             for candidate in group
             if candidate in candidates[cell.target.name]
@@ -115,10 +118,12 @@ def _building(
     return ExpectedStep("build", tuple(parts), f"build {_models(cells)}", _subject(cells))
 
 
-def _job_seconds(cell: _Cell, candidate: CandidateBuild) -> float:
+def _job_seconds(cell: _Cell, candidate: CandidateBuild, *, is_alone: bool) -> float:
+    """The seconds of a candidate; in other numbers it is built after float32, with its kernels."""
     if candidate.is_tuned:
         once = building_seconds(cell.change, [known.task for known in cell.tasks])
-        return _IN_PARTS * once if candidate.in_parts else once
+        is_later = candidate.precision != FLOAT32 and not is_alone
+        return (_IN_PARTS if candidate.in_parts else _LATER if is_later else 1.0) * once
     return OPENING_SECONDS * cell.sides
 
 

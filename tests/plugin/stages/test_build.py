@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import io
 import re
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.artifacts.changes import SIDES
 from tunegate.artifacts.remembered_elections import RememberedElection
 from tunegate.artifacts.tasks import TaskUse
+from tunegate.config import AccuracyConfig, ModelConfig
 from tunegate.edges.progress.plain_log import PlainLog
 from tunegate.ports import BuildJob
 from tunegate.stages.build import build, build_directory
@@ -112,6 +114,29 @@ ELECTION = RememberedElection(
     device=DEVICE.name,
     units=DEVICE.units,
 )
+
+
+def test_what_is_calibrated_says_that_it_lacks_values_and_is_not_built(tmp_path: Path) -> None:
+    static = CandidateBuild(
+        runtime="any",
+        title="Any (int8)",
+        variant="int8",
+        settings={"precision": "int8", "quantization": "static"},
+    )
+    source = source_for(tmp_path, (CandidateBuild(runtime="any", title="Any"), static))
+    budget = ModelConfig(path=MODEL, accuracy=AccuracyConfig(max_error=5.0))
+    config = msgspec.structs.replace(source.config, models=(budget,))
+    builder = Batches()
+    (cell,) = build(
+        plan_with(Miss("absent")),
+        (),
+        source=dataclasses.replace(source, config=config),
+        builders={"any": builder},
+        context=make_context(tmp_path, PlainLog(io.StringIO())),
+    )
+    assert builder.given == [["b", "h"]]
+    told = f"{MODEL}: Any (int8) is calibrated on values that you give"
+    assert [str(each.error).startswith(told) for each in cell.head] == [False, True]
 
 
 class Runtimes:

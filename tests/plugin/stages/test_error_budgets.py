@@ -24,6 +24,7 @@ from tunegate.stages.error_budgets import (
     held_to_budget,
     is_scored,
     is_tried,
+    lacks_values,
     samples_for,
     with_scores,
 )
@@ -62,6 +63,13 @@ def test_what_is_calibrated_is_tried_where_a_budget_and_values_are_given() -> No
     assert not is_tried(config("same", x=values), CELL, static, both)
     assert not is_tried(config(BUDGET, x=InputConfig(shape=(1, 2))), CELL, static, both)
     assert not is_tried(config("same"), CELL, static, {"cpu": (static,)})
+    assert lacks_values(config(BUDGET), "m.onnx", static) == (
+        "m.onnx: Any (int8) is calibrated on values that you give, and there are none: "
+        "write them under inputs: in tunegate.yaml."
+    )
+    assert lacks_values(config(BUDGET), "m.onnx", INT8) == ""
+    assert lacks_values(config("same"), "m.onnx", static) == ""
+    assert lacks_values(config(BUDGET, x=values), "m.onnx", static) == ""
 
 
 def test_a_target_without_float32_is_checked_and_not_left_out() -> None:

@@ -12,7 +12,7 @@ from tunegate.artifacts.changes import ModelChange
 from tunegate.artifacts.expected_steps import ExpectedStep
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.remembered_elections import RememberedElection
-from tunegate.config import BudgetConfig
+from tunegate.config import AccuracyConfig, BudgetConfig, ModelConfig
 from tunegate.measuring.expected_seconds import OPENING_SECONDS
 from tunegate.stages.run_forecast import run_forecast
 
@@ -73,6 +73,17 @@ def test_builds_are_counted_by_model_side_and_candidate() -> None:
     assert opened == 2 * 2 * OPENING_SECONDS  # two candidates of both sides
     assert twice[1] == 2 * opened
     assert twice[0] > compiled
+
+
+def test_other_numbers_take_a_part_of_the_time_where_float32_is_built_first() -> None:
+    bf16 = msgspec.structs.replace(TVM, variant="bf16", settings={"precision": "bfloat16"})
+    config = config_of(None, CPU)
+    budget = AccuracyConfig(max_error=1.0)
+    config = msgspec.structs.replace(config, models=(ModelConfig(path="*.onnx", accuracy=budget),))
+    plan = planned(parts.change(MODEL))
+    steps = run_forecast(plan, config, {"cpu": (TVM, bf16)})
+    first, later = next(step for step in steps if step.kind == "build").parts
+    assert later < first / 2
 
 
 def test_a_target_without_a_choice_chooses_nothing() -> None:
