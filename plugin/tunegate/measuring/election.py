@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
@@ -99,6 +100,18 @@ class Election(msgspec.Struct, frozen=True, kw_only=True):
 
     def _held(self, leader: str, effects: Mapping[str, tuple[float, ...]]) -> Election:
         return msgspec.structs.replace(self, leader=leader, effects=effects)
+
+
+def in_turn(runtimes: Mapping[str, str]) -> tuple[str, ...]:
+    """Returns the candidates, whose runtimes are given, in the order in which they are launched:
+    the first of each runtime, then the second of each. So an election that is cut short has seen
+    every runtime, and float32 before other numbers."""
+    rounds: dict[str, int] = {}
+    seen: dict[str, int] = defaultdict(int)
+    for name, runtime in runtimes.items():
+        rounds[name] = seen[runtime]
+        seen[runtime] += 1
+    return tuple(sorted(runtimes, key=rounds.__getitem__))
 
 
 def election(candidates: Sequence[str], incumbent: str, inexact: Collection[str] = ()) -> Election:

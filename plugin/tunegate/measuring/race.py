@@ -13,7 +13,7 @@ import msgspec
 from tunegate.artifacts.builds import Build, CandidateTime, RefusedCandidate, RuntimeChoice
 from tunegate.bench_ports import Bench, Benchmarker
 from tunegate.errors import MeasurementError
-from tunegate.measuring.election import MAX_SIDE_SECONDS, Election, election
+from tunegate.measuring.election import MAX_SIDE_SECONDS, Election, election, in_turn
 from tunegate.ports import Clock
 
 _PAIRS = 4
@@ -44,7 +44,8 @@ class Race:
     ) -> None:
         self._builds, self._launching, self._needed = builds, launching, needed
         inexact = [name for name, build in builds.items() if build.error_estimate]
-        self._election = election(tuple(builds), incumbent.candidate, inexact)
+        launched = in_turn({name: build.runtime for name, build in builds.items()})
+        self._election = election(launched, incumbent.candidate, inexact)
         self._benches: dict[tuple[str, str], Bench] = {}
         self._milliseconds: dict[str, list[float]] = defaultdict(list)
         self._broken: dict[str, MeasurementError] = {}

@@ -41,7 +41,9 @@ def _why_not(choice: RuntimeChoice) -> str:
 
 def _beside(ours: float, other: CandidateTime) -> str:
     saved = 100 * (1 - ours / other.ms)
-    return f"{abs(saved):.0f}% {'faster' if saved >= 0 else 'slower'} than {other.title}"
+    if saved < 0:  # the winner of an election is displaced by nothing but a clear gain
+        return f"{-saved:.0f}% slower than {other.title} (not clearly)"
+    return f"{saved:.0f}% faster than {other.title}"
 
 
 def _first_sentence(text: str) -> str:

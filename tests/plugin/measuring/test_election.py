@@ -12,6 +12,7 @@ from tunegate.measuring.election import (
     RUNTIME_NOISE,
     Election,
     election,
+    in_turn,
     side_seconds,
 )
 
@@ -32,6 +33,18 @@ def elected(
 
 def named(logs: list[float]) -> dict[str, float]:
     return {f"c{at}": log for at, log in enumerate(logs)}
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=9))
+def test_every_runtime_is_launched_before_any_has_a_second_turn(runtimes: list[str]) -> None:
+    of = {f"{runtime}{at}": runtime for at, runtime in enumerate(runtimes)}
+    order = in_turn(of)
+    assert sorted(order) == sorted(of)
+    first = len({*runtimes})
+    assert {of[name] for name in order[:first]} == {*runtimes}
+    for runtime in runtimes:
+        mine = [name for name in of if of[name] == runtime]
+        assert [name for name in order if of[name] == runtime] == mine
 
 
 @given(LOGS)

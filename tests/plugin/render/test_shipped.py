@@ -55,7 +55,7 @@ BOTH = times(tvm=8.0, onnxruntime=6.0)
             "tvm",
             times(tvm=4.04, onnxruntime=4.0),
             "tvm",
-            "TVM, 1% slower than ONNX Runtime when they were compared.",
+            "TVM, 1% slower than ONNX Runtime (not clearly) when they were compared.",
         ),
         (
             "third",
