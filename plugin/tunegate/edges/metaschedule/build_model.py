@@ -10,28 +10,23 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import msgspec
 
-from tunegate.artifacts.candidates import FLOAT32, LAUNCH, WHOLE
-from tunegate.artifacts.schedule_source import UNMEASURED, ScheduleSource
+from tunegate.artifacts.candidates import LAUNCH, WHOLE
 from tunegate.digests import digest_of_document
 from tunegate.edges.inputs.drawn_inputs import drawn_inputs
 from tunegate.edges.metaschedule.functions import ModelFunction
-from tunegate.edges.metaschedule.kernel_profile import slower_in_model
 from tunegate.edges.metaschedule.linked_build import (
     LIBRARY,
     Finished,
     is_native,
     link,
-    link_kernels,
 )
-from tunegate.edges.metaschedule.loader import device_exists
 from tunegate.edges.metaschedule.low_precision.lower_kernels import (
-    TileKernels,
     key_parts,
     tile_kernels,
 )
@@ -42,9 +37,16 @@ from tunegate.edges.metaschedule.schedule_choice import (
     as_before,
     chosen_schedule,
     record_id,
+    scheduled,
+    source_of,
     without_schedules,
 )
 from tunegate.edges.metaschedule.targets import ResolvedTarget
+from tunegate.edges.metaschedule.unmeasured.in_model_trial import (
+    is_faster_tried,
+    known_slower,
+    slower_ones,
+)
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.models.prepared import PreparedModel
 from tunegate.edges.models.saved_model import file_digests
@@ -67,16 +69,24 @@ def build_model(request: BuildModel, opened: OpenModel, target: ResolvedTarget) 
     started = time.monotonic()
     inputs = drawn_inputs(opened.prepared, request.inputs, request.model.path)
     choices = [_chosen(f, request, opened, target) for f in opened.functions]
-    known = _known_slower(request, opened, target, choices)
+    known = known_slower(request, opened, target, choices)
     if request.how is not None:
         choices = as_before(choices, request.how, target.key)
     left = without_schedules(choices, known)
     built = link_model(request, opened, target, left, inputs)
     lower = {each.function for each in built.functions if each.source == "tiles"}
-    dropped = _slower_ones(request, opened, target, without_schedules(left, lower), inputs)
+    dropped = slower_ones(request, opened, target, without_schedules(left, lower), inputs)
     if dropped:
-        left = without_schedules(left, dropped)
-        built = link_model(request, opened, target, left, inputs)
+        other = msgspec.structs.replace(request, directory=f"{request.scratch}/without-slower")
+        without = without_schedules(left, dropped)
+        made = link_model(other, opened, target, without, inputs)
+        if is_faster_tried(request, other, inputs):
+            opened.known.forgive(dropped)  # one by one they are slower, together they are not
+            dropped = frozenset()
+        else:
+            shutil.rmtree(request.directory)
+            shutil.move(other.directory, request.directory)
+            left, built = without, made
     dropped |= known
     labels = sorted(c.function.label for c in choices if c.function.name in dropped)
     seconds = time.monotonic() - started
@@ -87,7 +97,7 @@ def _chosen(
     function: ModelFunction, request: BuildModel, opened: OpenModel, target: ResolvedTarget
 ) -> ScheduleChoice:
     records = request.records.get(function.workload.digest, ())
-    source = _source(function, request)
+    source = source_of(function, request)
     choice: ScheduleChoice = opened.known.chosen(
         function.name,
         (records, source),
@@ -107,7 +117,7 @@ def link_model(
     started = time.monotonic()
     lower = tile_kernels(opened.module, choices, target, request.precision)
     choices = without_schedules(choices, lower.kernels)
-    module = _scheduled(opened.module, choices)
+    module = scheduled(opened.module, choices)
     outputs = _output_tensors(module, opened.prepared.outputs)
     has_schedules = any(choice.main is not None for choice in choices)
     plain = opened.module if has_schedules else module
@@ -127,90 +137,13 @@ def link_model(
     )
 
 
-def _scheduled(module: Any, choices: Iterable[ScheduleChoice]) -> Any:
-    scheduled = module.clone()
-    for choice in choices:
-        if choice.main is not None:
-            name = scheduled.get_global_var(choice.function.name)
-            scheduled.update_func(name, choice.main)
-    return scheduled
-
-
-def _slower_ones(
-    request: BuildModel,
-    opened: OpenModel,
-    target: ResolvedTarget,
-    choices: Sequence[ScheduleChoice],
-    inputs: tuple[ArtifactTensor, ...],
-) -> frozenset[str]:
-    """Names of kernels whose schedule is slower inside the model than the default one."""
-    tried = {choice.function.name for choice in choices if _is_tried(choice, request, opened)}
-    if request.how is not None or not tried or not device_exists(request.target.kind):
-        return frozenset()
-    without = without_schedules(choices, tried)
-    beside = Path(request.scratch) / "without-tried"
-    plain = TileKernels({}, target.target)
-    link_kernels(opened, _scheduled(opened.module, without), plain, beside, request)
-    # A library that was loaded from a path once is what that path gives from then on, and the
-    # model may be linked there again.
-    library = Path(request.scratch) / "with-tried.so"
-    if is_native(request) or request.is_whole or request.precision != FLOAT32:
-        link_kernels(opened, _scheduled(opened.module, choices), plain, library, request)
-        library /= LIBRARY
-    else:
-        shutil.copyfile(Path(request.directory) / LIBRARY, library)
-    slower = slower_in_model(
-        library,
-        beside / LIBRARY,
-        inputs=inputs,
-        kernels=tried,
-        kind=request.target.kind,
-        seed=request.seed,
-    )
-    for choice in choices:
-        if (name := choice.function.name) in tried:
-            opened.known.tried(name, choice.schedule, slower=name in slower)
-    return slower
-
-
-def _known_slower(
-    request: BuildModel,
-    opened: OpenModel,
-    target: ResolvedTarget,
-    choices: Sequence[ScheduleChoice],
-) -> frozenset[str]:
-    """Names of kernels whose schedule an earlier build found to be slower inside the model, without
-    those that tiles replace."""
-    if request.how is not None:
-        return frozenset()
-    slower = {choice.function.name for choice in choices if _is_slower(choice, opened)}
-    if slower and request.precision != FLOAT32:
-        slower -= tile_kernels(opened.module, choices, target, request.precision).kernels.keys()
-    return frozenset(slower)
-
-
-def _is_slower(choice: ScheduleChoice, opened: OpenModel) -> bool | None:
-    return opened.known.is_slower(choice.function.name, choice.schedule)
-
-
-def _is_tried(choice: ScheduleChoice, request: BuildModel, opened: OpenModel) -> bool:
-    """Whether the schedule is held against the default one. On a GPU what was measured is not: a
-    kernel finds there in a model what it finds alone."""
-    if choice.main is None or choice.function.workload.digest in request.settled:
-        return False
-    if _is_slower(choice, opened) is not None:
-        return False
-    is_measured = _source(choice.function, request) not in UNMEASURED
-    return request.target.kind == "llvm" or not is_measured
-
-
 def _built_function(
     choice: ScheduleChoice, target: ResolvedTarget, request: BuildModel, lower: Collection[str]
 ) -> BuiltFunction:
     function, record, schedule = choice.function, choice.record, choice.schedule
     is_lower = function.name in lower
     key = WorkloadKey(function.workload.digest, target.key)
-    source = _source(function, request) if choice.picked is None else "prior"
+    source = source_of(function, request) if choice.picked is None else "prior"
     is_own = record is not None and record.key == key and source != "claimed"
     return BuiltFunction(
         key=key,
@@ -223,10 +156,6 @@ def _built_function(
         verified=is_own or (record is None and schedule is None),
         algorithm=function.algorithm,
     )
-
-
-def _source(function: ModelFunction, request: BuildModel) -> ScheduleSource:
-    return cast("ScheduleSource", request.sources.get(function.workload.digest, "exact"))
 
 
 def _build_key(

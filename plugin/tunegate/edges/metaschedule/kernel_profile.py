@@ -6,11 +6,14 @@ import statistics
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import tvm
 from tvm.runtime.vm import VMInstrumentReturnKind
 
+from tunegate.edges.metaschedule.parts.race import raced
 from tunegate.edges.metaschedule.runtime import arguments_of, device_of_kind, machine_of
 from tunegate.edges.models.seeded_inputs import seeded_inputs
 from tunegate.edges.output.artifact_file import ArtifactTensor
@@ -54,6 +57,28 @@ def slower_in_model(
         ours, theirs = (each.microseconds(statistic) for each in watched)
         found &= {n for n in theirs if ours.get(n, 0.0) > KERNEL_NOISE * theirs[n]}
     return frozenset(found)
+
+
+def is_faster_whole(
+    library: Path, beside: Path, *, inputs: Sequence[ArtifactTensor], seed: int
+) -> bool:
+    """Whether `library` is the faster of two builds for a CPU, on the inputs of `seed`: both in
+    turn, for half a second, and nobody looks at their kernels."""
+    device = device_of_kind("llvm")
+    arguments = arguments_of(inputs, seeded_inputs(inputs, seed), device)
+    ours, theirs = (
+        partial(machine_of(path, device)["main"], *arguments) for path in (library, beside)
+    )
+    if _seconds(ours) > _FAR_SLOWER * _seconds(theirs):
+        return False
+    our_ms, their_ms = raced(ours, theirs, tvm.get_global_func("runtime.NumThreads")())
+    return our_ms < their_ms
+
+
+def _seconds(run: Callable[[], object]) -> float:
+    started = time.monotonic()
+    run()
+    return time.monotonic() - started
 
 
 def _is_far_slower(ours: _Watched, theirs: _Watched) -> bool:

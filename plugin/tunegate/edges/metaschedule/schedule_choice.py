@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -18,7 +18,7 @@ from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import ResolvedTarget
 from tunegate.edges.metaschedule.unmeasured.prior_pick import prior_pick
 from tunegate.edges.metaschedule.unmeasured.transferred import expectation, likeliest
-from tunegate.engine.protocol import Schedule
+from tunegate.engine.protocol import BuildModel, Schedule
 from tunegate_cache.format.how_built import HowBuilt, mark_of
 from tunegate_cache.format.records import TuningRecord, WorkloadKey
 
@@ -152,3 +152,18 @@ def record_id(key: WorkloadKey, schedule: TuningRecord | Schedule) -> str:
     """Identity of the candidate, however often it was measured."""
     text = msgspec.json.encode([key.workload, key.target, schedule.template, schedule.decisions])
     return hashlib.sha256(text).hexdigest()
+
+
+def scheduled(module: Any, choices: Iterable[ScheduleChoice]) -> Any:
+    """Returns the module with these schedules."""
+    scheduled = module.clone()
+    for choice in choices:
+        if choice.main is not None:
+            name = scheduled.get_global_var(choice.function.name)
+            scheduled.update_func(name, choice.main)
+    return scheduled
+
+
+def source_of(function: ModelFunction, request: BuildModel) -> ScheduleSource:
+    """Says where what is known of the kernel is from."""
+    return cast("ScheduleSource", request.sources.get(function.workload.digest, "exact"))

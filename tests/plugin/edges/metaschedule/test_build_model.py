@@ -11,8 +11,8 @@ import pytest
 from tests.support.small_onnx import conv_model, save
 from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate.config import TargetConfig
-from tunegate.edges.metaschedule import build_model, kernel_profile, linked_build
 from tunegate.edges.metaschedule import compile as compiling
+from tunegate.edges.metaschedule import kernel_profile, linked_build
 from tunegate.edges.metaschedule.compile import handle_request
 from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
 from tunegate.edges.metaschedule.import_in_layout import import_in_layout
@@ -21,6 +21,7 @@ from tunegate.edges.metaschedule.kernel_profile import slower_in_model
 from tunegate.edges.metaschedule.schedule_choice import record_id
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
+from tunegate.edges.metaschedule.unmeasured import in_model_trial
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.models.preparation import prepare
 from tunegate.edges.output.artifact_file import ArtifactFile
@@ -174,8 +175,9 @@ def test_a_schedule_that_is_slower_in_the_model_is_dropped_and_named(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch, source: ScheduleSource
 ) -> None:
     monkeypatch.setattr(
-        build_model, "slower_in_model", lambda *_, kernels, **__: frozenset(kernels)
+        in_model_trial, "slower_in_model", lambda *_, kernels, **__: frozenset(kernels)
     )
+    monkeypatch.setattr(in_model_trial, "is_faster_whole", lambda *_, **__: False)
     built = workshop.build(f"dropped-{source}", workshop.record(), source=source)
     assert built.dropped == ("conv",)
     assert source_of(built) == "default"
@@ -249,9 +251,9 @@ class Disturbed:
 def test_what_an_earlier_build_has_decided_is_not_put_to_the_test(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(build_model, "slower_in_model", lambda *_, **__: frozenset())
+    monkeypatch.setattr(in_model_trial, "slower_in_model", lambda *_, **__: frozenset())
     kept = workshop.build("kept", workshop.record(), source="search")
-    monkeypatch.setattr(build_model, "slower_in_model", lambda *_, **__: pytest.fail("asked"))
+    monkeypatch.setattr(in_model_trial, "slower_in_model", lambda *_, **__: pytest.fail("asked"))
     again = workshop.build("again", workshop.record(), source="search", how=kept.how)
     assert source_of(again) == "search"
     assert again.how == kept.how

@@ -3,7 +3,7 @@ slower inside it. That hangs on no precision, so each is asked once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from typing import Generic, TypeVar
 
 _Choice = TypeVar("_Choice")
@@ -28,6 +28,12 @@ class KnownSchedules(Generic[_Choice]):
     def tried(self, name: str, schedule: Hashable, *, slower: bool) -> None:
         """Remembers that this schedule was tried in the model."""
         self._slower[name, schedule] = slower
+
+    def forgive(self, names: Collection[str]) -> None:
+        """Takes back that schedules of these kernels are slower: the model is faster with them."""
+        for name, schedule in self._slower:
+            if name in names:
+                self._slower[name, schedule] = False
 
     def is_slower(self, name: str, schedule: Hashable) -> bool | None:
         """Says whether the schedule is slower inside the model; None where it was not tried."""

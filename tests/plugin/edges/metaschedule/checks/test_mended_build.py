@@ -15,7 +15,7 @@ from tvm import te
 
 from tests.support.small_onnx import save
 from tunegate.config import TargetConfig
-from tunegate.edges.metaschedule import build_model, schedule_choice
+from tunegate.edges.metaschedule import schedule_choice
 from tunegate.edges.metaschedule.checks.check_messages import (
     CheckArtifact,
     Checked,
@@ -30,6 +30,7 @@ from tunegate.edges.metaschedule.kernel_profile import slower_in_model
 from tunegate.edges.metaschedule.passes.unscheduled import IS_SCHEDULED
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import tvm_target
+from tunegate.edges.metaschedule.unmeasured import in_model_trial
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.models.preparation import prepare
 from tunegate.engine.protocol import BuildModel, Built, ModelFile
@@ -186,7 +187,8 @@ def test_a_schedule_that_was_too_slow_in_the_model_is_not_in_what_is_checked(
         slower_in_model(*libraries, kernels=kernels, **how)
         return kernels
 
-    monkeypatch.setattr(build_model, "slower_in_model", slower)
+    monkeypatch.setattr(in_model_trial, "slower_in_model", slower)
+    monkeypatch.setattr(in_model_trial, "is_faster_whole", lambda *_, **__: False)
     transferred = {f.workload.digest: "transfer" for f in bench.functions}
     bench.request = msgspec.structs.replace(bench.request, sources=transferred, settled=())
     built = handle_request(bench.request)

@@ -35,3 +35,6 @@ def test_a_schedule_that_was_tried_keeps_its_verdict_and_no_other_has_it(
     for name in NAMES:
         for schedule in SCHEDULES:
             assert known.is_slower(name, schedule) == tried.get((name, schedule))
+    known.forgive(NAMES[:1])
+    for (name, schedule), slower in tried.items():
+        assert known.is_slower(name, schedule) == (slower and name not in NAMES[:1])
