@@ -25,8 +25,10 @@ from tunegate.edges.metaschedule.linked_build import (
     Finished,
     is_native,
     link,
+    link_kernels,
 )
 from tunegate.edges.metaschedule.low_precision.lower_kernels import (
+    TileKernels,
     key_parts,
     tile_kernels,
 )
@@ -43,6 +45,7 @@ from tunegate.edges.metaschedule.schedule_choice import (
 )
 from tunegate.edges.metaschedule.targets import ResolvedTarget
 from tunegate.edges.metaschedule.unmeasured.in_model_trial import (
+    Linking,
     is_faster_tried,
     known_slower,
     slower_ones,
@@ -75,12 +78,13 @@ def build_model(request: BuildModel, opened: OpenModel, target: ResolvedTarget) 
     left = without_schedules(choices, known)
     built = link_model(request, opened, target, left, inputs)
     lower = {each.function for each in built.functions if each.source == "tiles"}
-    dropped = slower_ones(request, opened, target, without_schedules(left, lower), inputs)
+    tried, linking = without_schedules(left, lower), _linking(request, opened, target)
+    dropped = slower_ones(request, opened, tried, inputs, linking)
     if dropped:
         other = msgspec.structs.replace(request, directory=f"{request.scratch}/without-slower")
         without = without_schedules(left, dropped)
         made = link_model(other, opened, target, without, inputs)
-        if is_faster_tried(request, other, inputs):
+        if is_faster_tried(request, Path(other.directory) / LIBRARY, inputs):
             opened.known.forgive(dropped)  # one by one they are slower, together they are not
             dropped = frozenset()
         else:
@@ -91,6 +95,17 @@ def build_model(request: BuildModel, opened: OpenModel, target: ResolvedTarget) 
     labels = sorted(c.function.label for c in choices if c.function.name in dropped)
     seconds = time.monotonic() - started
     return ModelBuild(msgspec.structs.replace(built, seconds=seconds, dropped=tuple(labels)), left)
+
+
+def _linking(request: BuildModel, opened: OpenModel, target: ResolvedTarget) -> Linking:
+    """Links kernels of float32 alone."""
+    plain = TileKernels({}, target.target)
+
+    def link(choices: Sequence[ScheduleChoice], directory: Path) -> Path:
+        link_kernels(opened, scheduled(opened.module, choices), plain, directory, request)
+        return directory / LIBRARY
+
+    return Linking(Path(request.directory) / LIBRARY, link)
 
 
 def _chosen(

@@ -6,19 +6,18 @@ Alone a kernel finds its inputs in the cache, and no other layout beside it.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from tunegate.artifacts.candidates import FLOAT32
 from tunegate.artifacts.schedule_source import UNMEASURED
 from tunegate.edges.metaschedule.kernel_profile import is_faster_whole, slower_in_model
-from tunegate.edges.metaschedule.linked_build import LIBRARY, is_native, link_kernels
 from tunegate.edges.metaschedule.loader import device_exists
-from tunegate.edges.metaschedule.low_precision.lower_kernels import TileKernels, tile_kernels
+from tunegate.edges.metaschedule.low_precision.lower_kernels import tile_kernels
 from tunegate.edges.metaschedule.open_model import OpenModel
 from tunegate.edges.metaschedule.schedule_choice import (
     ScheduleChoice,
-    scheduled,
     source_of,
     without_schedules,
 )
@@ -29,32 +28,37 @@ from tunegate.engine.protocol import BuildModel
 _TRIED = "with-tried.so"
 
 
+class Linking(NamedTuple):
+    """The `library` of the build, and what links kernels with these schedules into a directory, and
+    returns their library."""
+
+    library: Path
+    link: Callable[[Sequence[ScheduleChoice], Path], Path]
+
+
 def slower_ones(
     request: BuildModel,
     opened: OpenModel,
-    target: ResolvedTarget,
     choices: Sequence[ScheduleChoice],
     inputs: tuple[ArtifactTensor, ...],
+    linking: Linking,
 ) -> frozenset[str]:
     """Names of kernels whose schedule is slower inside the model than the default one."""
     tried = {choice.function.name for choice in choices if _is_tried(choice, request, opened)}
     if request.how is not None or not tried or not device_exists(request.target.kind):
         return frozenset()
     without = without_schedules(choices, tried)
-    beside = Path(request.scratch) / "without-tried"
-    plain = TileKernels({}, target.target)
-    link_kernels(opened, scheduled(opened.module, without), plain, beside, request)
+    beside = linking.link(without, Path(request.scratch) / "without-tried")
     # A library that was loaded from a path once is what that path gives from then on, and the
     # model may be linked there again.
     library = Path(request.scratch) / _TRIED
     if _has_other_files(request):
-        link_kernels(opened, scheduled(opened.module, choices), plain, library, request)
-        library /= LIBRARY
+        library = linking.link(choices, library)
     else:
-        shutil.copyfile(Path(request.directory) / LIBRARY, library)
+        shutil.copyfile(linking.library, library)
     slower = slower_in_model(
         library,
-        beside / LIBRARY,
+        beside,
         inputs=inputs,
         kernels=tried,
         kind=request.target.kind,
@@ -97,17 +101,15 @@ def _is_tried(choice: ScheduleChoice, request: BuildModel, opened: OpenModel) ->
     return request.target.kind == "llvm" or not is_measured
 
 
-def is_faster_tried(
-    request: BuildModel, other: BuildModel, inputs: Sequence[ArtifactTensor]
-) -> bool:
-    """Whether the model is faster with what was tried than as it is in the directory of the other
-    request. That is asked where both are libraries for a CPU: a GPU computes on while it is
-    timed."""
+def is_faster_tried(request: BuildModel, without: Path, inputs: Sequence[ArtifactTensor]) -> bool:
+    """Whether the model is faster with what was tried than in this library. That is asked where
+    both are libraries for a CPU: a GPU computes on while it is timed."""
     if _has_other_files(request) or request.target.kind != "llvm":
         return False
-    tried, without = Path(request.scratch) / _TRIED, Path(other.directory) / LIBRARY
+    tried = Path(request.scratch) / _TRIED
     return is_faster_whole(tried, without, inputs=inputs, seed=request.seed)
 
 
 def _has_other_files(request: BuildModel) -> bool:
-    return is_native(request) or request.is_whole or request.precision != FLOAT32
+    is_native = request.target.artifact == "native"
+    return is_native or request.is_whole or request.precision != FLOAT32
