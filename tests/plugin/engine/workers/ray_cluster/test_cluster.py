@@ -12,6 +12,8 @@ import pytest
 from tests.plugin.engine.test_tuner import DEVICE, Workshop
 from tests.support.small_onnx import conv_model, save
 from tunegate.artifacts.plans import Budget
+from tunegate.engine import task_history
+from tunegate.engine.workers.ray_cluster import cluster as ray_workers
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -45,7 +47,10 @@ def test_a_node_that_is_killed_costs_no_candidate(
     doomed = cluster.add_node(num_cpus=1)
     model = save(conv_model(channels=8, out=8, size=8), tmp_path / "m.onnx")
     job = Workshop(tmp_path, model, on_ray=True)
-    # Ray takes minutes to miss a node on a busy machine: no clock decides here.
+    # Ray takes minutes to miss a node on a busy machine, and a candidate its time: no clock
+    # decides here.
+    monkeypatch.setattr(ray_workers, "_LIMIT_SECONDS", 1200.0)
+    monkeypatch.setattr(task_history, "patience_seconds", lambda _: None)
     budget = Budget(seconds=1200.0, trials=TRIALS, min_gain_percent_per_minute=0.0)
     with closing(job.compiler):
         outcomes = job.outcomes(budget, trials=8)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,5 +27,7 @@ def test_a_machine_without_a_cluster_is_told_how_to_start_one(
 ) -> None:
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    # Ray takes any cluster whose process it sees: a test beside this one may have started one.
+    monkeypatch.setattr("ray._private.services.find_gcs_addresses", cache(set))
     with pytest.raises(EnvironmentUnfitError, match="ray start --head"):
         Ray()
