@@ -105,7 +105,7 @@ def render(report: Report) -> str:
             accept=waiver_advice(offer) if offer else "",
             waivers=waiver_yaml(offer) if offer else "",
             tuned=tuning_words(verdict.tuning),
-            reason=lambda finding: reason(finding, verdict),
+            reason=lambda finding: _begun(reason(finding, verdict)),
         )
     )
 
@@ -127,6 +127,12 @@ def _environment() -> Environment:
         "stopped": stopped_words,
     }
     return environment
+
+
+def _begun(sentence: str) -> str:
+    """The sentence with a capital, unless a name begins it."""
+    first = sentence.partition(" ")[0]
+    return sentence[:1].upper() + sentence[1:] if first.isalpha() else sentence
 
 
 def _with_spaces(piece: str) -> Markup:

@@ -17,5 +17,7 @@ def milliseconds(value: float | None, digits: int = 4) -> str:
 
 
 def _significant(value: float, digits: int) -> str:
-    whole = 0 if 0 < abs(value) < 1 else len(str(int(abs(value))))
+    """Rounded first: 0.99996 has one digit before the point by then."""
+    rounded = float(f"{value:.{digits}g}")
+    whole = 0 if 0 < abs(rounded) < 1 else len(str(int(abs(rounded))))
     return f"{value:.{max(0, digits - whole)}f}"

@@ -27,3 +27,15 @@ def test_both_sides_are_drawn_with_their_percentiles() -> None:
 def test_nothing_is_drawn_where_no_times_were_kept() -> None:
     assert distribution(make_launches([0.0]), "x") == ""
     assert distribution([], "x") == ""
+
+
+def test_a_few_slow_inferences_leave_base_and_head_apart() -> None:
+    slow = [*[3.0] * 60, 121.0]
+    launches = [
+        msgspec.structs.replace(
+            launch, base_times=histogram(slow), head_times=histogram([each * 1.4 for each in slow])
+        )
+        for launch in make_launches([0.0] * 4)
+    ]
+    shown = re.findall(r"<text[^>]*>([^<]*)</text>", distribution(launches, "x"))
+    assert {"5", "10", "50", "100"} <= set(shown)

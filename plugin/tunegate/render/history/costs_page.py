@@ -24,7 +24,9 @@ from tunegate.render.units import NONE, duration, money, share
 from tunegate.wording.latency import milliseconds
 
 SHOWN_ROWS = 100
-NO_PRICE = "no price is set: targets[].usd-per-hour or budget.usd-per-hour in tunegate.yaml"
+NO_PRICE = (
+    "Dollars need a price: set usd-per-hour of a target, or budget.usd-per-hour, in tunegate.yaml."
+)
 
 
 def render(sums: CostSums, location: str, refused: int = 0) -> str:
@@ -36,7 +38,8 @@ def render(sums: CostSums, location: str, refused: int = 0) -> str:
             location=location,
             left_out=" ".join(filter(None, (refused_words(refused), _uncounted(sums.uncounted)))),
             headline=_headline(sums.total),
-            figures=tuple(_figures(sums)),
+            figures=tuple(_figures(sums.total)),
+            remarks=tuple(_remarks(sums)),
             plot=Markup(weeks_plot(sums.weeks)),  # noqa: S704  # made by svg.py
             weeks=costs_table("Week from", sums.weeks[::-1][:SHOWN_ROWS]),
             repositories=costs_table("Repository", sums.repositories[:SHOWN_ROWS]),
@@ -109,8 +112,17 @@ def _headline(total: CostSum) -> str:
     return f"{money(spent)} spent in {plural(total.runs, 'run')}; the cache saved {saved} of tuning"
 
 
-def _figures(sums: CostSums) -> Iterator[tuple[str, str]]:
-    cost = sums.total.cost
+def _remarks(sums: CostSums) -> Iterator[str]:
+    """What the figures do not have, and what they have besides verdicts."""
+    if _usd(sums.total.cost) is None:
+        yield NO_PRICE
+    if sums.unfinished:
+        runs = plural(sums.unfinished, "run was", "runs were")
+        yield f"{runs} cancelled or ended by an error: what they spent is counted."
+
+
+def _figures(total: CostSum) -> Iterator[tuple[str, str]]:
+    cost = total.cost
     yield "Hit rate", hit_rate(cost)
     yield "Look-ups", f"{cost.tasks:,.0f}"
     yield "Tuning", _with_money(cost.seconds, cost.usd)
@@ -119,11 +131,6 @@ def _figures(sums: CostSums) -> Iterator[tuple[str, str]]:
     yield "Trials saved", f"{cost.saved_trials:,.0f}, and {cost.trials:,.0f} were run"
     if cost.usd and cost.saved_usd is not None:
         yield "Saved for each dollar of tuning", money(cost.saved_usd / cost.usd)
-    if _usd(cost) is None:
-        yield "Dollars", NO_PRICE
-    if sums.unfinished:
-        runs = plural(sums.unfinished, "run")
-        yield "Without a verdict", f"{runs}, cancelled or ended by an error; their cost is counted"
 
 
 def _with_money(seconds: float, usd: float | None) -> str:

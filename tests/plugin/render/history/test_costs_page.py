@@ -25,14 +25,14 @@ def test_without_a_price_it_counts_time() -> None:
     assert "30 min of tuning in 3 runs; the cache saved 6 h 00 min" in page
     assert "minutes a week" in page
     assert "USD" not in page
-    assert "no price is set: targets[].usd-per-hour or budget.usd-per-hour" in page
+    assert "set usd-per-hour of a target, or budget.usd-per-hour, in tunegate.yaml" in page
 
 
 def test_runs_without_a_verdict_are_named_beside_what_they_cost() -> None:
     lines = [entry(at, status="cancelled" if at else "pass", head_ms=None) for at in range(3)]
     page = render(cost_sums(lines), LOCATION)
-    assert "2 runs, cancelled or ended by an error; their cost is counted" in page
-    assert "no price is set" not in page
+    assert "2 runs were cancelled or ended by an error: what they spent is counted." in page
+    assert "Dollars need a price" not in page
 
 
 def test_a_history_without_costs_is_a_page_too() -> None:
