@@ -47,3 +47,10 @@ def test_a_message_that_is_explained_is_one_that_is_written(message: str) -> Non
 
 def test_there_are_messages_to_explain() -> None:
     assert len(quoted()) > 20
+
+
+def test_no_block_of_code_has_words_beside_its_language() -> None:
+    """The site's Markdown takes such a fence for text, and all up to the next one for code."""
+    fences = re.compile(r"^ *```\w+ .*", re.MULTILINE)
+    found = {path.name: fences.findall(path.read_text()) for path in DOCS.rglob("*.md")}
+    assert not {name: lines for name, lines in found.items() if lines}

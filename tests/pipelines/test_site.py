@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-BLOCK = re.compile(r"^```sh ?(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^(?:<!-- (\w+) -->\n)?```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 pytestmark = pytest.mark.pipelines
 
