@@ -17,6 +17,7 @@ from tunegate.regular_files import read_regular, replace
 
 _Artifact = TypeVar("_Artifact", bound=msgspec.Struct)
 _DIGEST = "digest"
+_ANOTHER_OUT = "Choose another directory with --out."
 
 
 def sealed(artifact: msgspec.Struct) -> bytes:
@@ -36,15 +37,13 @@ def write_text(path: Path, text: str) -> None:
     write_bytes(path, text.encode())
 
 
-def write_bytes(path: Path, body: bytes) -> None:
-    """Raises OutputError."""
+def write_bytes(path: Path, body: bytes, advice: str = _ANOTHER_OUT) -> None:
+    """Raises OutputError, with what to do where the file cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace(path, body)
     except OSError as error:
-        message = (
-            f"{path}: cannot be written ({error.strerror}). Choose another directory with --out."
-        )
+        message = f"{path}: cannot be written ({error.strerror}). {advice}"
         raise OutputError(message) from error
 
 

@@ -27,7 +27,7 @@ def test_an_empty_cache_is_to_be_warmed(tmp_path: Path) -> None:
 
 
 def test_what_a_full_one_knows_is_a_question_for_the_doctor(tmp_path: Path) -> None:
-    FileStore(tmp_path / "cache").write("ms1/z/main/a", b"")
+    FileStore(tmp_path / "cache").write("ms1/z/main/g/a", b"")
     (note,) = told(CacheConfig(url="cache"), tmp_path)
     assert (
         note == "nothing was tuned: tunegate doctor says what the cache knows of the 2 models here"

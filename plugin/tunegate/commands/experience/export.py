@@ -30,7 +30,7 @@ def run(options: ExportExperienceOptions) -> int:
     place = open_cache_admin(settings)
     with answering(place.config):
         found = read_tasks(place.store)
-    artifact_io.write_bytes(options.file, lines_of(found.tasks))
+    artifact_io.write_bytes(options.file, lines_of(found.tasks), "Name another file.")
     rows = sum(len(task.rows) for task in found.tasks)
     if settings.as_json:
         exported = ExportedExperience(

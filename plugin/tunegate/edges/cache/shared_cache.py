@@ -146,9 +146,9 @@ def open_shared_store(config: CacheConfig, *, root: Path) -> MaintainedStore:
 
 
 def objects_in_zone(config: CacheConfig, *, root: Path) -> int:
-    """The number of objects in the zone that is written. Raises ConfigError, and
-    StoreUnavailableError where the store does not answer."""
-    return len(open_shared_store(config, root=root).names(f"ms1/z/{config.zone}/"))
+    """The number of objects with results of tuning in the zone that is written; lines of history
+    are none. Raises ConfigError, and StoreUnavailableError where the store does not answer."""
+    return len(open_shared_store(config, root=root).names(f"ms1/z/{config.zone}/g/"))
 
 
 def store_kind(config: CacheConfig, *, root: Path) -> StoreKind:

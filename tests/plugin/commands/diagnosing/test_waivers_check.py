@@ -41,3 +41,11 @@ def test_what_cannot_be_used_is_a_problem(tmp_path: Path, body: bytes, said: str
     assert not found[0]
     assert found[1].startswith("tunegate-waivers.yaml: ")
     assert said in found[1]
+
+
+def test_a_file_that_is_too_large_says_so(tmp_path: Path) -> None:
+    (found,) = checks(tmp_path, b"# " + b"x" * 2**20)
+    assert found == (
+        False,
+        "tunegate-waivers.yaml: over 1 MB, which is not read here. Remove what has expired.",
+    )

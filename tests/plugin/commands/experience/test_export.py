@@ -27,3 +27,15 @@ def test_every_task_of_the_zone_is_a_line_of_one_file(
     assert read_experience(file.read_bytes().splitlines()) == ((TASK,), 0)
     assert main([*line, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["refused"] == 1
+
+
+def test_a_file_that_cannot_be_written_asks_for_another_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "taken").write_text("")
+    line = ["experience", "export", str(tmp_path / "taken" / "x.jsonl")]
+    line += ["--cache-url", str(tmp_path / "cache"), "--repository", str(tmp_path)]
+    assert main(line) != 0
+    said = capsys.readouterr().err
+    assert said.rstrip().endswith("Name another file.")
+    assert "--out" not in said

@@ -16,7 +16,7 @@ def test_a_cache_that_is_off_needs_nothing(tmp_path: Path) -> None:
 
 def test_objects_of_the_own_zone_are_counted(tmp_path: Path) -> None:
     store = FileStore(tmp_path / "cache")
-    store.write("ms1/z/main/a", b"")
+    store.write("ms1/z/main/g/a", b"")
     store.write("ms1/z/other/b", b"")
     found = check_cache(CacheConfig(url=str(tmp_path / "cache")), root=tmp_path)
     assert found.ok
