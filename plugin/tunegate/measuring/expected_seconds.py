@@ -17,7 +17,7 @@ SIDE_SECONDS = 4.0
 """Starting a compiler, checking the numbers and choosing the runtime, of one side."""
 TASK_SECONDS = 0.4
 """What a kernel of one side adds."""
-OPENING_SECONDS = 2.5
+OPENING_SECONDS = 0.6
 """One side of a model under a candidate that compiles nothing."""
 LAUNCH_SECONDS = 3.0
 """Two processes that start, load and warm up."""

@@ -47,7 +47,7 @@ def test_what_a_run_took_is_expected_of_the_next_one(tmp_path: Path) -> None:
     ran(file, 80)
     assert told(file, BUILD) == "about 1.5 min in all"
     assert told(file, TUNE, BUILD) == "about 1.5 min in all"  # tuning ends at its cap
-    assert told(file, OTHER) == "about 40 s in all"
+    assert told(file, OTHER) == "about 20 s in all"  # another model, so half of it is believed
     assert told(file, MEASURE) == "about 30 s in all"
 
 
@@ -55,7 +55,26 @@ def test_the_latest_runs_count_most(tmp_path: Path) -> None:
     file = tmp_path / "paces.json"
     for seconds in (80, 20, 20, 20):
         ran(file, seconds)
-    assert read_paces(file)["build"] == pytest.approx(4**0.125)
+    assert read_paces(file)["build"] == pytest.approx((4**0.125,))
+
+
+def test_each_part_of_a_step_has_a_pace_of_its_own(tmp_path: Path) -> None:
+    file, clock = tmp_path / "paces.json", SetClock()
+    run = Paced(PlainLog(io.StringIO(), clock), file, clock)
+    run.expect([BUILD])
+    for seconds in (60, 5):
+        run.step("build", "build")
+        clock.now += seconds
+    run.finished()
+    assert read_paces(file)["build: m.onnx on cpu"] == (6.0, 0.5)
+    again = io.StringIO()
+    shown = Paced(PlainLog(again, clock, update_seconds=0), file, clock)
+    shown.expect([BUILD])
+    shown.step("build", "build")
+    clock.now += 60
+    shown.step("build", "build")
+    shown.update("at it")
+    assert "about 5 s left in all" in again.getvalue()
 
 
 def test_a_run_that_was_cancelled_says_nothing_of_the_next_one(tmp_path: Path) -> None:
@@ -68,8 +87,8 @@ def test_a_file_that_cannot_be_read_or_written_costs_an_estimate_only(tmp_path: 
     for content in (b"[", b'{"build": "x"}', b"\xff"):
         file.write_bytes(content)
         assert told(file, BUILD) == "about 20 s in all"
-    file.write_text('{"build": 1e300, "measure": -5}')
-    assert read_paces(file) == {"build": 20.0, "measure": 0.1}
+    file.write_text('{"build": [1e300, 1], "measure": [-5], "choose": []}')
+    assert read_paces(file) == {"build": (50.0, 1.0), "measure": (0.02,)}
     file.unlink()
     file.mkdir()
     ran(file, 80)
@@ -78,10 +97,10 @@ def test_a_file_that_cannot_be_read_or_written_costs_an_estimate_only(tmp_path: 
 
 def test_no_more_is_kept_than_a_machine_needs(tmp_path: Path) -> None:
     file = tmp_path / "paces.json"
-    file.write_text("{" + ",".join(f'"build: {at}": 1.0' for at in range(300)) + "}")
+    file.write_text("{" + ",".join(f'"build: {at}": [1.0]' for at in range(300)) + "}")
     ran(file, 80)
     assert len(read_paces(file)) == 200
-    assert read_paces(file)["build"] == pytest.approx(4.0)
+    assert read_paces(file)["build"] == pytest.approx((4.0,))
 
 
 def test_a_run_that_fails_keeps_no_pace(tmp_path: Path) -> None:
