@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -207,19 +208,32 @@ def _is_changed(before_ms: float, after_ms: float, least_ms: float) -> bool:
 def task_differences(built: CellBuilds) -> tuple[TaskDifference, ...]:
     """The costs of each task on either side, the one that adds most first.
 
-    Tasks are the same where their workloads are; times are those measured in tuning, times the
-    calls of one inference.
+    Tasks are the same where their workloads are, and else where one of each side has the name: a
+    layer that was changed. Times are those measured in tuning, times the calls of one inference.
     """
     if built.base is None or built.head is None:
         return ()
-    before = {task.key.workload: task for task in built.base.tasks}
-    after = {task.key.workload: task for task in built.head.tasks}
     differences = [
-        _difference(before.get(workload), after.get(workload))
-        for workload in dict.fromkeys([*after, *before])
-        if _changed(before.get(workload), after.get(workload))
+        _difference(before, after)
+        for before, after in _paired(built.base.tasks, built.head.tasks)
+        if _changed(before, after)
     ]
     return tuple(sorted(differences, key=lambda d: -d.difference_ms))
+
+
+def _paired(
+    base: Sequence[BuiltTask], head: Sequence[BuiltTask]
+) -> Iterator[tuple[BuiltTask | None, BuiltTask | None]]:
+    """Each task of either side once, beside what it is on the other."""
+    before = {task.key.workload: task for task in base}
+    after = {task.key.workload: task for task in head}
+    gone = [task for workload, task in before.items() if workload not in after]
+    new = [task for workload, task in after.items() if workload not in before]
+    names = [Counter(task.name for task in side) for side in (gone, new)]
+    renewed = {task.name: task for task in gone if names[0][task.name] == names[1][task.name] == 1}
+    for workload, task in after.items():
+        yield before.get(workload, renewed.get(task.name) if task in new else None), task
+    yield from ((task, None) for task in gone if task.name not in renewed)
 
 
 def _changed(before: BuiltTask | None, after: BuiltTask | None) -> bool:

@@ -13,7 +13,7 @@ from tests.support.measured_cells import (
     make_measurement,
     make_task,
 )
-from tunegate.artifacts.builds import Cell
+from tunegate.artifacts.builds import BuiltTask, Cell
 from tunegate.artifacts.measurements import MeasurementRun
 from tunegate.config import GateConfig
 from tunegate.gate.decision import bounds
@@ -59,6 +59,22 @@ def test_without_times_inside_the_model_those_of_tuning_are_used() -> None:
     )
     (found,) = operator_differences(builds, make_measurement((0.1,) * 4))
     assert (found.base_ms, found.head_ms) == (1.0, 2.0)
+
+
+def test_a_layer_with_another_workload_is_one_row_where_its_name_is_unmistakable() -> None:
+    def renamed(workload: str, name: str, ms: float) -> BuiltTask:
+        return msgspec.structs.replace(make_task(workload, ms), name=name)
+
+    base = [renamed("a", "conv", 1.0), renamed("b", "mul", 2.0), renamed("c", "mul", 4.0)]
+    head = [renamed("d", "conv", 6.0), renamed("e", "mul", 3.0)]
+    builds = make_builds(make_build("a", tasks=base), make_build("b", tasks=head))
+    found = operator_differences(builds, make_measurement((0.1,) * 4))
+    assert [(each.name, each.base_ms, each.head_ms) for each in found] == [
+        ("conv", 1.0, 6.0),
+        ("mul", None, 3.0),
+        ("mul", 2.0, None),
+        ("mul", 4.0, None),
+    ]
 
 
 def test_after_a_clear_fail_the_other_cell_has_its_share_of_the_error() -> None:
