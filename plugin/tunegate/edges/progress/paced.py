@@ -21,7 +21,7 @@ _MOST_KEPT = 200
 
 
 Paces = dict[str, tuple[float, ...]]
-"""By step: the pace of each part, or under the kind alone one of all steps of that kind."""
+"""The pace of each part by step; under a kind alone one of all steps of that kind."""
 
 
 class Paced:
