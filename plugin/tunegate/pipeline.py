@@ -26,7 +26,7 @@ from tunegate.measuring.score import scored
 from tunegate.measuring.shard_of_plan import compared_elsewhere, of_shard
 from tunegate.policy.gate_rules import GateRules, with_configured
 from tunegate.sides.earlier_bases import MAX_EARLIER_BASES, with_earlier_bases
-from tunegate.sides.elections import KnownElections, publish_elections
+from tunegate.sides.elections import KnownElections, publish_elections, with_elections_after
 from tunegate.sides.export_models import export_models
 from tunegate.sides.far_behind import KnownStandings, publish_standings
 from tunegate.sides.fixed_sides import NOTHING_FIXED, Fixed, replaced, restricted
@@ -252,6 +252,7 @@ def built(
 ) -> tuple[CellBuilds, ...]:
     """One build a side: for each candidate of its target, then the one that ships."""
     context, rules = tools.context, tools.gate.rules.gate
+    planned = with_elections_after(tools, planned, outcomes)
     candidates = build(
         planned, outcomes, source=tools.source, builders=tools.builders, context=context
     )

@@ -87,6 +87,19 @@ class KnownElections:
         )
 
 
+def with_elections_after(
+    tools: Tools, planned: TuningPlan, outcomes: Sequence[TuningOutcome]
+) -> TuningPlan:
+    """The plan, with what was elected of models that its tuning has left as they were: one whose
+    tuning does not end would be elected in each run."""
+    tuned = _tuned(planned)
+    if not tuned:
+        return planned
+    found = KnownElections(tools)(planned, outcomes)
+    left = tuple(each for each in found if (each.model, each.target) in tuned)
+    return msgspec.structs.replace(planned, elections=(*planned.elections, *left))
+
+
 def publish_elections(
     tools: Tools,
     planned: TuningPlan,

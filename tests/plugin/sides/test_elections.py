@@ -10,16 +10,29 @@ import pytest
 from tests.plugin.sides.test_export_models import CONFIG, NoValues, Versions
 from tests.plugin.stages.shelf import Shelf
 from tests.support.measured_cells import MODEL, make_build, make_context, make_version
-from tests.support.tuning_tasks import DEVICE, exact, make_planned, make_record, make_task
+from tests.support.tuning_tasks import (
+    DEVICE,
+    exact,
+    make_outcome,
+    make_planned,
+    make_record,
+    make_task,
+)
 from tunegate.artifacts.builds import CandidateTime, Cell, CellBuilds, RuntimeChoice
 from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.artifacts.changes import ChangeSet, ModelChange, Revisions
 from tunegate.artifacts.cost import Cost
+from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import Budget, Shard, TuningPlan
 from tunegate.artifacts.record_origin import RecordOrigin
 from tunegate.artifacts.tasks import CacheUse, Resolution, TaskUse
 from tunegate.edges.progress.plain_log import PlainLog
-from tunegate.sides.elections import KnownElections, new_elections, publish_elections
+from tunegate.sides.elections import (
+    KnownElections,
+    new_elections,
+    publish_elections,
+    with_elections_after,
+)
 from tunegate.tools import GateTools, ModelSource, ReferenceRuntime, Tools
 from tunegate_cache.format.how_built import HowBuilt, mark_of
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, Provenance
@@ -188,6 +201,23 @@ def test_what_an_election_depends_on_is_in_its_key(tmp_path: Path, known: Shelf)
 
 def test_what_is_tuned_in_this_run_is_elected_anew(tmp_path: Path, known: Shelf) -> None:
     assert KnownElections(tools_with(known, tmp_path))(plan_of(trials=8)) == ()
+
+
+def test_what_tuning_left_as_it_was_is_not_elected_again(tmp_path: Path, known: Shelf) -> None:
+    planned = plan_of(trials=8)
+    later = with_elections_after(tools_with(known, tmp_path), planned, ())
+    assert [each.winner for each in later.elections] == ["tvm"]
+    measured = make_outcome(records=(make_record(),), best_ms=1.0)
+    outcome = TuningOutcome(
+        shard=0,
+        target="cpu",
+        tasks=(msgspec.structs.replace(measured, key=TASK.key),),
+        spent=Cost(seconds=1.0),
+        device=DEVICE,
+        stopped="trials",
+    )
+    later = with_elections_after(tools_with(known, tmp_path), planned, (outcome,))
+    assert later == planned
 
 
 def test_a_model_whose_graph_is_not_at_hand_is_elected_anew(tmp_path: Path, known: Shelf) -> None:
