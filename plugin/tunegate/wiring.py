@@ -29,8 +29,9 @@ from tunegate.edges.output.directory import OutputDirectory
 from tunegate.edges.output.shipping import BuildDirectories
 from tunegate.edges.progress.paced import paced_progress
 from tunegate.edges.run_seed import new_seed
+from tunegate.engine.experience.known_prior import known_prior
 from tunegate.engine.experience.sharing import sharing
-from tunegate.engine.tuner import EngineTuner
+from tunegate.engine.tuner import EngineTuner, SearchOptions
 from tunegate.measuring.time_limits import answer_seconds, build_seconds
 from tunegate.policy.gate_rules import GateRules, Policies, with_configured
 from tunegate.policy.waivers import Waivers
@@ -285,6 +286,8 @@ def _tuner(
     context: RunContext,
     workdir: Path,
 ) -> Tuner:
+    at = subject.rules_at or subject.commit
+    known = known_prior(subject.config.cache, subject.repository, at, workdir, context.progress)
     tuner = EngineTuner(
         config=subject.config,
         origin=origin,
@@ -292,5 +295,6 @@ def _tuner(
         seed=context.seed,
         programs=tuning.programs,
         scratch=workdir / "tune",
+        search=SearchOptions(prior=known),
     ).counting(context.energy)
     return sharing(tuner, subject.config, open_shared_store, subject.root, context.progress.warn)

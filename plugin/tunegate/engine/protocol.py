@@ -83,7 +83,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
 class OpenModels(msgspec.Struct, frozen=True, tag="open"):
     """Candidates are numbered from `first_number` on: those of an earlier child may still be out.
-    A search that `explores` is to teach others."""
+    A search that `explores` is to teach others; `prior` is a file of `team_prior`, or ''."""
 
     models: tuple[ModelFile, ...]
     target: TargetConfig
@@ -92,6 +92,7 @@ class OpenModels(msgspec.Struct, frozen=True, tag="open"):
     filters: bool = True
     first_number: int = 1
     explores: bool = False
+    prior: str = ""
 
 
 class Propose(msgspec.Struct, frozen=True, tag="propose", kw_only=True):
@@ -113,8 +114,8 @@ class Opened(msgspec.Struct, frozen=True, tag="opened"):
 
 
 class Proposed(msgspec.Struct, frozen=True, tag="proposed"):
-    """`exhausted`: nothing is new for this task; `misfits` are seeds that this workload cannot
-    have, however they are refitted; `seconds` were spent on it; `sketches` are of its templates."""
+    """`exhausted`: nothing is new for this task; `misfits` are seeds that it cannot have, even
+    refitted; `seconds` were spent on it; `sketches` are of its templates."""
 
     workload: str
     candidates: tuple[Candidate, ...]
@@ -147,8 +148,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     the default schedule and compared by the others. `loser_ms`: slower than this, one repeat is
     enough. At most `at_once` candidates are timed beside each other on the device of the worker;
     with `alone` none is, in any slot. Building, and measuring once the device is ours, may each
-    take `patience_seconds`. `place` is the worker's, filled in by the pool. Inputs come from
-    `seed`, the same for all candidates of a run."""
+    take `patience_seconds`. `place` is filled in by the pool. Inputs come from the run's `seed`."""
 
     candidate: Candidate
     target_json: str

@@ -34,11 +34,12 @@ from tunegate.tuning.costs.energy_counter import NO_COUNTER, EnergyCounter
 class SearchOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How candidates are searched: `seed` draws them; without `filters` none of them is picked, for
     comparison. A search that `explores` is to teach others: tasks take turns, each has its trials,
-    and what is bad is tried, too."""
+    and what is bad is tried, too. `prior` is a file of `team_prior`, '' for what ships."""
 
     seed: int = 1
     filters: bool = True
     explores: bool = False
+    prior: str = ""
 
 
 USUAL_SEARCH = SearchOptions()
@@ -124,6 +125,7 @@ class EngineTuner:
                 seed=self._search.seed,
                 filters=self._search.filters,
                 explores=self._search.explores,
+                prior=self._search.prior,
             )
             run = TuningRun(
                 request,

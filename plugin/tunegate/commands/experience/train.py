@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tunegate.cli.commands.experience.train import TrainOptions
 from tunegate.commands.experience.data_files import measured_tasks
+from tunegate.commands.experience.taught_trees import teach_trees
 from tunegate.commands.experience.training_library import training_library
 from tunegate.commands.standard_output import write_json, write_line
 from tunegate.edges.output.directory import shared_output
@@ -15,6 +16,12 @@ _LEAST_TASKS = 2
 
 
 def run(options: TrainOptions) -> int:
+    """Writes what was trained. Raises ConfigError, EnvironmentUnfitError, ArtifactError or
+    OutputError."""
+    return teach_trees(options) if options.is_trees else _train_network(options)
+
+
+def _train_network(options: TrainOptions) -> int:
     """Raises ConfigError for too few tasks, EnvironmentUnfitError without the training library,
     ArtifactError or OutputError for a file."""
     tasks = measured_tasks(options.files)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from tunegate.cli.command import Command
+from tunegate.cli.option import Option
 from tunegate.cli.shared_options import MEASURED_FILES, Options
 
 
@@ -13,15 +14,24 @@ class TrainOptions(Options, frozen=True, kw_only=True):
     """What is learned from."""
 
     files: Annotated[tuple[Path, ...], MEASURED_FILES] = ()
+    is_trees: Annotated[
+        bool,
+        Option(
+            "teach the trees of the search these tasks too, judge them on layers left out, and "
+            "write a file for cache.prior; needs no training library",
+            flags=("--trees",),
+        ),
+    ] = False
 
 
 COMMAND = Command(
     name="experience train",
-    summary="meta-train a network that ranks candidates, to compare it with the trees",
+    summary="meta-train a network to compare with the trees, or teach the trees your tasks",
     options=TrainOptions,
     handler="tunegate.commands.experience.train:run",
     examples=(
         "tunegate experience train experience.jsonl",
         "tunegate experience train experience.jsonl --out trained",
+        "tunegate experience train experience.jsonl --trees",
     ),
 )
