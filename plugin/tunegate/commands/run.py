@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tunegate import pipeline
+from tunegate.artifacts.changes import ChangeSet
 from tunegate.cli.commands.run import RunOptions
 from tunegate.commands.remembering import remember, remembered_without_end
 from tunegate.commands.reporting import finish
@@ -43,6 +44,7 @@ def run(options: RunOptions) -> int:
             else:
                 require_installed(config, "run")
                 with opened_tools(settings, subject, out, pythons=pythons) as tools:
+                    tell_no_base(changes, tools.context.progress)
                     warn_of(review.waivers, tools.context.progress)
                     planned = pipeline.make_plan(tools, changes)
                     with remembered_without_end(
@@ -51,6 +53,15 @@ def run(options: RunOptions) -> int:
                         report = pipeline.run(tools, planned, upgrades=upgrades)
         remember(report, config, project.repository)
         return finish(report, settings)
+
+
+def tell_no_base(changes: ChangeSet, progress: Progress) -> None:
+    """Tells why every model is worked on, where there is nothing to compare with."""
+    if changes.revisions.base is not None:
+        return
+    count = sum(change.head is not None for change in changes.models)
+    models = "the model counts" if count == 1 else f"all {count} models count"
+    progress.step(visible(f"no base: {changes.revisions.reason}, so {models} as new", _LONGEST))
 
 
 def warn_of(waivers: Waivers, progress: Progress) -> None:

@@ -78,7 +78,7 @@ def merge_tasks(
     broken: dict[ModelPath, str] = {}
     for (path, side, target), answer in zip(wanted, answers, strict=True):
         if isinstance(answer, ModelError):
-            notes.append(_untuned(path, side, str(answer)))
+            notes.append(_untaken(path, side, answer, candidates[target.name]))
             if side == "base" and not _may_run(answer, candidates[target.name]):
                 broken[path] = str(answer)
             continue
@@ -98,6 +98,18 @@ def _may_run(error: ModelError, candidates: Sequence[CandidateBuild]) -> bool:
 
 def _untuned(path: ModelPath, side: Side, said: str) -> str:
     return f"{path} ({side}) is not tuned: {said.removeprefix(f'{path}: ')}"
+
+
+def _untaken(
+    path: ModelPath, side: Side, error: ModelError, candidates: Sequence[CandidateBuild]
+) -> str:
+    """What the compiler says of a model, and what runs it all the same."""
+    told = _untuned(path, side, str(error))
+    titles = [each.title for each in candidates if not each.is_tuned and not each.variant]
+    if not titles or not isinstance(error, UnsupportedModelError):
+        return told
+    what = "gated" if side == "head" else "measured"
+    return f"{told.removesuffix('.')}; it is still {what}, by {' and '.join(titles)}"
 
 
 def _resized(path: ModelPath, side: Side, shapes: Shapes) -> str:

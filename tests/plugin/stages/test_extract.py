@@ -88,7 +88,9 @@ def test_a_head_that_does_not_compile_is_a_note_and_the_others_go_on(
     ]
     result = merge_tasks(make_changes(), [HEAD, BASE], answers, candidates)
     assert [t.uses[0].side for t in result.tasks] == ["base"]
-    assert result.notes == (f"{MODEL} (head) is not tuned: operator Odd",)
+    is_run = kind is UnsupportedModelError and candidates is BOTH
+    still = "; it is still gated, by Plain Runtime" if is_run else ""
+    assert result.notes == (f"{MODEL} (head) is not tuned: operator Odd{still}",)
     assert result.broken_bases == {}
 
 
@@ -105,5 +107,6 @@ def test_a_base_that_nothing_may_run_is_broken(
 ) -> None:
     result = merge_tasks(make_changes(), [HEAD, BASE], [[task("a")], error], candidates)
     assert [t.uses[0].side for t in result.tasks] == ["head"]
-    assert result.notes == (f"{MODEL} (base) is not tuned: {error}",)
+    still = "" if is_broken else "; it is still measured, by Plain Runtime"
+    assert result.notes == (f"{MODEL} (base) is not tuned: {error}{still}",)
     assert result.broken_bases == ({MODEL: str(error)} if is_broken else {})

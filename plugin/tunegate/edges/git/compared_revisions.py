@@ -199,7 +199,8 @@ class GitHistory:
 
     def _against_parent(self, head: str, why: str) -> Revisions:
         if not self._parents(head):
-            return Revisions(base=None, head=head, reason=f"{why}, and it has no parent")
+            reason = "this is the first commit of the repository"
+            return Revisions(base=None, head=head, reason=reason)
         return Revisions(base=self._fetched_parent(head), head=head, reason=f"{why}: its parent")
 
     def _fetched_parent(self, commit: str) -> str:

@@ -164,7 +164,7 @@ def test_an_older_commit_of_the_default_branch_has_its_parent_too(origin: Checko
 def test_the_first_commit_has_no_base(tmp_path: Path) -> None:
     new_repository(tmp_path / "new").commit({"a": b"a"})
     found = GitHistory(tmp_path / "new").revisions(None, None)
-    assert (found.base, found.reason) == (None, "the head is on main, and it has no parent")
+    assert (found.base, found.reason) == (None, "this is the first commit of the repository")
 
 
 def test_a_repository_without_commits_says_so(tmp_path: Path) -> None:

@@ -25,7 +25,8 @@ def test_without_a_price_it_counts_time() -> None:
     assert "30 min of tuning in 3 runs; the cache saved 6 h 00 min" in page
     assert "minutes a week" in page
     assert "USD" not in page
-    assert "set usd-per-hour of a target, or budget.usd-per-hour, in tunegate.yaml" in page
+    _, below = page.split('<dl class="figures">')[1].split("</dl>", 1)
+    assert "set usd-per-hour of a target, or budget.usd-per-hour, in tunegate.yaml" in below
 
 
 def test_runs_without_a_verdict_are_named_beside_what_they_cost() -> None:
