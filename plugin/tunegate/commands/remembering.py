@@ -9,9 +9,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
+from tunegate.artifacts.changes import ChangeSet
+from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.history import HistoryEntry, RunFacts
 from tunegate.artifacts.outcomes import TuningOutcome
-from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.plans import Budget, TuningPlan
+from tunegate.artifacts.tasks import CacheUse, Resolution
 from tunegate.artifacts.verdicts import Report
 from tunegate.cli.unexpected import explained, was_cancelled
 from tunegate.config import Config
@@ -33,6 +36,9 @@ from tunegate.run_history.entries import (
 from tunegate.run_history.shipped_tasks import Shipped
 from tunegate.tools import RunContext
 from tunegate.tuning.budget import price_of
+
+LEAST_SECONDS = 1.0
+"""What a run without a plan has to take to be worth a line."""
 
 
 def remember(report: Report, config: Config, repository: GitRepository) -> None:
@@ -66,13 +72,17 @@ def remembered_without_end(
     config: Config,
     repository: GitRepository,
     before: Sequence[TuningOutcome] | None = None,
+    least_seconds: float = 0.0,
 ) -> Iterator[None]:
-    """Remembers what a run of this plan has spent when it is cancelled, or ended by an error. It
-    has tuned `before`, or else what lies in the output directory by then."""
+    """Remembers what a run of this plan has spent when it is cancelled, or ended by an error, after
+    `least_seconds` or more. It has tuned `before`, or else what lies in the output directory by
+    then."""
     began = time.monotonic()
     try:
         yield
     except (Exception, KeyboardInterrupt) as error:
+        if time.monotonic() - began < least_seconds:
+            raise
         with suppress(TunegateError, OSError):  # what ended the run is what is told
             outcomes = read_outcomes(context.out, planned) if before is None else before
             tuning = sum(each.spent.seconds for each in outcomes) if before is None else 0.0
@@ -86,6 +96,35 @@ def remembered_without_end(
                 planned, outcomes, ended, context=context, config=config, repository=repository
             )
         raise
+
+
+@contextmanager
+def remembered_before_plan(
+    changes: ChangeSet,
+    *,
+    context: RunContext,
+    config: Config,
+    repository: GitRepository,
+    least_seconds: float = LEAST_SECONDS,
+) -> Iterator[None]:
+    """The same until there is a plan: a mistake that is told at once is no line."""
+    cache = CacheUse(location="", zone="", mode=config.cache.mode)
+    nothing = TuningPlan(
+        changes=changes,
+        resolution=Resolution(tasks=(), cache=cache),
+        shards=(),
+        budget=Budget(seconds=None, trials=None),
+        estimate=Cost(seconds=0.0, usd=None),
+    )
+    with remembered_without_end(
+        nothing,
+        context=context,
+        config=config,
+        repository=repository,
+        before=(),
+        least_seconds=least_seconds,
+    ):
+        yield
 
 
 def _remember_unfinished(

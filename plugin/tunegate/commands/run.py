@@ -5,7 +5,7 @@ from __future__ import annotations
 from tunegate import pipeline
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.cli.commands.run import RunOptions
-from tunegate.commands.remembering import remember, remembered_without_end
+from tunegate.commands.remembering import remember, remembered_before_plan, remembered_without_end
 from tunegate.commands.reporting import finish
 from tunegate.commands.unchanged_models import what_to_do
 from tunegate.commands.upgrading.culprits import Culprits
@@ -46,7 +46,10 @@ def run(options: RunOptions) -> int:
                 with opened_tools(settings, subject, out, pythons=pythons) as tools:
                     tell_no_base(changes, tools.context.progress)
                     warn_of(review.waivers, tools.context.progress)
-                    planned = pipeline.make_plan(tools, changes)
+                    with remembered_before_plan(
+                        changes, context=tools.context, config=config, repository=project.repository
+                    ):
+                        planned = pipeline.make_plan(tools, changes)
                     with remembered_without_end(
                         planned, context=tools.context, config=config, repository=project.repository
                     ):

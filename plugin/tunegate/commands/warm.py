@@ -12,9 +12,14 @@ from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.artifacts.changes import ChangeSet, ModelPath
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.tasks import TaskSet
 from tunegate.artifacts.warmed import Warmed, WarmedModel
 from tunegate.cli.commands.warm import WarmOptions
-from tunegate.commands.remembering import remember_warming, remembered_without_end
+from tunegate.commands.remembering import (
+    remember_warming,
+    remembered_before_plan,
+    remembered_without_end,
+)
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
 from tunegate.config import CacheConfig
@@ -30,6 +35,7 @@ from tunegate.sides.chosen_models import chosen_models
 from tunegate.sides.elections import KnownElections, publish_elections
 from tunegate.sides.far_behind import KnownStandings, publish_standings
 from tunegate.stages.resolve import resolve
+from tunegate.stages.run_forecast import warm_forecast
 from tunegate.stages.try_builds import plan_of_built
 from tunegate.tools import Tools
 from tunegate.tuning.standing.model_keys import ModelOnTarget
@@ -62,18 +68,14 @@ def _warmed(tools: Tools, changes: ChangeSet, project: Project, *, again: bool) 
     """Tunes all of these models, and elects what they ship with; `again` also those that stay far
     behind another runtime, and those whose election is remembered. Raises CancelledError: what was
     finished is in the cache."""
-    tasks = pipeline.extracted(tools, changes)
-    standings = KnownStandings(tools.index, tools.origin, tools.source.candidates)
-    behind = nobody if again else standings
-    resolution = resolve(tasks, tools.index, tools.config, behind)
-    tasks, planned = plan_of_built(tools, tasks, resolution)
-    config, repository = project.config, project.repository
-    with remembered_without_end(
-        planned, context=tools.context, config=config, repository=repository
-    ):
+    config, repository, context = project.config, project.repository, tools.context
+    with remembered_before_plan(changes, context=context, config=config, repository=repository):
+        tasks, planned = _planned(tools, changes, again=again)
+    with remembered_without_end(planned, context=context, config=config, repository=repository):
+        _tell_plan(tools, planned, again=again)
         outcomes = [pipeline.tune_shard(tools, planned, shard) for shard in planned.shards]
         shipped = _shipped(tools, planned, outcomes, again=again)
-    device = tools.context.device
+    device = context.device
     remember_warming(
         planned, outcomes, shipped, device=device, config=config, repository=repository
     )
@@ -89,8 +91,23 @@ def _warmed(tools: Tools, changes: ChangeSet, project: Project, *, again: bool) 
         tuning=tally(planned, outcomes),
         notes=tuple(dict.fromkeys((*tasks.notes, *planned.notes, *told, *use.notes))),
     )
-    artifact_io.write(tools.context.out / "warm.json", warmed)
+    artifact_io.write(context.out / "warm.json", warmed)
     return warmed
+
+
+def _planned(tools: Tools, changes: ChangeSet, *, again: bool) -> tuple[TaskSet, TuningPlan]:
+    tasks = pipeline.extracted(tools, changes)
+    standings = KnownStandings(tools.index, tools.origin, tools.source.candidates)
+    resolution = resolve(tasks, tools.index, tools.config, nobody if again else standings)
+    return plan_of_built(tools, tasks, resolution)
+
+
+def _tell_plan(tools: Tools, planned: TuningPlan, *, again: bool) -> None:
+    """Says what is to come and about how long it takes, where anything is."""
+    elected = _elected(tools, planned, (), again=again)
+    steps = warm_forecast(planned, tools.config, tools.source.candidates, elected)
+    if steps:
+        tools.context.progress.expect(steps)
 
 
 def _shipped(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -63,6 +63,30 @@ def run_forecast(
         _measuring(compared, config.gate),
     )
     return tuple(step for step in steps if step is not None)
+
+
+def warm_forecast(
+    planned: TuningPlan,
+    config: Config,
+    candidates: Candidates,
+    elected: Collection[ModelOnTarget],
+) -> tuple[ExpectedStep, ...]:
+    """The steps of `warm`, which builds what it tunes and what is not elected; none where the
+    cache knows all."""
+    tuned = {
+        use.model
+        for shard in planned.shards
+        for task in shard.tasks
+        if task.trials
+        for use in task.resolved.task.uses
+    }
+    models = tuple(
+        change
+        for change in planned.changes.models
+        if change.path in tuned or {(change.path, name) for name in change.targets} - {*elected}
+    )
+    changes = msgspec.structs.replace(planned.changes, models=models)
+    return run_forecast(msgspec.structs.replace(planned, changes=changes), config, candidates)
 
 
 def _cells(planned: TuningPlan, config: Config) -> list[_Cell]:

@@ -13,7 +13,7 @@ from tests.support.measured_cells import make_context
 from tests.support.workspace import Workspace
 from tunegate import artifact_io
 from tunegate.artifacts.history import HistoryEntry
-from tunegate.commands.remembering import remembered_without_end
+from tunegate.commands.remembering import remembered_before_plan, remembered_without_end
 from tunegate.config import CacheConfig, Config, ModelConfig, TargetConfig
 from tunegate.digests import digest_of
 from tunegate.edges.cache.history_log import read_history
@@ -99,3 +99,23 @@ def test_a_disk_that_lost_the_outcomes_does_not_hide_what_ended_the_run(tmp_path
         ),
     ):
         raise EnvironmentUnfitError("the GPU is lost")
+
+
+@pytest.mark.parametrize(("least_seconds", "lines"), [(0.0, ["cancelled"]), (60.0, [])])
+def test_a_run_that_ends_before_its_plan_leaves_a_line_if_it_took_time(
+    tmp_path: Path, least_seconds: float, lines: list[str]
+) -> None:
+    with (
+        pytest.raises(KeyboardInterrupt),
+        remembered_before_plan(
+            reports.slowed().changes,
+            context=make_context(tmp_path, PlainLog(io.StringIO())),
+            config=CONFIG,
+            repository=GitRepository(Workspace(tmp_path / "w").root),
+            least_seconds=least_seconds,
+        ),
+    ):
+        raise KeyboardInterrupt
+    found = history(tmp_path)
+    assert [line.status for line in found] == lines
+    assert all(line.cost is not None and line.cost.gate_seconds > 0 for line in found)

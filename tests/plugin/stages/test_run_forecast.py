@@ -14,7 +14,7 @@ from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.remembered_elections import RememberedElection
 from tunegate.config import AccuracyConfig, BudgetConfig, ModelConfig
 from tunegate.measuring.expected_seconds import OPENING_SECONDS
-from tunegate.stages.run_forecast import run_forecast
+from tunegate.stages.run_forecast import run_forecast, warm_forecast
 
 MODEL = "m.onnx"
 TVM = CandidateBuild(runtime="tvm", title="TVM", is_tuned=True)
@@ -100,3 +100,16 @@ def test_every_step_takes_a_time_that_can_be_waited_for(models: int, minutes: fl
     changes = [parts.change(f"{number}.onnx") for number in range(models)]
     steps = run_forecast(planned(*changes, minutes=minutes), config_of(None, CPU), CANDIDATES)
     assert all(0 <= step.seconds < 1e5 for step in steps)
+
+
+def test_warm_builds_what_it_tunes_and_what_is_not_elected() -> None:
+    new = parts.change(MODEL, kind="added", base=None)
+    config, known = config_of(None, CPU), {(MODEL, "cpu")}
+
+    def warmed(elected: set[tuple[str, str]], minutes: float) -> list[str]:
+        plan = planned(new, minutes=minutes)
+        return [step.kind for step in warm_forecast(plan, config, CANDIDATES, elected)]
+
+    assert warmed(set(), 2) == ["tune", "build", "choose"]
+    assert warmed(set(), 0) == ["build", "choose"]
+    assert warmed(known, 0) == []
