@@ -44,7 +44,7 @@ from tunegate.runtimes.tvm.compile_requests import CompileRequests, OpenedKey, o
 from tunegate.runtimes.tvm.finished_build import finished, needless, refused_builds
 from tunegate.runtimes.tvm.other_layout import in_other_layout, refusal_of_tuning
 from tunegate.runtimes.tvm.risky_schedules import RISKY_SHARE, made_again, risky_schedules
-from tunegate.runtimes.tvm.shared_listing import TakenLists, with_same_kernels
+from tunegate.runtimes.tvm.shared_listing import TakenLists, is_listed, with_same_kernels
 from tunegate_cache.format.records import WorkloadKey
 
 _CHILD = "tunegate.edges.metaschedule.compile"
@@ -82,7 +82,7 @@ class MetaScheduleCompiler:
     def tasks(self, jobs: Sequence[ModelJob]) -> Sequence[Sequence[TuningTask] | ModelError]:
         same = with_same_kernels(jobs)
         talks = self._listing({n: job for n, job in enumerate(jobs) if n not in same})
-        taken = {n: talks[at] for n, at in same.items() if _is_listed(talks[at])}
+        taken = {n: talks[at] for n, at in same.items() if is_listed(talks[at])}
         talks |= self._listing({n: jobs[n] for n in same if n not in taken}) | taken
         answers = [self._listed(job, talks[n]) for n, job in enumerate(jobs)]
         for n in taken:
@@ -259,12 +259,14 @@ class MetaScheduleCompiler:
     def _listed(
         self, job: ModelJob, talk: Conversation[_Reply]
     ) -> Sequence[TuningTask] | ModelError:
-        """The answer, with what it says of parts remembered."""
-        reply = talk.replies[0] if talk.replies else None
+        """The answer, with what it says of parts and of a model that is refused remembered."""
+        reply, key = talk.replies[0] if talk.replies else None, opened_key(job)
         if isinstance(reply, Tasks) and reply.not_whole:
-            self._not_whole[opened_key(job)] = unbuilt(reply.not_whole)
+            self._not_whole[key] = unbuilt(reply.not_whole)
         elif isinstance(reply, Tasks) or (isinstance(reply, Failed) and job.in_parts):
-            self._without_parts.add(opened_key(job))
+            self._without_parts.add(key)
+        if isinstance(reply, Failed) and reply.compiler and not reply.memory:
+            self._not_whole[key], self._whole_at[key] = unbuilt(reply.reason), None
         return reply.tasks if isinstance(reply, Tasks) else self._model_error(job.path, talk)
 
     def _finish(self, job: BuildJob, talk: Conversation[_Reply]) -> Build:
@@ -286,10 +288,6 @@ class MetaScheduleCompiler:
     @property
     def _log(self) -> Path:
         return self._scratch / "compiler.log"
-
-
-def _is_listed(talk: Conversation[_Reply]) -> bool:
-    return bool(talk.replies) and isinstance(talk.replies[0], Tasks)
 
 
 def _shares(jobs: Sequence[ModelJob]) -> Shares:

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import TypeVar
 
 import msgspec
 
 from tunegate.artifacts.builds import Build, unbuilt
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.edges.models.kernel_digest import kernel_digest
+from tunegate.edges.processes.conversations import Conversation
+from tunegate.engine.protocol import Tasks
 from tunegate.errors import ModelError
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compile_requests import OpenedKey, opened_key
+
+_Reply = TypeVar("_Reply")
+
+
+def is_listed(talk: Conversation[_Reply]) -> bool:
+    """Whether a child has told the tasks."""
+    return bool(talk.replies) and isinstance(talk.replies[0], Tasks)
 
 
 def with_same_kernels(jobs: Sequence[ModelJob]) -> dict[int, int]:

@@ -234,3 +234,16 @@ def test_a_build_without_memory_says_less_than_a_refusal(tmp_path: Path, memory:
     talk.replies.append(Failed("m.onnx: no", model=True, compiler=True, memory=memory))
     build = compiler._finish(asking, talk)
     assert (build.error, build.crashed) == ("m.onnx: no", memory)
+
+
+@pytest.mark.parametrize("memory", [False, True])
+def test_a_model_that_cannot_be_imported_is_not_built_unless_it_lacked_memory(
+    tmp_path: Path, memory: bool
+) -> None:
+    device, asking = Device(tmp_path, seed=1), job(tmp_path, CPU)
+    request = CompileRequests(tmp_path, 1).build(asking, cuda_graphs=False, in_parts=None)
+    talk = device._building(asking, request, MemoryLimit(1 << 30))
+    talk.replies.append(Failed("m.onnx: no", model=True, compiler=True, memory=memory))
+    device._listed(asking.model, talk)
+    (found,) = device.build([asking])
+    assert found.error == (None if memory else "m.onnx: no")
