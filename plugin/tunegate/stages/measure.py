@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +26,8 @@ from tunegate.tools import RunContext
 
 EXPLAINED = 0.5
 """The share of the margin from which on a change is explained: a smaller one is not looked into."""
+_TELLING_PERCENT = 50
+"""Intervals of the first launches are wider than that, and would look like a fault."""
 
 
 class Reference(msgspec.Struct, frozen=True):
@@ -146,9 +147,8 @@ def _progress_text(built: CellBuilds, progress: LaunchProgress) -> str:
             f"{built.cell.model}: {progress.probes} of "
             f"{progress.most_probes} probes of fresh starts"
         )
-    interval = (
-        f", {progress.low:+.1f} to {progress.high:+.1f}%" if math.isfinite(progress.low) else ""
-    )
+    is_telling = progress.high - progress.low < _TELLING_PERCENT  # False for infinities, too
+    interval = f", {progress.low:+.1f} to {progress.high:+.1f}%" if is_telling else ""
     return (
         f"{built.cell.model}: {progress.launches} of at most "
         f"{plural(progress.most, 'launch', 'launches')}, "

@@ -46,8 +46,8 @@ def undecided(comparison: Comparison, gate: GateConfig) -> str:
         return "slow launches were not looked for"
     why = _slow(found) if found.slow else "the starts of this machine scatter too much"
     return (
-        f"{why}: slow launches of {found.asked_percent:g}% or more, which make the mean over "
-        f"{found.mean_percent:+.0f}%, are not excluded"
+        f"{why}: {found.asked_percent:g}% of launches or more may be slow, which makes the mean "
+        f"over {found.mean_percent:+.0f}%"
     )
 
 
@@ -65,7 +65,7 @@ def _slow(found: Excluded) -> str:
 
 def _inside(tests: Sequence[Inside]) -> str:
     known = [each for each in tests if each.what == "mean" or each.is_resolved]
-    said = [f"{_NAMES[each.what]} at most {each.change_percent.high:+.0f}%" for each in known]
+    said = [f"{_NAMES[each.what]} is {_bound(each.change_percent.high)}" for each in known]
     hidden = [_NAMES[each.what] for each in tests if each not in known]
     if hidden:
         verb = "is" if len(hidden) == 1 else "are"
@@ -73,14 +73,20 @@ def _inside(tests: Sequence[Inside]) -> str:
     return ", ".join(said)
 
 
+def _bound(high_percent: float) -> str:
+    if high_percent < 0:
+        return f"at least {-high_percent:.0f}% faster"
+    return f"at most {high_percent:.0f}% slower"
+
+
 def _launches(found: Excluded | None) -> str:
     if found is None:
         return ""
     if found.share_percent is None:
-        shown = "no share of slow launches is excluded"
+        shown = "how many launches are slow is not known"
     else:
         shown = (
-            f"slow launches of {math.ceil(found.share_percent)}% or more are excluded with "
+            f"fewer than {math.ceil(found.share_percent)}% of launches are slow, with "
             f"{found.confidence_percent:g}% confidence"
         )
     return shown if found.asked_percent else f"{shown} (gate.rare-launches is 0)"
@@ -88,7 +94,7 @@ def _launches(found: Excluded | None) -> str:
 
 def _inferences(found: Excluded | None) -> str:
     count = found.inferences if found is not None else 0
-    return f"all by the first {plural(count, 'inference')} of a process" if count else ""
+    return f"no process ran longer than {plural(count, 'inference')}" if count else ""
 
 
 def _change(found: Inside) -> str:

@@ -17,3 +17,13 @@ def test_each_path_without_a_model_has_a_line_and_no_other_has(
     lines = [*unmatched_paths(config, [f"m/{name}.onnx" for name in there], "the revision")]
     named = [line.split()[1] for line in lines]
     assert named == [f"m/{name}.onnx" for name in written if name not in there]
+
+
+def test_a_path_with_a_slip_is_told_with_the_model_that_was_meant() -> None:
+    config = Config(models=(ModelConfig(path="models/iris_forst.onnx"),))
+    paths = ["models/captcha.onnx", "models/iris_forest.onnx"]
+    (line,) = unmatched_paths(config, paths, "commit 1a2b3c4")
+    assert line == (
+        "path models/iris_forst.onnx matches no ONNX file of commit 1a2b3c4. "
+        "Did you mean models/iris_forest.onnx?"
+    )

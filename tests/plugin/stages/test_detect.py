@@ -239,20 +239,20 @@ def test_without_a_base_every_model_is_added_and_it_is_said_why(project: Checkou
 
 
 def test_a_glob_that_matches_nothing_is_one_clear_line(project: Checkout) -> None:
-    wrong = Config(models=(*CONFIG.models, ModelConfig(path="modles/*.onnx")))
+    wrong = Config(models=(*CONFIG.models, ModelConfig(path="nets/*.onnx")))
     with pytest.raises(ConfigError) as raised:
         after(project, {}, wrong)
     assert str(raised.value) == (
-        "tunegate.yaml: models: path modles/*.onnx matches no ONNX file of the revision. "
+        "tunegate.yaml: models: path nets/*.onnx matches no ONNX file of the revision. "
         "Correct the glob, or commit the model (also when it is stored by LFS or DVC)."
     )
 
 
 def test_every_glob_that_matches_nothing_is_told_at_once(project: Checkout) -> None:
-    wrong = Config(models=(ModelConfig(path="modles/*.onnx"), ModelConfig(path="b.onnx")))
+    wrong = Config(models=(ModelConfig(path="nets/*.onnx"), ModelConfig(path="b.onnx")))
     with pytest.raises(ConfigError) as raised:
         after(project, {}, wrong)
-    assert "path modles/*.onnx matches" in str(raised.value)
+    assert "path nets/*.onnx matches" in str(raised.value)
     (other,) = raised.value.others
     assert other.startswith("tunegate.yaml: models: path b.onnx matches no ONNX file")
 

@@ -55,15 +55,15 @@ def test_a_pass_says_what_it_excludes_and_what_it_cannot_tell() -> None:
         inside("mean", "pass"), inside("p90", "pass"), inside("p99", "pass", is_resolved=False)
     )
     assert assured(found) == (
-        "the mean at most +14%, p90 at most +14%, p99 is not resolvable here",
-        "slow launches of 20% or more are excluded with 95% confidence",
+        "the mean is at most 14% slower, p90 is at most 14% slower, p99 is not resolvable here",
+        "fewer than 20% of launches are slow, with 95% confidence",
     )
 
 
 def test_a_pass_says_after_how_many_inferences_it_looked_away() -> None:
     counted = msgspec.structs.replace(CLEAN, inferences=1240)
     last = assured(compared(excluded=counted))[-1]
-    assert last == "all by the first 1,240 inferences of a process"
+    assert last == "no process ran longer than 1,240 inferences"
 
 
 @pytest.mark.parametrize(
@@ -71,12 +71,12 @@ def test_a_pass_says_after_how_many_inferences_it_looked_away() -> None:
     [
         (
             {"asked_percent": 0.0, "share_percent": 53.2},
-            "54% or more are excluded with 95% confi",
+            "fewer than 54% of launches are slow, with 95% confi",
         ),
         ({"asked_percent": 0.0}, "(gate.rare-launches is 0)"),
         (
             {"asked_percent": 0.0, "share_percent": None},
-            "no share of slow launches is excluded (ga",
+            "how many launches are slow is not known (ga",
         ),
     ],
 )
@@ -88,8 +88,8 @@ def test_it_never_claims_more_than_was_shown(changes: dict[str, float], said: st
 def test_what_is_not_excluded_names_the_slow_starts() -> None:
     slow = msgspec.structs.replace(CLEAN, slow=3, is_clean=False)
     assert undecided(compared(excluded=slow), GATE) == (
-        "3 of 16 starts of the head were over +12%: slow launches of 20% or more, which make the "
-        "mean over +5%, are not excluded"
+        "3 of 16 starts of the head were over +12%: 20% of launches or more may be slow, which "
+        "makes the mean over +5%"
     )
     told = ("3 of 16 starts of the head were over +12%",)
     assert slow_starts_clause(compared(excluded=slow)) == told

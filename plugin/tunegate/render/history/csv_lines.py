@@ -12,6 +12,8 @@ from tunegate.render.escape import drawn_as_text
 
 _FORMULA = frozenset("=+-@\t\r\n|%")
 """How what a spreadsheet computes may begin. LibreOffice looks behind blanks, too."""
+_DECIMALS = 6
+"""A nanosecond of what is in milliseconds."""
 _COLUMNS: tuple[tuple[str, Callable[[HistoryEntry], str | float | None]], ...] = (
     ("at_utc_seconds", lambda entry: entry.at),
     ("authored_utc_seconds", lambda entry: entry.authored),
@@ -55,6 +57,8 @@ def _percents(entry: HistoryEntry) -> tuple[float | None, float | None, float | 
 def _cell(value: Any) -> Any:  # noqa: ANN401  # what the csv module takes
     if value is None:
         return ""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else round(value, _DECIMALS)
     if not isinstance(value, str):
         return value
     shown = drawn_as_text(value)
