@@ -147,6 +147,10 @@ def _is_cancel(error: BaseException) -> bool:
 
 
 def _reason(error: BaseException) -> str:
+    """Why a run ended, for the history that a team shares: a cancel has no other reason, and its
+    message has a path of this machine."""
+    if _is_cancel(error):
+        return "cancelled"
     told = str(error) if isinstance(error, TunegateError) else explained(error).problem
     return redacted(told, secrets_of(os.environ))
 
