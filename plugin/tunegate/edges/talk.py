@@ -31,6 +31,12 @@ class Talk(io.TextIOBase):
         self.note(text)
         return len(text)
 
+    def insist(self, text: str) -> None:
+        """Writes what `--quiet` asks for too, where it was asked: an error."""
+        if self.is_quiet:
+            self.stream.write(text)
+            self.note(text)
+
     def note(self, text: str) -> None:
         """Writes to the log file alone."""
         if self.log is not None:

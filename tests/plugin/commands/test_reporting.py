@@ -8,6 +8,7 @@ import pytest
 
 from tests.support import reports
 from tunegate.commands.reporting import finish, write_renderings
+from tunegate.edges.talk import talking
 from tunegate.settings import Settings
 
 REPORT = reports.slowed()
@@ -35,3 +36,19 @@ def test_talk_goes_to_stderr_and_only_json_that_was_asked_for_to_stdout(
     assert str(tmp_path / "report.html") in shown.err
     finish(REPORT, Settings(out=tmp_path, as_json=True))
     assert json.loads(capsys.readouterr().out)["status"] == REPORT.verdict.status
+
+
+@pytest.mark.parametrize(
+    ("quiet", "exit_code", "lines"), [(True, 1, 1), (True, 0, 0), (False, 1, 0)]
+)
+def test_a_quiet_command_says_what_its_exit_code_is_about(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], *, quiet: bool, exit_code: int, lines: int
+) -> None:
+    verdict = msgspec.structs.replace(REPORT.verdict, exit_code=exit_code)
+    with talking() as talk:
+        talk.begin(quiet=quiet, verbose=False, log=None)
+        finish(msgspec.structs.replace(REPORT, verdict=verdict), Settings(out=tmp_path))
+    shown = capsys.readouterr().err
+    told = [line for line in shown.splitlines() if line.startswith("tunegate: fail: ")]
+    assert len(told) == lines
+    assert (len(shown.splitlines()) == lines) == quiet

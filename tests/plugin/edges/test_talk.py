@@ -42,11 +42,12 @@ def test_quiet_says_nothing_and_keeps_everything(tmp_path: Path) -> None:
     shown.update("3 of 9")
     shown.close()
     talk.write("the report\n")
+    talk.insist("an error\n")
     talk.end()
-    assert screen.getvalue() == ""
+    assert screen.getvalue() == "an error\n"
     assert not talk.isatty()
     lines = "\n".join(told(tmp_path / "log"))
-    assert all(each in lines for each in ("tuning", "3 of 9", "the report"))
+    assert all(each in lines for each in ("tuning", "3 of 9", "the report", "an error"))
 
 
 def test_verbose_gives_every_update_a_line_on_a_terminal_too() -> None:
