@@ -112,6 +112,7 @@ class Shop:
             model=ModelJob(file=file, path="m.onnx", shapes={}, target=target),
             records={self.task.key: [record]},
             sources={self.task.key: "exact"},
+            settled=frozenset({self.task.key}),  # no default schedule in its place
             directory=into,
         )
         with closing(MetaScheduleCompiler(into / "compile", seed=1)) as compiler:

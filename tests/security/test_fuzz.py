@@ -7,13 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-FUZZER = Path(__file__).resolve().parents[2] / "benchmarks" / "fuzz_cache.py"
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_twenty_thousand_mutants_are_taken_or_refused_and_none_does_harm() -> None:
     done = subprocess.run(
-        [sys.executable, str(FUZZER), "--cases", "20000", "--seed", "1"],
+        [sys.executable, "-m", "benchmarks.cache.fuzz_cache", "--cases", "20000", "--seed", "1"],
         check=False,
+        cwd=ROOT,
         capture_output=True,
         text=True,
     )
