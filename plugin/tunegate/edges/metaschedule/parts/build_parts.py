@@ -48,6 +48,15 @@ def build_parts(
     return building.written(parts, started)
 
 
+def part_request(request: BuildModel, place: Path) -> BuildModel:
+    """The request to build a part into a directory. Its scratch lies beside that, which is replaced
+    where the part is faster without some of its schedules."""
+    scratch = place.with_name(f"{place.name}-scratch")
+    return msgspec.structs.replace(
+        request, directory=str(place), scratch=str(scratch), inputs=NOTHING_KNOWN, in_parts=None
+    )
+
+
 class _Building:
     def __init__(
         self, request: BuildModel, how: InParts, split: SplitModel, target: ResolvedTarget
@@ -105,13 +114,7 @@ class _Building:
         return HowBuilt(compiled=tuple(sorted(compiled)), kept=tuple(sorted(kept)))
 
     def _linked(self, opened: OpenModel, place: Path) -> CompiledPart:
-        request = msgspec.structs.replace(
-            self._request,
-            directory=str(place),
-            scratch=str(place / "scratch"),
-            inputs=NOTHING_KNOWN,
-            in_parts=None,
-        )
+        request = part_request(self._request, place)
         return CompiledPart(place / LIBRARY, build_model(request, opened, self._target).built)
 
     def _key(self, files: dict[str, str], compiled: Sequence[Built]) -> str:
