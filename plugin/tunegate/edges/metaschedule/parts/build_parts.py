@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from tunegate.artifacts.input_rules import NOTHING_KNOWN
+from tunegate.artifacts.schedule_source import UNMEASURED
 from tunegate.digests import digest_of_document
 from tunegate.edges.inputs.drawn_inputs import drawn_inputs
 from tunegate.edges.metaschedule.build_model import build_model
@@ -50,10 +51,16 @@ def build_parts(
 
 def part_request(request: BuildModel, place: Path) -> BuildModel:
     """The request to build a part into a directory. Its scratch lies beside that, which is replaced
-    where the part is faster without some of its schedules."""
-    scratch = place.with_name(f"{place.name}-scratch")
+    where the part is faster without some of its schedules. Those that were measured are not tried
+    in each of many parts, which would take seconds for each."""
+    measured = {each for each, source in request.sources.items() if source not in UNMEASURED}
     return msgspec.structs.replace(
-        request, directory=str(place), scratch=str(scratch), inputs=NOTHING_KNOWN, in_parts=None
+        request,
+        directory=str(place),
+        scratch=str(place.with_name(f"{place.name}-scratch")),
+        inputs=NOTHING_KNOWN,
+        settled=tuple(sorted(measured.union(request.settled))),
+        in_parts=None,
     )
 
 

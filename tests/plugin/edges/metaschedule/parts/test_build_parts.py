@@ -2,14 +2,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.parts.build_parts import part_request
 from tunegate.engine.protocol import BuildModel, InParts, ModelFile
 
 
-def test_what_a_part_needs_outlives_its_directory(tmp_path: Path) -> None:
-    """Kernels and libraries lie in the scratch while the directory is replaced."""
-    whole = BuildModel(
+def request(tmp_path: Path) -> BuildModel:
+    return BuildModel(
         model=ModelFile(file="m.onnx", path="m.onnx", shapes={}),
         target=TargetConfig(name="cpu"),
         records={},
@@ -19,7 +20,18 @@ def test_what_a_part_needs_outlives_its_directory(tmp_path: Path) -> None:
         seed=1,
         in_parts=InParts(runtime="hybrid", threads=1, decided=""),
     )
+
+
+def test_what_a_part_needs_outlives_its_directory(tmp_path: Path) -> None:
+    """Kernels and libraries lie in the scratch while the directory is replaced."""
+    whole = request(tmp_path)
     part = part_request(whole, tmp_path / "compiled-0")
     assert part.in_parts is None
     assert not Path(part.scratch).is_relative_to(part.directory)
     assert part.scratch != whole.scratch
+
+
+def test_what_was_measured_is_not_tried_again_in_each_part(tmp_path: Path) -> None:
+    sources = {"a": "search", "b": "transfer", "c": "exact", "d": "prior"}
+    whole = msgspec.structs.replace(request(tmp_path), sources=sources, settled=("d",))
+    assert part_request(whole, tmp_path / "compiled-0").settled == ("a", "c", "d")
