@@ -32,6 +32,7 @@ from unittest.mock import patch
 from benchmarks.gate.collect_launches import built
 from benchmarks.kit.command import Choice, command_line, scratch_folder
 from benchmarks.kit.tables import heading
+from benchmarks.processes.meanwhile import meanwhile
 from tunegate.config import GateConfig
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.processes import interpreter
@@ -157,10 +158,9 @@ def throttled() -> Iterator[None]:
 @contextmanager
 def deadly() -> Iterator[None]:
     """Every 5 to 15 seconds a measuring process is killed."""
-    ended = threading.Event()
     rng = random.Random(1)
 
-    def kill() -> None:
+    def kill(ended: threading.Event) -> None:
         while not ended.wait(rng.uniform(5, 15)):
             for process in Path("/proc").glob("[0-9]*"):
                 with contextlib.suppress(OSError):
@@ -170,13 +170,8 @@ def deadly() -> Iterator[None]:
                         os.kill(int(process.name), signal.SIGKILL)
                         break
 
-    thread = threading.Thread(target=kill)
-    thread.start()
-    try:
+    with meanwhile(kill):
         yield
-    finally:
-        ended.set()
-        thread.join()
 
 
 @contextmanager

@@ -32,6 +32,7 @@ from benchmarks.kit.command import command_line, scratch_folder
 from benchmarks.kit.models import TARGET
 from benchmarks.kit.our_model import shard_of, tasks_of, tuner_of
 from benchmarks.kit.tables import heading
+from benchmarks.processes.meanwhile import meanwhile
 from benchmarks.tuning.cap_and_kill import finished_trials, kept_trials, started_loudly
 from tunegate.artifacts.plans import Budget
 from tunegate.artifacts.shaped_model import ShapedModel
@@ -142,19 +143,6 @@ def killing(what: bytes, rng: random.Random, *, most: int) -> Iterator[Callable[
 
     with meanwhile(kill):
         yield lambda: len(killed)
-
-
-@contextmanager
-def meanwhile(work: Callable[[threading.Event], None]) -> Iterator[None]:
-    """Does it beside what is tested, and tells it the end."""
-    ended = threading.Event()
-    thread = threading.Thread(target=work, args=(ended,))
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
 
 
 def children_that_run(what: bytes) -> list[int]:

@@ -11,13 +11,12 @@ from tunegate.commands.standard_output import write_json, write_line
 from tunegate.cost_model.judging.prior_trial import LEAST_TASKS, PriorTrial, prior_trial
 from tunegate.cost_model.prior import experience_of
 from tunegate.cost_model.team_prior import KIND, MOST_TASKS, TeamPrior, shipped_sha256
+from tunegate.edges.git.repository import MAX_COMMITTED_TEXT_BYTES
 from tunegate.edges.output.directory import shared_output
 from tunegate.errors import PASS, ConfigError
 from tunegate.plurals import plural
 
 _FILE = "prior.json"
-_MOST_BYTES = 4 * 1024 * 1024
-"""What a run reads of a commit."""
 
 
 def teach_trees(options: TrainOptions) -> int:
@@ -37,7 +36,7 @@ def teach_trees(options: TrainOptions) -> int:
         raise ConfigError(message)
     team = TeamPrior(shipped_sha256=shipped_sha256(), judged=judged, tasks=tasks)
     body = msgspec.json.encode(team)
-    if len(body) > _MOST_BYTES:
+    if len(body) > MAX_COMMITTED_TEXT_BYTES:
         raise ConfigError("experience train --trees: it would be over 4 MiB. Give fewer tasks.")
     artifact_io.write_bytes(shared_output(options.settings.out) / _FILE, body)
     if options.settings.as_json:

@@ -25,7 +25,8 @@ _KINDS: dict[bytes, Literal["file", "link", "submodule"]] = {
 }
 
 
-_MAX_TEXT_BYTES = 4 * 1024 * 1024
+MAX_COMMITTED_TEXT_BYTES = 4 * 1024 * 1024
+"""The largest text file that is read of a commit."""
 _TIMES_IN_MEMORY = 4
 """A model is held as bytes, parsed, and written without its weights. A
 file of zeros is small in git."""
@@ -40,8 +41,10 @@ class _Short:
 
     def write(self, piece: bytes, /) -> int:
         self.content += piece
-        if len(self.content) > _MAX_TEXT_BYTES:
-            message = f"{self._path}: over {_MAX_TEXT_BYTES >> 20} MiB, which no such file has."
+        if len(self.content) > MAX_COMMITTED_TEXT_BYTES:
+            message = (
+                f"{self._path}: over {MAX_COMMITTED_TEXT_BYTES >> 20} MiB, which no such file has."
+            )
             raise RevisionError(message)
         return len(piece)
 

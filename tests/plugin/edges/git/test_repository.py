@@ -226,7 +226,7 @@ def state(checkout: Checkout) -> list[str]:
 
 
 def test_a_text_without_end_is_not_read(origin: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(git_module, "_MAX_TEXT_BYTES", 2**20)
+    monkeypatch.setattr(git_module, "MAX_COMMITTED_TEXT_BYTES", 2**20)
     head = origin.commit({"tunegate.yaml": b"#" * 2_000_000})
     with pytest.raises(RevisionError, match=r"^tunegate\.yaml: over 1 MiB"):
         GitRepository(origin.path).read(head, "tunegate.yaml")

@@ -47,7 +47,7 @@ def test_what_a_run_took_is_expected_of_the_next_one(tmp_path: Path) -> None:
     ran(file, 80)
     assert told(file, BUILD) == "about 1.5 min in all"
     assert told(file, TUNE, BUILD) == "about 1.5 min in all"  # tuning ends at its cap
-    assert told(file, OTHER) == "about 20 s in all"  # another model, so half of it is believed
+    assert told(file, OTHER) == "about 20 s in all"  # another model, so half of it counts
     assert told(file, MEASURE) == "about 30 s in all"
 
 
