@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tunegate.config import AUTO, TargetConfig
-from tunegate.edges.machine.health_check import HealthCheck
+from tunegate.edges.machine.health_check import HealthCheck, in_section
 from tunegate.runtimes.registry import installed_runtimes, tunes
 from tunegate.runtimes.runtime import Runtime
 
 
-def runtime_checks(targets: Sequence[TargetConfig] = ()) -> Iterator[HealthCheck]:
-    """Yields a line for each runtime that one of these targets may use, for what compilers need,
+def runtime_checks(targets: Sequence[TargetConfig] = ()) -> tuple[HealthCheck, ...]:
+    """A line for each runtime that one of these targets may use, for what compilers need,
     and for what cannot be used; without targets all."""
+    return in_section(_checks(targets), "runtimes")
+
+
+def _checks(targets: Sequence[TargetConfig]) -> Iterator[HealthCheck]:
     installed = installed_runtimes()
     for runtime in installed.runtimes:
         named = [target for target in targets if target.runtime == runtime.name]

@@ -21,7 +21,7 @@ from tunegate.edges.clock import SystemClock, today
 from tunegate.edges.config.file import load_config
 from tunegate.edges.config.sources import sources
 from tunegate.edges.machine.health import check_cache, machine_checks
-from tunegate.edges.machine.health_check import HealthCheck
+from tunegate.edges.machine.health_check import HealthCheck, in_section
 from tunegate.edges.models.finder import find_models
 from tunegate.edges.models.sizes.configured_sizes import shape_report
 from tunegate.errors import PASS, UNFIT, USAGE, ConfigError, TunegateError
@@ -51,7 +51,7 @@ def run(options: DoctorOptions) -> int:
     elif options.common.quiet:
         show_wrong(diagnosis)
     else:
-        show_diagnosis(diagnosis, all_settings=options.common.verbose)
+        show_diagnosis(diagnosis, is_whole=options.common.verbose)
     return _exit_code(diagnosis)
 
 
@@ -85,13 +85,15 @@ def _of_project(project: Project, settings: Settings, checks: Sequence[HealthChe
         shapes = shape_report(root, config)
         models = gated_models(config, find_models(root, config), project.repository.uncommitted())
     except TunegateError as error:
-        return Diagnosis(checks=(*checks, cache, _no("models", str(error))))
-    found = [*checks, cache, *shapes.checks, *_written(project, models)]
+        broken = in_section([_no("models", str(error))], "models")
+        return Diagnosis(checks=(*checks, cache, *broken))
+    written = in_section((*shapes.checks, *_written(project, models)), "models")
+    found = [*checks, cache, *written]
     if all(check.ok for check in found) and any(each.state == COMMITTED for each in models):
         try:
             models = with_tasks(models, known_tasks(project, settings, _MOST_MODELS))
         except TunegateError as error:
-            found.append(_no("tasks", str(error)))
+            found += in_section([_no("tasks", str(error))], "models")
     return Diagnosis(
         checks=tuple(found),
         settings=sources(project.config_path, load_config(project.config_path), config),

@@ -1,39 +1,43 @@
-"""What `tunegate doctor` found, for people."""
+"""What `tunegate doctor` found, for people: a line for each part that is fine, then the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import get_args
 
 from rich.text import Text
 
 from tunegate.commands.diagnosing.diagnosis import Diagnosis
-from tunegate.commands.diagnosing.gated_models import GatedModel, left_to_do
+from tunegate.commands.diagnosing.gated_models import COMMITTED, GatedModel, left_to_do
 from tunegate.commands.table import show_lines, show_table
-from tunegate.edges.machine.health_check import HealthCheck
+from tunegate.edges.config.sources import Setting
+from tunegate.edges.machine.health_check import CheckPart, HealthCheck
 from tunegate.edges.models.sizes.configured_sizes import ModelSize
 from tunegate.plurals import plural
 from tunegate.render.escape import visible
 
 _LONGEST = 600
+_NAMES_ALONE: CheckPart = "runtimes"
+"""The part whose details are lists of versions: `-v` has them."""
 
 
-def show_diagnosis(diagnosis: Diagnosis, *, all_settings: bool) -> None:
-    """Names and texts come from checkouts: nothing in them is markup."""
-    show_table("", ("check", "", "detail"), map(_check, diagnosis.checks))
-    if diagnosis.models:
-        columns = ("model", "gated by", "state", "target", "tuned tasks")
+def show_diagnosis(diagnosis: Diagnosis, *, is_whole: bool) -> None:
+    """What is wrong comes last, where it is seen. Names and texts come from checkouts: nothing in
+    them is markup."""
+    shown, notable = diagnosis.checks, [each for each in diagnosis.checks if _is_notable(each)]
+    if is_whole:
+        show_table("", ("check", "", "detail"), map(_check, shown))
+    else:
+        show_table("", ("part", "", "what is fine"), _parts(diagnosis))
+    _show_models(diagnosis.models if is_whole else [*filter(_is_unusual, diagnosis.models)])
+    _show_sizes([each for each in diagnosis.sizes if is_whole or each.size is None])
+    _show_settings(
+        [each for each in diagnosis.settings if is_whole or each.source not in ("default", "file")]
+    )
+    if notable and not is_whole:
         show_lines([""])
-        show_table("", columns, (row for each in diagnosis.models for row in _model(each)))
-    if diagnosis.sizes:
-        columns = ("model", "input", "dimension", "size", "from")
-        show_lines([""])
-        show_table("", columns, map(_size, diagnosis.sizes))
-    kept = [each for each in diagnosis.settings if all_settings or each.source != "default"]
-    if kept:
-        rows = ((each.key, visible(each.value), each.source) for each in kept)
-        show_lines([""])
-        show_table("", ("setting", "value", "from"), rows)
-    show_lines(_closing(diagnosis, len(diagnosis.settings) - len(kept)))
+        show_table("", ("to look at", "", "detail"), map(_check, notable))
+    show_lines(_closing(diagnosis, is_whole=is_whole))
 
 
 def show_wrong(diagnosis: Diagnosis) -> None:
@@ -45,19 +49,94 @@ def show_wrong(diagnosis: Diagnosis) -> None:
     )
 
 
-def _closing(diagnosis: Diagnosis, defaults: int) -> Iterator[str]:
+def _parts(diagnosis: Diagnosis) -> Iterator[tuple[object, ...]]:
+    """A row for each part that has something fine, folded."""
+    for section in get_args(CheckPart):
+        fine = [each for each in diagnosis.checks if each.section == section]
+        told = [_folded(each) for each in fine if not _is_notable(each)]
+        if section == "models":
+            told = [*_counted(diagnosis), *told]
+        if told:
+            joined = ", ".join(told) if section == _NAMES_ALONE else "; ".join(told)
+            yield section, Text("ok", style="green"), joined
+
+
+def _folded(check: HealthCheck) -> str:
+    if check.section == _NAMES_ALONE:
+        return visible(check.name)
+    if check.section == check.name:
+        return visible(check.detail)
+    return visible(f"{check.name} {check.detail}")
+
+
+def _counted(diagnosis: Diagnosis) -> Iterator[str]:
+    """The models, and how many of their tasks are tuned."""
+    if not diagnosis.models:
+        return
+    known = [task for model in diagnosis.models for task in model.tasks]
+    tuned, tasks = sum(each.known for each in known), sum(each.tasks for each in known)
+    of_tasks = f", {tuned} of {plural(tasks, 'task')} tuned" if tasks else ""
+    yield f"{plural(len(diagnosis.models), 'model')}{of_tasks}"
+
+
+def _is_notable(check: HealthCheck) -> bool:
+    return check.warns or not check.ok
+
+
+def _is_unusual(model: GatedModel) -> bool:
+    return bool(model.trouble) or model.state != COMMITTED
+
+
+def _show_models(models: Sequence[GatedModel]) -> None:
+    if models:
+        columns = ("model", "gated by", "state", "target", "tuned tasks")
+        show_lines([""])
+        show_table("", columns, (row for each in models for row in _model(each)))
+
+
+def _show_sizes(sizes: Sequence[ModelSize]) -> None:
+    if sizes:
+        columns = ("model", "input", "dimension", "size", "from")
+        show_lines([""])
+        show_table("", columns, map(_size, sizes))
+
+
+def _show_settings(settings: Sequence[Setting]) -> None:
+    if settings:
+        rows = ((each.key, visible(each.value), each.source) for each in settings)
+        show_lines([""])
+        show_table("", ("setting", "value", "from"), rows)
+
+
+def _closing(diagnosis: Diagnosis, *, is_whole: bool) -> Iterator[str]:
     yield ""
-    if defaults:
-        at_default = plural(defaults, "setting is at its default", "settings are at their defaults")
-        yield f"{at_default}: -v shows them"
+    if not is_whole:
+        yield f"-v shows each check{_and_more(diagnosis)}"
     yield from left_to_do(diagnosis.models)
-    wrong = [check.name for check in diagnosis.checks if not check.ok]
+    wrong = dict.fromkeys(check.name for check in diagnosis.checks if not check.ok)
     yield f"to mend: {', '.join(wrong)}" if wrong else "All is well."
 
 
+def _and_more(diagnosis: Diagnosis) -> str:
+    """What else there is to show, as the end of a sentence."""
+    more = [
+        plural(len(found), what)
+        for what, found in (
+            ("model", diagnosis.models),
+            ("size", diagnosis.sizes),
+            ("setting", diagnosis.settings),
+        )
+        if found
+    ]
+    return f", {', '.join(more)}" if more else ""
+
+
 def _check(check: HealthCheck) -> tuple[object, ...]:
-    mark = Text("ok", style="green") if check.ok else Text("no", style="red")
-    return check.name, mark, visible(check.detail)
+    if check.ok and check.warns:
+        mark = Text("slow", style="yellow")
+    else:
+        mark = Text("ok", style="green") if check.ok else Text("no", style="red")
+    return check.name, mark, visible(check.detail, _LONGEST)
 
 
 def _model(model: GatedModel) -> Iterator[tuple[object, ...]]:

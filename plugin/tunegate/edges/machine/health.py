@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -10,7 +11,7 @@ from pathlib import Path
 from tunegate.config import CacheConfig, Config
 from tunegate.edges.cache.shared_cache import location_of, objects_in_zone
 from tunegate.edges.machine.cores import default_threads, usable_cores
-from tunegate.edges.machine.health_check import HealthCheck
+from tunegate.edges.machine.health_check import HealthCheck, in_section
 from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
 from tunegate.edges.nvidia.gpus import visible_gpus
 from tunegate.edges.nvidia.kernel_clock import permits_kernel_clock
@@ -19,16 +20,35 @@ from tunegate.plurals import plural
 from tunegate_cache.stores.store import StoreUnavailableError
 
 
-def machine_checks(config: Config | None = None) -> Iterator[HealthCheck]:
-    """Yields the versions of what every run needs, and the devices that this configuration has;
+def machine_checks(config: Config | None = None) -> tuple[HealthCheck, ...]:
+    """The versions of what every run needs, the load, and the devices that this configuration has;
     without one, all."""
+    return in_section(_machine_checks(config), "machine")
+
+
+def _machine_checks(config: Config | None) -> Iterator[HealthCheck]:
     yield HealthCheck("python", ok=True, detail=platform.python_version())
     yield HealthCheck("onnx", ok=True, detail=version("onnx"))
     threads = plural(default_threads(), "thread")
     told = f"{usable_cores()} usable; a target takes {threads} by default, all but one core"
     yield HealthCheck("cores", ok=True, detail=told)
+    yield load_check(os.getloadavg()[0], machine=os.cpu_count() or 1, usable=usable_cores())
     if config is None or any(target.kind == "cuda" for target in config.targets):
         yield from _gpu_checks()
+
+
+def load_check(load: float, *, machine: int, usable: int) -> HealthCheck:
+    """Whether what else runs on the machine leaves a target its threads. `load` is the average of
+    the last minute, `machine` and `usable` are cores."""
+    free = max(0.0, min(usable, machine - load))
+    told = f"{load:.1f} on {plural(machine, 'core')}, {free:.1f} free"
+    if free >= max(0.5, usable - 1):
+        return HealthCheck("load", ok=True, detail=told)
+    advice = (
+        "each step takes longer, and the gate decides later or not at all. "
+        "End what else runs here (top lists it), or take a quieter runner"
+    )
+    return HealthCheck("load", ok=True, detail=f"{told}: {advice}", warns=True)
 
 
 def _gpu_checks() -> Iterator[HealthCheck]:
@@ -53,13 +73,17 @@ def _gpu_checks() -> Iterator[HealthCheck]:
 def check_cache(config: CacheConfig, *, root: Path) -> HealthCheck:
     """One listing; the store's own time-outs bound it."""
     if config.mode == "off":
-        return HealthCheck("cache", ok=True, detail="off")
+        return _cache("off")
     try:
         where = location_of(config, root=root)
         found = objects_in_zone(config, root=root)
     except (StoreUnavailableError, ConfigError) as error:
-        return HealthCheck("cache", ok=False, detail=str(error))
-    return HealthCheck("cache", ok=True, detail=_held(where, found, config.zone))
+        return _cache(str(error), ok=False)
+    return _cache(_held(where, found, config.zone))
+
+
+def _cache(detail: str, *, ok: bool = True) -> HealthCheck:
+    return HealthCheck("cache", ok=ok, detail=detail, section="cache")
 
 
 def _held(where: str, objects: int, zone: str) -> str:

@@ -104,8 +104,10 @@ def test_names_of_a_checkout_are_no_markup(
     assert doctor.run(DoctorOptions(common=common)) == 0
     shown = "".join(capsys.readouterr().out.split())
     assert "w[/b]/tunegate.yaml" in shown
-    assert "models/[tvm].onnx" in shown
-    assert "settingsareattheirdefaults:-vshowsthem" in shown
+    assert "Alliswell." in shown
+    asked = Common(repository=workspace.root, verbose=True)
+    assert doctor.run(DoctorOptions(common=asked)) == 0
+    assert "models/[tvm].onnx" in "".join(capsys.readouterr().out.split())
 
 
 def test_a_runtime_that_a_target_names_is_missed_and_no_other(

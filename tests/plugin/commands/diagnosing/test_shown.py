@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from tunegate.artifacts.warmed import WarmedModel
@@ -10,7 +11,14 @@ from tunegate.edges.config.sources import Setting
 from tunegate.edges.machine.health_check import HealthCheck
 
 DIAGNOSIS = Diagnosis(
-    checks=(HealthCheck("cache", ok=False, detail="/tmp/[/b]: install tunegate[tvm]"),),
+    checks=(
+        HealthCheck("cache", ok=False, detail="/tmp/[/b]: install tunegate[tvm]", section="cache"),
+        HealthCheck("python", ok=True, detail="3.12.1", section="machine"),
+        HealthCheck("load", ok=True, detail="load 8.0: wait", section="machine", warns=True),
+        HealthCheck("tvm", ok=True, detail="apache-tvm 9", section="runtimes"),
+        HealthCheck("linker", ok=True, detail="/usr/bin/g++", section="runtimes"),
+        HealthCheck("shapes", ok=True, detail="all have a size", section="models"),
+    ),
     settings=(Setting("gate.seconds", "240.0", "default"), Setting("dims.n", "3", "file")),
     models=(
         GatedModel(
@@ -29,21 +37,43 @@ DIAGNOSIS = Diagnosis(
 def test_what_is_wrong_is_said_last_and_nothing_is_markup(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    show_diagnosis(DIAGNOSIS, all_settings=False)
+    show_diagnosis(DIAGNOSIS, is_whole=False)
     shown = capsys.readouterr().out
-    assert "/tmp/[/b]: install tunegate[tvm]" in shown
-    assert "[red].onnx" in shown
-    assert "1 of 3" in shown
-    assert "gate.seconds" not in shown
+    assert shown.index("all have a size") < shown.index("/tmp/[/b]: install tunegate[tvm]")
     assert shown.endswith(
-        "1 setting is at its default: -v shows them\n"
+        "-v shows each check, 1 model, 2 settings\n"
         "2 tasks are untuned: tunegate warm tunes what matters\n"
         "to mend: cache\n"
     )
 
 
-def test_all_settings_are_shown_where_they_are_asked_for(
+def test_a_part_that_is_fine_is_one_line_and_a_warning_stands_among_what_is_not(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    show_diagnosis(DIAGNOSIS, all_settings=True)
-    assert "gate.seconds" in capsys.readouterr().out
+    show_diagnosis(DIAGNOSIS, is_whole=False)
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    parts, rest = lines[2:5], lines[5:]
+    assert [" ".join(line.split()) for line in parts] == [
+        "machine ok python 3.12.1",
+        "runtimes ok tvm, linker",
+        "models ok 1 model, 1 of 3 tasks tuned; shapes all have a size",
+    ]
+    assert [line.split()[:2] for line in rest if line[:4] in ("cach", "load")] == [
+        ["cache", "no"],
+        ["load", "slow"],
+    ]
+    assert "[red].onnx" not in "".join(lines)
+
+
+def test_models_that_are_not_as_committed_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    (model,) = DIAGNOSIS.models
+    changed = msgspec.structs.replace(model, state="not committed yet")
+    show_diagnosis(msgspec.structs.replace(DIAGNOSIS, models=(changed,)), is_whole=False)
+    assert "[red].onnx" in capsys.readouterr().out
+
+
+def test_all_is_shown_where_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    show_diagnosis(DIAGNOSIS, is_whole=True)
+    shown = capsys.readouterr().out
+    for told in ("gate.seconds", "dims.n", "[red].onnx", "1 of 3", "apache-tvm 9", "load 8.0"):
+        assert told in shown

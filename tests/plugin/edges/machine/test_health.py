@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tunegate.config import CacheConfig, Config, ModelConfig, TargetConfig
-from tunegate.edges.machine.health import check_cache, machine_checks
+from tunegate.edges.machine.health import check_cache, load_check, machine_checks
 from tunegate_cache.stores.files import FileStore
 
 
@@ -48,3 +48,23 @@ def test_every_run_needs_a_python_and_onnx_and_sees_the_devices(
     assert {"python", "onnx", "cores", "cuda devices"} <= set(checks)
     assert all(each.ok for each in checks.values())
     assert "usable" in checks["cores"].detail
+
+
+@pytest.mark.parametrize(
+    ("load", "machine", "usable", "free", "warns"),
+    [
+        (0.3, 2, 2, "1.7", False),
+        (1.0, 2, 2, "1.0", False),
+        (8.0, 2, 2, "0.0", True),
+        (20.0, 64, 4, "4.0", False),
+        (61.5, 64, 4, "2.5", True),
+        (0.4, 1, 1, "0.6", False),
+    ],
+)
+def test_a_load_that_leaves_a_target_too_few_cores_is_a_warning_and_stops_no_run(
+    load: float, machine: int, usable: int, free: str, *, warns: bool
+) -> None:
+    found = load_check(load, machine=machine, usable=usable)
+    assert (found.ok, found.warns) == (True, warns)
+    assert f"{free} free" in found.detail
+    assert ("quieter runner" in found.detail) == warns
