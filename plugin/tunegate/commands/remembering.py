@@ -72,14 +72,15 @@ def remembered_without_end(
     config: Config,
     repository: GitRepository,
     before: Sequence[TuningOutcome] | None = None,
+    began: float | None = None,
     least_seconds: float = 0.0,
-) -> Iterator[None]:
+) -> Iterator[float]:
     """Remembers what a run of this plan has spent when it is cancelled, or ended by an error, after
     `least_seconds` or more. It has tuned `before`, or else what lies in the output directory by
-    then."""
-    began = time.monotonic()
+    then. It `began` now, or at that reading of the clock, which is what is yielded."""
+    began = time.monotonic() if began is None else began
     try:
-        yield
+        yield began
     except (Exception, KeyboardInterrupt) as error:
         if time.monotonic() - began < least_seconds:
             raise
@@ -106,8 +107,9 @@ def remembered_before_plan(
     config: Config,
     repository: GitRepository,
     least_seconds: float = LEAST_SECONDS,
-) -> Iterator[None]:
-    """The same until there is a plan: a mistake that is told at once is no line."""
+) -> Iterator[float]:
+    """The same until there is a plan: a mistake that is told at once is no line. What follows the
+    plan is told when the run `began`, so that opening and planning are counted."""
     cache = CacheUse(location="", zone="", mode=config.cache.mode)
     nothing = TuningPlan(
         changes=changes,
@@ -123,8 +125,8 @@ def remembered_before_plan(
         repository=repository,
         before=(),
         least_seconds=least_seconds,
-    ):
-        yield
+    ) as began:
+        yield began
 
 
 def _remember_unfinished(

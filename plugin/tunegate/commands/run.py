@@ -48,10 +48,14 @@ def run(options: RunOptions) -> int:
                     warn_of(review.waivers, tools.context.progress)
                     with remembered_before_plan(
                         changes, context=tools.context, config=config, repository=project.repository
-                    ):
+                    ) as began:
                         planned = pipeline.make_plan(tools, changes)
                     with remembered_without_end(
-                        planned, context=tools.context, config=config, repository=project.repository
+                        planned,
+                        context=tools.context,
+                        config=config,
+                        repository=project.repository,
+                        began=began,
                     ):
                         report = pipeline.run(tools, planned, upgrades=upgrades)
         remember(report, config, project.repository)

@@ -69,9 +69,13 @@ def _warmed(tools: Tools, changes: ChangeSet, project: Project, *, again: bool) 
     behind another runtime, and those whose election is remembered. Raises CancelledError: what was
     finished is in the cache."""
     config, repository, context = project.config, project.repository, tools.context
-    with remembered_before_plan(changes, context=context, config=config, repository=repository):
+    with remembered_before_plan(
+        changes, context=context, config=config, repository=repository
+    ) as began:
         tasks, planned = _planned(tools, changes, again=again)
-    with remembered_without_end(planned, context=context, config=config, repository=repository):
+    with remembered_without_end(
+        planned, context=context, config=config, repository=repository, began=began
+    ):
         _tell_plan(tools, planned, again=again)
         outcomes = [pipeline.tune_shard(tools, planned, shard) for shard in planned.shards]
         shipped = _shipped(tools, planned, outcomes, again=again)

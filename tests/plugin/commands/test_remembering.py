@@ -120,3 +120,32 @@ def test_a_run_that_ends_before_its_plan_leaves_a_line_if_it_took_time(
     found = history(tmp_path)
     assert [line.status for line in found] == lines
     assert all(line.cost is not None and line.cost.gate_seconds > 0 for line in found)
+
+
+def test_what_opening_and_planning_took_is_counted_where_a_run_ends_after_its_plan(
+    tmp_path: Path,
+) -> None:
+    report = reports.slowed()
+    assert report.plan is not None
+    context = make_context(tmp_path, PlainLog(io.StringIO()))
+    repository = GitRepository(Workspace(tmp_path / "w").root)
+    with remembered_before_plan(
+        report.changes, context=context, config=CONFIG, repository=repository
+    ) as began:
+        pass
+    with (
+        pytest.raises(KeyboardInterrupt),
+        remembered_without_end(
+            report.plan,
+            context=context,
+            config=CONFIG,
+            repository=repository,
+            before=(),
+            began=began - 1000,
+        ),
+    ):
+        raise KeyboardInterrupt
+    (line,) = history(tmp_path)
+    assert line.cost is not None
+    assert line.cost.gate_seconds > 1000
+    assert line.cost.gate_usd == pytest.approx(line.cost.gate_seconds * 3.6 / 3600)
