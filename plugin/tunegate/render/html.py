@@ -13,6 +13,7 @@ from tunegate.artifacts.measurements import CellMeasurement, Comparison
 from tunegate.artifacts.verdicts import Finding, Report
 from tunegate.plurals import plural
 from tunegate.render import plots, units
+from tunegate.render.cache_words import cache_traffic, cache_words
 from tunegate.render.candidates.accuracy import accuracy_table
 from tunegate.render.candidates.error_moves import error_moves
 from tunegate.render.candidates.plot import latency_by_error
@@ -100,6 +101,8 @@ def render(report: Report) -> str:
             spending=spending_table(spending(report.outcomes)),
             audit=_audit(report),
             savings=savings_table(savings(report.plan, report.outcomes)),
+            cached=_cached(report),
+            traffic=cache_traffic(report.cache) if report.cache else "",
             facts=facts(report),
             shipped=list(shipped(report, str)),
             accept=waiver_advice(offer) if offer else "",
@@ -113,6 +116,11 @@ def render(report: Report) -> str:
 def _audit(report: Report) -> str:
     found = audit(report.outcomes)
     return audit_words(found) if found else ""
+
+
+def _cached(report: Report) -> str:
+    saved = report.plan.saved if report.plan else None
+    return cache_words(report.verdict.tuning, report.cache, saved) if report.cache else ""
 
 
 def _environment() -> Environment:

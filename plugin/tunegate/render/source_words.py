@@ -6,7 +6,7 @@ from tunegate.artifacts.measurements import TaskDifference
 
 SOURCE_WORDS = {
     "exact": "tuned before",
-    "transfer": "transferred",
+    "transfer": "untuned, of another shape",
     "search": "tuned now",
     "default": "untuned",
     "library": "ONNX Runtime",

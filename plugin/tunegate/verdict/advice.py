@@ -29,7 +29,7 @@ LIMIT_KEYS = {
 }
 
 _UNMEASURED_ORIGINS = {
-    "transfer": "transferred from another shape",
+    "transfer": "of another shape, which nothing has measured here",
     "claimed": "that only this run's own zone has, and nothing has measured",
     "prior": "that was picked without measuring",
 }

@@ -11,7 +11,7 @@ from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate.plurals import plural
 
 _UNVERIFIED: dict[ScheduleSource, str] = {
-    "transfer": "a transferred schedule",
+    "transfer": "a schedule of another shape",
     "prior": "a schedule that the prior picked",
     "claimed": "a schedule of this run's own zone",
 }

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tunegate.artifacts.cost import Cost
-from tunegate.artifacts.tasks import CacheUse
 from tunegate.artifacts.verdicts import Finding, Report
 from tunegate.fitted_markdown import Section, fitted
 from tunegate.plurals import plural
 from tunegate.render.blocks import fold, markdown_table
+from tunegate.render.cache_words import cache_traffic, cache_words
 from tunegate.render.candidates.accuracy import accuracy_table
 from tunegate.render.candidates.error_moves import error_moves
 from tunegate.render.comment.compared_numbers import change_and_quotient, layer_total
@@ -34,7 +33,6 @@ from tunegate.render.tables.report_tables import (
 )
 from tunegate.render.tables.table import ReportTable
 from tunegate.render.tuning_words import tuning_words
-from tunegate.render.units import duration, energy, money, size
 from tunegate.tuning.costs.savings import savings
 
 SHOWN_CHECKS = 20
@@ -179,32 +177,16 @@ def _shipped(report: Report) -> str:
 
 
 def _cache(report: Report) -> str:
-    if report.cache is None:
+    cache = report.cache
+    if cache is None:
         return ""
     saved = report.plan.saved if report.plan else None
-    return fold("Cache", _cache_line(report.cache, saved))
-
-
-def _cache_line(cache: CacheUse, saved: Cost | None) -> str:
-    misses = ", ".join(f"{number} {prose(why)}" for why, number in sorted(cache.misses.items()))
-    told = f" ({misses})" if misses else ""
-    line = (
-        f"Cache {code(cache.location)}, zone {code(cache.zone)}, {cache.mode}: "
-        f"{cache.exact} exact, {cache.transfer} to transfer from, "
-        f"{plural(sum(cache.misses.values()), 'miss', 'misses')}{told}; "
-        f"{plural(cache.requests, 'request')}, {size(cache.bytes_read)}, {duration(cache.seconds)}"
-        f"{'' if cache.usd is None else f', {money(cache.usd)}'}.{_saved(saved)}"
+    told = prose(cache_words(report.verdict.tuning, cache, saved))
+    where = (
+        f"{code(cache.location)}, zone {code(cache.zone)}, {cache.mode}: {cache_traffic(cache)}."
     )
-    return "\n".join([line, *(f"- {prose(note)}" for note in cache.notes)])
-
-
-def _saved(saved: Cost | None) -> str:
-    if saved is None or saved.seconds < 1:
-        return ""
-    known = [] if saved.usd is None else [money(saved.usd)]
-    known += [] if saved.joules is None else [energy(saved.joules, saved.energy_source)]
-    price = f" ({', '.join(known)})" if known else ""
-    return f" Without its exact hits about {duration(saved.seconds)} more tuning{price}."
+    notes = "\n".join(f"- {prose(note)}" for note in cache.notes)
+    return fold("Cache", "\n\n".join(filter(None, (told, where, notes))))
 
 
 def _tasks(report: Report) -> str:
