@@ -18,7 +18,6 @@ from tunegate.artifacts.changes import SIDES, ChangeSet, ModelPath, Side
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.config import Config, TargetConfig
-from tunegate.plurals import plural
 from tunegate.ports import Builder, BuildJob, CaseScorer
 from tunegate.sides.best_records import BestRecords, best_records
 from tunegate.sides.built_alike import built_alike
@@ -31,7 +30,13 @@ from tunegate.sides.remembered_winners import (
     remembered_winners,
 )
 from tunegate.sides.shared_schedules import DecidedByBase, as_in_base, decided_by_base
-from tunegate.stages.build_groups import WantedBuild, built_together, compiled_later
+from tunegate.stages.build_groups import (
+    WantedBuild,
+    built_together,
+    compiled_later,
+    compiled_sides,
+    told_builds,
+)
 from tunegate.stages.error_budgets import (
     held_to_budget,
     is_scored,
@@ -42,9 +47,6 @@ from tunegate.stages.error_budgets import (
 )
 from tunegate.tools import ModelSource, RunContext
 from tunegate_cache.format.how_built import HowBuilt
-
-_SHOWN = 3
-"""The sides that a line of progress has room for."""
 
 
 def build(
@@ -71,6 +73,7 @@ def build(
         builders=builders,
         scorer=source.case_scorer,
         cases=source.workdir / "cases",
+        compiled=compiled_sides(plan),
         how=remembered_how(elections),
     )
     winners = remembered_winners(elections)
@@ -82,13 +85,6 @@ def build(
     return as_remembered(readable, elections, source.candidates)
 
 
-def _named(wanted: Sequence[WantedBuild]) -> str:
-    """The sides that are built, as many as a line has room for."""
-    names = [*dict.fromkeys(f"{each.cell.model} ({each.side})" for each in wanted)]
-    more = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
-
-
 class _Building(msgspec.Struct, frozen=True, kw_only=True):
     context: RunContext
     models: ExportedModels
@@ -98,6 +94,7 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
     builders: Mapping[RuntimeName, Builder]
     scorer: CaseScorer | None
     cases: Path
+    compiled: Collection[tuple[Cell, Side]]
     how: Mapping[tuple[Cell, str], HowBuilt]
 
     def built(
@@ -124,10 +121,7 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
         ]
         for wanted, later in zip(groups, compiled_later(groups), strict=True):
             if wanted:
-                builds = plural(len(wanted), "build")
-                title = wanted[0].candidate.title
-                told = f"build: {builds} with {title}: {_named(wanted)}"
-                self.context.progress.step(told, "build")
+                self.context.progress.step(told_builds(wanted, self.compiled), "build")
                 built |= self._of(wanted, later)
         return built
 

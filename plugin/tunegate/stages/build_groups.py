@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.candidates import CandidateBuild, Candidates
 from tunegate.artifacts.changes import Side
+from tunegate.artifacts.plans import TuningPlan
+from tunegate.plurals import plural
+
+_SHOWN = 3
+"""The sides that a line of progress has room for."""
 
 
 class WantedBuild(NamedTuple):
@@ -45,6 +50,26 @@ def compiled_later(groups: Sequence[Sequence[WantedBuild]]) -> list[frozenset[tu
         found.append(later)
         later |= {each.place for each in group if each.candidate.is_tuned}
     return found[::-1]
+
+
+def compiled_sides(plan: TuningPlan) -> frozenset[tuple[Cell, Side]]:
+    """The sides of which a compiler takes anything: they have tasks."""
+    return frozenset(
+        (Cell(model=use.model, target=resolved.task.target), use.side)
+        for resolved in plan.resolution.tasks
+        for use in resolved.task.uses
+    )
+
+
+def told_builds(wanted: Sequence[WantedBuild], compiled: Collection[tuple[Cell, Side]]) -> str:
+    """The line of progress of a group. Of what is `compiled` a compiler takes something; a side
+    that it refuses at once is no build to wait for, unless there is no other."""
+    taken = [each for each in wanted if not each.candidate.is_tuned or each.place in compiled]
+    shown = taken or wanted
+    names = [*dict.fromkeys(f"{each.cell.model} ({each.side})" for each in shown)]
+    more = len(names) - _SHOWN
+    named = ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return f"build: {plural(len(shown), 'build')} with {shown[0].candidate.title}: {named}"
 
 
 def _distinct(candidates: Candidates) -> list[CandidateBuild]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -33,15 +33,20 @@ def extract(
         progress.step(f"extract: {_count(len({path for path, _, _ in wanted}))}")
     answers = compiler.tasks([_job(models, which, source.candidates) for which in wanted])
     found = merge_tasks(changes, wanted, answers, source.candidates)
-    unreadable = models.unreadable.items()
-    notes = [*found.notes, *(_untuned(path, side, why) for (path, side), why in unreadable)]
+    notes = [*found.notes, *unusable_notes(models)]
     notes += [_resized(*each, shapes) for each, shapes in models.resized.items()]
     for note in notes:
         progress.warn(note)
-    bases = {path: why for (path, side), why in unreadable if side == "base"}
+    bases = {path: why for (path, side), why in models.unreadable.items() if side == "base"}
     return msgspec.structs.replace(
         found, notes=tuple(notes), broken_bases={**bases, **found.broken_bases}
     )
+
+
+def unusable_notes(models: ExportedModels) -> Iterator[str]:
+    """What the verdict will call an error, so that nobody waits for the end to read it."""
+    for (path, side), why in models.unreadable.items():
+        yield f"{path} ({side}) cannot be used: {why.removeprefix(f'{path}: ')}"
 
 
 ExtractKey = tuple[ModelPath, Side, TargetConfig]

@@ -43,6 +43,11 @@ class _Cell(msgspec.Struct, frozen=True):
         return self.change.path, self.target.name
 
     @property
+    def is_compiled(self) -> bool:
+        """Whether a compiler takes anything of it; else it refuses at once."""
+        return any(use.model == self.change.path for each in self.tasks for use in each.task.uses)
+
+    @property
     def sides(self) -> int:
         return sum(getattr(self.change, side) is not None for side in SIDES)
 
@@ -130,6 +135,7 @@ def _building(
             for cell in cells
             for candidate in group
             if candidate in candidates[cell.target.name]
+            if cell.is_compiled or not candidate.is_tuned
             if is_tried(
                 config, Cell(model=cell.change.path, target=cell.target.name), candidate, candidates
             )

@@ -3,10 +3,18 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.plans import plan_of
+from tests.support.tuning_tasks import make_task
 from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.artifacts.changes import SIDES
-from tunegate.stages.build_groups import WantedBuild, built_together, compiled_later
+from tunegate.stages.build_groups import (
+    WantedBuild,
+    built_together,
+    compiled_later,
+    compiled_sides,
+    told_builds,
+)
 
 
 def candidate(runtime: str, variant: str = "", *, is_tuned: bool = False) -> CandidateBuild:
@@ -46,3 +54,21 @@ def test_a_compiler_keeps_a_model_open_until_its_last_candidate_is_built(
     for at, places in enumerate(later):
         rest = [each for group in groups[at + 1 :] for each in group]
         assert places == {each.place for each in rest if each.candidate.is_tuned}
+
+
+A, B = (Cell(model=name, target="cpu") for name in ("a.onnx", "b.onnx"))
+
+
+def test_a_model_that_the_compiler_does_not_take_is_not_listed_among_its_builds() -> None:
+    compiler = candidate("tvm", is_tuned=True)
+    wanted = [WantedBuild(compiler, cell, "head") for cell in (A, B)]
+    assert told_builds(wanted, {(B, "head")}) == "build: 1 build with tvm: b.onnx (head)"
+    assert told_builds(wanted, ()) == "build: 2 builds with tvm: a.onnx (head), b.onnx (head)"
+    other = [each._replace(candidate=candidate("fast")) for each in wanted]
+    assert told_builds(other, {(B, "head")}).startswith("build: 2 builds with fast: a.onnx")
+
+
+def test_a_side_with_a_task_is_one_that_the_compiler_takes() -> None:
+    plan = plan_of([make_task("a")])
+    (use,) = plan.resolution.tasks[0].task.uses
+    assert compiled_sides(plan) == {(Cell(model=use.model, target="cpu"), use.side)}

@@ -58,6 +58,14 @@ def test_a_task_that_only_the_base_has_is_kept() -> None:
     assert [t.uses[0].side for t in found] == ["head", "base"]
 
 
+def test_a_side_that_is_no_model_is_said_to_be_an_error_at_once_and_not_to_be_untuned() -> None:
+    why = f"{MODEL}: axis 0 of x has no name and no size. Give it one."
+    models = ExportedModels(config=CONFIG, files={}, unreadable={(MODEL, "head"): why})
+    assert [*extract_module.unusable_notes(models)] == [
+        f"{MODEL} (head) cannot be used: axis 0 of x has no name and no size. Give it one."
+    ]
+
+
 def test_both_sides_are_looked_at_also_where_only_weights_differ() -> None:
     changes = make_changes()
     retrained = msgspec.structs.replace(changes.models[0], change="weights-only")

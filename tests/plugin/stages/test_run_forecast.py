@@ -69,7 +69,13 @@ def step_of(plan: TuningPlan, kind: str) -> ExpectedStep:
 
 def test_builds_are_counted_by_model_side_and_candidate() -> None:
     compiled, opened = step_of(planned(parts.change(MODEL)), "build").parts
-    twice = step_of(planned(parts.change(MODEL), parts.change("other.onnx")), "build").parts
+    two = (parts.change(MODEL), parts.change("other.onnx"))
+    refused = step_of(planned(*two), "build").parts
+    assert refused[0] == compiled  # the compiler takes nothing of the other model
+    task = make_task("c")
+    use = msgspec.structs.replace(task.uses[0], model="other.onnx")
+    plan = plan_of([make_task("a"), make_task("b"), msgspec.structs.replace(task, uses=(use,))])
+    twice = step_of(msgspec.structs.replace(plan, changes=parts.changes(*two)), "build").parts
     assert opened == 2 * 2 * OPENING_SECONDS  # two candidates of both sides
     assert twice[1] == 2 * opened
     assert twice[0] > compiled
