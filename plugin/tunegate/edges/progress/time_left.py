@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from tunegate.artifacts.expected_steps import ExpectedStep, StepKind
@@ -84,7 +83,14 @@ class TimeLeft:
         if self._end is None:
             return left
         told = max(0.0, self._end - now)
-        return told if self._has_cap else math.sqrt(told * left)
+        return told if self._has_cap else told ** self._trust(now) * left ** (1 - self._trust(now))
+
+    def _trust(self, now: float) -> float:
+        """How much what the part says of itself counts against what was expected: as much at its
+        beginning, and all once it has taken what was expected, which was wrong by then."""
+        expected = self._expected()
+        passed = min(1.0, (now - self._began) / expected) if expected > 0 else 1.0
+        return (1 + passed**2) / 2
 
     def _after_part(self, now: float) -> float:
         step = self._steps[self._at or 0]
