@@ -14,6 +14,9 @@ from tunegate_cache.format.records import ExactHit, WorkloadKey
 
 RunEnd = Literal["finished", "target-latency", "seconds", "usd", "joules", "trials", "failed"]
 
+_TOO_SHORT_SHARE = 0.5
+"""A run that measured nothing, and in which so much of its time has passed, had too little of it:
+it ends before its cap where no candidate would be measured by then."""
 _UNTOUCHED = frozenset({"exact", "not-started", "shared", "behind"})
 
 
@@ -39,19 +42,24 @@ def why_ended(tasks: Sequence[TaskOutcome], spending: Spending) -> RunEnd:
     stops = {task.stopped for task in tasks}
     if "target-latency" in stops:
         return "target-latency"
-    cut_short = "budget" in stops or ("not-started" in stops and spending.is_spent)
-    if cut_short:
-        return spending.limit or _nearest_limit(spending)
     tried = [task for task in tasks if task.trials]
+    is_out = spending.is_spent or (not tried and _clock_share(spending) >= _TOO_SHORT_SHARE)
+    if "budget" in stops or ("not-started" in stops and is_out):
+        return spending.limit or _nearest_limit(spending)
     if tried and all(task.stopped == "failed" for task in tried):
         return "failed"
     return "finished"
 
 
+def _clock_share(spending: Spending) -> float:
+    seconds = spending.budget.seconds
+    return spending.seconds / seconds if seconds else 0.0
+
+
 def _nearest_limit(spending: Spending) -> Limit:
     """The limit that stopped a tuner when no further batch would fit."""
     budget = spending.budget
-    clock = 0.0 if not budget.seconds else spending.seconds / budget.seconds
+    clock = _clock_share(spending)
     counter = 0.0 if not budget.trials else spending.trials / budget.trials
     if spending.energy_share > max(clock, counter):
         return "joules"

@@ -58,6 +58,14 @@ def test_a_run_in_which_tasks_were_never_reached_ended_at_its_limit() -> None:
     assert ended(make_outcome("a"), untouched, seconds=10) == "finished"
 
 
+@pytest.mark.parametrize(("seconds", "reason"), [(55, "seconds"), (3, "finished")])
+def test_a_run_that_measured_nothing_in_most_of_its_time_had_too_little_of_it(
+    seconds: float, reason: str
+) -> None:
+    untouched = make_outcome("b", stopped="not-started", trials=0)
+    assert ended(untouched, seconds=seconds, trials=0) == reason
+
+
 def test_a_run_in_which_nothing_ever_ran_failed() -> None:
     failed = make_outcome("a", stopped="failed", best_ms=None)
     assert ended(failed) == "failed"
