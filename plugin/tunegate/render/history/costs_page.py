@@ -134,7 +134,9 @@ def _figures(total: CostSum) -> Iterator[tuple[str, str]]:
 
 
 def _with_money(seconds: float, usd: float | None) -> str:
-    return duration(seconds) if usd is None else f"{money(usd)}, {duration(seconds)}"
+    """Broken between the two, and not between a number and its unit."""
+    parts = [duration(seconds)] if usd is None else [money(usd), duration(seconds)]
+    return ", ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts)
 
 
 def _uncounted(lines: int) -> str:

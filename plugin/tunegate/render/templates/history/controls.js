@@ -52,7 +52,7 @@ function drawLegend() {
   byId("legend").replaceChildren(...chart.series.map(each => {
     const item = element("li"), swatch = element("span", "", {class: "swatch", "aria-hidden": "true"});
     swatch.style.background = colour(COLOURS[each.number]);
-    item.append(swatch, element("span", `${each.name}: ${milliseconds(file.head[each.rows.at(-1)])} in the last of ${each.rows.length} runs`));
+    item.append(swatch, element("span", `${each.name}: ${milliseconds(file.head[each.rows.at(-1)])} in ${each.rows.length === 1 ? "its only run" : `the last of ${each.rows.length} runs`}`));
     return item;
   }));
 }
