@@ -16,6 +16,7 @@ from tunegate.tuning import headroom
 from tunegate.tuning.budget import pays_nothing
 from tunegate.tuning.claims import is_settled
 from tunegate.verdict.beyond_tuning import slow_without_kernels, used_by_none_but
+from tunegate.verdict.busy_machine import busy_words
 from tunegate.wording.latency import milliseconds
 from tunegate_cache.format.records import WorkloadKey
 
@@ -170,14 +171,15 @@ def _for_undecided(
     if compared and compared.stopped == "decided":
         return _on(finding, ": the change is decided, what else is asked is not; see its reason.")
     launches = compared.projected_launches if compared else None
+    quieter = busy_words(run.environment if run else {})
     if compared is None or launches is None:
-        return _on(finding, " is undecided: raise gate.seconds, or measure on a quieter runner.")
+        return _on(finding, f" is undecided: raise gate.seconds, or measure on {quieter}.")
     seconds = _seconds_for(launches, compared.cell, run)
     if compared.stopped == "hopeless" or seconds is None:
         return _on(
             finding,
             f" is undecided: about {launches} launches would be needed, because the change is "
-            "close to the margin or the machine is noisy. Measure on a quieter runner, or choose "
+            f"close to the margin or the machine is noisy. Measure on {quieter}, or choose "
             "another gate.margin-percent.",
         )
     return _on(

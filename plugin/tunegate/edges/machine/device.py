@@ -55,6 +55,7 @@ class ThisMachine:
         load = os.getloadavg()
         found = {
             "cpu": _cpu_name(),
+            "cores": str(os.cpu_count() or 1),
             "cores usable": str(usable_cores()),
             "load average": f"{load[0]:.2f} {load[1]:.2f} {load[2]:.2f}",
             "kernel": platform.release(),
