@@ -54,3 +54,10 @@ def test_no_block_of_code_has_words_beside_its_language() -> None:
     fences = re.compile(r"^ *```\w+ .*", re.MULTILINE)
     found = {path.name: fences.findall(path.read_text()) for path in DOCS.rglob("*.md")}
     assert not {name: lines for name, lines in found.items() if lines}
+
+
+def test_a_reader_gets_out_of_the_scheme_that_was_seen_first() -> None:
+    """The theme keeps the first scheme: without switches dark stays dark."""
+    palette = yaml.safe_load((ROOT / "mkdocs.yml").read_text())["theme"]["palette"]
+    assert palette[0]["media"] == "(prefers-color-scheme)"
+    assert all(each["toggle"]["name"] for each in palette)
