@@ -58,7 +58,7 @@ def launches(comparison: Comparison, margin_percent: float, name: str) -> str:
     )
     axes.set_yticks([len(effects), 1], labels=["launch 1", f"launch {len(effects)}"])
     axes.margins(x=0.12)
-    axes.xaxis.set_major_locator(MaxNLocator(6))
+    axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.xaxis.set_major_formatter(lambda value, _: percent(value).replace(".0%", "%"))
     axes.set_xlabel("change of latency, head against base", fontsize=LABEL_SIZE)
     description = f"Effect of each launch; together {percent(interval.center)}"

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from tunegate.artifacts.expected_steps import ExpectedStep, StepKind
 
 _LAST_SHARE, _OVERDUE_SHARE = 0.05, 0.25
-"""What is left of a part that takes longer than expected: the one share of what was expected, and
-the other of what it took beyond that."""
+"""What is left of a part that takes longer than was expected, or than it told: the one share of
+that, and the other of what it took beyond it."""
 _ALIKE = 0.25
 """The share of a step's excess that the later ones are expected to have too: the machine may be
 slow, or this step alone was larger than expected."""
@@ -29,6 +29,7 @@ class TimeLeft:
         self._took: list[float] = []
         self._slower = 1.0
         self._end: float | None = None
+        self._told = 0.0
 
     def expect(self, steps: Sequence[ExpectedStep]) -> None:
         self._steps, self._at, self._slower = steps, None, 1.0
@@ -47,7 +48,8 @@ class TimeLeft:
 
     def tell(self, seconds: float | None, now: float) -> None:
         """Takes what the part itself knows of the seconds that it still needs."""
-        self._end = self._end if seconds is None else now + seconds
+        if seconds is not None:
+            self._end, self._told = now + seconds, seconds
 
     @property
     def place(self) -> str:
@@ -78,12 +80,13 @@ class TimeLeft:
 
     def _of_part(self, now: float) -> float:
         expected = self._expected()
-        over = now - self._began - expected
-        left = max(-over, _LAST_SHARE * expected + _OVERDUE_SHARE * over)
+        left = _left(self._began + expected, expected, now)
         if self._end is None:
             return left
-        told = max(0.0, self._end - now)
-        return told if self._has_cap else told ** self._trust(now) * left ** (1 - self._trust(now))
+        if self._has_cap:
+            return max(0.0, self._end - now)
+        told = _left(self._end, self._told, now)
+        return told ** self._trust(now) * left ** (1 - self._trust(now))
 
     def _trust(self, now: float) -> float:
         """How much what the part says of itself counts against what was expected: as much at its
@@ -127,3 +130,8 @@ class TimeLeft:
         taken = sum(self._took) + now - self._began + still
         excess = max(0.0, taken - expected) / expected if expected else 0.0
         return max(self._slower, 1 + _ALIKE * excess)
+
+
+def _left(end: float, length: float, now: float) -> float:
+    """What is left of something of that length that was to be over by `end`, and may be late."""
+    return max(end - now, _LAST_SHARE * length + _OVERDUE_SHARE * (now - end))

@@ -72,6 +72,18 @@ def test_a_part_that_took_what_was_expected_is_believed_what_it_says_of_itself(
     assert left.seconds(now) == pytest.approx(told)
 
 
+@given(st.floats(1, 1e4), st.floats(0, 1e4))
+def test_a_part_that_is_over_what_it_told_has_more_to_come_the_later_it_is(
+    told: float, over: float
+) -> None:
+    """A launch on a busy machine takes ten times the one before it, and is silent until then."""
+    left = expecting(ExpectedStep("measure", (1.0,), "measure"))
+    left.enter("measure", 0)
+    left.tell(told, 10)
+    least = 0.05 * told + 0.25 * over
+    assert (left.seconds(10 + told + over) or 0) >= least * (1 - 1e-6)
+
+
 @given(st.floats(0.1, 1e4), st.floats(0, 0.99), st.floats(0.01, 1e4))
 def test_before_that_it_lies_between_the_two(expected: float, share: float, told: float) -> None:
     left = expecting(ExpectedStep("measure", (expected,), "measure"))
