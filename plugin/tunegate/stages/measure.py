@@ -112,6 +112,7 @@ class _Measuring:
         effect = statistics.fmean(launch.effect for launch in measured.launches)
         if 100 * abs(effect) < EXPLAINED * self.rules.gate.margin_percent:
             return measured
+        self.context.progress.update(f"{built.cell.model}: timing the layers of both sides")
         try:
             times = operator_times(at_base, at_head, self.benchmarker)
         except MeasurementError as error:

@@ -79,7 +79,7 @@ def measured(
             [builds],
             benchmarker=benchmarker,
             rules=GateRules(gate=GateConfig(seconds=100.0), policies=policies),
-            context=make_context(tmp_path, PlainLog(log)),
+            context=make_context(tmp_path, PlainLog(log, update_seconds=0.0)),
             references={
                 CELL.model: Reference(
                     "plain", "Plain Runtime", ShapedModel(tmp_path / "m.onnx", {}), 1
@@ -100,6 +100,7 @@ def test_a_clear_answer_stops_at_the_first_look(tmp_path: Path) -> None:
 def test_what_the_margin_may_hide_is_taken_apart_and_a_null_change_is_not(tmp_path: Path) -> None:
     slower, _ = measured([0.1, 0.1, 0.1, 0.1], PAIR, tmp_path)
     assert slower.task_ms == {"base": {"conv": 1.0}, "head": {"conv": 1.1}}
+    assert "timing the layers" in (tmp_path / "log").read_text()
     same, _ = measured([0.001, -0.001, 0.0, 0.0005], PAIR, tmp_path)
     assert same.task_ms == {}
 
