@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from tunegate.artifacts.expected_steps import ExpectedStep, StepKind
@@ -86,7 +87,8 @@ class TimeLeft:
         if self._has_cap:
             return max(0.0, self._end - now)
         told = _left(self._end, self._told, now)
-        return told ** self._trust(now) * left ** (1 - self._trust(now))
+        trust = self._trust(now)
+        return math.pow(told, trust) * math.pow(left, 1 - trust)
 
     def _trust(self, now: float) -> float:
         """How much what the part says of itself counts against what was expected: as much at its
