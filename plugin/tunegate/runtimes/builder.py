@@ -12,6 +12,7 @@ from typing import cast
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.candidates import QUANTIZATION, STATIC
 from tunegate.edges.inputs.calibration import MAX_INPUTS
+from tunegate.edges.inputs.lasting_seeds import calibration_seeds, error_seeds
 from tunegate.edges.machine.cores import default_threads, usable_cores
 from tunegate.edges.nvidia.gpus import visible_gpus
 from tunegate.edges.nvidia.measured_gpu import variables_for
@@ -33,8 +34,8 @@ MAX_BUILD_SECONDS = 300.0
 
 
 class SavingBuilder:
-    """`scratch` is a private directory; models are run on inputs of `seed`. A model that takes
-    longer than `limit_seconds` is an error."""
+    """`scratch` is a private directory; models are checked on inputs of `seed`. A model that
+    takes longer than `limit_seconds` is an error."""
 
     def __init__(
         self,
@@ -88,8 +89,8 @@ class SavingBuilder:
             scratch=str((self._scratch / f"model-{self._count}").resolve()),
             seeds=tuple(derived(self._seed, "check", n) for n in range(_CHECKS)),
             inputs=job.model.inputs,
-            samples=tuple(derived(self._seed, "accuracy", n) for n in range(job.samples)),
-            calibration=tuple(derived(self._seed, "calibration", n) for n in range(learned)),
+            samples=error_seeds(job.samples),
+            calibration=calibration_seeds(learned),
             cases=str(job.cases.resolve()) if job.cases is not None else "",
         )
 

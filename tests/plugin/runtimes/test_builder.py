@@ -22,6 +22,7 @@ from tests.support.small_onnx import conv_model, matmul_model, save
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.input_rules import InputRule, KnownInputs, Uniform
 from tunegate.config import TargetConfig
+from tunegate.edges.inputs.calibration import MAX_INPUTS
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.ports import BuildJob, ModelJob, Shapes
 from tunegate.runtimes.builder import SavingBuilder, reference_builder
@@ -155,6 +156,22 @@ def test_the_model_is_tried_on_inputs_of_the_runs_seed(tmp_path: Path) -> None:
         len({SavingBuilder(ONNX_RUNTIME, tmp_path, seed=n)._request(job).seeds for n in (1, 1, 2)})
         == 2
     )
+
+
+def test_what_calibrates_and_what_tells_the_error_is_the_same_in_each_run(tmp_path: Path) -> None:
+    """A candidate near its budget would pass in one run and fail in the next."""
+    which = ModelJob(file=tmp_path / "m.onnx", path="m.onnx", shapes={}, target=TARGET)
+    job = BuildJob(
+        model=which,
+        records={},
+        sources={},
+        directory=tmp_path,
+        settings={"precision": "int8", "quantization": "static"},
+        samples=3,
+    )
+    one, other = (SavingBuilder(ONNX_RUNTIME, tmp_path, seed=n)._request(job) for n in (1, 2))
+    assert (one.samples, one.calibration) == (other.samples, other.calibration)
+    assert len({*one.samples, *one.calibration}) == 3 + MAX_INPUTS
 
 
 @pytest.mark.parametrize(

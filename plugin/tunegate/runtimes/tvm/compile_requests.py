@@ -8,6 +8,7 @@ from pathlib import Path
 from tunegate.artifacts.candidates import FLOAT32, LAUNCH, PRECISION, WHOLE, RuntimeName
 from tunegate.artifacts.foreign_schedules import ForeignSchedule
 from tunegate.config import TargetConfig
+from tunegate.edges.inputs.lasting_seeds import error_seeds
 from tunegate.edges.machine.cores import default_threads
 from tunegate.edges.run_seed import derived
 from tunegate.engine.protocol import (
@@ -39,7 +40,7 @@ def has_graphs(job: BuildJob) -> bool:
 
 
 class CompileRequests:
-    """`scratch` holds the directories; builds are run on inputs of `seed`."""
+    """`scratch` holds the directories; builds are checked on inputs of `seed`."""
 
     def __init__(self, scratch: Path, seed: int) -> None:
         self._scratch, self._seed = scratch, seed
@@ -80,7 +81,7 @@ class CompileRequests:
 
     def samples(self, job: BuildJob) -> tuple[int, ...]:
         """Returns the seeds of the inputs that tell the error of a build in other numbers."""
-        return tuple(derived(self._seed, "accuracy", n) for n in range(job.samples))
+        return error_seeds(job.samples)
 
     def in_parts(
         self, job: BuildJob, runtime: RuntimeName, whole: Path | None, *, elected: bool = False

@@ -25,7 +25,9 @@ def test_requests_share_no_directory_but_that_of_what_is_decided(tmp_path: Path)
     assert (how.whole, requests.in_parts(job, "r", None).whole) == (str(tmp_path / "whole"), "")
 
 
-def test_a_build_in_other_numbers_says_which_and_draws_what_tells_its_error(tmp_path: Path) -> None:
+def test_a_build_in_other_numbers_draws_what_tells_its_error_alike_in_each_run(
+    tmp_path: Path,
+) -> None:
     model = ModelJob(
         file=tmp_path / "m.onnx", path="m.onnx", shapes={}, target=TargetConfig(name="a", threads=1)
     )
@@ -42,6 +44,7 @@ def test_a_build_in_other_numbers_says_which_and_draws_what_tells_its_error(tmp_
     asked = requests.build(job, cuda_graphs=False, in_parts=None)
     assert (asked.variant, asked.precision) == ("bf16", "bfloat16")
     assert len(set(requests.samples(job))) == 3
+    assert CompileRequests(tmp_path, seed=2).samples(job) == requests.samples(job)
 
 
 @pytest.mark.parametrize(("settings", "is_whole"), [({}, False), ({"launch": "whole"}, True)])

@@ -1,0 +1,11 @@
+from __future__ import annotations
+
+from tunegate.edges.inputs.lasting_seeds import calibration_seeds, error_seeds
+
+
+def test_a_larger_budget_keeps_the_inputs_of_a_smaller_one() -> None:
+    assert error_seeds(100)[:74] == error_seeds(74)
+
+
+def test_no_input_that_tells_an_error_was_learned_from() -> None:
+    assert len({*error_seeds(74), *calibration_seeds(32)}) == 74 + 32
