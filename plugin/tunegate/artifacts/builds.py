@@ -6,7 +6,7 @@ import msgspec
 
 from tunegate.artifacts.candidates import RuntimeName, candidate_name
 from tunegate.artifacts.changes import ModelPath
-from tunegate.artifacts.error_estimates import ErrorEstimate, SampledErrors
+from tunegate.artifacts.error_estimates import ErrorEstimate, ErrorLimit, SampledErrors
 from tunegate.artifacts.input_rules import DrawnInput
 from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate_cache.format.how_built import HowBuilt
@@ -115,8 +115,9 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
     `without_channels_last` when its images had their channels last; `notes` are what its runtime
     says of how it runs. `inputs` are what it is run on.
     `error_estimate` is set for other numbers than float32: one for each part of the budget;
-    `sampled` is what it is estimated from, until then. `has_budget`: its model may be in other
-    numbers, whether or not this build is. `how` is what times decided while it was built."""
+    `sampled` is what it is estimated from, until then. `limits` is the
+    budget of its model, whether or not this build is in other numbers. `how` is what times decided
+    while it was built."""
 
     key: str
     directory: str
@@ -140,7 +141,7 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
     is_needless: bool = False
     error_estimate: tuple[ErrorEstimate, ...] = ()
     sampled: SampledErrors | None = None
-    has_budget: bool = False
+    limits: tuple[ErrorLimit, ...] = ()
     notes: tuple[str, ...] = ()
     how: HowBuilt | None = None
 

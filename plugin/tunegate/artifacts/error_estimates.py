@@ -39,6 +39,17 @@ class SampledErrors(msgspec.Struct, frozen=True, kw_only=True):
     scores: tuple[float, ...] = ()
 
 
+class ErrorLimit(msgspec.Struct, frozen=True, kw_only=True):
+    """One part of a budget, in percent, or in the unit of a metric."""
+
+    what: What
+    limit: float
+
+    @property
+    def unit(self) -> str:
+        return _unit(self.what)
+
+
 class ErrorEstimate(msgspec.Struct, frozen=True, kw_only=True):
     """How far a build in other numbers is from float32, in percent, or in the unit of a metric: of
     `samples` inputs, with the 95% bounds of what all inputs like them have. `limit` is the budget,
@@ -60,7 +71,7 @@ class ErrorEstimate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def unit(self) -> str:
-        return "" if self.what == "metric" else "%"
+        return _unit(self.what)
 
 
 class SideError(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,8 +85,13 @@ class SideError(msgspec.Struct, frozen=True, kw_only=True):
 class ShippedErrors(msgspec.Struct, frozen=True, kw_only=True):
     """The errors of what ships, under a budget of accuracy; None for a side that ships nothing.
     `moved` are the parts of the budget by which the head is clearly less exact than the base, and
-    not clearly faster."""
+    not clearly faster. `limits` is the budget, of float32 too, which is always inside."""
 
     base: SideError | None = None
     head: SideError | None = None
     moved: tuple[What, ...] = ()
+    limits: tuple[ErrorLimit, ...] = ()
+
+
+def _unit(what: What) -> str:
+    return "" if what == "metric" else "%"

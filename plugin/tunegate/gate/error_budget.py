@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from tunegate.artifacts.error_estimates import ErrorEstimate, SampledErrors, What
-from tunegate.config import AccuracyConfig
+from tunegate.artifacts.error_estimates import ErrorEstimate, ErrorLimit, SampledErrors, What
+from tunegate.config import Accuracy, AccuracyConfig
 from tunegate.gate.objective import inferences_needed, lower_share, upper_share
 
 COVERED_PERCENT = 95.0
@@ -27,6 +27,19 @@ def samples_needed(budget: AccuracyConfig) -> int:
     if budget.min_agreement is not None:
         shares.append(budget.min_agreement)
     return math.ceil(1.25 * max(map(inferences_needed, shares)))
+
+
+def limits_of(accuracy: Accuracy) -> tuple[ErrorLimit, ...]:
+    """Returns the parts of a budget; none where the numbers must be the same."""
+    if accuracy == "same":
+        return ()
+    metric = accuracy.metric_command
+    parts: tuple[tuple[What, float | None], ...] = (
+        ("max-error", accuracy.max_error),
+        ("min-agreement", accuracy.min_agreement),
+        ("metric", metric.at_most if metric is not None else None),
+    )
+    return tuple(ErrorLimit(what=what, limit=limit) for what, limit in parts if limit is not None)
 
 
 def estimated(errors: SampledErrors, budget: AccuracyConfig) -> tuple[ErrorEstimate, ...]:

@@ -9,7 +9,7 @@ from tunegate.artifacts.candidates import FLOAT32, CandidateBuild, Candidates
 from tunegate.artifacts.changes import ModelPath
 from tunegate.config import Accuracy, AccuracyConfig, Config
 from tunegate.errors import MeasurementError
-from tunegate.gate.error_budget import estimated, outside, samples_needed
+from tunegate.gate.error_budget import estimated, limits_of, outside, samples_needed
 from tunegate.ports import BuildJob, CaseScorer
 from tunegate.selection import entry_for, values_for
 
@@ -73,7 +73,7 @@ def held_to_budget(
     """The build with its estimates, and an error where it is not shown to be inside its budget. Its
     directory stays named, so that what is in it is removed with those that lose."""
     budget = _budget(config, model, candidate)
-    build = msgspec.structs.replace(build, has_budget=_accuracy(config, model) != "same")
+    build = msgspec.structs.replace(build, limits=limits_of(_accuracy(config, model)))
     if budget is None or build.error is not None:
         return msgspec.structs.replace(build, sampled=None)
     if build.sampled is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 from tunegate.artifacts.builds import Build, CellBuilds
 from tunegate.artifacts.error_estimates import ShippedErrors, SideError
 from tunegate.artifacts.measurements import Comparison
@@ -14,11 +16,18 @@ def shipped_errors(
     """The errors of both sides; None for a model that must compute the same as float32, or of which
     nothing ships."""
     sides = (built.base, built.head) if built is not None else ()
-    if not any(side is not None and side.has_budget and side.error is None for side in sides):
+    limits = next((side.limits for side in sides[::-1] if _ships_under_budget(side)), ())
+    if not limits:
         return None
     base, head = map(_side_error, sides)
     change = comparison.change_percent if comparison is not None else None
-    return ShippedErrors(base=base, head=head, moved=moved_errors(base, head, change))
+    return ShippedErrors(
+        base=base, head=head, moved=moved_errors(base, head, change), limits=limits
+    )
+
+
+def _ships_under_budget(side: Build | None) -> TypeGuard[Build]:
+    return side is not None and bool(side.limits) and side.error is None
 
 
 def _side_error(build: Build | None) -> SideError | None:

@@ -84,10 +84,18 @@ def test_a_build_inside_its_budget_has_its_estimate_and_no_samples() -> None:
     assert [each.limit for each in build.error_estimate] == [1.0]
 
 
-def test_float32_of_a_model_with_a_budget_is_marked_so_that_the_report_can_say_it() -> None:
+def test_float32_of_a_model_with_a_budget_has_its_limits_so_that_the_report_can_say_them() -> None:
     build = msgspec.structs.replace(unbuilt(""), error=None, directory="b")
-    assert held_to_budget(build, config(BUDGET), "m.onnx", PLAIN).has_budget
-    assert not held_to_budget(build, config("same"), "m.onnx", PLAIN).has_budget
+    whole = AccuracyConfig(
+        max_error=1.0, min_agreement=98.0, metric_command=MetricCommandConfig(run="a", at_most=0.5)
+    )
+    limits = held_to_budget(build, config(whole), "m.onnx", PLAIN).limits
+    assert [(each.what, each.limit) for each in limits] == [
+        ("max-error", 1.0),
+        ("min-agreement", 98.0),
+        ("metric", 0.5),
+    ]
+    assert held_to_budget(build, config("same"), "m.onnx", PLAIN).limits == ()
 
 
 def test_a_build_outside_its_budget_is_refused_with_its_interval() -> None:

@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 import pytest
 
-from tests.plugin.render.candidates.budgeted import make_error
+from tests.plugin.render.candidates.budgeted import LIMITS, make_error
 from tests.support.measured_cells import (
     make_build,
     make_builds,
@@ -208,7 +208,7 @@ def test_a_model_that_is_no_file_any_more_is_an_error_with_the_reason() -> None:
 def test_a_pass_whose_error_got_larger_for_nothing_stays_one_and_says_so() -> None:
     base, head = (
         msgspec.structs.replace(
-            make_build(key), has_budget=True, error_estimate=(make_error(error, error, error),)
+            make_build(key), limits=LIMITS, error_estimate=(make_error(error, error, error),)
         )
         for key, error in (("a", 0.5), ("b", 0.9))
     )

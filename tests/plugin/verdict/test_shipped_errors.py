@@ -5,16 +5,17 @@ import msgspec
 from tests.plugin.render.candidates.budgeted import make_error
 from tests.support.measured_cells import make_build, make_builds
 from tunegate.artifacts.builds import Build
-from tunegate.artifacts.error_estimates import ShippedErrors, SideError
+from tunegate.artifacts.error_estimates import ErrorLimit, ShippedErrors, SideError
 from tunegate.verdict.shipped_errors import shipped_errors
 
 ERROR = make_error(0.8, 0.7, 1.1)
+LIMIT = ErrorLimit(what="max-error", limit=2.0)
 
 
 def budgeted(key: str, *, error: str | None = None, is_exact: bool = True) -> Build:
     estimates = () if is_exact else (ERROR,)
     return msgspec.structs.replace(
-        make_build(key, error=error), has_budget=True, error_estimate=estimates
+        make_build(key, error=error), limits=(LIMIT,), error_estimate=estimates
     )
 
 
@@ -30,6 +31,7 @@ def test_both_sides_are_told_and_float32_has_no_estimate() -> None:
         base=SideError(title=title),
         head=SideError(title=title, estimates=(ERROR,)),
         moved=("max-error",),
+        limits=(LIMIT,),
     )
 
 

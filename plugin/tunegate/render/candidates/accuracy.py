@@ -39,7 +39,7 @@ def accuracy_table(findings: Sequence[Finding]) -> ReportTable:
     columns: tuple[Column[_Row], ...] = (
         text_column("Model", lambda row: Identifier(row.finding.model)),
         Column(title="Target", cell=lambda row: Identifier(row.finding.target), under="Model"),
-        text_column("Budget", lambda row: _budget(row.any)),
+        text_column("Budget", _budget),
         text_column("Base", lambda row: _side(row.shipped.base, row.of(row.shipped.base))),
         text_column("Head", lambda row: _side(row.shipped.head, row.of(row.shipped.head))),
         number_column("Inputs", lambda row: _inputs(row.any) if row.any else NONE),
@@ -61,10 +61,10 @@ def _rows(findings: Sequence[Finding]) -> Iterator[_Row]:
         yield from (_Row(finding, shipped, part) for part in parts or (None,))
 
 
-def _budget(estimate: ErrorEstimate | None) -> str:
-    if estimate is None or estimate.limit is None:
-        return NONE
-    return f"{estimate.what} {estimate.limit:g}{estimate.unit}"
+def _budget(row: _Row) -> str:
+    """The part of the budget, or all of it where both sides ship float32."""
+    limits = [each for each in row.shipped.limits if row.what in {None, each.what}]
+    return ", ".join(f"{each.what} {each.limit:g}{each.unit}" for each in limits) or NONE
 
 
 def _side(side: SideError | None, estimate: ErrorEstimate | None) -> str:

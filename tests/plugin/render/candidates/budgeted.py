@@ -5,7 +5,13 @@ from __future__ import annotations
 import msgspec
 
 from tests.support.reports import make_report
-from tunegate.artifacts.error_estimates import ErrorEstimate, ShippedErrors, SideError, What
+from tunegate.artifacts.error_estimates import (
+    ErrorEstimate,
+    ErrorLimit,
+    ShippedErrors,
+    SideError,
+    What,
+)
 from tunegate.artifacts.verdicts import CandidateOutcome, Finding, Report
 
 
@@ -45,6 +51,10 @@ BUDGETED = (
 )
 
 FLOAT32 = SideError(title="TVM")
+LIMITS = (
+    ErrorLimit(what="max-error", limit=2.0),
+    ErrorLimit(what="min-agreement", limit=98.0),
+)
 
 
 def make_side(*estimates: ErrorEstimate, title: str = "OpenVINO (bf16)") -> SideError:

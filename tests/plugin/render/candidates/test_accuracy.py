@@ -6,6 +6,7 @@ from tests.plugin.render.candidates.budgeted import (
     AFTER,
     BEFORE,
     FLOAT32,
+    LIMITS,
     make_error,
     make_side,
     report_with,
@@ -19,11 +20,11 @@ from tunegate.render.candidates.accuracy import accuracy_table
 from tunegate.render.comment import comment
 from tunegate.render.tables.table import Identifier
 
-BOTH = ShippedErrors(base=BEFORE, head=AFTER)
+BOTH = ShippedErrors(base=BEFORE, head=AFTER, limits=LIMITS)
 
 
 def rows(base: SideError | None, head: SideError | None) -> list[list[object]]:
-    report = report_with(ShippedErrors(base=base, head=head))
+    report = report_with(ShippedErrors(base=base, head=head, limits=LIMITS))
     table = accuracy_table(report.verdict.findings).without("Model", "Target")
     return [list(cells) for cells in table.cells()]
 
@@ -58,8 +59,9 @@ def test_each_part_of_the_budget_has_a_row_with_both_sides() -> None:
     ]
 
 
-def test_float32_under_a_budget_is_told_too() -> None:
-    assert rows(FLOAT32, None) == [["–", "TVM: float32", "–", "–", "–", "–"]]
+def test_float32_under_a_budget_is_told_with_the_budget() -> None:
+    budget = "max-error 2%, min-agreement 98%"
+    assert rows(FLOAT32, None) == [[budget, "TVM: float32", "–", "–", "–", "–"]]
     assert rows(FLOAT32, AFTER)[0][1] == "TVM: float32"
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from tests.plugin.render.candidates.budgeted import AFTER, BEFORE, FLOAT32, report_with
+from tests.plugin.render.candidates.budgeted import AFTER, BEFORE, FLOAT32, LIMITS, report_with
 from tests.support.golden import Golden
 from tests.support.html_outline import outline
 from tunegate.artifacts.error_estimates import ShippedErrors
@@ -10,7 +10,7 @@ from tunegate.render import html, sarif, text
 from tunegate.render.candidates.error_moves import error_moves
 from tunegate.render.comment import comment
 
-MOVED = ShippedErrors(base=BEFORE, head=AFTER, moved=("max-error",))
+MOVED = ShippedErrors(base=BEFORE, head=AFTER, moved=("max-error",), limits=LIMITS)
 
 
 def test_every_rendering_says_that_the_error_got_larger_for_nothing(golden: Golden) -> None:
