@@ -1,7 +1,8 @@
 """Which candidate won the election of a whole model, kept as records.
 
 Each candidate that was measured has one, whose template is made up of its name and its role alone.
-The winner's decisions say how it was built; the others have none. So they are checked, signed,
+The winner's decisions say how it was built; the others have none. Where time did not suffice for
+all, the winner leads so far. So they are checked, signed,
 revoked and compacted like all records.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Literal, get_args
 
 import msgspec
 
@@ -28,15 +30,20 @@ MOST_CANDIDATES = 8
 """A compaction keeps no more records of a workload on one device."""
 
 
+_Part = Literal["won by", "led so far by", "with"]
+
+
 class ModelElection(msgspec.Struct, frozen=True, kw_only=True):
     """`nanoseconds` has the time of one inference under each candidate by its name; `measured_at`
-    is in seconds since 1970. `how` the winner was built is None where that is not known."""
+    is in seconds since 1970. `how` the winner was built is None where that is not known.
+    `is_cut_short`: there are candidates that nobody had the time to measure."""
 
     key: WorkloadKey
     winner: str
     nanoseconds: Mapping[str, int]
     measured_at: int
     how: HowBuilt | None = None
+    is_cut_short: bool = False
 
 
 def election_records(
@@ -49,12 +56,13 @@ def election_records(
     """The records of the winner and of the fastest others."""
     times = election.nanoseconds
     how = decisions_of(election.how) if election.how is not None else None
+    best: _Part = "led so far by" if election.is_cut_short else "won by"
     ranked = sorted(times, key=lambda name: (name != election.winner, times[name]))
     return tuple(
         TuningRecord(
             key=election.key,
             shape=shape_of(election.key),
-            template=_role(name, is_winner=name == election.winner),
+            template=_role(name, best if name == election.winner else "with"),
             decisions=(how or ()) if name == election.winner else (),
             run_nanoseconds=(max(1, times[name]),),
             status="ok",
@@ -94,26 +102,27 @@ def election_of(
         for record in here
         if record.measured_at == measured_at and record.template in roles
     ]
-    winners = [(name, record) for (name, is_winner), record in latest if is_winner]
+    winners = [(name, part, record) for (name, part), record in latest if part != "with"]
     if len(winners) != 1:
         return None
-    (winner, record), *_ = winners
+    (winner, part, record), *_ = winners
     return ModelElection(
         key=key,
         winner=winner,
         nanoseconds={name: record.run_nanoseconds[0] for (name, _), record in latest},
         measured_at=measured_at,
         how=how_built(record.decisions),
+        is_cut_short=part == "led so far by",
     )
 
 
-def _roles(candidates: Iterable[str]) -> Iterator[tuple[str, tuple[str, bool]]]:
-    """What each candidate's template is, whether it won or not."""
+def _roles(candidates: Iterable[str]) -> Iterator[tuple[str, tuple[str, _Part]]]:
+    """What each candidate's template is, by its part."""
     for name in candidates:
-        for is_winner in (True, False):
-            yield _role(name, is_winner=is_winner), (name, is_winner)
+        for part in get_args(_Part):
+            yield _role(name, part), (name, part)
 
 
-def _role(name: str, *, is_winner: bool) -> str:
-    text = f"tunegate: an election, {'won by' if is_winner else 'with'} {name}"
+def _role(name: str, part: _Part) -> str:
+    text = f"tunegate: an election, {part} {name}"
     return hashlib.sha256(text.encode()).hexdigest()

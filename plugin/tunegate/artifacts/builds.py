@@ -89,13 +89,15 @@ class RefusedCandidate(msgspec.Struct, frozen=True, kw_only=True):
 class RuntimeChoice(msgspec.Struct, frozen=True, kw_only=True):
     """Why a build is for the runtime it is for: what was measured, the candidates that do not run
     it, and in `reason` why those that do were not measured. `is_complete`: another run would elect
-    among the same, since nothing crashed or was too late. `is_remembered`: an earlier run has
+    among the same, since nothing crashed or was too late; `is_cut_short`: nothing but the time was
+    missing for that. `is_remembered`: an earlier run has
     measured the times."""
 
     times: tuple[CandidateTime, ...] = ()
     refused: tuple[RefusedCandidate, ...] = ()
     reason: str = ""
     is_complete: bool = False
+    is_cut_short: bool = False
     is_remembered: bool = False
 
     def ms_of(self, candidate: str) -> float | None:
@@ -174,11 +176,14 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 
 class CellCandidates(msgspec.Struct, frozen=True, kw_only=True):
     """Every build of a cell, one for each runtime that its target allows; a side without the model
-    has none."""
+    has none. Where an earlier run had too little time to elect, this one goes on: `first` is the
+    candidate that led, and `earlier` has the times of those that lost to it and are not built."""
 
     cell: Cell
     base: tuple[Build, ...]
     head: tuple[Build, ...]
+    first: str = ""
+    earlier: tuple[CandidateTime, ...] = ()
 
 
 class CellBuilds(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.artifacts.changes import ChangeSet, ModelPath
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.remembered_elections import RememberedElection
 from tunegate.artifacts.tasks import TaskSet
 from tunegate.artifacts.warmed import Warmed, WarmedModel
 from tunegate.cli.commands.warm import WarmOptions
@@ -108,7 +109,7 @@ def _planned(tools: Tools, changes: ChangeSet, *, again: bool) -> tuple[TaskSet,
 
 def _tell_plan(tools: Tools, planned: TuningPlan, *, again: bool) -> None:
     """Says what is to come and about how long it takes, where anything is."""
-    elected = _elected(tools, planned, (), again=again)
+    elected = _elected(tools, planned, () if again else KnownElections(tools)(planned, ()))
     steps = warm_forecast(planned, tools.config, tools.source.candidates, elected)
     if steps:
         tools.context.progress.expect(steps)
@@ -119,7 +120,10 @@ def _shipped(
 ) -> Shipped:
     """Builds what has to be built for the cache to know what ships. The tasks of all models that
     ship compiled, by an election of now or earlier."""
-    elected = _elected(tools, planned, outcomes, again=again)
+    known = () if again else KnownElections(tools)(planned, outcomes)
+    elected = _elected(tools, planned, known)
+    going_on = tuple(each for each in known if each.is_cut_short)
+    planned = msgspec.structs.replace(planned, elections=going_on)
     places = {(each.path, target) for each in planned.changes.models for target in each.targets}
     left = _unfinished(planned, outcomes) | {model for model, _ in places - elected.keys()}
     builds = _build(tools, planned, outcomes, left)
@@ -128,11 +132,11 @@ def _shipped(
 
 
 def _elected(
-    tools: Tools, planned: TuningPlan, outcomes: Sequence[TuningOutcome], *, again: bool
+    tools: Tools, planned: TuningPlan, known: Sequence[RememberedElection]
 ) -> dict[ModelOnTarget, CandidateBuild]:
-    """What models ship with, where it is remembered or there is no choice."""
+    """What models ship with, where it is remembered or there is no choice. An election that was cut
+    short goes on."""
     candidates = tools.source.candidates
-    remembered = () if again else KnownElections(tools)(planned, outcomes)
     alone = {
         (change.path, target): candidates[target][0]
         for change in planned.changes.models
@@ -141,7 +145,8 @@ def _elected(
     }
     return alone | {
         (each.model, each.target): winner
-        for each in remembered
+        for each in known
+        if not each.is_cut_short
         for winner in candidates[each.target]
         if winner.name == each.winner
     }

@@ -65,6 +65,7 @@ class Race:
             times=tuple(self._times()),
             refused=(*choice.refused, *unmeasured),
             is_complete=not unmeasured,
+            is_cut_short=bool(unmeasured) and not self._broken,
         )
         return msgspec.structs.replace(self._builds[self._election.winner], choice=choice)
 

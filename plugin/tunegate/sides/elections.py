@@ -82,6 +82,7 @@ class KnownElections:
             },
             elected_at=found.measured_at,
             how=found.how,
+            is_cut_short=found.is_cut_short,
             device=origin.device.name,
             units=origin.device.units,
         )
@@ -125,12 +126,14 @@ def new_elections(
     outcomes: Sequence[TuningOutcome],
     builds: Sequence[CellBuilds],
 ) -> tuple[ModelElection, ...]:
-    """Those in which each candidate that works was measured."""
+    """Those in which each candidate that works was measured, and those for which nothing but the
+    time was missing: another run goes on with these."""
     elected = {
         (each.cell.model, each.cell.target): each.head
         for each in builds
         if each.head is not None and each.head.error is None
-        if each.head.choice is not None and each.head.choice.is_complete
+        if (choice := each.head.choice) is not None and choice.times
+        if choice.is_complete or choice.is_cut_short
     }
     keys = election_keys(tools, planned, outcomes) if elected else {}
     now = int(tools.context.clock.time())
@@ -141,6 +144,7 @@ def new_elections(
             nanoseconds=_nanoseconds(head.choice or RuntimeChoice()),
             measured_at=now,
             how=head.how,
+            is_cut_short=head.choice is not None and head.choice.is_cut_short,
         )
         for where, head in elected.items()
         if "head" in keys.get(where, {})

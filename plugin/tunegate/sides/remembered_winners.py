@@ -1,9 +1,9 @@
-"""Cells that are built for one candidate alone, since an earlier run has elected it."""
+"""Cells that are built for few candidates, since an earlier run has elected among the others."""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
@@ -34,6 +34,12 @@ def remembered_winners(elections: Iterable[RememberedElection]) -> dict[Cell, st
     return {_cell(each): each.winner for each in elections}
 
 
+def is_left_out(elections: Iterable[RememberedElection]) -> Callable[[Cell, str], bool]:
+    """Whether a candidate of a cell is not built, by name."""
+    known = {_cell(each): each for each in elections}
+    return lambda cell, name: cell in known and known[cell].leaves_out(name)
+
+
 def remembered_how(elections: Iterable[RememberedElection]) -> dict[tuple[Cell, str], HowBuilt]:
     """How the winner of each cell was built, where that is known."""
     return {(_cell(each), each.winner): each.how for each in elections if each.how is not None}
@@ -58,18 +64,25 @@ def as_remembered(
     elections: Iterable[RememberedElection],
     candidates: Candidates,
 ) -> tuple[CellCandidates, ...]:
-    """The cells; a build that is the only one of its side says what was elected, and when."""
+    """The cells; a build that is the only one of its side says what was elected, and when. An
+    election that goes on begins with its leader."""
     known = {_cell(each): each for each in elections}
     return tuple(
-        msgspec.structs.replace(
-            each,
-            base=_told(each.base, known[each.cell], candidates),
-            head=_told(each.head, known[each.cell], candidates),
-        )
-        if each.cell in known
-        else each
+        _remembered(each, known[each.cell], candidates) if each.cell in known else each
         for each in cells
     )
+
+
+def _remembered(
+    cell: CellCandidates, election: RememberedElection, candidates: Candidates
+) -> CellCandidates:
+    base, head = (_told(builds, election, candidates) for builds in (cell.base, cell.head))
+    cell = msgspec.structs.replace(cell, base=base, head=head)
+    is_anew = any(election.leaves_out(build.candidate) for build in (*base, *head))
+    if is_anew or not election.is_cut_short:
+        return cell
+    lost = (each for each in _times(election, candidates) if each.candidate != election.winner)
+    return msgspec.structs.replace(cell, first=election.winner, earlier=tuple(lost))
 
 
 def _told(
@@ -77,15 +90,19 @@ def _told(
 ) -> tuple[Build, ...]:
     if len(builds) != 1 or builds[0].error is not None or builds[0].candidate != election.winner:
         return builds
+    times = _times(election, candidates)
+    day = datetime.datetime.fromtimestamp(election.elected_at, datetime.UTC).date()
+    choice = RuntimeChoice(times=times, reason=f"remembered from {day}", is_remembered=True)
+    return (msgspec.structs.replace(builds[0], choice=choice),)
+
+
+def _times(election: RememberedElection, candidates: Candidates) -> tuple[CandidateTime, ...]:
     titles = {each.name: each.title for each in candidates[election.target]}
-    times = tuple(
+    return tuple(
         CandidateTime(candidate=name, title=titles[name], ms=ms)
         for name, ms in election.milliseconds.items()
         if name in titles
     )
-    day = datetime.datetime.fromtimestamp(election.elected_at, datetime.UTC).date()
-    choice = RuntimeChoice(times=times, reason=f"remembered from {day}", is_remembered=True)
-    return (msgspec.structs.replace(builds[0], choice=choice),)
 
 
 def _cell(election: RememberedElection) -> Cell:

@@ -25,6 +25,7 @@ from tunegate.sides.export_models import ExportedModels, export_models
 from tunegate.sides.remembered_winners import (
     as_remembered,
     held_here,
+    is_left_out,
     lost_winners,
     remembered_how,
     remembered_winners,
@@ -58,7 +59,8 @@ def build(
     context: RunContext,
 ) -> tuple[CellCandidates, ...]:
     """Builds both sides of every cell that has work, for each candidate of its target; where an
-    election is remembered for its winner alone, unless that fails on a side."""
+    election is remembered for its winner and whoever it had no time for, unless that winner fails
+    on a side."""
     models = export_models(plan.changes, source)
     cells = _cells(plan.changes, models)
     sides = [(cell, side) for cell in cells for side in SIDES if (cell.model, side) in models.files]
@@ -76,10 +78,10 @@ def build(
         compiled=compiled_sides(plan),
         how=remembered_how(elections),
     )
-    winners = remembered_winners(elections)
-    built = building.built(sides, lambda cell, name: winners.get(cell, name) == name)
-    failed = [(cell, side) for cell, side in sides if cell in lost_winners(winners, sides, built)]
-    built |= building.built(failed, lambda cell, name: winners[cell] != name)
+    winners, left_out = remembered_winners(elections), is_left_out(elections)
+    built = building.built(sides, lambda cell, name: not left_out(cell, name))
+    lost = lost_winners(winners, sides, built)
+    built |= building.built([each for each in sides if each[0] in lost], left_out)
     ordered = (_in_order(cell, built, source.candidates[cell.target]) for cell in cells)
     readable = (_with_unreadable(each, models.unreadable) for each in ordered)
     return as_remembered(readable, elections, source.candidates)

@@ -22,13 +22,18 @@ from tunegate.artifacts.builds import (
 from tunegate.artifacts.changes import Side
 from tunegate.bench_ports import Benchmarker
 from tunegate.errors import MeasurementError
+from tunegate.measuring.continued_election import (
+    LATE_IN_BASE,
+    are_lasting,
+    lasting,
+    with_earlier,
+)
 from tunegate.measuring.race import Launching, Race
 from tunegate.measuring.unopposed import unopposed
 from tunegate.ports import Shipping
 from tunegate.stages.build import build_directory
 from tunegate.tools import RunContext
 
-_LATE_IN_BASE = "not measured: the election of the base had no time for it"
 _ALL_LATE = (
     "which runtime the base ships with could not be measured: "
     "its election had no time for what the head ships"
@@ -51,12 +56,13 @@ def choose_runtime(
     chosen = []
     for each in candidates:
         of_head = {build.candidate for build in each.head if build.error is None}
-        of_base = choosing.of(each.cell, each.base, default=None, like=None, needed=of_head)
+        of_base = choosing.of(each, each.base, default=None, like=None, needed=of_head)
         late = _late(each.base, of_base)
         base = _comparable(each, of_base, late)
         default = base.candidate if base is not None else ""
         builds = _without(late, each.head)
-        head = choosing.of(each.cell, builds, default=default, like=_twin(each, base))
+        head = choosing.of(each, builds, default=default, like=_twin(each, base))
+        base, head = (with_earlier(build, each.earlier) for build in (base, head))
         chosen.append(
             CellBuilds(
                 cell=each.cell,
@@ -76,7 +82,7 @@ class _Choosing:
 
     def of(
         self,
-        cell: Cell,
+        candidates: CellCandidates,
         builds: Sequence[Build],
         *,
         default: str | None,
@@ -86,6 +92,7 @@ class _Choosing:
         """`default` is the candidate that nothing but a clear gain displaces; `like` decides where
         it is given. Without either, builds that cannot be measured are an error, and so is a single
         one that is `needed`: nobody knows which one ships."""
+        cell = candidates.cell
         usable = {build.candidate: build for build in builds if build.error is None}
         choice = RuntimeChoice(refused=tuple(_refused(cell, builds)))
         if not usable:
@@ -94,28 +101,33 @@ class _Choosing:
             return builds[0]
         if len(usable) == 1:
             (only,) = usable.values()
-            if default is None or not _are_lasting(builds):  # a base's is not remembered
+            if default is None or not are_lasting(builds):  # a base's is not remembered
                 return msgspec.structs.replace(only, choice=choice)
             return unopposed(only, choice, self._launching)
         if like is not None and like.candidate in usable:
             known = like.choice or choice
-            is_complete = known.is_complete and _are_lasting(builds)
-            choice = msgspec.structs.replace(choice, times=known.times, is_complete=is_complete)
-            return msgspec.structs.replace(usable[like.candidate], choice=choice)
-        raced = self._raced(cell, usable, default, choice, needed)
-        return raced if _are_lasting(builds) else _incomplete(raced)
+            choice = msgspec.structs.replace(
+                choice,
+                times=known.times,
+                is_complete=known.is_complete,
+                is_cut_short=known.is_cut_short,
+            )
+            alike = msgspec.structs.replace(usable[like.candidate], choice=choice)
+            return lasting(alike, builds)
+        return lasting(self._raced(candidates, usable, default, choice, needed), builds)
 
     def _raced(
         self,
-        cell: Cell,
+        candidates: CellCandidates,
         usable: Mapping[str, Build],
         default: str | None,
         choice: RuntimeChoice,
         needed: Collection[str],
     ) -> Build:
         named = " or ".join(build.title for build in usable.values())
+        cell = candidates.cell
         self._progress.step(f"choose: {named} for {cell.model} on {cell.target}", "choose")
-        first = usable.get(default or "", next(iter(usable.values())))
+        first = usable.get(default or candidates.first, next(iter(usable.values())))
         race = Race(usable, first, self._launching, needed)
         try:
             return race.won(choice)
@@ -125,18 +137,6 @@ class _Choosing:
                 return msgspec.structs.replace(first, error=unknown, directory="")
             choice = msgspec.structs.replace(choice, reason=f"not measured: {error}")
             return msgspec.structs.replace(first, choice=choice)
-
-
-def _are_lasting(builds: Sequence[Build]) -> bool:
-    """Whether another run would have the same builds to elect from."""
-    return not any(build.crashed or build.error == _LATE_IN_BASE for build in builds)
-
-
-def _incomplete(build: Build) -> Build:
-    if build.choice is None:
-        return build
-    choice = msgspec.structs.replace(build.choice, is_complete=False)
-    return msgspec.structs.replace(build, choice=choice)
 
 
 def _refused(cell: Cell, builds: Sequence[Build]) -> Iterator[RefusedCandidate]:
@@ -182,7 +182,7 @@ def _without(late: Collection[str], head: Sequence[Build]) -> tuple[Build, ...]:
     if not others:
         return tuple(head)
     return tuple(
-        msgspec.structs.replace(each, error=_LATE_IN_BASE)
+        msgspec.structs.replace(each, error=LATE_IN_BASE)
         if each.candidate in late and each.error is None
         else each
         for each in head

@@ -58,7 +58,11 @@ def run_forecast(
     """The steps of a run on this machine, in their order. Its seconds are a guess for people; the
     caps are the budget's and the gate's."""
     cells = _cells(planned, config)
-    winners = {(each.model, each.target): each.winner for each in planned.elections}
+    winners = {
+        (each.model, each.target): each.winner
+        for each in planned.elections
+        if not each.is_cut_short
+    }
     unknown = [each for each in cells if each.place not in winners]
     compared = [each for each in cells if each.change.base is not None]
     steps = (

@@ -53,6 +53,14 @@ def test_an_election_comes_back_from_its_records_as_bytes() -> None:
     assert read(*(each for each in decoded if isinstance(each, TuningRecord))) == ELECTION
 
 
+def test_an_election_that_was_cut_short_comes_back_as_one() -> None:
+    cut = msgspec.structs.replace(ELECTION, is_cut_short=True)
+    assert read(*records_of(cut)) == cut
+    whole = msgspec.structs.replace(ELECTION, measured_at=NOW + 1)
+    assert read(*records_of(cut), *records_of(whole), now=NOW + 1) == whole
+    assert read(*records_of(cut), *records_of()) is None
+
+
 def test_the_winners_record_alone_says_how_it_was_built() -> None:
     how = HowBuilt(compiled=(3, 4), kept=(mark_of("a" * 64),))
     election = msgspec.structs.replace(ELECTION, how=how)

@@ -39,9 +39,10 @@ def raced(
     seconds: float = 60.0,
     clock: Clock = time,
     needed: Collection[str] = (),
+    names: str = "abc",
 ) -> tuple[Build, RuntimeChoice, int]:
     """The winner of a, which leads, b and c, its choice, and the number of launches."""
-    builds = {name: candidate(name) for name in ("a", "b", "c")}
+    builds = {name: candidate(name) for name in names}
     pairs = ScriptedPairs(effects)
     launching = Launching(benchmarker=pairs, clock=clock, out=Path(), seconds=seconds)
     won = Race(builds, builds["a"], launching, needed).won(RuntimeChoice())
@@ -72,7 +73,14 @@ def test_what_the_time_does_not_suffice_for_is_not_elected_and_says_so() -> None
     assert [(each.title, each.reason) for each in choice.refused] == [
         ("C", "not measured: the time of the election was over")
     ]
-    assert not choice.is_complete
+    assert (choice.is_complete, choice.is_cut_short) == (False, True)
+
+
+def test_where_one_broke_the_time_is_not_all_that_was_missing() -> None:
+    clock = SlowClock(MAX_SIDE_SECONDS / 3)
+    _, choice, launches = raced([-0.4, None], clock=clock, names="abcd")
+    assert (launches, len(choice.refused)) == (2, 2)
+    assert (choice.is_complete, choice.is_cut_short) == (False, False)
 
 
 @pytest.mark.parametrize(

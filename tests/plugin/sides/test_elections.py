@@ -160,6 +160,15 @@ def test_the_only_runtime_that_runs_a_model_is_remembered_too(tmp_path: Path) ->
     assert (found.winner, found.milliseconds) == ("tvm", {"tvm": 1.0})
 
 
+def test_what_was_measured_before_the_time_was_over_is_remembered(tmp_path: Path) -> None:
+    shelf, cut = Shelf(), msgspec.structs.replace(CHOICE, is_complete=False, is_cut_short=True)
+    publish_elections(tools_with(shelf, tmp_path / "first"), plan_of(), (), [built(cut)])
+    index = Shelf({shelf.records[0].key: ExactHit(tuple(shelf.records))})
+    (found,) = KnownElections(tools_with(index, tmp_path))(plan_of())
+    assert (found.winner, found.is_cut_short) == ("tvm", True)
+    assert found.milliseconds == {"tvm": 1.0, "onnxruntime": 2.0}
+
+
 def test_how_the_winner_was_built_is_remembered_with_it(tmp_path: Path) -> None:
     shelf, how = Shelf(), HowBuilt(compiled=(1, 2), kept=(mark_of("a" * 64),))
     cell = built()

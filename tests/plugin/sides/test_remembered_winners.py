@@ -10,6 +10,7 @@ from tunegate.artifacts.remembered_elections import RememberedElection
 from tunegate.sides.remembered_winners import (
     as_remembered,
     held_here,
+    is_left_out,
     lost_winners,
     remembered_winners,
 )
@@ -29,6 +30,7 @@ CANDIDATES = {
         CandidateBuild(runtime="onnxruntime", title="ONNX Runtime"),
     )
 }
+CUT = msgspec.structs.replace(ELECTION, is_cut_short=True)
 WINNERS = remembered_winners([ELECTION])
 BUILD = make_build()
 BROKEN = make_build(error="no")
@@ -51,6 +53,30 @@ def test_a_winner_is_lost_where_one_side_has_no_build_of_it() -> None:
     assert lost(BROKEN, BUILD)
     assert lost(BUILD, BROKEN)
     assert lost(BUILD, None)
+
+
+def test_an_election_that_was_cut_short_goes_on_with_whoever_was_not_measured() -> None:
+    names = ("tvm", "onnxruntime", "other")
+    assert [is_left_out([ELECTION])(CELL, each) for each in names] == [False, True, True]
+    assert [is_left_out([CUT])(CELL, each) for each in names] == [False, True, False]
+    assert not is_left_out([])(CELL, "tvm")
+
+
+def test_it_begins_with_its_leader_and_keeps_the_times_of_who_lost() -> None:
+    other = msgspec.structs.replace(BUILD, runtime="other")
+    cell = CellCandidates(cell=CELL, base=(BUILD, other), head=(other, BUILD))
+    (found,) = as_remembered([cell], [CUT], CANDIDATES)
+    assert found.first == "tvm"
+    assert [(each.candidate, each.ms) for each in found.earlier] == [("onnxruntime", 2.0)]
+    assert [each.choice for each in found.head] == [None, None]
+
+
+def test_one_whose_leader_is_lost_begins_anew() -> None:
+    """Times of those who lost to it say nothing any more."""
+    loser = msgspec.structs.replace(BUILD, runtime="onnxruntime")
+    cell = CellCandidates(cell=CELL, base=(BROKEN, loser), head=(BUILD, loser))
+    (found,) = as_remembered([cell], [CUT], CANDIDATES)
+    assert (found.first, found.earlier) == ("", ())
 
 
 def told(head: tuple[Build, ...]) -> Build:

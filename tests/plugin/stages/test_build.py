@@ -139,6 +139,24 @@ def test_what_is_calibrated_says_that_it_lacks_values_and_is_not_built(tmp_path:
     assert [str(each.error).startswith(told) for each in cell.head] == [False, True]
 
 
+def test_an_election_that_was_cut_short_builds_its_leader_and_whoever_was_not_measured(
+    tmp_path: Path,
+) -> None:
+    candidates = tuple(CandidateBuild(runtime="any", title=each, variant=each) for each in "abc")
+    known = {"any-b": 1.0, "any-a": 2.0}
+    cut = msgspec.structs.replace(ELECTION, milliseconds=known, is_cut_short=True)
+    builder = Runtimes()
+    (cell,) = build(
+        msgspec.structs.replace(plan_with(Miss("absent")), elections=(cut,)),
+        (),
+        source=source_for(tmp_path, candidates),
+        builders={"any": builder},
+        context=make_context(tmp_path, PlainLog(io.StringIO())),
+    )
+    assert builder.built == [("b", "b"), ("b", "h"), ("c", "b"), ("c", "h")]
+    assert (cell.first, [each.candidate for each in cell.earlier]) == ("any-b", ["any-a"])
+
+
 class Runtimes:
     """A builder whose builds of one variant fail, and which variants it built of which file."""
 

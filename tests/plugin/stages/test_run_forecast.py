@@ -62,6 +62,20 @@ def test_a_remembered_election_is_not_held_again() -> None:
     assert winner.parts == whole.parts[:1]
 
 
+def test_one_that_was_cut_short_is_held_again() -> None:
+    known = RememberedElection(
+        model=MODEL,
+        target="cpu",
+        winner="tvm",
+        milliseconds={},
+        elected_at=0,
+        device="",
+        units=1,
+        is_cut_short=True,
+    )
+    assert "choose" in kinds(planned(parts.change(MODEL), elections=(known,)))
+
+
 def step_of(plan: TuningPlan, kind: str) -> ExpectedStep:
     steps = run_forecast(plan, config_of(None, CPU), CANDIDATES)
     return next(step for step in steps if step.kind == kind)

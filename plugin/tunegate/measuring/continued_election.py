@@ -1,0 +1,36 @@
+"""An election that its time, or a crash, keeps from being whole, and one that goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tunegate.artifacts.builds import Build, CandidateTime
+
+LATE_IN_BASE = "not measured: the election of the base had no time for it"
+
+
+def are_lasting(builds: Sequence[Build]) -> bool:
+    """Whether another run would have the same builds to elect from."""
+    return not any(build.crashed or build.error == LATE_IN_BASE for build in builds)
+
+
+def lasting(build: Build, builds: Sequence[Build]) -> Build:
+    """The build; its choice is no more complete than what there was to elect from."""
+    if build.choice is None or are_lasting(builds):
+        return build
+    is_whole = build.choice.is_complete or build.choice.is_cut_short
+    is_cut_short = is_whole and not any(each.crashed for each in builds)
+    choice = msgspec.structs.replace(build.choice, is_complete=False, is_cut_short=is_cut_short)
+    return msgspec.structs.replace(build, choice=choice)
+
+
+def with_earlier(build: Build | None, earlier: Sequence[CandidateTime]) -> Build | None:
+    """The build; its choice has the times, too, of those that had lost in an earlier run."""
+    if build is None or build.choice is None or not build.choice.times:
+        return build
+    known = {time.candidate for time in build.choice.times}
+    lost = (time for time in earlier if time.candidate not in known)
+    choice = msgspec.structs.replace(build.choice, times=(*build.choice.times, *lost))
+    return msgspec.structs.replace(build, choice=choice)
