@@ -139,7 +139,7 @@ def link_model(
     finished = Finished(opened, module, plain, inputs, outputs, lower)
     size = link(finished, request)
     functions = [_built_function(c, target, request, lower.kernels) for c in choices]
-    key = _build_key(opened.prepared, target, functions, request)
+    key = _build_key(opened.prepared, target, functions, request, lower.multiply)
     _write_artifact(request, finished, target, functions, key)
     return Built(
         key=key,
@@ -178,6 +178,7 @@ def _build_key(
     target: ResolvedTarget,
     built: list[BuiltFunction],
     request: BuildModel,
+    multiply: str,
 ) -> str:
     """Equal keys mean equal code and equal weights: such a pair needs no measuring."""
     parts = {
@@ -189,7 +190,7 @@ def _build_key(
         **({"cuda-graphs": True} if request.cuda_graphs else {}),
         **({"artifact": "native"} if is_native(request) else {}),
         **({LAUNCH: WHOLE} if request.is_whole else {}),
-        **key_parts(request.precision, built),
+        **key_parts(request.precision, built, multiply),
     }
     return digest_of_document(parts)
 

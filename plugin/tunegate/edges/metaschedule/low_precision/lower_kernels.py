@@ -25,7 +25,7 @@ from tunegate.edges.metaschedule.targets import ResolvedTarget
 from tunegate.engine.protocol import BuiltFunction
 from tunegate.errors import NotOfferedError, UnsupportedModelError
 
-TILES_VERSION = 2
+TILES_VERSION = 3
 """Goes up with every change of these kernels: builds with other ones are other builds."""
 
 
@@ -37,28 +37,38 @@ class TileKernel(NamedTuple):
 
 class TileKernels(NamedTuple):
     """The kernels in lower precision by the names of those they replace, and `tiles`, which these
-    are compiled for; all others are for `target`."""
+    are compiled for; all others are for `target`. `multiply` is the instruction."""
 
     kernels: Mapping[str, TileKernel]
     target: Any
     tiles: Any = None
+    multiply: str = ""
 
 
 def require_tiles(
     precision: str, target: TargetConfig, lacks: Callable[..., str] = lacks_some
 ) -> None:
-    """Raises NotOfferedError where the machine or the target has no tiles of such numbers."""
-    if precision == FLOAT32:
-        return
-    numbers = NUMBERS[precision]
-    if problem := lacks(numbers.flags):
-        raise NotOfferedError(problem)
-    if target.cpu != "native":
-        known = tvm.target.Target({"kind": "llvm", "mcpu": target.cpu})
-        missing = sorted(f for f in numbers.features if not codegen.target_has_features(f, known))
-        if missing:
-            message = f"the target's cpu {target.cpu} has no {', '.join(missing)}"
-            raise NotOfferedError(message)
+    """Raises NotOfferedError where the machine or the target multiplies no such numbers."""
+    if precision != FLOAT32:
+        _numbers_for(precision, "" if target.cpu == "native" else target.cpu, lacks)
+
+
+def _numbers_for(precision: str, cpu: str, lacks: Callable[..., str] = lacks_some) -> TileNumbers:
+    """The fastest that this machine, and a `cpu` that was named, can multiply."""
+    problem = ""
+    for numbers in NUMBERS[precision]:
+        problem = lacks(numbers.flags) or _unknown_to(cpu, numbers)
+        if not problem:
+            return numbers
+    raise NotOfferedError(problem)
+
+
+def _unknown_to(cpu: str, numbers: TileNumbers) -> str:
+    if not cpu:
+        return ""
+    known = tvm.target.Target({"kind": "llvm", "mcpu": cpu})
+    missing = sorted(f for f in numbers.features if not codegen.target_has_features(f, known))
+    return f"the target's cpu {cpu} has no {', '.join(missing)}" if missing else ""
 
 
 def tile_kernels(
@@ -69,7 +79,9 @@ def tile_kernels(
     if precision == FLOAT32:
         return TileKernels({}, target.target)
     threads = int(target.attributes.get("num-cores", 1))
-    numbers = NUMBERS[precision]
+    cpu = str(target.attributes["mcpu"])
+    is_native = cpu == str(codegen.llvm_get_system_cpu())
+    numbers = _numbers_for(precision, "" if is_native else cpu)
     calls = _calls(module["main"])
     found = {
         choice.function.name: kernel
@@ -80,7 +92,7 @@ def tile_kernels(
     if not found:
         message = "no product of the model has constant weights and is faster in it"
         raise NotOfferedError(message)
-    return TileKernels(found, target.target, _with_tiles(target, numbers))
+    return TileKernels(found, target.target, _with_tiles(target, numbers), numbers.multiply)
 
 
 def with_tiles(module: Any, kernels: Mapping[str, TileKernel]) -> Any:
@@ -95,12 +107,15 @@ def with_tiles(module: Any, kernels: Mapping[str, TileKernel]) -> Any:
     return packing.builder_.get()
 
 
-def key_parts(precision: str, built: Iterable[BuiltFunction]) -> Mapping[str, Any]:
+def key_parts(
+    precision: str, built: Iterable[BuiltFunction], multiply: str = ""
+) -> Mapping[str, Any]:
     """What decides of a build besides what decides of one in float32."""
     if precision == FLOAT32:
         return {}
     tiles = sorted(each.key.workload for each in built if each.source == "tiles")
-    return {PRECISION: precision, "tiles": tiles, "tiles-version": TILES_VERSION}
+    version = f"{TILES_VERSION} {multiply}"
+    return {PRECISION: precision, "tiles": tiles, "tiles-version": version}
 
 
 def _with_tiles(target: ResolvedTarget, numbers: TileNumbers) -> Any:
@@ -122,6 +137,8 @@ def _made(
         if product is None:
             return None
         packs = product.right is not None
+        if packs and not numbers.is_tiled:
+            return None
         if not packs and not _are_finite(calls, product.weights):
             return None
         numbers = BFLOAT16 if packs else numbers

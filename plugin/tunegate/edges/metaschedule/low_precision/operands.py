@@ -12,14 +12,12 @@ from tunegate.edges.metaschedule.low_precision.tile_numbers import BFLOAT16, Til
 
 
 class TileOperands(Protocol):
-    """`functions` are the LLVM text of what they call, `multiply` the instruction."""
+    """`functions` are the LLVM text of what they call."""
 
     @property
     def numbers(self) -> TileNumbers: ...
     @property
     def functions(self) -> str: ...
-    @property
-    def multiply(self) -> str: ...
 
     def prepare(self, product: Product, weights: Any, threads: int) -> None:
         """Emits what comes before the first number is rounded; `weights` are the packed ones."""
@@ -39,8 +37,7 @@ class Bfloat16Operands:
     """Sums are float32 already."""
 
     numbers = BFLOAT16
-    functions = amx.PERMIT + amx.ROUND
-    multiply = "tdpbf16ps"
+    functions = amx.ROUND
 
     def prepare(self, product: Product, weights: Any, threads: int) -> None:
         """Nothing: each number is rounded by itself."""
@@ -56,8 +53,7 @@ class Int8Operands:
     """The image is uint8 by the range that it has in this inference, weights are int8 by column,
     sums are int32."""
 
-    functions = amx.PERMIT + QUANTIZE
-    multiply = "tdpbusd"
+    functions = QUANTIZE
 
     def __init__(self, rows: RowsOfTiles, numbers: TileNumbers) -> None:
         self.numbers, self._scale = numbers, ImageScale(rows, numbers)

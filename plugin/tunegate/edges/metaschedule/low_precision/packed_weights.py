@@ -53,6 +53,12 @@ def tile_words(rows: RowsOfTiles, numbers: TileNumbers) -> int:
     return len(rows.taps) * rows.tap_depth * whole_columns(rows) // numbers.in_a_word
 
 
+def column_words(rows: RowsOfTiles, numbers: TileNumbers, depth: int | None = None) -> int:
+    """The words of one tile of columns, of all taps or of so much depth."""
+    whole = len(rows.taps) * rows.tap_depth if depth is None else depth
+    return whole * COLUMNS // numbers.in_a_word
+
+
 def whole_columns(rows: RowsOfTiles) -> int:
     """The columns, with those that fill the last tile."""
     return -(-rows.shape.out_channels // COLUMNS) * COLUMNS

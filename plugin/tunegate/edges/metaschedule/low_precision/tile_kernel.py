@@ -1,48 +1,38 @@
-"""The kernel of a product by tiles of narrow numbers, with sums of 32 bits.
+"""The kernel of a product of narrow numbers, with sums of 32 bits.
 
-The image is rounded once, then two by two tiles of sums stay in the processor while all taps are
-added up. They go to 4 KB of the stack, from where the stages that follow, as bias and ReLU, read
-them: what the model fuses stays fused.
+The image is rounded once, then a block of sums stays in the processor while a tap is added up, by
+tiles or by vectors. They go to 4 KB of the stack, from where the stages that follow, as bias and
+ReLU, read them: what the model fuses stays fused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.tirx.script.builder import ir as T
 
 from tunegate.edges.metaschedule.low_precision import tile_instructions as amx
+from tunegate.edges.metaschedule.low_precision.block_products import BlockProducts, SumBlock
 from tunegate.edges.metaschedule.low_precision.expressions import rewritten
 from tunegate.edges.metaschedule.low_precision.loops import long, loop, whole_buffer
 from tunegate.edges.metaschedule.low_precision.operands import operands_of
-from tunegate.edges.metaschedule.low_precision.packed_weights import packed_words
+from tunegate.edges.metaschedule.low_precision.packed_weights import column_words, packed_words
 from tunegate.edges.metaschedule.low_precision.paired_rows import PAIR, packed_rows
 from tunegate.edges.metaschedule.low_precision.product import Product, Stage
-from tunegate.edges.metaschedule.low_precision.product_shape import (
-    COLUMNS,
-    ROWS,
-    RowsOfTiles,
-)
+from tunegate.edges.metaschedule.low_precision.product_shape import COLUMNS, RowsOfTiles
 from tunegate.edges.metaschedule.low_precision.tile_numbers import BFLOAT16, TileNumbers
+from tunegate.edges.metaschedule.low_precision.tile_products import TileProducts
 from tunegate.edges.metaschedule.low_precision.tile_rows import TileRows
+from tunegate.edges.metaschedule.low_precision.vector_products import VectorProducts
 from tunegate.edges.metaschedule.passes.unscheduled import IS_SCHEDULED
 from tunegate.errors import UnsupportedModelError
 
 _FLOAT = "float32"
-_LEFT, _RIGHT = 4, 6
-"""The first tiles of the operands, behind four of sums."""
 _CACHED_BYTES = 512 * 1024
 """The rows that are multiplied by all columns in turn: they stay in the second cache."""
-
-
-class TileBlock(NamedTuple):
-    """The tiles of sums that are computed at once."""
-
-    high: int
-    wide: int
 
 
 def tile_kernel(
@@ -60,16 +50,19 @@ def tile_kernel(
     return _Kernel(product, function, threads, numbers).made()
 
 
+def _products_of(rows: RowsOfTiles, numbers: TileNumbers) -> BlockProducts:
+    return TileProducts(rows, numbers) if numbers.is_tiled else VectorProducts(rows, numbers)
+
+
 class _Kernel:
     def __init__(self, product: Product, function: Any, threads: int, numbers: TileNumbers) -> None:
         self._product, self._function, self._threads = product, function, threads
         self._numbers = numbers
         self._rows = RowsOfTiles(product.shape, numbers.depth)
         self._operands = operands_of(self._rows, numbers)
-        few = self._rows.row_count <= ROWS
-        self._block = TileBlock(1, 2) if few else TileBlock(2, 2)
+        self._products = _products_of(self._rows, numbers)
         self._columns = product.shape.out_channels
-        self._high = self._block.high * ROWS
+        self._high = self._products.rows
         self._blocks = -(-self._rows.row_count // self._high)
 
     def made(self) -> Any:
@@ -88,7 +81,8 @@ class _Kernel:
 
     @property
     def _functions(self) -> str:
-        return self._operands.functions + ("" if self._product.right is None else PAIR)
+        packing = "" if self._product.right is None else PAIR
+        return self._products.functions + self._operands.functions + packing
 
     def _packed_buffer(self) -> Any:
         return T.buffer((packed_words(self._rows, self._numbers),), self._numbers.word)
@@ -96,15 +90,11 @@ class _Kernel:
     @property
     def _column_size(self) -> int:
         """The weights of a column of tiles, in words."""
-        return self._words(len(self._rows.taps) * self._rows.tap_depth)
-
-    def _words(self, depth: int) -> int:
-        """Those of a column of tiles of so much depth."""
-        return depth * COLUMNS // self._numbers.in_a_word
+        return column_words(self._rows, self._numbers)
 
     def _body(self) -> None:
         with T.attr(0, amx.IMPORTED, self._functions):
-            amx.require_permission()
+            self._products.require()
             if self._product.right is not None:
                 self._weights = packed_rows(self._product, self._rows, self._threads)
             self._operands.prepare(self._product, self._weights, self._threads)
@@ -125,7 +115,7 @@ class _Kernel:
         is_divided = self._threads > 1 and groups < self._threads
         outer = groups * columns if is_divided else groups
         with loop(outer, self._threads) as part:
-            amx.begin_tiles(min(ROWS, self._rows.row_count))
+            self._products.begin()
             kept = COLUMNS * len(self._product.stages)
             self._sum_buffer = whole_buffer(self._high * self._line + kept, _FLOAT)
             group = part // columns if is_divided else part
@@ -134,7 +124,7 @@ class _Kernel:
             else:
                 with T.serial(long(columns)) as column:
                     self._column(group, column, at_once)
-            amx.end_tiles()
+            self._products.end()
 
     def _column(self, group: Any, column: Any, at_once: int) -> None:
         """All rows of a group by one column of blocks."""
@@ -151,7 +141,7 @@ class _Kernel:
     def _tiles(self, image: Any, block: Any, column: Any) -> None:
         """The last column of blocks may be a narrower one."""
         full, rest = divmod(self._columns, self._line)
-        whole = [COLUMNS] * self._block.wide
+        whole = [COLUMNS] * self._products.tiles
         left = [min(COLUMNS, rest - at) for at in range(0, rest, COLUMNS)]
         if not rest or not full:
             self._sums(image, block, column, left or whole)
@@ -163,37 +153,27 @@ class _Kernel:
                 self._sums(image, block, column, left)
 
     def _sums(self, image: Any, block: Any, column: Any, lanes: Sequence[int]) -> None:
-        """One block of tiles, through all taps, and then through the stages."""
-        high, wide = self._block.high, len(lanes)
-        rows = self._rows
-        for tile in range(high * wide):
-            amx.clear(tile)
-        base = image * rows.image + block * (self._high * rows.step)
-        weights = column * (self._block.wide * self._column_size)
+        """One block of sums, through all taps, and then through the stages."""
+        base = image * self._rows.image + block * (self._high * self._rows.step)
+        weights = column * (self._products.tiles * self._column_size)
         if self._product.right is not None:
             weights += image * (-(-self._columns // COLUMNS) * self._column_size)
-        for tap, moved in enumerate(rows.taps):
-            with T.serial(long(rows.tap_depth // rows.depth)) as depth:
-                for tile in range(high):
-                    place = base + (moved + tile * ROWS * rows.step) + depth * rows.depth
-                    line = self._numbers.each_bytes * rows.step
-                    amx.load_tile(_LEFT + tile, self._narrow.at(place), line)
-                for tile in range(wide):
-                    place = weights + (tile * self._column_size + self._words(tap * rows.tap_depth))
-                    address = T.address_of(self._weights[place + depth * self._words(rows.depth)])
-                    amx.load_tile(_RIGHT + tile, address, amx.BYTES)
-                for tile in range(high * wide):
-                    left, right = _LEFT + tile // wide, _RIGHT + tile % wide
-                    amx.add_products(self._operands.multiply, tile, left, right)
-        for tile in range(high * wide):
-            address = T.address_of(self._sum(long(tile // wide * ROWS), tile % wide, 0))
-            amx.store_tile(tile, address, 4 * self._line)
+        self._products.add_up(
+            SumBlock(
+                left=self._narrow.at,
+                base=base,
+                weights=lambda place: T.address_of(self._weights[place]),
+                first=weights,
+                sums=lambda row, tile: T.address_of(self._sum(long(row), tile, 0)),
+                tiles=len(lanes),
+            )
+        )
         self._results(image, block * self._high, column, lanes)
 
     @property
     def _line(self) -> int:
         """The distance of two rows of sums."""
-        return self._block.wide * COLUMNS
+        return self._products.tiles * COLUMNS
 
     def _sum(self, row: Any, tile: int, lane: Any) -> Any:
         return self._sum_buffer[row * self._line + (tile * COLUMNS + lane)]

@@ -1,4 +1,4 @@
-"""The numbers that the processor's tiles multiply, and what it needs for them."""
+"""The numbers that the processor's tiles or vectors multiply, and what it needs for them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ _ROW_BYTES: Final = 64
 class TileNumbers(NamedTuple):
     """`narrow` and `word` are the types of the buffers of an image and of packed weights; `flags`
     what the processor needs, by Linux's names, and `features` the same by LLVM's. `most_products`
-    is how many a sum can hold, whatever they are."""
+    is how many a sum can hold, whatever they are. `multiply` is the instruction; `row_bytes` are
+    those that an operand is filled up to."""
 
     precision: str
     each_bytes: int
@@ -21,11 +22,18 @@ class TileNumbers(NamedTuple):
     flags: tuple[str, ...]
     features: frozenset[str]
     most_products: int
+    multiply: str
+    row_bytes: int = _ROW_BYTES
+
+    @property
+    def is_tiled(self) -> bool:
+        """Whether tiles multiply, or else vectors."""
+        return self.row_bytes == _ROW_BYTES
 
     @property
     def depth(self) -> int:
         """The numbers in a row of a tile."""
-        return _ROW_BYTES // self.each_bytes
+        return self.row_bytes // self.each_bytes
 
     @property
     def in_a_word(self) -> int:
@@ -41,6 +49,7 @@ BFLOAT16: Final = TileNumbers(
     flags=("amx_bf16", "amx_tile", "avx512_bf16"),
     features=frozenset({"amx-bf16", "amx-tile", "avx512bf16"}),
     most_products=sys.maxsize,
+    multiply="tdpbf16ps",
 )
 # Products of two activations stay in bfloat16.
 INT8: Final = TileNumbers(
@@ -51,5 +60,16 @@ INT8: Final = TileNumbers(
     flags=("amx_bf16", "amx_int8", "amx_tile", "avx512_bf16"),
     features=frozenset({"amx-bf16", "amx-int8", "amx-tile", "avx512bf16"}),
     most_products=(2**31 - 1) // (255 * 127),
+    multiply="tdpbusd",
 )
-NUMBERS: Final[Mapping[str, TileNumbers]] = {each.precision: each for each in (BFLOAT16, INT8)}
+INT8_VECTORS: Final = INT8._replace(
+    flags=("avx512_vnni",),
+    features=frozenset({"avx512vnni"}),
+    multiply="vpdpbusd",
+    row_bytes=16,
+)
+NUMBERS: Final[Mapping[str, tuple[TileNumbers, ...]]] = {
+    "bfloat16": (BFLOAT16,),
+    "int8": (INT8, INT8_VECTORS),
+}
+"""Those of each precision, the fastest first."""

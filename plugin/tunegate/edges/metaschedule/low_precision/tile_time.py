@@ -1,4 +1,4 @@
-"""The time of a product by tiles, and whether float32 is faster.
+"""The time of a product by tiles or by vectors, and whether float32 is faster.
 
 An estimate that both sides of a comparison make alike: a measurement would let two kernels that are
 equally fast flip between base and head. Its constants are fits to kernels on a Sapphire Rapids
@@ -24,6 +24,8 @@ _NUMBER_NS: Final = 0.05
 _PACKED_NS: Final = 0.15
 _STEP_NS: Final = 30.0
 """The cost of two by two tiles by a depth of one: loads and products."""
+_DOT_NS: Final = 0.25
+"""The cost of `vpdpbusd`: four products for each of 16 sums, with what loads them."""
 _RESULT_NS: Final = 3.5
 """The cost of 16 results that are read, put through the stages and written."""
 _UNTUNED_GFLOPS: Final = 40.0
@@ -56,13 +58,19 @@ def tiles_ns(
     lines = shape.images * len(rows.phases) * rows.phase_height
     pieces = lines if rows.pixel == shape.channels else lines * shape.source.width
     rounding = pieces * _LINE_NS + shape.images * rows.image * _NUMBER_NS
-    high = 1 if rows.row_count <= ROWS else 2
-    blocks = shape.images * -(-rows.row_count // (ROWS * high))
     tiles = -(-shape.out_channels // COLUMNS)
-    steps = blocks * tiles * len(rows.taps) * (rows.tap_depth // rows.depth)
-    multiplying = steps * high * _STEP_NS / 4
+    multiplying = shape.images * tiles * len(rows.taps) * _tap_ns(rows, numbers)
     results = shape.images * rows.row_count * tiles * _RESULT_NS
     image = shape.images * shape.source.height * shape.source.width * shape.channels
     measuring = 0.0 if numbers == BFLOAT16 else image * _NUMBER_NS
     packing = tiles * COLUMNS * rows.tap_depth * shape.images * _PACKED_NS if packs else 0.0
     return _BEGIN_NS + (packing + measuring + rounding + multiplying + results) / threads
+
+
+def _tap_ns(rows: RowsOfTiles, numbers: TileNumbers) -> float:
+    """What one tap of all rows takes for a tile of columns."""
+    if not numbers.is_tiled:
+        return rows.row_count * (rows.tap_depth // 4) * _DOT_NS
+    high = 1 if rows.row_count <= ROWS else 2
+    blocks = -(-rows.row_count // (ROWS * high))
+    return blocks * high * (rows.tap_depth // rows.depth) * _STEP_NS / 4

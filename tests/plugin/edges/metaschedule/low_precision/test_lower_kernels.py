@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from tests.plugin.edges.metaschedule.low_precision.test_tile_kernel import needs_tiles
+from tests.plugin.edges.metaschedule.low_precision.test_tile_kernel import (
+    needs_tiles,
+    needs_vectors,
+)
 from tests.support.small_onnx import conv_model, save
 from tunegate.config import TargetConfig
 from tunegate.edges.machine.cpu_flags import lacks_some
@@ -94,6 +98,38 @@ def test_a_machine_without_the_instructions_is_told_what_it_lacks(tmp_path: Path
     with pytest.raises(NotOfferedError, match=r"lacks amx_bf16, amx_tile \(it has avx512f avx512"):
         require_tiles("bfloat16", TARGET, lambda wanted: lacks_some(wanted, info))
     require_tiles("float32", TARGET, lambda wanted: lacks_some(wanted, info))
+    with pytest.raises(NotOfferedError, match="lacks avx512_vnni"):
+        require_tiles("int8", TARGET, lambda wanted: lacks_some(wanted, info))
+
+
+def test_a_processor_without_tiles_has_int8_by_its_vectors(tmp_path: Path) -> None:
+    info = tmp_path / "cpuinfo"
+    info.write_text("flags : fpu avx512f avx512_vnni\n")
+    for target in (TARGET, TargetConfig(name="cpu", cpu="cascadelake")):
+        require_tiles("int8", target, lambda wanted: lacks_some(wanted, info))
+    haswell = TargetConfig(name="cpu", cpu="haswell")
+    with pytest.raises(NotOfferedError, match="cpu haswell has no avx512vnni"):
+        require_tiles("int8", haswell, lambda wanted: lacks_some(wanted, info))
+
+
+@needs_vectors
+def test_a_target_without_tiles_is_built_by_vectors(tmp_path: Path) -> None:
+    older = TargetConfig(name="cpu", cpu="cascadelake", threads=1)
+    asked = msgspec.structs.replace(request(tmp_path, "int8"), target=older)
+    built = handle_request(asked)
+    assert isinstance(built, Built), built
+    assert {each.source for each in built.functions if "conv" in each.function} == {"tiles"}
+    question = CheckArtifact(
+        directory=asked.directory,
+        reference=built.reference,
+        kind="llvm",
+        seeds=(),
+        samples=(1, 2, 3),
+    )
+    found = handle_request(question)
+    assert isinstance(found, Checked)
+    assert found.sampled is not None
+    assert 0 < max(found.sampled.relative) < 0.03
 
 
 def test_a_target_whose_processor_is_known_to_have_no_tiles_is_refused(tmp_path: Path) -> None:

@@ -23,7 +23,12 @@ from tunegate.edges.metaschedule.low_precision.packed_weights import packed
 from tunegate.edges.metaschedule.low_precision.product import product_of
 from tunegate.edges.metaschedule.low_precision.product_shape import RowsOfTiles
 from tunegate.edges.metaschedule.low_precision.tile_kernel import tile_kernel
-from tunegate.edges.metaschedule.low_precision.tile_numbers import BFLOAT16, INT8, TileNumbers
+from tunegate.edges.metaschedule.low_precision.tile_numbers import (
+    BFLOAT16,
+    INT8,
+    INT8_VECTORS,
+    TileNumbers,
+)
 from tunegate.errors import UnsupportedModelError
 
 LACKING = lacks_some(BFLOAT16.flags) or lacks_some(INT8.flags)
@@ -31,6 +36,16 @@ needs_tiles = pytest.mark.skipif(bool(LACKING), reason=LACKING)
 FEATURES = sorted(BFLOAT16.features | INT8.features)
 TARGET = tvm.target.Target(
     {"kind": "llvm", "mcpu": "skylake-avx512", "mattr": [f"+{each}" for each in FEATURES]}
+)
+NO_VECTORS = lacks_some(INT8_VECTORS.flags)
+NO_TILES = tvm.target.Target({"kind": "llvm", "mcpu": "cascadelake"})
+needs_vectors = pytest.mark.skipif(bool(NO_VECTORS), reason=NO_VECTORS)
+in_int8 = pytest.mark.parametrize(
+    "numbers",
+    [
+        pytest.param(INT8, id="tiles", marks=needs_tiles),
+        pytest.param(INT8_VECTORS, id="vectors", marks=needs_vectors),
+    ],
 )
 HALF_A_STEP = 2.0**-9
 """The largest error of one rounding to bfloat16, of the number."""
@@ -48,13 +63,15 @@ def computed(
     ]
     rows = RowsOfTiles(product.shape, numbers.depth)
     arguments[product.weights] = packed(arguments[product.weights], rows, numbers)
-    return run(made, kernel, arguments)
+    return run(made, kernel, arguments, TARGET if numbers.is_tiled else NO_TILES)
 
 
-def run(made: Any, kernel: Fused, arguments: Sequence[np.ndarray]) -> np.ndarray:
+def run(
+    made: Any, kernel: Fused, arguments: Sequence[np.ndarray], target: Any = TARGET
+) -> np.ndarray:
     result = np.full([int(n) for n in kernel.function.params[-1].shape], np.nan, "float32")
     tensors = [tvm.runtime.tensor(each) for each in (*arguments, result)]
-    tvm.compile(made, target=TARGET)["main"](*tensors)
+    tvm.compile(made, target=target)["main"](*tensors)
     found: np.ndarray = tensors[-1].numpy()
     return found
 
@@ -72,7 +89,9 @@ def assert_near(kernel: Fused, image: np.ndarray, **how: Any) -> None:
     )
 
 
-def assert_near_in_int8(kernel: Fused, image: np.ndarray, threads: int = 1) -> None:
+def assert_near_in_int8(
+    kernel: Fused, image: np.ndarray, numbers: TileNumbers, threads: int = 1
+) -> None:
     """The same with half a step of 255 for the image and of 254 for a column of weights."""
     product = product_of(kernel.function)
     assert product is not None
@@ -81,7 +100,7 @@ def assert_near_in_int8(kernel: Fused, image: np.ndarray, threads: int = 1) -> N
     reach = max(image.max(), 0) - min(image.min(), 0)
     of_image = 0.51 * reach / 255 * np.abs(weights).max()
     of_weights = 0.51 * np.abs(weights).max() / 127 * np.abs(image).max()
-    found, expected = computed(kernel, image, threads, INT8), kernel.computed(image)
+    found, expected = computed(kernel, image, threads, numbers), kernel.computed(image)
     atol = depth * (of_image + of_weights) + 1e-6
     np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
 
@@ -145,10 +164,12 @@ def test_a_number_that_is_none_stays_none_where_it_is_read() -> None:
     assert np.isfinite(found[[0, 1, 3]]).all()
 
 
-@needs_tiles
+@in_int8
 @settings(max_examples=6, deadline=None)
-@given(st.data())
-def test_a_convolution_in_int8_is_off_by_rounding_alone(data: st.DataObject) -> None:
+@given(data=st.data())
+def test_a_convolution_in_int8_is_off_by_rounding_alone(
+    data: st.DataObject, numbers: TileNumbers
+) -> None:
     small, extent = st.integers(1, 3), st.integers(7, 12)
     batch, height, width = data.draw(st.tuples(st.integers(1, 2), extent, extent))
     channels, out = data.draw(st.tuples(*[st.sampled_from((1, 3, 16, 31, 64, 70))] * 2))
@@ -162,30 +183,33 @@ def test_a_convolution_in_int8_is_off_by_rounding_alone(data: st.DataObject) -> 
     )
     lowest = data.draw(st.sampled_from((-1.0, 0.0, 0.5, -0.9)))
     image = drawn(batch, height, width, channels)
-    assert_near_in_int8(kernel, np.maximum(image, lowest).astype("float32"))
+    assert_near_in_int8(kernel, np.maximum(image, lowest).astype("float32"), numbers)
 
 
-@needs_tiles
+@in_int8
 @pytest.mark.parametrize(("rows", "threads"), [(3, 1), (70, 1), (200, 2)])
-def test_a_matrix_product_in_int8_is_off_by_rounding_alone(rows: int, threads: int) -> None:
-    assert_near_in_int8(matrices((2, rows), 100, 70), drawn(2, rows, 100), threads)
+def test_a_matrix_product_in_int8_is_off_by_rounding_alone(
+    rows: int, threads: int, numbers: TileNumbers
+) -> None:
+    assert_near_in_int8(matrices((2, rows), 100, 70), drawn(2, rows, 100), numbers, threads)
 
 
-@needs_tiles
-def test_whole_numbers_of_int8_come_out_exactly() -> None:
+@in_int8
+def test_whole_numbers_of_int8_come_out_exactly(numbers: TileNumbers) -> None:
     kernel = convolution((1, 6, 6, 8), (3, 3, 8, 20), padding=1, stages=False)
     image = np.random.default_rng(2).integers(-100, 156, (1, 6, 6, 8)).astype("float32")
     image[0, 0, 0, :2] = -100, 155
     weights = np.random.default_rng(3).integers(-127, 128, (3, 3, 8, 20)).astype("float32")
     weights[0, 0, 0] = 127
     exact = kernel.with_weights(weights)
-    np.testing.assert_allclose(computed(exact, image, 1, INT8), exact.computed(image), rtol=1e-6)
+    found = computed(exact, image, 1, numbers)
+    np.testing.assert_allclose(found, exact.computed(image), rtol=1e-6)
 
 
-@needs_tiles
-def test_an_image_of_zeros_gives_zeros_in_int8() -> None:
+@in_int8
+def test_an_image_of_zeros_gives_zeros_in_int8(numbers: TileNumbers) -> None:
     image = np.zeros((4, 64), "float32")
-    assert not computed(matrices((4,), 64, 32), image, 1, INT8).any()
+    assert not computed(matrices((4,), 64, 32), image, 1, numbers).any()
 
 
 @needs_tiles

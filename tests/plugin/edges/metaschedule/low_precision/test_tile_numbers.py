@@ -1,11 +1,22 @@
 from __future__ import annotations
 
-from tunegate.edges.metaschedule.low_precision.tile_numbers import BFLOAT16, INT8, NUMBERS
+from tunegate.edges.metaschedule.low_precision.tile_numbers import (
+    BFLOAT16,
+    INT8,
+    INT8_VECTORS,
+    NUMBERS,
+)
 
 
 def test_a_row_of_a_tile_has_64_bytes_of_either() -> None:
     assert (BFLOAT16.depth, INT8.depth) == (32, 64)
-    assert {each.depth * each.each_bytes for each in NUMBERS.values()} == {64}
+    assert {each.depth * each.each_bytes for each in (BFLOAT16, INT8)} == {64}
+
+
+def test_vectors_come_after_tiles_and_fill_up_less() -> None:
+    assert [each.is_tiled for each in NUMBERS["int8"]] == [True, False]
+    assert INT8_VECTORS.depth == 16
+    assert INT8_VECTORS.in_a_word == INT8.in_a_word
 
 
 def test_packed_weights_in_int8_are_words_of_four() -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tunegate.edges.metaschedule.low_precision.product_shape import Extents, ProductShape
-from tunegate.edges.metaschedule.low_precision.tile_numbers import INT8
+from tunegate.edges.metaschedule.low_precision.tile_numbers import INT8, INT8_VECTORS
 from tunegate.edges.metaschedule.low_precision.tile_time import is_faster, tiles_ns
 
 
@@ -24,6 +24,17 @@ def test_the_estimate_of_int8_is_near_what_was_measured() -> None:
     measured_us = {square(28, 128, 128, 3): 75, square(28, 256, 512): 206, square(7, 512, 512): 13}
     for shape, microseconds in measured_us.items():
         assert 0.6 < tiles_ns(shape, 1, INT8) / 1e3 / microseconds < 1.6
+
+
+def test_the_estimate_of_vectors_is_near_what_was_measured() -> None:
+    measured_us = {
+        square(28, 128, 128, 3): 443,
+        square(28, 256, 512): 551,
+        square(14, 256, 256, 3): 463,
+        square(56, 64, 64, 3): 416,
+    }
+    for shape, microseconds in measured_us.items():
+        assert 0.6 < tiles_ns(shape, 1, INT8_VECTORS) / 1e3 / microseconds < 1.6
 
 
 def test_threads_share_the_work() -> None:
