@@ -20,10 +20,11 @@ def render(entries: Sequence[HistoryEntry], location: str, refused: int = 0) -> 
     """The page; the same entries always give the same bytes. `refused` lines were none of ours."""
     page = page_environment(longest_text=300).get_template("history.html.j2")
     shown = sorted(entries, key=lambda e: (e.at, e.commit, e.model, e.target, e.device, e.status))
+    timed = {(e.at, e.commit, e.repository) for e in shown if e.head_ms is not None}
     return page.render(
         location=location,
         models=plural(len({entry.model for entry in shown}), "model"),
-        runs=plural(len({(e.at, e.commit, e.repository) for e in shown}), "run"),
+        runs=plural(len(timed), "run"),
         left_out=refused_words(refused),
         scripts=history_scripts(),
         style=history_style(),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.plugin.render.history.hostile_entries import hostile_entries
 from tests.support.golden import Golden
-from tests.support.history import history
+from tests.support.history import entry, history
 from tests.support.html_outline import outline
 from tunegate.artifacts.history import HistoryEntry
 from tunegate.render.history.page import render
@@ -23,6 +23,11 @@ def test_the_page_says_what_it_said_when_it_was_last_reviewed(golden: Golden) ->
 
 def test_the_same_entries_give_the_same_bytes() -> None:
     assert render(history(), LOCATION) == render(tuple(reversed(history())), LOCATION)
+
+
+def test_a_run_that_timed_nothing_is_not_counted_among_the_latencies() -> None:
+    timed, warmed = entry(1), entry(2, status="warmed", base_ms=None, head_ms=None)
+    assert "Latency of 1 model in 1 run<" in render((timed, warmed), LOCATION)
 
 
 def embedded(page: str) -> dict[str, list[object]]:

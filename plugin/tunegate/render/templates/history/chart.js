@@ -64,6 +64,7 @@ class Chart {
     const scale = {zero: {range: (_, low, high) => [0, (high || 1) * 1.08]}, auto: {}, log: {distr: 3}}[range];
     return {
       width: this.place.clientWidth || 600, height: 360, legend: {show: false}, pxAlign: 0,
+      padding: [null, 44, null, null], // half of the last label is right of its mark
       tzDate: seconds => uPlot.tzDate(new Date(seconds * 1000), "UTC"),
       cursor: {drag: {x: true, y: false}, points: {size: 9}},
       scales: {x: {time: this.axis === "time"}, y: scale},
