@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from tunegate.edges.processes.child import Child, ChildDiedError
+from tunegate.edges.processes.waiting_for_core import is_time_up, waited_for_core
 
 _Reply = TypeVar("_Reply")
 _TICK_SECONDS = 1.0
@@ -29,15 +30,14 @@ class Conversation(Generic[_Reply]):
     ) -> None:
         self._patience_seconds = patience_seconds
         self._begin, self._first, self._then = begin, first, then
-        self._late = float("inf")
+        self._asked = self._waited = 0.0
         self.child: Child[_Reply] | None = None
         self.replies: list[_Reply] = []
         self.died: ChildDiedError | None = None
 
-    def start(self, limit_seconds: float) -> Child[_Reply]:
-        limit_seconds = min(limit_seconds, self._patience_seconds)
+    def start(self) -> Child[_Reply]:
         self.child = self._begin()
-        self._ask(self._first, limit_seconds)
+        self._ask(self._first)
         return self.child
 
     def is_over(self, limit_seconds: float) -> bool:
@@ -50,14 +50,14 @@ class Conversation(Generic[_Reply]):
         except ChildDiedError as error:
             return self._end(error)
         if reply is None:
-            if time.monotonic() < self._late:
+            if not self._is_late(self.child, limit_seconds):
                 return False
             return self._end(ChildDiedError(f"did not finish in {limit_seconds:.0f} s"))
         self.replies.append(reply)
         question = self._then(reply)
         if question is None:
             return True
-        self._ask(question, limit_seconds)
+        self._ask(question)
         return False
 
     def dismiss(self) -> None:
@@ -65,10 +65,18 @@ class Conversation(Generic[_Reply]):
         if self.child is not None:
             self.child.kill()
 
-    def _ask(self, question: msgspec.Struct, limit_seconds: float) -> None:
-        self._late = time.monotonic() + limit_seconds
+    def _is_late(self, child: Child[_Reply], limit_seconds: float) -> bool:
+        """Whether the time is over, without that in which others had the cores."""
+        elapsed = time.monotonic() - self._asked
+        if elapsed < limit_seconds:
+            return False
+        return is_time_up(elapsed, limit_seconds, waited_for_core(child.pid) - self._waited)
+
+    def _ask(self, question: msgspec.Struct) -> None:
+        self._asked = time.monotonic()
         try:
             if self.child is not None:
+                self._waited = waited_for_core(self.child.pid)
                 self.child.send(question)
         except ChildDiedError as error:
             self._end(error)
@@ -95,7 +103,7 @@ def converse(
         while waiting or running:
             while waiting and len(running) < at_once:
                 conversation = waiting.pop(0)
-                running[conversation.start(limit_seconds)] = conversation
+                running[conversation.start()] = conversation
             _wait([child for child, one in running.items() if one.died is None])
             for child, conversation in list(running.items()):
                 if conversation.is_over(limit_seconds):
