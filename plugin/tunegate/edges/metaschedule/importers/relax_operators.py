@@ -57,19 +57,27 @@ def same_bits(builder: Any, operands: Operands, attributes: Attributes) -> Any:
     return builder.emit_te(topi.reinterpret, x, dtype)
 
 
-def extreme_of_scalars(take: Callable[[Any, Any], Any]) -> Operator:
-    """Min and Max of scalars. TVM stacks its operands, and crashes where it changes the layout of a
-    stack of scalars."""
+def pairwise(take: Callable[[Any, Any], Any]) -> Operator:
+    """An operator on any number of tensors, two at a time. TVM stacks them, which copies each, and
+    keeps every convolution of the model in the layout that it has."""
 
-    def extreme(builder: Any, operands: Operands, attributes: Attributes) -> Any:
-        if any(len(operand.ty.shape) for operand in operands):
-            return None
+    def taken(builder: Any, operands: Operands, attributes: Attributes) -> Any:
         first, *others = operands
+        if all(isinstance(operand, tvm.ir.GenericConst) for operand in operands):
+            return None
         for other in others:
             first = builder.normalize(take(first, other))
         return first
 
-    return extreme
+    return taken
+
+
+def mean(builder: Any, operands: Operands, attributes: Attributes) -> Any:
+    """Mean of any number of tensors."""
+    total = pairwise(relax.op.add)(builder, operands, attributes)
+    if total is None:
+        return None
+    return relax.op.divide(total, relax.const(len(operands), str(total.ty.dtype)))
 
 
 def _shifted(builder: Any, value: Any, zero: Any, rank: int) -> Any:
@@ -95,6 +103,8 @@ OPERATORS: Mapping[str, Operator] = {
     "ConvInteger": integer_convolution,
     "CumProd": product_so_far,
     "BitCast": same_bits,
-    "Min": extreme_of_scalars(relax.op.minimum),
-    "Max": extreme_of_scalars(relax.op.maximum),
+    "Min": pairwise(relax.op.minimum),
+    "Max": pairwise(relax.op.maximum),
+    "Sum": pairwise(relax.op.add),
+    "Mean": mean,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any, Literal
 
 from tvm import relax
@@ -10,6 +11,7 @@ from tvm import relax
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.passes.clips import with_plain_clips
 from tunegate.edges.metaschedule.passes.transposes import without_inverse_transposes
+from tunegate.edges.metaschedule.passes.turned_convolutions import with_turned_convolutions
 
 _logger = logging.getLogger(__name__)
 
@@ -31,17 +33,26 @@ def layouts(target: TargetConfig) -> tuple[Layout, ...]:
 def channels_last(module: Any) -> Any:
     """A Relax module before legalization, with the layout of its convolutions changed and that of
     what is between them. Transposed convolutions stay as they are: the compiler has no other code
-    for them. A module with an operator that the compiler cannot turn (a maximum over a fifth
-    dimension is one) stays as it is. One without convolutions is not turned: the compiler divides
-    by zero where it turns scalars."""
+    for them. Where there is an operator that the compiler cannot turn (a stack of tensors is one),
+    each convolution is turned by itself. A module without convolutions is not turned: the compiler
+    divides by zero where it turns scalars."""
+    if not _has_convolution(module):
+        return _tried(module, lambda plain: plain) or module
+    together = _tried(module, _turned_together)
+    return together or _tried(module, with_turned_convolutions) or module
+
+
+def _turned_together(module: Any) -> Any:
+    return relax.transform.ConvertLayout({}, _wanted)(module)
+
+
+def _tried(module: Any, turn: Callable[[Any], Any]) -> Any | None:
+    """Returns the turned module, or None where the compiler cannot turn it."""
     try:
-        plain = with_plain_clips(module)
-        if _has_convolution(module):
-            plain = relax.transform.ConvertLayout({}, _wanted)(plain)
-        return without_inverse_transposes(plain)
+        return without_inverse_transposes(turn(with_plain_clips(module)))
     except Exception:
         _logger.info("the layout of convolutions stays as it is", exc_info=True)
-        return module
+        return None
 
 
 def _has_convolution(module: Any) -> bool:

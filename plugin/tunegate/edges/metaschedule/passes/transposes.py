@@ -2,19 +2,25 @@
 
 TVM's change of layouts knows no other layout of `clip`, nor of a product with a constant of one
 element: it turns the image back for them, so that a convolution cannot be fused with what follows.
+Convolutions that are turned one by one have such transposes everywhere.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import tvm
 from tvm import relax
 
 _TRANSPOSE = "relax.permute_dims"
 _ELEMENTWISE = frozenset(
     f"relax.{name}"
-    for name in ("add", "subtract", "multiply", "divide", "maximum", "minimum", "clip")
+    for name in (
+        *("add", "subtract", "multiply", "divide", "maximum", "minimum", "power", "clip"),
+        *("nn.relu", "nn.leakyrelu", "nn.silu", "nn.gelu", "nn.gelu_tanh", "nn.softplus"),
+        *("sigmoid", "tanh", "exp", "log", "erf", "sqrt", "rsqrt", "abs", "negative", "square"),
+    )
 )
 
 
@@ -65,15 +71,17 @@ class _Moved(relax.PyExprMutator):  # type: ignore[misc]
         """`call` with its transposes behind it, where all that it takes is transposed alike."""
         transposes = [self._transposed(argument) for argument in call.args]
         axes = {_axes(found) for found in transposes if found is not None}
-        rest = [value for value, found in zip(call.args, transposes, strict=True) if found is None]
-        if len(axes) != 1 or not all(_is_single(value, len(min(axes))) for value in rest):
+        if len(axes) != 1:
             return call
+        order = axes.pop()
         plain = [
-            argument if found is None else found.args[0]
+            _turned_back(argument, order) if found is None else found.args[0]
             for found, argument in zip(transposes, call.args, strict=True)
         ]
+        if any(argument is None for argument in plain):
+            return call
         result = self.builder_.emit(relax.Call(call.op, plain, call.attrs))
-        return relax.op.permute_dims(result, list(axes.pop()))
+        return relax.op.permute_dims(result, list(order))
 
     def _transposed(self, value: Any) -> Any | None:
         """The transpose that made the value."""
@@ -81,12 +89,20 @@ class _Moved(relax.PyExprMutator):  # type: ignore[misc]
         return made if _is_transpose(made) else None
 
 
-def _is_single(value: Any, rank: int) -> bool:
-    """A number, or a constant of one element, which is the same in every layout of that rank."""
-    if isinstance(value, tvm.ir.GenericConst):
-        numbers = value.value.numpy()
-        return bool(numbers.size == 1 and numbers.ndim <= rank)
-    return isinstance(value, tvm.tirx.IntImm | tvm.tirx.FloatImm)
+def _turned_back(value: Any, axes: tuple[int, ...]) -> Any | None:
+    """A number, or a constant as it is before such a transpose; None for what is computed."""
+    if isinstance(value, tvm.tirx.IntImm | tvm.tirx.FloatImm):
+        return value
+    if not isinstance(value, tvm.ir.GenericConst):
+        return None
+    numbers = value.value.numpy()
+    if numbers.ndim > len(axes):
+        return None
+    if numbers.size == 1:
+        return value
+    whole = numbers.reshape((1,) * (len(axes) - numbers.ndim) + numbers.shape)
+    turned = np.ascontiguousarray(whole.transpose(_inverse(axes)))
+    return relax.const(turned, str(turned.dtype))
 
 
 def _axes(transpose: Any) -> tuple[int, ...]:
