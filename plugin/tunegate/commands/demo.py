@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
@@ -17,10 +18,12 @@ from tunegate.cli.commands.run import RunOptions
 from tunegate.cli.shared_options import BudgetOptions, Common, ComparedRevisions
 from tunegate.commands import demo_repository, run
 from tunegate.commands.standard_output import write_json, write_line
+from tunegate.config import TargetConfig
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import BUG, INCONCLUSIVE, PASS, UNFIT
 from tunegate.plurals import plural
 from tunegate.render.candidates.accuracy import error_in_words
+from tunegate.runtimes.registry import installed_runtimes
 from tunegate.wording.latency import milliseconds
 
 _MINUTES = (1.0, 0.5)
@@ -67,6 +70,8 @@ def run_demo(options: DemoOptions) -> int:
         write_json(Played(acts))
     else:
         _show(acts)
+        for line in absent_lines(installed_runtimes().runtimes):
+            write_line(line)
     return exit_code([act.problem for act in acts if act.problem is not None])
 
 
@@ -175,6 +180,19 @@ def election_lines(outcomes: Sequence[CandidateOutcome]) -> Iterator[str]:
         exact = "float32" if each.error is None else f"error {error_in_words(each.error)}"
         measured = f"{milliseconds(each.ms)}, {exact}" if each.ms is not None else each.reason
         yield f"{'ships' if each.ships else '     '} {each.title}: {measured}"
+
+
+class _Runtime(Protocol):
+    @property
+    def title(self) -> str: ...
+    def unsupported(self, target: TargetConfig) -> str: ...
+
+
+def absent_lines(runtimes: Iterable[_Runtime]) -> Iterator[str]:
+    """A line for each runtime that is not elected from here, with the package that it needs."""
+    for each in runtimes:
+        if reason := each.unsupported(TargetConfig(name="cpu")):
+            yield f"{each.title} did not take part: it {reason}"
 
 
 def _show(acts: tuple[Act, ...]) -> None:

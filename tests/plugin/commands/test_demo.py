@@ -8,6 +8,7 @@ from tunegate.artifacts.measurements import TaskDifference
 from tunegate.artifacts.verdicts import CandidateOutcome, Status, Verdict
 from tunegate.commands.demo import (
     Problem,
+    absent_lines,
     election_lines,
     exit_code,
     first_problem,
@@ -15,6 +16,7 @@ from tunegate.commands.demo import (
     third_problem,
 )
 from tunegate.commands.demo_repository import SLOWED_LAYER
+from tunegate.config import TargetConfig
 
 WANTED = {first_problem: "new", second_problem: "pass", third_problem: "fail"}
 
@@ -91,3 +93,21 @@ def test_each_candidate_of_an_election_is_a_line() -> None:
         "      OpenVINO (float16): it has no avx512_fp16",
     ]
     assert list(election_lines([outcome("TVM", 4.0)])) == []
+
+
+class Absent:
+    """A runtime that says why it does not take part."""
+
+    name = title = "Any"
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    def unsupported(self, target: TargetConfig) -> str:
+        return self._reason
+
+
+def test_a_runtime_that_is_not_installed_is_told_with_its_command() -> None:
+    needs = "needs any: pip install 'tunegate[any]'"
+    runtimes = [Absent(""), Absent(needs)]
+    assert list(absent_lines(runtimes)) == [f"Any did not take part: it {needs}"]
