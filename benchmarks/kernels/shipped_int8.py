@@ -1,0 +1,83 @@
+"""Products and convolutions as TVM's int8 candidate ships them, beside float32.
+
+    python -m benchmarks.kernels.shipped_int8 [--rounds 9]
+
+The cases of `low_precision.py`, one thread, in turn: medians of processor time. An int8 kernel
+looks for the range of its image, rounds it, multiplies by tiles, or, compiled for Cascade Lake, by
+vectors, and makes float32 of the sums. TVM's float32 has one schedule by hand. Prints the table of
+docs/benchmarks.md: GFLOP/s. Needs avx512_vnni and amx_int8.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import tvm
+from tests.plugin.edges.metaschedule.low_precision.product_kernels import convolution
+
+from benchmarks.kernels.low_precision import CASES, Candidate, drawn, in_turn, ours
+from benchmarks.kit.command import command_line
+from benchmarks.kit.dot_products import DOTS, Case, missing_instructions
+from benchmarks.kit.models import one_thread
+from benchmarks.kit.peers import onnx_runtime
+from benchmarks.kit.tables import heading, row
+from tunegate.edges.metaschedule.low_precision.packed_weights import packed
+from tunegate.edges.metaschedule.low_precision.product import product_of
+from tunegate.edges.metaschedule.low_precision.product_shape import RowsOfTiles
+from tunegate.edges.metaschedule.low_precision.tile_kernel import tile_kernel
+from tunegate.edges.metaschedule.low_precision.tile_numbers import (
+    INT8,
+    INT8_VECTORS,
+    TileNumbers,
+)
+
+CPUS = {INT8: "sapphirerapids", INT8_VECTORS: "cascadelake"}
+
+
+def main() -> None:
+    options = command_line(__doc__, rounds=9)
+    one_thread()
+    if missing := missing_instructions():
+        sys.exit(missing)
+    table = {}
+    for case in CASES:
+        image, weights = drawn(case)
+        found = {
+            "TVM float32": ours(case, DOTS["float32, vectors"], image, weights),
+            "ONNX Runtime float32": Candidate(*onnx_runtime(case, image, weights, "float32")),
+            "TVM int8, vectors": shipped(case, INT8_VECTORS, image, weights),
+            "TVM int8, tiles": shipped(case, INT8, image, weights),
+        }
+        for each in found.values():
+            each.run()
+        medians = in_turn(found, options.rounds)
+        table[case.name] = {n: case.floating_operations / s / 1e9 for n, s in medians.items()}
+    heading(" | ".join(("GFLOP/s", *next(iter(table.values())))))
+    for name, speeds in table.items():
+        row(name, *(f"{speed:.0f}" for speed in speeds.values()))
+
+
+def shipped(case: Case, numbers: TileNumbers, image: Any, weights: Any) -> Candidate:
+    """The kernel of a convolution without stages; a product has an image of one column."""
+    shape = (1, case.height, case.width, case.depth)
+    taps = (case.taps, case.taps, case.depth, case.out)
+    fused = convolution(shape, taps, stages=False, padding=case.taps // 2)
+    product = product_of(fused.function)
+    if product is None:
+        raise ValueError(case.name)
+    kernel = tile_kernel(product, fused.function, 1, numbers).with_attr("global_symbol", "main")
+    rows = RowsOfTiles(product.shape, numbers.depth)
+    arrays = [image.reshape(shape)] * (product.weights + 1)
+    arrays[product.weights] = packed(weights.reshape(taps), rows, numbers)
+    result = np.zeros((1, case.height, case.width, case.out), "float32")
+    features = [f"+{each}" for each in sorted(numbers.features)]
+    target = {"kind": "llvm", "mcpu": CPUS[numbers], "mattr": features}
+    compiled = tvm.compile(kernel, target=tvm.target.Target(target))["main"]
+    tensors = [tvm.runtime.tensor(each) for each in (*arrays, result)]
+    return Candidate(lambda: compiled(*tensors), tensors[-1].numpy)
+
+
+if __name__ == "__main__":
+    main()
