@@ -25,16 +25,17 @@ from tunegate.measuring.election import side_seconds
 from tunegate.measuring.score import scored
 from tunegate.measuring.shard_of_plan import compared_elsewhere, of_shard
 from tunegate.policy.gate_rules import GateRules, with_configured
-from tunegate.sides.earlier_bases import MAX_EARLIER_BASES, with_earlier_bases
+from tunegate.sides.earlier_bases import with_working_bases
 from tunegate.sides.elections import KnownElections, publish_elections, with_elections_after
 from tunegate.sides.export_models import export_models
 from tunegate.sides.far_behind import KnownStandings, publish_standings
 from tunegate.sides.fixed_sides import NOTHING_FIXED, Fixed, replaced, restricted
+from tunegate.sides.known_lists import KnownLists
 from tunegate.sides.wrong_marks import publish_wrong_marks
 from tunegate.stages.build import build
 from tunegate.stages.choose_runtime import choose_runtime
 from tunegate.stages.compare import compare
-from tunegate.stages.extract import extract
+from tunegate.stages.extract import Lists, extract
 from tunegate.stages.gate import decide_verdict
 from tunegate.stages.measure import Reference, measure
 from tunegate.stages.plan_measuring import plan_measuring
@@ -73,7 +74,10 @@ def make_plan(
     """Writes changes.json, tasks.json and plan.json."""
     out, config = tools.context.out, tools.config
     artifact_io.write(out / "changes.json", changes)
-    tasks = _extracted(tools, changes)
+    lists = KnownLists(tools, are_believed=True).listed
+    tasks = with_working_bases(
+        changes, lambda those: extracted(tools, those, lists), tools.source.reader
+    )
     behind = KnownStandings(tools.index, tools.origin, tools.source.candidates)
     resolution = resolve(tasks, tools.index, config, behind)
     tasks, planned = plan_of_built(tools, tasks, resolution, shards=shards)
@@ -88,23 +92,12 @@ def make_plan(
     return planned
 
 
-def _extracted(tools: Tools, changes: ChangeSet) -> TaskSet:
-    """The tasks, with earlier bases where those that are gated against are broken."""
-    tasks = extracted(tools, changes)
-    if tools.source.reader is None:
-        return tasks
-    for _ in range(MAX_EARLIER_BASES):
-        older = with_earlier_bases(tasks.changes, tasks.broken_bases, tools.source.reader)
-        if older == tasks.changes:
-            break
-        tasks = extracted(tools, older)
-    return tasks
-
-
-def extracted(tools: Tools, changes: ChangeSet) -> TaskSet:
-    """The tasks of these changes, with the bases that they name."""
+def extracted(tools: Tools, changes: ChangeSet, lists: Lists | None = None) -> TaskSet:
+    """The tasks of these changes, with the bases that they name, as the compiler or the `lists`
+    have them."""
     progress = tools.context.progress
-    return extract(changes, source=tools.source, compiler=tools.compiler, progress=progress)
+    asked = lists or tools.compiler.tasks
+    return extract(changes, source=tools.source, lists=asked, progress=progress)
 
 
 def tune_shard(tools: Tools, planned: TuningPlan, shard: Shard) -> TuningOutcome:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, Protocol
 
 import msgspec
@@ -35,6 +36,8 @@ from tunegate_cache.format.records import (
 
 Shapes = Mapping[str, tuple[int, ...]]
 """Input name -> full shape, for the inputs whose shape the model leaves open."""
+
+NOTHING_LISTED: Mapping[int, Sequence[TuningTask]] = MappingProxyType({})
 
 Publish = Callable[[Sequence[TuningRecord]], bool]
 """Hands finished records to the cache; False when they could not be stored now."""
@@ -136,7 +139,7 @@ class TaskIndex(RecordQueue, Protocol):
         ...
 
     def standings(self, keys: Sequence[WorkloadKey]) -> Mapping[WorkloadKey, Lookup]:
-        """What trusted zones have of whole models, without counting it. Ask after `lookup`."""
+        """What trusted zones have of whole models, without counting it."""
         ...
 
     def publish(self, records: Sequence[TuningRecord]) -> bool: ...
@@ -200,8 +203,16 @@ class Compiler(Protocol):
     that computes other numbers than ONNX Runtime is an error too, and nothing of it stays on disk.
     """
 
-    def tasks(self, jobs: Sequence[ModelJob]) -> Sequence[Sequence[TuningTask] | ModelError]:
-        """`uses` of each task has one entry, side 'head'."""
+    def kernels(self, jobs: Sequence[ModelJob]) -> Sequence[str]:
+        """What the kernels of each model follow from, whatever its weights are, as a digest; ''
+        where that cannot be said."""
+        ...
+
+    def tasks(
+        self, jobs: Sequence[ModelJob], known: Mapping[int, Sequence[TuningTask]] = NOTHING_LISTED
+    ) -> Sequence[Sequence[TuningTask] | ModelError]:
+        """`uses` of each task has one entry, side 'head'. What is `known` of a job, by its place,
+        is the answer: such a model is not opened, and a build of it with other kernels is none."""
         ...
 
     def refused(self, jobs: Sequence[ModelJob]) -> Sequence[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,8 +29,16 @@ def test_warm_tunes_what_is_configured_once_and_new_weights_never(tmp_path: Path
     second = json.loads(workspace.tunegate("warm", "--json").stdout)
     assert second["tuning"]["trials"] == 0
     assert all(each["known_before"] == each["tasks"] for each in second["models"])
-    planned = workspace.tunegate("plan", "--base", "HEAD~1", "--json")
-    assert json.loads(planned.stdout)["notes"] == []
+    opened = workspace.root / ".tunegate" / "work" / "compile" / "tvm" / "compiler.log"
+    assert opened.exists()
+    planned = json.loads(workspace.tunegate("plan", "--base", "HEAD~1", "--json").stdout)
+    assert planned["notes"] == []
+    assert not opened.exists()
+    assert tasks_of(planned) == tasks_of(cold)
+
+
+def tasks_of(plan: dict[str, Any]) -> list[Any]:
+    return [each["task"] for each in plan["resolution"]["tasks"]]
 
 
 def test_warm_takes_the_models_that_a_glob_names(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ from tunegate.runtimes.requirements import require_installed
 from tunegate.sides.chosen_models import chosen_models
 from tunegate.sides.elections import KnownElections, publish_elections
 from tunegate.sides.far_behind import KnownStandings, publish_standings
+from tunegate.sides.known_lists import KnownLists
 from tunegate.stages.resolve import resolve
 from tunegate.stages.run_forecast import warm_forecast
 from tunegate.stages.try_builds import plan_of_built
@@ -101,7 +102,7 @@ def _warmed(tools: Tools, changes: ChangeSet, project: Project, *, again: bool) 
 
 
 def _planned(tools: Tools, changes: ChangeSet, *, again: bool) -> tuple[TaskSet, TuningPlan]:
-    tasks = pipeline.extracted(tools, changes)
+    tasks = pipeline.extracted(tools, changes, KnownLists(tools, are_believed=False).listed)
     standings = KnownStandings(tools.index, tools.origin, tools.source.candidates)
     resolution = resolve(tasks, tools.index, tools.config, nobody if again else standings)
     return plan_of_built(tools, tasks, resolution)

@@ -7,15 +7,31 @@ that are known for it, like the head.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
 from tunegate.artifacts.changes import Ancestor, ChangeSet, ModelChange, ModelPath
+from tunegate.artifacts.tasks import TaskSet
 from tunegate.ports import ModelReader
 
 MAX_EARLIER_BASES = 3
 """Versions that are tried; further back it is another model."""
+
+
+def with_working_bases(
+    changes: ChangeSet, extracted: Callable[[ChangeSet], TaskSet], reader: ModelReader | None
+) -> TaskSet:
+    """The tasks, with earlier bases where those that are gated against are broken."""
+    tasks = extracted(changes)
+    if reader is None:
+        return tasks
+    for _ in range(MAX_EARLIER_BASES):
+        older = with_earlier_bases(tasks.changes, tasks.broken_bases, reader)
+        if older == tasks.changes:
+            break
+        tasks = extracted(older)
+    return tasks
 
 
 def with_earlier_bases(

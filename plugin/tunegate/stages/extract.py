@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -12,14 +12,17 @@ from tunegate.artifacts.tasks import TaskSet, TaskUse, TuningTask
 from tunegate.config import TargetConfig
 from tunegate.errors import ModelError, UnsupportedModelError
 from tunegate.plurals import plural
-from tunegate.ports import Compiler, ModelJob, Progress, Shapes
+from tunegate.ports import ModelJob, Progress, Shapes
 from tunegate.sides.export_models import ExportedModels, export_models
 from tunegate.tools import ModelSource
 from tunegate_cache.format.records import WorkloadKey
 
+Lists = Callable[[Sequence[ModelJob]], Sequence[Sequence[TuningTask] | ModelError]]
+"""The tasks of models, in the order of the jobs."""
+
 
 def extract(
-    changes: ChangeSet, *, source: ModelSource, compiler: Compiler, progress: Progress
+    changes: ChangeSet, *, source: ModelSource, lists: Lists, progress: Progress
 ) -> TaskSet:
     """Both sides are always extracted: a change of weights alone rarely
     makes other tasks, but it can.
@@ -31,7 +34,7 @@ def extract(
     wanted = _wanted(changes, models, source.candidates)
     if wanted:
         progress.step(f"extract: {_count(len({path for path, _, _ in wanted}))}")
-    answers = compiler.tasks([_job(models, which, source.candidates) for which in wanted])
+    answers = lists([_job(models, which, source.candidates) for which in wanted])
     found = merge_tasks(changes, wanted, answers, source.candidates)
     notes = [*found.notes, *unusable_notes(models)]
     notes += [_resized(*each, shapes) for each, shapes in models.resized.items()]

@@ -36,7 +36,7 @@ from tunegate.engine.protocol import (
     Tasks,
 )
 from tunegate.errors import ModelError
-from tunegate.ports import BuildJob, Compiler, Export, ModelJob
+from tunegate.ports import NOTHING_LISTED, BuildJob, Compiler, Export, ModelJob
 from tunegate.runtimes.tvm import compile_requests
 from tunegate.runtimes.tvm.build_questions import questions_after_build
 from tunegate.runtimes.tvm.compile_failures import CompileFailures
@@ -44,7 +44,7 @@ from tunegate.runtimes.tvm.compile_requests import CompileRequests, OpenedKey, o
 from tunegate.runtimes.tvm.finished_build import finished, needless, refused_builds
 from tunegate.runtimes.tvm.other_layout import in_other_layout, refusal_of_tuning
 from tunegate.runtimes.tvm.risky_schedules import RISKY_SHARE, made_again, risky_schedules
-from tunegate.runtimes.tvm.shared_listing import TakenLists, is_listed, with_same_kernels
+from tunegate.runtimes.tvm.shared_listing import KernelDigests, TakenLists, told_once
 from tunegate_cache.format.records import WorkloadKey
 
 _CHILD = "tunegate.edges.metaschedule.compile"
@@ -71,7 +71,7 @@ class MetaScheduleCompiler:
         self._not_whole: dict[OpenedKey, Build] = {}
         self._without_parts: set[OpenedKey] = set()
         self._whole_at: dict[OpenedKey, Path | None] = {}
-        self._taken = TakenLists()
+        self._taken, self._kernels = TakenLists(), KernelDigests()
         self._failures = CompileFailures(self._log)
 
     def close(self) -> None:
@@ -79,15 +79,20 @@ class MetaScheduleCompiler:
             child.kill()
         self._kept.clear()
 
-    def tasks(self, jobs: Sequence[ModelJob]) -> Sequence[Sequence[TuningTask] | ModelError]:
-        same = with_same_kernels(jobs)
-        talks = self._listing({n: job for n, job in enumerate(jobs) if n not in same})
-        taken = {n: talks[at] for n, at in same.items() if is_listed(talks[at])}
-        talks |= self._listing({n: jobs[n] for n in same if n not in taken}) | taken
-        answers = [self._listed(job, talks[n]) for n, job in enumerate(jobs)]
+    def kernels(self, jobs: Sequence[ModelJob]) -> Sequence[str]:
+        return [self._kernels(job) for job in jobs]
+
+    def tasks(
+        self, jobs: Sequence[ModelJob], known: Mapping[int, Sequence[TuningTask]] = NOTHING_LISTED
+    ) -> Sequence[Sequence[TuningTask] | ModelError]:
+        for n, listed in known.items():
+            self._taken.add(jobs[n], listed, "an earlier run")
+        asked = {n: job for n, job in enumerate(jobs) if n not in known}
+        talks, taken = told_once(asked, self._kernels, self._listing)
+        answers = {**known, **{n: self._listed(job, talks[n]) for n, job in asked.items()}}
         for n in taken:
-            self._taken.add(jobs[n], answers[n])
-        return answers
+            self._taken.add(jobs[n], answers[n], "the other side")
+        return [answers[n] for n in range(len(jobs))]
 
     def _listing(self, jobs: Mapping[int, ModelJob]) -> dict[int, Conversation[_Reply]]:
         shares = _shares([*jobs.values()])
@@ -146,9 +151,7 @@ class MetaScheduleCompiler:
         return builds
 
     def _built(
-        self,
-        jobs: Sequence[tuple[BuildJob, bool]],
-        in_parts: InParts | None = None,
+        self, jobs: Sequence[tuple[BuildJob, bool]], in_parts: InParts | None = None
     ) -> list[Build]:
         shares = _shares([job.model for job, _ in jobs])
         talks = [
@@ -226,9 +229,8 @@ class MetaScheduleCompiler:
             cases=str(job.cases.resolve()) if job.cases is not None else "",
             limit_seconds=self._limit_seconds,
         )
-        share = RISKY_SHARE if risky_schedules(job) else 1.0
-        begin = self._child(job.model, memory)
-        return Conversation(begin, request, checking, share * self._limit_seconds)
+        seconds = self._limit_seconds * (RISKY_SHARE if risky_schedules(job) else 1.0)
+        return Conversation(self._child(job.model, memory), request, checking, seconds)
 
     def _child(self, job: ModelJob, memory: MemoryLimit) -> Callable[[], Child[_Reply]]:
         def begin() -> Child[_Reply]:
@@ -271,10 +273,10 @@ class MetaScheduleCompiler:
 
     def _finish(self, job: BuildJob, talk: Conversation[_Reply]) -> Build:
         reply = talk.replies[0] if talk.replies else None
-        crashed = talk.died is not None or (isinstance(reply, Failed) and reply.memory)
         if isinstance(reply, NoParts):
             return needless(job)
         if not isinstance(reply, Built):
+            crashed = talk.died is not None or (isinstance(reply, Failed) and reply.memory)
             return unbuilt(str(self._model_error(job.model.path, talk)), crashed=crashed)
         later = (*talk.replies[1:], *([talk.died] if talk.died else []))
         build = self._taken.held(job, finished(job, reply, later))

@@ -13,7 +13,8 @@ from tunegate.config import TargetConfig
 from tunegate.errors import ModelError
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
-from tunegate.runtimes.tvm.shared_listing import TakenLists, with_same_kernels
+from tunegate.runtimes.tvm.shared_listing import KernelDigests, TakenLists, with_same_kernels
+from tunegate_cache.format.how_built import HowBuilt
 
 CPU = TargetConfig(name="cpu", threads=1)
 
@@ -25,10 +26,12 @@ def job(directory: Path, name: str, model: onnx.ModelProto, path: str = "m.onnx"
 def test_one_side_is_opened_where_weights_alone_differ(tmp_path: Path) -> None:
     head, base = (job(tmp_path, f"{seed}.onnx", conv_model(seed=seed)) for seed in (1, 2))
     other = job(tmp_path, "other.onnx", conv_model(out=16))
-    assert with_same_kernels([head, base, other]) == {1: 0}
+    kernels = KernelDigests()
+    assert with_same_kernels({0: head, 1: base, 2: other}, kernels) == {1: 0}
     narrow = msgspec.structs.replace(base, target=TargetConfig(name="cpu", threads=2))
-    assert with_same_kernels([head, narrow]) == {}
-    assert with_same_kernels([head, msgspec.structs.replace(base, path="other.onnx")]) == {}
+    assert with_same_kernels({0: head, 1: narrow}, kernels) == {}
+    elsewhere = msgspec.structs.replace(base, path="other.onnx")
+    assert with_same_kernels({0: head, 1: elsewhere}, kernels) == {}
 
 
 def test_both_sides_have_the_tasks_of_the_one_that_was_opened(tmp_path: Path) -> None:
@@ -39,6 +42,19 @@ def test_both_sides_have_the_tasks_of_the_one_that_was_opened(tmp_path: Path) ->
         assert not isinstance(head, ModelError)
         assert head
         assert len(compiler._kept) == 1
+
+
+def test_a_model_whose_tasks_are_known_is_not_opened(tmp_path: Path) -> None:
+    jobs = [job(tmp_path, f"{seed}.onnx", conv_model(seed=seed)) for seed in (1, 2)]
+    with closing(MetaScheduleCompiler(tmp_path / "compiler", seed=1)) as compiler:
+        tasks = [make_tuning_task("conv")]
+        assert compiler.kernels(jobs)[0] == compiler.kernels(jobs)[1] != ""
+        assert compiler.tasks(jobs, {0: tasks, 1: tasks}) == [tasks, tasks]
+        assert compiler._requests._count == 0
+        found = make_build("k", tasks=(make_task("dense", 1.0),))
+        built = BuildJob(model=jobs[0], records={}, sources={}, directory=tmp_path)
+        lost = compiler._taken.held(built, found)
+        assert "its kernels are not those of an earlier run" in (lost.error or "")
 
 
 def test_each_side_is_asked_where_the_first_has_no_tasks(tmp_path: Path) -> None:
@@ -57,10 +73,13 @@ def test_a_build_with_other_kernels_than_its_list_has_is_none(tmp_path: Path) ->
     found = make_build("k", tasks=(make_task("conv", 1.0),))
     lists = TakenLists()
     assert lists.held(built, found) is found
-    lists.add(built.model, ModelError("not listed"))
+    lists.add(built.model, ModelError("not listed"), "the other side")
     assert lists.held(built, found) is found
-    lists.add(built.model, [make_tuning_task("conv")])
-    lists.add(built.model, [make_tuning_task("other")])
-    lost = lists.held(built, found)
+    lists.add(built.model, [make_tuning_task("conv")], "the other side")
+    lists.add(built.model, [make_tuning_task("other")], "the other side")
+    cut = msgspec.structs.replace(found, how=HowBuilt(compiled=(3,)))
+    assert lists.held(built, cut) is cut
+    whole = msgspec.structs.replace(found, how=HowBuilt())
+    lost = lists.held(built, whole)
     assert lost.crashed
     assert "its kernels are not those of the other side" in (lost.error or "")

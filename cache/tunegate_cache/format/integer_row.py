@@ -1,0 +1,72 @@
+"""A row of integers that stand for digests, texts and numbers, and its reader, which believes none
+of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+_DIGITS = (13, 13, 13, 13, 12)
+"""The hexadecimal digits of a sha-256 in each of its integers."""
+_LETTERS = 6
+"""The bytes of a text in each of its integers."""
+
+
+class RefusedRowError(ValueError):
+    """A row that does not say what it should."""
+
+
+def digest_row(digest: str) -> Iterator[int]:
+    """The integers of a digest of 64 hexadecimal digits."""
+    start = 0
+    for digits in _DIGITS:
+        yield int(digest[start : start + digits], 16)
+        start += digits
+
+
+def text_row(text: str) -> Iterator[int]:
+    """The number of bytes, and then these."""
+    content = text.encode()
+    yield len(content)
+    for start in range(0, len(content), _LETTERS):
+        yield int.from_bytes(content[start : start + _LETTERS], "big")
+
+
+class RowReader:
+    """Reads a row from left to right. Every method raises RefusedRowError for what is not there, or
+    not of its kind."""
+
+    def __init__(self, row: Sequence[int]) -> None:
+        self._row, self._at = row, 0
+
+    def number(self, least: int, most: int) -> int:
+        if self._at >= len(self._row) or not least <= self._row[self._at] <= most:
+            message = "a number is missing, or out of range"
+            raise RefusedRowError(message)
+        self._at += 1
+        return self._row[self._at - 1]
+
+    def numbers(self, least: int, most: int, most_of_them: int) -> tuple[int, ...]:
+        """The number before them says how many there are."""
+        return tuple(self.number(least, most) for _ in range(self.number(0, most_of_them)))
+
+    def digest(self) -> str:
+        return "".join(f"{self.number(0, 16**digits - 1):0{digits}x}" for digits in _DIGITS)
+
+    def text(self, most_bytes: int) -> str:
+        """Printable, or empty."""
+        size = self.number(0, most_bytes)
+        sizes = [min(_LETTERS, size - start) for start in range(0, size, _LETTERS)]
+        content = b"".join(self.number(0, 256**n - 1).to_bytes(n, "big") for n in sizes)
+        try:
+            text = content.decode()
+        except UnicodeDecodeError as error:
+            raise RefusedRowError(str(error)) from error
+        if not text.isprintable():
+            message = "a text is not printable"
+            raise RefusedRowError(message)
+        return text
+
+    def end(self) -> None:
+        if self._at != len(self._row):
+            message = "something is left over"
+            raise RefusedRowError(message)

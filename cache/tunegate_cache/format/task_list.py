@@ -1,0 +1,167 @@
+"""The tuning tasks of a model, kept as records: who has the same model need not ask a compiler.
+
+A list is a row of integers, in as many records as it needs; the template of each says which piece
+it is. It says what to ask a cache about, and what reports call it, never what a build computes.
+Whoever builds the model holds the kernels against its list.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from tunegate_cache.format.integer_row import RefusedRowError, RowReader, digest_row, text_row
+from tunegate_cache.format.model_election import LASTS_SECONDS
+from tunegate_cache.format.model_standing import shape_of
+from tunegate_cache.format.records import (
+    Decision,
+    DeviceFingerprint,
+    Provenance,
+    Toolchain,
+    TuningRecord,
+    WorkloadKey,
+    WorkloadShape,
+)
+
+MOST_PIECES = 8
+"""A compaction keeps no more records of a workload on one device."""
+_PIECE = 3_000
+"""The integers of a piece: in any case less than a record may have."""
+_OF_A_DECISION = 30
+_MOST_TASKS = 512
+_MOST_EXTENTS = 4_096
+_MOST_TEXT = 512
+_LARGEST = 2**53 - 1
+
+
+class ListedTask(msgspec.Struct, frozen=True, kw_only=True):
+    """A task without its target. `weight` is how often one inference runs it, `name` what the
+    compiler calls it; `flops` and `bytes_moved` are per call."""
+
+    workload: str
+    shape: WorkloadShape
+    operator: str
+    dtype: str
+    name: str
+    weight: int
+    flops: int
+    bytes_moved: int
+
+
+class TaskList(msgspec.Struct, frozen=True, kw_only=True):
+    """The tasks of a model, all for the `target` of this digest; `listed_at` is in seconds since
+    1970."""
+
+    key: WorkloadKey
+    target: str
+    tasks: tuple[ListedTask, ...]
+    listed_at: int
+
+
+def list_records(
+    listed: TaskList, *, device: DeviceFingerprint, toolchain: Toolchain, source: Provenance
+) -> tuple[TuningRecord, ...]:
+    """Returns none for a list that is too long, or has a text that nobody would read back."""
+    row = tuple(_row(listed))
+    pieces = [row[start : start + _PIECE] for start in range(0, len(row), _PIECE)]
+    if len(pieces) > MOST_PIECES or _read(listed.key, row, listed.listed_at) != listed:
+        return ()
+    return tuple(
+        TuningRecord(
+            key=listed.key,
+            shape=shape_of(listed.key),
+            template=_template(number, len(pieces)),
+            decisions=tuple(_decisions(piece)),
+            run_nanoseconds=(1,),
+            status="ok",
+            device=device,
+            toolchain=toolchain,
+            measured_at=listed.listed_at,
+            source=source,
+        )
+        for number, piece in enumerate(pieces)
+    )
+
+
+def list_of(
+    key: WorkloadKey,
+    records: Iterable[TuningRecord],
+    *,
+    device: DeviceFingerprint,
+    toolchain: Toolchain,
+    now: int,
+) -> TaskList | None:
+    """The latest list on this kind of device with this compiler; None where it is too old or of the
+    future, where a piece is missing, and where it makes no sense."""
+    here = [
+        record
+        for record in records
+        if record.key == key
+        and record.status == "ok"
+        and (record.device.name, record.device.units) == (device.name, device.units)
+        and record.toolchain == toolchain
+        and now - LASTS_SECONDS <= record.measured_at <= now
+    ]
+    listed_at = max((record.measured_at for record in here), default=0)
+    row = _together({r.template: r.decisions for r in here if r.measured_at == listed_at})
+    return None if row is None else _read(key, row, listed_at)
+
+
+def _together(pieces: dict[str, tuple[Decision, ...]]) -> tuple[int, ...] | None:
+    templates = [_template(number, len(pieces)) for number in range(len(pieces))]
+    if not pieces or set(templates) != pieces.keys():
+        return None
+    decided = (values for template in templates for _, values in pieces[template])
+    return tuple(value - 1 for values in decided for value in values)
+
+
+def _decisions(piece: Sequence[int]) -> Iterator[Decision]:
+    """The piece, one larger each: where a decision has several integers, 0 is refused."""
+    for start in range(0, len(piece), _OF_A_DECISION):
+        yield start, tuple(number + 1 for number in piece[start : start + _OF_A_DECISION])
+
+
+def _row(listed: TaskList) -> Iterator[int]:
+    yield from digest_row(listed.target)
+    yield len(listed.tasks)
+    for task in listed.tasks:
+        yield from digest_row(task.workload)
+        yield from digest_row(task.shape.skeleton)
+        yield len(task.shape.extents)
+        yield from task.shape.extents
+        for text in (task.operator, task.dtype, task.name):
+            yield from text_row(text)
+        yield from (task.weight, task.flops, task.bytes_moved)
+
+
+def _read(key: WorkloadKey, row: Sequence[int], listed_at: int) -> TaskList | None:
+    reader = RowReader(row)
+    try:
+        target, count = reader.digest(), reader.number(0, _MOST_TASKS)
+        tasks = tuple(_task(reader) for _ in range(count))
+        reader.end()
+    except RefusedRowError:
+        return None
+    is_once = len({task.workload for task in tasks}) == len(tasks)
+    listed = TaskList(key=key, target=target, tasks=tasks, listed_at=listed_at)
+    return listed if is_once else None
+
+
+def _task(reader: RowReader) -> ListedTask:
+    return ListedTask(
+        workload=reader.digest(),
+        shape=WorkloadShape(reader.digest(), reader.numbers(1, _LARGEST, _MOST_EXTENTS)),
+        operator=reader.text(_MOST_TEXT),
+        dtype=reader.text(_MOST_TEXT),
+        name=reader.text(_MOST_TEXT),
+        weight=reader.number(1, _LARGEST),
+        flops=reader.number(0, _LARGEST),
+        bytes_moved=reader.number(0, _LARGEST),
+    )
+
+
+def _template(number: int, of: int) -> str:
+    text = f"tunegate: a list of tasks, piece {number + 1} of {of}"
+    return hashlib.sha256(text.encode()).hexdigest()
