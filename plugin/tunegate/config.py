@@ -61,7 +61,9 @@ class AccuracyConfig(_Section, frozen=True, kw_only=True):
 
 
 Accuracy = Literal["same"] | AccuracyConfig
-InputShape = tuple[PositiveInt, ...]
+Size = Annotated[int, msgspec.Meta(ge=0)]
+"""That of a dimension; one of 0 has no numbers, such as a past that is still empty."""
+InputShape = tuple[Size, ...]
 Scalar = bool | int | float | str
 
 
@@ -90,7 +92,7 @@ class InputConfig(_Section, frozen=True, kw_only=True):
 
 Inputs = Mapping[str, InputShape | InputConfig]
 """Input name -> its shape alone, or what is said of it."""
-Dims = dict[str, PositiveInt]
+Dims = dict[str, Size]
 """The symbol of a dynamic dimension -> its size."""
 
 

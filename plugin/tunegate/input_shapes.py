@@ -7,6 +7,7 @@ and that nobody gives, follows from these.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
@@ -77,7 +78,7 @@ def resolve_shapes(inputs: Sequence[ModelInput], levels: Sequence[ShapeLevel]) -
     return ResolvedShapes(
         shapes=given | shapes,
         dimensions=tuple(dimensions),
-        mistakes=(*misfits, *contradictions),
+        mistakes=(*misfits, *contradictions, *_nothing(inputs, dimensions, given | shapes)),
         gaps=(*_gaps(inputs, dimensions, levels),),
     )
 
@@ -148,7 +149,11 @@ def _sized(value: ModelInput, axis: int, levels: Sequence[_Level]) -> OpenDimens
 
 
 def _with_sums(dimensions: Sequence[OpenDimension]) -> list[OpenDimension]:
-    sizes = {each.symbol: each.size for each in dimensions if each.size and is_symbol(each.symbol)}
+    sizes = {
+        each.symbol: each.size
+        for each in dimensions
+        if each.size is not None and is_symbol(each.symbol)
+    }
     return [
         msgspec.structs.replace(each, size=size, source="a sum of the others")
         if each.size is None and (size := computed_size(each.symbol, sizes)) is not None
@@ -207,6 +212,27 @@ def _misfit(value: ModelInput, shape: tuple[int, ...]) -> str:
         if size not in {None, given}:
             return f"inputs.{value.name}: axis {axis} is {size} in the model, not {given}."
     return ""
+
+
+def _nothing(
+    inputs: Sequence[ModelInput],
+    dimensions: Sequence[OpenDimension],
+    shapes: Mapping[str, tuple[int, ...]],
+) -> Iterator[str]:
+    """A size of 0 is that of an input which may be empty, as a past is; the batch of a model whose
+    only inputs are empty then is a mistake: its latency says nothing."""
+    emptied = [each for each in dimensions if each.size == 0]
+    known = [shapes.get(value.name, value.dimensions) for value in inputs]
+    sizes = [None if None in each else math.prod(size or 0 for size in each) for each in known]
+    is_left = any(size is None or size > 1 for size in sizes)
+    if not emptied or is_left or not all(value.is_ranked for value in inputs):
+        return
+    first = emptied[0]
+    name = f'"{first.symbol}"' if is_symbol(first.symbol) else f"axis {first.axis} of {first.input}"
+    yield (
+        f"{name} is 0 ({first.source}). No input has more than one number then, so nothing would "
+        "be measured. Give it at least 1."
+    )
 
 
 def _gaps(

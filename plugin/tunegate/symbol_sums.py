@@ -22,10 +22,12 @@ def computed_size(symbol: str, sizes: Mapping[str, int]) -> int | None:
     if len(symbol) > _LONGEST or symbol.isidentifier():
         return None
     try:
-        size = _value(ast.parse(symbol.strip(), mode="eval").body, sizes)
+        term = ast.parse(symbol.strip(), mode="eval").body
+        size = _value(term, sizes)
     except (SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError):
         return None
-    return size if size is not None and size > 0 else None
+    least = 1 if isinstance(term, ast.Constant) else 0
+    return size if size is not None and size >= least else None
 
 
 def _value(term: ast.expr, sizes: Mapping[str, int]) -> int | None:

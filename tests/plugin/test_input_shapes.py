@@ -128,3 +128,34 @@ def test_a_symbol_that_is_a_sum_follows_from_the_others() -> None:
     assert told.shapes["mask"] == (1, 32)
     (gap,) = resolved(ShapeLevel(dims={"batch": 1, "seq": 8}), inputs=(IDS, mask)).gaps
     assert gap.startswith('dimension "past + seq"')
+
+
+def test_an_input_may_be_empty_beside_others() -> None:
+    """As the past of the first token is."""
+    mask = ModelInput("mask", (None, None), ("batch", "past_len + seq"))
+    past = ModelInput("past", (None, 4, None, 8), ("batch", "", "past_len", ""))
+    level = ShapeLevel(dims={"batch": 1, "seq": 8, "past_len": 0})
+    found = resolved(level, inputs=(IDS, mask, past))
+    assert found.problems == ()
+    assert found.shapes == {"ids": (1, 8), "mask": (1, 8), "past": (1, 4, 0, 8)}
+
+
+@pytest.mark.parametrize("rate", [ModelInput("rate", ()), ModelInput("rate", (1,))])
+def test_a_size_that_leaves_nothing_to_measure_is_a_mistake(rate: ModelInput) -> None:
+    found = resolved(ShapeLevel(dims={"batch": 0, "seq": 8}), inputs=(IDS, MASK, rate))
+    assert found.mistakes == (
+        (
+            '"batch" is 0 (dims). No input has more than one number then, so nothing would be '
+            "measured. Give it at least 1."
+        ),
+    )
+    unnamed = resolved(ShapeLevel(shapes={"image": (2, 3, 0)}), inputs=(IMAGE, rate))
+    assert [each.partition(".")[0] for each in unnamed.mistakes] == ["axis 2 of image is 0 (inputs"]
+
+
+def test_an_input_that_the_model_itself_has_empty_is_no_mistake() -> None:
+    empty = ModelInput("boxes", (0, 4))
+    assert resolved(inputs=(empty,)).problems == ()
+    assert resolved(ShapeLevel(shapes={"boxes": (0, 4)}), inputs=(empty,)).problems == ()
+    (problem,) = resolved(ShapeLevel(shapes={"boxes": (1, 4)}), inputs=(empty,)).problems
+    assert problem == "inputs.boxes: axis 0 is 0 in the model, not 1."

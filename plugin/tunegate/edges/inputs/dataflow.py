@@ -11,6 +11,7 @@ import onnx.inliner
 
 from tunegate.edges.inputs.constants import evaluated, tensor_values
 from tunegate.edges.models.deciding_values import bodies_of
+from tunegate.edges.models.model_inputs import stated_size
 from tunegate.edges.models.operator_names import operator_of
 from tunegate.edges.models.seeded_inputs import TensorLike
 from tunegate.edges.models.without_weights import without_weights
@@ -135,9 +136,7 @@ class Dataflow:
     def _add_shape(self, name: str, value: onnx.ValueInfoProto) -> None:
         tensor = value.type.tensor_type
         if name and value.type.HasField("tensor_type") and tensor.HasField("shape"):
-            self._shapes.setdefault(
-                name, tuple(d.dim_value if d.dim_value > 0 else None for d in tensor.shape.dim)
-            )
+            self._shapes.setdefault(name, tuple(map(stated_size, tensor.shape.dim)))
 
 
 def _bindings(step: Operation, bodies: list[tuple[list[str], list[str]]]) -> list[Operation]:

@@ -21,6 +21,7 @@ from tunegate.artifacts.input_rules import (
 )
 from tunegate.edges.inputs.agreement import is_alike, met
 from tunegate.edges.inputs.inferred_rules import inferred_rules
+from tunegate.edges.models.model_inputs import stated_size
 from tunegate.edges.models.prepared import PreparedModel, Tensor
 from tunegate.edges.models.seeded_inputs import checked_feeds
 from tunegate.edges.output.artifact_file import ArtifactTensor
@@ -86,11 +87,11 @@ def _has(model: onnx.ModelProto, tensor: Tensor) -> bool:
     for value in model.graph.input:
         if value.name == tensor.name:
             kind = value.type.tensor_type
-            dims = [dim.dim_value for dim in kind.shape.dim]
+            dims = [*map(stated_size, kind.shape.dim)]
             dtype = str(onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type))
             is_same = is_alike(dtype, tensor.dtype) and len(dims) == len(tensor.shape)
             return is_same and all(
-                dim in {size, 0, -1} for dim, size in zip(dims, tensor.shape, strict=True)
+                dim in {size, None} for dim, size in zip(dims, tensor.shape, strict=True)
             )
     return False
 

@@ -16,7 +16,7 @@ from tunegate.config import Scalar, ValuesConfig
 from tunegate.edges.inputs.array_files import MAX_ARRAY_BYTES, read_array, save_array
 from tunegate.edges.models.model_inputs import values_of_file
 from tunegate.edges.models.preparation import tensor_of
-from tunegate.edges.models.prepared import Tensor
+from tunegate.edges.models.prepared import OPEN, Tensor
 from tunegate.errors import ModelError, RevisionError
 from tunegate.given_rules import GivenFor, GivenRules
 from tunegate.ports import Repository
@@ -153,8 +153,8 @@ def _outside(file: Path) -> Sequence[bytes]:
 
 
 def _tensors(model: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Tensor] | None:
-    """The inputs as they are fed; a dimension that nothing says is 0. None for what is no model,
-    which is told of where it is built."""
+    """The inputs as they are fed; a dimension that nothing says is `OPEN`. None for what is no
+    model, which is told of where it is built."""
     values = values_of_file(model)
     if values is None:
         return None
@@ -169,7 +169,7 @@ def _tensors(model: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Te
 
 
 def _shape(tensor: Tensor) -> tuple[int, ...]:
-    if 0 in tensor.shape:
+    if OPEN in tensor.shape:
         raise ModelError("the shape of the input is open: give it too")
     return tensor.shape
 
@@ -217,11 +217,11 @@ def _misfit(array: Any, tensor: Tensor) -> str:
         called = "texts" if wanted.kind == "O" else str(wanted)
         return f"type {array.dtype} instead of {called}"
     fits = len(array.shape) == len(tensor.shape) and all(
-        size in {0, has} for size, has in zip(tensor.shape, array.shape, strict=True)
+        size in {OPEN, has} for size, has in zip(tensor.shape, array.shape, strict=True)
     )
     if fits:
         return ""
-    shown = ", ".join("?" if size == 0 else str(size) for size in tensor.shape)
+    shown = ", ".join("?" if size == OPEN else str(size) for size in tensor.shape)
     return f"shape {list(array.shape)} instead of [{shown}]"
 
 

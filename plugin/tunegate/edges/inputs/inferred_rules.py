@@ -61,7 +61,7 @@ def _discrete(tensor: TensorLike, facts: Sequence[Fact], usual: Draw, why: str) 
     """One part for all of the input, or one for each column where facts are of some."""
     axes = {fact.columns.axis for fact in facts if fact.columns is not None}
     axis = min(axes, default=0)
-    if len(axes) == 1 and tensor.shape[axis] <= _MAX_COLUMNS:
+    if len(axes) == 1 and 0 < tensor.shape[axis] <= _MAX_COLUMNS:
         each = [
             _part([f for f in facts if _is_of(f, column)], usual)
             for column in range(tensor.shape[axis])

@@ -56,11 +56,17 @@ def model_input(value: onnx.ValueInfoProto) -> ModelInput:
     symbols = tuple(d.dim_param for d in dims)
     return ModelInput(
         value.name,
-        tuple(int(d.dim_value) if d.dim_value > 0 else None for d in dims),
+        tuple(map(stated_size, dims)),
         symbols if any(symbols) else (),
         is_ranked=not is_tensor or kind.HasField("shape"),
         dtype=_type(kind.elem_type) if is_tensor else "",
     )
+
+
+def stated_size(dimension: onnx.TensorShapeProto.Dimension) -> int | None:
+    """The size that a model says, which may be 0; None where it leaves a dimension open."""
+    is_said = dimension.HasField("dim_value") and dimension.dim_value >= 0
+    return int(dimension.dim_value) if is_said else None
 
 
 def _type(number: int) -> str:

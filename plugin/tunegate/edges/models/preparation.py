@@ -12,8 +12,8 @@ from pathlib import Path
 import onnx
 
 from tunegate.edges.models.compilable import compilable
-from tunegate.edges.models.model_inputs import model_input, real_inputs
-from tunegate.edges.models.prepared import Compilable, PreparedModel, Tensor
+from tunegate.edges.models.model_inputs import model_input, real_inputs, stated_size
+from tunegate.edges.models.prepared import OPEN, Compilable, PreparedModel, Tensor
 from tunegate.edges.models.saved_model import save, weights_of
 from tunegate.edges.models.tensor_data import with_data
 from tunegate.edges.processes.out_of_memory import memory_problem
@@ -100,7 +100,8 @@ def _fix_shapes(proto: onnx.ModelProto, shapes: Shapes, path: str) -> None:
 
 
 def tensor_of(value: onnx.ValueInfoProto, path: str) -> Tensor:
-    """The input; a dimension that is left open is 0. Raises ModelError for what is no tensor."""
+    """The input; a dimension that is left open is `OPEN`. Raises ModelError for what is no
+    tensor."""
     if not value.type.HasField("tensor_type"):
         kind = value.type.WhichOneof("value")
         what = str(kind).removesuffix("_type").replace("_", " ")
@@ -110,7 +111,9 @@ def tensor_of(value: onnx.ValueInfoProto, path: str) -> Tensor:
         raise ModelError(message)
     kind = value.type.tensor_type
     dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
-    return Tensor(value.name, tuple(int(d.dim_value) for d in kind.shape.dim), str(dtype))
+    sizes = tuple(map(stated_size, kind.shape.dim))
+    shape = tuple(OPEN if size is None else size for size in sizes)
+    return Tensor(value.name, shape, str(dtype))
 
 
 def _first_line(error: Exception) -> str:

@@ -13,6 +13,9 @@ import msgspec
 
 from tunegate.errors import UnsupportedModelError
 
+OPEN = -1
+"""The size of a dimension that a model leaves open, until a run gives it one."""
+
 
 class Tensor(msgspec.Struct, frozen=True):
     """A model input or output; `dtype` is NumPy's name."""

@@ -174,7 +174,7 @@ def test_a_value_out_of_bounds_is_said_with_its_bounds(lines: str, message: str)
     ("shape", "message"),
     [
         ("[1, n]", 'models[0].inputs.x.y[1]: expected a whole number, not "n".'),
-        ("[1, 0]", "models[0].inputs.x.y[1]: expected a whole number >= 1, not 0."),
+        ("[1, -1]", "models[0].inputs.x.y[1]: expected a whole number >= 0, not -1."),
         ("3", "models[0].inputs.x.y: expected a list or a mapping, not 3."),
     ],
 )

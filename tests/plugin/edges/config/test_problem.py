@@ -47,8 +47,8 @@ def problem(**content: Any) -> str:
             "models[0].profiles: expected a mapping, not a list. Give each profile a name.",
         ),
         (
-            {"models": [{**MODEL, "profiles": {"a": {"inputs": {"x": [0]}}}}]},
-            "models[0].profiles.a.inputs.x[0]: expected a whole number >= 1, not 0.",
+            {"models": [{**MODEL, "profiles": {"a": {"inputs": {"x": [-1]}}}}]},
+            "models[0].profiles.a.inputs.x[0]: expected a whole number >= 0, not -1.",
         ),
         (
             {"models": [{**MODEL, "inputs": {"x.y": {"values": {"lo": 1}}}}]},

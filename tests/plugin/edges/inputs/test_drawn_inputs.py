@@ -18,6 +18,7 @@ from tunegate.artifacts.input_rules import (
 from tunegate.edges.inputs.drawn_inputs import drawn_inputs
 from tunegate.edges.models.preparation import prepare
 from tunegate.edges.models.prepared import PreparedModel
+from tunegate.edges.models.seeded_inputs import seeded_inputs
 from tunegate.errors import ModelError
 
 IDS = GraphInput("ids", (2, 5), "int64")
@@ -81,6 +82,26 @@ def test_a_larger_vocabulary_gets_what_the_base_knows(tmp_path: Path) -> None:
     (rule,) = _rules(_lookup(300), tmp_path, _beside(_lookup(30), tmp_path)).values()
     assert rule is not None
     assert rule.values == Integers(0, 29)
+
+
+def test_an_empty_input_is_drawn_empty_whatever_reads_it(tmp_path: Path) -> None:
+    """A table of no rows, and rows of no columns."""
+    nodes = [
+        node("Gather", "table none", "y"),
+        node("Scaler", "rows", "z", domain="ai.onnx.ml", scale=[0.5], offset=[1.0]),
+        node("Gather", "rows ids", "t", axis=1),
+        node("Identity", "texts", "f"),
+    ]
+    inputs = [
+        GraphInput("none", (0,), "int64"),
+        GraphInput("rows", (2, 0), "float32"),
+        GraphInput("ids", (0,), "int64"),
+        GraphInput("texts", (2, 0), "object"),
+    ]
+    model = graph_of(nodes, inputs, "y z t f", {"table": np.ones((0, 4), np.float32)})
+    tensors = drawn_inputs(_prepared(model, tmp_path), KnownInputs(), "m.onnx")
+    shapes = {name: array.shape for name, array in seeded_inputs(tensors, 1).items()}
+    assert shapes == {each.name: each.shape for each in inputs}
 
 
 def test_what_the_user_gives_comes_first(tmp_path: Path) -> None:

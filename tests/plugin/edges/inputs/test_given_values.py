@@ -153,6 +153,22 @@ def test_a_file_on_the_runner_is_read_by_its_absolute_path(
     assert _arrays(rule) == [["a", "b"]]
 
 
+def test_an_empty_input_takes_an_empty_file_and_no_other(tmp_path: Path) -> None:
+    given = Given(tmp_path)
+    boxes = GraphInput("boxes", (0, 4), "float32")
+    onnx.save(graph_of([node("Relu", "boxes", "y")], [boxes]), given.model)
+    one = onnx.numpy_helper.from_array(np.zeros((1, 4), np.float32)).SerializeToString()
+    none = onnx.numpy_helper.from_array(np.zeros((0, 4), np.float32)).SerializeToString()
+    given.checkout.commit({"one.pb": one, "none.pb": none})
+    (rule,) = given.rules(boxes=ValuesConfig(file="none.pb")).rules.values()
+    assert _arrays(rule) == [[]]
+    (filled,) = given.rules(boxes=ValuesConfig(cases=(1.0,))).rules.values()
+    assert _arrays(filled) == [[]]
+    assert given.rules(boxes=ValuesConfig(file="one.pb")).problems == (
+        "inputs.boxes.values: one.pb has shape [1, 4] instead of [0, 4].",
+    )
+
+
 def test_all_that_is_wrong_is_told_at_once_a_line_each(repository: Given) -> None:
     shape, dtype = _npy(np.array([[1, 2]])), _npy(np.zeros(3))
     pickled = _npy(np.array([1, 2]).astype(object).astype(str))

@@ -28,6 +28,11 @@ def test_an_input_may_have_no_rank_or_be_no_tensor() -> None:
     assert model_input(several) == ModelInput("s", ())
 
 
+def test_a_size_of_0_is_one_that_the_model_says() -> None:
+    value = helper.make_tensor_value_info("boxes", TensorProto.FLOAT, [0, 4, "n", -1])
+    assert model_input(value).dimensions == (0, 4, None, None)
+
+
 def test_a_file_that_is_no_model_has_no_inputs_to_see(tmp_path: Path) -> None:
     good = save(matmul_model(), tmp_path / "m.onnx")
     assert inputs_of_file(good) == (ModelInput("x", (16, 16), dtype="float32"),)

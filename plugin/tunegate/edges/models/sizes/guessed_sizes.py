@@ -110,7 +110,7 @@ def _sums(likely: _Places, chosen: _Chosen, symbols: Mapping[Place, str]) -> dic
     """The sizes of dimensions that are sums of others."""
     known = {symbols[place]: chosen[each.kind] for place, each in likely.items()}
     found = ((place, computed_size(symbols[place], known)) for place in likely)
-    return {place: size for place, size in found if size is not None}
+    return {place: size for place, size in found if size}
 
 
 def _others(kinds: dict[str, tuple[int, ...]]) -> Iterator[dict[str, int]]:
