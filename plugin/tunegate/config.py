@@ -68,18 +68,20 @@ Scalar = bool | int | float | str
 
 
 class ValuesConfig(_Section, frozen=True, kw_only=True):
-    """What an input is fed with: numbers from `low` to `high`, the content of a `file`, or one of
-    the `cases`. Exactly one of the three is given."""
+    """What an input is fed with: numbers from `low` to `high`, the content of a `file`, one of the
+    `cases`, or a `sequence` with the tensor of each file. Exactly one of the four is given."""
 
     low: int | float | None = None
     high: int | float | None = None
     file: str | None = None
     cases: tuple[Scalar, ...] = ()
+    sequence: tuple[str, ...] | None = None
 
     @property
     def files(self) -> tuple[str, ...]:
         """The files that it names."""
-        return tuple(each for each in (self.file, *self.cases) if isinstance(each, str))
+        named = (self.file, *self.cases, *(self.sequence or ()))
+        return tuple(each for each in named if isinstance(each, str))
 
 
 class InputConfig(_Section, frozen=True, kw_only=True):

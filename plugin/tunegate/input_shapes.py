@@ -242,12 +242,15 @@ def _gaps(
 ) -> Iterator[str]:
     """One line for each symbol, and one for each input with dimensions that have no name."""
     given = {name for level in levels for name in level.shapes}
-    still_open = [each for each in dimensions if each.size is None and each.input not in given]
+    tensors = {value.name for value in inputs if not value.is_several}
+    still_open = [
+        each for each in dimensions if each.size is None and each.input in tensors - given
+    ]
     yield from _named_gaps([each for each in still_open if is_symbol(each.symbol)])
     unnamed = [each for each in still_open if not is_symbol(each.symbol)]
     for value in inputs:
         yield from _without_names(value.name, [e.axis for e in unnamed if e.input == value.name])
-        if not value.is_ranked and value.name not in given:
+        if not (value.is_ranked or value.is_several) and value.name not in given:
             yield f"input {value.name} has no shape in the model. {_whole_shape(value.name)}"
 
 

@@ -130,8 +130,17 @@ def test_a_symbol_that_is_a_sum_follows_from_the_others() -> None:
     assert gap.startswith('dimension "past + seq"')
 
 
+def test_tensors_of_a_sequence_need_no_size_and_take_one() -> None:
+    parts = ModelInput("parts", (None, 4), ("n", ""), is_several=True)
+    free = ModelInput("free", (), is_ranked=False, is_several=True)
+    found = resolved(inputs=(parts, free))
+    assert (found.shapes, found.problems) == ({}, ())
+    level = ShapeLevel(dims={"n": 3}, shapes={"free": (2, 2)})
+    assert resolved(level, inputs=(parts, free)).shapes == {"parts": (3, 4), "free": (2, 2)}
+
+
 def test_an_input_may_be_empty_beside_others() -> None:
-    """As the past of the first token is."""
+    """The past of a first token is such a one."""
     mask = ModelInput("mask", (None, None), ("batch", "past_len + seq"))
     past = ModelInput("past", (None, 4, None, 8), ("batch", "", "past_len", ""))
     level = ShapeLevel(dims={"batch": 1, "seq": 8, "past_len": 0})

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from tunegate.artifacts.input_rules import Drawn, InputRule
+from tunegate.artifacts.input_rules import Drawn, InputForm, InputRule
 from tunegate.edges.inputs.inferred_rules import inferred_rules
 from tunegate.edges.models.seeded_inputs import seeded_inputs
 from tunegate.edges.reference.onnx_runtime import onnxruntime
@@ -22,6 +22,7 @@ class GraphInput(NamedTuple):
     shape: tuple[int, ...]
     dtype: str
     rule: InputRule | None = None
+    form: InputForm = ""
 
 
 def node(

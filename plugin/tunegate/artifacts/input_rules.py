@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 Category = int | float | str
+InputForm = Literal["", "sequence", "optional", "optional sequence"]
+"""What an input is: '' for a tensor, else tensors in a sequence, or one that may be absent."""
+DRAWN_LENGTH = 3
+"""The number of tensors that are drawn for a sequence of which nothing is said."""
 
 
 class Normal(msgspec.Struct, frozen=True, tag="normal"):
@@ -84,9 +90,11 @@ NOTHING_KNOWN = KnownInputs()
 
 
 class DrawnInput(msgspec.Struct, frozen=True):
-    """An input of a build, as the report shows it; without a `rule` it has fair booleans."""
+    """An input of a build, as the report shows it; without a `rule` it has fair booleans. Shape,
+    type and rule of a `form` are those of each of its tensors."""
 
     name: str
     shape: tuple[int, ...]
     dtype: str
     rule: InputRule | None = None
+    form: InputForm = ""

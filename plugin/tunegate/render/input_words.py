@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import assert_never
 
 from tunegate.artifacts.input_rules import (
+    DRAWN_LENGTH,
     Columns,
     Constant,
     Draw,
@@ -24,6 +25,20 @@ _MAX_TEXT = 30
 
 def values_in_words(given: DrawnInput) -> str:
     """What the values of an input are."""
+    is_drawn = given.rule is None or not isinstance(given.rule.values, Files)
+    if "sequence" in given.form and is_drawn:
+        return f"{DRAWN_LENGTH} tensors, {_of_tensor(given)}"
+    return _of_tensor(given)
+
+
+def type_in_words(given: DrawnInput) -> str:
+    """The shape and the type, which are those of each tensor of a sequence."""
+    known = f"{list(given.shape)} {given.dtype}"
+    is_open = not given.shape and given.form
+    return f"{given.form} of {given.dtype if is_open else known}" if given.form else known
+
+
+def _of_tensor(given: DrawnInput) -> str:
     if given.rule is None:
         return "true or false"
     values = given.rule.values
@@ -32,7 +47,8 @@ def values_in_words(given: DrawnInput) -> str:
             return _columns(values)
         case Files():
             count = len(values.files)
-            return "the array of a file" if count == 1 else f"{count} cases, one in each launch"
+            held = "value" if given.form else "array"
+            return f"the {held} of a file" if count == 1 else f"{count} cases, one in each launch"
         case _:
             return _draw(values)
 

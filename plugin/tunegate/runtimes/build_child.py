@@ -192,7 +192,10 @@ def _checked(
 def _key(files: Mapping[str, str], artifact: ArtifactFile, request: WriteArtifact) -> str:
     """Equal keys mean the same model run in the same way: such a pair needs no measuring."""
     versions = artifact.toolchain
-    inputs = [{"name": t.name, "shape": t.shape, "dtype": t.dtype} for t in artifact.inputs]
+    inputs = [
+        {"name": t.name, "shape": t.shape, "dtype": t.dtype} | ({"form": t.form} if t.form else {})
+        for t in artifact.inputs
+    ]
     parts: dict[str, Any] = {"files": files, "threads": request.threads, "inputs": inputs}
     parts |= versions
     if request.runtime not in versions:

@@ -30,3 +30,10 @@ def test_cases_and_profiles_are_looked_into() -> None:
     head = Config(models=(ModelConfig(path="m.onnx", profiles={"long": profile}),))
     (line,) = newly_outside(_config(), head)
     assert "profiles.long: inputs.x.values: /data/b.npy" in line
+
+
+def test_the_tensors_of_a_sequence_are_files_like_others() -> None:
+    values = ValuesConfig(sequence=("a.npy", "/data/b.npy"))
+    head = Config(models=(ModelConfig(path="m.onnx", inputs={"x": InputConfig(values=values)}),))
+    (line,) = newly_outside(_config(), head)
+    assert "inputs.x.values: /data/b.npy lies outside" in line

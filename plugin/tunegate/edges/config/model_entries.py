@@ -85,9 +85,14 @@ def _of_values(inputs: Inputs, at: str, path: str) -> Iterator[EntryProblem]:
 
 def _form_problem(values: ValuesConfig) -> str:
     low, high = values.low, values.high
-    forms = (low is not None or high is not None, values.file is not None, bool(values.cases))
+    forms = (
+        low is not None or high is not None,
+        values.file is not None,
+        bool(values.cases),
+        values.sequence is not None,
+    )
     if sum(forms) != 1:
-        return "give low and high, or a file, or cases"
+        return "give low and high, or a file, or cases, or a sequence"
     if forms[0] and (low is None or high is None):
         return (
             f"{'high' if high is None else 'low'} is missing beside {low if high is None else high}"

@@ -76,7 +76,7 @@ def is_alike(one: str, other: str) -> bool:
 
 
 def _is_shared(base: ArtifactTensor, head: ArtifactTensor) -> bool:
-    if base.shape != head.shape:
+    if (base.shape, base.form) != (head.shape, head.form):
         return False
     kinds = {np.dtype(side.dtype).kind for side in (base, head)}
     return base.dtype == head.dtype or kinds <= _NUMBERS

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import zipfile
+from collections.abc import Callable
 from io import BytesIO
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -27,33 +28,36 @@ _HEADERS = {
 def read_array(content: bytes, name: str, key: str) -> Any:
     """The array in the content of the file `name`; of several in an archive that of `key`. Raises
     ModelError in a few words, without the file's name: no such file, too large, or a pickle."""
+
+    def read(suffix: str) -> Any:
+        if suffix == ".npz":
+            return of_npy(_member(content, key))
+        return of_npy(content) if suffix == ".npy" else _of_tensor(content)
+
+    return read_safely(content, name, read)
+
+
+def read_safely(content: bytes, name: str, read: Callable[[str], Any]) -> Any:
+    """What `read` makes of the content, by the suffix of the file's name. Raises ModelError in a
+    few words for whatever it raises, for too much content, and for a suffix that is not known."""
     suffix = PurePath(name).suffix.lower()
     if len(content) > MAX_ARRAY_BYTES:
-        raise ModelError(_too_large(len(content)))
+        raise ModelError(too_large_array(len(content)))
+    if suffix not in SUFFIXES:
+        raise ModelError(f"it must end in {', '.join(SUFFIXES)}")
     try:
-        if suffix == ".npy":
-            return _of_npy(content)
-        if suffix == ".npz":
-            return _of_npy(_member(content, key))
-        if suffix == ".pb":
-            return _of_tensor(content)
+        return read(suffix)
     except ModelError:
         raise
     except Exception as error:
         # NumPy, zipfile, zlib and protobuf have no common base class
         kind = suffix.removeprefix(".")
         raise ModelError(f"it cannot be read as .{kind} ({str(error)[:100]})") from error
-    raise ModelError(f"it must end in {', '.join(SUFFIXES)}")
 
 
-def save_array(array: Any, file: Path) -> None:
-    """Saves an array so that it can be read without pickles: texts too."""
-    is_text = array.dtype.kind == "O"
-    np.save(file, array.astype(str) if is_text else array, allow_pickle=False)
-
-
-def _of_npy(content: bytes) -> Any:
-    """The header says how large the array is, and must not lie: memory is taken by it."""
+def of_npy(content: bytes) -> Any:
+    """The array of NumPy's own file. The header says how large it is, and must not lie:
+    memory is taken by it."""
     stream = BytesIO(content)
     version = np.lib.format.read_magic(stream)
     if version not in _HEADERS:
@@ -73,17 +77,27 @@ def _member(content: bytes, key: str) -> bytes:
         if not wanted:
             known = ", ".join(name.removesuffix(".npy")[:40] for name in names[:5])
             raise ModelError(f"it has no array {key}; it has {known or 'none'}")
-        if archive.getinfo(wanted).compress_type not in _COMPRESSIONS:
-            raise ValueError("it is not compressed as NumPy does it")
-        with archive.open(wanted) as member:
-            body = member.read(MAX_ARRAY_BYTES + 1)
-    if len(body) > MAX_ARRAY_BYTES:
-        raise ModelError(_too_large(len(body)))
+        return unpacked(archive, wanted, MAX_ARRAY_BYTES)
+
+
+def unpacked(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
+    """A file of an archive, if it has at most so many bytes. Raises ModelError where it has more,
+    and ValueError for what may unpack to more before it is read."""
+    if archive.getinfo(name).compress_type not in _COMPRESSIONS:
+        raise ValueError("it is not compressed as NumPy does it")
+    with archive.open(name) as member:
+        body = member.read(most + 1)
+    if len(body) > most:
+        raise ModelError(too_large_array(MAX_ARRAY_BYTES + 1))
     return body
 
 
 def _of_tensor(content: bytes) -> Any:
-    tensor = onnx.TensorProto.FromString(content)
+    return tensor_array(onnx.TensorProto.FromString(content))
+
+
+def tensor_array(tensor: onnx.TensorProto) -> Any:
+    """The array of a tensor of a file. Raises ValueError and what the `onnx` package raises."""
     if not tensor.data_type:
         raise ValueError("no TensorProto")
     if tensor.external_data or tensor.data_location == onnx.TensorProto.EXTERNAL:
@@ -100,5 +114,5 @@ def _decoded(array: Any) -> Any:
     return np.asarray(texts, dtype=object).reshape(array.shape)
 
 
-def _too_large(size: int) -> str:
+def too_large_array(size: int) -> str:
     return f"it has {size >> 20} MiB; an input may have {MAX_ARRAY_BYTES >> 20}"

@@ -11,7 +11,7 @@ import onnx.inliner
 
 from tunegate.edges.inputs.constants import evaluated, tensor_values
 from tunegate.edges.models.deciding_values import bodies_of
-from tunegate.edges.models.model_inputs import stated_size
+from tunegate.edges.models.input_forms import stated_size
 from tunegate.edges.models.operator_names import operator_of
 from tunegate.edges.models.seeded_inputs import TensorLike
 from tunegate.edges.models.without_weights import without_weights
@@ -174,13 +174,14 @@ def _with_shapes(model: onnx.ModelProto, tensors: Iterable[TensorLike]) -> onnx.
     light = _inlined(without_weights(model, _BIG))
     given = {tensor.name: tensor.shape for tensor in tensors}
     for value in light.graph.input:
-        if value.name in given:
+        if value.name in given and value.type.HasField("tensor_type"):
             shape = value.type.tensor_type.shape
             del shape.dim[:]
             for size in given[value.name]:
                 shape.dim.add().dim_value = size
     for value in light.graph.output:
-        value.type.tensor_type.ClearField("shape")
+        if value.type.HasField("tensor_type"):
+            value.type.tensor_type.ClearField("shape")
     del light.graph.value_info[:]
     try:
         return onnx.shape_inference.infer_shapes(light, data_prop=True)

@@ -21,7 +21,7 @@ from tunegate.artifacts.input_rules import (
 )
 from tunegate.edges.inputs.agreement import is_alike, met
 from tunegate.edges.inputs.inferred_rules import inferred_rules
-from tunegate.edges.models.model_inputs import stated_size
+from tunegate.edges.models.input_forms import made_of, stated_size
 from tunegate.edges.models.prepared import PreparedModel, Tensor
 from tunegate.edges.models.seeded_inputs import checked_feeds
 from tunegate.edges.output.artifact_file import ArtifactTensor
@@ -39,6 +39,7 @@ def drawn_inputs(
 ) -> tuple[ArtifactTensor, ...]:
     """Returns the inputs with their rules. Raises ModelError, with the reason of ONNX Runtime,
     where it runs on nothing that was invented, or not on what was given."""
+    _require_values(prepared.inputs, known.given, path)
     own = _inferred(_parsed(prepared.original), prepared.inputs)
     first, *others = _candidates(own, _of_base(known.base, prepared.inputs), known.given)
     tensors = _with_rules(prepared.inputs, first)
@@ -86,7 +87,9 @@ def _of_base(file: str, tensors: tuple[Tensor, ...]) -> _Rules:
 def _has(model: onnx.ModelProto, tensor: Tensor) -> bool:
     for value in model.graph.input:
         if value.name == tensor.name:
-            kind = value.type.tensor_type
+            form, kind, _ = made_of(value)
+            if form != tensor.form:
+                return False
             dims = [*map(stated_size, kind.shape.dim)]
             dtype = str(onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type))
             is_same = is_alike(dtype, tensor.dtype) and len(dims) == len(tensor.shape)
@@ -122,23 +125,42 @@ def _careful(rule: InputRule | None, low: int, high: int) -> InputRule | None:
 
 
 def _with_rules(tensors: tuple[Tensor, ...], rules: _Rules) -> tuple[ArtifactTensor, ...]:
-    return tuple(ArtifactTensor(t.name, t.shape, t.dtype, rules[t.name]) for t in tensors)
+    return tuple(
+        ArtifactTensor(t.name, () if t.is_open else t.shape, t.dtype, rules[t.name], t.form)
+        for t in tensors
+    )
 
 
 def _is_taken_by_all(tensor: ArtifactTensor) -> bool:
     """Whether no model refuses such values: floats, and booleans."""
     values = tensor.rule.values if tensor.rule is not None else None
     parts = values.parts if isinstance(values, Columns) else (values,)
-    is_float = np.dtype(tensor.dtype).kind not in "iuO"
+    is_float = np.dtype(tensor.dtype).kind not in "iuO" and not tensor.form
     return is_float and all(
         part is None or isinstance(part, Normal | Uniform | Constant) for part in parts
     )
 
 
+def _require_values(tensors: tuple[Tensor, ...], given: _Rules, path: str) -> None:
+    """A model need not say how large the tensors in a sequence are: nothing is drawn then."""
+    named = [each.name for each in tensors if each.is_open and not _is_in_files(given, each)]
+    if named:
+        raise ModelError(
+            f"{path}: nothing says how large the tensors in {', '.join(named)} are. "
+            f"Give values for {', '.join(named)} under inputs: in tunegate.yaml."
+        )
+
+
+def _is_in_files(given: _Rules, tensor: Tensor) -> bool:
+    rule = given.get(tensor.name)
+    return rule is not None and isinstance(rule.values, Files)
+
+
 def _require_shapes(tensors: tuple[ArtifactTensor, ...], path: str) -> None:
     for tensor in tensors:
         given = tensor.rule.values if tensor.rule is not None else None
-        for file in given.files if isinstance(given, Files) else ():
+        is_checked = isinstance(given, Files) and not tensor.form
+        for file in given.files if is_checked and isinstance(given, Files) else ():
             shape = np.load(file, mmap_mode="r", allow_pickle=False).shape
             if shape != tensor.shape:
                 raise ModelError(

@@ -13,7 +13,9 @@ import numpy as np
 
 from tunegate.artifacts.input_rules import Files, InputRule, Integers, Uniform
 from tunegate.config import Scalar, ValuesConfig
-from tunegate.edges.inputs.array_files import MAX_ARRAY_BYTES, read_array, save_array
+from tunegate.edges.inputs.array_files import MAX_ARRAY_BYTES
+from tunegate.edges.inputs.sequence_files import MAX_TENSORS, read_value
+from tunegate.edges.models.kept_values import save_value
 from tunegate.edges.models.model_inputs import values_of_file
 from tunegate.edges.models.preparation import tensor_of
 from tunegate.edges.models.prepared import OPEN, Tensor
@@ -64,28 +66,50 @@ class GivenValues:
     def _rule(self, tensor: Tensor, values: ValuesConfig, wanted: GivenFor) -> InputRule:
         if values.low is not None and values.high is not None:
             return _range(tensor, values.low, values.high)
+        if values.sequence is not None:
+            return self._sequence(tensor, values.sequence, wanted)
         cases: Sequence[Scalar] = values.cases or (values.file or "",)
         files = tuple(str(self._case(tensor, case, wanted)) for case in cases)
         names = tuple(str(case) for case in cases)
         return InputRule(Files(files, names), f"given: {', '.join(names[:3])}")
 
+    def _sequence(self, tensor: Tensor, files: Sequence[str], wanted: GivenFor) -> InputRule:
+        """One value, with a tensor of each file."""
+        if "sequence" not in tensor.form:
+            raise ModelError("the input is no sequence: give a file, or cases")
+        if len(files) > MAX_TENSORS:
+            raise ModelError(f"it has {len(files)} tensors; a sequence may have {MAX_TENSORS}")
+        each, left, arrays = msgspec.structs.replace(tensor, form=""), MAX_ARRAY_BYTES, []
+        for file in files:
+            arrays.append(self._read_case(each, file, wanted))
+            left -= arrays[-1].nbytes
+            if left < 0:
+                raise ModelError(f"it has over {MAX_ARRAY_BYTES >> 20} MiB")
+        names = ", ".join(files[:3]) or "an empty sequence"
+        return InputRule(Files((str(self._kept(arrays)),), (names,)), f"given: {names}")
+
     def _case(self, tensor: Tensor, case: Scalar, wanted: GivenFor) -> Path:
+        if isinstance(case, str):
+            return self._kept(self._read_case(tensor, case, wanted))
+        if tensor.form:
+            raise ModelError(f"{case} fills no {tensor.form}: give a file")
+        return self._kept(_filled(tensor, case))
+
+    def _read_case(self, tensor: Tensor, case: str, wanted: GivenFor) -> Any:
         """An input that has another name or type now makes none of its values easier: those of the
         first revision count as long as they are the same numbers in it."""
-        if not isinstance(case, str):
-            return self._kept(_filled(tensor, case))
         problem, misfits = "", list[Any]()
         for content in self._contents(case, wanted.revisions):
             try:
-                array = _array(content, case, (tensor.name, wanted.former.get(tensor.name, "")))
+                value = _value(content, case, tensor, wanted.former.get(tensor.name, ""))
             except ModelError as error:
                 problem = problem or f"{case}: {error}"
                 continue
-            misfit = _misfit(array, tensor)
+            misfit = _misfit_of(value, tensor)
             if not misfit:
-                return self._kept(_first([*(_converted(each, tensor) for each in misfits), array]))
+                return _first([*(_converted_value(each, tensor) for each in misfits), [value]])
             problem = problem or f"{case} has {misfit}"
-            misfits.append(array)
+            misfits.append(value)
         where = "" if Path(case).is_absolute() else " in this revision: commit it"
         raise ModelError(problem or f"{case}: no such file{where}")
 
@@ -103,30 +127,48 @@ class GivenValues:
                 continue
         return found
 
-    def _kept(self, array: Any) -> Path:
-        """Equal arrays share one file."""
+    def _kept(self, value: Any) -> Path:
+        """Equal values share one file."""
         self._into.mkdir(parents=True, exist_ok=True)
-        shown = repr((array.shape, str(array.dtype))).encode()
-        body = array.astype(str).tobytes() if array.dtype.kind == "O" else array.tobytes()
-        file = self._into / f"{hashlib.sha256(shown + body).hexdigest()[:16]}.npy"
-        if not file.exists():
-            save_array(array, file)
-        return file.absolute()
+        digest = hashlib.sha256(type(value).__name__.encode())
+        for array in _arrays_of(value):
+            digest.update(repr((array.shape, str(array.dtype))).encode())
+            is_text = array.dtype.kind == "O"
+            digest.update(array.astype(str).tobytes() if is_text else array.tobytes())
+        stem = self._into / digest.hexdigest()[:16]
+        kept = [*self._into.glob(f"{stem.name}.*")]
+        return (kept[0] if kept else save_value(value, stem)).absolute()
 
 
-def _array(content: bytes, case: str, keys: tuple[str, str]) -> Any:
-    """The array; of several in an archive the one that is called like the input, or like it was."""
-    key, former = keys
+def _value(content: bytes, case: str, tensor: Tensor, former: str) -> Any:
+    """The value; of several arrays in an archive the one that is called like the input, or like it
+    was."""
     try:
-        return read_array(content, case, key)
+        return read_value(content, case, tensor.name, tensor.form)
     except ModelError:
         if not former:
             raise
-        return read_array(content, case, former)
+        return read_value(content, case, former, tensor.form)
 
 
-def _first(arrays: Sequence[Any]) -> Any:
-    return next(array for array in arrays if array is not None)
+def _arrays_of(value: Any) -> Sequence[Any]:
+    """The arrays in a value: none where it is absent."""
+    if value is None:
+        return ()
+    return value if isinstance(value, list) else (value,)
+
+
+def _first(found: Sequence[Any]) -> Any:
+    """The value in the first list that is one."""
+    return next(each[0] for each in found if each is not None)
+
+
+def _converted_value(value: Any, tensor: Tensor) -> Any:
+    """The same value in the type of the input, in a list; None where it is not the same."""
+    arrays = [_converted(array, tensor) for array in _arrays_of(value)]
+    if value is None or any(array is None for array in arrays):
+        return None
+    return [arrays] if isinstance(value, list) else arrays
 
 
 def _converted(array: Any, tensor: Tensor) -> Any:
@@ -163,7 +205,9 @@ def _tensors(model: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Te
     except ModelError:
         return None
     return {
-        name: Tensor(name, tuple(shapes.get(name, tensor.shape)), tensor.dtype)
+        name: tensor
+        if tensor.form  # each tensor of a sequence may have another size
+        else msgspec.structs.replace(tensor, shape=tuple(shapes.get(name, tensor.shape)))
         for name, tensor in tensors.items()
     }
 
@@ -211,13 +255,21 @@ def _is_finite(low: float, high: float) -> bool:
         return False
 
 
+def _misfit_of(value: Any, tensor: Tensor) -> str:
+    """What is wrong with a value, of the first tensor in it that does not fit."""
+    misfits = (_misfit(array, tensor) for array in _arrays_of(value))
+    return next((misfit for misfit in misfits if misfit), "")
+
+
 def _misfit(array: Any, tensor: Tensor) -> str:
     wanted = np.dtype(tensor.dtype)
     if not (array.dtype == wanted or (wanted.kind == "O" and array.dtype.kind in "OU")):
         called = "texts" if wanted.kind == "O" else str(wanted)
         return f"type {array.dtype} instead of {called}"
-    fits = len(array.shape) == len(tensor.shape) and all(
-        size in {OPEN, has} for size, has in zip(tensor.shape, array.shape, strict=True)
+    is_any = bool(tensor.form) and tensor.shape == (OPEN,)
+    fits = is_any or (
+        len(array.shape) == len(tensor.shape)
+        and all(size in {OPEN, has} for size, has in zip(tensor.shape, array.shape, strict=True))
     )
     if fits:
         return ""

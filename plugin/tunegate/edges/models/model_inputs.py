@@ -9,6 +9,7 @@ from pathlib import Path
 import onnx
 
 from tunegate.artifacts.outlines import ModelInput
+from tunegate.edges.models.input_forms import made_of, stated_size
 from tunegate.edges.models.scan import parsed_model
 from tunegate.errors import ModelError
 
@@ -49,24 +50,19 @@ def real_inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
 
 
 def model_input(value: onnx.ValueInfoProto) -> ModelInput:
-    """An input that is no tensor, such as a sequence, has no dimensions."""
-    kind = value.type.tensor_type
-    is_tensor = value.type.WhichOneof("value") == "tensor_type"
+    """An input that is no tensor has the dimensions of the tensors in it; a map has none."""
+    made = made_of(value)
+    kind, is_tensor = made.tensor, made.form == ""
     dims = kind.shape.dim
     symbols = tuple(d.dim_param for d in dims)
     return ModelInput(
         value.name,
         tuple(map(stated_size, dims)),
         symbols if any(symbols) else (),
-        is_ranked=not is_tensor or kind.HasField("shape"),
+        is_ranked=made.form is None or kind.HasField("shape"),
         dtype=_type(kind.elem_type) if is_tensor else "",
+        is_several=bool(made.form),
     )
-
-
-def stated_size(dimension: onnx.TensorShapeProto.Dimension) -> int | None:
-    """The size that a model says, which may be 0; None where it leaves a dimension open."""
-    is_said = dimension.HasField("dim_value") and dimension.dim_value >= 0
-    return int(dimension.dim_value) if is_said else None
 
 
 def _type(number: int) -> str:

@@ -31,11 +31,7 @@ def operations_of(file: Path, shapes: Shapes) -> float | None:
         model = parsed_model(file.read_bytes())
     except ModelError:
         return None
-    for value in real_inputs(model.graph):
-        if value.name in shapes:
-            dims = value.type.tensor_type.shape.dim
-            for dim, size in zip(dims, shapes[value.name], strict=False):
-                dim.dim_value = size
+    _fix(model, shapes)
     try:
         graph = shape_inference.infer_shapes(_recent(model), data_prop=True).graph
     except Exception:  # noqa: BLE001 -- onnx raises several kinds, all of which say "not known"
@@ -45,6 +41,14 @@ def operations_of(file: Path, shapes: Shapes) -> float | None:
     found = [count for count in counts if count is not None]
     is_known = all(count is None or math.isfinite(count) for count in counts)
     return sum(found) if found and is_known else None
+
+
+def _fix(model: onnx.ModelProto, shapes: Shapes) -> None:
+    for value in real_inputs(model.graph):
+        if value.name in shapes and value.type.HasField("tensor_type"):
+            dims = value.type.tensor_type.shape.dim
+            for dim, size in zip(dims, shapes[value.name], strict=False):
+                dim.dim_value = size
 
 
 def _recent(model: onnx.ModelProto) -> onnx.ModelProto:

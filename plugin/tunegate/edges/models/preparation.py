@@ -12,7 +12,8 @@ from pathlib import Path
 import onnx
 
 from tunegate.edges.models.compilable import compilable
-from tunegate.edges.models.model_inputs import model_input, real_inputs, stated_size
+from tunegate.edges.models.input_forms import made_of, stated_size
+from tunegate.edges.models.model_inputs import model_input, real_inputs
 from tunegate.edges.models.prepared import OPEN, Compilable, PreparedModel, Tensor
 from tunegate.edges.models.saved_model import save, weights_of
 from tunegate.edges.models.tensor_data import with_data
@@ -80,11 +81,21 @@ def _raise_version(proto: onnx.ModelProto) -> bool:
 def _compilable(original: Path, shapes: Shapes, into: Path, path: str) -> Compilable:
     """Reads the model again: until somebody asks, nobody needs to keep its weights."""
     proto, _ = _read(original, path)
+    _require_tensors(proto, path)
     is_raised = _raise_version(proto)
     _fix_shapes(proto, shapes, path)
     inputs = {value.name for value in real_inputs(proto.graph)}
     file = None if is_raised or shapes else original
     return compilable(proto, file, into, path, inputs=inputs)
+
+
+def _require_tensors(proto: onnx.ModelProto, path: str) -> None:
+    """Whatever needs static shapes takes tensors. Raises UnsupportedModelError."""
+    for value in real_inputs(proto.graph):
+        made = made_of(value)
+        if made.form != "":
+            message = f"{path}: input {value.name} is of the kind {made.kind}: only ONNX Runtime"
+            raise UnsupportedModelError(f"{message} can be given one.")
 
 
 def _fix_shapes(proto: onnx.ModelProto, shapes: Shapes, path: str) -> None:
@@ -93,27 +104,27 @@ def _fix_shapes(proto: onnx.ModelProto, shapes: Shapes, path: str) -> None:
     if found.problems:
         raise ModelError(f"{path}: {' '.join(found.problems)}")
     for value in inputs:
-        shape = value.type.tensor_type.shape
+        shape = made_of(value).tensor.shape
         if value.name in found.shapes:
             del shape.dim[:]
             shape.dim.extend(Dimension(dim_value=size) for size in found.shapes[value.name])
 
 
 def tensor_of(value: onnx.ValueInfoProto, path: str) -> Tensor:
-    """The input; a dimension that is left open is `OPEN`. Raises ModelError for what is no
-    tensor."""
-    if not value.type.HasField("tensor_type"):
-        kind = value.type.WhichOneof("value")
-        what = str(kind).removesuffix("_type").replace("_", " ")
+    """The input; a dimension that is left open is `OPEN`. Raises ModelError for a map, and for
+    other things that cannot be given."""
+    form, kind, what = made_of(value)
+    if form is None:
         message = (
-            f"{path}: input {value.name} is of the kind {what}, and only tensors can be given."
+            f"{path}: input {value.name} is of the kind {what}, and only tensors, sequences of "
+            "them and optional ones can be given."
         )
         raise ModelError(message)
-    kind = value.type.tensor_type
     dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
     sizes = tuple(map(stated_size, kind.shape.dim))
-    shape = tuple(OPEN if size is None else size for size in sizes)
-    return Tensor(value.name, shape, str(dtype))
+    is_ranked = kind.HasField("shape") or not form
+    shape = tuple(OPEN if size is None else size for size in sizes) if is_ranked else (OPEN,)
+    return Tensor(value.name, shape, str(dtype), form)
 
 
 def _first_line(error: Exception) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from tunegate.artifacts.input_rules import InputForm
 from tunegate.errors import UnsupportedModelError
 
 OPEN = -1
@@ -18,11 +19,18 @@ OPEN = -1
 
 
 class Tensor(msgspec.Struct, frozen=True):
-    """A model input or output; `dtype` is NumPy's name."""
+    """A model input or output; `dtype` is NumPy's name. Shape and type of a `form` are those of
+    each of its tensors; where the model does not say them, a size is `OPEN`."""
 
     name: str
     shape: tuple[int, ...]
     dtype: str
+    form: InputForm = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing says all of its sizes."""
+        return OPEN in self.shape
 
 
 class Compilable(msgspec.Struct, frozen=True):

@@ -10,16 +10,19 @@ from typing import Any, Protocol, assert_never
 import numpy as np
 
 from tunegate.artifacts.input_rules import (
+    DRAWN_LENGTH,
     Columns,
     Constant,
     Draw,
     Files,
+    InputForm,
     InputRule,
     Integers,
     Normal,
     OneOf,
     Uniform,
 )
+from tunegate.edges.models.kept_values import load_value
 
 
 class TensorLike(Protocol):
@@ -35,17 +38,20 @@ class TensorLike(Protocol):
 
 class RuledTensor(TensorLike, Protocol):
     """An input with its values. Without a `rule` floats are standard normal, booleans fair,
-    integers 0 or 1, and texts "a"."""
+    integers 0 or 1, and texts "a". The `rule` of a `form` is that of each of its tensors."""
 
     @property
     def rule(self) -> InputRule | None: ...
+    @property
+    def form(self) -> InputForm: ...
 
 
 def seeded_inputs(
     tensors: Iterable[RuledTensor], seed: int, case: int | None = None
 ) -> dict[str, Any]:
-    """The arrays of `seed`, as the rules of the inputs say. Of inputs that have several cases all
-    take the same one: `case`, or one that the seed chooses."""
+    """The values of `seed`, as the rules of the inputs say: an array for a tensor, a list of them
+    for a sequence, None for what is absent. Of inputs that have several cases all take the same
+    one: `case`, or one that the seed chooses."""
     random = np.random.default_rng(seed)
     chosen = seed if case is None else case
     return {tensor.name: _values(random, tensor, chosen) for tensor in tensors}
@@ -68,17 +74,22 @@ def cases_of(tensors: Iterable[RuledTensor]) -> int:
 
 
 def _values(random: Any, tensor: RuledTensor, case: int) -> Any:
-    dtype, shape = np.dtype(tensor.dtype), tensor.shape
     values = tensor.rule.values if tensor.rule is not None else None
+    if isinstance(values, Files):
+        return load_value(Path(values.files[case % len(values.files)]), np.dtype(tensor.dtype))
+    if "sequence" in tensor.form:
+        return [_drawn(random, tensor, values) for _ in range(DRAWN_LENGTH)]
+    return _drawn(random, tensor, values)
+
+
+def _drawn(random: Any, tensor: RuledTensor, values: Draw | Columns | None) -> Any:
+    dtype, shape = np.dtype(tensor.dtype), tensor.shape
     match values:
         case None:
             return _plain(random, shape, dtype)
         case Columns(axis=axis, parts=parts):
             rest = shape[:axis] + shape[axis + 1 :]
             return np.stack([_part(random, each, rest, dtype) for each in parts], axis=axis)
-        case Files(files=files):
-            given = np.load(Path(files[case % len(files)]), allow_pickle=False)
-            return given.astype(dtype, copy=False)
         case _:
             return _part(random, values, shape, dtype)
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from tunegate import artifact_io
-from tunegate.artifacts.input_rules import DrawnInput, Files, InputRule
+from tunegate.artifacts.input_rules import DrawnInput, Files, InputForm, InputRule
 
 ARTIFACT_FILE = "artifact.json"
 _INPUTS = "inputs"
@@ -19,16 +19,18 @@ _INPUTS = "inputs"
 
 class ArtifactTensor(msgspec.Struct, frozen=True):
     """An input or output; `dtype` is NumPy's name. An output that is no tensor has no shape, and
-    says what it is, like `sequence(map)`. Only inputs have a `rule`."""
+    says what it is, like `sequence(map)`. Only inputs have a `rule`, and a `form`: shape and
+    type are then those of each of its tensors."""
 
     name: str
     shape: tuple[int, ...]
     dtype: str
     rule: InputRule | None = None
+    form: InputForm = ""
 
     def drawn(self) -> DrawnInput:
         """Returns the input as the report shows it."""
-        return DrawnInput(self.name, self.shape, self.dtype, self.rule)
+        return DrawnInput(self.name, self.shape, self.dtype, self.rule, self.form)
 
 
 class ArtifactFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +84,7 @@ def _taken_in(tensor: ArtifactTensor, at: int, directory: Path) -> ArtifactTenso
         return tensor
     copies = []
     for case, file in enumerate(tensor.rule.values.files):
-        copies.append(f"{_INPUTS}/{at}-{case}.npy")
+        copies.append(f"{_INPUTS}/{at}-{case}{Path(file).suffix}")
         copy = directory / copies[-1]
         if copy.absolute() != Path(file).absolute():
             copy.parent.mkdir(exist_ok=True)

@@ -6,7 +6,7 @@ written there alone: they may hold anything, and an archive's names are paths to
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +30,8 @@ class _Case(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Arrays(msgspec.Struct, frozen=True, kw_only=True):
-    """`outputs` has the name of each array `reference_N`, with its place where an output is no
-    tensor."""
+    """`inputs` has the name of each array `input_N`, and `outputs` of each `reference_N`: with its
+    place where it is one of several in a sequence."""
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -53,11 +53,12 @@ class CaseFiles:
         self, case: int, feed: Mapping[str, Any], got: Sequence[Any], expected: Sequence[Any]
     ) -> None:
         """Keeps a case, and says so in `cases.json`, as long as there is room for it."""
-        of_outputs = list(self._arrays(expected))
+        of_inputs = list(_arrays((each.name, feed[each.name]) for each in self._inputs))
+        of_outputs = list(self._of_outputs(expected))
         arrays = {
-            **{f"input_{n}": _plain(feed[each.name]) for n, each in enumerate(self._inputs)},
+            **{f"input_{n}": array for n, (_, array) in enumerate(of_inputs)},
             **{f"reference_{n}": array for n, (_, array) in enumerate(of_outputs)},
-            **{f"candidate_{n}": array for n, (_, array) in enumerate(self._arrays(got))},
+            **{f"candidate_{n}": array for n, (_, array) in enumerate(self._of_outputs(got))},
         }
         self._bytes += sum(array.nbytes for array in arrays.values())
         if self._bytes > MAX_CASES_BYTES:
@@ -66,16 +67,14 @@ class CaseFiles:
         np.savez(self._directory / name, allow_pickle=False, **arrays)
         self._cases.append(_Case(file=name, given=self._given(case)))
         described = _Arrays(
-            inputs=tuple(each.name for each in self._inputs),
+            inputs=tuple(name for name, _ in of_inputs),
             outputs=tuple(name for name, _ in of_outputs),
             cases=tuple(self._cases),
         )
         (self._directory / CASES_FILE).write_bytes(msgspec.json.encode(described))
 
-    def _arrays(self, values: Sequence[Any]) -> Iterator[tuple[str, Any]]:
-        for name, value in zip(self._outputs, values, strict=True):
-            for place, array in arrays_in(value):
-                yield f"{name} {place}".rstrip(), _plain(array)
+    def _of_outputs(self, values: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+        return _arrays(zip(self._outputs, values, strict=True))
 
     def _given(self, case: int) -> dict[str, str]:
         values = {each.name: each.rule.values for each in self._inputs if each.rule is not None}
@@ -84,6 +83,12 @@ class CaseFiles:
             for name, drawn in values.items()
             if isinstance(drawn, Files) and drawn.names
         }
+
+
+def _arrays(values: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    for name, value in values:
+        for place, array in arrays_in(value):
+            yield f"{name} {place}".rstrip(), _plain(array)
 
 
 def _plain(array: Any) -> Any:

@@ -10,7 +10,7 @@ from tunegate.artifacts.input_rules import DrawnInput
 from tunegate.artifacts.measurements import EnergyChange, Inside
 from tunegate.artifacts.verdicts import Finding
 from tunegate.render.cost_table import SpendingRow
-from tunegate.render.input_words import values_in_words
+from tunegate.render.input_words import type_in_words, values_in_words
 from tunegate.render.operators import Part, TunedRow
 from tunegate.render.stopped import stopped_words
 from tunegate.render.tables.table import (
@@ -152,7 +152,7 @@ def inputs_table(findings: Sequence[Finding]) -> ReportTable:
     columns: tuple[Column[tuple[Finding, DrawnInput]], ...] = (
         text_column("Input", lambda row: Identifier(row[1].name)),
         Column(title="Model", cell=lambda row: Identifier(row[0].model), under="Input"),
-        text_column("Shape", lambda row: f"{list(row[1].shape)} {row[1].dtype}"),
+        text_column("Shape", lambda row: type_in_words(row[1])),
         text_column("Values", lambda row: values_in_words(row[1])),
         Column(title="From", cell=lambda row: _why(row[1]), layout="why"),
     )

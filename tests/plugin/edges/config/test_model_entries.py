@@ -67,8 +67,11 @@ def test_what_judges_may_have_a_model_without_a_profile_beside_its_profiles() ->
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        (ValuesConfig(), "give low and high, or a file, or cases"),
-        (ValuesConfig(low=0, high=1, file="x.npy"), "give low and high, or a file, or cases"),
+        (ValuesConfig(), "give low and high, or a file, or cases, or a sequence"),
+        (
+            ValuesConfig(low=0, high=1, file="x.npy"),
+            "give low and high, or a file, or cases, or a sequence",
+        ),
         (ValuesConfig(low=0), "high is missing beside 0"),
         (ValuesConfig(low=2, high=1), "low is 2, which is more than high, 1"),
     ],

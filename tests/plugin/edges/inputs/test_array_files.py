@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tunegate.edges.inputs import array_files
-from tunegate.edges.inputs.array_files import read_array, save_array
+from tunegate.edges.inputs.array_files import read_array
+from tunegate.edges.models.kept_values import save_value
 from tunegate.errors import ModelError
 
 NUMBERS = np.arange(6, dtype=np.int64).reshape(2, 3)
@@ -50,8 +51,8 @@ def test_texts_are_read_and_kept_without_pickles(tmp_path: Any) -> None:
     tensor = onnx.numpy_helper.from_array(np.array(["a", "bc"], dtype=object), "t")
     found = read_array(tensor.SerializeToString(), "t.pb", "t")
     assert found.tolist() == ["a", "bc"]
-    save_array(found, tmp_path / "t.npy")
-    assert np.load(tmp_path / "t.npy", allow_pickle=False).tolist() == ["a", "bc"]
+    kept = save_value(found, tmp_path / "t")
+    assert np.load(kept, allow_pickle=False).tolist() == ["a", "bc"]
 
 
 class Evil:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.graphs import GraphInput, graph_of, node
 from tunegate.artifacts.input_rules import (
+    DRAWN_LENGTH,
     Constant,
     Files,
     InputRule,
@@ -16,10 +17,12 @@ from tunegate.artifacts.input_rules import (
     Normal,
 )
 from tunegate.edges.inputs.drawn_inputs import drawn_inputs
+from tunegate.edges.models.kept_values import save_value
 from tunegate.edges.models.preparation import prepare
 from tunegate.edges.models.prepared import PreparedModel
 from tunegate.edges.models.seeded_inputs import seeded_inputs
 from tunegate.errors import ModelError
+from tunegate.render.input_words import type_in_words, values_in_words
 
 IDS = GraphInput("ids", (2, 5), "int64")
 
@@ -102,6 +105,42 @@ def test_an_empty_input_is_drawn_empty_whatever_reads_it(tmp_path: Path) -> None
     tensors = drawn_inputs(_prepared(model, tmp_path), KnownInputs(), "m.onnx")
     shapes = {name: array.shape for name, array in seeded_inputs(tensors, 1).items()}
     assert shapes == {each.name: each.shape for each in inputs}
+
+
+def _of_sequence(*shape: int | str) -> onnx.ModelProto:
+    tensor = onnx.helper.make_tensor_type_proto(onnx.TensorProto.INT64, shape)
+    parts = onnx.helper.make_value_info("parts", onnx.helper.make_sequence_type_proto(tensor))
+    nodes = [node("SequenceAt", "parts at", "ids"), node("Gather", "table ids", "y")]
+    weights = {"table": np.ones((7, 2), np.float32), "at": np.int64(1)}
+    model = graph_of(nodes, [], weights=weights)
+    model.graph.input.append(parts)
+    return model
+
+
+def test_a_sequence_is_drawn_with_as_many_tensors_as_the_report_says(tmp_path: Path) -> None:
+    tensors = drawn_inputs(_prepared(_of_sequence(2), tmp_path), KnownInputs(), "m.onnx")
+    (parts,) = seeded_inputs(tensors, 1).values()
+    assert [each.shape for each in parts] == [(2,)] * DRAWN_LENGTH
+    assert values_in_words(tensors[0].drawn()) == "3 tensors, 0 to 1"
+    assert type_in_words(tensors[0].drawn()) == "sequence of [2] int64"
+    known = _beside(_of_sequence(2), tmp_path)
+    assert drawn_inputs(_prepared(_of_sequence(2), tmp_path), known, "m.onnx") == tensors
+
+
+def test_a_sequence_of_unknown_tensors_asks_for_values(tmp_path: Path) -> None:
+    prepared = _prepared(_of_sequence("n"), tmp_path)
+    with pytest.raises(ModelError) as caught:
+        drawn_inputs(prepared, KnownInputs(), "m.onnx")
+    assert str(caught.value) == (
+        "m.onnx: nothing says how large the tensors in parts are. "
+        "Give values for parts under inputs: in tunegate.yaml."
+    )
+    file = save_value([np.array([1]), np.array([2, 3])], tmp_path / "parts")
+    given = KnownInputs(given={"parts": InputRule(Files((str(file),)))})
+    tensors = drawn_inputs(prepared, given, "m.onnx")
+    (parts,) = seeded_inputs(tensors, 1).values()
+    assert [each.tolist() for each in parts] == [[1], [2, 3]]
+    assert type_in_words(tensors[0].drawn()) == "sequence of int64"
 
 
 def test_what_the_user_gives_comes_first(tmp_path: Path) -> None:

@@ -25,7 +25,9 @@ def test_an_input_may_have_no_rank_or_be_no_tensor() -> None:
     assert not model_input(free).is_ranked
     tensor = helper.make_tensor_type_proto(TensorProto.FLOAT, [1])
     several = onnx.ValueInfoProto(name="s", type=helper.make_sequence_type_proto(tensor))
-    assert model_input(several) == ModelInput("s", ())
+    assert model_input(several) == ModelInput("s", (1,), is_several=True)
+    entries = onnx.TypeProto(map_type={"key_type": TensorProto.STRING, "value_type": tensor})
+    assert model_input(onnx.ValueInfoProto(name="m", type=entries)) == ModelInput("m", ())
 
 
 def test_a_size_of_0_is_one_that_the_model_says() -> None:

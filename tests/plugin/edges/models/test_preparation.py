@@ -11,6 +11,7 @@ from tests.support.models.unusual import BRANCHES, model
 from tests.support.small_onnx import conv_model, matmul_model, save
 from tunegate.edges.models import saved_model
 from tunegate.edges.models.preparation import prepare
+from tunegate.edges.models.prepared import OPEN, Tensor
 from tunegate.errors import ModelError, UnsupportedModelError
 
 
@@ -118,12 +119,29 @@ def test_weights_in_files_beside_the_model_reach_the_compiler(
     )
 
 
-def test_an_input_that_is_no_tensor_is_named(tmp_path: Path) -> None:
-    tensor = onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, [2])
-    given = onnx.helper.make_value_info("parts", onnx.helper.make_sequence_type_proto(tensor))
-    made = onnx.helper.make_tensor_value_info("n", onnx.TensorProto.INT64, [])
-    node = onnx.helper.make_node("SequenceLength", ["parts"], ["n"])
-    graph = onnx.helper.make_graph([node], "g", [given], [made])
-    file = save(onnx.helper.make_model(graph), tmp_path / "m.onnx")
-    with pytest.raises(ModelError, match=r"^m\.onnx: input parts is of the kind sequence"):
+def test_a_map_cannot_be_given(tmp_path: Path) -> None:
+    tensor = onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, [])
+    kind = onnx.TypeProto(map_type={"key_type": onnx.TensorProto.STRING, "value_type": tensor})
+    given = onnx.helper.make_value_info("words", onnx.helper.make_sequence_type_proto(kind))
+    file = save(_of_input(given, "SequenceLength"), tmp_path / "m.onnx")
+    with pytest.raises(ModelError, match=r"^m\.onnx: input words is of the kind sequence of map,"):
         prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
+
+
+def test_a_sequence_has_the_shape_of_its_tensors_and_nothing_for_compilers(tmp_path: Path) -> None:
+    tensor = onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, ["n", 2])
+    parts = onnx.helper.make_value_info("parts", onnx.helper.make_sequence_type_proto(tensor))
+    file = save(_of_input(parts, "SequenceLength"), tmp_path / "m.onnx")
+    prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
+    assert prepared.inputs == (Tensor("parts", (OPEN, 2), "float32", "sequence"),)
+    assert prepared.unfixable == (
+        "m.onnx: input parts is of the kind sequence of tensor: only ONNX Runtime can be given one."
+    )
+    given = prepare(file, shapes={"parts": (5, 2)}, into=tmp_path / "p", path="m.onnx")
+    assert given.inputs == (Tensor("parts", (5, 2), "float32", "sequence"),)
+
+
+def _of_input(given: onnx.ValueInfoProto, op_type: str) -> onnx.ModelProto:
+    made = onnx.helper.make_tensor_value_info("n", onnx.TensorProto.INT64, [])
+    node = onnx.helper.make_node(op_type, [given.name], ["n"])
+    return onnx.helper.make_model(onnx.helper.make_graph([node], "g", [given], [made]))

@@ -11,6 +11,7 @@ from tunegate.artifacts.input_rules import (
     Constant,
     Drawn,
     Files,
+    InputForm,
     InputRule,
     Integers,
     Normal,
@@ -25,6 +26,7 @@ class Tensor(NamedTuple):
     shape: tuple[int, ...]
     dtype: str
     rule: InputRule | None = None
+    form: InputForm = ""
 
 
 TENSORS = (Tensor("x", (50, 40), "float32"), Tensor("ids", (200,), "int64"))

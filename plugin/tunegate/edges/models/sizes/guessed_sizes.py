@@ -10,6 +10,7 @@ import onnx
 from google.protobuf.message import DecodeError, EncodeError
 
 from tunegate.artifacts.outlines import ModelInput
+from tunegate.edges.models.input_forms import made_of
 from tunegate.edges.models.model_inputs import graph_inputs, real_inputs
 from tunegate.edges.models.sizes.demanded_sizes import (
     Place,
@@ -130,7 +131,7 @@ def _fits(model: onnx.ModelProto, sizes: Mapping[Place, int]) -> bool:
     fixed = onnx.ModelProto()
     fixed.CopyFrom(model)
     for value in real_inputs(fixed.graph):
-        shape = value.type.tensor_type.shape
+        shape = made_of(value).tensor.shape
         rank = sum(name == value.name for name, _ in sizes)
         shape.dim.extend(_Dimension() for _ in range(rank if not shape.dim else 0))
         for axis, dim in enumerate(shape.dim):
