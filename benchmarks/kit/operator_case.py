@@ -40,27 +40,27 @@ def try_case(folder: Path) -> None:
     """Leaves an outcome in the folder, renewed at each stage: what a crash leaves is true too."""
     warnings.simplefilter("ignore")
     name, feed = pickle.loads((folder / "case.pickle").read_bytes())
-    outcome = Outcome(name=name, is_static=_is_static(onnx.load(folder / "model.onnx")))
+    outcome = Outcome(name=name, is_static=is_static_case(onnx.load(folder / "model.onnx")))
     started = time.monotonic()
     try:
         _try_stages(folder, feed, outcome)
     except Exception as error:  # noqa: BLE001 -- a case ends however its compiler ends
-        outcome.reason = outcome.reason or _said(error)
+        outcome.reason = outcome.reason or said_of(error)
     outcome.seconds = time.monotonic() - started
-    _tell(folder, outcome)
+    tell_outcome(folder, outcome)
 
 
 def _try_stages(folder: Path, feed: dict[str, Any], outcome: Outcome) -> None:
-    _tell(folder, outcome)
+    tell_outcome(folder, outcome)
     expected = ReferenceSession(folder / "model.onnx").run(feed)
     outcome.stage = "import and build"
-    _tell(folder, outcome)
+    tell_outcome(folder, outcome)
     reply = compiler.handle_request(_request(folder, feed))
     if isinstance(reply, Failed):
         outcome.reason = reply.reason
         return
     outcome.stage = "run"
-    _tell(folder, outcome)
+    tell_outcome(folder, outcome)
     artifact = ArtifactFile.read(folder / "build")
     got = TvmArtifact(folder / "build", artifact).run(feed)
     outcome.stage = "compare"
@@ -69,7 +69,8 @@ def _try_stages(folder: Path, feed: dict[str, Any], outcome: Outcome) -> None:
         outcome.stage = "agreed"
 
 
-def _tell(folder: Path, outcome: Outcome) -> None:
+def tell_outcome(folder: Path, outcome: Outcome) -> None:
+    """Keeps what is known of a case so far."""
     (folder / "outcome.json").write_bytes(msgspec.json.encode(outcome))
 
 
@@ -123,7 +124,7 @@ def _of_one(ours: np.ndarray, theirs: np.ndarray) -> str:
     return "" if is_close else "other numbers"
 
 
-def _is_static(model: onnx.ModelProto) -> bool:
+def is_static_case(model: onnx.ModelProto) -> bool:
     """Whether all inputs and outputs are tensors of numbers with known extents."""
     return all(_is_static_tensor(v) for v in (*model.graph.input, *model.graph.output))
 
@@ -138,6 +139,7 @@ def _is_static_tensor(value: onnx.ValueInfoProto) -> bool:
     )
 
 
-def _said(error: Exception) -> str:
+def said_of(error: Exception) -> str:
+    """What an exception says, on one line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[-1][:300] if lines else ''}"

@@ -2,12 +2,14 @@
 what is built with default schedules, and whether the numbers agree.
 
     python -m benchmarks.real_models.operator_cases [--count 300] [--seed 0] [--only TEXT ...]
-        [--json FILE]
+        [--gate] [--json FILE]
 
-`--count 0` takes all of them. Each case has a process and `--limit` seconds, so a crash of the
-compiler is counted, not suffered. With `--json` each outcome is kept there at once, and what is
-there is not tried again: so a long run can be had in portions. Prints a table of counts by what
-happened, then what was refused, by the reason. Prints the table of docs/benchmarks.md.
+`--count 0` takes all of them. With `--gate` nothing is compiled: ONNX Runtime builds each case
+twice with its own data, given by files, and both are measured. Each case has a process and
+`--limit` seconds, so a crash of the compiler is counted, not suffered. With `--json` each outcome
+is kept there at once, and what is there is not tried again: so a long run can be had in portions.
+Prints a table of counts by what happened, then what was refused, by the reason. Prints the table
+of docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -24,14 +26,17 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import onnx
 from onnx.backend.test.case.node import collect_testcases
 
 from benchmarks.kit.command import command_line, scratch_folder
 from benchmarks.kit.operator_case import Outcome, try_case
 from benchmarks.kit.tables import heading, row
+from benchmarks.real_models.gated_case import gate_case
 
-_STAGES = {
+_Stages = Mapping[str, str]
+_COMPILED: _Stages = {
     "reference": "ONNX Runtime does not run it",
     "import and build": "refused",
     "run": "built, does not run",
@@ -40,24 +45,39 @@ _STAGES = {
     "crash": "crash of the child",
     "limit": "ran past its limit",
 }
+_GATED: _Stages = {
+    "reference": "ONNX Runtime does not run it",
+    "values": "its data cannot be given",
+    "build": "not built",
+    "compare": "other numbers",
+    "measure": "not measured",
+    "red": "equal builds, and red",
+    "gated": "gated with its own data",
+    "crash": "crash of the child",
+    "limit": "ran past its limit",
+}
 
 
 def main() -> None:
-    options = command_line(__doc__, count=300, seed=0, only=[""], limit=120.0, json=str, reasons=40)
+    options = command_line(
+        __doc__, count=300, seed=0, only=[""], limit=120.0, json=str, gate=False, reasons=40
+    )
     cases = drawn(options.count, options.seed, options.only)
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["benchmarks.kit.operator_case"])
+    module = "real_models.gated_case" if options.gate else "kit.operator_case"
+    context.set_forkserver_preload([f"benchmarks.{module}"])
     kept = Path(options.json) if options.json else None
     known = kept_outcomes(kept)
     with scratch_folder() as scratch:
         for number, case in enumerate(cases):
             if case.name not in known:
                 place = scratch / str(number)
-                known[case.name] = outcome_of(case, place, context, options.limit)
+                known[case.name] = outcome_of(case, place, context, options)
                 keep(known, kept)
             print(f"\r{number + 1} of {len(cases)} {case.name[:60]:60}", end="", flush=True)
     print()
-    show([known[case.name] for case in cases], options.reasons)
+    found = [known[case.name] for case in cases]
+    show(found, _GATED if options.gate else _COMPILED, options.reasons)
 
 
 def kept_outcomes(file: Path | None) -> dict[str, Outcome]:
@@ -81,23 +101,28 @@ def drawn(count: int, seed: int, only: Sequence[str]) -> list[Any]:
     return sorted(chosen, key=lambda case: str(case.name))
 
 
-def outcome_of(case: Any, folder: Path, context: Any, limit: float) -> Outcome:
+def outcome_of(case: Any, folder: Path, context: Any, options: Any) -> Outcome:
     folder.mkdir()
     onnx.save(case.model, folder / "model.onnx")
     names = [value.name for value in case.model.graph.input]
     inputs, _ = case.data_sets[0]
-    feed = dict(zip(names, inputs, strict=False))
+    feed = {name: _plain(value) for name, value in zip(names, inputs, strict=False)}
     (folder / "case.pickle").write_bytes(pickle.dumps((case.name, feed)))
-    child = context.Process(target=try_case, args=(folder,))
+    child = context.Process(target=gate_case if options.gate else try_case, args=(folder,))
     child.start()
-    child.join(limit)
+    child.join(options.limit)
     if child.is_alive():
         child.kill()
         child.join()
-        return _ended(folder, "limit", f"{limit:g} s")
+        return _ended(folder, "limit", f"{options.limit:g} s")
     if child.exitcode:
         return _ended(folder, "crash", signal.Signals(-child.exitcode).name)
     return msgspec.json.decode((folder / "outcome.json").read_bytes(), type=Outcome)
+
+
+def _plain(value: Any) -> Any:
+    """Some cases have a scalar of NumPy's, which ONNX Runtime takes as an array alone."""
+    return np.asarray(value) if isinstance(value, np.generic) else value
 
 
 def _ended(folder: Path, how: str, reason: str) -> Outcome:
@@ -106,16 +131,16 @@ def _ended(folder: Path, how: str, reason: str) -> Outcome:
     return outcome
 
 
-def show(outcomes: Sequence[Outcome], most: int) -> None:
+def show(outcomes: Sequence[Outcome], stages: _Stages, most: int) -> None:
     heading("what happened | cases | of these with static shapes")
     by_stage = Counter(outcome.stage for outcome in outcomes)
     static = Counter(outcome.stage for outcome in outcomes if outcome.is_static)
-    for stage, told in _STAGES.items():
+    for stage, told in stages.items():
         row(told, by_stage[stage], static[stage])
     row("all", len(outcomes), static.total())
     print()
     heading("why | cases | for instance", (0, 2))
-    failed = [o for o in outcomes if o.stage not in {"reference", "agreed"}]
+    failed = [o for o in outcomes if o.stage not in {"reference", "agreed", "gated"}]
     for reason, names in sorted(_by_reason(failed), key=lambda pair: -len(pair[1]))[:most]:
         row(reason, len(names), ", ".join(names[:3]))
 
