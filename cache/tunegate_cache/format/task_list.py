@@ -32,7 +32,8 @@ _PIECE = 3_000
 _OF_A_DECISION = 30
 _MOST_TASKS = 512
 _MOST_EXTENTS = 4_096
-_MOST_TEXT = 512
+_MOST_TEXT = 4_096
+"""The bytes of a name: that of a fused recurrent layer has a thousand."""
 _LARGEST = 2**53 - 1
 
 

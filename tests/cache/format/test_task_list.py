@@ -102,7 +102,13 @@ def test_a_list_that_no_cache_would_keep_has_no_record() -> None:
     assert records_of(listed(512, extents=60)) == ()
     odd = msgspec.structs.replace(listed(1), tasks=(named("a\nline"),))
     assert records_of(odd) == ()
-    assert records_of(msgspec.structs.replace(odd, tasks=(named("n" * 600),))) == ()
+    assert records_of(msgspec.structs.replace(odd, tasks=(named("n" * 5_000),))) == ()
+
+
+def test_an_operator_of_a_recurrent_layer_is_long_and_kept() -> None:
+    """One fused kernel of captcha_crnn has 71 operators in its name."""
+    whole = msgspec.structs.replace(listed(1), tasks=(named("_expand_dims" * 71),))
+    assert read(*records_of(whole)) == whole
 
 
 def named(name: str) -> ListedTask:
