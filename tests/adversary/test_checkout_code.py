@@ -73,7 +73,7 @@ def test_a_slow_model_fails_beside_code_that_poses_as_our_libraries(tmp_path: Pa
 def test_the_command_imports_nothing_of_the_checkout_under_any_name(tmp_path: Path) -> None:
     planted = Planted(tmp_path, COMPILED)
     planted.modules(*OURS, *IMPORTED, *AT_START)
-    done = asked(planted, COMMAND, "doctor")
+    done = asked(planted, COMMAND, "doctor", "-v")
     assert not planted.ran
     assert "wrote a database, built a function" in done.stdout
 
@@ -112,7 +112,7 @@ def test_no_program_and_no_library_of_the_checkout_is_run(tmp_path: Path) -> Non
     planted.programs()
     planted.libraries()
     variables = {"PATH": f":{os.environ['PATH']}", "LD_LIBRARY_PATH": "./:/usr/local/cuda/lib64"}
-    done = asked(planted, COMMAND, "doctor", **variables)
+    done = asked(planted, COMMAND, "doctor", "-v", **variables)
     assert planted.ran == set()
     assert "wrote a database" in done.stdout
 

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -169,8 +170,9 @@ def test_a_killed_tuning_goes_on_from_its_last_finished_batch(tmp_path: Path) ->
     """What it began is no answer to the next plan."""
     workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=12))
     assert workspace.tunegate("plan").returncode == 0
+    listed = segments(workspace)
     with workspace.start("tune") as process:
-        wait_for_segments(workspace, process)
+        wait_for_segments(workspace, process, beside=listed)
         process.kill()
         process.communicate()
     before = segments(workspace)
@@ -202,8 +204,9 @@ def test_a_cancelled_tuning_keeps_what_is_done_and_exits_130(tmp_path: Path) -> 
     """The other signals that cancel are the same to it: edges/processes/test_signals.py."""
     workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=100_000))
     assert workspace.tunegate("plan").returncode == 0
+    listed = segments(workspace)
     with workspace.start("tune") as process:
-        wait_for_segments(workspace, process)
+        wait_for_segments(workspace, process, beside=listed)
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=100)  # the budget would end it after three times as long
     assert process.returncode == 130
@@ -212,8 +215,12 @@ def test_a_cancelled_tuning_keeps_what_is_done_and_exits_130(tmp_path: Path) -> 
     assert any(task["records"] for task in outcome["tasks"])
 
 
-def wait_for_segments(workspace: Workspace, process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 100
-    while not segments(workspace) and process.poll() is None and time.monotonic() < deadline:
+def wait_for_segments(
+    workspace: Workspace, process: subprocess.Popen[str], *, beside: Collection[Path] = ()
+) -> None:
+    """Waits for more than the plan left: it remembers the lists of tasks."""
+    deadline, known = time.monotonic() + 100, set(beside)
+    while set(segments(workspace)) <= known:
+        assert process.poll() is None
+        assert time.monotonic() < deadline
         time.sleep(0.1)
-    assert segments(workspace)

@@ -78,8 +78,8 @@ def test_a_second_run_finds_what_the_first_has_stored(shell: Shell) -> None:
     assert (first["exact"], shell.cache.is_file()) == (0, True)
     again = shell.json("run", "--base", "HEAD~1")["tuning"]
     assert (again["exact"], again["trials"]) == (first["tasks"], 0)
-    (held,) = shell.json("cache", "stats")["contents"]
-    assert held["workloads"] == first["tasks"]
+    contents = shell.json("cache", "stats")["contents"]
+    assert first["tasks"] in {held["workloads"] for held in contents}, "beside the list of them"
     assert all(finding["ok"] for finding in shell.json("cache", "probe")["findings"])
 
 
@@ -100,8 +100,7 @@ def test_a_package_that_fails_at_import_costs_the_hits_and_one_line(tmp_path: Pa
     shell = Shell(environment, tmp_path / "w")
     planned = shell.cache_use()
     assert planned["misses"] == {"store-unavailable": 3}
-    (note,) = planned["notes"]
-    assert note == (
+    assert planned["notes"][0] == (
         'cache: tunegate-store-example 1.0: "sqlite_store:SQLITE" cannot be loaded '
         "(ModuleNotFoundError: No module named 'a_library_that_is_not_here')"
     )
