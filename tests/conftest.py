@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -39,8 +40,13 @@ def pytest_configure(config: pytest.Config) -> None:
     """Tests beside each other have cores of their own: what one measures,
     the other does not disturb. Only the workers beyond the number of cores have all of them.
     TVM stays on them too, as in the processes of the product: it would move who runs a kernel to
-    the first core of the machine, and all that is started later."""
+    the first core of the machine, and all that is started later.
+
+    Bytecode is kept, whatever the machine says: the tests start a thousand Pythons, and each would
+    compile all that it imports, which takes half of its time."""
     os.environ["TVM_BIND_THREADS"] = "0"
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     worker = getattr(config, "workerinput", None)
     if worker is not None:
         cores = sorted(os.sched_getaffinity(0))
