@@ -6,14 +6,13 @@ float32, ONNX Runtime and, where it is installed, OpenVINO.
 One thread; all are timed in turn: medians of processor time, which other
 processes disturb less than the clock. A time of TVM's includes rounding the float32 image to
 the operands; the result stays float32 or int32. Prints the tables of docs/benchmarks.md: GFLOP/s,
-and the largest error as a share of the largest output of float32. Needs avx512_bf16,
-avx512_vnni, amx_bf16 and amx_int8, and says which of them the machine lacks.
+and the largest error as a share of the largest output of float32. A column for each way that the
+processor has, of avx512_bf16, avx512_vnni, amx_bf16 and amx_int8.
 """
 
 from __future__ import annotations
 
 import statistics
-import sys
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -24,11 +23,10 @@ import tvm
 from benchmarks.kit.command import command_line
 from benchmarks.kit.dot_products import (
     COLUMNS,
-    DOTS,
     Case,
     Dot,
     configuration,
-    missing_instructions,
+    dots_of_this_machine,
     packed,
     product,
     rows_of,
@@ -58,8 +56,6 @@ class Candidate(NamedTuple):
 def main() -> None:
     options = command_line(__doc__, rounds=15)
     one_thread()
-    if missing := missing_instructions():
-        sys.exit(missing)
     speeds, errors = [], []
     found: dict[str, Candidate] = {}
     for case in CASES:
@@ -86,7 +82,10 @@ def drawn(case: Case) -> tuple[Any, Any]:
 
 
 def candidates(case: Case, image: Any, weights: Any) -> dict[str, Candidate]:
-    found = {f"TVM {name}": ours(case, dot, image, weights) for name, dot in DOTS.items()}
+    found = {
+        f"TVM {name}": ours(case, dot, image, weights)
+        for name, dot in dots_of_this_machine().items()
+    }
     found |= {
         f"ONNX Runtime {kind}": Candidate(*onnx_runtime(case, image, weights, kind))
         for kind in ("float32", "int8")

@@ -17,7 +17,11 @@ import tvm
 from tvm.script import tirx as T
 from tvm.target.codegen import llvm_lookup_intrinsic_id
 
-TARGET = tvm.target.Target({"kind": "llvm", "mcpu": "sapphirerapids"})
+with pathlib.Path("/proc/cpuinfo").open(encoding="ascii") as info:
+    FLAGS = frozenset(info.read().split())
+CPU = "sapphirerapids" if "amx_bf16" in FLAGS else "cooperlake"
+"""LLVM's name of the least processor that has what is used here."""
+TARGET = tvm.target.Target({"kind": "llvm", "mcpu": CPU})
 ROWS, COLUMNS = 12, 32  # of a tile in vector registers; AMX has 32 x 32
 _ARCH_PRCTL, _REQUEST_PERMISSION, _TILES = 158, 0x1023, 18
 
@@ -47,35 +51,34 @@ class Case(NamedTuple):
 
 
 class Dot(NamedTuple):
-    """How one kernel multiplies: `each` numbers of a word, summed as `total`."""
+    """How one kernel multiplies: `each` numbers of a word, summed as `total`. `flag` is what the
+    processor needs, by Linux's name."""
 
     each: int
     total: str
+    flag: str = "avx512f"
     word: str = "int32"
     tile: str = ""
     vector: str = ""
 
 
 DOTS = {
-    "float32, vectors": Dot(1, "float32", "float32"),
-    "bfloat16, vdpbf16ps": Dot(2, "float32", vector="avx512bf16.dpbf16ps.512"),
-    "bfloat16, AMX": Dot(2, "float32", tile="tdpbf16ps"),
-    "int8, vpdpbusd": Dot(4, "int32", vector="avx512.vpdpbusd.512"),
-    "int8, AMX": Dot(4, "int32", tile="tdpbusd"),
+    "float32, vectors": Dot(1, "float32", word="float32"),
+    "bfloat16, vdpbf16ps": Dot(2, "float32", "avx512_bf16", vector="avx512bf16.dpbf16ps.512"),
+    "bfloat16, AMX": Dot(2, "float32", "amx_bf16", tile="tdpbf16ps"),
+    "int8, vpdpbusd": Dot(4, "int32", "avx512_vnni", vector="avx512.vpdpbusd.512"),
+    "int8, AMX": Dot(4, "int32", "amx_int8", tile="tdpbusd"),
 }
 
 
-def missing_instructions() -> str:
-    """Why these kernels cannot run here, in one line; empty where they can."""
-    with pathlib.Path("/proc/cpuinfo").open(encoding="ascii") as info:
-        has = set(info.read().split())
-    lacks = [each for each in ("avx512_bf16", "avx512_vnni", "amx_bf16", "amx_int8")
-             if each not in has]  # fmt: skip
-    if lacks:
-        return f"This processor lacks {', '.join(lacks)}."
-    if ctypes.CDLL(None).syscall(_ARCH_PRCTL, _REQUEST_PERMISSION, _TILES):
-        return "The kernel of this machine does not permit AMX tiles."
-    return ""
+def dots_of_this_machine() -> dict[str, Dot]:
+    """Those that the processor has, and whose tiles its kernel permits."""
+    has = {name: dot for name, dot in DOTS.items() if dot.flag in FLAGS}
+    if any(dot.tile for dot in has.values()) and ctypes.CDLL(None).syscall(
+        _ARCH_PRCTL, _REQUEST_PERMISSION, _TILES
+    ):
+        return {name: dot for name, dot in has.items() if not dot.tile}
+    return has
 
 
 def words(case: Case, dot: Dot) -> int:
@@ -174,7 +177,7 @@ def _instruction(dot: Dot) -> str:
         f"declare {sums} @{name}({signature})\n"
         f"define {sums} @dot({sums} %c, {operands} %a, {operands} %b) #0 {{\n{body}\n"
         f"ret {sums} %r\n}}\n"
-        'attributes #0 = { alwaysinline nounwind "target-cpu"="sapphirerapids" }\n'
+        f'attributes #0 = {{ alwaysinline nounwind "target-cpu"="{CPU}" }}\n'
     )
 
 

@@ -18,7 +18,12 @@ from tunegate.edges.metaschedule.low_precision.packed_weights import packed
 from tunegate.edges.metaschedule.low_precision.product import Product, product_of
 from tunegate.edges.metaschedule.low_precision.product_shape import RowsOfTiles
 from tunegate.edges.metaschedule.low_precision.tile_kernel import tile_kernel
-from tunegate.edges.metaschedule.low_precision.tile_numbers import BFLOAT16, NUMBERS, TileNumbers
+from tunegate.edges.metaschedule.low_precision.tile_numbers import (
+    BFLOAT16,
+    BFLOAT16_VECTORS,
+    NUMBERS,
+    TileNumbers,
+)
 from tunegate.edges.metaschedule.low_precision.tile_time import is_faster
 from tunegate.edges.metaschedule.schedule_choice import ScheduleChoice
 from tunegate.edges.metaschedule.targets import ResolvedTarget
@@ -137,16 +142,23 @@ def _made(
         if product is None:
             return None
         packs = product.right is not None
-        if packs and not numbers.is_tiled:
-            return None
         if not packs and not _are_finite(calls, product.weights):
             return None
-        numbers = BFLOAT16 if packs else numbers
-        if not is_faster(product.shape, threads, _known_ms(choice), numbers, packs=packs):
+        own = _for_activations(numbers) if packs else numbers
+        if own is None or not is_faster(
+            product.shape, threads, _known_ms(choice), own, packs=packs
+        ):
             return None
-        return TileKernel(product, numbers, tile_kernel(product, function, threads, numbers))
+        return TileKernel(product, own, tile_kernel(product, function, threads, own))
     except UnsupportedModelError:
         return None
+
+
+def _for_activations(numbers: TileNumbers) -> TileNumbers | None:
+    """What two activations are multiplied in, where the processor is known to have it."""
+    if numbers.is_tiled:
+        return BFLOAT16
+    return None if numbers.is_whole else BFLOAT16_VECTORS
 
 
 def _known_ms(choice: ScheduleChoice) -> float | None:

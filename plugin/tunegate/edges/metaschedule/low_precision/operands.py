@@ -8,7 +8,7 @@ from tunegate.edges.metaschedule.low_precision import tile_instructions as amx
 from tunegate.edges.metaschedule.low_precision.product import Product
 from tunegate.edges.metaschedule.low_precision.product_shape import RowsOfTiles
 from tunegate.edges.metaschedule.low_precision.quantizing import QUANTIZE, ImageScale
-from tunegate.edges.metaschedule.low_precision.tile_numbers import BFLOAT16, TileNumbers
+from tunegate.edges.metaschedule.low_precision.tile_numbers import TileNumbers
 
 
 class TileOperands(Protocol):
@@ -36,8 +36,10 @@ class TileOperands(Protocol):
 class Bfloat16Operands:
     """Sums are float32 already."""
 
-    numbers = BFLOAT16
     functions = amx.ROUND
+
+    def __init__(self, numbers: TileNumbers) -> None:
+        self.numbers = numbers
 
     def prepare(self, product: Product, weights: Any, threads: int) -> None:
         """Nothing: each number is rounded by itself."""
@@ -70,4 +72,4 @@ class Int8Operands:
 
 
 def operands_of(rows: RowsOfTiles, numbers: TileNumbers) -> TileOperands:
-    return Bfloat16Operands() if numbers == BFLOAT16 else Int8Operands(rows, numbers)
+    return Int8Operands(rows, numbers) if numbers.is_whole else Bfloat16Operands(numbers)

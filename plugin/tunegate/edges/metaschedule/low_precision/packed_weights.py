@@ -24,7 +24,7 @@ def packed(weights: np.ndarray, rows: RowsOfTiles, numbers: TileNumbers = BFLOAT
     taps, tiles of depth, words of depth, columns, the numbers of a word. What fills tiles is 0.
     Behind those in int8 are the sums of columns, and the bits of their scales."""
     given = weights.reshape(len(rows.taps), rows.tap_numbers, rows.shape.out_channels)
-    if numbers == BFLOAT16:
+    if not numbers.is_whole:
         return _in_tiles(bfloat16_bits(given), rows, numbers)
     scales, whole = quantized_columns(given)
     columns = whole_columns(rows)
@@ -45,7 +45,7 @@ def quantized_columns(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def packed_words(rows: RowsOfTiles, numbers: TileNumbers) -> int:
     """The size of packed weights, in words."""
     tiles = tile_words(rows, numbers)
-    return tiles if numbers == BFLOAT16 else tiles + 2 * whole_columns(rows)
+    return tiles + 2 * whole_columns(rows) if numbers.is_whole else tiles
 
 
 def tile_words(rows: RowsOfTiles, numbers: TileNumbers) -> int:

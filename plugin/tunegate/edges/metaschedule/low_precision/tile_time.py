@@ -1,8 +1,8 @@
 """The time of a product by tiles or by vectors, and whether float32 is faster.
 
 An estimate that both sides of a comparison make alike: a measurement would let two kernels that are
-equally fast flip between base and head. Its constants are fits to kernels on a Sapphire Rapids
-(docs/benchmarks.md).
+equally fast flip between base and head. Its constants are fits to kernels on a Sapphire Rapids, and
+that of `vdpbf16ps` to kernels on a Zen 4 (docs/benchmarks.md).
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ _STEP_NS: Final = 30.0
 """The cost of two by two tiles by a depth of one: loads and products."""
 _DOT_NS: Final = 0.25
 """The cost of `vpdpbusd`: four products for each of 16 sums, with what loads them."""
+_PAIR_DOT_NS: Final = 0.33
+"""The cost of `vdpbf16ps`: two products for each of 16 sums."""
 _RESULT_NS: Final = 3.5
 """The cost of 16 results that are read, put through the stages and written."""
 _UNTUNED_GFLOPS: Final = 40.0
@@ -62,7 +64,7 @@ def tiles_ns(
     multiplying = shape.images * tiles * len(rows.taps) * _tap_ns(rows, numbers)
     results = shape.images * rows.row_count * tiles * _RESULT_NS
     image = shape.images * shape.source.height * shape.source.width * shape.channels
-    measuring = 0.0 if numbers == BFLOAT16 else image * _NUMBER_NS
+    measuring = image * _NUMBER_NS if numbers.is_whole else 0.0
     packing = tiles * COLUMNS * rows.tap_depth * shape.images * _PACKED_NS if packs else 0.0
     return _BEGIN_NS + (packing + measuring + rounding + multiplying + results) / threads
 
@@ -70,7 +72,8 @@ def tiles_ns(
 def _tap_ns(rows: RowsOfTiles, numbers: TileNumbers) -> float:
     """What one tap of all rows takes for a tile of columns."""
     if not numbers.is_tiled:
-        return rows.row_count * (rows.tap_depth // 4) * _DOT_NS
+        words = rows.tap_depth * numbers.each_bytes // 4
+        return rows.row_count * words * (_DOT_NS if numbers.is_whole else _PAIR_DOT_NS)
     high = 1 if rows.row_count <= ROWS else 2
     blocks = -(-rows.row_count // (ROWS * high))
     return blocks * high * (rows.tap_depth // rows.depth) * _STEP_NS / 4

@@ -19,6 +19,7 @@ def test_each_kind_of_number_has_its_instruction() -> None:
     }
     assert {name: each.numbers.precision for name, each in found.items()} == {
         "tdpbf16ps": "bfloat16",
+        "vdpbf16ps": "bfloat16",
         "tdpbusd": "int8",
         "vpdpbusd": "int8",
     }

@@ -25,6 +25,7 @@ from tunegate.edges.metaschedule.low_precision.product_shape import RowsOfTiles
 from tunegate.edges.metaschedule.low_precision.tile_kernel import tile_kernel
 from tunegate.edges.metaschedule.low_precision.tile_numbers import (
     BFLOAT16,
+    BFLOAT16_VECTORS,
     INT8,
     INT8_VECTORS,
     TileNumbers,
@@ -37,9 +38,28 @@ FEATURES = sorted(BFLOAT16.features | INT8.features)
 TARGET = tvm.target.Target(
     {"kind": "llvm", "mcpu": "skylake-avx512", "mattr": [f"+{each}" for each in FEATURES]}
 )
-NO_VECTORS = lacks_some(INT8_VECTORS.flags)
-NO_TILES = tvm.target.Target({"kind": "llvm", "mcpu": "cascadelake"})
-needs_vectors = pytest.mark.skipif(bool(NO_VECTORS), reason=NO_VECTORS)
+NO_TILES = {
+    "vpdpbusd": tvm.target.Target({"kind": "llvm", "mcpu": "cascadelake"}),
+    "vdpbf16ps": tvm.target.Target({"kind": "llvm", "mcpu": "cooperlake"}),
+}
+
+
+def needs(numbers: TileNumbers) -> pytest.MarkDecorator:
+    lacking = lacks_some(numbers.flags)
+    return pytest.mark.skipif(bool(lacking), reason=lacking)
+
+
+needs_vectors = needs(INT8_VECTORS)
+NEITHER = lacks_some({*BFLOAT16_VECTORS.flags, *INT8_VECTORS.flags})
+needs_either = pytest.mark.skipif(bool(NEITHER), reason=NEITHER)
+"""Tiles for both precisions, or vectors."""
+in_bfloat16 = pytest.mark.parametrize(
+    "numbers",
+    [
+        pytest.param(BFLOAT16, id="tiles", marks=needs_tiles),
+        pytest.param(BFLOAT16_VECTORS, id="vectors", marks=needs(BFLOAT16_VECTORS)),
+    ],
+)
 in_int8 = pytest.mark.parametrize(
     "numbers",
     [
@@ -63,7 +83,11 @@ def computed(
     ]
     rows = RowsOfTiles(product.shape, numbers.depth)
     arguments[product.weights] = packed(arguments[product.weights], rows, numbers)
-    return run(made, kernel, arguments, TARGET if numbers.is_tiled else NO_TILES)
+    return run(made, kernel, arguments, target_for(numbers))
+
+
+def target_for(numbers: TileNumbers) -> Any:
+    return TARGET if numbers.is_tiled else NO_TILES[numbers.multiply]
 
 
 def run(
@@ -109,10 +133,12 @@ def drawn(*shape: int) -> np.ndarray:
     return np.random.default_rng(1).uniform(-1, 1, shape).astype("float32")
 
 
-@needs_tiles
+@in_bfloat16
 @settings(max_examples=8, deadline=None)
-@given(st.data())
-def test_a_convolution_of_any_extents_is_off_by_rounding_alone(data: st.DataObject) -> None:
+@given(data=st.data())
+def test_a_convolution_of_any_extents_is_off_by_rounding_alone(
+    data: st.DataObject, numbers: TileNumbers
+) -> None:
     small, extent = st.integers(1, 3), st.integers(7, 12)
     batch, height, width = data.draw(st.tuples(st.integers(1, 2), extent, extent))
     channels, out = data.draw(st.tuples(*[st.sampled_from((1, 3, 16, 31, 32, 50))] * 2))
@@ -126,40 +152,41 @@ def test_a_convolution_of_any_extents_is_off_by_rounding_alone(data: st.DataObje
         dilation=dilation,
         padding=padding,
     )
-    assert_near(kernel, drawn(batch, height, width, channels))
+    assert_near(kernel, drawn(batch, height, width, channels), numbers=numbers)
 
 
-@needs_tiles
+@in_bfloat16
 @settings(max_examples=5, deadline=None)
-@given(st.integers(1, 70), st.integers(1, 100), st.integers(1, 70))
+@given(rows=st.integers(1, 70), depth=st.integers(1, 100), columns=st.integers(1, 70))
 def test_a_matrix_product_of_any_extents_is_off_by_rounding_alone(
-    rows: int, depth: int, columns: int
+    rows: int, depth: int, columns: int, numbers: TileNumbers
 ) -> None:
-    assert_near(matrices((2, rows), depth, columns), drawn(2, rows, depth))
+    assert_near(matrices((2, rows), depth, columns), drawn(2, rows, depth), numbers=numbers)
 
 
-@needs_tiles
-def test_small_whole_numbers_come_out_exactly() -> None:
+@in_bfloat16
+def test_small_whole_numbers_come_out_exactly(numbers: TileNumbers) -> None:
     kernel = convolution((1, 6, 6, 8), (3, 3, 8, 20), padding=1, stages=False)
     product = product_of(kernel.function)
     assert product is not None
     image = np.random.default_rng(2).integers(-8, 9, (1, 6, 6, 8)).astype("float32")
     weights = np.random.default_rng(3).integers(-8, 9, (3, 3, 8, 20)).astype("float32")
     exact = kernel.with_weights(weights)
-    np.testing.assert_array_equal(computed(exact, image), exact.computed(image))
+    found = computed(exact, image, numbers=numbers)
+    np.testing.assert_array_equal(found, exact.computed(image))
 
 
-@needs_tiles
+@in_bfloat16
 @pytest.mark.parametrize("rows", [3, 200])
-def test_threads_share_rows_or_columns(rows: int) -> None:
-    assert_near(matrices((rows,), 64, 200), drawn(rows, 64), threads=2)
+def test_threads_share_rows_or_columns(rows: int, numbers: TileNumbers) -> None:
+    assert_near(matrices((rows,), 64, 200), drawn(rows, 64), threads=2, numbers=numbers)
 
 
-@needs_tiles
-def test_a_number_that_is_none_stays_none_where_it_is_read() -> None:
+@in_bfloat16
+def test_a_number_that_is_none_stays_none_where_it_is_read(numbers: TileNumbers) -> None:
     image = drawn(4, 64)
     image[2, 5] = np.nan
-    found = computed(matrices((4,), 64, 32), image)
+    found = computed(matrices((4,), 64, 32), image, numbers=numbers)
     assert np.isnan(found[2]).all()
     assert np.isfinite(found[[0, 1, 3]]).all()
 
@@ -212,7 +239,7 @@ def test_an_image_of_zeros_gives_zeros_in_int8(numbers: TileNumbers) -> None:
     assert not computed(matrices((4,), 64, 32), image, 1, numbers).any()
 
 
-@needs_tiles
+@in_bfloat16
 @pytest.mark.parametrize(
     ("images", "rows", "depth", "columns", "threads"),
     [
@@ -223,15 +250,20 @@ def test_an_image_of_zeros_gives_zeros_in_int8(numbers: TileNumbers) -> None:
     ],
 )
 def test_two_activations_are_off_by_rounding_alone(
-    images: tuple[int, ...], rows: int, depth: int, columns: int, threads: int
+    images: tuple[int, ...],
+    rows: int,
+    depth: int,
+    columns: int,
+    threads: int,
+    numbers: TileNumbers,
 ) -> None:
     kernel = activations(images, rows, depth, columns)
     product = product_of(kernel.function)
     assert product is not None
     given = drawn(*images, rows, depth), drawn(*images, depth, columns)
-    made = tile_kernel(product, kernel.function, threads).with_attr("global_symbol", "main")
+    made = tile_kernel(product, kernel.function, threads, numbers)
     np.testing.assert_allclose(
-        run(made, kernel, given),
+        run(made.with_attr("global_symbol", "main"), kernel, given, target_for(numbers)),
         kernel.computed(*given),
         rtol=0,
         atol=2.1 * HALF_A_STEP * depth * 0.125,

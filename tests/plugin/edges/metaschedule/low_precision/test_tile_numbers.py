@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from tunegate.edges.metaschedule.low_precision.tile_numbers import (
     BFLOAT16,
+    BFLOAT16_VECTORS,
     INT8,
     INT8_VECTORS,
     NUMBERS,
@@ -14,10 +15,12 @@ def test_a_row_of_a_tile_has_64_bytes_of_either() -> None:
 
 
 def test_vectors_come_after_tiles_and_fill_up_less() -> None:
-    assert [each.is_tiled for each in NUMBERS["int8"]] == [True, False]
-    assert INT8_VECTORS.depth == 16
+    for precision in NUMBERS:
+        assert [each.is_tiled for each in NUMBERS[precision]] == [True, False]
+    assert (BFLOAT16_VECTORS.depth, INT8_VECTORS.depth) == (8, 16)
     assert INT8_VECTORS.in_a_word == INT8.in_a_word
 
 
 def test_packed_weights_in_int8_are_words_of_four() -> None:
     assert (BFLOAT16.in_a_word, INT8.in_a_word) == (1, 4)
+    assert (BFLOAT16.word_bytes, INT8.word_bytes) == (2, 4)

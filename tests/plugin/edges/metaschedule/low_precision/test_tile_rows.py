@@ -14,6 +14,7 @@ from tunegate.edges.machine.cpu_flags import lacks_some
 from tunegate.edges.metaschedule.low_precision import tile_instructions as amx
 from tunegate.edges.metaschedule.low_precision.operands import Bfloat16Operands
 from tunegate.edges.metaschedule.low_precision.product import product_of
+from tunegate.edges.metaschedule.low_precision.tile_numbers import BFLOAT16
 from tunegate.edges.metaschedule.low_precision.tile_rows import TileRows
 
 LACKING = lacks_some(("avx512_bf16",))
@@ -29,7 +30,7 @@ def test_an_image_lies_rounded_inside_of_a_border_of_zeros() -> None:
         T.arg("image", product.source)
         result = T.arg("result", T.buffer((5 * 4,), "uint16"))
         with T.attr(0, amx.IMPORTED, amx.ROUND):
-            rows = TileRows(product, 16, Bfloat16Operands(), 1)
+            rows = TileRows(product, 16, Bfloat16Operands(BFLOAT16), 1)
             rows.fill()
             T.evaluate(
                 tvm.tirx.call_extern("handle", "memcpy", T.address_of(result[0]), rows.at(0), 40)

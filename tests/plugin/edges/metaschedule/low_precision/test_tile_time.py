@@ -1,7 +1,11 @@
 from __future__ import annotations
 
 from tunegate.edges.metaschedule.low_precision.product_shape import Extents, ProductShape
-from tunegate.edges.metaschedule.low_precision.tile_numbers import INT8, INT8_VECTORS
+from tunegate.edges.metaschedule.low_precision.tile_numbers import (
+    BFLOAT16_VECTORS,
+    INT8,
+    INT8_VECTORS,
+)
 from tunegate.edges.metaschedule.low_precision.tile_time import is_faster, tiles_ns
 
 
@@ -35,6 +39,17 @@ def test_the_estimate_of_vectors_is_near_what_was_measured() -> None:
     }
     for shape, microseconds in measured_us.items():
         assert 0.6 < tiles_ns(shape, 1, INT8_VECTORS) / 1e3 / microseconds < 1.6
+
+
+def test_the_estimate_of_bfloat16_by_vectors_is_near_what_was_measured() -> None:
+    measured_us = {
+        square(28, 128, 128, 3): 1106,
+        square(28, 256, 512): 965,
+        square(14, 256, 256, 3): 1186,
+        ProductShape(1, Extents(128, 1), 768, Extents(128, 1), 768): 709,
+    }
+    for shape, microseconds in measured_us.items():
+        assert 0.6 < tiles_ns(shape, 1, BFLOAT16_VECTORS) / 1e3 / microseconds < 1.6
 
 
 def test_threads_share_the_work() -> None:

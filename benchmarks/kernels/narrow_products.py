@@ -1,16 +1,16 @@
-"""Products and convolutions as TVM's int8 candidate ships them, beside float32.
+"""Products and convolutions as TVM's candidates in bfloat16 and int8 ship them, beside float32.
 
-    python -m benchmarks.kernels.shipped_int8 [--rounds 9]
+    python -m benchmarks.kernels.narrow_products [--rounds 9]
 
-The cases of `low_precision.py`, one thread, in turn: medians of processor time. An int8 kernel
-looks for the range of its image, rounds it, multiplies by tiles, or, compiled for Cascade Lake, by
-vectors, and makes float32 of the sums. TVM's float32 has one schedule by hand. Prints the table of
-docs/benchmarks.md: GFLOP/s. Needs avx512_vnni and amx_int8.
+The cases of `low_precision.py`, one thread, in turn: medians of processor time. A kernel rounds its
+image, in int8 by the range that it has first looked for, multiplies by tiles or by vectors, and
+leaves float32. Those by vectors are compiled for processors without tiles. TVM's float32 has one
+schedule by hand. Prints the table of docs/benchmarks.md: GFLOP/s, a column for each instruction
+that the processor has.
 """
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -19,39 +19,41 @@ from tests.plugin.edges.metaschedule.low_precision.product_kernels import convol
 
 from benchmarks.kernels.low_precision import CASES, Candidate, drawn, in_turn, ours
 from benchmarks.kit.command import command_line
-from benchmarks.kit.dot_products import DOTS, Case, missing_instructions
+from benchmarks.kit.dot_products import DOTS, Case
 from benchmarks.kit.models import one_thread
 from benchmarks.kit.peers import onnx_runtime
 from benchmarks.kit.tables import heading, row
+from tunegate.edges.machine.cpu_flags import lacks_some
 from tunegate.edges.metaschedule.low_precision.packed_weights import packed
 from tunegate.edges.metaschedule.low_precision.product import product_of
 from tunegate.edges.metaschedule.low_precision.product_shape import RowsOfTiles
 from tunegate.edges.metaschedule.low_precision.tile_kernel import tile_kernel
-from tunegate.edges.metaschedule.low_precision.tile_numbers import (
-    INT8,
-    INT8_VECTORS,
-    TileNumbers,
-)
+from tunegate.edges.metaschedule.low_precision.tile_numbers import NUMBERS, TileNumbers
 
-CPUS = {INT8: "sapphirerapids", INT8_VECTORS: "cascadelake"}
+CPUS = {
+    "tdpbf16ps": "sapphirerapids",
+    "tdpbusd": "sapphirerapids",
+    "vdpbf16ps": "cooperlake",
+    "vpdpbusd": "cascadelake",
+}
 
 
 def main() -> None:
     options = command_line(__doc__, rounds=9)
     one_thread()
-    if missing := missing_instructions():
-        sys.exit(missing)
+    known = [each for of in NUMBERS.values() for each in of if not lacks_some(each.flags)]
     table = {}
     for case in CASES:
         image, weights = drawn(case)
         found = {
             "TVM float32": ours(case, DOTS["float32, vectors"], image, weights),
             "ONNX Runtime float32": Candidate(*onnx_runtime(case, image, weights, "float32")),
-            "TVM int8, vectors": shipped(case, INT8_VECTORS, image, weights),
-            "TVM int8, tiles": shipped(case, INT8, image, weights),
         }
-        for each in found.values():
-            each.run()
+        for each in known:
+            name = f"TVM {each.precision}, {each.multiply}"
+            found[name] = shipped(case, each, image, weights)
+        for candidate in found.values():
+            candidate.run()
         medians = in_turn(found, options.rounds)
         table[case.name] = {n: case.floating_operations / s / 1e9 for n, s in medians.items()}
     heading(" | ".join(("GFLOP/s", *next(iter(table.values())))))
@@ -73,7 +75,7 @@ def shipped(case: Case, numbers: TileNumbers, image: Any, weights: Any) -> Candi
     arrays[product.weights] = packed(weights.reshape(taps), rows, numbers)
     result = np.zeros((1, case.height, case.width, case.out), "float32")
     features = [f"+{each}" for each in sorted(numbers.features)]
-    target = {"kind": "llvm", "mcpu": CPUS[numbers], "mattr": features}
+    target = {"kind": "llvm", "mcpu": CPUS[numbers.multiply], "mattr": features}
     compiled = tvm.compile(kernel, target=tvm.target.Target(target))["main"]
     tensors = [tvm.runtime.tensor(each) for each in (*arrays, result)]
     return Candidate(lambda: compiled(*tensors), tensors[-1].numpy)
