@@ -155,10 +155,9 @@ def _made(
 
 
 def _for_activations(numbers: TileNumbers) -> TileNumbers | None:
-    """What two activations are multiplied in, where the processor is known to have it."""
-    if numbers.is_tiled:
-        return BFLOAT16
-    return None if numbers.is_whole else BFLOAT16_VECTORS
+    """What two activations are multiplied in, where the kernels may use its instruction."""
+    found = BFLOAT16 if numbers.is_tiled else BFLOAT16_VECTORS
+    return found if found.features <= numbers.features else None
 
 
 def _known_ms(choice: ScheduleChoice) -> float | None:

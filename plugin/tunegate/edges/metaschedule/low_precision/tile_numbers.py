@@ -61,7 +61,7 @@ BFLOAT16: Final = TileNumbers(
     most_products=sys.maxsize,
     multiply="tdpbf16ps",
 )
-# TVM's vectors are slower than its tiles, and twice as fast as float32 on a Zen 4.
+# Twice as fast as float32 on a Zen 4, which has no tiles (docs/benchmarks.md).
 BFLOAT16_VECTORS: Final = BFLOAT16._replace(
     flags=("avx512_bf16",),
     features=frozenset({"avx512bf16"}),
@@ -85,8 +85,13 @@ INT8_VECTORS: Final = INT8._replace(
     multiply="vpdpbusd",
     row_bytes=16,
 )
+# The same where products of two activations can be in bfloat16, too.
+INT8_BESIDE_BFLOAT16: Final = INT8_VECTORS._replace(
+    flags=(*INT8_VECTORS.flags, *BFLOAT16_VECTORS.flags),
+    features=INT8_VECTORS.features | BFLOAT16_VECTORS.features,
+)
 NUMBERS: Final[Mapping[str, tuple[TileNumbers, ...]]] = {
     "bfloat16": (BFLOAT16, BFLOAT16_VECTORS),
-    "int8": (INT8, INT8_VECTORS),
+    "int8": (INT8, INT8_BESIDE_BFLOAT16, INT8_VECTORS),
 }
 """Those of each precision, the fastest first."""
