@@ -108,7 +108,16 @@ def _begin(talk: Talk, asked: Common, arguments: Sequence[str]) -> None:
 
 
 def _done(asked: Parsed) -> int:
+    _forget(asked)
     return as_written(_handler(asked.command.handler)(asked.options), asked)
+
+
+def _forget(asked: Parsed) -> None:
+    if asked.command.forgets:
+        from tunegate.edges.output.directory import forget_earlier  # noqa: PLC0415 -- few need it
+
+        out = asked.options.common.out
+        forget_earlier(out, asked.command.name, since=asked.command.forgets)
 
 
 def _handler(reference: str) -> Callable[[Options], int]:

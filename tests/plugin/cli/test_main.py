@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.workspace import Workspace
 from tunegate.cli import main as cli
+from tunegate.edges.output.directory import opened_output
 
 
 def test_help_and_version_are_no_errors(capsys: pytest.CaptureFixture[str]) -> None:
@@ -36,6 +37,21 @@ def test_an_expected_error_is_one_line_without_a_traceback(
     assert shown.err.startswith("tunegate: error: ")
     assert shown.err.count("\n") == 1
     assert shown.out == ""
+
+
+def test_an_error_of_the_configuration_leaves_no_verdict_of_an_earlier_run(tmp_path: Path) -> None:
+    """Whoever posts what lies there would post that of another commit. The plan of an earlier job
+    is what a gate reads."""
+    out, files = tmp_path / "out", ("verdict.json", "report.md", "report.html")
+    with opened_output(out, "run"):
+        for name in (*files, "plan.json", "history.html"):
+            (out / name).write_text("{}")
+    line = ["--repository", str(tmp_path), "--out", str(out)]
+    assert cli.main(["gate", *line]) == 2
+    assert {*files} & {each.name for each in out.iterdir()} == set()
+    assert (out / "plan.json").exists()
+    assert cli.main(["run", *line]) == 2
+    assert [(out / name).exists() for name in ("plan.json", "history.html")] == [False, True]
 
 
 def test_a_bug_is_one_line_with_a_log_and_its_own_exit_code(

@@ -40,4 +40,5 @@ COMMAND = Command(
     options=PlanOptions,
     handler="tunegate.commands.plan:run",
     examples=("tunegate plan --base main --shards 4 --minutes 10",),
+    forgets="plan",
 )

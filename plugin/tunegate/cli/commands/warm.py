@@ -41,4 +41,5 @@ COMMAND = Command(
         "tunegate warm --minutes 30",
         "tunegate warm --model 'models/encoder*.onnx'",
     ),
+    forgets="plan",
 )

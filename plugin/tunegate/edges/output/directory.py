@@ -20,7 +20,13 @@ from typing import Literal
 from tunegate.edges.git.tracked import first_tracked
 from tunegate.edges.git.working_tree import working_tree
 from tunegate.edges.output.lock import held_directory
-from tunegate.edges.output.owned_directory import WORK, is_marked, mark, refuse_links
+from tunegate.edges.output.owned_directory import (
+    WORK,
+    is_marked,
+    is_marked_here,
+    mark,
+    refuse_links,
+)
 from tunegate.errors import OutputError
 from tunegate.regular_files import read_regular, replace
 
@@ -41,6 +47,7 @@ _TRAINED = r"experience\.jsonl|network\.(json|onnx)"
 _OURS = re.compile(rf"{_PLANNED}|{_GATED}|{_PAGES}|{_TRAINED}|\.gitignore")
 _HANDED_OVER = re.compile(_PLANNED)
 _FORGOTTEN = {"plan": re.compile(rf"{_DERIVED}|{_GATED}"), "gate": re.compile(_GATED)}
+Step = Literal["plan", "gate"]
 _OF_THE_DISK = {"lost+found"}
 
 
@@ -54,7 +61,7 @@ class OutputDirectory:
     def workdir(self) -> Path:
         return self.path / WORK
 
-    def forget(self, *, since: Literal["plan", "gate"]) -> None:
+    def forget(self, *, since: Step) -> None:
         """Removes what this step and the later ones wrote in an earlier run: a gate reads
         every outcome it finds, and who reads a verdict cannot see that the run which
         should have written it failed."""
@@ -86,6 +93,14 @@ class OutputDirectory:
                     Path(directory, name).unlink(missing_ok=True)
             with suppress(OSError):  # it holds a log
                 Path(directory).rmdir()
+
+
+def forget_earlier(path: Path, command: str, *, since: Step) -> None:
+    """Removes what an earlier run left, where the directory is there and ours. Raises OutputError,
+    and OutputInUseError while another run has it."""
+    if is_marked_here(path):
+        with opened_output(path, command) as out:
+            out.forget(since=since)
 
 
 def shared_output(path: Path) -> Path:
