@@ -11,11 +11,21 @@ import msgspec
 from tunegate.artifacts.changes import ChangeSet, PolicyChange, Revisions
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.config import Config, WatchConfig
-from tunegate.edges.cache import snapshot_pins
-from tunegate.edges.cache.snapshot_pins import SnapshotPins, pins_at, read_pins
+from tunegate.edges.cache.snapshot_pins import (
+    SnapshotPins,
+    pinned_otherwise,
+    pins_at,
+    read_pins,
+)
 from tunegate.edges.clock import SystemClock, today
 from tunegate.edges.config import file as config_file
-from tunegate.edges.config.revision import FoundConfig, config_at, path_inside
+from tunegate.edges.config.files_of_config import FilesOfConfig
+from tunegate.edges.config.revision import (
+    FoundConfig,
+    config_at,
+    path_inside,
+    whole_changes,
+)
 from tunegate.edges.git.repository import GitRepository
 from tunegate.edges.models.reader import GitModelReader
 from tunegate.handover import check_changes, check_release, check_revisions
@@ -26,6 +36,7 @@ from tunegate.ports import Repository
 from tunegate.runtimes.locked import locked_runtimes
 from tunegate.selection import judged_as, selected
 from tunegate.settings import Overrides, Settings, overridden
+from tunegate.sides.named_files import replaced_files
 from tunegate.sides.upgraded_locks import watched_changes
 from tunegate.sides.upgraded_models import NOTHING_WATCHED, Watched
 from tunegate.stages.detect import detect
@@ -93,6 +104,8 @@ class Project:
         head = own or before.config or self.config
         watch = merged_watch(before.config.watch, head.watch) if before.config else head.watch
         watched = self._watched(revisions, watch)
+        if self.own is not None:
+            self._files.check_change(self.own, before.config, revisions)
         changes = detect(
             self._reader,
             revisions,
@@ -103,7 +116,8 @@ class Project:
         )
         review = self._judged(changes, before)
         told = (
-            *self._told(own, before),
+            *whole_changes(self.path, own, before),
+            *replaced_files(before.config or head, revisions, self.identity),
             *changes.policy_changes,
             *review.waivers.changes,
             *self._pinned_otherwise(review),
@@ -150,6 +164,10 @@ class Project:
             commit=self.repository.head(),
         )
 
+    def identity(self, revision: str, path: str) -> str:
+        """What git calls the content of a file or directory; '' where there is none."""
+        return self._files.identity(revision, path)
+
     def uncommitted_models(self, review: Review) -> tuple[str, ...]:
         """A line for each gated model with a change that is not committed, where the checkout is
         what is checked."""
@@ -181,12 +199,17 @@ class Project:
         """Every configured model of the head, as if it were new."""
         head = self.repository.head()
         revisions = Revisions(base=None, head=head, reason="every model")
+        self._files.check_all(self.config, revisions)
         return detect(self._reader, revisions, self.config, None, config_name=str(self.config_path))
 
     @cached_property
     def _reader(self) -> GitModelReader:
         """One for all questions: the outlines that it made are kept."""
         return GitModelReader(self.repository)
+
+    @cached_property
+    def _files(self) -> FilesOfConfig:
+        return FilesOfConfig(self.repository, self._reader, str(self.config_path))
 
     def _judged(self, changes: ChangeSet, before: FoundConfig) -> Review:
         own = self._own(changes.revisions, before) or before.config or self.config
@@ -215,15 +238,7 @@ class Project:
         fork = review.changes.revisions.forked_at
         if own == review.pins or (fork and own == pins_at(self.repository, fork)):
             return []
-        return [
-            PolicyChange(
-                key=snapshot_pins.PINS_FILE,
-                old=_pinned(review.pins),
-                new=_pinned(own),
-                effect="changed",
-                counts="once merged",
-            )
-        ]
+        return [pinned_otherwise(own, review.pins)]
 
     def _revisions(self, settings: Settings) -> Revisions:
         policy = self.repository.commit_of(settings.policy, "--policy")
@@ -259,14 +274,6 @@ class Project:
             return found
         return FoundConfig(overridden(found.config, self.overrides))
 
-    def _told(self, own: Config | None, before: FoundConfig) -> list[PolicyChange]:
-        """A whole configuration that is gone, or that could not be read."""
-        if before.problem:
-            return [_whole(self.path, before.problem, "the head's, which judges", counts_now=True)]
-        if own is None and before.config is not None:
-            return [_whole(self.path, "a configuration", "deleted", counts_now=False)]
-        return []
-
 
 def open_project(settings: Settings) -> Project:
     """Raises RevisionError where there is no repository, ConfigError for its configuration."""
@@ -282,19 +289,4 @@ def open_project(settings: Settings) -> Project:
         path=inside,
         own=own,
         overrides=settings.overrides,
-    )
-
-
-def _pinned(pins: SnapshotPins) -> str:
-    shown = (f"{group.zone}/{group.target[:12]} {index[:12]}" for group, index in pins.items())
-    return ", ".join(sorted(shown)) or "no pins"
-
-
-def _whole(path: str | None, old: str, new: str, *, counts_now: bool) -> PolicyChange:
-    return PolicyChange(
-        key=path or config_file.CONFIG_FILE,
-        old=old,
-        new=new,
-        effect="changed" if counts_now else "loosened",
-        counts="now" if counts_now else "once merged",
     )

@@ -15,13 +15,15 @@ def replaced_values(
     reader: ModelReader, revisions: Revisions, config: Config, names: Iterable[ModelPath]
 ) -> Iterator[PolicyChange]:
     """Yields what the change does to the values of these models. Files that the base does not have
-    are new, and change nothing."""
-    base = revisions.judged_by
+    are new, and change nothing; those that a branch has not touched since it was begun are the
+    base's to replace."""
+    base, fork = revisions.judged_by, revisions.forked_at
     if base is None:
         return
     for name, given, file in _files(config, names):
         old, new = reader.blob(base, file), reader.blob(revisions.head, file)
-        if old and old != new:
+        is_untouched = fork is not None and reader.blob(fork, file) == new
+        if old and old != new and not is_untouched:
             yield PolicyChange(
                 key=f"models[].inputs.{given}.values",
                 old=f"{file} {old[:12]}",

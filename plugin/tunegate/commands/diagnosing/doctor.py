@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from tunegate.artifacts.model_names import path_of
 from tunegate.cli.commands.doctor import DoctorOptions
 from tunegate.commands.diagnosing.diagnosis import Diagnosis
+from tunegate.commands.diagnosing.files_check import files_check
 from tunegate.commands.diagnosing.gated_models import (
     COMMITTED,
     GatedModel,
@@ -32,7 +33,7 @@ from tunegate.sides.unmatched_paths import unmatched_paths
 
 _MOST_MODELS = 8
 """The models whose tasks are looked up: each takes seconds."""
-_TOLD = {"configuration", "shapes", "models", "waivers"}
+_TOLD = {"configuration", "shapes", "models", "files", "waivers"}
 """The checks of what was written down for tunegate."""
 
 
@@ -83,11 +84,13 @@ def _of_project(project: Project, settings: Settings, checks: Sequence[HealthChe
     cache = check_cache(config.cache, root=root)
     try:
         shapes = shape_report(root, config)
-        models = gated_models(config, find_models(root, config), project.repository.uncommitted())
+        here = find_models(root, config)
+        models = gated_models(config, here, project.repository.uncommitted())
+        files = tuple(files_check(project, here))
     except TunegateError as error:
         broken = in_section([_no("models", str(error))], "models")
         return Diagnosis(checks=(*checks, cache, *broken))
-    written = in_section((*shapes.checks, *_written(project, models)), "models")
+    written = in_section((*shapes.checks, *files, *_written(project, models)), "models")
     found = [*checks, cache, *written]
     if all(check.ok for check in found) and any(each.state == COMMITTED for each in models):
         try:

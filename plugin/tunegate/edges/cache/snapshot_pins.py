@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from tunegate.artifacts.changes import PolicyChange
 from tunegate.edges.git.repository import GitRepository
 from tunegate.errors import ConfigError
 from tunegate.regular_files import read_regular
@@ -56,6 +57,22 @@ def pins_at(repository: GitRepository, revision: str) -> SnapshotPins:
         return parse_pins(repository.read(revision, PINS_FILE), PINS_FILE)
     except ConfigError:
         return {}
+
+
+def pinned_otherwise(own: SnapshotPins, judging: SnapshotPins) -> PolicyChange:
+    """What is told of a head that pins other snapshots than what judges it."""
+    return PolicyChange(
+        key=PINS_FILE,
+        old=_pinned(judging),
+        new=_pinned(own),
+        effect="changed",
+        counts="once merged",
+    )
+
+
+def _pinned(pins: SnapshotPins) -> str:
+    shown = (f"{group.zone}/{group.target[:12]} {index[:12]}" for group, index in pins.items())
+    return ", ".join(sorted(shown)) or "no pins"
 
 
 def parse_pins(body: bytes, path: str) -> SnapshotPins:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from tunegate.artifacts.changes import PolicyChange
 from tunegate.config import Config
 from tunegate.edges.config import file as config_file
 from tunegate.edges.git.repository import GitRepository
@@ -35,6 +36,27 @@ def config_at(repository: GitRepository, revision: str, path: str) -> FoundConfi
         return FoundConfig(problem=f"{where}: not UTF-8 ({error})")
     except ConfigError as error:
         return FoundConfig(problem=str(error))
+
+
+def whole_changes(
+    path: str | None, own: Config | None, before: FoundConfig
+) -> tuple[PolicyChange, ...]:
+    """A whole configuration that is gone from the head, or that nobody could read at the base."""
+    if before.problem:
+        return (_whole(path, before.problem, "the head's, which judges", counts_now=True),)
+    if own is None and before.config is not None:
+        return (_whole(path, "a configuration", "deleted", counts_now=False),)
+    return ()
+
+
+def _whole(path: str | None, old: str, new: str, *, counts_now: bool) -> PolicyChange:
+    return PolicyChange(
+        key=path or config_file.CONFIG_FILE,
+        old=old,
+        new=new,
+        effect="changed" if counts_now else "loosened",
+        counts="now" if counts_now else "once merged",
+    )
 
 
 def path_inside(root: Path, path: Path) -> str | None:

@@ -1,0 +1,30 @@
+"""The files that the configuration names, and whether the models here take the values in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tunegate.artifacts.changes import Revisions
+from tunegate.edges.inputs.checked_values import value_problems
+from tunegate.edges.machine.health_check import HealthCheck
+from tunegate.edges.models.finder import FoundModel
+from tunegate.errors import RevisionError
+from tunegate.project import Project
+from tunegate.sides.named_files import described_missing, missing_files
+
+
+def files_check(project: Project, models: Sequence[FoundModel]) -> Iterator[HealthCheck]:
+    """Yields what a run would refuse: it reads commits alone. Nothing of what a run finds by itself
+    is told where there is no commit yet."""
+    try:
+        head = project.repository.head()
+    except RevisionError:
+        return
+    missing = [*missing_files(project.config, Revisions(base=None, head=head), project.identity)]
+    paths = [entry.path for entry in project.repository.files(head)] if missing else []
+    problems = [described_missing(each, paths) for each in missing]
+    if not problems:
+        root = project.repository.root
+        files = {each.path: root / each.path for each in models if each.inputs is not None}
+        problems = [*value_problems(project.repository, project.config, files, head)]
+    yield from (HealthCheck("files", ok=False, detail=each) for each in problems)
