@@ -62,7 +62,7 @@ def test_each_dynamic_dimension_is_shown_with_what_says_its_size(
 
 @pytest.mark.parametrize("content", [None, np.ones((1, 3, 14, 14), np.float32)])
 def test_values_that_are_missing_or_of_another_shape_are_not_well(
-    content: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    content: np.ndarray | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = "*.onnx\n    inputs: {x: {values: {file: x.npy}}}\n"
     workspace = Workspace(tmp_path / "w", NOT_COMPILED.replace("*.onnx\n", given))
