@@ -25,10 +25,17 @@ class Output(Console):
         raise BrokenPipeError
 
 
-def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+def show_table(
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    widest: int = _WIDEST_LOG,
+) -> None:
     """Cells are shown as they are: they may come from a store that others write to, and nothing
     in them is markup. A cell that is a Text has its own style. The last column is wrapped between
-    words, no other is; a terminal that is too narrow for that gets a few lines for each row."""
+    words, no other is; a log has at most the `widest` columns. Where there is no room for that, a
+    row gets a few lines."""
     shown = Text(title) if title else None
     cells = [[_cell(cell) for cell in row] for row in rows]
     table = Table(title=shown, title_justify="left", box=SIMPLE_HEAD, show_edge=False)
@@ -38,8 +45,9 @@ def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[objec
         table.add_row(*row)
     console = Output()
     if not console.is_terminal:
-        options = console.options.update(max_width=_WIDEST_LOG)
-        console.width = max(console.width, Measurement.get(console, options, table).maximum)
+        options = console.options.update(max_width=widest)
+        wanted = max(console.width, Measurement.get(console, options, table).maximum)
+        console.width = min(wanted, widest)
     if _least_width(columns, cells) <= console.width:
         console.print(table)
     else:

@@ -9,6 +9,9 @@ from tunegate.edges.machine.health_check import HealthCheck, in_section
 from tunegate.runtimes.registry import installed_runtimes, tunes
 from tunegate.runtimes.runtime import Runtime
 
+_OTHER_DEVICE = "is for "
+"""How a runtime begins to say that the kind of a target is not its own."""
+
 
 def runtime_checks(targets: Sequence[TargetConfig] = ()) -> tuple[HealthCheck, ...]:
     """A line for each runtime that one of these targets may use, for what compilers need,
@@ -21,6 +24,7 @@ def _checks(targets: Sequence[TargetConfig]) -> Iterator[HealthCheck]:
     for runtime in installed.runtimes:
         named = [target for target in targets if target.runtime == runtime.name]
         if targets and not named and not any(_may_use(runtime, target) for target in targets):
+            yield from _optional(runtime, targets)
             continue
         missing = next(filter(None, (runtime.unsupported(target) for target in named)), "")
         if missing:
@@ -31,6 +35,15 @@ def _checks(targets: Sequence[TargetConfig]) -> Iterator[HealthCheck]:
             yield from runtime.checks()
     for problem in installed.problems:
         yield HealthCheck("runtimes", ok=False, detail=problem)
+
+
+def _optional(runtime: Runtime, targets: Sequence[TargetConfig]) -> Iterator[HealthCheck]:
+    """What `auto` would use if it were installed, and how that is done."""
+    free = [target for target in targets if target.runtime == AUTO]
+    reasons = [runtime.unsupported(target) for target in free]
+    wanted = next((reason for reason in reasons if not reason.startswith(_OTHER_DEVICE)), "")
+    if wanted:
+        yield HealthCheck(runtime.name, ok=True, detail=f"optional: {wanted}", is_absent=True)
 
 
 def _may_use(runtime: Runtime, target: TargetConfig) -> bool:
@@ -49,4 +62,4 @@ def _versions(runtime: Runtime) -> HealthCheck:
             name, ok=False, detail=f"{type(error).__name__}: {error}".splitlines()[0]
         )
     listed = ", ".join(f"{distribution} {version}" for distribution, version in versions)
-    return HealthCheck(name, ok=True, detail=listed or "not installed")
+    return HealthCheck(name, ok=True, detail=listed or "not installed", is_absent=not listed)

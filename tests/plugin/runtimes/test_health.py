@@ -47,7 +47,7 @@ def test_what_cannot_be_used_is_told(packages: RuntimePackages) -> None:
 def test_one_whose_library_is_absent_is_not_installed(packages: RuntimePackages) -> None:
     packages.install("fast", WHOLE.format(name="fast"))
     (check,) = [check for check in runtime_checks() if check.name == "fast"]
-    assert (check.ok, check.detail) == (True, "not installed")
+    assert (check.ok, check.is_absent, check.detail) == (True, True, "not installed")
 
 
 def test_those_that_no_target_uses_are_left_out_and_one_that_is_named_is_missed(
@@ -57,6 +57,9 @@ def test_those_that_no_target_uses_are_left_out_and_one_that_is_named_is_missed(
     (named,) = runtime_checks([TargetConfig(name="cpu", runtime="openvino")])
     assert not named.ok
     assert "pip install 'tunegate[openvino]'" in named.detail
-    found = {each.name for each in runtime_checks([TargetConfig(name="cpu")])}
-    assert {"fast", "onnxruntime"} <= found
-    assert "openvino" not in found
+    found = {each.name: each for each in runtime_checks([TargetConfig(name="cpu")])}
+    assert {"fast", "onnxruntime"} <= {*found}
+    assert "tensorrt" not in found
+    openvino = found["openvino"]
+    assert (openvino.ok, openvino.is_absent) == (True, True)
+    assert openvino.detail == "optional: needs openvino: pip install 'tunegate[openvino]'"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,5 +26,29 @@ def test_a_path_with_a_slip_is_told_with_the_model_that_was_meant() -> None:
     (line,) = unmatched_paths(config, paths, "commit 1a2b3c4")
     assert line == (
         "path models/iris_forst.onnx matches no ONNX file of commit 1a2b3c4. "
-        "Did you mean models/iris_forest.onnx?"
+        "Did you mean models/iris_forest.onnx? "
+        "Otherwise commit the model (also when it is stored by LFS or DVC)."
     )
+
+
+@pytest.mark.parametrize(
+    ("glob", "meant"),
+    [
+        ("modles/*.onnx", "models/*.onnx"),
+        ("models/*.onx", "models/*.onnx"),
+        ("models/*_v3.onnx", "models/*.onnx"),
+        ("Models/net*.onnx", "models/net*.onnx"),
+        ("*/net.onnx.data", ""),
+    ],
+)
+def test_a_glob_with_a_slip_is_told_with_the_glob_that_was_meant(glob: str, meant: str) -> None:
+    """One model in place of a glob would not gate tomorrow's."""
+    config = Config(models=(ModelConfig(path=glob),))
+    (line,) = unmatched_paths(config, ["models/net.onnx", "z/q/other.onnx"], "the revision")
+    assert f"path {glob} matches no ONNX file of the revision; the nearest: models/net" in line
+    assert (f"Did you mean {meant}? Otherwise commit the model" in line) == bool(meant)
+
+
+def test_where_there_is_no_model_that_is_said() -> None:
+    (line,) = unmatched_paths(Config(models=(ModelConfig(path="a/*.onnx"),)), [], "the revision")
+    assert "which has none at all. Correct the glob, or commit the model" in line

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import get_args
 
 from rich.text import Text
@@ -17,6 +17,9 @@ from tunegate.plurals import plural
 from tunegate.render.escape import visible
 
 _LONGEST = 600
+_WIDEST = 100
+"""The columns of a table in a log: what is longer is wrapped."""
+_ABSENT = Text("absent", style="dim")
 _NAMES_ALONE: CheckPart = "runtimes"
 """The part whose details are lists of versions: `-v` has them."""
 
@@ -26,9 +29,9 @@ def show_diagnosis(diagnosis: Diagnosis, *, is_whole: bool) -> None:
     them is markup."""
     shown, notable = diagnosis.checks, [each for each in diagnosis.checks if _is_notable(each)]
     if is_whole:
-        show_table("", ("check", "", "detail"), map(_check, shown))
+        _show_table(("check", "", "detail"), map(_check, shown))
     else:
-        show_table("", ("part", "", "what is fine"), _parts(diagnosis))
+        _show_table(("part", "", "what is fine"), _parts(diagnosis))
     _show_models(diagnosis.models if is_whole else [*filter(_is_unusual, diagnosis.models)])
     _show_sizes([each for each in diagnosis.sizes if is_whole or each.size is None])
     _show_settings(
@@ -36,7 +39,7 @@ def show_diagnosis(diagnosis: Diagnosis, *, is_whole: bool) -> None:
     )
     if notable and not is_whole:
         show_lines([""])
-        show_table("", ("to look at", "", "detail"), map(_check, notable))
+        _show_table(("to look at", "", "detail"), map(_check, notable))
     show_lines(_closing(diagnosis, is_whole=is_whole))
 
 
@@ -49,16 +52,23 @@ def show_wrong(diagnosis: Diagnosis) -> None:
     )
 
 
+def _show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    show_table("", columns, rows, widest=_WIDEST)
+
+
 def _parts(diagnosis: Diagnosis) -> Iterator[tuple[object, ...]]:
     """A row for each part that has something fine, folded."""
     for section in get_args(CheckPart):
         fine = [each for each in diagnosis.checks if each.section == section]
-        told = [_folded(each) for each in fine if not _is_notable(each)]
+        told = [_folded(each) for each in fine if not (_is_notable(each) or each.is_absent)]
         if section == "models":
             told = [*_counted(diagnosis), *told]
         if told:
             joined = ", ".join(told) if section == _NAMES_ALONE else "; ".join(told)
             yield section, Text("ok", style="green"), joined
+        absent = [_folded(each) for each in fine if each.is_absent]
+        if absent:
+            yield section, _ABSENT, f"{', '.join(absent)}: optional, not installed"
 
 
 def _folded(check: HealthCheck) -> str:
@@ -91,21 +101,21 @@ def _show_models(models: Sequence[GatedModel]) -> None:
     if models:
         columns = ("model", "gated by", "state", "target", "tuned tasks")
         show_lines([""])
-        show_table("", columns, (row for each in models for row in _model(each)))
+        _show_table(columns, (row for each in models for row in _model(each)))
 
 
 def _show_sizes(sizes: Sequence[ModelSize]) -> None:
     if sizes:
         columns = ("model", "input", "dimension", "size", "from")
         show_lines([""])
-        show_table("", columns, map(_size, sizes))
+        _show_table(columns, map(_size, sizes))
 
 
 def _show_settings(settings: Sequence[Setting]) -> None:
     if settings:
         rows = ((each.key, visible(each.value), each.source) for each in settings)
         show_lines([""])
-        show_table("", ("setting", "value", "from"), rows)
+        _show_table(("setting", "value", "from"), rows)
 
 
 def _closing(diagnosis: Diagnosis, *, is_whole: bool) -> Iterator[str]:
@@ -114,7 +124,11 @@ def _closing(diagnosis: Diagnosis, *, is_whole: bool) -> Iterator[str]:
         yield f"-v shows each check{_and_more(diagnosis)}"
     yield from left_to_do(diagnosis.models)
     wrong = dict.fromkeys(check.name for check in diagnosis.checks if not check.ok)
-    yield f"to mend: {', '.join(wrong)}" if wrong else "All is well."
+    worse = dict.fromkeys(check.name for check in diagnosis.checks if check.ok and check.warns)
+    if wrong:
+        yield f"to mend: {', '.join(wrong)}"
+    else:
+        yield f"All works; better with a look at: {', '.join(worse)}" if worse else "All is well."
 
 
 def _and_more(diagnosis: Diagnosis) -> str:
@@ -132,7 +146,9 @@ def _and_more(diagnosis: Diagnosis) -> str:
 
 
 def _check(check: HealthCheck) -> tuple[object, ...]:
-    if check.ok and check.warns:
+    if check.ok and check.is_absent:
+        mark = _ABSENT
+    elif check.ok and check.warns:
         mark = Text("slow", style="yellow")
     else:
         mark = Text("ok", style="green") if check.ok else Text("no", style="red")

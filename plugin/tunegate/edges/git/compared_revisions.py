@@ -24,6 +24,8 @@ from tunegate.errors import (
 
 REMEDY = "Check out the whole history, or fetch it before."
 
+_READ_AS = "(tunegate.yaml is read as it is here, models and their data as committed)"
+
 
 class GitHistory:
     """The ways to find base and head that need no event."""
@@ -42,7 +44,7 @@ class GitHistory:
         if is_shallow(self._git):
             parts.append("shallow (what is missing is fetched)")
         if uncommitted:
-            parts.append(f"{uncommitted} uncommitted, which tunegate does not see")
+            parts.append(f"{uncommitted} uncommitted {_READ_AS}")
         return ", ".join([*parts, self._git.text("version") or "git"])
 
     def head(self) -> str:

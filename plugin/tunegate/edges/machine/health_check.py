@@ -13,13 +13,14 @@ CheckPart = Literal["machine", "runtimes", "configuration", "cache", "models"]
 
 class HealthCheck(msgspec.Struct, frozen=True):
     """`detail` says what was found, or what is wrong and what to do. What `warns` is in the way of
-    no run, and makes it worse."""
+    no run, and makes it worse; what `is_absent` is not installed, and no run needs it."""
 
     name: str
     ok: bool
     detail: str
     section: CheckPart = "configuration"
     warns: bool = False
+    is_absent: bool = False
 
 
 def in_section(checks: Iterable[HealthCheck], section: CheckPart) -> tuple[HealthCheck, ...]:

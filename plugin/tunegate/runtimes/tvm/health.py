@@ -20,7 +20,9 @@ def compiler_checks() -> Iterator[HealthCheck]:
     missing = f"none of {', '.join(LINKERS)}: install one, builds are linked with it"
     yield HealthCheck("linker", ok=found is not None, detail=found or missing)
     # Nothing else needs one, so a machine without is not unfit.
-    yield HealthCheck("C compiler", ok=True, detail=c_compiler() or NO_C_COMPILER)
+    has_one = c_compiler()
+    detail = has_one or NO_C_COMPILER
+    yield HealthCheck("C compiler", ok=True, detail=detail, is_absent=not has_one)
 
 
 def _pinned(distribution: str) -> HealthCheck:

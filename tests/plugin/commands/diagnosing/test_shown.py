@@ -65,6 +65,28 @@ def test_a_part_that_is_fine_is_one_line_and_a_warning_stands_among_what_is_not(
     assert "[red].onnx" not in "".join(lines)
 
 
+def test_the_last_line_agrees_with_those_above_it_and_no_line_is_too_wide(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    slow = HealthCheck("load", ok=True, detail="8.0: wait " * 30, section="machine", warns=True)
+    absent = HealthCheck(
+        "openvino", ok=True, detail="optional: pip", section="runtimes", is_absent=True
+    )
+    told = [
+        ((DIAGNOSIS.checks[1],), "All is well."),
+        ((slow, absent), "All works; better with a look at: load"),
+    ]
+    for checks, closing in told:
+        found = Diagnosis(checks=checks)
+        show_diagnosis(found, is_whole=False)
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[-1] == closing
+        assert max(map(len, lines)) <= 100
+    assert [line.split() for line in lines if "openvino" in line] == [
+        ["runtimes", "absent", "openvino:", "optional,", "not", "installed"]
+    ]
+
+
 def test_models_that_are_not_as_committed_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     (model,) = DIAGNOSIS.models
     changed = msgspec.structs.replace(model, state="not committed yet")
