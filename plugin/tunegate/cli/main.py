@@ -23,6 +23,7 @@ from tunegate.cli.parser import Parsed, parse
 from tunegate.cli.shared_options import Common, Options
 from tunegate.cli.unexpected import Ending, explained, was_cancelled
 from tunegate.cli.written_verdict import as_written
+from tunegate.edges.output.directory import forget_earlier
 from tunegate.edges.output.full_disk import as_full_disk
 from tunegate.edges.output.log_file import LogFile
 from tunegate.edges.processes.signals import cancellable
@@ -114,8 +115,6 @@ def _done(asked: Parsed) -> int:
 
 def _forget(asked: Parsed) -> None:
     if asked.command.forgets:
-        from tunegate.edges.output.directory import forget_earlier  # noqa: PLC0415 -- few need it
-
         out = asked.options.common.out
         forget_earlier(out, asked.command.name, since=asked.command.forgets)
 

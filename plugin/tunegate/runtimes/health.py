@@ -9,9 +9,6 @@ from tunegate.edges.machine.health_check import HealthCheck, in_section
 from tunegate.runtimes.registry import installed_runtimes, tunes
 from tunegate.runtimes.runtime import Runtime
 
-_OTHER_DEVICE = "is for "
-"""How a runtime begins to say that the kind of a target is not its own."""
-
 
 def runtime_checks(targets: Sequence[TargetConfig] = ()) -> tuple[HealthCheck, ...]:
     """A line for each runtime that one of these targets may use, for what compilers need,
@@ -38,12 +35,11 @@ def _checks(targets: Sequence[TargetConfig]) -> Iterator[HealthCheck]:
 
 
 def _optional(runtime: Runtime, targets: Sequence[TargetConfig]) -> Iterator[HealthCheck]:
-    """What `auto` would use if it were installed, and how that is done."""
-    free = [target for target in targets if target.runtime == AUTO]
-    reasons = [runtime.unsupported(target) for target in free]
-    wanted = next((reason for reason in reasons if not reason.startswith(_OTHER_DEVICE)), "")
-    if wanted:
-        yield HealthCheck(runtime.name, ok=True, detail=f"optional: {wanted}", is_absent=True)
+    """What `auto` might use if it were installed, and what it needs."""
+    free = next((target for target in targets if target.runtime == AUTO), None)
+    if free is not None and _versions(runtime).is_absent:
+        detail = f"optional: {runtime.unsupported(free)}"
+        yield HealthCheck(runtime.name, ok=True, detail=detail, is_absent=True)
 
 
 def _may_use(runtime: Runtime, target: TargetConfig) -> bool:

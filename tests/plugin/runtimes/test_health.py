@@ -59,7 +59,6 @@ def test_those_that_no_target_uses_are_left_out_and_one_that_is_named_is_missed(
     assert "pip install 'tunegate[openvino]'" in named.detail
     found = {each.name: each for each in runtime_checks([TargetConfig(name="cpu")])}
     assert {"fast", "onnxruntime"} <= {*found}
-    assert "tensorrt" not in found
     openvino = found["openvino"]
     assert (openvino.ok, openvino.is_absent) == (True, True)
     assert openvino.detail == "optional: needs openvino: pip install 'tunegate[openvino]'"

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from typing import Protocol
 
 from tunegate.artifacts.changes import ModelPath, ModelVersion, Revisions
 from tunegate.config import Config
-from tunegate.edges.git.repository import GitRepository
-from tunegate.edges.inputs.checked_values import given_value_problems, unmerged_value_problems
+from tunegate.edges.inputs.checked_values import (
+    CommittedFiles,
+    given_value_problems,
+    unmerged_value_problems,
+)
 from tunegate.errors import ConfigKey, config_error
 from tunegate.ports import ModelReader
 from tunegate.selection import selected
@@ -17,10 +21,16 @@ from tunegate.sides.named_files import described_missing, gives_values, missing_
 _Problems = Callable[[Mapping[ModelPath, ModelVersion]], Sequence[str]]
 
 
+class WholeRepository(CommittedFiles, Protocol):
+    """One that also says what git calls each directory."""
+
+    def directories(self, revision: str) -> Mapping[str, str]: ...
+
+
 class FilesOfConfig:
     """`name` is the configuration's own, for messages."""
 
-    def __init__(self, repository: GitRepository, reader: ModelReader, name: str) -> None:
+    def __init__(self, repository: WholeRepository, reader: ModelReader, name: str) -> None:
         self._repository, self._reader, self._name = repository, reader, name
         self._directories = cache(repository.directories)
 

@@ -6,16 +6,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Protocol
 
 from tunegate.artifacts.changes import ModelPath, ModelVersion, Revisions
 from tunegate.config import Config, ValuesConfig
-from tunegate.edges.git.repository import GitRepository
 from tunegate.edges.inputs.given_values import GivenValues
 from tunegate.edges.models.model_inputs import inputs_of_file
 from tunegate.errors import ModelError, RevisionError
 from tunegate.given_rules import GivenFor
-from tunegate.ports import Repository
+from tunegate.ports import Repository, TreeEntry
 from tunegate.selection import profiles_for, shapes_for, values_for
+
+
+class CommittedFiles(Repository, Protocol):
+    """A repository that gives models without their data, and says what is where."""
+
+    def entry(self, revision: str, path: str) -> TreeEntry | None: ...
+    def content(self, version: ModelVersion) -> bytes: ...
 
 
 def value_problems(
@@ -34,7 +41,7 @@ def value_problems(
 
 
 def unmerged_value_problems(
-    repository: GitRepository,
+    repository: CommittedFiles,
     revisions: Revisions,
     config: Config,
     before: Config | None,
@@ -55,7 +62,7 @@ def unmerged_value_problems(
 
 
 def given_value_problems(
-    repository: GitRepository,
+    repository: CommittedFiles,
     revisions: Revisions,
     config: Config,
     models: Mapping[ModelPath, ModelVersion],
@@ -72,7 +79,7 @@ def _has_values(config: Config, path: ModelPath) -> bool:
 
 
 class _Asking:
-    def __init__(self, repository: GitRepository, revisions: Revisions) -> None:
+    def __init__(self, repository: CommittedFiles, revisions: Revisions) -> None:
         self._repository, self._revisions = repository, revisions
 
     def is_new(self, config: Config, before: Config | None, name: ModelPath) -> bool:
@@ -92,7 +99,7 @@ class _Asking:
 
 
 def _written(
-    repository: GitRepository, models: Mapping[ModelPath, ModelVersion], into: Path
+    repository: CommittedFiles, models: Mapping[ModelPath, ModelVersion], into: Path
 ) -> Iterator[tuple[ModelPath, Path]]:
     """The graphs alone: nobody looks at weights."""
     for at, (path, version) in enumerate(models.items()):

@@ -47,7 +47,7 @@ _TRAINED = r"experience\.jsonl|network\.(json|onnx)"
 _OURS = re.compile(rf"{_PLANNED}|{_GATED}|{_PAGES}|{_TRAINED}|\.gitignore")
 _HANDED_OVER = re.compile(_PLANNED)
 _FORGOTTEN = {"plan": re.compile(rf"{_DERIVED}|{_GATED}"), "gate": re.compile(_GATED)}
-Step = Literal["plan", "gate"]
+EarlierStep = Literal["plan", "gate"]
 _OF_THE_DISK = {"lost+found"}
 
 
@@ -61,7 +61,7 @@ class OutputDirectory:
     def workdir(self) -> Path:
         return self.path / WORK
 
-    def forget(self, *, since: Step) -> None:
+    def forget(self, *, since: EarlierStep) -> None:
         """Removes what this step and the later ones wrote in an earlier run: a gate reads
         every outcome it finds, and who reads a verdict cannot see that the run which
         should have written it failed."""
@@ -95,7 +95,7 @@ class OutputDirectory:
                 Path(directory).rmdir()
 
 
-def forget_earlier(path: Path, command: str, *, since: Step) -> None:
+def forget_earlier(path: Path, command: str, *, since: EarlierStep) -> None:
     """Removes what an earlier run left, where the directory is there and ours. Raises OutputError,
     and OutputInUseError while another run has it."""
     if is_marked_here(path):

@@ -87,7 +87,7 @@ def test_files_that_are_there_and_words_that_are_none_are_taken(checkout: Checko
 def test_values_that_the_model_does_not_take_are_refused_before_they_are_merged(
     checkout: Checkout, content: bytes | None
 ) -> None:
-    """By a configuration that names them, and by a file that replaces them."""
+    """The configuration names them, or a file replaces them."""
     checkout.commit({NAME: VALUES.replace("FILE", "in/x.npy").encode()})
     assert _told(checkout)
     checkout.git("branch", "-f", "main")
