@@ -57,18 +57,22 @@ def _show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
 
 
 def _parts(diagnosis: Diagnosis) -> Iterator[tuple[object, ...]]:
-    """A row for each part that has something fine, folded."""
+    """A row for each part that has something fine, folded, and one for what it goes without."""
     for section in get_args(CheckPart):
-        fine = [each for each in diagnosis.checks if each.section == section]
-        told = [_folded(each) for each in fine if not (_is_notable(each) or each.is_absent)]
+        checks = [each for each in diagnosis.checks if each.section == section]
+        told = [_folded(each) for each in checks if not (_is_notable(each) or each.is_absent)]
         if section == "models":
             told = [*_counted(diagnosis), *told]
         if told:
             joined = ", ".join(told) if section == _NAMES_ALONE else "; ".join(told)
             yield section, Text("ok", style="green"), joined
-        absent = [_folded(each) for each in fine if each.is_absent]
-        if absent:
-            yield section, _ABSENT, f"{', '.join(absent)}: optional, not installed"
+        yield from _without(section, checks)
+
+
+def _without(section: CheckPart, checks: Sequence[HealthCheck]) -> Iterator[tuple[object, ...]]:
+    absent = [_folded(each) for each in checks if each.is_absent]
+    if absent:
+        yield section, _ABSENT, f"{', '.join(absent)}: optional, not installed"
 
 
 def _folded(check: HealthCheck) -> str:
