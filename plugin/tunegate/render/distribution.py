@@ -5,12 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.gate.histogram import merged_histogram, quantile_ms, total
 from tunegate.plurals import plural
-from tunegate.render.drawing import Axes, Figure, MaxNLocator
-from tunegate.render.svg import BASE, HEAD, MUTED, styled, svg
+from tunegate.render.drawing import few_ticks
+from tunegate.render.svg import BASE, HEAD, MUTED, styled_figure, svg
+
+if TYPE_CHECKING:
+    from tunegate.render.drawing import Axes
 
 _WIDTH_INCHES, _HEIGHT_INCHES = 4.8, 2.7
 _SHOWN_SHARE = 0.995
@@ -18,7 +22,6 @@ _RATIO = 1.01
 _WIDE, _FEW_DECADES = 6, 3
 
 
-@styled()
 def distribution(launches: Sequence[Launch], name: str) -> str:
     """Nothing where no launch kept its times."""
     base = merged_histogram(
@@ -29,7 +32,7 @@ def distribution(launches: Sequence[Launch], name: str) -> str:
     )
     if not total(base) or not total(head):
         return ""
-    figure = Figure(figsize=(_WIDTH_INCHES, _HEIGHT_INCHES), layout="constrained")
+    figure = styled_figure(_WIDTH_INCHES, _HEIGHT_INCHES)
     axes = figure.add_subplot()
     axes.grid(visible=True, axis="both")
     _draw(axes, base, BASE, "base")
@@ -57,7 +60,7 @@ def _show_most(axes: Axes, base: Histogram, head: Histogram) -> None:
         axes.set_xticks(ticks, labels=[f"{at:g}" for at in ticks], minor=False)
         axes.set_xticks([], minor=True)
     else:
-        axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.xaxis.set_major_locator(few_ticks(5))
 
 
 def _log_ticks(shortest: float, longest: float) -> Iterator[float]:

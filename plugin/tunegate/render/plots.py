@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tunegate.artifacts.measurements import Comparison, Interval, Launch
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.verdicts import Finding
-from tunegate.render.drawing import Axes, Figure, MaxNLocator
+from tunegate.render.drawing import few_ticks
 from tunegate.render.escape import visible
 from tunegate.render.operators import Part, parts
 from tunegate.render.svg import (
@@ -20,11 +21,14 @@ from tunegate.render.svg import (
     REFERENCE_COLOUR,
     SLOWER,
     SURFACE,
-    styled,
+    styled_figure,
     svg,
 )
 from tunegate.render.units import difference_ms, percent
 from tunegate.wording.latency import milliseconds
+
+if TYPE_CHECKING:
+    from tunegate.render.drawing import Axes, Figure
 
 WIDTH_INCHES = 4.8
 LABEL_SIZE = 10.5
@@ -34,7 +38,6 @@ PLOTTED_OPERATORS = 7
 NAME_CHARACTERS = 34
 
 
-@styled()
 def launches(comparison: Comparison, margin_percent: float, name: str) -> str:
     """Every launch's effect, and the interval that decides, against the margin."""
     effects = comparison.effects_percent
@@ -58,14 +61,13 @@ def launches(comparison: Comparison, margin_percent: float, name: str) -> str:
     )
     axes.set_yticks([len(effects), 1], labels=["launch 1", f"launch {len(effects)}"])
     axes.margins(x=0.12)
-    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_locator(few_ticks(5))
     axes.xaxis.set_major_formatter(lambda value, _: percent(value).replace(".0%", "%"))
     axes.set_xlabel("change of latency, head against base", fontsize=LABEL_SIZE)
     description = f"Effect of each launch; together {percent(interval.center)}"
     return svg(figure, name=f"{name}-launches", description=description)
 
 
-@styled()
 def latencies(finding: Finding, measured: Sequence[Launch], name: str) -> str:
     """Base, head and ONNX Runtime side by side, with a dot for every launch."""
     bars = [
@@ -85,12 +87,11 @@ def latencies(finding: Finding, measured: Sequence[Launch], name: str) -> str:
     axes.set_yticks(range(len(known)), labels=[label for label, *_ in known])
     axes.set_xlim(0, longest * 1.24)
     axes.invert_yaxis()
-    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_locator(few_ticks(5))
     axes.set_xlabel("ms per inference", fontsize=LABEL_SIZE)
     return svg(figure, name=f"{name}-latencies", description="Latency of base and head")
 
 
-@styled()
 def waterfall(finding: Finding, name: str) -> str:
     """A waterfall from the base to the head, operator by operator, the largest difference
     first. What is left of the change are the others, and what the machine did between
@@ -107,12 +108,11 @@ def waterfall(finding: Finding, name: str) -> str:
     steps.append(("everything else", left))
     figure, axes = _canvas(0.62 + 0.42 * (len(steps) + 2))
     _draw_steps(axes, start, steps)
-    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_locator(few_ticks(5))
     axes.set_xlabel("ms per inference", fontsize=LABEL_SIZE)
     return svg(figure, name=f"{name}-waterfall", description=_told(shown))
 
 
-@styled()
 def tuning(outcome: TuningOutcome, usd_per_hour: float | None, name: str) -> str:
     """Estimated end-to-end latency against the seconds and the money spent on it; nothing where
     tuning tried nothing."""
@@ -132,7 +132,7 @@ def tuning(outcome: TuningOutcome, usd_per_hour: float | None, name: str) -> str
         ha="right",
     )
     axes.set_ylim(0, max(estimated_ms) * 1.08)
-    axes.xaxis.set_major_locator(MaxNLocator(4))
+    axes.xaxis.set_major_locator(few_ticks(4))
     axes.set_ylabel("estimated ms", fontsize=LABEL_SIZE)
     axes.set_xlabel(_spending(usd_per_hour), fontsize=LABEL_SIZE)
     if usd_per_hour:
@@ -147,7 +147,7 @@ def tuning(outcome: TuningOutcome, usd_per_hour: float | None, name: str) -> str
 
 
 def _canvas(height_inches: float) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(WIDTH_INCHES, height_inches), layout="constrained")
+    figure = styled_figure(WIDTH_INCHES, height_inches)
     return figure, figure.add_subplot()
 
 

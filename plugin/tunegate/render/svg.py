@@ -9,10 +9,12 @@ from __future__ import annotations
 import html
 import io
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from tunegate.render.drawing import Figure, mpl
+from tunegate.render.drawing import blank_figure
+
+if TYPE_CHECKING:
+    from tunegate.render.drawing import Figure
 
 INK = "#010203"
 MUTED = "#020304"
@@ -58,18 +60,15 @@ STYLE = {
 NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 
 
-@contextmanager
-def styled() -> Iterator[None]:
-    """The style of our figures, for as long as the context or the decorated function lasts."""
-    with mpl.rc_context(STYLE):  # type: ignore[arg-type]  # its keys are one long Literal
-        yield
+def styled_figure(width_inches: float, height_inches: float) -> Figure:
+    """An empty figure in the style of ours."""
+    return blank_figure((width_inches, height_inches), STYLE)
 
 
 def svg(figure: Figure, *, name: str, description: str) -> str:
     """The `<svg>` element alone; `name` keeps its ids apart from those of its neighbours."""
     out = io.StringIO()
-    with styled():
-        figure.savefig(out, format="svg", metadata=NO_METADATA, transparent=True)
+    figure.savefig(out, format="svg", metadata=NO_METADATA, transparent=True)
     drawing = out.getvalue()
     drawing = drawing[drawing.index("<svg") :]
     drawing = re.sub(r"<metadata>.*?</metadata>", "", drawing, flags=re.DOTALL)

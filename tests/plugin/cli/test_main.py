@@ -70,7 +70,8 @@ def test_a_bug_is_one_line_with_a_log_and_its_own_exit_code(
 def test_an_early_error_waits_for_neither_drawing_nor_a_compiler(tmp_path: Path) -> None:
     heavy = "('tvm', 'matplotlib', 'scipy.stats')"
     script = (
-        "import sys; from tunegate.cli.main import main; print(main(['run'])); "
+        "import sys; import tunegate.render.html; "
+        "from tunegate.cli.main import main; print(main(['run'])); "
         f"print([m for m in {heavy} if m in sys.modules])"
     )
     done = subprocess.run(

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 SHOWS = (
-    "from tunegate.render.drawing import mpl; import os; "
-    "print(mpl.rcParams['font.size'], os.getcwd())"
+    "from tunegate.render.drawing import load; load(); import os, matplotlib; "
+    "print(matplotlib.rcParams['font.size'], os.getcwd())"
 )
 
 

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tunegate.artifacts.verdicts import CandidateOutcome
 from tunegate.render.candidates.pareto_front import error_percent, pareto_front
-from tunegate.render.drawing import Axes, Figure, MaxNLocator
+from tunegate.render.drawing import few_ticks
 from tunegate.render.escape import visible
-from tunegate.render.svg import FASTER, HEAD, INK, MUTED, styled, svg
+from tunegate.render.svg import FASTER, HEAD, INK, MUTED, styled_figure, svg
+
+if TYPE_CHECKING:
+    from tunegate.render.drawing import Axes
 
 _INCHES = (4.8, 3.0)
 
 
-@styled()
 def latency_by_error(outcomes: Sequence[CandidateOutcome], name: str) -> str:
     """Nothing where all compute the same numbers: then the times say it all. A number names the row
     of the table."""
     measured = [(row, each) for row, each in enumerate(outcomes, start=1) if each.ms is not None]
     if not any(error_percent(each.error).center for _, each in measured):
         return ""
-    figure = Figure(figsize=_INCHES, layout="constrained")
+    figure = styled_figure(*_INCHES)
     axes = figure.add_subplot()
     axes.grid(visible=True, axis="both")
     _front(axes, outcomes)
@@ -28,8 +31,8 @@ def latency_by_error(outcomes: Sequence[CandidateOutcome], name: str) -> str:
         _candidate(axes, row, each)
     axes.margins(x=0.15, y=0.2)
     axes.set_xlim(left=0)
-    axes.xaxis.set_major_locator(MaxNLocator(5))
-    axes.yaxis.set_major_locator(MaxNLocator(4))
+    axes.xaxis.set_major_locator(few_ticks(5))
+    axes.yaxis.set_major_locator(few_ticks(4))
     axes.set_xlabel("ms per inference")
     axes.set_ylabel("error, %")
     return svg(figure, name=f"{name}-candidates", description=_told(outcomes))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tunegate.artifacts.history import CostSum
-from tunegate.render.drawing import Figure, MaxNLocator
-from tunegate.render.svg import FASTER, SLOWER, styled, svg
+from tunegate.render.drawing import few_ticks
+from tunegate.render.svg import FASTER, SLOWER, styled_figure, svg
 
 _WIDTH_INCHES, _HEIGHT_INCHES = 4.7, 2.2
 _SHOWN_WEEKS = 52
@@ -14,7 +14,6 @@ _BAR = 0.4
 _LABELS = 5
 
 
-@styled()
 def weeks_plot(weeks: Sequence[CostSum]) -> str:
     """The last year; in dollars where they are known, else in minutes of tuning. '' without any."""
     shown = weeks[-_SHOWN_WEEKS:]
@@ -25,7 +24,7 @@ def weeks_plot(weeks: Sequence[CostSum]) -> str:
     saved = [
         (row.cost.saved_usd or 0.0) if is_priced else row.cost.saved_seconds / 60 for row in shown
     ]
-    figure = Figure(figsize=(_WIDTH_INCHES, _HEIGHT_INCHES), layout="constrained")
+    figure = styled_figure(_WIDTH_INCHES, _HEIGHT_INCHES)
     axes = figure.add_subplot()
     axes.grid(visible=True, axis="y")
     axes.grid(visible=False, axis="x")
@@ -35,7 +34,7 @@ def weeks_plot(weeks: Sequence[CostSum]) -> str:
     step = max(1, -(-len(shown) // _LABELS))
     axes.set_xticks(list(places)[::step], labels=[row.name for row in shown[::step]])
     axes.set_xlim(-0.6, max(len(shown) - 0.4, 3.6))
-    axes.yaxis.set_major_locator(MaxNLocator(5))
+    axes.yaxis.set_major_locator(few_ticks(5))
     axes.set_ylabel("USD a week" if is_priced else "minutes a week")
     axes.legend(
         loc="lower left", bbox_to_anchor=(0, 1), frameon=False, fontsize=8.5, ncols=2, borderpad=0

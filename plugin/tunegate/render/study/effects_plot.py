@@ -5,22 +5,20 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from tunegate.artifacts.studies import Study
-from tunegate.render.drawing import Figure
 from tunegate.render.escape import visible
-from tunegate.render.svg import FASTER, INK, MUTED, SLOWER, styled, svg
+from tunegate.render.svg import FASTER, INK, MUTED, SLOWER, styled_figure, svg
 
 _WIDTH_INCHES, _ROW_INCHES, _EDGE_INCHES = 5.2, 0.26, 0.6
 _LONGEST = 40
 
 
-@styled()
 def effects_plot(study: Study) -> Markup:
     """Nothing where there is no effect. Each is on a line of its own, in the order of the table."""
     effects = study.main_effects
     if not effects:
         return Markup()
     height = _EDGE_INCHES + _ROW_INCHES * len(effects)
-    figure = Figure(figsize=(_WIDTH_INCHES, height), layout="constrained")
+    figure = styled_figure(_WIDTH_INCHES, height)
     axes = figure.add_subplot()
     axes.axvline(0.0, color=INK, linewidth=0.8)
     for place, effect in enumerate(effects):
