@@ -12,6 +12,7 @@ HEAVY_DOORS = (
     "boto3",
     "botocore",
     "urllib3",
+    "matplotlib",
     "mlflow",
     "huggingface_hub",
     "pynvml",
