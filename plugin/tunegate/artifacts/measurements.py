@@ -42,7 +42,8 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     `clocks` says that some do not count. `*_peak_bytes` are the most memory that a process had
     resident by the end of its warm-up, `*_workspace_bytes` what running added to the loaded
     artifact, 0 where nobody knows. `*_joules` are those of one inference, by the counters that
-    `energy_source` names; None where there are none."""
+    `energy_source` names; None where there are none. `case` is which of the cases that were given
+    for the inputs it was run on, from 1; 0 where there are not several."""
 
     effect: float
     base_ms: float
@@ -61,6 +62,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     base_joules: float | None = None
     head_joules: float | None = None
     energy_source: EnergySource | None = None
+    case: int = 0
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
@@ -189,8 +191,10 @@ class Excluded(msgspec.Struct, frozen=True, kw_only=True):
     starts, or a larger one, is so slow that the mean over starts is more than `mean_percent`
     slower; None where no share is excluded. `asked_percent` is the share that was asked for, 0
     where nobody asked; `is_clean` whether that is excluded. `slow` of `starts` were over the
-    cut-off, slower by `cut_off_percent`, of that share. Of each process its first `inferences`,
-    after its warm-up, were measured, and nothing is known of later ones; 0 where nobody counted."""
+    cut-off, slower by `cut_off_percent`, of that share. `slow_cases` are the cases of inputs that
+    were slow at each of their starts, where no other start was slow. Of each process its first
+    `inferences`, after its warm-up, were measured, and nothing is known of later ones; 0 where
+    nobody counted."""
 
     asked_percent: float
     share_percent: float | None
@@ -201,6 +205,7 @@ class Excluded(msgspec.Struct, frozen=True, kw_only=True):
     cut_off_percent: float
     is_clean: bool
     inferences: int = 0
+    slow_cases: tuple[int, ...] = ()
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):

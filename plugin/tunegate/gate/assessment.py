@@ -14,6 +14,7 @@ from tunegate.gate.energy import energy_change
 from tunegate.gate.histogram import total
 from tunegate.gate.inside import inside, mean_effects
 from tunegate.gate.sequential import StoppingRule, last_analysis
+from tunegate.gate.slow_cases import slow_cases
 from tunegate.gate.slow_modes import (
     POINTS_PERCENT,
     Seen,
@@ -77,7 +78,7 @@ def assess(
         median=median,
         inside=tests,
         modes=modes,
-        excluded=_excluded(modes, rule, _inferences(decisive)),
+        excluded=_excluded(modes, rule, _inferences(decisive), (*launches, *probes)),
         energy=energy_change(
             decisive, rule.energy_margin_percent, analyses=analyses, cells=rule.cells
         ),
@@ -162,13 +163,16 @@ def _inferences(launches: Sequence[Launch]) -> int:
     return min(map(total, times), default=0)
 
 
-def _excluded(modes: Sequence[Seen], rule: StoppingRule, inferences: int) -> Excluded:
+def _excluded(
+    modes: Sequence[Seen], rule: StoppingRule, inferences: int, starts: Sequence[Launch]
+) -> Excluded:
     """What all kinds exclude, told by the one that saw most slow launches."""
     clean = not rule.rare or all(is_clean(rule.rare, seen) for seen in modes)
     shares = [excluded_share(seen) for seen in modes]
     known = [share for share in shares if share is not None]
     share = max(known) if known and len(known) == len(shares) else None
     shown, worst = _most_slow(modes, rule.rare, rule.rare or share or 1.0)
+    cut = cut_off(shown, worst.usual, worst.worst)
     return Excluded(
         asked_percent=100 * rule.rare,
         share_percent=100 * share if share is not None else None,
@@ -176,9 +180,10 @@ def _excluded(modes: Sequence[Seen], rule: StoppingRule, inferences: int) -> Exc
         mean_percent=100 * math.expm1(worst.worst),
         starts=len(worst.effects),
         slow=slow_starts(shown, worst),
-        cut_off_percent=100 * math.expm1(cut_off(shown, worst.usual, worst.worst)),
+        cut_off_percent=100 * math.expm1(cut),
         is_clean=clean,
         inferences=inferences,
+        slow_cases=slow_cases(starts, cut),
     )
 
 

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 @cache
-def load() -> None:
+def load_matplotlib() -> None:
     with contextlib.chdir("/"):
         import matplotlib.figure  # noqa: F401, PLC0415
 
 
 def blank_figure(inches: tuple[float, float], style: Mapping[str, object]) -> Figure:
     """An empty figure. The style is that of all figures of the process, from now on."""
-    load()
+    load_matplotlib()
     from matplotlib import figure, rcParams  # noqa: PLC0415
 
     rcParams.update(style)  # type: ignore[arg-type]  # its keys are one long Literal
@@ -35,7 +35,7 @@ def blank_figure(inches: tuple[float, float], style: Mapping[str, object]) -> Fi
 
 def few_ticks(intervals: int) -> MaxNLocator:
     """Ticks at round numbers with so many intervals at most."""
-    load()
+    load_matplotlib()
     from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
 
     return MaxNLocator(intervals)

@@ -58,9 +58,15 @@ def slow_starts_clause(comparison: Comparison) -> tuple[str, ...]:
 
 
 def _slow(found: Excluded) -> str:
-    return (
-        f"{found.slow} of {found.starts} starts of the head were over {found.cut_off_percent:+.0f}%"
-    )
+    cut_off = f"{found.cut_off_percent:+.0f}%"
+    said = f"{found.slow} of {found.starts} starts of the head were over {cut_off}"
+    return f"{said}, {_cases(found.slow_cases)}" if found.slow_cases else said
+
+
+def _cases(numbers: Sequence[int]) -> str:
+    *others, last = map(str, numbers)
+    told = f"cases {', '.join(others)} and {last}" if others else f"case {last}"
+    return f"all with {told} of inputs"
 
 
 def _inside(tests: Sequence[Inside]) -> str:

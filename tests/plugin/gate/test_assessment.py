@@ -77,6 +77,14 @@ def test_a_start_that_gave_no_number_excludes_nothing(effect: float) -> None:
     assert assessed(quiet(4), [*quiet(11), slow(effect)]).decision == "undecided"
 
 
+def test_slow_starts_of_one_case_of_inputs_are_told_with_it() -> None:
+    on_two, on_one = slow(0.3), quiet(12)
+    cases = [msgspec.structs.replace(each, case=1) for each in on_one]
+    probes = [*cases[1:], msgspec.structs.replace(on_two, case=2)]
+    assert assessed(quiet(4), probes).excluded.slow_cases == (2,)
+    assert assessed(quiet(4), [*cases[1:], on_two]).excluded.slow_cases == ()
+
+
 def test_it_tells_what_was_excluded_and_by_how_many_starts() -> None:
     found = assessed(quiet(4), quiet(12)).excluded
     assert (found.asked_percent, found.starts, found.slow) == (20.0, 16, 0)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 SHOWS = (
-    "from tunegate.render.drawing import load; load(); import os, matplotlib; "
-    "print(matplotlib.rcParams['font.size'], os.getcwd())"
+    "from tunegate.render.drawing import load_matplotlib; load_matplotlib(); "
+    "import os, matplotlib; print(matplotlib.rcParams['font.size'], os.getcwd())"
 )
 
 

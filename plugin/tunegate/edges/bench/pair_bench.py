@@ -22,6 +22,7 @@ from tunegate.edges.bench.messages import Start
 from tunegate.edges.bench.process import WARM_UP_SECONDS, Limits, Process, memory_of, start_of
 from tunegate.edges.bench.sides import Sides, other
 from tunegate.edges.inputs.agreement import agreed
+from tunegate.edges.models.seeded_inputs import cases_of
 from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.gate.effect import launch_effect, launch_noise, within_spread
 from tunegate.gate.histogram import histogram
@@ -95,7 +96,7 @@ class PairBench:
                 self._add_blocks(taken, sides, some, self._probe_size(), device)
                 if not _is_over(taken, thresholds):
                     break
-            return _summed(taken, sides, started)
+            return _summed(taken, sides, started, self._number_of(order.case))
 
     def _launch(self, pairs: int, device: LeasedDevice) -> Launch:
         started = time.monotonic()
@@ -109,7 +110,12 @@ class PairBench:
             self._add_blocks(taken, processes, order.blocks, self._block_size(), device)
             self.pair_seconds = (time.monotonic() - blocks_started) / pairs
         self.within_spread = within_spread(*taken.counted_medians())
-        return _summed(taken, processes, started)
+        return _summed(taken, processes, started, self._number_of(order.case))
+
+    def _number_of(self, case: int) -> int:
+        """Which one that is, from 1, of the cases that were given; 0 where there is one or none."""
+        cases = cases_of(self._inputs.base)
+        return case % cases + 1 if cases > 1 else 0
 
     def _starts(self, seed: int, warm_up_seconds: float, case: int | None = None) -> Sides[Start]:
         base, head = (
@@ -190,7 +196,7 @@ def _is_over(taken: Blocks, thresholds: ProbeThresholds) -> bool:
     )
 
 
-def _summed(taken: Blocks, processes: Sides[Process], started: float) -> Launch:
+def _summed(taken: Blocks, processes: Sides[Process], started: float, case: int) -> Launch:
     medians = taken.counted_medians()
     base, head = taken.energy("base"), taken.energy("head")
     base_times, head_times = taken.times("base"), taken.times("head")
@@ -212,4 +218,5 @@ def _summed(taken: Blocks, processes: Sides[Process], started: float) -> Launch:
         base_joules=None if base is None else base.joules,
         head_joules=None if head is None else head.joules,
         energy_source=None if head is None else head.source,
+        case=case,
     )

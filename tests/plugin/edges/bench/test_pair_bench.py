@@ -9,11 +9,12 @@ import threading
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 
 from tests.plugin.edges.energy.test_rapl import zone
 from tests.support.simulated.simulated_gpus import gpu, simulated
-from tunegate.artifacts.input_rules import InputRule, Integers
+from tunegate.artifacts.input_rules import Files, InputRule, Integers
 from tunegate.bench_ports import Bench, ProbeThresholds
 from tunegate.edges.bench import pair_bench, process
 from tunegate.edges.bench.devices import Devices
@@ -127,6 +128,21 @@ def test_both_sides_get_values_that_both_take(
     one, other = started
     assert one.inputs == other.inputs
     assert {each.rule for each in one.inputs} == {InputRule(Integers(0, 4))}
+
+
+def test_launches_say_which_of_the_cases_they_were_run_on(tmp_path: Path, small: Path) -> None:
+    given = tmp_path / "given"
+    shutil.copytree(small, given)
+    artifact = ArtifactFile.read(given)
+    (tensor,) = artifact.inputs
+    files = tuple(str(tmp_path / f"{number}.npy") for number in range(2))
+    for file in files:
+        np.save(file, np.ones(tensor.shape, tensor.dtype))
+    inputs = (msgspec.structs.replace(tensor, rule=InputRule(Files(files))),)
+    msgspec.structs.replace(artifact, inputs=inputs).write(given)
+    bench = FreshProcesses(tmp_path, 1).pair(given, given)
+    assert {bench.launch(4).case, *(each.case for each in bench.probes(1, NEVER))} == {1, 2}
+    assert PairBench(Sides(small, small), tmp_path, 1, Devices(None)).launch(4).case == 0
 
 
 def test_every_short_look_has_a_head_of_its_own_and_inputs_of_its_own(
