@@ -30,7 +30,7 @@ from tunegate.edges.metaschedule.targets import ResolvedTarget
 from tunegate.engine.protocol import BuiltFunction
 from tunegate.errors import NotOfferedError, UnsupportedModelError
 
-TILES_VERSION = 3
+TILES_VERSION = 4
 """Goes up with every change of these kernels: builds with other ones are other builds."""
 
 

@@ -28,6 +28,12 @@ _ROW_BYTES: Final = _WORD_BYTES * COLUMNS
 _WORDS: Final = f"<{COLUMNS} x i32>"
 
 
+_REGISTERS: Final = ",".join(f"~{{zmm{number}}}" for number in range(32))
+_FORGET: Final = f'  call void asm sideeffect "", "{_REGISTERS}"()'
+"""Nothing stays in a register here. The stages behind the sums have constants: LLVM would keep
+these in registers while products are added up, and the sums on the stack."""
+
+
 class _Dot(NamedTuple):
     """LLVM's types of a register of sums and of one of an operand, and its name of what adds up."""
 
@@ -108,6 +114,7 @@ def _function(name: str, dot: _Dot, rows: int, tiles: int) -> str:
     lines = (
         f"define void @{name}(ptr %left, ptr %weights, ptr %sums, {sizes}) {{",
         "begin:",
+        _FORGET,
         *(line for row in range(rows) for line in _row_addresses(row)),
         *(line for tile in range(tiles) for line in _address("weights", "column", tile)),
         "  %is_first = icmp ne i64 %first, 0",
@@ -127,6 +134,7 @@ def _function(name: str, dot: _Dot, rows: int, tiles: int) -> str:
         "  br i1 %is_left, label %next, label %end",
         "end:",
         *(line for row, tile in places for line in _stored(dot, row, tile)),
+        _FORGET,
         "  ret void",
         "}",
     )

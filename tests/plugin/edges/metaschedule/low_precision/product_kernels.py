@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,16 +52,15 @@ def convolution(
     weights: tuple[int, ...],
     *,
     stages: bool = True,
+    activation: Callable[[Any], Any] = relax.op.nn.relu,
     **attributes: Any,
 ) -> Fused:
-    """Channels are last; the stages are a bias and a ReLU."""
+    """Channels are last; the stages are a bias and an activation."""
 
     def value(x: Any) -> Any:
         layouts = {"data_layout": "NHWC", "kernel_layout": "HWIO"}
         made = relax.op.nn.conv2d(x, _drawn(weights), **layouts, **attributes)
-        return (
-            relax.op.nn.relu(relax.op.add(made, _drawn((1, 1, 1, weights[3])))) if stages else made
-        )
+        return activation(relax.op.add(made, _drawn((1, 1, 1, weights[3])))) if stages else made
 
     return _fused(image, value)
 

@@ -11,6 +11,7 @@ import pytest
 import tvm
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tvm import relax
 
 from tests.plugin.edges.metaschedule.low_precision.product_kernels import (
     Fused,
@@ -30,6 +31,7 @@ from tunegate.edges.metaschedule.low_precision.tile_numbers import (
     INT8_VECTORS,
     TileNumbers,
 )
+from tunegate.edges.metaschedule.passes.elementary_functions import vectorize_elementary_functions
 from tunegate.errors import UnsupportedModelError
 
 LACKING = lacks_some(BFLOAT16.flags) or lacks_some(INT8.flags)
@@ -268,6 +270,20 @@ def test_two_activations_are_off_by_rounding_alone(
         rtol=0,
         atol=2.1 * HALF_A_STEP * depth * 0.125,
     )
+
+
+@pytest.mark.parametrize("numbers", [BFLOAT16_VECTORS, INT8_VECTORS], ids=["bfloat16", "int8"])
+def test_constants_of_an_activation_leave_the_sums_in_registers(numbers: TileNumbers) -> None:
+    vectorize_elementary_functions()
+    kernel = convolution((1, 28, 28, 64), (3, 3, 64, 64), activation=relax.op.nn.silu, padding=1)
+    product = product_of(kernel.function)
+    assert product is not None
+    made = tile_kernel(product, kernel.function, 1, numbers).with_attr("global_symbol", "main")
+    code = tvm.compile(made, target=target_for(numbers)).mod.inspect_source("asm")
+    loops = [part for part in code.split("\n.LBB") if numbers.multiply in part]
+    assert loops
+    for loop in loops:
+        assert loop.count("(%rsp)") < loop.count(numbers.multiply) / 4
 
 
 def test_sums_that_could_overflow_are_not_computed_in_int8() -> None:
