@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -34,12 +33,13 @@ class Hybrid:
         return PartsBuilder(self.name, compiler)
 
     def load(self, directory: Path, artifact: ArtifactFile) -> Loaded:
-        """TVM reads its settings when it is imported, and when its threads begin."""
-        os.environ["TVM_NUM_THREADS"] = str(artifact.threads)
-        # Bound to a core, a thread waits there for whoever else is on it.
-        os.environ["TVM_BIND_THREADS"] = "0"
-        # Without the compiler a process starts in a third of the time.
-        os.environ["TVM_USE_RUNTIME_LIB"] = "1"
+        from tunegate.edges.metaschedule.runtime_alone import (  # noqa: PLC0415
+            import_runtime,
+            set_threads,
+        )
+
+        set_threads(artifact.threads)
+        import_runtime()
         from tunegate.runtimes.hybrid.loader import HybridArtifact  # noqa: PLC0415
 
         return HybridArtifact(directory, artifact)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -39,18 +38,18 @@ class Tvm:
         return {name: installed_version(name) for name in PINNED}
 
     def load(self, directory: Path, artifact: ArtifactFile) -> Loaded:
-        """TVM reads its settings when it is imported, and when its threads begin."""
         if artifact.file == NATIVE_OBJECT:
             from tunegate.edges.native.loader import NativeArtifact  # noqa: PLC0415
 
             return NativeArtifact(directory, artifact)
-        os.environ["TVM_NUM_THREADS"] = str(artifact.threads)
-        # Bound to a core, a thread waits there for whoever else is on it.
-        os.environ["TVM_BIND_THREADS"] = "0"
-        if artifact.device == "cpu":
-            # Without the compiler a process starts in a third of the time. That of a GPU needs
-            # what TVM loads with it.
-            os.environ["TVM_USE_RUNTIME_LIB"] = "1"
+        from tunegate.edges.metaschedule.runtime_alone import (  # noqa: PLC0415
+            import_runtime,
+            set_threads,
+        )
+
+        set_threads(artifact.threads)
+        if artifact.device == "cpu":  # that of a GPU needs what TVM loads with the compiler
+            import_runtime()
         from tunegate.edges.metaschedule.loader import TvmArtifact  # noqa: PLC0415
 
         return TvmArtifact(directory, artifact)

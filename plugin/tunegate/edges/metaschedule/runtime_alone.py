@@ -1,0 +1,59 @@
+"""TVM's runtime in a process that measures or serves: imported without the compiler.
+
+Its Python then asks for a hundred types that the compiler alone has. Each answer is a C++ error
+with a trace of the stack, and the first trace reads the debug symbols of every library in the
+process: that is half of the import where Python came with its own. So only types that there are
+are asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+
+_LOADS_THE_LIBRARIES = "tvm.base"
+_ASKED = "_object_type_key_to_index"
+
+
+def set_threads(threads: int) -> None:
+    """TVM reads its settings when it is imported, and when its threads begin."""
+    os.environ["TVM_NUM_THREADS"] = str(threads)
+    # Bound to a core, a thread waits there for whoever else is on it.
+    os.environ["TVM_BIND_THREADS"] = "0"
+
+
+def import_runtime() -> None:
+    """A process without the compiler starts in a third of the time."""
+    os.environ["TVM_USE_RUNTIME_LIB"] = "1"
+    with _types_that_there_are():
+        importlib.import_module("tvm")
+
+
+@contextmanager
+def _types_that_there_are() -> Iterator[None]:
+    """Nothing changes where another version of TVM has no such question."""
+    core = importlib.import_module("tvm_ffi.core")
+    ask = getattr(core, _ASKED, None)
+    if ask is None:
+        yield
+        return
+
+    def known(key: str) -> object:
+        is_loaded = _LOADS_THE_LIBRARIES in sys.modules
+        return None if is_loaded and key not in _registered_types() else ask(key)
+
+    setattr(core, _ASKED, known)
+    try:
+        yield
+    finally:
+        setattr(core, _ASKED, ask)
+
+
+@cache
+def _registered_types() -> frozenset[str]:
+    registry = importlib.import_module("tvm_ffi.registry")
+    return frozenset(map(str, registry.get_registered_type_keys()))
