@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import html
 import re
+from functools import cache
 
 import msgspec
 import pytest
@@ -14,28 +15,34 @@ from tunegate.render.comment.waiver_text import waiver_yaml
 from tunegate.render.html import render
 
 
+@cache
+def page_of(kind: str) -> str:
+    """The page of one situation. Its plots take a tenth of a second each."""
+    return render(make_report(kind))
+
+
 @pytest.mark.parametrize(
     "kind", ["slowed", "identical", "wrong-numbers", "cache-down", "hostile", "loosened"]
 )
 def test_the_page_says_what_it_said_when_it_was_last_reviewed(kind: str, golden: Golden) -> None:
-    golden.check(f"{kind}.html.txt", "\n".join(outline(render(make_report(kind))).lines) + "\n")
+    golden.check(f"{kind}.html.txt", "\n".join(outline(page_of(kind)).lines) + "\n")
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_page_needs_nothing_from_anywhere(kind: str) -> None:
-    page = render(make_report(kind))
+    page = page_of(kind)
     wanted = re.findall(r"""(?:src|href|url|@import)\s*[=(]\s*["']?([^"')\s>]+)""", page)
     assert all(target.startswith("#") for target in wanted)
     assert "default-src 'none'" in page
 
 
 def test_hostile_names_add_no_element() -> None:
-    tags = outline(render(make_report("hostile"))).tags
+    tags = outline(page_of("hostile")).tags
     assert not tags & {"script", "a", "img", "iframe", "object"}
 
 
 def test_the_same_report_gives_the_same_bytes() -> None:
-    assert render(make_report("slowed")) == render(make_report("slowed"))
+    assert page_of("slowed") == render(make_report("slowed"))
 
 
 def test_a_change_that_is_not_the_quotient_of_the_table_is_explained_below_it() -> None:
@@ -49,17 +56,17 @@ def test_a_change_that_is_not_the_quotient_of_the_table_is_explained_below_it() 
 
 
 def test_a_step_has_spaces_around_the_names_in_it() -> None:
-    assert "Look at <code>" in render(make_report("slowed"))
+    assert "Look at <code>" in page_of("slowed")
 
 
 def test_no_two_elements_share_an_id() -> None:
-    found = re.findall(r'\bid="([^"]+)"', render(make_report("many")))
+    found = re.findall(r'\bid="([^"]+)"', page_of("many"))
     assert len(found) > 100
     assert len(found) == len(set(found))
 
 
 def test_a_failing_check_shows_launches_latencies_and_waterfall() -> None:
-    page = render(make_report("slowed"))
+    page = page_of("slowed")
     names = re.findall(r'id="(check0-\w+|shard0-\w+)-figure_1"', page)
     assert names == ["check0-launches", "check0-waterfall", "check0-latencies", "shard0-curve"]
 
@@ -76,7 +83,7 @@ def test_candidates_are_drawn_by_latency_and_error_and_told_in_a_table(golden: G
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_plot_says_what_to_see(kind: str) -> None:
-    page = render(make_report(kind))
+    page = page_of(kind)
     captions = re.findall(r"<figure><figcaption><strong>[^<]+</strong> ([^<]*)</figcaption>", page)
     assert len(captions) == page.count("<figure>")
     assert all(each.endswith((".", ".”")) for each in captions)
@@ -84,7 +91,7 @@ def test_every_plot_says_what_to_see(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["slowed", "hostile", "cache-down"])
 def test_details_are_folded_and_the_order_is_that_of_the_comment(kind: str) -> None:
-    page = render(make_report(kind))
+    page = page_of(kind)
     assert "<details open" not in page
     titles = re.findall(r"<h2>([^<]+)</h2>", page)
     order = ["Changes to the rules of this gate", "Models", "What to do", "Measurements"]
@@ -99,7 +106,7 @@ def test_the_waiver_to_paste_is_the_one_of_the_comment() -> None:
 
 
 def test_only_the_worst_checks_are_drawn_and_what_passed_without_moving_is_folded() -> None:
-    page = render(make_report("many"))
+    page = page_of("many")
     assert page.count('class="card check') <= 24
     shown = page.partition("Measurements of other checks")[0]
     assert 'class="card check tone-fail"' in shown
