@@ -90,7 +90,8 @@ class Shop:
         records = [record for record in found.records if record.template]
         # What tuning saw on a busy machine may be wrong: the model tells
         # which are really fast and slow.
-        seen = {number: self.model_ms(records[number]) for number in {0, 1, -2, -1}}
+        with closing(MetaScheduleCompiler(directory / "compile", seed=1)) as compiler:
+            seen = {n: self.model_ms(compiler, records[n]) for n in {0, 1, -2, -1}}
         self.best, self.slow = (
             records[choose(seen, key=seen.__getitem__)] for choose in (min, max)
         )
@@ -103,7 +104,7 @@ class Shop:
         save(two_layers(), self.root / "models" / "m.onnx")
         self.workspace.commit()
 
-    def model_ms(self, record: TuningRecord) -> float:
+    def model_ms(self, compiler: MetaScheduleCompiler, record: TuningRecord) -> float:
         """What the model takes with this schedule of its layer, in a process of its own."""
         target = TargetConfig(name="cpu", runtime="tvm", threads=1)
         file = self.root / "models" / "m.onnx"
@@ -115,8 +116,7 @@ class Shop:
             settled=frozenset({self.task.key}),  # no default schedule in its place
             directory=into,
         )
-        with closing(MetaScheduleCompiler(into / "compile", seed=1)) as compiler:
-            (build,) = compiler.build([job])
+        (build,) = compiler.build([job])
         assert build.error is None
         return FreshProcesses(into / "bench", seed=1).single_ms(into)
 
