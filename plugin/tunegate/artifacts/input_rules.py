@@ -58,7 +58,8 @@ class Columns(msgspec.Struct, frozen=True, tag="columns"):
 
 
 class Files(msgspec.Struct, frozen=True, tag="files"):
-    """Arrays that the user gave, one for each case. `names` are what messages call them."""
+    """Arrays that the user gave, one for each case. Each file is called by the digest of what it
+    holds; `names` are what messages call them."""
 
     files: tuple[str, ...]
     names: tuple[str, ...] = ()

@@ -11,11 +11,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
 import msgspec
 
 from tunegate.artifacts.builds import CellBuilds, RuntimeChoice
-from tunegate.artifacts.changes import ModelChange, Side
+from tunegate.artifacts.changes import ModelChange, ModelPath, Side
+from tunegate.artifacts.input_rules import Files
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.remembered_elections import RememberedElection
@@ -155,8 +157,9 @@ def election_keys(
     tools: Tools, planned: TuningPlan, outcomes: Sequence[TuningOutcome] = ()
 ) -> dict[ModelOnTarget, dict[Side, WorkloadKey]]:
     """A key for each side of a model on a target; none for a model one of whose graphs is not at
-    hand. Equal where the graphs, whatever their weights, the shapes, the values that are given, the
-    target, the candidates, their budget, what is installed and the known schedules are."""
+    hand. Equal where the graphs, whatever their weights, the shapes, the values that are given (by
+    their content), the target, the candidates, their budget, what is installed and the known
+    schedules are."""
     keying = _Keying(
         tools=tools,
         models=export_models(planned.changes, tools.source),
@@ -186,7 +189,7 @@ class _Keying:
             tools.origin.installed,
             versions(change)[side].graph_digest,
             sorted(self.models.files[path, side].shapes.items()),
-            values_for(tools.config, path),
+            self._values(path, side),
             None if entry is None else entry.accuracy,
             target.threads or tools.threads,
             [
@@ -196,6 +199,17 @@ class _Keying:
             self.schedules.get(((path, target.name), side), ()),
         ]
         return WorkloadKey(_digest(content), election_target(target))
+
+    def _values(self, path: ModelPath, side: Side) -> object:
+        """What is given for the inputs, with the content of files: the same name may hold other
+        values, on which another candidate may be the fastest."""
+        values = values_for(self.tools.config, path)
+        contents = {
+            name: [PurePath(file).stem for file in rule.values.files]
+            for name, rule in self.models.files[path, side].given.items()
+            if isinstance(rule.values, Files)
+        }
+        return [values, contents] if contents else values
 
 
 def _known_sides(models: ExportedModels, change: ModelChange) -> tuple[Side, ...]:

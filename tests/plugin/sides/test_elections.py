@@ -22,18 +22,20 @@ from tunegate.artifacts.builds import CandidateTime, Cell, CellBuilds, RuntimeCh
 from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.artifacts.changes import ChangeSet, ModelChange, Revisions
 from tunegate.artifacts.cost import Cost
+from tunegate.artifacts.input_rules import Files, InputRule
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import Budget, Shard, TuningPlan
 from tunegate.artifacts.record_origin import RecordOrigin
 from tunegate.artifacts.tasks import CacheUse, Resolution, TaskUse
 from tunegate.edges.progress.plain_log import PlainLog
+from tunegate.given_rules import GivenRules
 from tunegate.sides.elections import (
     KnownElections,
     new_elections,
     publish_elections,
     with_elections_after,
 )
-from tunegate.tools import GateTools, ModelSource, ReferenceRuntime, Tools
+from tunegate.tools import GateTools, ModelSource, ReadValues, ReferenceRuntime, Tools
 from tunegate_cache.format.how_built import HowBuilt, mark_of
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, Provenance
 
@@ -70,6 +72,7 @@ def tools_with(
     candidates: tuple[CandidateBuild, ...] = (TVM, ONNX),
     origin: RecordOrigin = ORIGIN,
     threads: int = 1,
+    values: ReadValues | None = None,
 ) -> Tools:
     nobody = cast("Any", None)
     return Tools(
@@ -79,7 +82,7 @@ def tools_with(
             candidates={"cpu": candidates},
             workdir=workdir,
             read_inputs=lambda _: None,
-            read_values=NoValues().rules,
+            read_values=values or NoValues().rules,
         ),
         compiler=nobody,
         index=index,
@@ -206,6 +209,23 @@ def test_what_an_election_depends_on_is_in_its_key(tmp_path: Path, known: Shelf)
     tools = tools_with(known, tmp_path)
     assert KnownElections(tools)(plan_of("other", "other")) == ()
     assert KnownElections(tools)(plan_of(lookup=exact())) == ()
+
+
+@pytest.mark.parametrize(("kept", "is_known"), [("a", True), ("b", False)])
+def test_values_of_the_same_name_with_another_content_are_elected_anew(
+    kept: str, tmp_path: Path, *, is_known: bool
+) -> None:
+    def given(kept: str, workdir: Path) -> ReadValues:
+        file = str(workdir / "inputs" / f"{kept}.npy")
+        rule = InputRule(Files((file,), ("in/x.npy",)), "given: in/x.npy")
+        return lambda *_: GivenRules({"x": rule}, ())
+
+    shelf, first = Shelf(), tmp_path / "first"
+    tools = tools_with(shelf, first, values=given("a", first))
+    publish_elections(tools, plan_of(), (), [built()])
+    index = Shelf({shelf.records[0].key: ExactHit(tuple(shelf.records))})
+    later = tools_with(index, tmp_path, values=given(kept, tmp_path))
+    assert bool(KnownElections(later)(plan_of())) == is_known
 
 
 def test_what_is_tuned_in_this_run_is_elected_anew(tmp_path: Path, known: Shelf) -> None:
