@@ -25,6 +25,9 @@ COST = ModelCost(
 """What each of them cost."""
 RELEASES = {4: "v1.2.0", 17: "v1.3.0"}
 
+REQUESTS = (5, 12)
+"""The runs of pull requests; the others are of the default branch."""
+
 
 def entry(at: int, **fields: object) -> HistoryEntry:
     wanted = {
@@ -39,7 +42,7 @@ def entry(at: int, **fields: object) -> HistoryEntry:
         "head_ms": 8.0,
         "change_percent": Interval(low=-0.4, center=0.1, high=0.5),
         "repository": "acme/vision",
-        "change": 40 + at,
+        "change": None,
         "authored": START + at * DAY - 3600,
         "run_url": f"https://ci.example/runs/{at}",
         "target_key": "0123456789abcdef",
@@ -55,7 +58,8 @@ def history() -> tuple[HistoryEntry, ...]:
         status: Status = "fail" if at == 12 else "waived" if at == 18 else "pass"
         head_ms = 8.0 + 0.05 * (at % 3) + (4.4 if at == 12 else 0) - (1.5 if at > 15 else 0)
         release = RELEASES.get(at, "")
-        main.append(entry(at, status=status, head_ms=head_ms, release=release))
+        change = 40 + at if at in REQUESTS else None
+        main.append(entry(at, status=status, head_ms=head_ms, release=release, change=change))
     hostile = entry(
         3,
         model="models/<script>alert(1)</script>\u202e.onnx",

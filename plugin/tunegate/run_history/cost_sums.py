@@ -6,8 +6,13 @@ import datetime
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
-from tunegate.artifacts.history import CostSum, CostSums, HistoryEntry
+import msgspec
+
+from tunegate.artifacts.history import CostSum, CostSums, HistoryEntry, ModelCost
 from tunegate.run_history.model_costs import together
+
+LET_THROUGH = frozenset({"pass", "new", "waived", "warmed"})
+"""What is said of a model that ships, or of one that was tuned on its own branch."""
 
 
 def cost_sums(entries: Sequence[HistoryEntry]) -> CostSums:
@@ -42,8 +47,14 @@ def _grouped(entries: Sequence[HistoryEntry], name: Callable[[HistoryEntry], str
 
 
 def _row(name: str, entries: Sequence[HistoryEntry]) -> CostSum:
-    costs = [entry.cost for entry in entries if entry.cost is not None]
+    costs = [_counted(entry, entry.cost) for entry in entries if entry.cost is not None]
     return CostSum(name=name, runs=len(runs_of(entries)), cost=together(costs))
+
+
+def _counted(entry: HistoryEntry, cost: ModelCost) -> ModelCost:
+    """The cost without a gain that nobody has: what a run took off a model that it did not let
+    through is not shipped."""
+    return cost if entry.status in LET_THROUGH else msgspec.structs.replace(cost, gained_ms=0.0)
 
 
 def _dearest(rows: Iterable[CostSum]) -> tuple[CostSum, ...]:

@@ -13,7 +13,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 from tests.support.browser import browser, requests, show
-from tests.support.history import history
+from tests.support.history import REQUESTS, history
 from tunegate.render.history import costs_page, page
 from tunegate.run_history.cost_sums import cost_sums
 
@@ -60,7 +60,7 @@ def view(chrome: webdriver.Chrome) -> tuple[float, float]:
 
 
 def test_the_latest_model_is_drawn_and_all_its_runs_are_listed(opened: webdriver.Chrome) -> None:
-    assert text_of(opened, "counted") == "25 of 25 runs in view, the latest first."
+    assert text_of(opened, "counted") == "25 of 25 latencies in view, of 24 runs, the latest first."
     first = opened.find_element(By.CSS_SELECTOR, "#rows tr").text
     assert "models/squeezenet.onnx" in first
     assert "2026-06-20" in first
@@ -69,7 +69,7 @@ def test_the_latest_model_is_drawn_and_all_its_runs_are_listed(opened: webdriver
 
 def test_filters_narrow_what_is_drawn(opened: webdriver.Chrome) -> None:
     choose(opened, "target", "gpu")
-    assert text_of(opened, "counted").startswith("1 of 1 runs")
+    assert text_of(opened, "counted").startswith("1 of 1 latency in view, of 1 run,")
     choose(opened, "device", "AMD EPYC 7B13")
     assert text_of(opened, "shown") == "No run fits these filters."
     assert opened.find_elements(By.CSS_SELECTOR, "#rows tr") == []
@@ -107,7 +107,7 @@ def test_keys_go_from_run_to_run_and_say_what_is_there(opened: webdriver.Chrome)
     assert link.get_attribute("href") == "https://ci.example/runs/22"
     place.send_keys(Keys.HOME)
     assert "2026-05-28" in text_of(opened, "point")
-    place.send_keys(Keys.ARROW_DOWN)
+    place.send_keys(Keys.ARROW_DOWN, Keys.ARROW_DOWN)
     assert "0.4000 ms" in text_of(opened, "point")
     before = view(opened)
     place.send_keys("+")
@@ -125,7 +125,20 @@ def test_releases_versions_and_waivers_are_marked(opened: webdriver.Chrome) -> N
     ]
     assert opened.execute_script(
         "return chart.series[0].rows.map(row => textOf('status', row)).indexOf('waived');"
-    ) == len(range(18))
+    ) == len(set(range(18)) - set(REQUESTS))
+
+
+def test_heads_of_pull_requests_are_points_beside_the_line(opened: webdriver.Chrome) -> None:
+    """Who comes after one of them need not have it."""
+    drawn = opened.execute_script(
+        "return chart.series.map(each => [each.isRequests, each.rows.length, each.tint]);"
+    )
+    assert drawn[:2] == [[False, 22, 0], [True, len(REQUESTS), 0]]
+    assert "models/squeezenet.onnx on cpu, AMD EPYC 7B13, in pull requests (points)" in text_of(
+        opened, "legend"
+    )
+    change = opened.find_element(By.CSS_SELECTOR, '#rows [data-label="Change"]').text
+    assert change == "+0.1% (\N{MINUS SIGN}0.4 to +0.5%)"
 
 
 def test_a_hostile_name_is_a_choice_and_nothing_else(opened: webdriver.Chrome) -> None:

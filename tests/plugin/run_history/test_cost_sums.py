@@ -45,6 +45,13 @@ def test_two_models_of_one_run_are_one_run() -> None:
     assert [row.runs for row in summed.models] == [2, 1]
 
 
+def test_what_was_not_let_through_costs_and_gains_nothing() -> None:
+    cost = ModelCost(seconds=2.0, gained_ms=1.0)
+    stati = ("pass", "new", "waived", "warmed", "fail", "error", "cancelled")
+    summed = cost_sums([entry(at, status=each, cost=cost) for at, each in enumerate(stati)])
+    assert (summed.total.cost.seconds, summed.total.cost.gained_ms) == (14.0, 4.0)
+
+
 MONDAY = 1_780_272_000
 """The first second of 2026-06-01."""
 

@@ -59,6 +59,7 @@ def entry_columns(entries: Sequence[HistoryEntry]) -> dict[str, object]:
         "authored": [entry.authored for entry in entries],
         "change": [entry.change for entry in entries],
         "head": [_digits(entry.head_ms) for entry in entries],
+        "center": [_digits(each.center) if each else None for each in intervals],
         "low": [_digits(each.low) if each else None for each in intervals],
         "high": [_digits(each.high) if each else None for each in intervals],
         "toolchain": [toolchains.place(_versions(entry)) for entry in entries],

@@ -38,7 +38,7 @@ def test_no_text_is_a_formula_and_no_line_breaks(entries: list[HistoryEntry]) ->
 
 
 def test_numbers_stay_numbers() -> None:
-    (row,) = rows(csv_lines([entry(3)]))
+    (row,) = rows(csv_lines([entry(3, change=43)]))
     assert (float(row["head_ms"]), float(row["change_low_percent"])) == (8.0, -0.4)
     assert (row["change"], row["usd"], row["tasks"]) == ("43", "0.02", "10")
 

@@ -50,9 +50,10 @@ function draw() {
 
 function drawLegend() {
   byId("legend").replaceChildren(...chart.series.map(each => {
-    const item = element("li"), swatch = element("span", "", {class: "swatch", "aria-hidden": "true"});
-    swatch.style.background = colour(COLOURS[each.number]);
-    item.append(swatch, element("span", `${each.name}: ${milliseconds(file.head[each.rows.at(-1)])} in ${each.rows.length === 1 ? "its only run" : `the last of ${each.rows.length} runs`}`));
+    const item = element("li"), swatch = element("span", "", {class: each.isRequests ? "swatch hollow" : "swatch", "aria-hidden": "true"});
+    swatch.style[each.isRequests ? "borderColor" : "background"] = colour(COLOURS[each.tint]);
+    const where = each.isRequests ? ", in pull requests (points)" : "";
+    item.append(swatch, element("span", `${each.name}${where}: ${milliseconds(file.head[each.rows.at(-1)])} in ${each.rows.length === 1 ? "its only run" : `the last of ${each.rows.length} runs`}`));
     return item;
   }));
 }
@@ -60,7 +61,7 @@ function drawLegend() {
 function change(row) {
   if (file.low[row] === null) return "–";
   const signed = value => `${value > 0 ? "+" : value < 0 ? "−" : ""}${Math.abs(value).toFixed(1)}`;
-  return `${signed(file.low[row])} to ${signed(file.high[row])}%`;
+  return `${signed(file.center[row])}% (${signed(file.low[row])} to ${signed(file.high[row])}%)`;
 }
 
 function linkTo(row) {
@@ -109,8 +110,12 @@ function drawTable() {
   isStale = false;
   const rows = chart.rowsInView();
   byId("rows").replaceChildren(...rows.slice(0, shownRows).map(line));
-  byId("counted").textContent = rows.length ? `${Math.min(shownRows, rows.length)} of ${rows.length} runs in view, the latest first.` : "";
+  byId("counted").textContent = rows.length ? `${Math.min(shownRows, rows.length)} of ${counted(rows.length, "latency", "latencies")} in view, of ${counted(runsOf(rows), "run", "runs")}, the latest first.` : "";
   byId("more").hidden = shownRows >= rows.length;
+}
+
+function counted(number, one, several) {
+  return `${number} ${number === 1 ? one : several}`;
 }
 
 function moveFocus(step, toSeries = 0) {

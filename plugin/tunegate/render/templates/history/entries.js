@@ -23,16 +23,26 @@ function choicesOf(column) {
   return found.sort((a, b) => file.texts[a].localeCompare(file.texts[b]));
 }
 
-// One series for each model on a target of a device: times of two machines are not compared.
+// One series for each model on a target of a device: times of two machines are not compared. Heads
+// of pull requests are a series of their own: who comes after one of them need not have it.
 function seriesOf(wanted) {
   const {repository, model, target, device, head} = file, found = new Map();
   const filters = Object.entries(wanted).filter(([, text]) => text !== ALL).map(([column, text]) => [file[column], text]);
   for (let row = 0; row < head.length; row++) {
     if (head[row] === null || filters.some(([column, text]) => column[row] !== text)) continue;
-    const key = `${repository[row]} ${model[row]} ${target[row]} ${device[row]}`, known = found.get(key);
+    const key = `${isRequest(row)} ${repository[row]} ${model[row]} ${target[row]} ${device[row]}`, known = found.get(key);
     if (known) known.push(row); else found.set(key, [row]);
   }
   return [...found.values()].sort((a, b) => b.length - a.length);
+}
+
+function isRequest(row) {
+  return file.change[row] !== null;
+}
+
+// What tells runs apart: each leaves a row for every model.
+function runsOf(rows) {
+  return new Set(rows.map(row => `${file.at[row]} ${file.commit[row]} ${file.repository[row]}`)).size;
 }
 
 const hasRepositories = file.repository.some(each => each !== file.repository[0]);
