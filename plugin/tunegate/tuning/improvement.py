@@ -3,7 +3,8 @@
 The best of n candidates is taken to follow a power law, best(n) ~ n^-k: every doubling of the
 trials gains about the same share, so each further batch gains less. How far a task is behind what
 the machine can do says more of k than what its last batches gained: a search is a staircase
-(`docs/benchmarks.md`, "What the next batch gains").
+(`docs/benchmarks.md`, "What the next batch gains"). The length of its last step says whether there
+is another.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def expected_gain(
     if trials == 0:
         return headroom
     prior = pace.exponent + pace.per_behind * behind
-    exponent = _exponent(history, prior=prior, noise=noise)
+    exponent = _exponent(history, prior=prior, noise=noise) / (1 + _stalled(history, noise=noise))
     return min(headroom, 1 - math.pow(1 + candidates / trials, -exponent))
 
 
@@ -111,6 +112,19 @@ def _exponent(history: Sequence[MeasuredBatch], *, prior: float, noise: float) -
         trials += after.trials
         age -= 1
     return covariance / variance
+
+
+def _stalled(history: Sequence[MeasuredBatch], *, noise: float) -> float:
+    """How often the candidates have grown e-fold since a batch last gained more than the noise.
+    Each counts against the pace as much as what was known of it before the task: a search that is
+    over shows in nothing else."""
+    counted = since = history[0].trials
+    for before, after in pairwise(history):
+        counted += after.trials
+        is_first = before.best_ms is None and after.best_ms is not None
+        if is_first or not since or _gain(before, after, noise=noise):
+            since = counted
+    return math.log(counted / since) if since else 0.0
 
 
 def _gain(before: MeasuredBatch, after: MeasuredBatch, *, noise: float) -> float:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.tuning.improvement import MeasuredBatch
+from tunegate.tuning.improvement import INFORMED, MeasuredBatch
 from tunegate.tuning.next_task import (
     DEFAULT_POLICY,
     Choice,
@@ -152,6 +152,30 @@ def test_the_search_has_converged_when_no_batch_is_worth_its_seconds() -> None:
         done, history=tuple(msgspec.structs.replace(b, seconds=600.0) for b in done.history)
     )
     assert next_choice([slow]) is None
+
+
+@pytest.mark.parametrize("seconds", [0.05, 0.2, 1.0])
+def test_a_task_that_nothing_improves_ends_long_before_one_that_does(seconds: float) -> None:
+    """Whatever a candidate takes, for the gain is asked by time: the curve alone would go on for
+    six minutes."""
+
+    def spent(*, improves_until: float) -> float:
+        at, tuned = 0.0, TaskState(weight=1, prior_ms=1.0, pace=INFORMED, flops=1e6)
+        while choice := choose([tuned], RemainingBudget(spent_seconds=at)):
+            took = choice.candidates * seconds
+            at += took
+            better = 0.95 if at <= improves_until else 1.0
+            batch = MeasuredBatch(
+                trials=choice.candidates, seconds=took, best_ms=(tuned.best_ms or 1.0) * better
+            )
+            tuned = msgspec.structs.replace(
+                tuned, best_ms=batch.best_ms, history=(*tuned.history, batch)
+            )
+        return at
+
+    nothing = spent(improves_until=0.0)
+    assert nothing < 120
+    assert spent(improves_until=60.0) > 60 + nothing / 2
 
 
 def test_a_task_waits_for_the_results_of_its_batch() -> None:
