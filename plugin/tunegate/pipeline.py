@@ -110,7 +110,11 @@ def tune_shard(tools: Tools, planned: TuningPlan, shard: Shard) -> TuningOutcome
     outcome = msgspec.structs.replace(outcome, plan=digest_of(planned))
     artifact_io.write(context.out / f"outcome-{shard.index}.json", outcome)
     if outcome.stopped == "cancelled":
-        message = f"cancelled while tuning; what was finished is in {context.out} and the cache"
+        file = context.out / f"outcome-{shard.index}.json"
+        message = (
+            f"cancelled while tuning: there is no verdict. What was finished is in {file}, "
+            "and in the cache where cache.mode is rw"
+        )
         raise CancelledError(message)
     return outcome
 

@@ -28,7 +28,7 @@ from tunegate.edges.output.full_disk import as_full_disk
 from tunegate.edges.output.log_file import LogFile
 from tunegate.edges.processes.signals import cancellable
 from tunegate.edges.talk import Talk, talking
-from tunegate.errors import BUG, PASS, CancelledError, ConfigError, TunegateError
+from tunegate.errors import BUG, CANCELLED, PASS, CancelledError, ConfigError, TunegateError
 from tunegate.redaction import redacted, secrets_of
 from tunegate.render.escape import drawn_as_text, visible
 
@@ -136,9 +136,19 @@ def _stopped(error: BaseException, asked: Parsed | None, talk: Talk) -> Ending:
             return Ending(error.exit_code, str(error), error.about, error.others)
         return Ending(error.exit_code, str(error))
     ending = explained(error)
+    if ending.exit_code == CANCELLED and asked is not None and asked.command.forgets:
+        return Ending(CANCELLED, f"cancelled: {_kept_of(asked.options.common.out)}")
     if ending.exit_code != BUG:
         return ending
     return Ending(BUG, f"{ending.problem}. Please report it with {_report_of(error, talk.log)}.")
+
+
+def _kept_of(out: Path) -> str:
+    """What a command that was cancelled leaves, and where."""
+    return (
+        "there is no verdict. What tuning finished is in the cache where cache.mode is rw, and the "
+        f"logs and all else of this run are in {out}"
+    )
 
 
 def _written_to(asked: Parsed | None) -> list[Path]:

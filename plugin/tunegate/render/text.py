@@ -77,7 +77,8 @@ def render(report: Report, *, width: int = 100, colour: bool = False) -> str:
         _print_more(console, finding, report)
     for sentence in list(shipped(report, visible))[:TERMINAL_CHECKS]:
         console.print(_indented(sentence))
-    console.print(_indented(_tuning(report)))
+    if report.verdict.findings or report.verdict.tuning.tasks:
+        console.print(_indented(f"Tuning: {tuning_words(report.verdict.tuning)}."))
     if report.changes.unchanged:
         untouched = visible(unchanged_names(report, TERMINAL_UNTOUCHED), 600)
         console.print(_indented(f"Not touched: {untouched}."))
@@ -172,10 +173,6 @@ def _print_operators(console: Console, finding: Finding) -> None:
                 f"{visible(part.name, 60)}  ({part.run_by})"
             )
         )
-
-
-def _tuning(report: Report) -> str:
-    return f"Tuning: {tuning_words(report.verdict.tuning)}."
 
 
 def _indented(line: str) -> Padding:

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from tests.support import report_parts as parts
 from tunegate.artifacts.changes import ChangeSet, Revisions
 from tunegate.commands.unchanged_models import what_to_do
 from tunegate.config import CacheConfig, Config, ModelConfig
@@ -24,6 +26,13 @@ def told(cache: CacheConfig, root: Path) -> tuple[str, ...]:
 def test_an_empty_cache_is_to_be_warmed(tmp_path: Path) -> None:
     (note,) = told(CacheConfig(url="cache"), tmp_path)
     assert note == "the cache has nothing yet: tunegate warm tunes what the 2 models here need"
+
+
+def test_a_change_of_rules_is_not_told_of_the_cache(tmp_path: Path) -> None:
+    change = parts.policy_change(key="tunegate-waivers.yaml", old="no waiver", new="up to +9%")
+    changes = msgspec.structs.replace(UNCHANGED, policy_changes=(change,))
+    config = Config(models=(ModelConfig(path="*.onnx"),), cache=CacheConfig(url="cache"))
+    assert what_to_do(config, changes, tmp_path) == changes
 
 
 def test_what_a_full_one_knows_is_a_question_for_the_doctor(tmp_path: Path) -> None:

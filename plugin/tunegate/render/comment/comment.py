@@ -57,7 +57,7 @@ def render(report: Report, *, limit_chars: int = 60_000) -> str:
         Section(4, _waiver(report)),
         Section(4, _accuracy(report)),
         Section(6, _warnings(report)),
-        Section(7, f"Tuning: {prose(tuning_words(report.verdict.tuning))}."),
+        Section(7, _tuning(report)),
         Section(8, _more_checks(shown.rest)),
         Section(8, _shipped(report)),
         Section(9, _cache(report)),
@@ -81,6 +81,13 @@ def _checks(report: Report, shown: ShownFindings) -> str:
     counted = rest_counted(report, shown.rest)
     told = (table, quotients, counted, _remarks(report, shown.rows))
     return "\n\n".join(filter(None, told))
+
+
+def _tuning(report: Report) -> str:
+    """Nothing of a change that touches no model: its rules alone changed."""
+    if not (report.verdict.findings or report.verdict.tuning.tasks):
+        return ""
+    return f"Tuning: {prose(tuning_words(report.verdict.tuning))}."
 
 
 def _models(findings: Sequence[Finding]) -> ReportTable:

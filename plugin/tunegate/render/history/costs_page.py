@@ -28,11 +28,6 @@ NO_PRICE = (
     "Dollars need a price: set usd-per-hour of a target, or budget.usd-per-hour, in tunegate.yaml."
 )
 
-GAINED = (
-    "Faster by: what tuning took off one inference of each model, added up over the runs that "
-    "passed, were waived or warmed the cache."
-)
-
 
 def render(sums: CostSums, location: str, refused: int = 0) -> str:
     """The page; the same sums always give the same bytes."""
@@ -121,8 +116,6 @@ def _remarks(sums: CostSums) -> Iterator[str]:
     """What the figures do not have, and what they have besides verdicts."""
     if _usd(sums.total.cost) is None:
         yield NO_PRICE
-    if sums.total.cost.gained_ms:
-        yield GAINED
     if sums.unfinished:
         runs = plural(sums.unfinished, "run was", "runs were")
         yield f"{runs} cancelled or ended by an error: what they spent is counted."
