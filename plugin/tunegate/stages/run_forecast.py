@@ -68,7 +68,7 @@ def run_forecast(
     steps = (
         _tuning(planned.shards),
         _building(cells, config, candidates, winners),
-        _choosing(unknown, config.gate, candidates),
+        _choosing(unknown, config, candidates),
         _measuring(compared, config.gate),
     )
     return tuple(step for step in steps if step is not None)
@@ -162,16 +162,25 @@ def _job_seconds(cell: _Cell, candidate: CandidateBuild, *, is_alone: bool) -> f
 
 
 def _choosing(
-    cells: Sequence[_Cell], gate: GateConfig, candidates: Candidates
+    cells: Sequence[_Cell], config: Config, candidates: Candidates
 ) -> ExpectedStep | None:
-    """A part for each side that has a choice."""
+    """A part for each side that has a choice: launches of each challenger beside the leader. A
+    model in parts is a candidate where it is none as a whole."""
     chosen = [each for each in cells if len(candidates[each.target.name]) > 1]
     if not chosen:
         return None
-    most = side_seconds(gate.seconds, gate.election_share)
-    one = min(most, _CANDIDATE_LAUNCHES * LAUNCH_SECONDS)
-    parts = (one,) * sum(each.sides for each in chosen)
-    return ExpectedStep("choose", parts, "choose what ships", _subject(chosen))
+    most = side_seconds(config.gate.seconds, config.gate.election_share)
+    parts: list[float] = []
+    for each in chosen:
+        cell = Cell(model=each.change.path, target=each.target.name)
+        tried = [
+            candidate
+            for candidate in candidates[each.target.name]
+            if not candidate.in_parts and is_tried(config, cell, candidate, candidates)
+        ]
+        launches = _CANDIDATE_LAUNCHES * max(1, len(tried) - 1)
+        parts += [min(most, launches * LAUNCH_SECONDS)] * each.sides
+    return ExpectedStep("choose", tuple(parts), "choose what ships", _subject(chosen))
 
 
 def _measuring(cells: Sequence[_Cell], gate: GateConfig) -> ExpectedStep | None:

@@ -111,6 +111,17 @@ def test_a_target_without_a_choice_chooses_nothing() -> None:
     assert [step.kind for step in steps] == ["tune", "build", "measure"]
 
 
+def test_each_challenger_is_launched() -> None:
+    few, many = (
+        next(step for step in steps if step.kind == "choose")
+        for steps in (
+            run_forecast(planned(parts.change(MODEL)), config_of(None, CPU), each)
+            for each in ({"cpu": (TVM, ORT)}, CANDIDATES)
+        )
+    )
+    assert many.seconds == 2 * few.seconds
+
+
 def test_a_change_of_no_model_does_nothing() -> None:
     assert kinds(planned(minutes=0)) == []
 
