@@ -68,7 +68,8 @@ class BuiltTask(msgspec.Struct, frozen=True, kw_only=True):
 class CandidateTime(msgspec.Struct, frozen=True, kw_only=True):
     """One inference of a side under one of its candidates; `title` is what people call that. `ms`
     is the median of its launches, `low_ms` and `high_ms` the least and the most of one; `error` is
-    set for other numbers than float32."""
+    set for other numbers than float32. Of one that an earlier run measured in such numbers
+    nothing tells the error: it `has_unknown_error`."""
 
     candidate: str
     title: str
@@ -76,6 +77,7 @@ class CandidateTime(msgspec.Struct, frozen=True, kw_only=True):
     low_ms: float | None = None
     high_ms: float | None = None
     error: ErrorEstimate | None = None
+    has_unknown_error: bool = False
 
 
 class RefusedCandidate(msgspec.Struct, frozen=True, kw_only=True):

@@ -32,7 +32,8 @@ Status = Literal[
 class CandidateOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one candidate for the head. `ms` is set where several were measured, with
     the least and the most of one launch; `reason` says why it does not run the model, or why the
-    one that ships was not measured. `error` is set for other numbers than float32."""
+    one that ships was not measured. `error` is set for other numbers than float32, unless it
+    `has_unknown_error`: then an earlier run measured it."""
 
     candidate: str
     title: str
@@ -42,6 +43,7 @@ class CandidateOutcome(msgspec.Struct, frozen=True, kw_only=True):
     low_ms: float | None = None
     high_ms: float | None = None
     error: ErrorEstimate | None = None
+    has_unknown_error: bool = False
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from tunegate.artifacts.builds import (
     CellCandidates,
     RuntimeChoice,
 )
-from tunegate.artifacts.candidates import Candidates
+from tunegate.artifacts.candidates import FLOAT32, Candidates
 from tunegate.artifacts.changes import Side
 from tunegate.artifacts.remembered_elections import RememberedElection
 from tunegate_cache.format.how_built import HowBuilt
@@ -97,11 +97,16 @@ def _told(
 
 
 def _times(election: RememberedElection, candidates: Candidates) -> tuple[CandidateTime, ...]:
-    titles = {each.name: each.title for each in candidates[election.target]}
+    known = {each.name: each for each in candidates[election.target]}
     return tuple(
-        CandidateTime(candidate=name, title=titles[name], ms=ms)
+        CandidateTime(
+            candidate=name,
+            title=known[name].title,
+            ms=ms,
+            has_unknown_error=known[name].precision != FLOAT32,
+        )
         for name, ms in election.milliseconds.items()
-        if name in titles
+        if name in known
     )
 
 

@@ -22,6 +22,9 @@ def _outcomes(head: Build, choice: RuntimeChoice) -> Iterator[CandidateOutcome]:
     if head.error is None:
         unmeasured = CandidateOutcome(candidate=head.candidate, title=head.title, ships=True)
         ours = times.pop(head.candidate, unmeasured)
+        if head.error_estimate:
+            error = head.error_estimate[0]
+            ours = msgspec.structs.replace(ours, error=error, has_unknown_error=False)
         yield msgspec.structs.replace(ours, ships=True, reason=choice.reason)
     yield from times.values()
     for each in choice.refused:
@@ -39,4 +42,5 @@ def _outcome(time: CandidateTime) -> CandidateOutcome:
         low_ms=time.low_ms,
         high_ms=time.high_ms,
         error=time.error,
+        has_unknown_error=time.has_unknown_error,
     )

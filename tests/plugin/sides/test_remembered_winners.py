@@ -4,7 +4,7 @@ import msgspec
 
 from tests.support.measured_cells import CELL, DEVICE, make_build
 from tunegate.artifacts.builds import Build, CellCandidates
-from tunegate.artifacts.candidates import CandidateBuild
+from tunegate.artifacts.candidates import PRECISION, CandidateBuild
 from tunegate.artifacts.changes import SIDES
 from tunegate.artifacts.remembered_elections import RememberedElection
 from tunegate.sides.remembered_winners import (
@@ -91,6 +91,16 @@ def test_a_remembered_build_says_what_was_elected_and_when() -> None:
     assert [(time.title, time.ms) for time in choice.times] == [("TVM", 1.0), ("ONNX Runtime", 2.0)]
     assert choice.reason == "remembered from 2026-09-21"
     assert choice.is_remembered
+
+
+def test_nothing_tells_the_errors_of_remembered_candidates_in_other_numbers() -> None:
+    narrow = msgspec.structs.replace(CANDIDATES[CELL.target][1], settings={PRECISION: "bfloat16"})
+    candidates = {CELL.target: (CANDIDATES[CELL.target][0], narrow)}
+    cell = CellCandidates(cell=CELL, base=(BUILD,), head=(BUILD,))
+    (found,) = as_remembered([cell], [ELECTION], candidates)
+    choice = found.head[0].choice
+    assert choice is not None
+    assert [time.has_unknown_error for time in choice.times] == [False, True]
 
 
 def test_a_cell_that_is_elected_anew_remembers_nothing() -> None:

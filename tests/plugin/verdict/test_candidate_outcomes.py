@@ -11,6 +11,7 @@ from tunegate.artifacts.builds import (
     RuntimeChoice,
     unbuilt,
 )
+from tunegate.artifacts.error_estimates import ErrorEstimate
 from tunegate.verdict.candidate_outcomes import candidate_outcomes
 
 MEASURED = RuntimeChoice(
@@ -32,6 +33,16 @@ def test_every_candidate_is_told_the_one_that_ships_first() -> None:
         ("ONNX Runtime", False, 3.0, ""),
         ("Third", False, None, "no LSTM"),
     ]
+
+
+def test_what_ships_has_the_error_of_its_own_build() -> None:
+    remembered = RuntimeChoice(
+        times=(CandidateTime(candidate="tvm", title="TVM", ms=2.0, has_unknown_error=True),)
+    )
+    error = ErrorEstimate(what="max-error", center=0.8, low=0.7, high=1.1, samples=73)
+    build = msgspec.structs.replace(make_build(), choice=remembered, error_estimate=(error,))
+    (ours,) = candidate_outcomes(build)
+    assert (ours.error, ours.has_unknown_error) == (error, False)
 
 
 def test_of_a_model_that_nothing_runs_none_ships() -> None:

@@ -30,11 +30,12 @@ def error_percent(estimate: ErrorEstimate | None) -> ErrorPercent:
 
 
 def pareto_front(outcomes: Sequence[CandidateOutcome]) -> tuple[CandidateOutcome, ...]:
-    """Those of the measured ones that are faster than all that are as exact, the fastest first."""
+    """Those of the measured ones that are faster than all that are as exact, the fastest first. One
+    whose error nothing tells is not among them."""
     measured = [
         (each.ms, error_percent(each.error).center, each)
         for each in outcomes
-        if each.ms is not None
+        if each.ms is not None and not each.has_unknown_error
     ]
     ranked = sorted(measured, key=lambda each: each[:2])
     front: list[CandidateOutcome] = []

@@ -19,8 +19,12 @@ _INCHES = (4.8, 3.0)
 
 def latency_by_error(outcomes: Sequence[CandidateOutcome], name: str) -> str:
     """Nothing where all compute the same numbers: then the times say it all. A number names the row
-    of the table."""
-    measured = [(row, each) for row, each in enumerate(outcomes, start=1) if each.ms is not None]
+    of the table. One whose error nothing tells has no place in it."""
+    measured = [
+        (row, each)
+        for row, each in enumerate(outcomes, start=1)
+        if each.ms is not None and not each.has_unknown_error
+    ]
     if not any(error_percent(each.error).center for _, each in measured):
         return ""
     figure = styled_figure(*_INCHES)

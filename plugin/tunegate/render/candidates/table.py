@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tunegate.artifacts.error_estimates import ErrorEstimate
 from tunegate.artifacts.verdicts import CandidateOutcome
 from tunegate.render.candidates.pareto_front import error_percent, pareto_front
 from tunegate.render.tables.table import Column, ReportTable, number_column, text_column
@@ -24,16 +23,16 @@ def candidates_table(outcomes: Sequence[CandidateOutcome]) -> ReportTable:
         number_column("Time", lambda row: milliseconds(row[1].ms)),
         number_column("From", lambda row: milliseconds(row[1].low_ms)),
         number_column("To", lambda row: milliseconds(row[1].high_ms)),
-        number_column("Error", lambda row: _error(row[1].error)),
+        number_column("Error", lambda row: _error(row[1])),
         text_column("Why", lambda row: _why(row[1], front)),
     )
     return ReportTable(columns, rows)
 
 
-def _error(error: ErrorEstimate | None) -> str:
-    if error is None:
-        return NONE
-    off = error_percent(error)
+def _error(outcome: CandidateOutcome) -> str:
+    if outcome.error is None:
+        return "not in this run" if outcome.has_unknown_error else NONE
+    off = error_percent(outcome.error)
     high = "?" if off.high is None else f"{off.high:.3g}"
     return f"{off.center:.3g}% ({off.low:.3g} to {high})"
 

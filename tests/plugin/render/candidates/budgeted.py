@@ -50,6 +50,14 @@ BUDGETED = (
     make_outcome("Hybrid", None, reason="TVM compiles the whole model"),
 )
 
+OF_AN_EARLIER_RUN = tuple(
+    each
+    if each.ships or each.error is None
+    else msgspec.structs.replace(each, error=None, has_unknown_error=True)
+    for each in BUDGETED
+)
+"""The same where the election is remembered: only what ships was built and run on samples."""
+
 FLOAT32 = SideError(title="TVM")
 LIMITS = (
     ErrorLimit(what="max-error", limit=2.0),

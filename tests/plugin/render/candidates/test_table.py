@@ -1,6 +1,11 @@
 from __future__ import annotations
 
-from tests.plugin.render.candidates.budgeted import BUDGETED, make_error, make_outcome
+from tests.plugin.render.candidates.budgeted import (
+    BUDGETED,
+    OF_AN_EARLIER_RUN,
+    make_error,
+    make_outcome,
+)
 from tunegate.render.candidates.table import candidates_table
 
 
@@ -27,6 +32,11 @@ def test_each_candidate_has_its_time_with_its_spread_its_error_and_why() -> None
 def test_a_bound_that_nobody_knows_is_a_question() -> None:
     outcomes = [make_outcome("A", 1.0, make_error(0.5, 0.1, None)), make_outcome("B", 2.0)]
     assert candidates_table(outcomes).cells()[0][5] == "0.5% (0.1 to ?)"
+
+
+def test_an_error_that_this_run_did_not_measure_is_no_exact_one() -> None:
+    errors = [cells[5] for cells in candidates_table(OF_AN_EARLIER_RUN).cells()]
+    assert errors == ["0.8% (0.7 to 1.1)", "–", "–", "–", "not in this run", "–"]
 
 
 def test_one_candidate_alone_needs_no_table() -> None:
