@@ -5,8 +5,6 @@ Nothing here or in `commands/` imports what carries a command out: help must not
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
 from tunegate.cli.shared_options import Options
@@ -15,9 +13,9 @@ from tunegate.cli.shared_options import Options
 class Command(msgspec.Struct, frozen=True, kw_only=True):
     """`name` has a space for a command of a group. `options` is the struct that `handler` gets:
     the function `module:name` that returns the exit code, imported when the command runs.
-    `judges` is true where that is the exit code of a written verdict. `forgets` is what an earlier
-    run left, since that step: it is gone before anything is read, so that nobody takes the verdict
-    of an earlier run for that of one which ended in an error."""
+    `judges` is true where that is the exit code of a written verdict. Where it
+    `replaces_verdict`, that of an earlier run is gone before anything is read: nobody takes it for
+    that of a run which ended in an error."""
 
     name: str
     summary: str
@@ -25,7 +23,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     handler: str
     examples: tuple[str, ...]
     judges: bool = False
-    forgets: Literal["", "plan", "gate"] = ""
+    replaces_verdict: bool = False
 
     @property
     def sentence(self) -> str:

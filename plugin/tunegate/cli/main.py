@@ -23,7 +23,7 @@ from tunegate.cli.parser import Parsed, parse
 from tunegate.cli.shared_options import Common, Options
 from tunegate.cli.unexpected import Ending, explained, was_cancelled
 from tunegate.cli.written_verdict import as_written
-from tunegate.edges.output.directory import forget_earlier
+from tunegate.edges.output.directory import forget_verdict
 from tunegate.edges.output.full_disk import as_full_disk
 from tunegate.edges.output.log_file import LogFile
 from tunegate.edges.processes.signals import cancellable
@@ -114,9 +114,8 @@ def _done(asked: Parsed) -> int:
 
 
 def _forget(asked: Parsed) -> None:
-    if asked.command.forgets:
-        out = asked.options.common.out
-        forget_earlier(out, asked.command.name, since=asked.command.forgets)
+    if asked.command.replaces_verdict:
+        forget_verdict(asked.options.common.out, asked.command.name)
 
 
 def _handler(reference: str) -> Callable[[Options], int]:
@@ -136,7 +135,7 @@ def _stopped(error: BaseException, asked: Parsed | None, talk: Talk) -> Ending:
             return Ending(error.exit_code, str(error), error.about, error.others)
         return Ending(error.exit_code, str(error))
     ending = explained(error)
-    if ending.exit_code == CANCELLED and asked is not None and asked.command.forgets:
+    if ending.exit_code == CANCELLED and asked is not None and asked.command.replaces_verdict:
         return Ending(CANCELLED, f"cancelled: {_kept_of(asked.options.common.out)}")
     if ending.exit_code != BUG:
         return ending

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from difflib import SequenceMatcher
 from pathlib import PurePosixPath
 
@@ -10,29 +10,33 @@ from tunegate.artifacts.changes import ModelPath
 from tunegate.config import Config
 from tunegate.globs import matches
 
-_LIKELY = 0.6
+_LIKELY, _LIKELY_GLOB = 0.6, 0.75
+"""Globs share their stars and endings, whatever they mean."""
 _SHOWN = 3
 _COMMIT = "commit the model (also when it is stored by LFS or DVC)."
 
 
 def unmatched_paths(config: Config, paths: Sequence[ModelPath], place: str) -> Iterator[str]:
     """One line for each entry of `models` that matches none of the paths; `place` says in what."""
+    written = {entry.path for entry in config.models}
     for entry in config.models:
         if not any(matches(entry.path, path) for path in paths):
-            advice = _advice(entry.path, paths)
+            advice = _advice(entry.path, paths, written)
             yield f"path {entry.path} matches no ONNX file of {place}{advice}"
 
 
-def _advice(written: str, paths: Sequence[ModelPath]) -> str:
-    """The nearest models, what was likely meant, and what else to do."""
+def _advice(written: str, paths: Sequence[ModelPath], entries: Collection[str]) -> str:
+    """The nearest models, what was likely meant, and what else to do. A glob is likely meant for
+    models that no other entry has."""
     is_glob = bool({*written} & {*"*?["})
     what = "glob" if is_glob else "path"
     if not paths:
         return f", which has none at all. Correct the {what}, or {_COMMIT}"
     near = sorted(dict.fromkeys(paths), key=lambda path: (-_likeness(written, path), path))
-    meant = _meant(written, near[0]) if is_glob else near[0]
+    free = [path for path in near if not any(matches(entry, path) for entry in entries)]
+    meant = near[0] if not is_glob else _meant(written, free[0]) if free else ""
     shown = f"; the nearest: {', '.join(near[:_SHOWN])}"
-    if _likeness(written, meant) < _LIKELY:
+    if _likeness(written, meant) < (_LIKELY_GLOB if is_glob else _LIKELY):
         return f"{shown}. Correct the {what}, or {_COMMIT}"
     return f"{shown if is_glob else ''}. Did you mean {meant}? Otherwise {_COMMIT}"
 

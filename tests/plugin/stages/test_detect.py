@@ -243,7 +243,8 @@ def test_a_glob_that_matches_nothing_is_one_clear_line(project: Checkout) -> Non
     with pytest.raises(ConfigError) as raised:
         after(project, {}, wrong)
     assert str(raised.value) == (
-        "tunegate.yaml: models: path nets/*.onnx matches no ONNX file of the revision. "
+        "tunegate.yaml: models: path nets/*.onnx matches no ONNX file of the revision; "
+        "the nearest: models/conv.onnx, elsewhere.onnx, models/product.onnx. "
         "Correct the glob, or commit the model (also when it is stored by LFS or DVC)."
     )
 

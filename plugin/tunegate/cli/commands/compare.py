@@ -72,5 +72,5 @@ COMMAND = Command(
         'tunegate compare --commands "./old --bench" "./new --bench"',
     ),
     judges=True,
-    forgets="plan",
+    replaces_verdict=True,
 )

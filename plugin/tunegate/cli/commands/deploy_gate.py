@@ -66,5 +66,5 @@ COMMAND = Command(
         "tunegate deploy-gate --production oci://ghcr.io/a/b:live --candidate oci://ghcr.io/a/b:2",
     ),
     judges=True,
-    forgets="plan",
+    replaces_verdict=True,
 )

@@ -30,5 +30,5 @@ COMMAND = Command(
     handler="tunegate.commands.gate:run",
     examples=("tunegate gate --margin-percent 3",),
     judges=True,
-    forgets="gate",
+    replaces_verdict=True,
 )

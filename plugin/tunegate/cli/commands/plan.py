@@ -40,5 +40,4 @@ COMMAND = Command(
     options=PlanOptions,
     handler="tunegate.commands.plan:run",
     examples=("tunegate plan --base main --shards 4 --minutes 10",),
-    forgets="plan",
 )

@@ -35,5 +35,5 @@ COMMAND = Command(
         "tunegate run --since-release --minutes 10 --usd 0.25",
     ),
     judges=True,
-    forgets="plan",
+    replaces_verdict=True,
 )

@@ -30,5 +30,5 @@ COMMAND = Command(
     handler="tunegate.commands.sharded.verdict:run",
     examples=("tunegate verdict --margin-percent 3",),
     judges=True,
-    forgets="gate",
+    replaces_verdict=True,
 )

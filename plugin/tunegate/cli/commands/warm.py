@@ -41,5 +41,4 @@ COMMAND = Command(
         "tunegate warm --minutes 30",
         "tunegate warm --model 'models/encoder*.onnx'",
     ),
-    forgets="plan",
 )

@@ -38,16 +38,18 @@ _DERIVED = (
     r"measurements-.*\.json"
 )
 _PLANNED = rf"changes\.json|{_DERIVED}"
-_GATED = (
-    r"warm\.json|measurements\.json|verdict\.json|report\.md|report\.html|junit\.xml|sarif\.json|"
-    r"ci-.*"
-)
+_JUDGED = r"verdict\.json|report\.md|report\.html|junit\.xml|sarif\.json|ci-.*"
+_GATED = rf"warm\.json|measurements\.json|{_JUDGED}"
 _PAGES = r"(history|costs)\.html|history\.(csv|jsonl|prom)|study\.(json|md|html)"
 _TRAINED = r"experience\.jsonl|network\.(json|onnx)"
 _OURS = re.compile(rf"{_PLANNED}|{_GATED}|{_PAGES}|{_TRAINED}|\.gitignore")
 _HANDED_OVER = re.compile(_PLANNED)
-_FORGOTTEN = {"plan": re.compile(rf"{_DERIVED}|{_GATED}"), "gate": re.compile(_GATED)}
-EarlierStep = Literal["plan", "gate"]
+_FORGOTTEN = {
+    "plan": re.compile(rf"{_DERIVED}|{_GATED}"),
+    "gate": re.compile(_GATED),
+    "verdict": re.compile(_JUDGED),
+}
+EarlierStep = Literal["plan", "gate", "verdict"]
 _OF_THE_DISK = {"lost+found"}
 
 
@@ -95,12 +97,13 @@ class OutputDirectory:
                 Path(directory).rmdir()
 
 
-def forget_earlier(path: Path, command: str, *, since: EarlierStep) -> None:
-    """Removes what an earlier run left, where the directory is there and ours. Raises OutputError,
-    and OutputInUseError while another run has it."""
+def forget_verdict(path: Path, command: str) -> None:
+    """Removes the verdict of an earlier run and what renders it, where the directory is there and
+    ours; plans, outcomes and measurements took longer, and stay. Raises OutputError, and
+    OutputInUseError while another run has it."""
     if is_marked_here(path):
         with opened_output(path, command) as out:
-            out.forget(since=since)
+            out.forget(since="verdict")
 
 
 def shared_output(path: Path) -> Path:
