@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from tunegate.artifacts.changes import ChangeSet, Revisions
-from tunegate.artifacts.waivers import Waiver
+from tunegate.artifacts.waivers import WAIVERS_FILE, Waiver
 from tunegate.config import Config, GateConfig
 from tunegate.edges.config import waiver_trailers, waivers_file
 from tunegate.errors import ConfigError, RevisionError
@@ -44,7 +44,7 @@ def read_waivers(
         fork = revisions.forked_at
         if fork and _text(repository, fork) == _text(repository, revisions.head):
             of_head = of_base  # the change has not touched the file
-        merged = merged_waivers(of_base, of_head, waivers_file.WAIVERS_FILE)
+        merged = merged_waivers(of_base, of_head, WAIVERS_FILE)
         found = msgspec.structs.replace(merged, notes=broken)
     if revisions.base is None:
         return found
@@ -65,10 +65,11 @@ def _with_trailers(
             raise
         return found
     if not do_count:
-        return msgspec.structs.replace(found, pending=(*found.pending, *signed))
+        pending = (*found.pending, *signed)
+        return msgspec.structs.replace(found, pending=pending, signed=signed)
     cells = {waiver.cell for waiver in signed}
     rest = (waiver for waiver in found.counting if waiver.cell not in cells)
-    return msgspec.structs.replace(found, counting=(*signed, *rest))
+    return msgspec.structs.replace(found, counting=(*signed, *rest), signed=signed)
 
 
 def _filed_before(
@@ -82,15 +83,13 @@ def _filed_before(
 
 
 def _filed(repository: Repository, revision: str, today: datetime.date) -> tuple[Waiver, ...]:
-    return waivers_file.parse_waivers(_text(repository, revision), waivers_file.WAIVERS_FILE, today)
+    return waivers_file.parse_waivers(_text(repository, revision), WAIVERS_FILE, today)
 
 
 def _text(repository: Repository, revision: str) -> str:
     try:
-        return repository.read(revision, waivers_file.WAIVERS_FILE).decode() if revision else ""
+        return repository.read(revision, WAIVERS_FILE).decode() if revision else ""
     except RevisionError:
         return ""
     except UnicodeDecodeError as error:
-        raise ConfigError(
-            f"{waivers_file.WAIVERS_FILE}: not UTF-8 ({error}). Save it as text."
-        ) from error
+        raise ConfigError(f"{WAIVERS_FILE}: not UTF-8 ({error}). Save it as text.") from error

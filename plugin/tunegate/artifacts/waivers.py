@@ -12,6 +12,8 @@ from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.changes import ModelPath
 from tunegate.artifacts.model_names import path_of
 
+WAIVERS_FILE = "tunegate-waivers.yaml"
+
 
 class Waiver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
     """One cell may be slower, up to `ceiling_percent` and through the day `expires`. A model's path
@@ -35,11 +37,13 @@ REASON_TO_WRITE = "<why this slowdown is accepted>"
 
 
 class WaiverOffer(msgspec.Struct, frozen=True, kw_only=True):
-    """Waivers that would let a red verdict pass, but for their issue and reason: these are for the
-    people who agree. `counts_from` says whose file counts."""
+    """Waivers that would let a red verdict pass, but for the issue and reason of new ones: these
+    are for the people who agree. The file has one for the cells that are `filed` already, which is
+    to be changed. `counts_from` says whose file counts."""
 
     waivers: tuple[Waiver, ...]
     counts_from: Literal["base", "head"]
+    filed: tuple[Cell, ...] = ()
 
 
 def waiver_of(waivers: Sequence[Waiver], cell: Cell) -> Waiver | None:

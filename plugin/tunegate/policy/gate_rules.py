@@ -10,16 +10,19 @@ import msgspec
 from tunegate.artifacts.changes import ChangeSet, ModelPath
 from tunegate.artifacts.waivers import Waiver
 from tunegate.config import Config, GateConfig, ObjectiveConfig
+from tunegate.policy.waivers import Waivers
 from tunegate.selection import entry_for
 
 
 class Policies(msgspec.Struct, frozen=True, kw_only=True):
     """What was agreed on beside the margin; `today` is what waivers expire by,
-    `pending_waivers` count once they are merged, `metric_margin` how much less of the user's metric
-    is no fault, `watts` what targets are declared to draw."""
+    `pending_waivers` count once they are merged, `signed_waivers` are those of either that a commit
+    has and no file. `metric_margin` is how much less of the user's metric is no fault, `watts` what
+    targets are declared to draw."""
 
     waivers: tuple[Waiver, ...] = ()
     pending_waivers: tuple[Waiver, ...] = ()
+    signed_waivers: tuple[Waiver, ...] = ()
     today: datetime.date = datetime.date.min
     objectives: Mapping[ModelPath, ObjectiveConfig] = {}
     metric_margin: float = 0.0
@@ -27,6 +30,17 @@ class Policies(msgspec.Struct, frozen=True, kw_only=True):
 
 
 NO_POLICIES = Policies()
+
+
+def agreed(waivers: Waivers, today: datetime.date, metric_margin: float) -> Policies:
+    """What these waivers allow today, beside a metric that may fall by so much."""
+    return Policies(
+        waivers=waivers.counting,
+        pending_waivers=waivers.pending,
+        signed_waivers=waivers.signed,
+        today=today,
+        metric_margin=metric_margin,
+    )
 
 
 class GateRules(msgspec.Struct, frozen=True, kw_only=True):

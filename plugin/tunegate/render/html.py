@@ -18,7 +18,7 @@ from tunegate.render.candidates.accuracy import accuracy_table
 from tunegate.render.candidates.error_moves import error_moves
 from tunegate.render.candidates.plot import latency_by_error
 from tunegate.render.candidates.table import candidates_table
-from tunegate.render.comment.compared_numbers import change_and_quotient
+from tunegate.render.comment.compared_numbers import CHANGE_SAID, change_said
 from tunegate.render.comment.shown import rest_counted, shown_findings
 from tunegate.render.comment.waiver_text import waiver_advice, waiver_yaml
 from tunegate.render.cost_table import audit, audit_words, spending
@@ -89,7 +89,7 @@ def render(report: Report) -> str:
             verdict=verdict,
             headline=headline(report).removeprefix(f"{STATUS_WORDS[verdict.status]}: "),
             models=models_table(shown.rows),
-            quotients=change_and_quotient(shown.rows),
+            change_said=change_said(shown.rows),
             more_models=models_table(shown.rest),
             counted=rest_counted(report, shown.rest),
             policy=policy_lines(verdict),
@@ -134,6 +134,7 @@ def _environment() -> Environment:
         "words": _with_spaces,
         "stopped": stopped_words,
     }
+    environment.globals["CHANGE_SAID"] = CHANGE_SAID
     return environment
 
 

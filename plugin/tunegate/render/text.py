@@ -15,8 +15,8 @@ from tunegate.artifacts.verdicts import Finding, Report, Status
 from tunegate.artifacts.waivers import WaiverOffer
 from tunegate.plurals import plural
 from tunegate.render.candidates.error_moves import error_moves
-from tunegate.render.comment.compared_numbers import change_and_quotient
-from tunegate.render.comment.waiver_text import ACCEPT_TITLE, waiver_advice, waiver_yaml
+from tunegate.render.comment.compared_numbers import change_said
+from tunegate.render.comment.waiver_text import accept_title, waiver_advice, waiver_yaml
 from tunegate.render.environment import unchanged_names
 from tunegate.render.escape import visible
 from tunegate.render.headline import STATUS_WORDS, headline, reason, worst_first
@@ -72,7 +72,7 @@ def render(report: Report, *, width: int = 100, colour: bool = False) -> str:
         console.print(_indented(f"→ {line}"))
     if report.verdict.findings:
         console.print(_checks(report))
-        _print_quotient(console, report)
+        _print_change_said(console, report)
     for finding in worst_first(report.verdict)[:TERMINAL_CHECKS]:
         _print_more(console, finding, report)
     for sentence in list(shipped(report, visible))[:TERMINAL_CHECKS]:
@@ -89,10 +89,10 @@ def render(report: Report, *, width: int = 100, colour: bool = False) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
-def _print_quotient(console: Console, report: Report) -> None:
-    """Prints why head / base of the table is another number than the change, where it is."""
+def _print_change_said(console: Console, report: Report) -> None:
+    """Prints what the change of the table is; its bounds have no room there."""
     shown = worst_first(report.verdict)[:TERMINAL_CHECKS]
-    if told := change_and_quotient(shown):
+    if told := change_said(shown, with_bounds=False):
         console.print(_indented(told))
 
 
@@ -107,7 +107,7 @@ def _print_waiver(console: Console, offer: WaiverOffer) -> None:
     """Prints a block to paste: its lines are not indented, and no line of it is broken."""
     if len(offer.waivers) > TERMINAL_WAIVERS:
         found = f"{len(offer.waivers)} waivers to paste are in report.md, in the fold "
-        console.print(_indented(f"→ {found}“{ACCEPT_TITLE}”."))
+        console.print(_indented(f"→ {found}“{accept_title(offer)}”."))
         return
     console.print(_indented(f"→ {waiver_advice(offer)}"))
     console.print(Text(waiver_yaml(offer)), soft_wrap=True)
@@ -117,7 +117,7 @@ def _print_more(console: Console, finding: Finding, report: Report) -> None:
     """Prints what the table has no room for."""
     for move in error_moves(finding, visible):
         console.print(_indented(f"→ {move}"))
-    if finding.status == "fail":
+    if finding.status in QUALIFIED:
         _print_operators(console, finding)
     where = f"{visible(finding.model, 60)} on {visible(finding.target, 24)}"
     if finding.status in UNDECIDABLE:

@@ -24,7 +24,6 @@ from tunegate.policy.gate_rules import GateRules
 from tunegate.verdict.candidate_outcomes import candidate_outcomes
 from tunegate.verdict.checks import (
     CheckResult,
-    apply_waiver,
     check_latency,
     check_memory,
     check_metric,
@@ -35,6 +34,7 @@ from tunegate.verdict.checks import (
 from tunegate.verdict.energy_check import check_energy
 from tunegate.verdict.severity import EXIT_CODES, worst
 from tunegate.verdict.shipped_errors import shipped_errors
+from tunegate.verdict.waived import apply_waiver
 
 
 def decide_verdict(
@@ -55,7 +55,8 @@ def decide_verdict(
     policy_fails = _policy_fails(changes, gate)
     if policy_fails:
         status = worst([status, "fail"])
-    used = {cell: finding.status in {"waived", "fail"} for cell, finding in findings.items()}
+    used = {cell: finding.status != "pass" for cell, finding in findings.items()}
+    filed = [each for each in policies.waivers if each not in policies.signed_waivers]
     return Verdict(
         status=status,
         exit_code=_exit_code(status, gate),
@@ -66,7 +67,7 @@ def decide_verdict(
         seed="" if run is None else run.seed,
         policy_changes=changes.policy_changes,
         policy_fails=policy_fails,
-        notes=tuple(notes(policies.waivers, used, policies.today)),
+        notes=tuple(notes(filed, used, policies.today)),
     )
 
 
@@ -121,7 +122,7 @@ def expected_cells(change: ModelChange) -> tuple[Cell, ...]:
 
 
 def _judge(known: _Evidence, rules: GateRules) -> Finding:
-    gate, policies = rules.gate, rules.policies
+    gate, watts = rules.gate, rules.policies.watts
     comparison, measured, built = known.comparison, known.measured, known.built
     if known.change.kind == "unreadable":
         first = CheckResult("error", known.change.reason)
@@ -129,7 +130,7 @@ def _judge(known: _Evidence, rules: GateRules) -> Finding:
         first = CheckResult(known.unmeasured.status, known.unmeasured.reason)
     else:
         first = check_latency(known.change, comparison, measured, built, gate)
-    first = apply_waiver(first, comparison, known.cell, policies)
+    first = apply_waiver(first, comparison, known.cell, rules)
     judged = [first, *_other_checks(known, rules)]
     status = worst([each.status for each in judged])
     deciding = [each.reason for each in judged if each.status == status]
@@ -152,7 +153,7 @@ def _judge(known: _Evidence, rules: GateRules) -> Finding:
         inputs=built.head.inputs if built is not None and built.head is not None else (),
         runtimes=candidate_outcomes(built.head if built else None),
         accuracy=shipped_errors(built, comparison),
-        energy=_energy(comparison, policies.watts.get(known.cell.target)),
+        energy=_energy(comparison, watts.get(known.cell.target)),
     )
 
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tunegate.artifacts.builds import Build, Cell, CellBuilds
+from tunegate.artifacts.builds import Build, CellBuilds
 from tunegate.artifacts.changes import ModelChange
-from tunegate.artifacts.measurements import CellMeasurement, Comparison, Interval
+from tunegate.artifacts.measurements import CellMeasurement, Comparison
 from tunegate.artifacts.verdicts import Status
-from tunegate.artifacts.waivers import Waiver, waiver_of
 from tunegate.config import GateConfig, ObjectiveConfig
 from tunegate.gate import objective
 from tunegate.gate.histogram import merged_histogram, quantile_ms, slower_than, total
-from tunegate.gate.waiving import standing
 from tunegate.plurals import plural
-from tunegate.policy.gate_rules import Policies
 from tunegate.verdict.assurances import assured, slow_starts_clause, slower_inside, undecided
 from tunegate.wording.latency import milliseconds
 
@@ -63,40 +59,6 @@ def check_latency(
             return result.with_remarks(
                 _by_clock(comparison), _ancestry(change), _packages(change, measured)
             )
-
-
-def apply_waiver(
-    result: CheckResult, comparison: Comparison | None, cell: Cell, policies: Policies
-) -> CheckResult:
-    """A proven slowdown under its waiver, if it has one."""
-    if result.status != "fail":
-        return result
-    waiver = waiver_of(policies.waivers, cell)
-    change = comparison.change_percent if comparison else None
-    result = _with_waiver(result, waiver, change, policies.today)
-    pending = waiver_of(policies.pending_waivers, cell)
-    if result.status == "fail" and standing(pending, change, policies.today) == "covers":
-        why = "this change brings a waiver that covers it: merge the waiver first, it counts then"
-        return result.with_remarks(why)
-    return result
-
-
-def _with_waiver(
-    result: CheckResult, waiver: Waiver | None, change: Interval | None, today: datetime.date
-) -> CheckResult:
-    if waiver is None:
-        return result
-    ceiling = f"+{waiver.ceiling_percent:g}%"
-    match standing(waiver, change, today):
-        case "covers":
-            why = f"waived up to {ceiling} until {waiver.expires}: {waiver.reason} ({waiver.issue})"
-            return result._replace(status="waived").with_remarks(why)
-        case "exceeded":
-            return result.with_remarks(f"its waiver ends at {ceiling}")
-        case "expired":
-            return result.with_remarks(f"its waiver expired on {waiver.expires}")
-        case "none":
-            return result
 
 
 def check_objective(

@@ -7,11 +7,13 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 
+from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.changes import Revisions
 from tunegate.artifacts.measurements import Comparison, Interval
 from tunegate.artifacts.verdicts import Named, NextStep, Verdict
 from tunegate.artifacts.waivers import ISSUE_TO_WRITE, REASON_TO_WRITE, Waiver, WaiverOffer
-from tunegate.policy.gate_rules import GateRules
+from tunegate.policy.gate_rules import GateRules, Policies
+from tunegate.verdict.waived import pending_cover
 
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _DAYS = 30
@@ -32,16 +34,31 @@ def waiver_offer(
     where what is compared is of no repository that could have one."""
     if not _are_commits(verdict.revisions):
         return None
-    waivers = tuple(_waivers(verdict, comparisons, rules.policies.today))
+    waivers = tuple(_waivers(verdict, comparisons, rules.policies))
     failed = [finding for finding in verdict.findings if finding.status == "fail"]
     if not waivers or verdict.status != "fail" or len(waivers) < len(failed):
         return None
-    return WaiverOffer(waivers=waivers, counts_from=rules.gate.waivers_from)
+    filed = {each.cell for each in _filed(rules.policies)}
+    return WaiverOffer(
+        waivers=waivers,
+        counts_from=rules.gate.waivers_from,
+        filed=tuple(each.cell for each in waivers if each.cell in filed),
+    )
+
+
+def _filed(policies: Policies) -> Iterator[Waiver]:
+    """The waivers that a file has, of the base or of the head."""
+    for each in (*policies.waivers, *policies.pending_waivers):
+        if each not in policies.signed_waivers:
+            yield each
 
 
 def _waivers(
-    verdict: Verdict, comparisons: Sequence[Comparison], today: datetime.date
+    verdict: Verdict, comparisons: Sequence[Comparison], policies: Policies
 ) -> Iterator[Waiver]:
+    """One that is filed keeps what it says, and allows more. None where the head has one that would
+    do."""
+    filed = {each.cell: each for each in _filed(policies)}
     proven = {
         (each.cell.model, each.cell.target): each.change_percent
         for each in comparisons
@@ -51,14 +68,23 @@ def _waivers(
         change = proven.get((finding.model, finding.target))
         is_bounded = change is not None and change.high > 0 and not _is_too_wide(change)
         if finding.status == "fail" and change is not None and is_bounded:
-            yield Waiver(
-                model=finding.model,
-                target=finding.target,
-                ceiling_percent=math.floor(change.high + _room(change)) + 1,
-                expires=today + datetime.timedelta(days=_DAYS),
-                issue=ISSUE_TO_WRITE,
-                reason=REASON_TO_WRITE,
-            )
+            cell = Cell(model=finding.model, target=finding.target)
+            pending = pending_cover(policies, cell, change)
+            if pending is None or pending in policies.signed_waivers:
+                yield _offered(cell, change, filed.get(cell), policies.today)
+
+
+def _offered(cell: Cell, change: Interval, old: Waiver | None, today: datetime.date) -> Waiver:
+    ceiling = math.floor(change.high + _room(change)) + 1
+    expires = today + datetime.timedelta(days=_DAYS)
+    return Waiver(
+        model=cell.model,
+        target=cell.target,
+        ceiling_percent=max(ceiling, old.ceiling_percent if old else 0),
+        expires=max(expires, old.expires if old else expires),
+        issue=old.issue if old else ISSUE_TO_WRITE,
+        reason=old.reason if old else REASON_TO_WRITE,
+    )
 
 
 def unbounded_steps(verdict: Verdict, comparisons: Sequence[Comparison]) -> Iterator[NextStep]:

@@ -64,7 +64,10 @@ def test_a_waiver_lets_a_slowdown_below_its_ceiling_pass_and_says_why() -> None:
 @pytest.mark.parametrize(
     ("waiver", "said"),
     [
-        (make_waiver(ceiling_percent=4.0), "its waiver ends at +4%"),
+        (
+            make_waiver(ceiling_percent=4.0),
+            "its waiver ends at +4%; it is in tunegate-waivers.yaml of the base",
+        ),
         (make_waiver(expires=TODAY - datetime.timedelta(days=1)), "its waiver expired on"),
     ],
 )
@@ -77,7 +80,41 @@ def test_a_waiver_that_does_not_cover_leaves_it_red(waiver: object, said: str) -
 def test_a_waiver_that_nothing_needs_is_named() -> None:
     judged = verdict(make_measurement(SAME), Policies(waivers=(make_waiver(),), today=TODAY))
     assert judged.status == "pass"
-    assert "is not needed any more" in judged.notes[0]
+    assert "is not needed by this change" in judged.notes[0]
+    assert "tunegate-waivers.yaml has it until" in judged.notes[0]
+
+
+def test_what_is_open_says_nothing_of_its_waiver() -> None:
+    measured = make_measurement(stopped="invalid", notes=("no answer",))
+    assert verdict(measured, Policies(waivers=(make_waiver(),), today=TODAY)).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("policies", "source", "said"),
+    [
+        (
+            Policies(waivers=(make_waiver(),), today=TODAY),
+            "base",
+            "in tunegate-waivers.yaml of the base: a change of it counts once it is merged",
+        ),
+        (
+            Policies(waivers=(make_waiver(),), today=TODAY),
+            "head",
+            "in tunegate-waivers.yaml of this branch",
+        ),
+        (
+            Policies(waivers=(make_waiver(),), signed_waivers=(make_waiver(),), today=TODAY),
+            "base",
+            "in a commit of this change, whose Tunegate-Waiver may be written anew",
+        ),
+    ],
+)
+def test_what_is_waived_says_where_its_waiver_is(
+    policies: Policies, source: str, said: str
+) -> None:
+    gate = msgspec.structs.replace(GateConfig(), waivers_from=source)
+    (finding,) = verdict(make_measurement(SLOWER), policies, gate).findings
+    assert finding.remarks.endswith(f"the waiver is {said}")
 
 
 def test_a_waiver_is_for_slowdowns_only() -> None:

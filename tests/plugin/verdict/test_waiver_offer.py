@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import report_parts as parts
+from tests.support.waivers import make_waiver
 from tunegate.artifacts.changes import Revisions
 from tunegate.artifacts.measurements import Comparison, Interval
 from tunegate.artifacts.waivers import ISSUE_TO_WRITE, REASON_TO_WRITE, WaiverOffer
@@ -21,7 +22,7 @@ from tunegate.gate.decision import bounds
 from tunegate.gate.intervals import percent_interval
 from tunegate.gate.waiving import standing
 from tunegate.policy.gate_rules import GateRules, Policies
-from tunegate.render.comment.waiver_text import waiver_yaml
+from tunegate.render.comment.waiver_text import waiver_text, waiver_yaml
 from tunegate.verdict.waiver_offer import unbounded_steps, waiver_offer
 
 TODAY = datetime.date(2026, 11, 25)
@@ -99,6 +100,35 @@ def test_it_says_whose_file_counts(source: str) -> None:
     offer = offered(compared(), source=source)
     assert offer is not None
     assert offer.counts_from == source
+
+
+def with_waivers(policies: Policies) -> WaiverOffer | None:
+    found = parts.finding("fail", "", change_percent=SLOW)
+    rules = GateRules(gate=GateConfig(), policies=policies)
+    return waiver_offer(parts.verdict("fail", 1, found), [compared()], rules)
+
+
+def test_a_waiver_that_allows_too_little_is_to_be_changed_and_keeps_what_it_says() -> None:
+    filed = make_waiver(model=parts.MODEL, ceiling_percent=4.0, expires=TODAY)
+    offer = with_waivers(Policies(waivers=(filed,), today=TODAY))
+    assert offer is not None
+    (waiver,) = offer.waivers
+    assert offer.filed == (waiver.cell,)
+    assert (waiver.issue, waiver.reason) == (filed.issue, filed.reason)
+    assert standing(waiver, SLOW, TODAY) == "covers"
+    assert "change that entry to this one" in waiver_text(offer)
+    assert "put this into" not in waiver_text(offer)
+    assert parse_waivers(waiver_yaml(offer), "tunegate-waivers.yaml", TODAY) == (waiver,)
+
+
+def test_a_waiver_that_only_has_to_be_merged_is_not_offered_again() -> None:
+    later = TODAY + datetime.timedelta(days=9)
+    pending = make_waiver(model=parts.MODEL, ceiling_percent=20.0, expires=later)
+    assert with_waivers(Policies(pending_waivers=(pending,), today=TODAY)) is None
+    signed = Policies(pending_waivers=(pending,), signed_waivers=(pending,), today=TODAY)
+    offer = with_waivers(signed)
+    assert offer is not None
+    assert offer.filed == ()
 
 
 def test_what_no_waiver_cures_gets_no_offer() -> None:

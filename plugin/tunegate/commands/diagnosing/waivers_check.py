@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tunegate.artifacts.changes import ModelPath
+from tunegate.artifacts.waivers import WAIVERS_FILE
 from tunegate.config import Config
-from tunegate.edges.config.waivers_file import WAIVERS_FILE, parse_waivers
+from tunegate.edges.config.waivers_file import parse_waivers
 from tunegate.edges.machine.health_check import HealthCheck
 from tunegate.errors import ConfigError
 from tunegate.plurals import plural

@@ -17,7 +17,6 @@ from tunegate.edges.config.strict_yaml import YamlProblemError, read_yaml
 from tunegate.edges.config.waiver_problems import file_problems
 from tunegate.errors import ConfigError, ConfigKey, config_error
 
-WAIVERS_FILE = "tunegate-waivers.yaml"
 MAX_VALIDITY = datetime.timedelta(days=90)
 
 

@@ -11,11 +11,11 @@ from tunegate.render.blocks import fold, markdown_table
 from tunegate.render.cache_words import cache_traffic, cache_words
 from tunegate.render.candidates.accuracy import accuracy_table
 from tunegate.render.candidates.error_moves import error_moves
-from tunegate.render.comment.compared_numbers import change_and_quotient, layer_total
+from tunegate.render.comment.compared_numbers import change_said, layer_total
 from tunegate.render.comment.shown import ShownFindings, rest_counted, shown_findings
 from tunegate.render.comment.steps import numbered_steps
 from tunegate.render.comment.tables import comment_tasks_table, narrowed
-from tunegate.render.comment.waiver_text import ACCEPT_TITLE, waiver_text
+from tunegate.render.comment.waiver_text import accept_title, waiver_text
 from tunegate.render.cost_table import audit, audit_words, spending
 from tunegate.render.environment import facts
 from tunegate.render.escape import code, code_element, prose
@@ -77,9 +77,9 @@ def _policy(report: Report) -> str:
 def _checks(report: Report, shown: ShownFindings) -> str:
     """The table, what it leaves out, and what numbers do not say."""
     table = markdown_table(_models(shown.rows)) if shown.rows else ""
-    quotients = change_and_quotient(shown.rows)
+    said = change_said(shown.rows)
     counted = rest_counted(report, shown.rest)
-    told = (table, quotients, counted, _remarks(report, shown.rows))
+    told = (table, said, counted, _remarks(report, shown.rows))
     return "\n\n".join(filter(None, told))
 
 
@@ -123,7 +123,7 @@ def _slowdowns(report: Report) -> Iterator[str]:
 
 
 def _is_explained(finding: Finding) -> bool:
-    return finding.status == "fail" and bool(finding.differences)
+    return finding.status in {"fail", "waived"} and bool(finding.differences)
 
 
 def _operators(finding: Finding) -> str:
@@ -146,7 +146,7 @@ def _steps(report: Report) -> str:
 def _waiver(report: Report) -> str:
     """Folded: most who read the comment look for what to mend, and the block is long."""
     offer = report.waiver_offer
-    return fold(ACCEPT_TITLE, waiver_text(offer)) if offer else ""
+    return fold(accept_title(offer), waiver_text(offer)) if offer else ""
 
 
 def _accuracy(report: Report) -> str:
@@ -238,7 +238,7 @@ def _about(report: Report) -> str:
 
 WHAT_IS_MEASURED = (
     "Base and head are medians of one inference, measured in turns on this machine, in this run. "
-    "Change is the mean of paired launches: each compares a process of the base with one of the "
-    "head, in turn, so that what slows the machine slows both. "
+    "A paired launch compares a process of the base with one of the head, in turn, so that what "
+    "slows the machine slows both. "
     "Times of layers are from a profile of each build, and do not add up to them exactly."
 )

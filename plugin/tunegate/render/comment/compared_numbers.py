@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tunegate.artifacts.verdicts import Finding
+from tunegate.gate.decision import FAIL_ERROR, PASS_ERROR
 from tunegate.render.operators import Part
-from tunegate.render.units import difference_ms, percent
+from tunegate.render.units import difference_ms
 
-_TOLD_FROM = 1.0
-"""The percentage points from which somebody who divides would wonder."""
 _APART = 0.2
 """The share from which layers and model would be added up in vain."""
 
 
-def change_and_quotient(findings: Sequence[Finding]) -> str:
-    """A sentence where head / base gives another percentage than the change beside it; empty where
-    a reader finds the same."""
-    apart = [(each, quotient) for each in findings if (quotient := _quotient(each)) is not None]
-    if not apart:
+CHANGE_SAID = "Change is the mean of paired launches, which is not Head / Base"
+
+
+def change_said(findings: Sequence[Finding], *, with_bounds: bool = True) -> str:
+    """What the change beside two medians is, and how sure its bounds are; empty where no row has
+    the three."""
+    if not any(each.change_percent and each.base_ms and each.head_ms for each in findings):
         return ""
-    told = "Change is the mean of paired launches, base and head in turn"
-    (_, quotient), *more = apart
-    gives = "other numbers" if more else percent(quotient)
-    return f"{told}; dividing the two medians gives {gives}."
+    low, high = (f"{100 * (1 - error):g}%" for error in (FAIL_ERROR, PASS_ERROR))
+    below = f"; below it its lower bound, with {low} confidence, and its upper one, with {high}"
+    return f"{CHANGE_SAID}{below if with_bounds else ''}."
 
 
 def layer_total(finding: Finding, slower: Sequence[Part]) -> str:
@@ -39,11 +39,3 @@ def layer_total(finding: Finding, slower: Sequence[Part]) -> str:
         why = "; layers were timed apart from it, in a profile" if is_apart else ""
         told += f"The whole model: {difference_ms(whole_ms)}{why}."
     return told.strip()
-
-
-def _quotient(finding: Finding) -> float | None:
-    """Head / base in percent, where it is visibly another number than the change."""
-    if finding.change_percent is None or not finding.base_ms or finding.head_ms is None:
-        return None
-    quotient = 100 * (finding.head_ms / finding.base_ms - 1)
-    return quotient if abs(quotient - finding.change_percent.center) >= _TOLD_FROM else None

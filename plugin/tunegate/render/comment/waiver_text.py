@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 
-from tunegate.artifacts.waivers import Waiver, WaiverOffer
+from tunegate.artifacts.waivers import WAIVERS_FILE, Waiver, WaiverOffer
 from tunegate.plurals import plural
 
-ACCEPT_TITLE = "Accept it with a waiver"
+_NEW_TITLE, _FILED_TITLE = "Accept it with a waiver", "Accept it by a change of its waiver"
 _MAX_WAIVERS = 10
+
+
+def accept_title(offer: WaiverOffer) -> str:
+    """The title of the fold that has the waivers."""
+    return _FILED_TITLE if _are_all_filed(offer) else _NEW_TITLE
 
 
 def waiver_text(offer: WaiverOffer) -> str:
@@ -20,10 +25,23 @@ def waiver_advice(offer: WaiverOffer, mark: str = "") -> str:
     """What to do with the block; `mark` stands around the name of the file."""
     rest = len(offer.waivers) - _MAX_WAIVERS
     more = f" {plural(rest, 'more waiver')} would be needed." if rest > 0 else ""
+    file = f"{mark}{WAIVERS_FILE}{mark}"
+    if _are_all_filed(offer):
+        has = f"{file} has a waiver of it, which allows less"
+        return f"{has}. To accept it, change that entry to this one. {_where(offer)}{more}"
+    known = "" if not offer.filed else f" in place of the {_entries(offer)} that it has,"
     return (
-        f"To accept it, put this into {mark}tunegate-waivers.yaml{mark} and replace what stands in "
-        f"{mark}<…>{mark}. {_where(offer)}{more}"
+        f"To accept it, put this into {file}{known} and replace what stands in {mark}<…>{mark}. "
+        f"{_where(offer)}{more}"
     )
+
+
+def _are_all_filed(offer: WaiverOffer) -> bool:
+    return len(offer.filed) == len(offer.waivers)
+
+
+def _entries(offer: WaiverOffer) -> str:
+    return "entry" if len(offer.filed) == 1 else f"{len(offer.filed)} entries"
 
 
 def waiver_yaml(offer: WaiverOffer) -> str:

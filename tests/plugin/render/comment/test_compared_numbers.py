@@ -1,35 +1,26 @@
 from __future__ import annotations
 
-import pytest
-
 from tests.support import report_parts as made
 from tunegate.artifacts.measurements import Interval, TaskDifference
-from tunegate.render.comment.compared_numbers import change_and_quotient, layer_total
+from tunegate.render.comment.compared_numbers import change_said, layer_total
 from tunegate.render.operators import parts
 
 CHANGE = Interval(low=34.8, center=65.0, high=83.4)
 
 
-@pytest.mark.parametrize(
-    ("head_ms", "said"),
-    [
-        (2.0 * 1.655, ""),
-        (
-            2.0 * 1.699,
-            (
-                "Change is the mean of paired launches, base and head in turn; dividing the two "
-                "medians gives +69.9%."
-            ),
-        ),
-    ],
-)
-def test_a_change_that_is_visibly_not_the_quotient_is_explained(head_ms: float, said: str) -> None:
-    finding = made.finding("fail", "", base_ms=2.0, head_ms=head_ms, change_percent=CHANGE)
-    assert change_and_quotient([finding]) == said
+def test_the_change_beside_two_medians_is_explained_with_its_bounds() -> None:
+    finding = made.finding("fail", "", base_ms=2.0, head_ms=3.3, change_percent=CHANGE)
+    assert change_said([finding]) == (
+        "Change is the mean of paired launches, which is not Head / Base; below it its lower "
+        "bound, with 99.2% confidence, and its upper one, with 95%."
+    )
+    assert change_said([finding], with_bounds=False) == (
+        "Change is the mean of paired launches, which is not Head / Base."
+    )
 
 
 def test_what_has_no_base_is_not_explained() -> None:
-    assert change_and_quotient([made.finding("new", "", base_ms=None, head_ms=1.0)]) == ""
+    assert change_said([made.finding("new", "", base_ms=None, head_ms=1.0)]) == ""
 
 
 def test_the_only_layer_has_no_share_and_the_model_has_its_own_difference() -> None:
