@@ -6,8 +6,10 @@ import msgspec
 
 from tests.support.models.squeezenet import TASKS, TaskRow
 from tests.support.report_parts import DEVICE
+from tests.support.tuning_records import make_record
 from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.outcomes import CandidateCost, TaskOutcome, TuningOutcome
+from tunegate_cache.format.records import CONFIRMED_REPEATS, TuningRecord
 
 
 def outcome(tasks: tuple[TaskRow, ...] = TASKS, **fields: object) -> TuningOutcome:
@@ -28,7 +30,7 @@ def _outcome(row: TaskRow) -> TaskOutcome:
         target="cpu",
         name=row.name,
         source=row.source,
-        records=(),
+        records=_records(row),
         trials=row.trials,
         before_ms=row.before_ms,
         best_ms=row.ms,
@@ -38,6 +40,14 @@ def _outcome(row: TaskRow) -> TaskOutcome:
         search_seconds=row.trials * 0.02,
         costs=_costs(row),
     )
+
+
+def _records(row: TaskRow) -> tuple[TuningRecord, ...]:
+    """One that is confirmed, of a search that came to its end."""
+    if not row.trials or row.stopped not in {"finished", "converged"}:
+        return ()
+    confirmed = (1_000_000,) * CONFIRMED_REPEATS
+    return (make_record(key=row.key, run_nanoseconds=confirmed),)
 
 
 def _costs(row: TaskRow) -> tuple[CandidateCost, ...]:

@@ -57,7 +57,7 @@ def slowed() -> Report:
         differences=parts.differences(head),
     )
     finding = _finding("fail", "slower by 12.4% (at least 10.9%), the margin is 3%", compared)
-    tuning = parts.summary(exact=8, miss=2, trials=64, seconds=112.4, usd=0.1124)
+    tuning = parts.summary(exact=8, miss=2, tuned=1, trials=64, seconds=112.4, usd=0.1124)
     verdict = parts.verdict("fail", 1, finding, tuning=tuning)
     cache = parts.cache(exact=8, misses={"absent": 2})
     outcomes = (outcome(head, curve=CURVE),)
@@ -174,7 +174,7 @@ def budget_spent() -> Report:
     )
     tuned = outcome(head, stopped="usd", spent=Cost(seconds=10.0, usd=0.01), curve=CURVE[:4])
     tuning = parts.summary(
-        tasks=10, exact=8, miss=2, trials=22, seconds=10.0, usd=0.01, stopped="usd"
+        exact=8, miss=2, begun=1, trials=22, seconds=10.0, usd=0.01, stopped="usd"
     )
     compared = parts.comparison(Interval(low=-0.9, center=0.6, high=2.1), 4.812)
     finding = _finding("pass", "within the margin of 3%", compared)
@@ -200,7 +200,8 @@ def cache_down() -> Report:
     report = measured()
     return _report(
         msgspec.structs.replace(
-            report.verdict, tuning=parts.summary(exact=0, miss=10, trials=300, seconds=540.0)
+            report.verdict,
+            tuning=parts.summary(exact=0, miss=10, tuned=10, trials=300, seconds=540.0),
         ),
         tasks=tasks,
         run=report.run,

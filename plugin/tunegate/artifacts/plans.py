@@ -75,8 +75,8 @@ class PlanOrigin(msgspec.Struct, frozen=True, kw_only=True):
 
 class TuningPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The content of `plan.json`. `estimate` is what the shards are expected to cost
-    before anything is spent; `saved` is how much more it would be under the same budget if
-    the exact records of the cache were found here, and `saved_trials` how many more trials that is.
+    before anything is spent; `saved` is the least that tuning took of what the cache had exact
+    records of, by the times in these, and `saved_trials` how many candidates they are.
     `measuring` are the shards of the gate, where several runners measure; `elections` are those
     that are not held again."""
 

@@ -74,10 +74,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """`exact`, `transfer` and `miss` are what the cache had; `unfinished` of the transfers are what
-    an earlier run began. `waiting` of transfers and misses are shared by both sides, and left to
-    `tunegate warm`. `joules` are a proxy where any of them are by
-    declared watts."""
+    """`exact`, `transfer` and `miss` are what the cache had as the run began; `unfinished` of the
+    transfers are what an earlier run began. Afterwards the `tasks` are in five parts: `exact` were
+    tuned before, `tuned` in this run; `begun` have trials and no answer; `waiting` are shared by
+    both sides, and left to `tunegate warm`; the rest is not tuned. `joules` are a proxy where any
+    of them are by declared watts."""
 
     tasks: int
     exact: int
@@ -87,6 +88,8 @@ class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     usd: float | None
     stopped: str
+    tuned: int = 0
+    begun: int = 0
     waiting: int = 0
     unfinished: int = 0
     joules: float | None = None

@@ -25,16 +25,19 @@ def cache_words(tuning: TuningSummary, cache: CacheUse, saved: Cost | None) -> s
     """Sentences; '' where no task was looked up."""
     if not tuning.tasks:
         return ""
-    first = f"Of {plural(tuning.tasks, 'task')}, as the run began: {', '.join(_had(tuning, cache))}"
-    return f"{first}.{_worth(tuning, saved)}"
+    others = ", ".join(_others(tuning, cache))
+    rest = f"; of the other {tuning.tasks - tuning.exact}: {others}" if others else ""
+    was = "was" if tuning.exact == 1 else "were"
+    known = f"{tuning.exact} of {plural(tuning.tasks, 'task')} {was} tuned before"
+    return f"{known}{rest}.{_worth(tuning, saved)}"
 
 
-def _had(tuning: TuningSummary, cache: CacheUse) -> Iterator[str]:
-    yield f"{tuning.exact} tuned before"
+def _others(tuning: TuningSummary, cache: CacheUse) -> Iterator[str]:
+    """What there was to begin with."""
     if tuning.unfinished:
         yield f"{tuning.unfinished} begun by an earlier run"
     if near := tuning.transfer - tuning.unfinished:
-        yield f"{near} with schedules of other shapes to begin with"
+        yield f"{near} with schedules of other shapes"
     if tuning.miss:
         yield f"{tuning.miss} unknown{_reasons(cache)}"
 
@@ -45,11 +48,11 @@ def _reasons(cache: CacheUse) -> str:
 
 
 def _worth(tuning: TuningSummary, saved: Cost | None) -> str:
-    """How long the tuning of what was tuned before would have taken in this run."""
+    """The least that the tuning of what was tuned before took, by its records."""
     if saved is None or saved.seconds < 1 or not tuning.exact:
         return ""
     known = [] if saved.usd is None else [money(saved.usd)]
     known += [] if saved.joules is None else [energy(saved.joules, saved.energy_source)]
     price = f" ({', '.join(known)})" if known else ""
     what = "it" if tuning.exact == 1 else f"these {tuning.exact}"
-    return f" Tuning {what} again would take about {duration(saved.seconds)}{price}."
+    return f" Tuning {what} took {duration(saved.seconds)}{price} or more, by the records."

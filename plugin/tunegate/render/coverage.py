@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.verdicts import Report
-from tunegate.plurals import plural
 from tunegate.render.source_words import SOURCE_WORDS
 from tunegate.render.units import share
 
@@ -20,14 +19,16 @@ def kernel_coverage(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _words(build: Build) -> str:
-    known = [task for task in build.tasks if task.ms is not None]
-    total_ms = sum(task.weight * (task.ms or 0.0) for task in known)
-    parts = []
+    """Shares of the time alone: how many tasks are in which part is said of the tuning."""
+    total_ms = sum(task.weight * (task.ms or 0.0) for task in build.tasks)
+    timed, untimed = [], []
     for source, word in SOURCE_WORDS.items():
         mine = [task for task in build.tasks if task.source == source]
         part_ms = sum(task.weight * (task.ms or 0.0) for task in mine)
-        if mine:
-            of_time = f" ({share(part_ms / total_ms)} of the time)" if part_ms else ""
-            parts.append(f"{plural(len(mine), 'kernel')} {word}{of_time}")
-    unmeasured = len(build.tasks) - len(known)
-    return ", ".join(parts) + (f"; {unmeasured} not measured on their own" if unmeasured else "")
+        if part_ms:
+            of_time = "" if timed else " of the time"
+            timed.append(f"{share(part_ms / total_ms)}{of_time} {word}")
+        elif mine:
+            untimed.append(word)
+    told = f"not timed alone: {', '.join(untimed)}" if untimed else ""
+    return "; ".join(filter(None, (", ".join(timed), told)))

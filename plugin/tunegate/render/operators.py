@@ -11,7 +11,7 @@ from tunegate.artifacts.measurements import TaskDifference
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.verdicts import Report
 from tunegate.render.source_words import SOURCE_WORDS, run_by
-from tunegate.tuning.unfinished import is_resumed
+from tunegate.tuning.task_partition import TaskPartition, partition_of
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,14 +63,15 @@ def parts(differences: Sequence[TaskDifference]) -> tuple[Part, ...]:
 
 def tuned_rows(report: Report) -> tuple[TunedRow, ...]:
     """Every task of the outcomes, the one that saved most per inference first."""
-    weights, begun = _weights(report), _begun(report)
+    weights = _weights(report)
+    parts_of = partition_of(report.plan, report.outcomes) if report.plan else None
     tasks = [task for outcome in report.outcomes for task in outcome.tasks]
     tasks.sort(key=lambda task: (-_saved_ms(task) * weights.get(_identity(task), 1), task.name))
     return tuple(
         TunedRow(
             name=task.name,
             target=task.target,
-            source="begun" if _identity(task) in begun else SOURCE_WORDS[task.source],
+            source=_schedule(task, parts_of),
             weight=weights.get(_identity(task)),
             trials=task.trials,
             before_ms=task.before_ms,
@@ -94,16 +95,14 @@ def _weights(report: Report) -> dict[tuple[str, str], int]:
     return found
 
 
-def _begun(report: Report) -> frozenset[tuple[str, str]]:
-    """The tasks of which an earlier run measured something, and this one nothing."""
-    tried = {_identity(t) for outcome in report.outcomes for t in outcome.tasks if t.trials}
-    found = report.plan.resolution.tasks if report.plan else ()
-    resumed = {
-        (each.task.key.workload, each.task.target)
-        for each in found
-        if is_resumed(each.task.key, each.lookup)
-    }
-    return frozenset(resumed - tried)
+def _schedule(task: TaskOutcome, parts_of: TaskPartition | None) -> str:
+    """The part of all tasks that it is counted in, else where its schedule is from."""
+    identity = (task.key, task.target)
+    if parts_of is not None and identity in parts_of.now:
+        return SOURCE_WORDS["search"]
+    if parts_of is not None and identity in parts_of.begun:
+        return "begun"
+    return SOURCE_WORDS[task.source]
 
 
 def _identity(task: TaskOutcome) -> tuple[str, str]:

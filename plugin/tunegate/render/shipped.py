@@ -1,4 +1,4 @@
-"""Which runtime each model ships with, and what that saved, in sentences.
+"""Which runtime each model ships with, what that saved, and what nobody measured, in sentences.
 
 In percent: the times of that comparison are others than those of base and head.
 """
@@ -9,15 +9,31 @@ from collections.abc import Callable, Iterator
 
 from tunegate.artifacts.builds import Build, CandidateTime, RuntimeChoice
 from tunegate.artifacts.verdicts import Report
+from tunegate.plurals import plural
 
 
 def shipped(report: Report, code: Callable[[str], str]) -> Iterator[str]:
-    """One sentence for each model whose head had a choice; `code` marks a model's name."""
+    """One sentence for each model whose head had a choice, or runs schedules that were picked;
+    `code` marks a model's name."""
     for built in report.run.builds if report.run else ():
-        if built.head is not None and built.head.choice is not None and not built.head.error:
+        if built.head is None or built.head.error:
+            continue
+        picked = _picked(built.head)
+        if built.head.choice is not None or picked:
             before = built.base if built.base and not built.base.error else None
             where = f"{code(built.cell.model)} on {code(built.cell.target)}"
-            yield f"{where} ships with {_choice(built.head)}{_changed(before, built.head)}."
+            ships = f"{_choice(built.head)}{_changed(before, built.head)}{picked}"
+            yield f"{where} ships with {ships}."
+
+
+def _picked(build: Build) -> str:
+    """The kernels whose schedule nobody measured: the whole model was measured with them."""
+    picked = sum(task.source == "prior" for task in build.tasks)
+    if not picked:
+        return ""
+    run, schedules = ("runs", "a schedule") if picked == 1 else ("run", "schedules")
+    kernels = plural(len(build.tasks), "kernel")
+    return f"; {picked} of {kernels} {run} {schedules} that the prior picked, unmeasured alone"
 
 
 def _choice(build: Build) -> str:

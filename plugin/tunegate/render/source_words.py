@@ -11,7 +11,7 @@ SOURCE_WORDS = {
     "default": "untuned",
     "library": "ONNX Runtime",
     "own-zone": "own zone, measured now",
-    "prior": "picked by the prior, unverified",
+    "prior": "picked by the prior",
     "tiles": "lower precision",
     "claimed": "own zone, unverified",
 }

@@ -17,13 +17,13 @@ from tunegate.tuning.budget import (
     expected_limit_seconds,
 )
 from tunegate.tuning.claims import is_settled, is_waiting, waiting_note
-from tunegate.tuning.costs.plan_costs import estimated_cost, planned_trials, saved
+from tunegate.tuning.costs.plan_costs import cost_of_hits, estimated_cost, trials_of_hits
 from tunegate.tuning.expected_time import assumed_headroom, known_ms, seconds_per_trial, weight_of
 from tunegate.tuning.objective import parts_of_target
 from tunegate.tuning.payers import is_shared
 from tunegate.tuning.sharding import balanced
 from tunegate.tuning.target_parts import TargetPart, left_to_tune, paid_trials, target_parts
-from tunegate_cache.format.records import ExactHit, Miss
+from tunegate_cache.format.records import Miss
 
 MAX_SHARDS = 256
 """A CI run takes no more jobs than this from one matrix."""
@@ -41,16 +41,15 @@ def plan(
     """
     tasks = _with_misses(task_set, resolution)
     planned = _planned(tasks, config, shards)
-    estimate = estimated_cost(planned)
-    unknown = _without_hits(tasks, config, shards)
+    kinds = {target.name: target.kind for target in config.targets}
     return TuningPlan(
         changes=task_set.changes,
         resolution=resolution,
         shards=planned,
         budget=_whole_budget(planned, config, side_by_side=shards is not None),
-        estimate=estimate,
-        saved=saved(without=estimated_cost(unknown), estimate=estimate) if unknown else None,
-        saved_trials=max(0, planned_trials(unknown) - planned_trials(planned)) if unknown else 0,
+        estimate=estimated_cost(planned),
+        saved=cost_of_hits(planned, kinds),
+        saved_trials=trials_of_hits(planned),
         notes=_notes(planned, config, shards),
     )
 
@@ -66,20 +65,6 @@ def _planned(
     for part in parts:
         planned += _shards_of(part, first_index=len(planned))
     return tuple(planned)
-
-
-def _without_hits(
-    tasks: Sequence[ResolvedTask], config: Config, shards: int | None
-) -> tuple[Shard, ...]:
-    """The shards if the cache had no exact records; none where it has none. A task that both sides
-    have is tuned here too then: another run did so, and this one has it for nothing."""
-    if not any(isinstance(task.lookup, ExactHit) for task in tasks):
-        return ()
-    unknown = [
-        ResolvedTask(task.task, Miss("absent")) if isinstance(task.lookup, ExactHit) else task
-        for task in tasks
-    ]
-    return _planned(unknown, config, shards)
 
 
 def _with_misses(task_set: TaskSet, resolution: Resolution) -> tuple[ResolvedTask, ...]:

@@ -91,8 +91,13 @@ def assumed_headroom(resolved: ResolvedTask, kind: TargetKind) -> float:
 
 
 def seconds_per_trial(task: TuningTask, kind: TargetKind) -> float:
+    """Wall clock that one candidate of a task costs, before anything is measured."""
+    return seconds_of_a_trial(prior_ms(task, kind), kind)
+
+
+def seconds_of_a_trial(call_ms: float, kind: TargetKind) -> float:
     """Wall clock that one candidate costs; a slow function also costs the time of its runs."""
-    return SECONDS_PER_TRIAL[kind] + min(1.0, RUNS_PER_TRIAL * prior_ms(task, kind) / 10 / 1e3)
+    return SECONDS_PER_TRIAL[kind] + min(1.0, RUNS_PER_TRIAL * call_ms / 10 / 1e3)
 
 
 def weight_of(task: TuningTask) -> int:

@@ -9,8 +9,8 @@ from typing import assert_never
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import Shard, TuningPlan
 from tunegate.artifacts.verdicts import TuningSummary
-from tunegate.tuning.claims import is_waiting
 from tunegate.tuning.costs.energy_use import total_energy
+from tunegate.tuning.task_partition import partition_of
 from tunegate.tuning.unfinished import is_resumed
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit
 
@@ -39,6 +39,7 @@ def tally(plan: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> TuningS
     found = Counter(_kind(resolved.lookup) for resolved in plan.resolution.tasks)
     prices = [outcome.spent.usd for outcome in by_shard.values()]
     energy = total_energy([outcome.spent for outcome in by_shard.values()])
+    parts = partition_of(plan, outcomes)
     return TuningSummary(
         tasks=len(plan.resolution.tasks),
         exact=found["exact"],
@@ -51,7 +52,9 @@ def tally(plan: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> TuningS
             {outcome.stopped for outcome in by_shard.values()}
             | {"lost" for _ in lost_shards(plan, outcomes)}
         ),
-        waiting=sum(map(is_waiting, plan.resolution.tasks)),
+        tuned=len(parts.now),
+        begun=len(parts.begun),
+        waiting=len(parts.waiting),
         unfinished=sum(is_resumed(t.task.key, t.lookup) for t in plan.resolution.tasks),
         joules=energy.joules,
         energy_source=energy.source,

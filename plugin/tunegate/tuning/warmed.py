@@ -17,7 +17,7 @@ def known_after(
 ) -> frozenset[WorkloadKey]:
     """The tasks that the next run has an answer for."""
     known = {task.task.key for task in resolved if isinstance(task.lookup, ExactHit)}
-    finished = {o.key for outcome in outcomes for o in outcome.tasks if _is_finished(o)}
+    finished = {o.key for outcome in outcomes for o in outcome.tasks if answers_next_run(o)}
     return frozenset(known | finished)
 
 
@@ -41,6 +41,7 @@ def warmed_models(
     )
 
 
-def _is_finished(outcome: TaskOutcome) -> bool:
+def answers_next_run(outcome: TaskOutcome) -> bool:
+    """Whether what was measured is an answer: it was brought to its end, and confirmed."""
     own = tuple(record for record in outcome.records if record.key == outcome.key)
     return bool(own) and not is_unfinished(ExactHit(own))

@@ -12,15 +12,14 @@ from tunegate.plurals import plural
 
 _UNVERIFIED: dict[ScheduleSource, str] = {
     "transfer": "a schedule of another shape",
-    "prior": "a schedule that the prior picked",
     "claimed": "a schedule of this run's own zone",
 }
 
 
 def build_notes(run: MeasurementRun | None) -> Iterator[str]:
-    """Yields notes on the builds at head: schedules that were not measured on their
-    own, those that the model was slower with, and numbers that were allowed to differ by more; and
-    on both sides, kernels whose schedule computes other numbers, and what the runtime says."""
+    """Yields notes on the builds at head: schedules of other shapes or zones that were not
+    measured, those that the model was slower with, and numbers that were allowed to differ by more;
+    and on both sides, kernels whose schedule computes other numbers, and what the runtime says."""
     for built in run.builds if run else ():
         if built.head is not None:
             for note in _notes(built.head):

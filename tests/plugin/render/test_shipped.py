@@ -93,3 +93,18 @@ def test_the_sentence_says_what_ships_and_what_it_saves(
 
 def test_without_a_choice_nothing_is_said() -> None:
     assert list(shipped(report("tvm", None, "tvm"), str)) == []
+
+
+def test_schedules_that_were_picked_are_a_fact_of_what_ships() -> None:
+    made = report("tvm", None, "tvm")
+    assert made.run is not None
+    (built,) = made.run.builds
+    assert built.head is not None
+    first, *others = built.head.tasks
+    tasks = (msgspec.structs.replace(first, source="prior", ms=None), *others)
+    head = msgspec.structs.replace(built.head, tasks=tasks)
+    run = msgspec.structs.replace(made.run, builds=(msgspec.structs.replace(built, head=head),))
+    (sentence,) = shipped(msgspec.structs.replace(made, run=run), str)
+    assert sentence.endswith(
+        "ships with TVM; 1 of 10 kernels runs a schedule that the prior picked, unmeasured alone."
+    )

@@ -205,8 +205,7 @@ def spending_table(rows: Sequence[SpendingRow]) -> ReportTable:
 
 
 _SAVED_BY = {
-    "cache": "exact hits of the cache",
-    "stop": "stopping before the cap, once tasks gain too little",
+    "cache": "exact hits of the cache, by the candidates in their records",
     "filter": "the filter: for as much at the rate of what it rejects, audited",
 }
 

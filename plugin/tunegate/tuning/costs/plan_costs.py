@@ -1,50 +1,63 @@
-"""What the shards of a plan are expected to cost, before anything is spent."""
+"""What the shards of a plan are expected to cost, and what the cache spares them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.plans import Shard
+from tunegate.artifacts.tasks import ResolvedTask
 from tunegate.tuning.budget import SECONDS_PER_HOUR
+from tunegate.tuning.expected_time import TargetKind, known_ms, seconds_of_a_trial
+from tunegate_cache.format.records import ExactHit
 
 
 def estimated_cost(shards: Sequence[Shard]) -> Cost:
     """Machine time, money and joules by declared watts, summed; no money where a shard has no
     price, no joules where one has no watts."""
-    per_hour = _bill(shards, [shard.budget.usd_per_hour for shard in shards])
-    joules = _bill(shards, [shard.budget.watts for shard in shards])
+    return _cost(shards, [shard.predicted_seconds for shard in shards])
+
+
+def cost_of_hits(shards: Sequence[Shard], kinds: Mapping[str, TargetKind]) -> Cost | None:
+    """What measuring the candidates took that the exact hits have as records, at the times in
+    these; None without a hit. A look-up gives the best of them and the latest failures, so it is
+    the least that tuning took. `kinds` are those of the targets."""
+    if not trials_of_hits(shards):
+        return None
+    return _cost(shards, [_seconds_of_hits(shard, kinds[shard.target]) for shard in shards])
+
+
+def trials_of_hits(shards: Sequence[Shard]) -> int:
+    """The number of candidates that the exact hits have as records."""
+    return sum(_trials(task.resolved) for shard in shards for task in shard.tasks)
+
+
+def _seconds_of_hits(shard: Shard, kind: TargetKind) -> float:
+    return sum(
+        _trials(each.resolved) * seconds_of_a_trial(known_ms(each.resolved, kind), kind)
+        for each in shard.tasks
+    )
+
+
+def _trials(resolved: ResolvedTask) -> int:
+    lookup = resolved.lookup
+    return len(lookup.records) + len(lookup.failures) if isinstance(lookup, ExactHit) else 0
+
+
+def _cost(shards: Sequence[Shard], seconds: Sequence[float]) -> Cost:
+    per_hour = _bill(seconds, [shard.budget.usd_per_hour for shard in shards])
+    joules = _bill(seconds, [shard.budget.watts for shard in shards])
     return Cost(
-        seconds=sum(shard.predicted_seconds for shard in shards),
+        seconds=sum(seconds),
         usd=None if per_hour is None else per_hour / SECONDS_PER_HOUR,
         joules=joules,
         energy_source=None if joules is None else "declared",
     )
 
 
-def planned_trials(shards: Sequence[Shard]) -> int:
-    """The trials of all tasks."""
-    return sum(task.trials for shard in shards for task in shard.tasks)
-
-
-def _bill(shards: Sequence[Shard], rates: Sequence[float | None]) -> float | None:
-    """The predicted seconds times the rate of each shard; None where one has none."""
+def _bill(seconds: Sequence[float], rates: Sequence[float | None]) -> float | None:
+    """The seconds of each shard times its rate; None where one has none."""
     known = [rate for rate in rates if rate is not None]
-    if not shards or len(known) < len(shards):
+    if not seconds or len(known) < len(seconds):
         return None
-    return sum(s.predicted_seconds * rate for s, rate in zip(shards, known, strict=True))
-
-
-def saved(*, without: Cost, estimate: Cost) -> Cost:
-    """How much more it is without something than the estimate with it."""
-    return Cost(
-        seconds=max(0.0, without.seconds - estimate.seconds),
-        usd=_more(without.usd, estimate.usd),
-        joules=_more(without.joules, estimate.joules),
-        energy_source=without.energy_source,
-    )
-
-
-def _more(without: float | None, estimate: float | None) -> float | None:
-    """How much more it is, or None where one of the two is not known."""
-    return None if without is None or estimate is None else max(0.0, without - estimate)
+    return sum(each * rate for each, rate in zip(seconds, known, strict=True))

@@ -1,7 +1,8 @@
-"""What tuning did not cost: by the cache, by stopping early, and by the filter. All are estimates.
+"""What tuning did not cost: by the cache, and by the filter. Both are estimates.
 
 Trimmer (IEEE CLOUD 2022) counts the energy that its filter and its early stop save on runs with
-and without them. A run of ours has no twin without them, so each is estimated from what it did.
+and without them. A run of ours has no twin without them, so each is estimated from what was
+measured. What a stop saves nobody measured: the rest of a cap is no saving.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _FEWEST_HITS = 3
 """Rejected candidates that were faster, below which their rate says nothing."""
 _LEAST_SECONDS = 1.0
 
-SavedBy = Literal["cache", "stop", "filter"]
+SavedBy = Literal["cache", "filter"]
 
 
 class Saving(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +35,6 @@ def savings(plan: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> tuple
     """Those of a second or more."""
     found: tuple[tuple[SavedBy, Cost | None], ...] = (
         ("cache", plan.saved if plan else None),
-        ("stop", _by_stopping(plan, outcomes)),
         ("filter", _by_filter(outcomes)),
     )
     return tuple(
@@ -42,25 +42,6 @@ def savings(plan: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> tuple
         for by, cost in found
         if cost is not None and cost.seconds >= _LEAST_SECONDS
     )
-
-
-def _by_stopping(plan: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> Cost | None:
-    """What was left under the cap of time in shards that ended because their tasks gained too
-    little, at what their seconds have cost."""
-    if plan is None:
-        return None
-    caps = {shard.index: shard.budget.seconds for shard in plan.shards}
-    left = [
-        _scaled(outcome.spent, (cap - outcome.spent.seconds) / outcome.spent.seconds)
-        for outcome in outcomes
-        if (cap := caps.get(outcome.shard)) is not None and _has_converged(outcome)
-    ]
-    return _sum(left)
-
-
-def _has_converged(outcome: TuningOutcome) -> bool:
-    is_early = any(task.stopped == "converged" for task in outcome.tasks)
-    return outcome.stopped == "finished" and is_early and outcome.spent.seconds > 0
 
 
 def _by_filter(outcomes: Sequence[TuningOutcome]) -> Cost | None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
+from tests.support.tuning_records import make_record
+from tests.support.tuning_tasks import make_task
 from tunegate.artifacts.cost import Cost
-from tunegate.artifacts.plans import Budget, Shard
-from tunegate.tuning.costs.plan_costs import estimated_cost, saved
+from tunegate.artifacts.plans import Budget, PlannedTask, Shard
+from tunegate.artifacts.tasks import ResolvedTask
+from tunegate.tuning.costs.plan_costs import cost_of_hits, estimated_cost, trials_of_hits
+from tunegate_cache.format.records import ExactHit
 
 
 def shard(seconds: float, *, watts: float | None = None, usd: float | None = None) -> Shard:
@@ -32,10 +37,16 @@ def test_one_shard_without_a_rate_leaves_the_sum_unknown() -> None:
     assert estimated_cost([]) == Cost(seconds=0.0)
 
 
-def test_what_is_saved_is_the_difference_and_never_negative() -> None:
-    with_hits = Cost(seconds=10.0, usd=1.0, joules=500.0, energy_source="declared")
-    without = Cost(seconds=30.0, usd=0.5, joules=900.0, energy_source="declared")
-    assert saved(without=without, estimate=with_hits) == Cost(
-        seconds=20.0, usd=0.0, joules=400.0, energy_source="declared"
-    )
-    assert saved(without=without, estimate=Cost(seconds=40.0)).joules is None
+def test_hits_cost_what_their_candidates_took_whatever_the_cap_is() -> None:
+    records = tuple(make_record("a", decisions=((0, (n,)),)) for n in range(6))
+    failures = (make_record("a", status="compile", run_nanoseconds=()),)
+    hit = ResolvedTask(make_task("a"), ExactHit(records, failures))
+    known = PlannedTask(resolved=hit, trials=0, gain_ms=0.0)
+    made = msgspec.structs.replace(shard(0.0, watts=50.0, usd=36.0), tasks=(known,))
+    cost = cost_of_hits([made], {"cpu": "llvm"})
+    assert cost is not None
+    assert cost.seconds == pytest.approx(7 * (0.4 + 20 * 1.0 / 10 / 1e3), rel=0.02)
+    assert cost.usd == pytest.approx(cost.seconds / 100)
+    assert cost.joules == pytest.approx(50 * cost.seconds)
+    assert trials_of_hits([made]) == 7
+    assert cost_of_hits([shard(0.0)], {"cpu": "llvm"}) is None

@@ -1,0 +1,1 @@
+"""The parts of the advice: layers that got slower, and what tuning lacked."""

@@ -1,0 +1,192 @@
+"""The layers that got slower: why each is slow, and what can be had back, the most first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from tunegate.artifacts.measurements import TaskDifference
+from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
+from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.tasks import Skipped
+from tunegate.artifacts.verdicts import Finding, Named, NextStep, Verdict
+from tunegate.tuning import headroom
+from tunegate.verdict.advising.cell_step import cell_names
+from tunegate.wording.latency import milliseconds
+
+NAMED_OPERATORS = 3
+NAMED_SHARE = 0.1
+
+_UNMEASURED_ORIGINS = {
+    "transfer": "of another shape, which nothing has measured here",
+    "claimed": "that only this run's own zone has, and nothing has measured",
+    "prior": "that was picked without measuring",
+}
+_OTHER_COMMANDS: dict[Skipped, str] = {
+    "shared": "base and head share it, so tunegate warm tunes it",
+    "behind": "tunegate warm --again tunes it",
+}
+
+
+class _Cause(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a layer is slow. `worth` says what more tuning saves of it, which is `saves_ms`; both are
+    empty where tuning does not help or nobody knows."""
+
+    said: str
+    is_tunable: bool = False
+    saves_ms: float | None = None
+    worth: str = ""
+
+
+class SlowLayer(msgspec.Struct, frozen=True, kw_only=True):
+    """A layer of a slower head. `how_much` is what it lost, in words; `skipped` says which other
+    command tunes it; `where` names the cell, where several were checked."""
+
+    difference: TaskDifference
+    how_much: str
+    cause: _Cause
+    skipped: Skipped
+    where: tuple[str | Named, ...]
+
+    @property
+    def wants_budget(self) -> bool:
+        """Whether a larger budget of this command would tune it."""
+        return self.cause.is_tunable and not self.skipped
+
+    @property
+    def gives_ms(self) -> float:
+        """What can be had back: by tuning where that helps, else by undoing what was done to the
+        layer."""
+        saves_ms = self.cause.saves_ms
+        return self.difference.difference_ms if saves_ms is None else saves_ms
+
+
+def slow_layers(
+    verdict: Verdict, outcomes: Sequence[TuningOutcome], plan: TuningPlan | None
+) -> tuple[SlowLayer, ...]:
+    """The layers worth a look of all that failed, first what gives most."""
+    is_alone = len(verdict.findings) == 1
+    found = [
+        layer
+        for finding in verdict.findings
+        if finding.status == "fail"
+        for layer in _of_finding(finding, outcomes, plan, is_alone=is_alone)
+    ]
+    return tuple(sorted(found, key=lambda layer: -layer.gives_ms))
+
+
+def slowdown_steps(layers: Sequence[SlowLayer], limit_key: str) -> Iterator[NextStep]:
+    """A step for each layer. The first that a larger budget helps asks for it."""
+    first = next((layer for layer in layers if layer.wants_budget), None)
+    for layer in layers:
+        action = f"raise {limit_key}" if layer is first else "a larger budget helps here too"
+        said = f": {layer.how_much}. It {_why(layer, action)}."
+        yield NextStep(("Look at ", Named(layer.difference.name), *layer.where, said))
+
+
+def _why(layer: SlowLayer, action: str) -> str:
+    cause = layer.cause
+    if not cause.is_tunable:
+        return cause.said
+    return f"{cause.said}: {_OTHER_COMMANDS.get(layer.skipped, action)}{cause.worth}"
+
+
+def _of_finding(
+    finding: Finding,
+    outcomes: Sequence[TuningOutcome],
+    plan: TuningPlan | None,
+    *,
+    is_alone: bool,
+) -> Iterator[SlowLayer]:
+    """`is_alone` where no other cell was checked: which one is meant is clear."""
+    slower = [each for each in finding.differences if each.difference_ms > 0]
+    total_ms = sum(each.difference_ms for each in slower)
+    slower.sort(key=lambda each: each.difference_ms, reverse=True)
+    for each in slower[:NAMED_OPERATORS]:
+        if each.difference_ms / total_ms >= NAMED_SHARE:
+            tuned = _outcome_of(each, finding, outcomes)
+            yield SlowLayer(
+                difference=each,
+                how_much=_how_much(each, total_ms, len(slower)),
+                cause=_cause(each, tuned, outcomes),
+                skipped=_skipped(tuned, plan),
+                where=() if is_alone else (" in ", *cell_names(finding)),
+            )
+
+
+def _how_much(difference: TaskDifference, total_ms: float, slower: int) -> str:
+    """What the layer lost, and its part of what `slower` layers lost together."""
+    is_new = "new in this change, " if difference.base_ms is None else ""
+    share = difference.difference_ms / total_ms
+    of_all = f"{share * 100:.0f}% of what slower layers lost"
+    part = "the only layer that got slower" if slower == 1 else of_all
+    return f"{is_new}+{milliseconds(difference.difference_ms)}, {part}"
+
+
+def _cause(
+    difference: TaskDifference, tuned: TaskOutcome | None, outcomes: Sequence[TuningOutcome]
+) -> _Cause:
+    now_ms = difference.head_ms or 0.0
+    match difference.source:
+        case "default":
+            return _untuned(now_ms, outcomes)
+        case "transfer" | "claimed" | "prior":
+            most_ms = headroom.of_transferred(now_ms)
+            return _Cause(
+                said=f"runs a schedule {_UNMEASURED_ORIGINS[difference.source]}",
+                is_tunable=True,
+                saves_ms=most_ms,
+                worth=f"; tuned itself it would save up to {milliseconds(most_ms, 3)}",
+            )
+        case "search" if tuned is not None and tuned.stopped == "budget":
+            return _cut_short(now_ms, tuned)
+        case "search":
+            return _Cause(
+                said=f"was tuned to the end: more budget would not help{_itself(difference)}"
+            )
+        case "library" | "tiles":
+            is_library = difference.source == "library"
+            runs = f"run by {difference.library}" if is_library else "in lower precision"
+            return _Cause(said=f"is {runs}: tuning would not help{_itself(difference)}")
+        case "exact" | "own-zone":
+            return _Cause(said=f"already runs the best schedule known{_itself(difference)}")
+
+
+def _untuned(now_ms: float, outcomes: Sequence[TuningOutcome]) -> _Cause:
+    back_ms = headroom.of_untuned(now_ms, (t for outcome in outcomes for t in outcome.tasks))
+    saves = f"; tuned like the others it would save {milliseconds(back_ms, 3)}" if back_ms else ""
+    return _Cause(said="was never tuned", is_tunable=True, saves_ms=back_ms or None, worth=saves)
+
+
+def _cut_short(now_ms: float, tuned: TaskOutcome) -> _Cause:
+    back_ms = headroom.of_unfinished(now_ms, tuned)
+    trials = "1 trial" if tuned.trials == 1 else f"{tuned.trials} trials"
+    return _Cause(
+        said=f"had only {trials} when the budget ended",
+        is_tunable=True,
+        saves_ms=back_ms,
+        worth=f"; as many again are expected to save {milliseconds(back_ms, 3)}",
+    )
+
+
+def _itself(difference: TaskDifference) -> str:
+    """Says so where the base has the operator too: a new one is not slower than anything."""
+    return "" if difference.base_ms is None else ", the operator itself is slower"
+
+
+def _outcome_of(
+    difference: TaskDifference, finding: Finding, outcomes: Sequence[TuningOutcome]
+) -> TaskOutcome | None:
+    tuned = (task for outcome in outcomes for task in outcome.tasks)
+    return next(
+        (t for t in tuned if t.name == difference.name and t.target == finding.target), None
+    )
+
+
+def _skipped(tuned: TaskOutcome | None, plan: TuningPlan | None) -> Skipped:
+    """Why this command does not tune the task, whatever its budget."""
+    if tuned is None or plan is None:
+        return ""
+    found = (each for each in plan.resolution.tasks if each.task.key == tuned.key)
+    return next((each.skipped for each in found if each.task.target == tuned.target), "")
