@@ -149,13 +149,13 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True):
 class TaskDifference(msgspec.Struct, frozen=True, kw_only=True):
     """An operator's part in the change: milliseconds per inference (time x weight) on either side;
     None on the side that does not have it. Its `source` is `library` where no schedule of ours runs
-    it; the runtime called `library` does then."""
+    it; `library` is the runtime that does then, and '' else."""
 
     name: str
     base_ms: float | None
     head_ms: float | None
     source: ScheduleSource | Literal["library"]
-    library: str = "ONNX Runtime"
+    library: str = ""
 
     @property
     def difference_ms(self) -> float:

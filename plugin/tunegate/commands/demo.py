@@ -21,8 +21,8 @@ from tunegate.commands.standard_output import write_json, write_line
 from tunegate.config import TargetConfig
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import BUG, INCONCLUSIVE, PASS, UNFIT
-from tunegate.plurals import plural
 from tunegate.render.candidates.accuracy import error_in_words
+from tunegate.render.tuning_words import tuning_words
 from tunegate.runtimes.registry import installed_runtimes
 from tunegate.wording.latency import milliseconds
 
@@ -172,14 +172,24 @@ def _only(verdict: Verdict) -> Finding:
 
 
 def election_lines(outcomes: Sequence[CandidateOutcome]) -> Iterator[str]:
-    """A line for each candidate that was measured, the fastest first, and one for each that was
-    not; none where there was no choice."""
+    """A line for each candidate that was measured, the one that ships first, and one for each that
+    was not; none where there was no choice. Times of the election are others than those of base
+    and head: they are told in percent."""
     if len(outcomes) < _A_CHOICE:
         return
-    for each in sorted(outcomes, key=lambda each: math.inf if each.ms is None else each.ms):
+    ours = next((each.ms for each in outcomes if each.ships), None)
+    for each in sorted(outcomes, key=lambda each: (not each.ships, each.ms or math.inf)):
         exact = "float32" if each.error is None else f"error {error_in_words(each.error)}"
-        measured = f"{milliseconds(each.ms)}, {exact}" if each.ms is not None else each.reason
-        yield f"{'ships' if each.ships else '     '} {each.title}: {measured}"
+        beside = f"{_beside(each, ours)}{exact}" if each.ms is not None else each.reason
+        yield f"{'ships' if each.ships else '     '} {each.title}: {beside}"
+
+
+def _beside(candidate: CandidateOutcome, ours: float | None) -> str:
+    """How much slower it was than what ships, when they were compared."""
+    if candidate.ships or not ours or candidate.ms is None:
+        return ""
+    percent = 100 * (candidate.ms / ours - 1)
+    return f"{abs(percent):.0f}% {'faster, not clearly' if percent < 0 else 'slower'}, "
 
 
 class _Runtime(Protocol):
@@ -198,19 +208,18 @@ def absent_lines(runtimes: Iterable[_Runtime]) -> Iterator[str]:
 def _show(acts: tuple[Act, ...]) -> None:
     write_line("")
     for act in acts:
-        tuning, finding = act.verdict.tuning, _only(act.verdict)
-        usd = "" if tuning.usd is None else f", {tuning.usd:.4f} USD"
+        finding = _only(act.verdict)
         write_line(f"{act.title}: {finding.status} (exit code {act.verdict.exit_code})")
         write_line(f"   {finding.reason}")
+        if finding.base_ms is not None:
+            base, head = milliseconds(finding.base_ms), milliseconds(finding.head_ms)
+            write_line(f"   base {base}, head {head}")
         for line in election_lines(finding.runtimes):
             write_line(f"   {line}")
         if finding.differences and finding.status == "fail":
             write_line(f"   held by: {finding.differences[0].name}")
-        write_line(
-            f"   tuning: {plural(tuning.tasks, 'task')}, {tuning.exact} tuned before, "
-            f"{plural(tuning.trials, 'trial')}, {tuning.seconds:.0f} s{usd}; "
-            f"all of it {act.seconds:.0f} s"
-        )
+        write_line(f"   tuning: {tuning_words(act.verdict.tuning)}")
+        write_line(f"   all of it took {act.seconds:.0f} s")
         write_line(f"   report: {act.report}")
         if act.problem:
             write_line(f"   NOT AS EXPECTED: {act.problem.text}")

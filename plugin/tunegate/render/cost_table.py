@@ -9,6 +9,7 @@ import msgspec
 from tunegate.artifacts.cost import EnergySource
 from tunegate.artifacts.outcomes import CandidateCost, TaskOutcome, TuningOutcome
 from tunegate.plurals import plural
+from tunegate.render.units import duration
 from tunegate.tuning.costs.energy_use import total_energy
 
 NEARLY_BEST = 1.02
@@ -64,6 +65,18 @@ def spending(outcomes: Sequence[TuningOutcome]) -> tuple[SpendingRow, ...]:
     *measuring, search = groups
     rows = (row(what, sum(map(_seconds, groups[what])), len(groups[what])) for what in measuring)
     return (*rows, row(search, searching, None))
+
+
+def spending_words(outcomes: Sequence[TuningOutcome]) -> str:
+    """Which time the table adds up, beside the one that everything else tells; '' where nothing
+    was spent."""
+    wall = sum(outcome.spent.seconds for outcome in outcomes)
+    if not spending(outcomes):
+        return ""
+    return (
+        "Worker time adds up processes that work side by side, without their waiting. Tuning took "
+        f"{duration(wall)} by the clock on the wall, which is what the budget and the bill count."
+    )
 
 
 def _bill(outcomes: Sequence[TuningOutcome]) -> float | None:

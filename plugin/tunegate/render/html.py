@@ -21,7 +21,7 @@ from tunegate.render.candidates.table import candidates_table
 from tunegate.render.comment.compared_numbers import CHANGE_SAID, change_said
 from tunegate.render.comment.shown import rest_counted, shown_findings
 from tunegate.render.comment.waiver_text import waiver_advice, waiver_yaml
-from tunegate.render.cost_table import audit, audit_words, spending
+from tunegate.render.cost_table import audit, audit_words, spending, spending_words
 from tunegate.render.distribution import distribution
 from tunegate.render.environment import facts
 from tunegate.render.escape import visible
@@ -100,6 +100,8 @@ def render(report: Report) -> str:
             tasks=tasks_table(tuned_rows(report)),
             spending=spending_table(spending(report.outcomes)),
             audit=_audit(report),
+            spending_said=spending_words(report.outcomes),
+            short_curves=list(_short_curves(report)),
             savings=savings_table(savings(report.plan, report.outcomes)),
             cached=_cached(report),
             traffic=cache_traffic(report.cache) if report.cache else "",
@@ -228,6 +230,15 @@ def _curves(report: Report) -> Iterator[Plot]:
             spent = f"{units.duration(each.spent.seconds)}{price_too}"
             title = f"Shard {each.shard} on {each.target}: {spent}"
             yield _plot(title, drawn, captions.of_tuning(each))
+
+
+def _short_curves(report: Report) -> Iterator[str]:
+    """A sentence in place of each curve of too few points."""
+    for each in report.outcomes:
+        if plots.is_short_curve(each):
+            spent = units.duration(each.spent.seconds)
+            told = captions.of_tuning(each)
+            yield f"Shard {each.shard} on {each.target}, {spent}, too short for a plot. {told}"
 
 
 def _plot(title: str, drawing: str, caption: str) -> Plot:

@@ -36,6 +36,7 @@ MAX_ROWS = 20
 """Launches for which a plot grows; more of them move closer together."""
 PLOTTED_OPERATORS = 7
 NAME_CHARACTERS = 34
+_FEWEST_POINTS = 3
 
 
 def launches(comparison: Comparison, margin_percent: float, name: str) -> str:
@@ -115,8 +116,8 @@ def waterfall(finding: Finding, name: str) -> str:
 
 def tuning(outcome: TuningOutcome, usd_per_hour: float | None, name: str) -> str:
     """Estimated end-to-end latency against the seconds and the money spent on it; nothing where
-    tuning tried nothing."""
-    if len(outcome.curve) < 2 or not any(task.trials for task in outcome.tasks):  # noqa: PLR2004  # one point is no curve
+    tuning tried nothing, or too little."""
+    if len(outcome.curve) < _FEWEST_POINTS or not _is_tried(outcome):
         return ""
     seconds = [at for at, _ in outcome.curve]
     estimated_ms = [ms for _, ms in outcome.curve]
@@ -144,6 +145,15 @@ def tuning(outcome: TuningOutcome, usd_per_hour: float | None, name: str) -> str
         name=f"{name}-curve",
         description=description + f"to {milliseconds(estimated_ms[-1])}",
     )
+
+
+def is_short_curve(outcome: TuningOutcome) -> bool:
+    """Whether tuning tried something, and came back with too few points for a plot."""
+    return _is_tried(outcome) and 1 < len(outcome.curve) < _FEWEST_POINTS
+
+
+def _is_tried(outcome: TuningOutcome) -> bool:
+    return any(task.trials for task in outcome.tasks)
 
 
 def _canvas(height_inches: float) -> tuple[Figure, Axes]:

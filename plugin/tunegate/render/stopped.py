@@ -38,7 +38,7 @@ def tuning_ended(tuning: TuningSummary) -> str:
     if tuning.exact + tuning.waiting == tuning.tasks:
         return "nothing to tune"
     if not tuning.trials and tuning.stopped in _LIMITS:
-        return "too short for one" if tuning.seconds >= 1 else "no budget for one"
+        return "too short for a trial" if tuning.seconds >= 1 else "no budget for a trial"
     return stopped_words(tuning.stopped)
 
 

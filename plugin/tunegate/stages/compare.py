@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from tunegate.artifacts.builds import Build, BuiltTask, Cell, CellBuilds
+from tunegate.artifacts.builds import BuiltTask, Cell, CellBuilds
 from tunegate.artifacts.measurements import (
     CellMeasurement,
     Comparison,
@@ -184,7 +184,7 @@ def differences_in_model(
             base_ms=before.get(name),
             head_ms=after.get(name),
             source=sources.get(name, "library"),
-            library=_library(built.head if name in after else built.base),
+            library="" if name in sources else _library(built, is_in_head=name in after),
         )
         for name in dict.fromkeys([*after, *before])
         if _is_changed(before.get(name, 0.0), after.get(name, 0.0), least_ms)
@@ -192,9 +192,10 @@ def differences_in_model(
     return tuple(sorted(found, key=lambda d: -d.difference_ms))
 
 
-def _library(build: Build | None) -> str:
+def _library(built: CellBuilds, *, is_in_head: bool) -> str:
     """The runtime of a layer without a schedule: the build's own, or beside layers with one what
     those are left to that are not compiled."""
+    build = built.head if is_in_head else built.base
     if build is None or build.tasks or not build.title:
         return "ONNX Runtime"
     return build.title

@@ -129,9 +129,10 @@ class _Publisher:
 def _line(outcome: TaskOutcome, spending: Spending, estimate_ms: float) -> str:
     """One line for a log: the task, what it reached, the model, what is spent of the budget."""
     best = "no time yet" if outcome.best_ms is None else milliseconds(outcome.best_ms)
+    reached = f"{best} after {plural(outcome.trials, 'trial')}" if outcome.trials else "not tried"
     of = "" if spending.budget.seconds is None else f" of {spending.budget.seconds:.0f}"
     return (
-        f"{_short(outcome.name)}: {best} after {plural(outcome.trials, 'trial')}; "
+        f"{_short(outcome.name)}: {reached}; "
         f"all tasks {milliseconds(estimate_ms)}; "
         f"{spending.seconds:.0f}{of} s, {plural(spending.trials, 'trial')}"
     )

@@ -23,7 +23,10 @@ WANTED = {first_problem: "new", second_problem: "pass", third_problem: "fail"}
 
 def ended(status: Status, *slower: str, exact: int = 4, trials: int = 0) -> Verdict:
     differences = tuple(
-        TaskDifference(name=name, base_ms=1.0, head_ms=2.0, source="library") for name in slower
+        TaskDifference(
+            name=name, base_ms=1.0, head_ms=2.0, source="library", library="ONNX Runtime"
+        )
+        for name in slower
     )
     found = finding(status, "why", differences=differences)
     return verdict(status, 0, found, tuning=summary(tasks=4, exact=exact, trials=trials))
@@ -88,8 +91,8 @@ def test_each_candidate_of_an_election_is_a_line() -> None:
         )
     )
     assert lines == [
-        "ships OpenVINO (bfloat16): 1.000 ms, error 1.5% (1.2 to 2)",
-        "      TVM: 4.000 ms, float32",
+        "ships OpenVINO (bfloat16): error 1.5% (1.2 to 2)",
+        "      TVM: 300% slower, float32",
         "      OpenVINO (float16): it has no avx512_fp16",
     ]
     assert list(election_lines([outcome("TVM", 4.0)])) == []

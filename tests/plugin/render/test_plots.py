@@ -82,10 +82,13 @@ def test_the_tuning_curve_tells_time_and_money() -> None:
     assert "seconds spent" in texts(plots.tuning(outcome, None, "x"))
 
 
-def test_one_point_is_no_curve() -> None:
+@pytest.mark.parametrize("points", [1, 2])
+def test_fewer_than_three_points_are_no_curve(points: int) -> None:
     outcome = make_report("slowed").outcomes[0]
-    short = msgspec.structs.replace(outcome, curve=((0.0, 4.0),))
+    short = msgspec.structs.replace(outcome, curve=outcome.curve[:points])
     assert plots.tuning(short, None, "x") == ""
+    assert plots.is_short_curve(short) == (points > 1)
+    assert not plots.is_short_curve(outcome)
 
 
 def test_where_tuning_tried_nothing_there_is_no_curve() -> None:

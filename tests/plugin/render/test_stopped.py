@@ -16,4 +16,4 @@ def test_with_every_task_known_there_was_nothing_to_tune() -> None:
     assert tuning_ended(summary()) == "nothing to tune"
     spent = summary(exact=9, miss=1, trials=3, stopped="trials")
     assert tuning_ended(spent) == "trial budget spent"
-    assert tuning_ended(summary(exact=9, miss=1, stopped="trials")) == "no budget for one"
+    assert tuning_ended(summary(exact=9, miss=1, stopped="trials")) == "no budget for a trial"

@@ -13,7 +13,10 @@ from tunegate.render.tuning_words import tuning_words
             {"tasks": 2, "exact": 1, "tuned": 1, "trials": 1, "seconds": 2.0, "usd": 0.5},
             "1 trial in 2.0 s, 0.5000 USD, finished. Of 2 tasks: 1 tuned before, 1 tuned now",
         ),
-        ({"tasks": 1, "exact": 1}, "no trial, nothing to tune. The only task was tuned before"),
+        (
+            {"tasks": 1, "exact": 1},
+            "no trial, nothing to tune. The only task was tuned before",
+        ),
         ({"tasks": 4, "exact": 4}, "no trial, nothing to tune. All 4 tasks were tuned before"),
         (
             {"tasks": 3, "exact": 0, "begun": 2, "trials": 4, "stopped": "usd", "joules": 9.0},
@@ -26,7 +29,7 @@ from tunegate.render.tuning_words import tuning_words
         (
             {"tasks": 9, "exact": 1, "transfer": 6, "miss": 2, "waiting": 2, "stopped": "usd"},
             (
-                "no trial, no budget for one. Of 9 tasks: 1 tuned before, 2 left to tunegate "
+                "no trial, no budget for a trial. Of 9 tasks: 1 tuned before, 2 left to tunegate "
                 "warm, 6 not tuned"
             ),
         ),

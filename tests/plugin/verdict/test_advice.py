@@ -96,7 +96,9 @@ def test_a_search_that_the_budget_cut_asks_for_more() -> None:
 
 
 def test_a_new_operator_is_called_new_and_is_not_slower_than_anything() -> None:
-    new = TaskDifference(name="conv_9", base_ms=None, head_ms=2.0, source="library")
+    new = TaskDifference(
+        name="conv_9", base_ms=None, head_ms=2.0, source="library", library="ONNX Runtime"
+    )
     (said,) = advice(new)
     assert said == (
         "Look at conv_9: new in this change, +2.000 ms, the "

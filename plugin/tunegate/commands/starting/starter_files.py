@@ -15,7 +15,7 @@ from tunegate.globs import literal, matches
 
 _HEAD = """\
 # What tunegate watches, where it runs, and what it may spend.
-# Every setting: docs/configuration.md. What is in effect and why: tunegate doctor
+# Every setting: {settings}. What is in effect and why: tunegate doctor
 """
 
 _MODELS = """\
@@ -49,7 +49,8 @@ gate:
   margin-percent: 3
 """
 
-_SCHEMA = "docs/schemas/tunegate.schema.json"
+_SCHEMA, _SETTINGS = "docs/schemas/tunegate.schema.json", "docs/configuration.md"
+_SOURCE_OF_ALL = "https://github.com/tunegate/tunegate"
 _NO_COMMIT = "0" * 40
 _PUT_HERE = f"@{_NO_COMMIT} # put the commit of a release here"
 _SOURCE = re.compile(rf"git\+(\S+)@{_NO_COMMIT}")
@@ -61,7 +62,7 @@ def starter_config(models: Sequence[FoundModel], installed: InstalledCommit | No
     sizes = shared_text(shared)
     return (
         _schema_line(installed)
-        + _HEAD
+        + _HEAD.format(settings=_address(installed, "blob", _SETTINGS))
         + (f"{sizes}\n" if sizes else "")
         + _MODELS
         + "".join(_entries(models, shared))
@@ -88,7 +89,13 @@ def _said(model: FoundModel, shared: Mapping[str, GuessedSize]) -> Iterator[str]
 def _schema_line(installed: InstalledCommit | None) -> str:
     if installed is None:
         return ""
-    return f"# yaml-language-server: $schema={installed.source}/raw/{installed.commit}/{_SCHEMA}\n"
+    return f"# yaml-language-server: $schema={_address(installed, 'raw', _SCHEMA)}\n"
+
+
+def _address(installed: InstalledCommit | None, how: str, path: str) -> str:
+    """The address of a file at the commit that is installed, or of the newest one."""
+    source = installed.source if installed else _SOURCE_OF_ALL
+    return f"{source}/{how}/{installed.commit if installed else 'main'}/{path}"
 
 
 def starter_workflow(installed: InstalledCommit | None, branch: str = "main") -> str:

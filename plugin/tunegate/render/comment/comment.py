@@ -16,7 +16,7 @@ from tunegate.render.comment.shown import ShownFindings, rest_counted, shown_fin
 from tunegate.render.comment.steps import numbered_steps
 from tunegate.render.comment.tables import comment_tasks_table, narrowed
 from tunegate.render.comment.waiver_text import accept_title, waiver_text
-from tunegate.render.cost_table import audit, audit_words, spending
+from tunegate.render.cost_table import audit, audit_words, spending, spending_words
 from tunegate.render.environment import facts
 from tunegate.render.escape import code, code_element, prose
 from tunegate.render.headline import MARKS, headline, remarks, worst_first
@@ -222,7 +222,8 @@ def _spending(report: Report) -> str:
     if not rows:
         return ""
     found = audit(report.outcomes)
-    told = f"\n\n{audit_words(found)}" if found else ""
+    sentences = (spending_words(report.outcomes), audit_words(found) if found else "")
+    told = "".join(f"\n\n{each}" for each in sentences if each)
     table = narrowed(spending_table(rows), "Share")
     saved = savings(report.plan, report.outcomes)
     more = f"\n\n{markdown_table(savings_table(saved))}" if saved else ""
@@ -240,5 +241,6 @@ WHAT_IS_MEASURED = (
     "Base and head are medians of one inference, measured in turns on this machine, in this run. "
     "A paired launch compares a process of the base with one of the head, in turn, so that what "
     "slows the machine slows both. "
-    "Times of layers are from a profile of each build, and do not add up to them exactly."
+    "Layers are timed inside the model, by a profile of each build, with all calls of one "
+    "inference; they do not add up to it exactly. Tasks are timed alone, by tuning, one call each."
 )

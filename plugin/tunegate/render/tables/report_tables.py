@@ -170,8 +170,8 @@ def tasks_table(rows: Sequence[TunedRow]) -> ReportTable:
         Column(title="Target", cell=lambda row: Identifier(row.target), under="Task"),
         text_column("Schedule", lambda row: row.source),
         number_column("Trials", lambda row: str(row.trials)),
-        number_column("Before", lambda row: milliseconds(row.before_ms)),
-        number_column("Now", lambda row: milliseconds(row.best_ms)),
+        number_column("Alone before", lambda row: milliseconds(row.before_ms)),
+        number_column("Alone now", lambda row: milliseconds(row.best_ms)),
         number_column("Saved", lambda row: percent(row.gain_percent).removeprefix("+")),
         number_column("Calls", lambda row: NONE if row.weight is None else str(row.weight)),
         number_column("Time", lambda row: duration(row.seconds if row.trials else None)),
@@ -196,7 +196,7 @@ def spending_table(rows: Sequence[SpendingRow]) -> ReportTable:
         number_column(
             "Candidates", lambda row: NONE if row.candidates is None else f"{row.candidates:,}"
         ),
-        number_column("Time", lambda row: duration(row.seconds)),
+        number_column("Worker time", lambda row: duration(row.seconds)),
         number_column("Share", lambda row: share(row.share)),
         number_column("Cost", lambda row: money(row.usd)),
         *_energy_columns(rows),

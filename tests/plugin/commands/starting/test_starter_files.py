@@ -26,7 +26,10 @@ def test_an_editor_finds_the_schema_of_the_commit_that_is_installed() -> None:
     address = f"https://example.com/owner/name/raw/{'a' * 40}/docs/schemas/tunegate.schema.json"
     assert text.splitlines()[0] == f"# yaml-language-server: $schema={address}"
     assert parse_config(text, "x").models
-    assert "yaml-language-server" not in starter_config([FoundModel(path="a.onnx")])
+    assert f"https://example.com/owner/name/blob/{'a' * 40}/docs/configuration.md" in text
+    unknown = starter_config([FoundModel(path="a.onnx")])
+    assert "yaml-language-server" not in unknown
+    assert "https://github.com/tunegate/tunegate/blob/main/docs/configuration.md" in unknown
 
 
 def test_a_path_may_hold_anything() -> None:

@@ -30,4 +30,4 @@ def test_energy_takes_the_place_of_shares() -> None:
     assert "Share" in [column.title for column in narrowed(spending_table([row]), "Share").columns]
     counted = msgspec.structs.replace(row, joules=5.0, energy_source="rapl")
     titles = [column.title for column in narrowed(spending_table([counted]), "Share").columns]
-    assert titles == ["What", "Candidates", "Time", "Cost", "Energy"]
+    assert titles == ["What", "Candidates", "Worker time", "Cost", "Energy"]

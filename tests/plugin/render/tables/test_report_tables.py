@@ -36,8 +36,12 @@ def test_operators_are_told_with_their_share_of_the_slowdown() -> None:
 
 
 def test_a_layer_of_one_side_alone_is_new_or_gone() -> None:
-    new = TaskDifference(name="conv_9", base_ms=None, head_ms=2.0, source="library")
-    gone = TaskDifference(name="conv_8", base_ms=1.0, head_ms=None, source="library")
+    new = TaskDifference(
+        name="conv_9", base_ms=None, head_ms=2.0, source="library", library="ONNX Runtime"
+    )
+    gone = TaskDifference(
+        name="conv_8", base_ms=1.0, head_ms=None, source="library", library="ONNX Runtime"
+    )
     first, second = operators_table(parts((new, gone))).cells()
     assert first[1:3] == ["new", "2.000 ms"]
     assert second[1:3] == ["1.000 ms", "gone"]

@@ -20,7 +20,9 @@ def test_steps_come_by_what_they_give_and_ask_for_budget_once() -> None:
     layers = (
         TaskDifference(name=cut.name, base_ms=1.0, head_ms=3.0, source="search"),
         TaskDifference(name="b", base_ms=1.0, head_ms=2.9, source="transfer"),
-        TaskDifference(name="c", base_ms=1.0, head_ms=2.5, source="library"),
+        TaskDifference(
+            name="c", base_ms=1.0, head_ms=2.5, source="library", library="ONNX Runtime"
+        ),
     )
     finding = parts.finding("fail", "", differences=layers)
     tuned = outcome((cut,), stopped="seconds")
