@@ -130,3 +130,13 @@ class ChangeSet(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     policy_changes: tuple[PolicyChange, ...] = ()
     uncovered: tuple[ModelPath, ...] = ()
+
+
+def has_base(changes: ChangeSet) -> bool:
+    """Whether anything is compared: what is warmed, and what is new, has a head alone."""
+    return any(change.base is not None for change in changes.models)
+
+
+def side_named(path: ModelPath, side: Side, *, is_compared: bool) -> str:
+    """The model with its side, where there are two."""
+    return f"{path} ({side})" if is_compared else path

@@ -28,8 +28,7 @@ from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS, UNFIT, ConfigError
 from tunegate.plurals import plural
 from tunegate.project import Project, open_project
-from tunegate.render.stopped import tuning_ended
-from tunegate.render.units import duration, money
+from tunegate.render.tuning_words import tuning_words
 from tunegate.run_history.shipped_tasks import Shipped, of_builds, of_elected
 from tunegate.runtimes.requirements import require_installed
 from tunegate.sides.chosen_models import chosen_models
@@ -44,6 +43,7 @@ from tunegate.tuning.standing.model_keys import ModelOnTarget
 from tunegate.tuning.standing.skipped_tasks import nobody
 from tunegate.tuning.tally import tally
 from tunegate.tuning.warmed import known_after, warmed_models
+from tunegate.verdict.advising.tuning_steps import LIMIT_KEYS
 from tunegate.wiring import opened_tools
 
 
@@ -58,18 +58,20 @@ def run(options: WarmOptions) -> int:
         out.forget(since="plan")
         require_installed(project.config, "tune")
         with opened_tools(settings, project.checkout(), out) as tools:
-            warmed = _warmed(tools, changes, project, again=options.again)
+            warmed, warned = _warmed(tools, changes, project, again=options.again)
     if settings.as_json:
         write_json(warmed)
     else:
-        _show(warmed)
+        _show(warmed, warned)
     return PASS if warmed.is_published else UNFIT
 
 
-def _warmed(tools: Tools, changes: ChangeSet, project: Project, *, again: bool) -> Warmed:
+def _warmed(
+    tools: Tools, changes: ChangeSet, project: Project, *, again: bool
+) -> tuple[Warmed, frozenset[str]]:
     """Tunes all of these models, and elects what they ship with; `again` also those that stay far
-    behind another runtime, and those whose election is remembered. Raises CancelledError: what was
-    finished is in the cache."""
+    behind another runtime, and those whose election is remembered. Returns the notes as well that
+    were told as warnings. Raises CancelledError: what was finished is in the cache."""
     config, repository, context = project.config, project.repository, tools.context
     with remembered_before_plan(
         changes, context=context, config=config, repository=repository
@@ -98,7 +100,7 @@ def _warmed(tools: Tools, changes: ChangeSet, project: Project, *, again: bool) 
         notes=tuple(dict.fromkeys((*tasks.notes, *planned.notes, *told, *use.notes))),
     )
     artifact_io.write(context.out / "warm.json", warmed)
-    return warmed
+    return warmed, frozenset(tasks.notes) - frozenset(planned.notes)
 
 
 def _planned(tools: Tools, changes: ChangeSet, *, again: bool) -> tuple[TaskSet, TuningPlan]:
@@ -187,10 +189,10 @@ def _require_writing(cache: CacheConfig) -> None:
         raise ConfigError(message)
 
 
-def _show(warmed: Warmed) -> None:
-    columns = ("model", "target", "tasks", "tuned before", "tuned now", "untuned")
+def _show(warmed: Warmed, warned: Collection[str]) -> None:
+    columns = ("model", "target", "tasks", "tuned before", "tuned now", "not tuned")
     show_table(f"zone {warmed.zone}", columns, map(_row, warmed.models))
-    show_lines(_told(warmed))
+    show_lines(told_of(warmed, warned))
 
 
 def _row(model: WarmedModel) -> tuple[object, ...]:
@@ -198,13 +200,18 @@ def _row(model: WarmedModel) -> tuple[object, ...]:
     return model.model, model.target, model.tasks, model.known_before, now, left
 
 
-def _told(warmed: Warmed) -> Iterator[str]:
-    tuning = warmed.tuning
-    cost = "" if tuning.usd is None else f", {money(tuning.usd)}"
-    yield (
-        f"{plural(tuning.trials, 'trial')} in {duration(tuning.seconds)}{cost}; "
-        f"{tuning_ended(tuning)}"
-    )
+def told_of(warmed: Warmed, warned: Collection[str]) -> Iterator[str]:
+    """The lines below the table, without notes that were `warned` of."""
+    yield f"Tuning: {tuning_words(warmed.tuning)}."
+    if sum(model.tasks for model in warmed.models) > warmed.tuning.tasks:
+        yield "A task of several models has a part in the row of each, and counts once here."
     if warmed.left:
-        yield f"{plural(warmed.left, 'task')} left: tunegate warm goes on from there"
-    yield from (f"note: {note}" for note in warmed.notes)
+        left = plural(warmed.left, "task is", "tasks are")
+        yield f"{left} left: {_what_becomes_of_them(warmed)}."
+    yield from (f"note: {note}" for note in warmed.notes if note not in warned)
+
+
+def _what_becomes_of_them(warmed: Warmed) -> str:
+    if warmed.tuning.stopped in LIMIT_KEYS or warmed.tuning.stopped == "cancelled":
+        return "run tunegate warm again, which goes on from there"
+    return "more tuning promises too little there, and tunegate warm would leave them again"

@@ -123,7 +123,9 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
         ]
         for wanted, later in zip(groups, compiled_later(groups), strict=True):
             if wanted:
-                self.context.progress.step(told_builds(wanted, self.compiled), "build")
+                is_compared = any(side == "base" for _, side in sides)
+                told = told_builds(wanted, self.compiled, is_compared=is_compared)
+                self.context.progress.step(told, "build")
                 built |= self._of(wanted, later)
         return built
 

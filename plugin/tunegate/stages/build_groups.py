@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.candidates import CandidateBuild, Candidates
-from tunegate.artifacts.changes import Side
+from tunegate.artifacts.changes import Side, side_named
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.plurals import plural
 
@@ -61,12 +61,19 @@ def compiled_sides(plan: TuningPlan) -> frozenset[tuple[Cell, Side]]:
     )
 
 
-def told_builds(wanted: Sequence[WantedBuild], compiled: Collection[tuple[Cell, Side]]) -> str:
-    """The line of progress of a group. Of what is `compiled` a compiler takes something; a side
-    that it refuses at once is no build to wait for, unless there is no other."""
+def told_builds(
+    wanted: Sequence[WantedBuild],
+    compiled: Collection[tuple[Cell, Side]],
+    *,
+    is_compared: bool = True,
+) -> str:
+    """The line of progress of a group; sides are named where something `is_compared`. Of what is
+    `compiled` a compiler takes something; a side that it refuses at once is no build to wait for,
+    unless there is no other."""
     taken = [each for each in wanted if not each.candidate.is_tuned or each.place in compiled]
     shown = taken or wanted
-    names = [*dict.fromkeys(f"{each.cell.model} ({each.side})" for each in shown)]
+    sides = (side_named(x.cell.model, x.side, is_compared=is_compared) for x in shown)
+    names = [*dict.fromkeys(sides)]
     more = len(names) - _SHOWN
     named = ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
     return f"build: {plural(len(shown), 'build')} with {shown[0].candidate.title}: {named}"

@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from tunegate.artifacts.candidates import CandidateBuild, Candidates
-from tunegate.artifacts.changes import ChangeSet, ModelPath, Side
+from tunegate.artifacts.changes import (
+    ChangeSet,
+    ModelPath,
+    ModelSide,
+    Side,
+    has_base,
+    side_named,
+)
 from tunegate.artifacts.tasks import TaskSet, TaskUse, TuningTask
 from tunegate.config import TargetConfig
 from tunegate.errors import ModelError, UnsupportedModelError
@@ -48,8 +55,10 @@ def extract(
 
 def unusable_notes(models: ExportedModels) -> Iterator[str]:
     """What the verdict will call an error, so that nobody waits for the end to read it."""
+    is_compared = any(side == "base" for _, side in (*models.files, *models.unreadable))
     for (path, side), why in models.unreadable.items():
-        yield f"{path} ({side}) cannot be used: {why.removeprefix(f'{path}: ')}"
+        name = side_named(path, side, is_compared=is_compared)
+        yield f"{name} cannot be used: {why.removeprefix(f'{path}: ')}"
 
 
 ExtractKey = tuple[ModelPath, Side, TargetConfig]
@@ -86,7 +95,8 @@ def merge_tasks(
     broken: dict[ModelPath, str] = {}
     for (path, side, target), answer in zip(wanted, answers, strict=True):
         if isinstance(answer, ModelError):
-            notes.append(_untaken(path, side, answer, candidates[target.name]))
+            name = side_named(path, side, is_compared=has_base(changes))
+            notes.append(_untaken(name, (path, side), answer, candidates[target.name]))
             if side == "base" and not _may_run(answer, candidates[target.name]):
                 broken[path] = str(answer)
             continue
@@ -104,15 +114,12 @@ def _may_run(error: ModelError, candidates: Sequence[CandidateBuild]) -> bool:
     return is_valid and not all(candidate.is_tuned for candidate in candidates)
 
 
-def _untuned(path: ModelPath, side: Side, said: str) -> str:
-    return f"{path} ({side}) is not tuned: {said.removeprefix(f'{path}: ')}"
-
-
 def _untaken(
-    path: ModelPath, side: Side, error: ModelError, candidates: Sequence[CandidateBuild]
+    name: str, of: ModelSide, error: ModelError, candidates: Sequence[CandidateBuild]
 ) -> str:
     """What the compiler says of a model, and what runs it all the same."""
-    told = _untuned(path, side, str(error))
+    path, side = of
+    told = f"{name} is not tuned: {str(error).removeprefix(f'{path}: ')}"
     titles = [each.title for each in candidates if not each.is_tuned and not each.variant]
     if not titles or not isinstance(error, UnsupportedModelError):
         return told

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tunegate.artifacts.changes import ModelPath, Side
+from tunegate.artifacts.changes import ChangeSet, ModelPath, Side, has_base, side_named
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import Resolution, TaskSet, TuningTask
 from tunegate.config import TargetConfig
@@ -31,7 +31,7 @@ def plan_of_built(
         return tasks, planned
     left = without_refused(tasks, refused)
     planned = plan(left, resolution_of(left, resolution), config, shards=shards)
-    notes = (*refusal_notes(refused), *planned.notes)
+    notes = (*refusal_notes(refused, tasks.changes), *planned.notes)
     return left, msgspec.structs.replace(planned, notes=notes)
 
 
@@ -54,7 +54,8 @@ def try_builds(
 def without_refused(tasks: TaskSet, refused: Mapping[TriedModel, str]) -> TaskSet:
     """The tasks that a model has which can be built, and a note on each that cannot."""
     left = tuple(task for each in tasks.tasks if (task := _used(each, refused)).uses)
-    return msgspec.structs.replace(tasks, tasks=left, notes=(*tasks.notes, *refusal_notes(refused)))
+    notes = (*tasks.notes, *refusal_notes(refused, tasks.changes))
+    return msgspec.structs.replace(tasks, tasks=left, notes=notes)
 
 
 def resolution_of(tasks: TaskSet, resolution: Resolution) -> Resolution:
@@ -68,9 +69,10 @@ def resolution_of(tasks: TaskSet, resolution: Resolution) -> Resolution:
     return msgspec.structs.replace(resolution, tasks=resolved)
 
 
-def refusal_notes(refused: Mapping[TriedModel, str]) -> tuple[str, ...]:
+def refusal_notes(refused: Mapping[TriedModel, str], changes: ChangeSet) -> tuple[str, ...]:
+    is_compared = has_base(changes)
     return tuple(
-        f"{path} ({side}) is not tuned on {target}: {reason}"
+        f"{side_named(path, side, is_compared=is_compared)} is not tuned on {target}: {reason}"
         for (path, side, target), reason in refused.items()
     )
 

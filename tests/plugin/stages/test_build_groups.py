@@ -64,6 +64,7 @@ def test_a_model_that_the_compiler_does_not_take_is_not_listed_among_its_builds(
     wanted = [WantedBuild(compiler, cell, "head") for cell in (A, B)]
     assert told_builds(wanted, {(B, "head")}) == "build: 1 build with tvm: b.onnx (head)"
     assert told_builds(wanted, ()) == "build: 2 builds with tvm: a.onnx (head), b.onnx (head)"
+    assert told_builds(wanted, (), is_compared=False).endswith("with tvm: a.onnx, b.onnx")
     other = [each._replace(candidate=candidate("fast")) for each in wanted]
     assert told_builds(other, {(B, "head")}).startswith("build: 2 builds with fast: a.onnx")
 

@@ -60,9 +60,13 @@ def test_a_task_that_only_the_base_has_is_kept() -> None:
 
 def test_a_side_that_is_no_model_is_said_to_be_an_error_at_once_and_not_to_be_untuned() -> None:
     why = f"{MODEL}: axis 0 of x has no name and no size. Give it one."
+    told = "cannot be used: axis 0 of x has no name and no size. Give it one."
     models = ExportedModels(config=CONFIG, files={}, unreadable={(MODEL, "head"): why})
-    assert [*extract_module.unusable_notes(models)] == [
-        f"{MODEL} (head) cannot be used: axis 0 of x has no name and no size. Give it one."
+    assert [*extract_module.unusable_notes(models)] == [f"{MODEL} {told}"]
+    both = msgspec.structs.replace(models, unreadable={(MODEL, "head"): why, (MODEL, "base"): why})
+    assert [*extract_module.unusable_notes(both)] == [
+        f"{MODEL} (head) {told}",
+        f"{MODEL} (base) {told}",
     ]
 
 

@@ -11,7 +11,14 @@ import pytest
 
 from tests.plugin.sides.test_export_models import CONFIG, NoValues, Versions
 from tests.support import report_parts as parts
-from tests.support.tuning_tasks import make_planned, make_resolution, make_task, make_task_set
+from tests.support.measured_cells import make_changes
+from tests.support.tuning_tasks import (
+    CHANGES,
+    make_planned,
+    make_resolution,
+    make_task,
+    make_task_set,
+)
 from tunegate.artifacts.expected_steps import ExpectedStep, StepKind
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import TaskUse, TuningTask
@@ -114,5 +121,8 @@ def test_only_the_tasks_of_models_that_build_are_left() -> None:
 
 
 def test_what_is_not_tuned_is_told_with_its_reason() -> None:
-    notes = refusal_notes({("m.onnx", "head", "cpu"): "it has no code"})
-    assert notes == ("m.onnx (head) is not tuned on cpu: it has no code",)
+    refused: dict[TriedModel, str] = {("m.onnx", "head", "cpu"): "it has no code"}
+    assert refusal_notes(refused, make_changes()) == (
+        "m.onnx (head) is not tuned on cpu: it has no code",
+    )
+    assert refusal_notes(refused, CHANGES) == ("m.onnx is not tuned on cpu: it has no code",)
