@@ -33,7 +33,7 @@ from tunegate.engine.experience.known_prior import known_prior
 from tunegate.engine.experience.sharing import sharing
 from tunegate.engine.tuner import EngineTuner, SearchOptions
 from tunegate.measuring.time_limits import answer_seconds, build_seconds
-from tunegate.policy.gate_rules import GateRules, Policies, agreed, with_configured
+from tunegate.policy.gate_rules import GateRules, Policies, policies_under, with_configured
 from tunegate.policy.waivers import Waivers
 from tunegate.ports import Builder, Clock, Device, Tuner
 from tunegate.project import Review, Subject
@@ -261,7 +261,7 @@ def judging_rules(settings: Settings, review: Review) -> GateRules:
 
 
 def _rules(waivers: Waivers, config: Config, clock: Clock, settings: Settings) -> GateRules:
-    policies = agreed(waivers, today(clock), settings.metric_margin)
+    policies = policies_under(waivers, today(clock), settings.metric_margin)
     return GateRules(gate=config.gate, policies=policies)
 
 

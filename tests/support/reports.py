@@ -64,22 +64,6 @@ def slowed() -> Report:
     return _measured(verdict, compared, head=head, outcomes=outcomes, cache=cache)
 
 
-def waived() -> Report:
-    """The slowdown of `slowed`, which its waiver lets pass."""
-    report = slowed()
-    (finding,) = report.verdict.findings
-    why = "waived up to +17% until 2026-12-25: the wider kernel is worth it"
-    remarks = (
-        f"{why} (https://example.com/17); the waiver is in tunegate-waivers.yaml of the base: a "
-        "change of it counts once it is merged"
-    )
-    told = msgspec.structs.replace(finding, status="waived", remarks=remarks)
-    verdict = msgspec.structs.replace(
-        report.verdict, status="waived", exit_code=0, findings=(told,)
-    )
-    return msgspec.structs.replace(report, verdict=verdict, next_steps=(), waiver_offer=None)
-
-
 def new_layer() -> Report:
     """A layer that the base does not have, and nothing slower beside it."""
     report = slowed()
@@ -200,11 +184,9 @@ def cache_down() -> Report:
         notes=("s3://acme-ml-cache/tunegate: no answer within 5 s; going on without it",),
     )
     report = measured()
+    tuning = parts.summary(exact=0, miss=10, tuned=10, trials=300, seconds=540.0)
     return _report(
-        msgspec.structs.replace(
-            report.verdict,
-            tuning=parts.summary(exact=0, miss=10, tuned=10, trials=300, seconds=540.0),
-        ),
+        msgspec.structs.replace(report.verdict, tuning=tuning),
         tasks=tasks,
         run=report.run,
         comparisons=report.comparisons,
@@ -254,7 +236,6 @@ KINDS: dict[str, Callable[[], Report]] = {
     "identical": identical,
     "measured": measured,
     "slowed": slowed,
-    "waived": waived,
     "new-layer": new_layer,
     "undecided": undecided,
     "new-model": new_model,

@@ -185,11 +185,12 @@ def election_lines(outcomes: Sequence[CandidateOutcome]) -> Iterator[str]:
 
 
 def _beside(candidate: CandidateOutcome, ours: float | None) -> str:
-    """How much slower it was than what ships, when they were compared."""
+    """How much faster what ships was when they were compared, as the report says it."""
     if candidate.ships or not ours or candidate.ms is None:
         return ""
-    percent = 100 * (candidate.ms / ours - 1)
-    return f"{abs(percent):.0f}% {'faster, not clearly' if percent < 0 else 'slower'}, "
+    percent = 100 * (1 - ours / candidate.ms)
+    which = "faster" if percent >= 0 else "slower, not clearly"
+    return f"what ships is {abs(percent):.0f}% {which}; "
 
 
 class _Runtime(Protocol):

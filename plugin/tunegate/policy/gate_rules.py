@@ -32,7 +32,7 @@ class Policies(msgspec.Struct, frozen=True, kw_only=True):
 NO_POLICIES = Policies()
 
 
-def agreed(waivers: Waivers, today: datetime.date, metric_margin: float) -> Policies:
+def policies_under(waivers: Waivers, today: datetime.date, metric_margin: float) -> Policies:
     """What these waivers allow today, beside a metric that may fall by so much."""
     return Policies(
         waivers=waivers.counting,

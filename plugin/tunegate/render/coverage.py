@@ -21,7 +21,8 @@ def kernel_coverage(report: Report) -> Iterator[tuple[str, str]]:
 def _words(build: Build) -> str:
     """Shares of the time alone: how many tasks are in which part is said of the tuning."""
     total_ms = sum(task.weight * (task.ms or 0.0) for task in build.tasks)
-    timed, untimed = [], []
+    timed: list[str] = []
+    untimed: list[str] = []
     for source, word in SOURCE_WORDS.items():
         mine = [task for task in build.tasks if task.source == source]
         part_ms = sum(task.weight * (task.ms or 0.0) for task in mine)

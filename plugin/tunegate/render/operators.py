@@ -11,7 +11,7 @@ from tunegate.artifacts.measurements import TaskDifference
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.verdicts import Report
 from tunegate.render.source_words import SOURCE_WORDS, run_by
-from tunegate.tuning.task_partition import TaskPartition, partition_of
+from tunegate.tuning.standing.task_partition import TaskPartition, partition_of
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):

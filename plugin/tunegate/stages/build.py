@@ -123,8 +123,7 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
         ]
         for wanted, later in zip(groups, compiled_later(groups), strict=True):
             if wanted:
-                is_compared = any(side == "base" for _, side in sides)
-                told = told_builds(wanted, self.compiled, is_compared=is_compared)
+                told = told_builds(wanted, self.compiled, is_compared=_has_base(sides))
                 self.context.progress.step(told, "build")
                 built |= self._of(wanted, later)
         return built
@@ -292,3 +291,7 @@ def _located(build: Build, candidate: CandidateBuild, directory: Path) -> Build:
         variant=candidate.variant,
         title=candidate.title,
     )
+
+
+def _has_base(sides: Sequence[tuple[Cell, Side]]) -> bool:
+    return any(side == "base" for _, side in sides)

@@ -114,12 +114,16 @@ def _may_run(error: ModelError, candidates: Sequence[CandidateBuild]) -> bool:
     return is_valid and not all(candidate.is_tuned for candidate in candidates)
 
 
+def _untuned(name: str, path: ModelPath, said: str) -> str:
+    return f"{name} is not tuned: {said.removeprefix(f'{path}: ')}"
+
+
 def _untaken(
     name: str, of: ModelSide, error: ModelError, candidates: Sequence[CandidateBuild]
 ) -> str:
     """What the compiler says of a model, and what runs it all the same."""
     path, side = of
-    told = f"{name} is not tuned: {str(error).removeprefix(f'{path}: ')}"
+    told = _untuned(name, path, str(error))
     titles = [each.title for each in candidates if not each.is_tuned and not each.variant]
     if not titles or not isinstance(error, UnsupportedModelError):
         return told

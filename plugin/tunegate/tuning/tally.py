@@ -10,7 +10,7 @@ from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import Shard, TuningPlan
 from tunegate.artifacts.verdicts import TuningSummary
 from tunegate.tuning.costs.energy_use import total_energy
-from tunegate.tuning.task_partition import partition_of
+from tunegate.tuning.standing.task_partition import partition_of
 from tunegate.tuning.unfinished import is_resumed
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit
 

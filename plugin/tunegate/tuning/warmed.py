@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tunegate.artifacts.changes import ModelPath
-from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
+from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.tasks import ResolvedTask
 from tunegate.artifacts.warmed import WarmedModel
-from tunegate.tuning.unfinished import is_unfinished
+from tunegate.tuning.standing.answered import answers_next_run
 from tunegate_cache.format.records import ExactHit, WorkloadKey
 
 
@@ -39,9 +39,3 @@ def warmed_models(
         )
         for (model, target), found in sorted(tasks.items())
     )
-
-
-def answers_next_run(outcome: TaskOutcome) -> bool:
-    """Whether what was measured is an answer: it was brought to its end, and confirmed."""
-    own = tuple(record for record in outcome.records if record.key == outcome.key)
-    return bool(own) and not is_unfinished(ExactHit(own))

@@ -92,7 +92,7 @@ def test_each_candidate_of_an_election_is_a_line() -> None:
     )
     assert lines == [
         "ships OpenVINO (bfloat16): error 1.5% (1.2 to 2)",
-        "      TVM: 300% slower, float32",
+        "      TVM: what ships is 75% faster; float32",
         "      OpenVINO (float16): it has no avx512_fp16",
     ]
     assert list(election_lines([outcome("TVM", 4.0)])) == []

@@ -8,7 +8,7 @@ from importlib import resources
 
 from tunegate.commands.starting.starter_globs import starter_globs
 from tunegate.commands.starting.starter_sizes import entry_lines, quoted, shared_sizes, shared_text
-from tunegate.edges.git.installed_commit import InstalledCommit, repository_of
+from tunegate.edges.git.installed_commit import InstalledCommit, public_address, repository_of
 from tunegate.edges.models.finder import FoundModel
 from tunegate.edges.models.sizes.guessed_sizes import GuessedSize
 from tunegate.globs import literal, matches
@@ -50,7 +50,6 @@ gate:
 """
 
 _SCHEMA, _SETTINGS = "docs/schemas/tunegate.schema.json", "docs/configuration.md"
-_SOURCE_OF_ALL = "https://github.com/tunegate/tunegate"
 _NO_COMMIT = "0" * 40
 _PUT_HERE = f"@{_NO_COMMIT} # put the commit of a release here"
 _SOURCE = re.compile(rf"git\+(\S+)@{_NO_COMMIT}")
@@ -94,7 +93,7 @@ def _schema_line(installed: InstalledCommit | None) -> str:
 
 def _address(installed: InstalledCommit | None, how: str, path: str) -> str:
     """The address of a file at the commit that is installed, or of the newest one."""
-    source = installed.source if installed else _SOURCE_OF_ALL
+    source = installed.source if installed else public_address()
     return f"{source}/{how}/{installed.commit if installed else 'main'}/{path}"
 
 

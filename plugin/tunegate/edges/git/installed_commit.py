@@ -50,6 +50,14 @@ def repository_of(source: str) -> str:
     return urlsplit(source).path.strip("/").removesuffix(".git")
 
 
+def public_address() -> str:
+    """The address of the project, whichever commit is installed."""
+    try:
+        return public_source(distribution("tunegate"))
+    except PackageNotFoundError:
+        return ""
+
+
 def public_source(ours: Distribution) -> str:
     """The address in `pyproject.toml`: the one place that says where the project is."""
     urls = dict(line.split(", ", 1) for line in ours.metadata.get_all("Project-URL") or [])

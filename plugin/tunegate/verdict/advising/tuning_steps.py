@@ -52,7 +52,7 @@ def limit_key(outcomes: Sequence[TuningOutcome]) -> str:
 
 
 def _to_finish(outcomes: Sequence[TuningOutcome], plan: TuningPlan | None, cut: int) -> str:
-    """Once a change is merged, both sides of the next one have its tasks: no run tunes them."""
+    """Runs go on with what their own change brought: both sides of a later one have it."""
     more = f"raise {limit_key(outcomes)}"
     if plan is not None and plan.resolution.cache.mode != "rw":
         return f"to finish {more}"

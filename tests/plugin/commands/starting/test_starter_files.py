@@ -6,7 +6,7 @@ import yaml
 from tunegate.artifacts.outlines import ModelInput
 from tunegate.commands.starting.starter_files import starter_config, starter_workflow
 from tunegate.edges.config.file import parse_config
-from tunegate.edges.git.installed_commit import InstalledCommit
+from tunegate.edges.git.installed_commit import InstalledCommit, public_address
 from tunegate.edges.models.finder import FoundModel
 from tunegate.edges.models.sizes.guessed_sizes import GuessedSize
 from tunegate.selection import entry_for, shapes_for
@@ -29,7 +29,7 @@ def test_an_editor_finds_the_schema_of_the_commit_that_is_installed() -> None:
     assert f"https://example.com/owner/name/blob/{'a' * 40}/docs/configuration.md" in text
     unknown = starter_config([FoundModel(path="a.onnx")])
     assert "yaml-language-server" not in unknown
-    assert "https://github.com/tunegate/tunegate/blob/main/docs/configuration.md" in unknown
+    assert f"{public_address()}/blob/main/docs/configuration.md" in unknown
 
 
 def test_a_path_may_hold_anything() -> None:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from tests.plugin.render.comment.waived import waived
 from tests.support.golden import Golden
 from tests.support.reports import KINDS, make_report
 from tunegate.artifacts.input_rules import DrawnInput, InputRule, Integers, OneOf
@@ -35,6 +36,10 @@ INTERNAL = re.compile(r"fused_(?!<)\w|_nchwc|Reorder(In|Out)put|\blv\d")
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_comment_reads_as_it_did_when_it_was_last_reviewed(kind: str, golden: Golden) -> None:
     golden.check(f"{kind}.md", render(make_report(kind)))
+
+
+def test_what_is_waived_shows_its_layers_and_where_its_waiver_is(golden: Golden) -> None:
+    golden.check("waived.md", render(waived()))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -10,8 +10,8 @@ from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import ResolvedTask
 from tunegate.tuning.claims import is_waiting
+from tunegate.tuning.standing.answered import answers_next_run
 from tunegate.tuning.unfinished import is_resumed
-from tunegate.tuning.warmed import answers_next_run
 from tunegate_cache.format.records import ExactHit, WorkloadKey
 
 TaskOnTarget = tuple[WorkloadKey, str]

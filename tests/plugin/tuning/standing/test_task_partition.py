@@ -16,8 +16,8 @@ from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import Skipped
+from tunegate.tuning.standing.task_partition import TaskOnTarget, TaskPartition, partition_of
 from tunegate.tuning.tally import tally
-from tunegate.tuning.task_partition import TaskOnTarget, TaskPartition, partition_of
 from tunegate_cache.format.records import Lookup, Miss, TransferHit
 
 NAMES = ("known", "tuned", "begun", "resumed", "failed", "left", "waiting")

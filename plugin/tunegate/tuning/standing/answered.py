@@ -1,0 +1,13 @@
+"""Tasks that the next run has an answer for."""
+
+from __future__ import annotations
+
+from tunegate.artifacts.outcomes import TaskOutcome
+from tunegate.tuning.unfinished import is_unfinished
+from tunegate_cache.format.records import ExactHit
+
+
+def answers_next_run(outcome: TaskOutcome) -> bool:
+    """Whether what was measured is an answer: it was brought to its end, and confirmed."""
+    own = tuple(record for record in outcome.records if record.key == outcome.key)
+    return bool(own) and not is_unfinished(ExactHit(own))

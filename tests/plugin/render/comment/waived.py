@@ -1,0 +1,24 @@
+"""A report of a slowdown that is waived."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tests.support.reports import make_report
+from tunegate.artifacts.verdicts import Report
+
+
+def waived() -> Report:
+    """The slowdown of `slowed`, which its waiver lets pass."""
+    report = make_report("slowed")
+    (finding,) = report.verdict.findings
+    why = "waived up to +17% until 2026-12-25: the wider kernel is worth it"
+    remarks = (
+        f"{why} (https://example.com/17); the waiver is in tunegate-waivers.yaml of the base: a "
+        "change of it counts once it is merged"
+    )
+    told = msgspec.structs.replace(finding, status="waived", remarks=remarks)
+    verdict = msgspec.structs.replace(
+        report.verdict, status="waived", exit_code=0, findings=(told,)
+    )
+    return msgspec.structs.replace(report, verdict=verdict, next_steps=(), waiver_offer=None)
