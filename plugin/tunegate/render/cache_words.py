@@ -29,6 +29,8 @@ def cache_words(tuning: TuningSummary, cache: CacheUse, saved: Cost | None) -> s
     rest = f"; of the other {tuning.tasks - tuning.exact}: {others}" if others else ""
     was = "was" if tuning.exact == 1 else "were"
     known = f"{tuning.exact} of {plural(tuning.tasks, 'task')} {was} tuned before"
+    if not tuning.exact:
+        return f"None of {plural(tuning.tasks, 'task')} was tuned before: {others}."
     return f"{known}{rest}.{_worth(tuning, saved)}"
 
 

@@ -74,8 +74,8 @@ def spending_words(outcomes: Sequence[TuningOutcome]) -> str:
     if not spending(outcomes):
         return ""
     return (
-        "Worker time adds up processes that work side by side, without their waiting. Tuning took "
-        f"{duration(wall)} by the clock on the wall, which is what the budget and the bill count."
+        "Worker time adds up processes that run side by side. Tuning took "
+        f"{duration(wall)} of wall-clock time, which the budget and the bill count."
     )
 
 

@@ -25,7 +25,7 @@ def comment_tasks_table(rows: Sequence[TunedRow]) -> ReportTable:
         text_column("Task", lambda row: Identifier(row.name)),
         text_column("Schedule", lambda row: row.source),
         number_column("Trials", lambda row: str(row.trials)),
-        number_column("One call, alone", _one_call),
+        number_column("Call alone", _one_call),
         text_column("Ended", lambda row: stopped_words(row.stopped)),
     )
     return ReportTable(columns, rows)

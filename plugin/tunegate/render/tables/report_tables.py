@@ -170,10 +170,10 @@ def tasks_table(rows: Sequence[TunedRow]) -> ReportTable:
         Column(title="Target", cell=lambda row: Identifier(row.target), under="Task"),
         text_column("Schedule", lambda row: row.source),
         number_column("Trials", lambda row: str(row.trials)),
-        number_column("Alone before", lambda row: milliseconds(row.before_ms)),
-        number_column("Alone now", lambda row: milliseconds(row.best_ms)),
+        number_column("Before", lambda row: milliseconds(row.before_ms)),
+        number_column("Now", lambda row: milliseconds(row.best_ms)),
         number_column("Saved", lambda row: percent(row.gain_percent).removeprefix("+")),
-        number_column("Calls", lambda row: NONE if row.weight is None else str(row.weight)),
+        number_column("Calls", _calls),
         number_column("Time", lambda row: duration(row.seconds if row.trials else None)),
         Column(title="Ended", cell=_ended, layout="wide"),
     )
@@ -226,6 +226,13 @@ def _energy_columns(rows: Sequence[SpendingRow]) -> tuple[Column[Any], ...]:
     if all(row.joules is None for row in rows):
         return ()
     return (number_column("Energy", lambda row: energy(row.joules, row.energy_source)),)
+
+
+def _calls(row: TunedRow) -> str:
+    """How often one inference of the head runs the task."""
+    if row.weight is None:
+        return NONE
+    return str(row.weight) if row.weight else "base only"
 
 
 def _ended(row: TunedRow) -> str:
