@@ -28,9 +28,14 @@ def apply_waiver(
 
 
 def pending_cover(policies: Policies, cell: Cell, change: Interval | None) -> Waiver | None:
-    """The waiver of the head that would let the slowdown pass, and does not count yet."""
-    pending = waiver_of(policies.pending_waivers, cell)
-    return pending if standing(pending, change, policies.today) == "covers" else None
+    """The waiver of the head that would let the slowdown pass, and does not count yet; that of its
+    file before that of a commit."""
+    signed = policies.signed_waivers
+    filed = [each for each in policies.pending_waivers if each not in signed]
+    for pending in (waiver_of(filed, cell), waiver_of(policies.pending_waivers, cell)):
+        if standing(pending, change, policies.today) == "covers":
+            return pending
+    return None
 
 
 def _with_waiver(

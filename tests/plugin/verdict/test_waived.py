@@ -86,5 +86,10 @@ def test_a_waiver_that_is_not_merged_waives_nothing_and_says_what_to_do() -> Non
     finding = found(make_measurement(SLOWER), pending)
     assert finding.status == "fail"
     assert "merge the waiver first" in finding.reason
+    signed = make_waiver(ceiling_percent=90.0)
+    both = Policies(pending_waivers=(make_waiver(), signed), signed_waivers=(signed,), today=TODAY)
+    assert "merge the waiver first" in found(make_measurement(SLOWER), both).reason
+    alone = Policies(pending_waivers=(signed,), signed_waivers=(signed,), today=TODAY)
+    assert "gate.waiver-trailers: true" in found(make_measurement(SLOWER), alone).reason
     too_low = Policies(pending_waivers=(make_waiver(ceiling_percent=0.1),), today=TODAY)
     assert "merge the waiver" not in found(make_measurement(SLOWER), too_low).reason
