@@ -104,7 +104,7 @@ def test_names_of_a_checkout_are_no_markup(
     assert doctor.run(DoctorOptions(common=common)) == 0
     shown = "".join(capsys.readouterr().out.split())
     assert "w[/b]/tunegate.yaml" in shown
-    assert "Alliswell." in shown
+    assert "Alliswell." in shown or "Allworks;betterwithalookat:load" in shown
     asked = Common(repository=workspace.root, verbose=True)
     assert doctor.run(DoctorOptions(common=asked)) == 0
     assert "models/[tvm].onnx" in "".join(capsys.readouterr().out.split())
