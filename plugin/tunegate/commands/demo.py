@@ -179,9 +179,14 @@ def election_lines(outcomes: Sequence[CandidateOutcome]) -> Iterator[str]:
         return
     ours = next((each.ms for each in outcomes if each.ships), None)
     for each in sorted(outcomes, key=lambda each: (not each.ships, each.ms or math.inf)):
-        exact = "float32" if each.error is None else f"error {error_in_words(each.error)}"
-        beside = f"{_beside(each, ours)}{exact}" if each.ms is not None else each.reason
+        beside = f"{_exact(each)}{_beside(each, ours)}" if each.ms is not None else each.reason
         yield f"{'ships' if each.ships else '     '} {each.title}: {beside}"
+
+
+def _exact(candidate: CandidateOutcome) -> str:
+    if candidate.error is not None:
+        return f"error {error_in_words(candidate.error)}"
+    return "error not measured in this run" if candidate.has_unknown_error else "float32"
 
 
 def _beside(candidate: CandidateOutcome, ours: float | None) -> str:
@@ -190,7 +195,7 @@ def _beside(candidate: CandidateOutcome, ours: float | None) -> str:
         return ""
     percent = 100 * (1 - ours / candidate.ms)
     which = "faster" if percent >= 0 else "slower, not clearly"
-    return f"what ships is {abs(percent):.0f}% {which}; "
+    return f"; what ships is {abs(percent):.0f}% {which}"
 
 
 class _Runtime(Protocol):

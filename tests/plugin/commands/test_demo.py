@@ -87,12 +87,14 @@ def test_each_candidate_of_an_election_is_a_line() -> None:
                 outcome("TVM", 4.0),
                 outcome("OpenVINO (float16)", reason="it has no avx512_fp16"),
                 outcome("OpenVINO (bfloat16)", 1.0, ships=True, error=off),
+                outcome("TVM (int8)", 2.0, has_unknown_error=True),
             ]
         )
     )
     assert lines == [
         "ships OpenVINO (bfloat16): error 1.5% (1.2 to 2)",
-        "      TVM: what ships is 75% faster; float32",
+        "      TVM (int8): error not measured in this run; what ships is 50% faster",
+        "      TVM: float32; what ships is 75% faster",
         "      OpenVINO (float16): it has no avx512_fp16",
     ]
     assert list(election_lines([outcome("TVM", 4.0)])) == []
