@@ -91,7 +91,7 @@ class Shop:
         # What tuning saw on a busy machine may be wrong: the model tells
         # which are really fast and slow.
         with closing(MetaScheduleCompiler(directory / "compile", seed=1)) as compiler:
-            seen = {n: self.model_ms(compiler, records[n]) for n in {0, 1, -2, -1}}
+            seen = {n: self.model_ms(compiler, records[n]) for n in {0, 1, -4, -3, -2, -1}}
         self.best, self.slow = (
             records[choose(seen, key=seen.__getitem__)] for choose in (min, max)
         )

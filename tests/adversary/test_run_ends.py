@@ -58,7 +58,7 @@ def test_a_compiler_is_refused_more_memory_than_there_is(tmp_path: Path) -> None
     pull_request.workspace.commit()
     done = pull_request.workspace.tunegate("plan", "--base", "main")
     assert done.returncode == 0
-    assert "models/bomb.onnx (head) is not tuned: it needs more than the" in done.stderr
+    assert "models/bomb.onnx is not tuned: it needs more than the" in done.stderr
 
 
 def test_a_compiler_that_is_stopped_costs_its_model_and_seconds(tmp_path: Path) -> None:
