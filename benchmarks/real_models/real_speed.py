@@ -29,12 +29,15 @@ from benchmarks.kit.our_model import tuned as tune_tasks
 from benchmarks.kit.results import machine, saved_rows
 from benchmarks.kit.tables import heading, row
 from benchmarks.real_models.hybrid_pieces import guessed
+from tunegate.artifacts.input_rules import KnownInputs
 from tunegate.config import TargetConfig
+from tunegate.edges.inputs.drawn_inputs import drawn_inputs
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.loader import TvmArtifact
 from tunegate.edges.metaschedule.parts.race import raced
 from tunegate.edges.metaschedule.parts.steps import use_threads
 from tunegate.edges.models.preparation import prepare
+from tunegate.edges.models.prepared import PreparedModel
 from tunegate.edges.models.seeded_inputs import seeded_inputs
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.edges.reference.part_session import opened_part
@@ -91,8 +94,9 @@ def of_model(file: Path, options: argparse.Namespace, folder: Path) -> Speed:
     target = TargetConfig(name="cpu", threads=options.threads)
     load_intrinsics("llvm")
     use_threads(options.threads)
+    prepared = prepare(file, shapes=guessed(file), into=folder / "fixed", path="m.onnx")
     try:
-        fixed = prepare(file, shapes=guessed(file), into=folder / "fixed", path="m.onnx").fixed
+        fixed = prepared.fixed
         tuned = tuned_whole(fixed, target, options.seconds, folder)
         records = tuned.records if tuned else tuned_parts(fixed, target, options.seconds, folder)
         whole = tuned.builds if tuned else {}
@@ -102,7 +106,7 @@ def of_model(file: Path, options: argparse.Namespace, folder: Path) -> Speed:
             builds["in parts"] = parts
         return timed(fixed, builds, options.threads, tuned.run.trials if tuned else 0)
     except (AssertionError, ModelError, ValueError) as error:
-        return Speed(said=str(error))
+        return Speed(other_ms=alone(prepared, options.threads), said=str(error))
 
 
 def tuned_whole(
@@ -144,6 +148,14 @@ def in_parts(model: Path, target: TargetConfig, records: KnownRecords, folder: P
     (build,) = compiler.build_in_parts([parts], "hybrid")
     compiler.close()
     return None if build.error is not None else parts.directory
+
+
+def alone(model: PreparedModel, threads: int) -> float:
+    """ONNX Runtime's milliseconds for the model as it is."""
+    session = opened_part(model.original, threads)
+    feed = seeded_inputs(drawn_inputs(model, KnownInputs(), "m.onnx"), 1)
+    run = partial(session.run, None, feed)
+    return statistics.median(raced(run, run, threads))
 
 
 def timed(model: Path, builds: Mapping[str, Path], threads: int, trials: int) -> Speed:
