@@ -6,6 +6,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import struct
+import subprocess
+import sys
 import tempfile
 import zlib
 from pathlib import Path
@@ -46,6 +48,9 @@ def marked(picture: bytes, digest: str) -> bytes:
 def draw() -> None:
     """Writes the picture beside the text."""
     text = COMMENT.read_text("utf-8")
+    fonts = subprocess.run(["fc-list"], capture_output=True, text=True, check=True).stdout
+    if "emoji" not in fonts.lower():
+        sys.exit("No font here has the verdict's sign. Install fonts-noto-color-emoji.")
     with tempfile.TemporaryDirectory() as folder, browser(Path(folder) / "profile") as chrome:
         file = Path(folder) / "comment.html"
         file.write_text(page(text), encoding="utf-8")

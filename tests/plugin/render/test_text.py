@@ -25,7 +25,7 @@ def test_no_line_is_wider_than_the_terminal(kind: str, width: int) -> None:
 
 
 def test_the_change_is_explained_below_its_table() -> None:
-    said = "Change is the mean of paired launches, which is not Head / Base"
+    said = "Change compares paired launches, so it is not Head / Base"
     assert said in render(make_report("slowed"))
     assert said not in render(make_report("new-model"))
 

@@ -13,7 +13,7 @@ _APART = 0.2
 """The share from which layers and model would be added up in vain."""
 
 
-CHANGE_SAID = "Change is the mean of paired launches, which is not Head / Base"
+CHANGE_SAID = "Change compares paired launches, so it is not Head / Base"
 
 
 def change_said(findings: Sequence[Finding], *, with_bounds: bool = True) -> str:
@@ -22,7 +22,9 @@ def change_said(findings: Sequence[Finding], *, with_bounds: bool = True) -> str
     if not any(each.change_percent and each.base_ms and each.head_ms for each in findings):
         return ""
     low, high = (f"{100 * (1 - error):g}%" for error in (FAIL_ERROR, PASS_ERROR))
-    below = f"; below it its lower bound, with {low} confidence, and its upper one, with {high}"
+    below = (
+        f". Below it are its bounds: the lower one with {low} confidence, the upper one with {high}"
+    )
     return f"{CHANGE_SAID}{below if with_bounds else ''}."
 
 

@@ -11,11 +11,11 @@ CHANGE = Interval(low=34.8, center=65.0, high=83.4)
 def test_the_change_beside_two_medians_is_explained_with_its_bounds() -> None:
     finding = made.finding("fail", "", base_ms=2.0, head_ms=3.3, change_percent=CHANGE)
     assert change_said([finding]) == (
-        "Change is the mean of paired launches, which is not Head / Base; below it its lower "
-        "bound, with 99.2% confidence, and its upper one, with 95%."
+        "Change compares paired launches, so it is not Head / Base. Below it are its bounds: the "
+        "lower one with 99.2% confidence, the upper one with 95%."
     )
     assert change_said([finding], with_bounds=False) == (
-        "Change is the mean of paired launches, which is not Head / Base."
+        "Change compares paired launches, so it is not Head / Base."
     )
 
 
