@@ -176,7 +176,7 @@ class Project:
         changed = self.repository.uncommitted()
         beside = {path.removesuffix(end) for path in changed for end in (".data", ".dvc", "")}
         return tuple(
-            f"{model} has changes that are not committed; only commits are compared"
+            f"{model} is not committed as it is here, and only commits are compared: commit it"
             for model in selected(review.config, beside)
             if model.endswith(".onnx")
         )

@@ -238,7 +238,7 @@ def test_a_model_with_uncommitted_changes_is_named(checkout: Checkout) -> None:
     assert project.uncommitted_models(review) == ()
     for name in ("models/m.onnx", "models/new.onnx", "models/notes.txt", "other.onnx"):
         (checkout.path / name).write_bytes(b"changed")
-    told = " has changes that are not committed; only commits are compared"
+    told = " is not committed as it is here, and only commits are compared: commit it"
     named = (f"models/m.onnx{told}", f"models/new.onnx{told}")
     assert project.uncommitted_models(review) == named
     assert reviewed(checkout).changes.notes == named

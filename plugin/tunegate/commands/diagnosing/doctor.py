@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tunegate.artifacts.model_names import path_of
 from tunegate.cli.commands.doctor import DoctorOptions
 from tunegate.commands.diagnosing.diagnosis import Diagnosis
 from tunegate.commands.diagnosing.files_check import files_check
@@ -23,7 +22,7 @@ from tunegate.edges.config.file import load_config
 from tunegate.edges.config.sources import sources
 from tunegate.edges.machine.health import check_cache, machine_checks
 from tunegate.edges.machine.health_check import HealthCheck, in_section
-from tunegate.edges.models.finder import find_models
+from tunegate.edges.models.finder import find_models, model_paths
 from tunegate.edges.models.sizes.configured_sizes import shape_report
 from tunegate.errors import PASS, UNFIT, USAGE, ConfigError, TunegateError
 from tunegate.project import Project, open_project
@@ -84,13 +83,13 @@ def _of_project(project: Project, settings: Settings, checks: Sequence[HealthChe
     cache = check_cache(config.cache, root=root)
     try:
         shapes = shape_report(root, config)
-        here = find_models(root, config)
+        paths, here = model_paths(root), find_models(root, config)
         models = gated_models(config, here, project.repository.uncommitted())
         files = tuple(files_check(project, here))
     except TunegateError as error:
         broken = in_section([_no("models", str(error))], "models")
         return Diagnosis(checks=(*checks, cache, *broken))
-    written = in_section((*shapes.checks, *files, *_written(project, models)), "models")
+    written = in_section((*_written(project, models, paths), *shapes.checks, *files), "models")
     found = [*checks, cache, *written]
     if all(check.ok for check in found) and any(each.state == COMMITTED for each in models):
         try:
@@ -105,14 +104,15 @@ def _of_project(project: Project, settings: Settings, checks: Sequence[HealthChe
     )
 
 
-def _written(project: Project, models: Sequence[GatedModel]) -> Iterator[HealthCheck]:
-    """What is wrong with the paths and waivers of the working tree."""
-    names = [each.model for each in models]
-    paths = sorted({path_of(name) for name in names})
-    for problem in unmatched_paths(project.config, paths, "the working tree"):
-        yield _no("models", problem)
-    day = today(SystemClock())
-    yield from waivers_check(project.repository.root, project.config, names, day)
+def _written(
+    project: Project, models: Sequence[GatedModel], paths: Sequence[str]
+) -> Iterator[HealthCheck]:
+    """What is wrong with the paths and waivers of the working tree. Where a path is wrong, a waiver
+    may be about its models."""
+    problems = [*unmatched_paths(project.config, paths, "the working tree")]
+    yield from (_no("models", problem) for problem in problems)
+    names = None if problems else [each.model for each in models]
+    yield from waivers_check(project.repository.root, project.config, names, today(SystemClock()))
 
 
 def _no(name: str, detail: str) -> HealthCheck:

@@ -21,10 +21,10 @@ _MAX_BYTES = 2**20
 
 
 def waivers_check(
-    root: Path, config: Config, models: Sequence[ModelPath], today: datetime.date
+    root: Path, config: Config, models: Sequence[ModelPath] | None, today: datetime.date
 ) -> Iterator[HealthCheck]:
     """Nothing where there is no file; else one line, or one for each problem. `models` are the
-    names under which models are gated."""
+    names under which models are gated; where they are None nobody looks what a waiver is about."""
     file = opened_inside(root, WAIVERS_FILE)
     if file is None:
         return
@@ -41,7 +41,7 @@ def waivers_check(
     except ConfigError as error:
         yield from (_no(each) for each in (str(error), *error.others))
         return
-    strays = [*stray_waivers(waivers, config, models)]
+    strays = [] if models is None else [*stray_waivers(waivers, config, models)]
     yield from (_no(f"{WAIVERS_FILE}: {each}") for each in strays)
     if not strays:
         counted = f"{WAIVERS_FILE}: {plural(len(waivers), 'waiver')}"

@@ -39,13 +39,19 @@ def find_models(
     """Every `.onnx` file that git tracks, and every one that it would add, by path; with a
     configuration those that it gates, and nobody looks into others. Raises RevisionError."""
     git = GitProcess(repository)
-    listed = _listed(git, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    models = model_paths(repository)
     committed = {*_listed(git, "ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD")}
-    models = {path for path in listed if path.casefold().endswith(_ENDING)}
     return tuple(
         _found(git.root, path, is_committed=path in committed, with_guesses=with_guesses)
-        for path in (sorted(models) if config is None else selected(config, models))
+        for path in (models if config is None else selected(config, models))
     )
+
+
+def model_paths(repository: Path) -> tuple[str, ...]:
+    """The paths of all of them, in order. Raises RevisionError."""
+    git = GitProcess(repository)
+    listed = _listed(git, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    return tuple(sorted({path for path in listed if path.casefold().endswith(_ENDING)}))
 
 
 def _listed(git: GitProcess, *arguments: str) -> list[str]:

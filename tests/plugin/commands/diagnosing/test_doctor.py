@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime
 import json
 from pathlib import Path
 
@@ -87,11 +88,27 @@ def test_what_a_run_would_refuse_is_named_at_once_and_exits_2(
     lines = capsys.readouterr().out.splitlines()
     starts = [line[:30] for line in lines]
     assert starts == [
-        "models: models/m.onnx: not a r",
         "models: path modles/*.onnx mat",
         "models: path b.onnx matches no",
         "waivers: tunegate-waivers.yaml",
+        "models: models/m.onnx: not a r",
     ]
+
+
+def test_a_typo_in_a_glob_gets_the_nearest_model_and_no_word_on_its_waiver(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace = Workspace(tmp_path / "w", NOT_COMPILED.replace("models/", "modles/"))
+    soon = datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(days=30)
+    workspace.write(
+        "tunegate-waivers.yaml",
+        "waivers:\n  - {model: models/m.onnx, target: cpu, ceiling-percent: 9,"
+        f" expires: {soon}, issue: 'https://example.com/1', reason: known}}\n",
+    )
+    assert doctor.run(DoctorOptions(common=Common(repository=workspace.root, quiet=True))) == 2
+    wrong = capsys.readouterr().out.splitlines()
+    assert "Did you mean models/*.onnx?" in " ".join(wrong)
+    assert not [line for line in wrong if line.startswith("waivers")]
 
 
 def test_names_of_a_checkout_are_no_markup(
