@@ -150,4 +150,4 @@ def _nothing_checked(report: Report) -> str:
     if report.changes.revisions.base == report.changes.revisions.head:
         return "nothing to compare: base and head are the same"
     unchanged = len(report.changes.unchanged)
-    return f"no configured model changed ({plural(unchanged, 'model')} looked at, none measured)"
+    return f"no configured model changed ({plural(unchanged, 'model')}, none measured)"

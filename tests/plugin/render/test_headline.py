@@ -16,7 +16,7 @@ from tunegate.render.headline import headline, reason, worst_first
             "identical",
             "Pass: models/squeezenet.onnx on cpu: identical build on both sides, not measured",
         ),
-        ("nothing-changed", "Pass: no configured model changed (1 model looked at, none measured)"),
+        ("nothing-changed", "Pass: no configured model changed (1 model, none measured)"),
         (
             "new-model",
             "New: models/squeezenet.onnx on cpu: no base to compare with: built and checked",
