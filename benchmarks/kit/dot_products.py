@@ -9,7 +9,6 @@ reads the same rows, moved. Operands are words of 32 bits: one float32, two bflo
 from __future__ import annotations
 
 import ctypes
-import pathlib
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,9 +16,9 @@ import tvm
 from tvm.script import tirx as T
 from tvm.target.codegen import llvm_lookup_intrinsic_id
 
-with pathlib.Path("/proc/cpuinfo").open(encoding="ascii") as info:
-    FLAGS = frozenset(info.read().split())
-CPU = "sapphirerapids" if "amx_bf16" in FLAGS else "cooperlake"
+from tunegate.edges.machine.cpu_flags import lacks_some
+
+CPU = "cooperlake" if lacks_some(("amx_bf16",)) else "sapphirerapids"
 """LLVM's name of the least processor that has what is used here."""
 TARGET = tvm.target.Target({"kind": "llvm", "mcpu": CPU})
 ROWS, COLUMNS = 12, 32  # of a tile in vector registers; AMX has 32 x 32
@@ -73,7 +72,7 @@ DOTS = {
 
 def dots_of_this_machine() -> dict[str, Dot]:
     """Those that the processor has, and whose tiles its kernel permits."""
-    has = {name: dot for name, dot in DOTS.items() if dot.flag in FLAGS}
+    has = {name: dot for name, dot in DOTS.items() if not lacks_some((dot.flag,))}
     if any(dot.tile for dot in has.values()) and ctypes.CDLL(None).syscall(
         _ARCH_PRCTL, _REQUEST_PERMISSION, _TILES
     ):

@@ -108,9 +108,9 @@ def tune_shard(tools: Tools, planned: TuningPlan, shard: Shard) -> TuningOutcome
     models = export_models(planned.changes, tools.source).files
     outcome = tune(shard, models, tuner=tools.tuner, index=tools.index, context=context)
     outcome = msgspec.structs.replace(outcome, plan=digest_of(planned))
-    artifact_io.write(context.out / f"outcome-{shard.index}.json", outcome)
+    file = context.out / f"outcome-{shard.index}.json"
+    artifact_io.write(file, outcome)
     if outcome.stopped == "cancelled":
-        file = context.out / f"outcome-{shard.index}.json"
         message = (
             f"cancelled while tuning: there is no verdict. What was finished is in {file}, "
             "and in the cache where cache.mode is rw"

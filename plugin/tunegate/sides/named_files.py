@@ -4,11 +4,11 @@ those that no model feeds on a change replaces."""
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from tunegate.artifacts.changes import PolicyChange, Revisions
+from tunegate.artifacts.changes import ModelPath, PolicyChange, Revisions
 from tunegate.config import Config, Inputs, ModelConfig
 from tunegate.policy.metric_commands import METRIC_KEY, metric_of
 from tunegate.selection import values_of
@@ -28,6 +28,15 @@ class NamedFile(NamedTuple):
     key: str
     where: str
     path: str
+
+
+class JudgingFile(NamedTuple):
+    """A file whose content judges a model, or all where that is ''; `key` is the setting that
+    names it."""
+
+    key: str
+    path: str
+    model: ModelPath
 
 
 def named_files(config: Config) -> Iterator[NamedFile]:
@@ -74,10 +83,19 @@ def replaced_files(
 ) -> Iterator[PolicyChange]:
     """What the change does to what searches know and to the user's metric. `config` is that which
     judges: it names what the base has, and the base's counts."""
+    return replacements(dict.fromkeys(_judging_files(config)), revisions, identity)
+
+
+def replacements(
+    files: Iterable[JudgingFile], revisions: Revisions, identity: IdentityAt
+) -> Iterator[PolicyChange]:
+    """Yields what the change does to the content of these. Files that the base does not have are
+    new, and change nothing; those that a branch has not touched since it was begun are the base's
+    to replace."""
     judge, fork = revisions.judged_by, revisions.forked_at
     if judge is None:
         return
-    for key, path, model in dict.fromkeys(_judging_files(config)):
+    for key, path, model in files:
         old, new = identity(judge, path), identity(revisions.head, path)
         is_untouched = fork is not None and identity(fork, path) == new
         if old and old != new and not is_untouched:
@@ -91,12 +109,12 @@ def replaced_files(
             )
 
 
-def _judging_files(config: Config) -> Iterator[tuple[str, str, str]]:
+def _judging_files(config: Config) -> Iterator[JudgingFile]:
     if config.cache.prior is not None:
-        yield PRIOR_KEY, _plain(config.cache.prior), ""
+        yield JudgingFile(PRIOR_KEY, _plain(config.cache.prior), "")
     for entry in config.models:
         for path in _paths_of_command(entry):
-            yield METRIC_KEY, path, entry.path
+            yield JudgingFile(METRIC_KEY, path, entry.path)
 
 
 def _of_entry(key: str, entry: ModelConfig) -> Iterator[NamedFile]:
