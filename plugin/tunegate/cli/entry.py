@@ -26,7 +26,9 @@ def entry() -> NoReturn:
 def leave(program: Callable[[], int], say: Callable[[str], None]) -> NoReturn:
     """End this process with the program's exit code, or with that of whatever went wrong."""
     _open_closed_streams()
-    sys.exit(_delivered(guarded(program, say)))
+    code = _delivered(guarded(program, say))
+    _forget_handled_interrupt()
+    sys.exit(code)
 
 
 def guarded(program: Callable[[], int], say: Callable[[str], None]) -> int:
@@ -95,6 +97,13 @@ def _open_closed_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
+
+
+def _forget_handled_interrupt() -> None:
+    """A KeyboardInterrupt that came while a string was executed, as `namedtuple` does, leaves a
+    mark in the interpreter. A module under `python -m` then ends by SIGINT, whatever its exit code
+    (`Py_RunMain` in Modules/main.c). The next string that is evaluated takes the mark away."""
+    eval("0")  # noqa: S307 -- a constant
 
 
 def _delivered(code: int) -> int:

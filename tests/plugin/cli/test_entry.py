@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -80,3 +81,11 @@ def test_a_reader_that_is_gone_is_no_regression_and_makes_no_product_a_pass(
         check=False,
     )
     assert done.returncode in codes
+
+
+def test_a_cancel_inside_an_executed_string_ends_with_its_own_exit_code(tmp_path: Path) -> None:
+    """`python -m` would end by SIGINT."""
+    module = ENDS.format(program="exec('raise KeyboardInterrupt')")
+    (tmp_path / "cancelled.py").write_text(module)
+    done = subprocess.run([sys.executable, "-m", "cancelled"], cwd=tmp_path, check=False)
+    assert done.returncode == errors.CANCELLED
