@@ -59,7 +59,7 @@ docs: $(STAMP)
 site: $(SITE_STAMP)
 	NO_MKDOCS_2_WARNING=1 $(SITE_VENV)/bin/mkdocs build --strict --quiet --site-dir $(abspath $(SITE))
 
-# docs/benchmarks.md, from benchmarks/results.
+# docs/benchmarks.md and its pages, from benchmarks/results.
 figures: $(STAMP)
 	$(BIN)/python -m benchmarks.kit.page
 

@@ -4,7 +4,7 @@ database's load beside it.
     python -m benchmarks.cache.cache_scale [--records 1000000] [--tasks 1000]
 
 Everything is real but the records: a moto server, HTTP through a proxy that makes every request
-wait 5 ms, fresh processes. Prints the table of docs/benchmarks.md.
+wait 5 ms, fresh processes. Prints the table of docs/benchmarks.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python -m benchmarks.cache.cache_soak [--minutes 10] [--seed 1] [--server moto|ceph]
 
-Prints the table of docs/benchmarks.md.
+Prints the table of docs/benchmarks.
 """
 
 from __future__ import annotations

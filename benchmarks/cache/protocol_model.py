@@ -2,7 +2,7 @@
 
     python -m benchmarks.cache.protocol_model
 
-Prints the table of docs/benchmarks.md.
+Prints the table of docs/benchmarks.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Each model is built with default schedules; with a random schedule, the pick of 
 are shuffled, and the prior's pick for each task, whatever they are worth; with what a run without
 trials ships, which drops what is slower in the model; and, with `--seconds`, after so many
 `--trials` for each task and after a search of so many seconds. All builds of a model run in turn in
-one process, on one thread; medians. Prints a row of docs/benchmarks.md for each model and
+one process, on one thread; medians. Prints a row of docs/benchmarks for each model and
 processor. Models that are not light ones are those of `init_to_gate.py`, in `--real`. What is
 saved already is not made a second time but with `--again`: `--save NAME --merge` goes on.
 """

@@ -8,7 +8,7 @@ the search with and without it.
 Of each model the tasks that compute most are searched alone, each with the same number of trials,
 in turn with the prior, with the prior alone (nothing is learned from the task), without it, and
 with neither prior nor surrogate. Prints two tables of
-docs/benchmarks.md: what the prior is worth for shipped operators that it was not fitted to, and the
+docs/benchmarks: what the prior is worth for shipped operators that it was not fitted to, and the
 best times after so many trials. With `--cpu` the candidates are compiled for another processor than
 this one, which this one must be able to run. With `--held-out` only the first table is made, and
 beside it that of a prior whose labels are shuffled.

@@ -4,7 +4,7 @@ and split where the inputs meet.
     python -m benchmarks.kernels.concatenations [squeezenet] [--rounds 7]
 
 One thread; both kernels of each shape timed in turn, and their outputs compared. Prints
-the table of docs/benchmarks.md.
+the table of docs/benchmarks.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ with the matrix product beside it.
         [--seeds 1 2 3]
 
 Every convolution of the model that has both forms gets the same number of candidates of our search,
-one thread. Prints the table of docs/benchmarks.md.
+one thread. Prints the table of docs/benchmarks.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ them, and as ours, in vectors.
     python -m benchmarks.kernels.elementary_functions [--rounds 7]
 
 One thread, 128 x 1024 numbers with a standard deviation of 2, no schedule (loops as they are
-written); both kernels timed in turn. Prints the table of docs/benchmarks.md.
+written); both kernels timed in turn. Prints the table of docs/benchmarks.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ float32, ONNX Runtime and, where it is installed, OpenVINO.
 
 One thread; all are timed in turn: medians of processor time, which other
 processes disturb less than the clock. A time of TVM's includes rounding the float32 image to
-the operands; the result stays float32 or int32. Prints the tables of docs/benchmarks.md: GFLOP/s,
+the operands; the result stays float32 or int32. Prints the tables of docs/benchmarks: GFLOP/s,
 and the largest error as a share of the largest output of float32. A column for each way that the
 processor has, of avx512_bf16, avx512_vnni, amx_bf16 and amx_int8.
 """

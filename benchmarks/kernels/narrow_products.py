@@ -5,7 +5,7 @@
 The cases of `low_precision.py`, one thread, in turn: medians of processor time. A kernel rounds its
 image, in int8 by the range that it has first looked for, multiplies by tiles or by vectors, and
 leaves float32. Those by vectors are compiled for processors without tiles. TVM's float32 has one
-schedule by hand. Prints the table of docs/benchmarks.md: GFLOP/s, a column for each instruction
+schedule by hand. Prints the table of docs/benchmarks: GFLOP/s, a column for each instruction
 that the processor has.
 """
 

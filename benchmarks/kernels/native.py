@@ -7,7 +7,7 @@
 models. The compiled builds are not tuned: both have the same kernels, and ONNX Runtime has its own.
 Times are paired launches of fresh processes, in turn. A start is a whole process from its beginning
 to the end of its first inference; `C` is a program that is linked with the object. With more than
-one thread there is the object of one launch, too. Prints the tables of docs/benchmarks.md.
+one thread there is the object of one launch, too. Prints the tables of docs/benchmarks.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ last: is it worth a third form?
 
 The packed function takes its image as blocks of 16 channels and gives its output so; nobody pays
 for packing it. The weights are laid out along the loops of each schedule in both. The same search,
-from nothing, one thread. Prints the table of docs/benchmarks.md.
+from nothing, one thread. Prints the table of docs/benchmarks.
 """
 
 from __future__ import annotations

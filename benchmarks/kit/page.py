@@ -1,9 +1,10 @@
-"""Makes docs/benchmarks.md of the results: `make figures`."""
+"""Makes docs/benchmarks.md, and a page for each group beside it, of the results: `make figures`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 from benchmarks.kit.markdown_tables import drawn
 from benchmarks.kit.results import RESULTS, ROOT, Result, load
@@ -12,40 +13,48 @@ PAGE = ROOT / "docs" / "benchmarks.md"
 GROUPS = (
     "Papers",
     "Latency",
+    "Real models",
+    "Runtimes",
     "Tuning",
     "Cost models",
     "Kernels",
-    "Real models",
     "Gate",
     "Cache",
     "Processes",
 )
-HEAD = """\
+MADE = "<!-- made by `make figures` from benchmarks/results -->"
+HEAD = f"""\
 # Benchmarks
-<!-- made by `make figures` from benchmarks/results -->
-Figures of today, each with its command, to be run in the root of a checkout.
-A load over 1 means that other work kept the machine busy.
-Every benchmark takes `--save NAME`, which replaces the figures of `benchmarks/results/NAME.json`.
-`make figures` makes this page of them. Earlier figures, and how things were found, are in the
-[archive](benchmarks-archive.md).
+{MADE}
+What was found, in a sentence each. The link leads to the table, what was compared, the machine,
+the commit, and the command that measures it again. Earlier figures, and how things were found,
+are in the [archive](benchmarks-archive.md).
 """
+GROUP_HEAD = """\
+Run each command in the root of a checkout. A load over 1 means that other work kept the machine
+busy. `--save NAME` replaces the figures of `benchmarks/results/NAME.json`; `make figures` makes
+this page and the [overview](../benchmarks.md) of them.
+"""
+SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z0-9`[])")
+LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
 
 
 def main() -> None:
-    PAGE.write_text(page(load(path) for path in sorted(RESULTS.glob("*.json"))))
+    for path, text in pages(load(path) for path in sorted(RESULTS.glob("*.json"))).items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
 
 
-def page(results: Iterable[Result]) -> str:
-    """The page: what each group answers, then the tables. Raises `ValueError` for a result without
-    its words, or in a group that there is not."""
+def pages(results: Iterable[Result]) -> dict[Path, str]:
+    """The overview, and the page of each group that has results. Raises `ValueError` for a result
+    without its words, or in a group that there is not."""
     found = list(results)
     for result in found:
         _check(result)
     grouped = [(group, [each for each in found if each.group == group]) for group in GROUPS]
     filled = [(group, members) for group, members in grouped if members]
-    contents = [_contents(group, members) for group, members in filled]
-    sections = [_section(group, members) for group, members in filled]
-    return "\n".join([HEAD, *contents, "", *sections])
+    overview = "\n".join([HEAD, *(_found(group, members) for group, members in filled)])
+    return {PAGE: overview} | {_path(group): _page(group, members) for group, members in filled}
 
 
 def anchor(title: str) -> str:
@@ -62,20 +71,33 @@ def _check(result: Result) -> None:
         )
 
 
-def _contents(group: str, members: list[Result]) -> str:
-    lines = [f"- [{each.title}](#{anchor(each.title)})" for each in members]
-    return "\n".join([f"\n**{group}**\n", *lines])
+def _path(group: str) -> Path:
+    return PAGE.with_suffix("") / f"{anchor(group)}.md"
 
 
-def _section(group: str, members: list[Result]) -> str:
-    return "\n".join([f"## {group}\n", *map(_result, members)])
+def _found(group: str, members: list[Result]) -> str:
+    page = _path(group).relative_to(PAGE.parent)
+    rows = [
+        f"| [{each.title}]({page}#{anchor(each.title)}) | {_first_sentence(each.says)} |"
+        for each in members
+    ]
+    head = f"## {group}\n\n| what was asked | what was found |\n|---|---|"
+    return "\n".join([head, *rows, ""])
+
+
+def _first_sentence(words: str) -> str:
+    return LINK.sub(r"\1", SENTENCE_END.split(words)[0]).replace("|", r"\|")
+
+
+def _page(group: str, members: list[Result]) -> str:
+    return "\n".join([f"# Benchmarks: {group}\n{MADE}\n{GROUP_HEAD}", *map(_result, members)])
 
 
 def _result(result: Result) -> str:
     where = f"{result.machine}; {result.date}; commit {result.commit}"
     tables = "\n\n".join(drawn(table) for table in result.tables)
     return (
-        f"### {result.title}\n{result.says}\n\n{tables}\n\n"
+        f"## {result.title}\n{result.says}\n\n{tables}\n\n"
         f"{result.compared} `{result.command}` ({where})\n"
     )
 

@@ -8,7 +8,7 @@ Ours tunes, and what it had after each number of seconds is built; with `--sourc
 cache that those models were tuned into. Stock (`tune_relax` on the same prepared ONNX file, for the
 same target) runs `--trials` trials; folders that hold its database already (stock_model.py) are
 used as they are. All builds are then timed by the same code in fresh processes, in turn. Prints the
-table of docs/benchmarks.md. Models: the light ones by name, `transformer-N` by its sequence length.
+table of docs/benchmarks. Models: the light ones by name, `transformer-N` by its sequence length.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 Without `--row` all are measured, which takes about an hour on two cores. Rows that come out of the
 same runs are measured together: naming one of them makes all. A row says what it was measured on,
 when, and how many processes wanted to run then. Figures that miss the paper's stay in the table.
-Prints the table of docs/benchmarks.md.
+Prints the table of docs/benchmarks.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ The same convolution is tuned again and again with the same number of trials: fo
 undisturbed, then with a SIGKILL to a worker every few seconds, with one to the search, on a Ray
 cluster two of three nodes of which go, and by `tunegate tune`, killed as a whole and started
 again. A measurement is lost when a run had finished it and the cache does not have it. Prints
-the table of docs/benchmarks.md.
+the table of docs/benchmarks.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
         [--trials 60]
 
 The trials in a second between the first tenth of them and the last, and those of the same machine
-without Ray beside them. Prints the table of docs/benchmarks.md.
+without Ray beside them. Prints the table of docs/benchmarks.
 """
 
 from __future__ import annotations

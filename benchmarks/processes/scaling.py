@@ -7,7 +7,7 @@ search, with sleep for devices.
 Everything is the product's but the workers: processes that take the time of a candidate (25% more
 or less) and answer. Counted is what happens between the first tenth of the trials and the last one.
 The engine's own work is the CPU time of the deciding process; that of the search is its children's.
-Prints the table of docs/benchmarks.md.
+Prints the table of docs/benchmarks.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Collects sixteen models of the package index in DIRECTORY (170 MB, once), and do
 its owner would, in a repository of its own with a cache of its own: adds it, `tunegate init`,
 commits, `tunegate run`; then two pull requests, one with new weights, and one that makes it half as
 slow again. With several `--minutes` the first run is repeated, so that tuning goes on from the
-cache, and each runtime's time stands after each of them. Prints the tables of docs/benchmarks.md.
+cache, and each runtime's time stands after each of them. Prints the tables of docs/benchmarks.
 What is done stays in DIRECTORY/<name>/<threads>.json. The `--steps` are done anew whatever stands
 there: so pull requests are played again while a machine is quiet. A pull request may tune what it
 changes for the first of the `--minutes`.

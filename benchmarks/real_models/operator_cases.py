@@ -9,7 +9,7 @@ twice with its own data, given by files, and both are measured. Each case has a 
 `--limit` seconds, so a crash of the compiler is counted, not suffered. With `--json` each outcome
 is kept there at once, and what is there is not tried again: so a long run can be had in portions.
 Prints a table of counts by what happened, then what was refused, by the reason. Prints the table
-of docs/benchmarks.md.
+of docs/benchmarks.
 """
 
 from __future__ import annotations

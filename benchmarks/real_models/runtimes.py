@@ -8,7 +8,7 @@ Models: light ones by name; with `--real`, the sixteen that init_to_gate.py coll
 candidates that this installation offers are built, and launched in pairs of fresh processes with
 float32 ONNX Runtime, a launch of each in turn. TVM's candidates are among them with `--minutes` of
 tuning, all built from the same records. Static int8 is calibrated on the drawn inputs, and tells
-its error on others. Prints the table of docs/benchmarks.md: of ONNX Runtime's time, with the error
+its error on others. Prints the table of docs/benchmarks: of ONNX Runtime's time, with the error
 as a share of the largest output, then what would ship at `same` and within budgets. Models that
 are in `--json` already are not measured again: the table can be made in several calls.
 `--settings` asks another question: what ONNX Runtime's own settings are worth, in one process.

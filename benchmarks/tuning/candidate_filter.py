@@ -4,7 +4,7 @@
 
 Three convolutions of light_squeezenet are tuned together, each as if it were alone: the same number
 of trials for all. With the filter off, samples are taken as they come, of which half are random and
-half come from the best so far. Prints the table of docs/benchmarks.md.
+half come from the best so far. Prints the table of docs/benchmarks.
 """
 
 from __future__ import annotations

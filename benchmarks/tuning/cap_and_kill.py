@@ -6,7 +6,7 @@
 `cap` tunes a small model with random budgets of seconds, some of them as money, and takes the
 time of the tuning itself. `kill` sends SIGKILL to `tunegate run` at a random moment, and
 compares what the cache had been given with what it holds, or what waits on this machine for it.
-Prints the table of docs/benchmarks.md.
+Prints the table of docs/benchmarks.
 """
 
 from __future__ import annotations

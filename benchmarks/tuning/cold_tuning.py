@@ -9,7 +9,7 @@ All tune the same three tasks with the same number of trials in all, one after t
 best schedules of all are timed again in turn by this process on one thread, so that none is
 judged by its own clock; what is compared is what both schedulers minimize, the sum of calls x
 time. Of a model other than light_squeezenet the three tasks with the most work are taken. Prints
-the table of docs/benchmarks.md.
+the table of docs/benchmarks.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 All tasks of each model are tuned in turn, 3 candidates and then 8 at a time, whatever they gain.
 Of every batch k = ln(best before / best after) / ln(candidates after / before) is compared with
 how far the task was behind the best rate of any task, and with the k of its batch before. Prints
-the table of docs/benchmarks.md.
+the table of docs/benchmarks.
 """
 
 from __future__ import annotations

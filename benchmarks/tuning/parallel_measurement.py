@@ -8,7 +8,7 @@ other under DOPpler's control law.
 Each slot is a process on a core of its own that has all candidates built and run once. All are
 measured alone, then by batches with as many at once as the law says, a sample of each batch again
 alone, and once more alone: what differs between these is noise. In the end the best of each task
-are measured again in turn, alone. Prints the table of docs/benchmarks.md.
+are measured again in turn, alone. Prints the table of docs/benchmarks.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ after the other. Ours has workers that live on and run what they have built, one
 device while the others build. The first two rows of ours measure as long as stock does; the last
 cuts losers short, as a run of the product does. In the end the best eight of each side are
 measured in turn by one process, three times: what a side would have chosen is judged by that.
-Prints the table of docs/benchmarks.md.
+Prints the table of docs/benchmarks.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ chosen from more and from fewer.
 
 Of each model the tasks that compute most; of each the first batch, as the prior picks it. A row
 says what finding it took, and how much slower its best candidate is than the best of all rows, as
-the geometric mean over tasks and seeds. Prints the table of docs/benchmarks.md.
+the geometric mean over tasks and seeds. Prints the table of docs/benchmarks.
 """
 
 from __future__ import annotations

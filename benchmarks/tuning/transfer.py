@@ -9,7 +9,7 @@ then for a tenth of that with them, with those of another class instead, and wit
 of the full speed-up over the default schedule a run has is (full best) / (its best), as in the
 paper; a task counts where it has sources and tuning in full makes it 5% faster or more. Invalid is
 a transferred schedule that cannot be applied, does not compile, or computes something else. Prints
-the table of docs/benchmarks.md.
+the table of docs/benchmarks.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ of which the prior expects most.
 The source models are tuned into an empty cache. Of each task of the model that has neighbours
 there, everything that they offer is measured, in both adaptations, alone and to the end. A row says
 how much slower than the best of all the best of the first so many is, as the geometric mean over
-the tasks. Prints the table of docs/benchmarks.md.
+the tasks. Prints the table of docs/benchmarks.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ estimate (weight x best so far, over all tasks; a task without a measurement cou
 default schedule's time of that task) first comes within 2% of what the run without any of the
 mechanisms has at its end, in the same round. Looks are lucky, so what a run ends with is the same
 sum over its winners as they were measured again. Prints the table of
-docs/benchmarks.md: medians of the rounds, audits added up.
+docs/benchmarks: medians of the rounds, audits added up.
 """
 
 from __future__ import annotations

@@ -129,16 +129,31 @@ save("cap", "it failed", Path({str(tmp_path)!r}))
     assert not [*tmp_path.iterdir()]
 
 
-def test_the_page_is_made_of_the_results() -> None:
+def test_the_pages_are_made_of_the_results() -> None:
     program = """\
-import sys
-from benchmarks.kit.page import page
+from benchmarks.kit.page import PAGE, pages
 from benchmarks.kit.results import RESULTS, load
-sys.stdout.write(page(load(path) for path in sorted(RESULTS.glob("*.json"))))
+made = pages(load(path) for path in sorted(RESULTS.glob("*.json")))
+stale = [str(path) for path, text in made.items() if path.read_text() != text]
+there = {*(PAGE.parent / "benchmarks").glob("*.md")}
+assert not stale and there < {*made}, f"run `make figures`: {stale or there - {*made}}"
 """
     done = run(program)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == (ROOT / "docs" / "benchmarks.md").read_text(), "run `make figures`"
+
+
+def test_the_overview_has_the_first_sentence_of_a_finding() -> None:
+    program = """\
+import msgspec
+from benchmarks.kit.page import PAGE, pages
+from benchmarks.kit.results import RESULTS, load
+result = load(next(RESULTS.glob("*.json")))
+changed = msgspec.structs.replace(result, says="TVM takes 0.5 of it. [More](../x.md) is not said.")
+overview = pages([changed])[PAGE]
+assert "| TVM takes 0.5 of it. |" in overview and "More" not in overview, overview
+"""
+    done = run(program)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(
@@ -148,9 +163,9 @@ sys.stdout.write(page(load(path) for path in sorted(RESULTS.glob("*.json"))))
 def test_a_result_without_its_words_is_refused(change: str, said: str) -> None:
     program = f"""\
 import msgspec
-from benchmarks.kit.page import page
+from benchmarks.kit.page import pages
 from benchmarks.kit.results import RESULTS, load
-page([msgspec.structs.replace(load(min(RESULTS.glob("*.json"))), {change})])
+pages([msgspec.structs.replace(load(min(RESULTS.glob("*.json"))), {change})])
 """
     assert said in run(program).stderr
 

@@ -3,7 +3,7 @@ the compiler busy is not tried.
 
 Trimmer (IEEE CLOUD 2022) rejects candidates by a model of their cost alone; that some need a
 hundred times as long to compile, and are no faster for it, was found here. On CPUs it is the copy
-of a tile of the output, unrolled to the last statement (figures in docs/benchmarks.md).
+of a tile of the output, unrolled to the last statement (figures in docs/benchmarks).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The measurements are in `experience/`, one file for each kind of target, and the trees are fitted to
 them once in a process: nothing is loaded that could be more than numbers. What it is worth for
-operators that it has not seen stands in docs/benchmarks.md.
+operators that it has not seen stands in docs/benchmarks.
 """
 
 from __future__ import annotations

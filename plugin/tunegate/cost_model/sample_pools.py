@@ -11,7 +11,7 @@ from tunegate.tuning.schedule_samples import SampleSpace, ScheduleSample
 
 POOL = 512
 """The number of samples that a batch is chosen from, small or large: two candidates of
-fewer samples are worse by more than finding them costs (docs/benchmarks.md, "How many
+fewer samples are worse by more than finding them costs (docs/benchmarks, "How many
 samples a batch is chosen from")."""
 GOOD = 12
 """The number of schedules that are changed and crossed."""

@@ -3,7 +3,7 @@
 The best of n candidates is taken to follow a power law, best(n) ~ n^-k: every doubling of the
 trials gains about the same share, so each further batch gains less. How far a task is behind what
 the machine can do says more of k than what its last batches gained: a search is a staircase
-(`docs/benchmarks.md`, "What the next batch gains"). The length of its last step says whether there
+(`docs/benchmarks`, "What the next batch gains"). The length of its last step says whether there
 is another.
 """
 

@@ -124,7 +124,7 @@ class TaskSearch:
     def _seats(self, count: int) -> int:
         """The number of seeds in a batch of so many. Where a prior picks samples, what is
         transferred gets half of the batch: neither is always the better one, and the first of each
-        finds most (docs/benchmarks.md)."""
+        finds most (docs/benchmarks)."""
         if self._expect() is None:
             return count
         exact = sum(origin != "transfer" for origin, _ in self._seeds)

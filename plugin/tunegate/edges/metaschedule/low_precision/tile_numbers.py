@@ -61,7 +61,7 @@ BFLOAT16: Final = TileNumbers(
     most_products=sys.maxsize,
     multiply="tdpbf16ps",
 )
-# Twice as fast as float32 on a Zen 4, which has no tiles (docs/benchmarks.md).
+# Twice as fast as float32 on a Zen 4, which has no tiles (docs/benchmarks).
 BFLOAT16_VECTORS: Final = BFLOAT16._replace(
     flags=("avx512_bf16",),
     features=frozenset({"avx512bf16"}),

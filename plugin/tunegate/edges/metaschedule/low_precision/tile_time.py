@@ -2,7 +2,7 @@
 
 An estimate that both sides of a comparison make alike: a measurement would let two kernels that are
 equally fast flip between base and head. Its constants are fits to kernels on a Sapphire Rapids, and
-that of `vdpbf16ps` to kernels on a Zen 4 (docs/benchmarks.md).
+that of `vdpbf16ps` to kernels on a Zen 4 (docs/benchmarks).
 """
 
 from __future__ import annotations

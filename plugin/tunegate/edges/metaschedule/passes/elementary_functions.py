@@ -1,7 +1,7 @@
 """Elementary functions of a CPU's kernels in vectors, in the place of calls to the C library.
 
 LLVM makes one call of `expf`, `erff` or `powf` for each number, whatever a schedule vectorizes:
-GELU of 128 x 1024 numbers takes 2.2 ms that way and 0.08 in vectors (docs/benchmarks.md). The rules
+GELU of 128 x 1024 numbers takes 2.2 ms that way and 0.08 in vectors (docs/benchmarks). The rules
 hold wherever TVM lowers a kernel of this process for `llvm`; kernels, their keys and their
 schedules are what they were. Sigmoid and softmax come with exp. float16 goes through float32;
 float64 stays with the library.

@@ -2,7 +2,7 @@
 
 A concatenation along the innermost axis is such a loop, and LLVM puts none into vectors. Split
 where the inputs meet, its inner part has no choice left; `light_squeezenet`'s concatenations are
-six times faster for it (docs/benchmarks.md).
+six times faster for it (docs/benchmarks).
 """
 
 from __future__ import annotations

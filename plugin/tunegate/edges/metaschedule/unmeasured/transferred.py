@@ -3,7 +3,7 @@ what is expected of them here.
 
 Neighbours offer dozens of schedules, each in two adaptations. What is measured in the first
 batch is all that many tasks ever get, so their order decides more than their number
-(figures in docs/benchmarks.md).
+(figures in docs/benchmarks).
 """
 
 from __future__ import annotations
