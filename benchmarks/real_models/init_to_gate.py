@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import re
 import shutil
 import subprocess
 import sys
@@ -37,12 +38,14 @@ from benchmarks.kit.tables import heading, row
 
 SLOWER_SHARE = 0.5
 TUNEGATE = (sys.executable, "-m", "tunegate")
+CHOOSING = re.compile(r"^tunegate +([0-9.]+) s +\[\d+/\d+\] choose", re.MULTILINE)
 GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@example.invalid")
 
 
 class Run(msgspec.Struct, frozen=True):
     """One `tunegate run`. `times` are milliseconds by runtime, `said` the last line where there is
-    no verdict."""
+    no verdict. `choosing_seconds` is from where candidates are launched until the end: of a new
+    model, which has no base to be measured beside, that is the election."""
 
     exit_code: int
     status: str = ""
@@ -54,6 +57,7 @@ class Run(msgspec.Struct, frozen=True):
     times: dict[str, float] = {}
     head_ms: float | None = None
     change_percent: float | None = None
+    choosing_seconds: float | None = None
     said: str = ""
 
 
@@ -130,7 +134,7 @@ class Repository:
         self._taskset = ("taskset", "-c", cores)
         self._environment = {**environ, "HOME": str(home), "XDG_CACHE_HOME": str(home / "cache")}
 
-    def begin(self, model: Path) -> None:
+    def begin(self, model: Path, accuracy: str = "") -> None:
         shutil.rmtree(self._root, ignore_errors=True)
         self._root.mkdir()
         self._git("init", "-q", "-b", "main")
@@ -140,6 +144,12 @@ class Repository:
         shutil.copy(model, self._root / "model.onnx")
         self._git("add", "model.onnx")
         self._tunegate("init")
+        if accuracy:
+            config = self._root / "tunegate.yaml"
+            model_entry = '  - path: "*.onnx"\n'
+            config.write_text(
+                config.read_text().replace(model_entry, f"{model_entry}    accuracy: {accuracy}\n")
+            )
         self._commit()
 
     def merge(self) -> None:
@@ -161,7 +171,9 @@ class Repository:
         if not verdict or not verdict["findings"]:
             lines = done.stderr.strip().splitlines() or [""]
             return Run(done.returncode, seconds=seconds, said=lines[-1])
-        return _run(done.returncode, seconds, verdict, self._written("measurements"))
+        found = _run(done.returncode, seconds, verdict, self._written("measurements"))
+        begun = CHOOSING.search(done.stderr)
+        return msgspec.structs.replace(found, choosing_seconds=begun and seconds - float(begun[1]))
 
     def _written(self, name: str) -> dict[str, Any]:
         file = self._root / ".tunegate" / f"{name}.json"
