@@ -13,12 +13,13 @@ StepKind = Literal["tune", "build", "choose", "measure"]
 class ExpectedStep(msgspec.Struct, frozen=True):
     """A step to come: what it does, and the seconds that each of its parts is likely to take, in
     the order in which they are told. Steps of equal kind and `subject` take about as long in the
-    next run on the same machine."""
+    next run on the same machine. One with a cap ends by it at the latest, and may long before."""
 
     kind: StepKind
     parts: tuple[float, ...]
     text: str
     subject: str = ""
+    has_cap: bool = False
 
     @property
     def seconds(self) -> float:

@@ -81,7 +81,15 @@ class TuningOutcome(msgspec.Struct, frozen=True, kw_only=True):
     spent: Cost
     device: DeviceFingerprint
     stopped: Literal[
-        "finished", "target-latency", "seconds", "usd", "joules", "trials", "cancelled", "failed"
+        "finished",
+        "converged",
+        "target-latency",
+        "seconds",
+        "usd",
+        "joules",
+        "trials",
+        "cancelled",
+        "failed",
     ]
     curve: tuple[tuple[float, float], ...] = ()
     plan: str = ""

@@ -31,6 +31,11 @@ STOPPED_WORDS = {
 
 
 _LIMITS = ("seconds", "usd", "joules", "trials")
+_EARLY_ENDS = {
+    "finished": "ended early: nothing more to try",
+    "converged": "ended early: no task promised budget.min-gain-percent-per-minute any more",
+    "target-latency": "ended early: budget.target-latency-ms is reached",
+}
 
 
 def tuning_ended(tuning: TuningSummary) -> str:
@@ -39,6 +44,8 @@ def tuning_ended(tuning: TuningSummary) -> str:
         return "nothing to tune"
     if not tuning.trials and tuning.stopped in _LIMITS:
         return "too short for a trial" if tuning.seconds >= 1 else "no budget for a trial"
+    if tuning.trials and tuning.stopped in _EARLY_ENDS:
+        return _EARLY_ENDS[tuning.stopped]
     return stopped_words(tuning.stopped)
 
 

@@ -116,8 +116,10 @@ def _tuning(shards: Iterable[Shard]) -> ExpectedStep | None:
     usd = sum(_tuning_seconds(each) / 3600 * (each.budget.usd_per_hour or 0.0) for each in paid)
     tasks = sum(task.trials > 0 for shard in paid for task in shard.tasks)
     price = f" ({usd:.2g} USD)" if usd else ""
-    text = f"tune {plural(tasks, 'task')} in at most {seconds:.0f} s{price}"
-    return ExpectedStep("tune", (seconds,), text)
+    has_cap = all(shard.budget.seconds is not None for shard in paid)
+    within = "at most" if has_cap else "about"
+    text = f"tune {plural(tasks, 'task')} in {within} {seconds:.0f} s{price}"
+    return ExpectedStep("tune", (seconds,), text, has_cap=has_cap)
 
 
 def _tuning_seconds(shard: Shard) -> float:

@@ -12,7 +12,9 @@ from tunegate.artifacts.plans import PlannedTask
 from tunegate.tuning.budget import Limit, Spending, clock_limit
 from tunegate_cache.format.records import ExactHit, WorkloadKey
 
-RunEnd = Literal["finished", "target-latency", "seconds", "usd", "joules", "trials", "failed"]
+RunEnd = Literal[
+    "finished", "converged", "target-latency", "seconds", "usd", "joules", "trials", "failed"
+]
 
 _TOO_SHORT_SHARE = 0.5
 """A run that measured nothing, and in which so much of its time has passed, had too little of it:
@@ -38,7 +40,8 @@ def final_outcomes(
 
 
 def why_ended(tasks: Sequence[TaskOutcome], spending: Spending) -> RunEnd:
-    """The limit, if one kept tasks from their end; 'failed' if nothing that was tried ever ran."""
+    """The limit, if one kept tasks from their end; 'failed' if nothing that was tried ever ran;
+    'converged' if a task was left for what more trials promise; 'finished' if no trial was left."""
     stops = {task.stopped for task in tasks}
     if "target-latency" in stops:
         return "target-latency"
@@ -48,7 +51,7 @@ def why_ended(tasks: Sequence[TaskOutcome], spending: Spending) -> RunEnd:
         return spending.limit or _nearest_limit(spending)
     if tried and all(task.stopped == "failed" for task in tried):
         return "failed"
-    return "finished"
+    return "converged" if any(task.stopped == "converged" for task in tried) else "finished"
 
 
 def _clock_share(spending: Spending) -> float:

@@ -38,8 +38,8 @@ def test_the_parts_add_up_to_the_tasks_and_a_warning_is_told_once() -> None:
     lines = [*told_of(warmed("finished", 0), {"told at once"})]
     assert lines == [
         (
-            "Tuning: 9 trials in 8.0 s, finished. Of 6 tasks: 2 tuned before, 2 tuned now, "
-            "1 begun, 1 not tuned."
+            "Tuning: 9 trials in 8.0 s, ended early: nothing more to try. Of 6 tasks: "
+            "2 tuned before, 2 tuned now, 1 begun, 1 not tuned."
         ),
         "A task of several models has a part in the row of each, and counts once here.",
         "note: told at the end",

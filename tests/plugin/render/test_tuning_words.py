@@ -11,7 +11,17 @@ from tunegate.render.tuning_words import tuning_words
     [
         (
             {"tasks": 2, "exact": 1, "tuned": 1, "trials": 1, "seconds": 2.0, "usd": 0.5},
-            "1 trial in 2.0 s, 0.5000 USD, finished. Of 2 tasks: 1 tuned before, 1 tuned now",
+            (
+                "1 trial in 2.0 s, 0.5000 USD, ended early: nothing more to try. "
+                "Of 2 tasks: 1 tuned before, 1 tuned now"
+            ),
+        ),
+        (
+            {"tasks": 1, "exact": 0, "tuned": 1, "trials": 9, "stopped": "converged"},
+            (
+                "9 trials in 0 s, ended early: no task promised "
+                "budget.min-gain-percent-per-minute any more. Of 1 task: 1 tuned now"
+            ),
         ),
         (
             {"tasks": 1, "exact": 1},

@@ -100,7 +100,7 @@ def test_the_last_outcome_of_each_task_is_the_one_that_counts() -> None:
         make_outcome("a", best_ms=1.0, trials=24),
     )
     assert [(t.name, t.best_ms, t.trials) for t in outcome.tasks] == [("a", 1.0, 24), ("b", 2.0, 8)]
-    assert (outcome.shard, outcome.target, outcome.stopped) == (3, "cpu", "finished")
+    assert (outcome.shard, outcome.target, outcome.stopped) == (3, "cpu", "converged")
 
 
 def test_time_and_money_are_counted_by_the_clock() -> None:

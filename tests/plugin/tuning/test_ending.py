@@ -55,7 +55,7 @@ def test_a_run_cut_short_names_the_limit_it_reached_or_was_near(
 def test_a_run_in_which_tasks_were_never_reached_ended_at_its_limit() -> None:
     untouched = make_outcome("b", stopped="not-started", trials=0)
     assert ended(make_outcome("a"), untouched, seconds=61) == "seconds"
-    assert ended(make_outcome("a"), untouched, seconds=10) == "finished"
+    assert ended(make_outcome("a"), untouched, seconds=10) == "converged"
 
 
 @pytest.mark.parametrize(("seconds", "reason"), [(55, "seconds"), (3, "finished")])
@@ -66,10 +66,16 @@ def test_a_run_that_measured_nothing_in_most_of_its_time_had_too_little_of_it(
     assert ended(untouched, seconds=seconds, trials=0) == reason
 
 
+def test_a_run_that_stopped_paying_is_told_from_one_with_nothing_more_to_try() -> None:
+    tried_all = make_outcome("a", stopped="finished")
+    assert ended(tried_all) == "finished"
+    assert ended(tried_all, make_outcome("b", stopped="converged")) == "converged"
+
+
 def test_a_run_in_which_nothing_ever_ran_failed() -> None:
     failed = make_outcome("a", stopped="failed", best_ms=None)
     assert ended(failed) == "failed"
-    assert ended(failed, make_outcome("b")) == "finished"
+    assert ended(failed, make_outcome("b")) == "converged"
 
 
 def test_a_run_that_only_the_cache_served_is_finished() -> None:

@@ -70,7 +70,7 @@ class TimeLeft:
         expected = self._expected()
         end = self._began + expected
         if self._end is not None:
-            end = self._end if self._has_cap else max(end, self._end)
+            end = self._end if self._is_certain else max(end, self._end)
         over = now - end
         is_late = over > max(_LATE_SECONDS, _LATE_SHARE * expected)
         return now - self._began if is_late else None
@@ -84,7 +84,7 @@ class TimeLeft:
         left = _left(self._began + expected, expected, now)
         if self._end is None:
             return left
-        if self._has_cap:
+        if self._is_certain:
             return max(0.0, self._end - now)
         told = _left(self._end, self._told, now)
         trust = self._trust(now)
@@ -111,7 +111,12 @@ class TimeLeft:
         return self._pace() * (parts[self._part] if self._part < len(parts) else mean)
 
     @property
-    def _has_cap(self) -> bool:
+    def ends_early(self) -> bool:
+        """Whether the step under way may end long before its cap."""
+        return self._at is not None and self._steps[self._at].has_cap
+
+    @property
+    def _is_certain(self) -> bool:
         """Whether what the step says of itself is certain: a gate may decide long before."""
         return self._steps[self._at or 0].kind == "tune"
 
@@ -126,7 +131,7 @@ class TimeLeft:
     def _slower_after(self, now: float, still: float) -> float:
         """How much longer later steps take, by what this one takes, `still` included. One that
         tells its own end says nothing of the machine, nor does tuning, which ends at its cap."""
-        if self._at is None or self._end is not None or self._has_cap:
+        if self._at is None or self._end is not None or self._is_certain:
             return self._slower
         expected = self._steps[self._at].seconds
         taken = sum(self._took) + now - self._began + still

@@ -28,6 +28,8 @@ def time_left(left: TimeLeft, now: float) -> str:
     if seconds is None:
         return ""
     late = left.late(now)
+    if late is None and left.ends_early:
+        return f"at most {rounded(seconds)} left in all, less once tuning stops paying"
     if late is None:
         return f"about {rounded(seconds)} left in all"
     after = left.after_part(now)

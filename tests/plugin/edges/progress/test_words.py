@@ -33,6 +33,16 @@ def test_the_time_left_is_no_number_while_a_part_overruns() -> None:
     assert time_left(left, 160) == "longer than expected: 2.0 min so far"
 
 
+def test_what_has_a_cap_is_said_to_end_by_it_at_the_latest() -> None:
+    left = TimeLeft()
+    left.expect([ExpectedStep("tune", (600.0,), "tune", has_cap=True), MEASURE])
+    left.enter("tune", 0)
+    left.tell(480, 120)
+    assert time_left(left, 120) == "at most 8.5 min left in all, less once tuning stops paying"
+    left.enter("measure", 125)
+    assert time_left(left, 125) == "about 40 s left in all"
+
+
 def test_an_overrun_names_what_comes_after_it() -> None:
     left = TimeLeft()
     left.expect([ExpectedStep("build", (5.0,), "build"), MEASURE])
