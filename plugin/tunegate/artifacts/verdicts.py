@@ -75,10 +75,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):
     """`exact`, `transfer` and `miss` are what the cache had as the run began; `unfinished` of the
-    transfers are what an earlier run began. Afterwards the `tasks` are in five parts: `exact` were
-    tuned before, `tuned` in this run; `begun` have trials and no answer; `waiting` are shared by
-    both sides, and left to `tunegate warm`; the rest is not tuned. `joules` are a proxy where any
-    of them are by declared watts."""
+    transfers are what an earlier run began. Afterwards the `tasks` are in six parts: `exact` were
+    known before, `tuned` in this run; of `measured` it timed the default schedule alone, as no
+    trial paid; `begun` have trials and no answer; `waiting` are shared by both sides, and left to
+    `tunegate warm`; the rest is not tuned. `joules` are a proxy where any of them are by declared
+    watts."""
 
     tasks: int
     exact: int
@@ -89,6 +90,7 @@ class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):
     usd: float | None
     stopped: str
     tuned: int = 0
+    measured: int = 0
     begun: int = 0
     waiting: int = 0
     unfinished: int = 0

@@ -11,13 +11,15 @@ from tunegate.artifacts.verdicts import TuningSummary
 
 
 class WarmedModel(msgspec.Struct, frozen=True, kw_only=True):
-    """How many tasks of a model the cache knew before, and knows now."""
+    """How many tasks of a model the cache knew before, and knows now; of `measured` that it knows
+    now the default schedule was timed, and no trial paid."""
 
     model: ModelPath
     target: str
     tasks: int
     known_before: int
     known: int
+    measured: int = 0
 
 
 class Warmed(msgspec.Struct, frozen=True, kw_only=True):

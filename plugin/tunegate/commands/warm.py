@@ -93,7 +93,7 @@ def _warmed(
     use = tools.index.use()
     warmed = Warmed(
         zone=use.zone,
-        models=warmed_models(resolved, known),
+        models=warmed_models(resolved, outcomes),
         left=sum(task.task.key not in known and not task.skipped for task in resolved),
         is_published=not any(outcome.unpublished for outcome in outcomes),
         tuning=tally(planned, outcomes),
@@ -190,14 +190,16 @@ def _require_writing(cache: CacheConfig) -> None:
 
 
 def _show(warmed: Warmed, warned: Collection[str]) -> None:
-    columns = ("model", "target", "tasks", "tuned before", "tuned now", "not tuned")
+    known = ("known before", "tuned now", "measured once")
+    columns = ("model", "target", "tasks", *known, "not tuned")
     show_table(f"zone {warmed.zone}", columns, map(_row, warmed.models))
     show_lines(told_of(warmed, warned))
 
 
 def _row(model: WarmedModel) -> tuple[object, ...]:
-    now, left = model.known - model.known_before, model.tasks - model.known
-    return model.model, model.target, model.tasks, model.known_before, now, left
+    now = model.known - model.known_before - model.measured
+    counts = (model.tasks, model.known_before, now, model.measured, model.tasks - model.known)
+    return model.model, model.target, *counts
 
 
 def told_of(warmed: Warmed, warned: Collection[str]) -> Iterator[str]:

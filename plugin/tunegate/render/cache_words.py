@@ -28,9 +28,9 @@ def cache_words(tuning: TuningSummary, cache: CacheUse, saved: Cost | None) -> s
     others = ", ".join(_others(tuning, cache))
     rest = f"; of the other {tuning.tasks - tuning.exact}: {others}" if others else ""
     was = "was" if tuning.exact == 1 else "were"
-    known = f"{tuning.exact} of {plural(tuning.tasks, 'task')} {was} tuned before"
+    known = f"{tuning.exact} of {plural(tuning.tasks, 'task')} {was} known before"
     if not tuning.exact:
-        return f"None of {plural(tuning.tasks, 'task')} was tuned before: {others}."
+        return f"None of {plural(tuning.tasks, 'task')} was known before: {others}."
     return f"{known}{rest}.{_worth(tuning, saved)}"
 
 
@@ -50,7 +50,7 @@ def _reasons(cache: CacheUse) -> str:
 
 
 def _worth(tuning: TuningSummary, saved: Cost | None) -> str:
-    """The least that the tuning of what was tuned before took, by its records."""
+    """The least that the tuning of what was known before took, by its records."""
     if saved is None or saved.seconds < 1 or not tuning.exact:
         return ""
     known = [] if saved.usd is None else [money(saved.usd)]

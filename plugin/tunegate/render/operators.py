@@ -3,14 +3,17 @@ schedule is from, what it gained."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from tunegate.artifacts.changes import Side
 from tunegate.artifacts.measurements import TaskDifference
 from tunegate.artifacts.outcomes import TaskOutcome
+from tunegate.artifacts.tasks import TuningTask
 from tunegate.artifacts.verdicts import Report
 from tunegate.render.source_words import SOURCE_WORDS, run_by
+from tunegate.tuning.expected_time import calls_on
 from tunegate.tuning.standing.task_partition import TaskPartition, partition_of
 
 
@@ -27,9 +30,11 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TunedRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One tuned task; times are per call, `gain_percent` is what was saved of `before_ms`."""
+    """One tuned task; times are per call, `gain_percent` is what was saved of `before_ms`. It has
+    a `side` where the other one has not got it."""
 
     name: str
+    side: Side | None
     target: str
     source: str
     weight: int | None
@@ -40,6 +45,11 @@ class TunedRow(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     stopped: str
     failures: str
+
+    @property
+    def label(self) -> str:
+        """Its name, with its side: a layer that was changed is two tasks of one name."""
+        return f"{self.name} ({self.side})" if self.side else self.name
 
 
 def parts(differences: Sequence[TaskDifference]) -> tuple[Part, ...]:
@@ -63,13 +73,17 @@ def parts(differences: Sequence[TaskDifference]) -> tuple[Part, ...]:
 
 def tuned_rows(report: Report) -> tuple[TunedRow, ...]:
     """Every task of the outcomes, the one that saved most per inference first."""
-    weights = _weights(report)
-    parts_of = partition_of(report.plan, report.outcomes) if report.plan else None
+    resolved = report.plan.resolution.tasks if report.plan else ()
+    known = {(each.task.key.workload, each.task.target): each.task for each in resolved}
+    weights = {identity: calls_on("head", task) for identity, task in known.items()}
+    sides = _only_sides(known)
+    parts_of = partition_of(resolved, report.outcomes)
     tasks = [task for outcome in report.outcomes for task in outcome.tasks]
     tasks.sort(key=lambda task: (-_saved_ms(task) * weights.get(_identity(task), 1), task.name))
     return tuple(
         TunedRow(
             name=task.name,
+            side=sides.get(_identity(task)),
             target=task.target,
             source=_schedule(task, parts_of),
             weight=weights.get(_identity(task)),
@@ -85,24 +99,26 @@ def tuned_rows(report: Report) -> tuple[TunedRow, ...]:
     )
 
 
-def _weights(report: Report) -> dict[tuple[str, str], int]:
-    """How often one inference of the head side runs a task, over all models."""
-    found: dict[tuple[str, str], int] = {}
-    for resolved in report.plan.resolution.tasks if report.plan else ():
-        task = resolved.task
-        weight = sum(use.weight for use in task.uses if use.side == "head")
-        found[(task.key.workload, task.target)] = weight
-    return found
+def _only_sides(
+    tasks: Mapping[tuple[str, str], TuningTask],
+) -> dict[tuple[str, str], Side]:
+    """The side of each task that the other one has not got; of none where all have one side."""
+    found = {identity: {use.side for use in task.uses} for identity, task in tasks.items()}
+    is_compared = len(set().union(*found.values())) > 1
+    return {
+        identity: min(sides) for identity, sides in found.items() if is_compared and len(sides) == 1
+    }
 
 
-def _schedule(task: TaskOutcome, parts_of: TaskPartition | None) -> str:
+def _schedule(task: TaskOutcome, parts_of: TaskPartition) -> str:
     """The part of all tasks that it is counted in, else where its schedule is from."""
     identity = (task.key, task.target)
-    if parts_of is not None and identity in parts_of.now:
+    if identity in parts_of.now:
         return SOURCE_WORDS["search"]
-    if parts_of is not None and identity in parts_of.begun:
+    if identity in parts_of.begun:
         return "begun"
-    return SOURCE_WORDS[task.source]
+    has_default = task.source == "exact" and task.records and not task.records[0].template
+    return SOURCE_WORDS["default" if has_default else task.source]
 
 
 def _identity(task: TaskOutcome) -> tuple[str, str]:

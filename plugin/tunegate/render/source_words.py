@@ -8,7 +8,7 @@ SOURCE_WORDS = {
     "exact": "tuned before",
     "transfer": "untuned, of another shape",
     "search": "tuned now",
-    "default": "untuned",
+    "default": "default schedule",
     "library": "ONNX Runtime",
     "own-zone": "own zone, measured now",
     "prior": "picked by the prior",

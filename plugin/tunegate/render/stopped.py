@@ -8,7 +8,7 @@ STOPPED_WORDS = {
     "finished": "finished",
     "converged": "no more to gain",
     "target-latency": "fast enough",
-    "exact": "tuned before",
+    "exact": "known before",
     "budget": "budget spent",
     "seconds": "time budget spent",
     "usd": "money budget spent",

@@ -32,15 +32,15 @@ def _price(tuning: TuningSummary) -> str:
 def _parts(tuning: TuningSummary) -> str:
     """What became of all tasks."""
     if tuning.exact == tuning.tasks:
-        all_of_them = f"All {tuning.tasks} tasks were tuned before"
-        return "The only task was tuned before" if tuning.tasks == 1 else all_of_them
-    rest = tuning.tasks - tuning.exact - tuning.tuned - tuning.begun - tuning.waiting
+        all_of_them = f"All {tuning.tasks} tasks were known before"
+        return "The only task was known before" if tuning.tasks == 1 else all_of_them
     parts = {
-        "tuned before": tuning.exact,
+        "known before": tuning.exact,
         "tuned now": tuning.tuned,
+        "measured once": tuning.measured,
         "begun": tuning.begun,
         "left to tunegate warm": tuning.waiting,
-        "not tuned": rest,
     }
+    parts["not tuned"] = tuning.tasks - sum(parts.values())
     told = ", ".join(f"{number} {part}" for part, number in parts.items() if number > 0)
     return f"Of {plural(tuning.tasks, 'task')}: {told}"

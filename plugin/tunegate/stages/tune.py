@@ -17,7 +17,7 @@ from tunegate.tuning.budget import Spending
 from tunegate.tuning.costs.energy_use import EnergyUse
 from tunegate.tuning.ending import final_outcomes, why_ended
 from tunegate.tuning.estimate import CurvePoint, extended
-from tunegate.tuning.expected_time import TargetKind, known_ms, weight_of
+from tunegate.tuning.expected_time import TargetKind, calls_on, known_ms
 from tunegate.wording.latency import milliseconds
 from tunegate_cache.format.records import TuningRecord, WorkloadKey
 
@@ -69,6 +69,12 @@ class _Run:
 
     def __init__(self, shard: Shard, context: RunContext, kind: TargetKind) -> None:
         self._shard, self._kind = shard, kind
+        self._side: Side = _side_of(shard)
+        self._of_base = {
+            each.resolved.task.key
+            for each in shard.tasks
+            if all(use.side == "base" for use in each.resolved.task.uses)
+        }
         self._clock, self._progress = context.clock, context.progress
         self._started = self._clock.monotonic()
         self._energy = EnergyUse(context.energy, shard.budget.watts)
@@ -80,7 +86,9 @@ class _Run:
         spending = self.spending()
         estimate_ms = self._estimate_ms()
         self.curve = extended(self.curve, seconds=spending.seconds, estimate_ms=estimate_ms)
-        self._progress.update(_line(outcome, spending, estimate_ms), spending.seconds_left)
+        told = f"{self._name(outcome)}: {_reached(outcome)}"
+        whole = f"all tasks of {self._side} {milliseconds(estimate_ms)}"
+        self._progress.update(f"{told}; {whole}; {_spent(spending)}", spending.seconds_left)
 
     def spending(self) -> Spending:
         seconds = max(0.0, self._clock.monotonic() - self._started)
@@ -92,8 +100,15 @@ class _Run:
             energy_source=self._energy.source,
         )
 
+    def _name(self, outcome: TaskOutcome) -> str:
+        """A task of base has the name of head's where a layer was changed."""
+        return f"{_short(outcome.name)}{' (base)' if outcome.key in self._of_base else ''}"
+
     def _estimate_ms(self) -> float:
-        return sum(weight_of(p.resolved.task) * self._task_ms(p) for p in self._shard.tasks)
+        """One side's: the sum of both would be the time of no model."""
+        return sum(
+            calls_on(self._side, p.resolved.task) * self._task_ms(p) for p in self._shard.tasks
+        )
 
     def _task_ms(self, planned: PlannedTask) -> float:
         outcome = self.latest.get(planned.resolved.task.key)
@@ -126,16 +141,24 @@ class _Publisher:
         return len(self._refused) + waiting
 
 
-def _line(outcome: TaskOutcome, spending: Spending, estimate_ms: float) -> str:
-    """One line for a log: the task, what it reached, the model, what is spent of the budget."""
-    best = "no time yet" if outcome.best_ms is None else milliseconds(outcome.best_ms)
-    reached = f"{best} after {plural(outcome.trials, 'trial')}" if outcome.trials else "not tried"
+def _side_of(shard: Shard) -> Side:
+    """The side whose time is told: head, or base where no task is of head."""
+    sides = {use.side for planned in shard.tasks for use in planned.resolved.task.uses}
+    return "base" if sides == {"base"} else "head"
+
+
+def _reached(outcome: TaskOutcome) -> str:
+    """What is known so far: the report has the time of a second measurement, of the best few."""
+    best = "no time yet" if outcome.best_ms is None else f"{milliseconds(outcome.best_ms)} so far"
+    if outcome.trials:
+        return f"{best}, {plural(outcome.trials, 'trial')}"
+    return "not tried" if outcome.best_ms is None else f"{milliseconds(outcome.best_ms)}, no trial"
+
+
+def _spent(spending: Spending) -> str:
+    """What is spent of the budget."""
     of = "" if spending.budget.seconds is None else f" of {spending.budget.seconds:.0f}"
-    return (
-        f"{_short(outcome.name)}: {reached}; "
-        f"all tasks {milliseconds(estimate_ms)}; "
-        f"{spending.seconds:.0f}{of} s, {plural(spending.trials, 'trial')}"
-    )
+    return f"{spending.seconds:.0f}{of} s, {plural(spending.trials, 'trial')}"
 
 
 def _short(name: str) -> str:

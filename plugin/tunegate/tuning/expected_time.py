@@ -109,6 +109,11 @@ def weight_of(task: TuningTask) -> int:
     return sum(max(sides.values()) for sides in calls.values())
 
 
+def calls_on(side: Side, task: TuningTask) -> int:
+    """Calls per inference of that side, over all models."""
+    return sum(use.weight for use in task.uses if use.side == side)
+
+
 def starting_state(planned: PlannedTask, kind: TargetKind) -> TaskState:
     """What the scheduler knows of a task before its first batch."""
     return TaskState(

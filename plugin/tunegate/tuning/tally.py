@@ -39,7 +39,7 @@ def tally(plan: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> TuningS
     found = Counter(_kind(resolved.lookup) for resolved in plan.resolution.tasks)
     prices = [outcome.spent.usd for outcome in by_shard.values()]
     energy = total_energy([outcome.spent for outcome in by_shard.values()])
-    parts = partition_of(plan, outcomes)
+    parts = partition_of(plan.resolution.tasks, outcomes)
     return TuningSummary(
         tasks=len(plan.resolution.tasks),
         exact=found["exact"],
@@ -53,6 +53,7 @@ def tally(plan: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> TuningS
             | {"lost" for _ in lost_shards(plan, outcomes)}
         ),
         tuned=len(parts.now),
+        measured=len(parts.measured),
         begun=len(parts.begun),
         waiting=len(parts.waiting),
         unfinished=sum(is_resumed(t.task.key, t.lookup) for t in plan.resolution.tasks),

@@ -9,6 +9,7 @@ from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.tasks import ResolvedTask
 from tunegate.artifacts.warmed import WarmedModel
 from tunegate.tuning.standing.answered import answers_next_run
+from tunegate.tuning.standing.task_partition import TaskOnTarget, partition_of
 from tunegate_cache.format.records import ExactHit, WorkloadKey
 
 
@@ -22,9 +23,11 @@ def known_after(
 
 
 def warmed_models(
-    resolved: Sequence[ResolvedTask], known: frozenset[WorkloadKey]
+    resolved: Sequence[ResolvedTask], outcomes: Sequence[TuningOutcome]
 ) -> tuple[WarmedModel, ...]:
     """Every model on every target, in order."""
+    parts = partition_of(resolved, outcomes)
+    known = parts.before | parts.now | parts.measured
     tasks: dict[tuple[ModelPath, str], list[ResolvedTask]] = {}
     for each in resolved:
         for model in dict.fromkeys(use.model for use in each.task.uses):
@@ -34,8 +37,13 @@ def warmed_models(
             model=model,
             target=target,
             tasks=len(found),
-            known_before=sum(isinstance(each.lookup, ExactHit) for each in found),
-            known=sum(each.task.key in known for each in found),
+            known_before=_count(found, parts.before),
+            known=_count(found, known),
+            measured=_count(found, parts.measured),
         )
         for (model, target), found in sorted(tasks.items())
     )
+
+
+def _count(found: Sequence[ResolvedTask], part: frozenset[TaskOnTarget]) -> int:
+    return sum((each.task.key, each.task.target) in part for each in found)

@@ -11,7 +11,9 @@ def warmed(stopped: str, left: int) -> Warmed:
     models = tuple(
         WarmedModel(model=name, target="cpu", tasks=4, known_before=1, known=3) for name in "ab"
     )
-    tuning = summary(tasks=6, exact=2, tuned=2, begun=1, trials=9, seconds=8.0, stopped=stopped)
+    tuning = summary(
+        tasks=6, exact=2, tuned=1, measured=1, begun=1, trials=9, seconds=8.0, stopped=stopped
+    )
     return Warmed(
         zone="main",
         models=models,
@@ -39,7 +41,7 @@ def test_the_parts_add_up_to_the_tasks_and_a_warning_is_told_once() -> None:
     assert lines == [
         (
             "Tuning: 9 trials in 8.0 s, ended early: nothing more to try. Of 6 tasks: "
-            "2 tuned before, 2 tuned now, 1 begun, 1 not tuned."
+            "2 known before, 1 tuned now, 1 measured once, 1 begun, 1 not tuned."
         ),
         "A task of several models has a part in the row of each, and counts once here.",
         "note: told at the end",

@@ -12,7 +12,7 @@ def test_what_the_cache_had_is_told_in_the_counts_of_the_verdict() -> None:
     tuning = parts.summary(tasks=31, exact=16, transfer=13, unfinished=2, miss=2)
     told = cache_words(tuning, parts.cache(exact=7, misses={"absent": 2}), Cost(seconds=600.0))
     assert told == (
-        "16 of 31 tasks were tuned before; of the other 15: 2 begun by an earlier run, "
+        "16 of 31 tasks were known before; of the other 15: 2 begun by an earlier run, "
         "11 with schedules of other shapes, 2 unknown (2 absent). "
         "Tuning these 16 took 10 min or more, by the records."
     )
@@ -22,7 +22,7 @@ def test_what_was_tuned_before_has_a_price_where_the_target_has_one() -> None:
     tuning = parts.summary(tasks=1, exact=1)
     told = cache_words(tuning, parts.cache(), Cost(seconds=90.0, usd=0.5))
     assert told == (
-        "1 of 1 task was tuned before. Tuning it took 1 min 30 s (0.5000 USD) or more, by the "
+        "1 of 1 task was known before. Tuning it took 1 min 30 s (0.5000 USD) or more, by the "
         "records."
     )
 

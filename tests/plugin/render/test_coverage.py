@@ -37,7 +37,7 @@ def test_shares_are_of_the_time_and_not_of_the_number() -> None:
 
 def test_what_was_not_measured_has_no_share() -> None:
     said = words(task("transfer", None), task("default", 1.0))
-    assert said == "100% of the time untuned; not timed alone: untuned, of another shape"
+    assert said == "100% of the time default schedule; not timed alone: untuned, of another shape"
 
 
 def test_a_build_without_kernels_of_ours_is_not_told() -> None:

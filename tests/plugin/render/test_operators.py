@@ -1,12 +1,20 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.plans import plan_of
 from tests.support.reports import make_report
+from tests.support.tuning_tasks import make_outcome, make_record, make_task
 from tunegate.artifacts.measurements import TaskDifference
+from tunegate.artifacts.outcomes import TaskOutcome
+from tunegate.artifacts.tasks import TuningTask
+from tunegate.artifacts.verdicts import Report
 from tunegate.render.operators import parts, tuned_rows
+from tunegate.render.source_words import run_by
+from tunegate_cache.format.records import ExactHit, Lookup
 
 TIMES = st.none() | st.floats(min_value=0.001, max_value=100)
 DIFFERENCES = st.lists(
@@ -47,3 +55,33 @@ def test_the_task_that_saved_most_comes_first_with_its_weight() -> None:
     assert (first.name, first.weight, first.source) == ("fire5/expand3x3", 2, "tuned now")
     assert first.gain_percent == pytest.approx(83.0, abs=0.1)
     assert first.failures == "2 compile, 1 timeout"
+
+
+def test_a_layer_that_was_changed_says_whose_each_of_its_rows_is() -> None:
+    """The tasks of base and head have one name, and one of both sides needs none."""
+    tasks = [
+        make_task("old", sides=("base",)),
+        make_task("new"),
+        make_task("both", sides=("base", "head")),
+    ]
+    rows = tuned_rows(report_of(tasks, [make_outcome(name) for name in ("old", "new", "both")]))
+    assert {row.label for row in rows} == {"old (base)", "new (head)", "both"}
+    (alone,) = tuned_rows(report_of(tasks[1:2], [make_outcome("new")]))
+    assert alone.label == "new"
+
+
+def test_a_default_schedule_that_is_known_is_called_so_as_in_the_differences() -> None:
+    known = msgspec.structs.replace(make_record("a"), template="", decisions=())
+    found = make_outcome("a", trials=0, records=(known,), source="exact", stopped="exact")
+    (row,) = tuned_rows(report_of([make_task("a")], [found], [ExactHit((known,))]))
+    layer = TaskDifference(name="a", base_ms=1, head_ms=2, source="default")
+    assert row.source in run_by(layer)
+
+
+def report_of(
+    tasks: list[TuningTask], outcomes: list[TaskOutcome], found: list[Lookup] | None = None
+) -> Report:
+    made = make_report("slowed")
+    plan = plan_of(tasks, found)
+    outcome = msgspec.structs.replace(made.outcomes[0], tasks=tuple(outcomes))
+    return msgspec.structs.replace(made, plan=plan, outcomes=(outcome,))

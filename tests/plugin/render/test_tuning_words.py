@@ -13,7 +13,7 @@ from tunegate.render.tuning_words import tuning_words
             {"tasks": 2, "exact": 1, "tuned": 1, "trials": 1, "seconds": 2.0, "usd": 0.5},
             (
                 "1 trial in 2.0 s, 0.5000 USD, ended early: nothing more to try. "
-                "Of 2 tasks: 1 tuned before, 1 tuned now"
+                "Of 2 tasks: 1 known before, 1 tuned now"
             ),
         ),
         (
@@ -25,21 +25,21 @@ from tunegate.render.tuning_words import tuning_words
         ),
         (
             {"tasks": 1, "exact": 1},
-            "no trial, nothing to tune. The only task was tuned before",
+            "no trial, nothing to tune. The only task was known before",
         ),
-        ({"tasks": 4, "exact": 4}, "no trial, nothing to tune. All 4 tasks were tuned before"),
+        ({"tasks": 4, "exact": 4}, "no trial, nothing to tune. All 4 tasks were known before"),
         (
             {"tasks": 3, "exact": 0, "begun": 2, "trials": 4, "stopped": "usd", "joules": 9.0},
             "4 trials in 0 s, 9 J, money budget spent. Of 3 tasks: 2 begun, 1 not tuned",
         ),
         (
             {"tasks": 3, "exact": 1, "miss": 2, "waiting": 2},
-            "no trial, nothing to tune. Of 3 tasks: 1 tuned before, 2 left to tunegate warm",
+            "no trial, nothing to tune. Of 3 tasks: 1 known before, 2 left to tunegate warm",
         ),
         (
             {"tasks": 9, "exact": 1, "transfer": 6, "miss": 2, "waiting": 2, "stopped": "usd"},
             (
-                "no trial, no budget for a trial. Of 9 tasks: 1 tuned before, 2 left to tunegate "
+                "no trial, no budget for a trial. Of 9 tasks: 1 known before, 2 left to tunegate "
                 "warm, 6 not tuned"
             ),
         ),

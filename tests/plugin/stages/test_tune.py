@@ -166,9 +166,18 @@ def test_a_run_at_its_limit_says_which() -> None:
 def test_progress_is_one_line_for_each_batch() -> None:
     lines = Lines()
     tuned(make_outcome("a", best_ms=1.25), make_outcome("b", best_ms=None), lines=lines)
-    assert lines.updates[0].startswith("a: 1.250 ms after 8 trials; all tasks ")
+    assert lines.updates[0].startswith("a: 1.250 ms so far, 8 trials; all tasks of head ")
     assert lines.updates[0].endswith("10 of 600 s, 8 trials")
-    assert lines.updates[1].startswith("b: no time yet after 8 trials")
+    assert lines.updates[1].startswith("b: no time yet, 8 trials")
+
+
+def test_the_time_told_is_of_one_side_and_a_layer_of_base_says_so() -> None:
+    """A layer that was changed is two tasks of one name; both together are the time of no model."""
+    lines = Lines()
+    planned = [make_planned(make_task("a")), make_planned(make_task("b", sides=("base",)))]
+    outcomes = make_outcome("a", best_ms=2.0), make_outcome("b", best_ms=5.0, trials=0)
+    tuned(*outcomes, planned=planned, lines=lines)
+    assert lines.updates[-1].startswith("b (base): 5.000 ms, no trial; all tasks of head 2.000 ms;")
 
 
 def test_joules_by_declared_watts_are_told_as_a_proxy() -> None:

@@ -41,7 +41,7 @@ DEFAULT = msgspec.structs.replace(make_record("small", times=3), template="", de
 OUTCOME = outcome_of(
     make_outcome("tuned", records=(make_record("tuned"),)),
     make_outcome("begun", records=(make_record("begun", times=3),)),
-    make_outcome("small", records=(DEFAULT,)),
+    make_outcome("small", records=(DEFAULT,), trials=0),
     make_outcome("left", records=transfer().records),
 )
 
@@ -55,7 +55,7 @@ def test_every_model_counts_its_own_tasks() -> None:
     other = TaskUse(model="n.onnx", side="head", weight=2, name="conv")
     shared = msgspec.structs.replace(RESOLVED[1].task, uses=(*RESOLVED[1].task.uses, other))
     resolved = (RESOLVED[0], ResolvedTask(shared, Miss("absent")), *RESOLVED[2:])
-    assert warmed_models(resolved, known_after(resolved, [OUTCOME])) == (
-        WarmedModel(model="m.onnx", target="cpu", tasks=5, known_before=1, known=3),
+    assert warmed_models(resolved, [OUTCOME]) == (
+        WarmedModel(model="m.onnx", target="cpu", tasks=5, known_before=1, known=3, measured=1),
         WarmedModel(model="n.onnx", target="cpu", tasks=1, known_before=0, known=1),
     )

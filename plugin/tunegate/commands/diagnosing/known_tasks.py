@@ -14,7 +14,7 @@ from tunegate.edges.output.directory import opened_output
 from tunegate.project import Project
 from tunegate.settings import Settings
 from tunegate.stages.resolve import resolve
-from tunegate.tuning.warmed import known_after, warmed_models
+from tunegate.tuning.warmed import warmed_models
 from tunegate.wiring import opened_tools
 
 
@@ -30,4 +30,4 @@ def known_tasks(project: Project, settings: Settings, most: int) -> Sequence[War
     ):
         tasks = pipeline.extracted(tools, changes)
         resolved = resolve(tasks, tools.index, tools.config).tasks
-    return warmed_models(resolved, known_after(resolved, ()))
+    return warmed_models(resolved, ())

@@ -166,7 +166,7 @@ def _why(given: DrawnInput) -> str:
 def tasks_table(rows: Sequence[TunedRow]) -> ReportTable:
     """What tuning did for every task."""
     columns: tuple[Column[TunedRow], ...] = (
-        text_column("Task", lambda row: Identifier(row.name)),
+        text_column("Task", lambda row: Identifier(row.label)),
         Column(title="Target", cell=lambda row: Identifier(row.target), under="Task"),
         text_column("Schedule", lambda row: row.source),
         number_column("Trials", lambda row: str(row.trials)),

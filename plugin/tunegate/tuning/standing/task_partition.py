@@ -1,13 +1,12 @@
-"""What became of the tasks of a plan: every one in one part, for all who count them."""
+"""What became of the tasks of a run: every one in one part, for all who count them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
-from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import ResolvedTask
 from tunegate.tuning.claims import is_waiting
 from tunegate.tuning.standing.answered import answers_next_run
@@ -18,22 +17,25 @@ TaskOnTarget = tuple[WorkloadKey, str]
 
 
 class TaskPartition(msgspec.Struct, frozen=True, kw_only=True):
-    """`before` were tuned before, `now` by this run to their end; `begun` have trials of this run
-    or an earlier one and no answer; `waiting` are left to `tunegate warm`; `untuned` are all
-    others."""
+    """`before` were known before, `now` tuned by this run to their end; of `measured` this run
+    timed the default schedule, and no trial paid; `begun` have trials of this run or an earlier one
+    and no answer; `waiting` are left to `tunegate warm`; `untuned` are all others."""
 
     before: frozenset[TaskOnTarget]
     now: frozenset[TaskOnTarget]
+    measured: frozenset[TaskOnTarget]
     begun: frozenset[TaskOnTarget]
     waiting: frozenset[TaskOnTarget]
     untuned: frozenset[TaskOnTarget]
 
 
-def partition_of(plan: TuningPlan, outcomes: Sequence[TuningOutcome]) -> TaskPartition:
+def partition_of(
+    resolved: Iterable[ResolvedTask], outcomes: Sequence[TuningOutcome]
+) -> TaskPartition:
     """The parts after these outcomes; before any is there, what the cache had."""
     tasks = {(task.key, task.target): task for outcome in outcomes for task in outcome.tasks}
     parts: dict[str, set[TaskOnTarget]] = {each: set() for each in TaskPartition.__struct_fields__}
-    for each in plan.resolution.tasks:
+    for each in resolved:
         identity = (each.task.key, each.task.target)
         parts[next(_part(each, tasks.get(identity)))].add(identity)
     return TaskPartition(**{name: frozenset(found) for name, found in parts.items()})
@@ -44,7 +46,7 @@ def _part(resolved: ResolvedTask, outcome: TaskOutcome | None) -> Iterator[str]:
     if isinstance(resolved.lookup, ExactHit):
         yield "before"
     if outcome is not None and answers_next_run(outcome):
-        yield "now"
+        yield "now" if outcome.trials else "measured"
     if is_waiting(resolved):
         yield "waiting"
     is_tried = outcome is not None and outcome.trials > 0 and outcome.stopped != "failed"

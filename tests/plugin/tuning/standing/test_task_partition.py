@@ -20,7 +20,7 @@ from tunegate.tuning.standing.task_partition import TaskOnTarget, TaskPartition,
 from tunegate.tuning.tally import tally
 from tunegate_cache.format.records import Lookup, Miss, TransferHit
 
-NAMES = ("known", "tuned", "begun", "resumed", "failed", "left", "waiting")
+NAMES = ("known", "tuned", "begun", "resumed", "failed", "left", "waiting", "small")
 RESUMED = TransferHit((key_of("resumed"),), 0.0, (make_record("resumed", times=3),))
 LOOKUPS: dict[str, Lookup] = {"known": exact("known"), "begun": transfer(), "resumed": RESUMED}
 TASKS = (
@@ -28,6 +28,7 @@ TASKS = (
     make_outcome("begun", records=(make_record("begun", times=3),), stopped="budget"),
     make_outcome("failed", stopped="failed"),
     make_outcome("left", trials=0, stopped="not-started"),
+    make_outcome("small", trials=0, records=(make_record("small"),)),
 )
 OUTCOME = TuningOutcome(
     shard=0, target="cpu", tasks=TASKS, spent=Cost(seconds=1.0), device=DEVICE, stopped="seconds"
@@ -54,9 +55,10 @@ def part(*names: str) -> frozenset[TaskOnTarget]:
 
 
 def test_every_task_is_in_one_part() -> None:
-    assert partition_of(planned(), [OUTCOME]) == TaskPartition(
+    assert partition_of(planned().resolution.tasks, [OUTCOME]) == TaskPartition(
         before=part("known"),
         now=part("tuned"),
+        measured=part("small"),
         begun=part("begun", "resumed"),
         waiting=part("waiting"),
         untuned=part("failed", "left"),
@@ -65,5 +67,5 @@ def test_every_task_is_in_one_part() -> None:
 
 def test_the_summary_of_tuning_counts_these_parts() -> None:
     told = tally(planned(), [OUTCOME])
-    counted = (told.tasks, told.exact, told.tuned, told.begun, told.waiting)
-    assert counted == (7, 1, 1, 2, 1)
+    counted = (told.tasks, told.exact, told.tuned, told.measured, told.begun, told.waiting)
+    assert counted == (8, 1, 1, 1, 2, 1)
