@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -54,9 +54,18 @@ def watched_changes(
         elif (found := reading.lock(revisions, path, was)) is not None:
             locks.append(found)
     gone = sorted(before.keys() - former.values())
+    notes += unmatched_globs(watch, [*before, *after])
     return WatchedChanges(
         locks=tuple(locks), notes=tuple(notes), policy_changes=tuple(map(_gone, gone))
     )
+
+
+def unmatched_globs(watch: WatchConfig, paths: Iterable[str]) -> Iterator[str]:
+    """A line for each glob that watches nothing, as none of the paths matches it."""
+    known = [*paths]
+    for glob in watch.files:
+        if not any(matches(glob, path) for path in known):
+            yield f"watch.files: {glob} matches no committed file, so it watches nothing"
 
 
 class _Reading:

@@ -13,7 +13,7 @@ from tunegate.edges.git.repository import GitRepository
 from tunegate.lock_files.lock import LockFileError
 from tunegate.sides.upgraded_locks import WatchedChanges, watched_changes
 
-WATCH = WatchConfig(files=("*.txt", "uv.lock", "Dockerfile"))
+WATCH = WatchConfig(files=("*.txt", "Dockerfile"))
 
 
 @pytest.fixture
@@ -44,6 +44,13 @@ def test_other_words_for_the_same_pins_are_no_change(checkout: Checkout, text: b
 
 def test_nothing_is_read_without_a_glob(checkout: Checkout) -> None:
     assert after(checkout, {"r.txt": b"what is this\n"}, WatchConfig()) == WatchedChanges()
+
+
+def test_a_glob_that_watches_nothing_is_told(checkout: Checkout) -> None:
+    watch = WatchConfig(files=("r.txt", "locks/*.txt"))
+    (said,) = after(checkout, {"x.md": b"2"}, watch).notes
+    assert said == "watch.files: locks/*.txt matches no committed file, so it watches nothing"
+    assert after(checkout, {"r.txt": None}, watch).notes == (said,)
 
 
 def test_a_file_that_was_renamed_is_compared_with_what_it_was(checkout: Checkout) -> None:

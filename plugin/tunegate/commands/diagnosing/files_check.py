@@ -11,6 +11,7 @@ from tunegate.edges.models.finder import FoundModel
 from tunegate.errors import RevisionError
 from tunegate.project import Project
 from tunegate.sides.named_files import described_missing, missing_files
+from tunegate.sides.upgraded_locks import unmatched_globs
 
 
 def files_check(project: Project, models: Sequence[FoundModel]) -> Iterator[HealthCheck]:
@@ -20,9 +21,11 @@ def files_check(project: Project, models: Sequence[FoundModel]) -> Iterator[Heal
         head = project.repository.head()
     except RevisionError:
         return
+    committed = [entry.path for entry in project.repository.files(head)]
+    for each in unmatched_globs(project.config.watch, committed):
+        yield HealthCheck("watch", ok=True, warns=True, detail=each)
     missing = [*missing_files(project.config, Revisions(base=None, head=head), project.identity)]
-    paths = [entry.path for entry in project.repository.files(head)] if missing else []
-    problems = [described_missing(each, paths) for each in missing]
+    problems = [described_missing(each, committed) for each in missing]
     if not problems:
         root = project.repository.root
         files = {each.path: root / each.path for each in models if each.inputs is not None}

@@ -153,7 +153,7 @@ def _check(check: HealthCheck) -> tuple[object, ...]:
     if check.ok and check.is_absent:
         mark = _ABSENT
     elif check.ok and check.warns:
-        mark = Text("slow", style="yellow")
+        mark = Text("warn", style="yellow")
     else:
         mark = Text("ok", style="green") if check.ok else Text("no", style="red")
     return check.name, mark, visible(check.detail, _LONGEST)

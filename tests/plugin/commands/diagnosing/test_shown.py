@@ -60,7 +60,7 @@ def test_a_part_that_is_fine_is_one_line_and_a_warning_stands_among_what_is_not(
     ]
     assert [line.split()[:2] for line in rest if line[:4] in ("cach", "load")] == [
         ["cache", "no"],
-        ["load", "slow"],
+        ["load", "warn"],
     ]
     assert "[red].onnx" not in "".join(lines)
 
