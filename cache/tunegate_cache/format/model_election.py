@@ -2,8 +2,8 @@
 
 Each candidate that was measured has one, whose template is made up of its name and its role alone.
 The winner's decisions say how it was built; the others have none. Where time did not suffice for
-all, the winner leads so far. So they are checked, signed,
-revoked and compacted like all records.
+all, the winner leads so far, and one that cannot ship has a record too, whose time says nothing. So
+they are checked, signed, revoked and compacted like all records.
 """
 
 from __future__ import annotations
@@ -30,13 +30,14 @@ MOST_CANDIDATES = 8
 """A compaction keeps no more records of a workload on one device."""
 
 
-_Part = Literal["won by", "led so far by", "with"]
+_Part = Literal["won by", "led so far by", "with", "without"]
 
 
 class ModelElection(msgspec.Struct, frozen=True, kw_only=True):
     """`nanoseconds` has the time of one inference under each candidate by its name; `measured_at`
     is in seconds since 1970. `how` the winner was built is None where that is not known.
-    `is_cut_short`: there are candidates that nobody had the time to measure."""
+    `is_cut_short`: there are candidates that nobody had the time to measure; those of `refused` are
+    not among them, as they do not build or err too much."""
 
     key: WorkloadKey
     winner: str
@@ -44,6 +45,7 @@ class ModelElection(msgspec.Struct, frozen=True, kw_only=True):
     measured_at: int
     how: HowBuilt | None = None
     is_cut_short: bool = False
+    refused: frozenset[str] = frozenset()
 
 
 def election_records(
@@ -53,25 +55,30 @@ def election_records(
     toolchain: Toolchain,
     source: Provenance,
 ) -> tuple[TuningRecord, ...]:
-    """The records of the winner and of the fastest others."""
+    """The records of the winner and of the fastest others, and of those that an election that goes
+    on does not build again."""
     times = election.nanoseconds
+    slower = max(times.values(), default=0) + 1
     how = decisions_of(election.how) if election.how is not None else None
     best: _Part = "led so far by" if election.is_cut_short else "won by"
     ranked = sorted(times, key=lambda name: (name != election.winner, times[name]))
+    parts: dict[str, _Part] = {name: best if name == election.winner else "with" for name in ranked}
+    if election.is_cut_short:
+        parts |= dict.fromkeys(sorted(election.refused - times.keys()), "without")
     return tuple(
         TuningRecord(
             key=election.key,
             shape=shape_of(election.key),
-            template=_role(name, best if name == election.winner else "with"),
+            template=_role(name, part),
             decisions=(how or ()) if name == election.winner else (),
-            run_nanoseconds=(max(1, times[name]),),
+            run_nanoseconds=(max(1, times.get(name, slower)),),
             status="ok",
             device=device,
             toolchain=toolchain,
             measured_at=election.measured_at,
             source=source,
         )
-        for name in ranked[:MOST_CANDIDATES]
+        for name, part in [*parts.items()][:MOST_CANDIDATES]
     )
 
 
@@ -102,17 +109,20 @@ def election_of(
         for record in here
         if record.measured_at == measured_at and record.template in roles
     ]
-    winners = [(name, part, record) for (name, part), record in latest if part != "with"]
+    refused = frozenset(name for (name, part), _ in latest if part == "without")
+    measured = [(name, part, record) for (name, part), record in latest if part != "without"]
+    winners = [each for each in measured if each[1] != "with"]
     if len(winners) != 1:
         return None
     (winner, part, record), *_ = winners
     return ModelElection(
         key=key,
         winner=winner,
-        nanoseconds={name: record.run_nanoseconds[0] for (name, _), record in latest},
+        nanoseconds={name: each.run_nanoseconds[0] for name, _, each in measured},
         measured_at=measured_at,
         how=how_built(record.decisions),
         is_cut_short=part == "led so far by",
+        refused=refused,
     )
 
 

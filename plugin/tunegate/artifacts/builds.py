@@ -81,11 +81,13 @@ class CandidateTime(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RefusedCandidate(msgspec.Struct, frozen=True, kw_only=True):
-    """A candidate that a side cannot ship with; `reason` says why."""
+    """A candidate that a side cannot ship with; `reason` says why. `is_lasting`: another run would
+    refuse it too, as neither time nor memory was missing."""
 
     candidate: str
     title: str
     reason: str
+    is_lasting: bool = False
 
 
 class RuntimeChoice(msgspec.Struct, frozen=True, kw_only=True):
@@ -179,13 +181,15 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 class CellCandidates(msgspec.Struct, frozen=True, kw_only=True):
     """Every build of a cell, one for each runtime that its target allows; a side without the model
     has none. Where an earlier run had too little time to elect, this one goes on: `first` is the
-    candidate that led, and `earlier` has the times of those that lost to it and are not built."""
+    candidate that led, and `earlier` has the times of those that lost to it, `refused` those that
+    cannot ship: neither are built."""
 
     cell: Cell
     base: tuple[Build, ...]
     head: tuple[Build, ...]
     first: str = ""
     earlier: tuple[CandidateTime, ...] = ()
+    refused: tuple[RefusedCandidate, ...] = ()
 
 
 class CellBuilds(msgspec.Struct, frozen=True, kw_only=True):

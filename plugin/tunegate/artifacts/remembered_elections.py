@@ -12,7 +12,7 @@ class RememberedElection(msgspec.Struct, frozen=True, kw_only=True):
     """`winner` is the name of a candidate, and `how` it was built, if that is known; `milliseconds`
     are those of one inference under each candidate, as they were measured at `elected_at`, in
     seconds since 1970, on a `device` of this name and number of `units`. `is_cut_short`: it goes on
-    with those that have no time here."""
+    with those that have no time here, but for the `refused`, which cannot ship."""
 
     model: ModelPath
     target: str
@@ -23,8 +23,10 @@ class RememberedElection(msgspec.Struct, frozen=True, kw_only=True):
     units: int
     how: HowBuilt | None = None
     is_cut_short: bool = False
+    refused: tuple[str, ...] = ()
 
     def leaves_out(self, candidate: str) -> bool:
-        """Whether a candidate is not asked again: it has lost, or the election is over."""
-        has_lost = not self.is_cut_short or candidate in self.milliseconds
+        """Whether a candidate is not asked again: it has lost, or cannot ship, or the election is
+        over."""
+        has_lost = not self.is_cut_short or candidate in {*self.milliseconds, *self.refused}
         return has_lost and candidate != self.winner

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tunegate.artifacts.builds import Build, CandidateTime
+from tunegate.artifacts.builds import Build, CellCandidates
 
 LATE_IN_BASE = "not measured: the election of the base had no time for it"
 
@@ -26,11 +26,17 @@ def lasting(build: Build, builds: Sequence[Build]) -> Build:
     return msgspec.structs.replace(build, choice=choice)
 
 
-def with_earlier(build: Build | None, earlier: Sequence[CandidateTime]) -> Build | None:
-    """The build; its choice has the times, too, of those that had lost in an earlier run."""
+def with_earlier(build: Build | None, cell: CellCandidates) -> Build | None:
+    """The build; its choice has the times, too, of those that had lost in an earlier run, and
+    those that it refused."""
     if build is None or build.choice is None or not build.choice.times:
         return build
-    known = {time.candidate for time in build.choice.times}
-    lost = (time for time in earlier if time.candidate not in known)
-    choice = msgspec.structs.replace(build.choice, times=(*build.choice.times, *lost))
+    choice = build.choice
+    known = {time.candidate for time in choice.times}
+    known |= {each.candidate for each in choice.refused}
+    lost = (time for time in cell.earlier if time.candidate not in known)
+    refused = (each for each in cell.refused if each.candidate not in known)
+    choice = msgspec.structs.replace(
+        choice, times=(*choice.times, *lost), refused=(*choice.refused, *refused)
+    )
     return msgspec.structs.replace(build, choice=choice)

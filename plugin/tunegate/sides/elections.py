@@ -15,7 +15,7 @@ from pathlib import PurePath
 
 import msgspec
 
-from tunegate.artifacts.builds import CellBuilds, RuntimeChoice
+from tunegate.artifacts.builds import Build, CellBuilds, RuntimeChoice
 from tunegate.artifacts.changes import ModelChange, ModelPath, Side
 from tunegate.artifacts.input_rules import Files
 from tunegate.artifacts.outcomes import TuningOutcome
@@ -85,6 +85,7 @@ class KnownElections:
             elected_at=found.measured_at,
             how=found.how,
             is_cut_short=found.is_cut_short,
+            refused=tuple(sorted(found.refused)),
             device=origin.device.name,
             units=origin.device.units,
         )
@@ -140,16 +141,21 @@ def new_elections(
     keys = election_keys(tools, planned, outcomes) if elected else {}
     now = int(tools.context.clock.time())
     return tuple(
-        ModelElection(
-            key=keys[where]["head"],
-            winner=head.candidate,
-            nanoseconds=_nanoseconds(head.choice or RuntimeChoice()),
-            measured_at=now,
-            how=head.how,
-            is_cut_short=head.choice is not None and head.choice.is_cut_short,
-        )
+        _election(keys[where]["head"], head, head.choice or RuntimeChoice(), now)
         for where, head in elected.items()
         if "head" in keys.get(where, {})
+    )
+
+
+def _election(key: WorkloadKey, head: Build, choice: RuntimeChoice, now: int) -> ModelElection:
+    return ModelElection(
+        key=key,
+        winner=head.candidate,
+        nanoseconds=_nanoseconds(choice),
+        measured_at=now,
+        how=head.how,
+        is_cut_short=choice.is_cut_short,
+        refused=frozenset(each.candidate for each in choice.refused if each.is_lasting),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -12,6 +12,7 @@ from tunegate.artifacts.builds import (
     CandidateTime,
     Cell,
     CellCandidates,
+    RefusedCandidate,
     RuntimeChoice,
 )
 from tunegate.artifacts.candidates import FLOAT32, Candidates
@@ -82,7 +83,12 @@ def _remembered(
     if is_anew or not election.is_cut_short:
         return cell
     lost = (each for each in _times(election, candidates) if each.candidate != election.winner)
-    return msgspec.structs.replace(cell, first=election.winner, earlier=tuple(lost))
+    return msgspec.structs.replace(
+        cell,
+        first=election.winner,
+        earlier=tuple(lost),
+        refused=tuple(_refused(election, candidates)),
+    )
 
 
 def _told(
@@ -91,8 +97,8 @@ def _told(
     if len(builds) != 1 or builds[0].error is not None or builds[0].candidate != election.winner:
         return builds
     times = _times(election, candidates)
-    day = datetime.datetime.fromtimestamp(election.elected_at, datetime.UTC).date()
-    choice = RuntimeChoice(times=times, reason=f"remembered from {day}", is_remembered=True)
+    reason = f"remembered from {_day(election)}"
+    choice = RuntimeChoice(times=times, reason=reason, is_remembered=True)
     return (msgspec.structs.replace(builds[0], choice=choice),)
 
 
@@ -108,6 +114,20 @@ def _times(election: RememberedElection, candidates: Candidates) -> tuple[Candid
         for name, ms in election.milliseconds.items()
         if name in known
     )
+
+
+def _refused(election: RememberedElection, candidates: Candidates) -> Iterator[RefusedCandidate]:
+    """Those of the earlier run, for the next one to know them."""
+    reason = f"refused in the run of {_day(election)}, which this election goes on from"
+    for each in candidates[election.target]:
+        if each.name in election.refused:
+            yield RefusedCandidate(
+                candidate=each.name, title=each.title, reason=reason, is_lasting=True
+            )
+
+
+def _day(election: RememberedElection) -> datetime.date:
+    return datetime.datetime.fromtimestamp(election.elected_at, datetime.UTC).date()
 
 
 def _cell(election: RememberedElection) -> Cell:

@@ -62,7 +62,7 @@ def choose_runtime(
         default = base.candidate if base is not None else ""
         builds = _without(late, each.head)
         head = choosing.of(each, builds, default=default, like=_twin(each, base))
-        base, head = (with_earlier(build, each.earlier) for build in (base, head))
+        base, head = (with_earlier(build, each) for build in (base, head))
         chosen.append(
             CellBuilds(
                 cell=each.cell,
@@ -143,7 +143,12 @@ def _refused(cell: Cell, builds: Sequence[Build]) -> Iterator[RefusedCandidate]:
     for build in builds:
         if build.error is not None:
             reason = _told(cell, build).removeprefix(f"{build.title} ")
-            yield RefusedCandidate(candidate=build.candidate, title=build.title, reason=reason)
+            yield RefusedCandidate(
+                candidate=build.candidate,
+                title=build.title,
+                reason=reason,
+                is_lasting=are_lasting([build]),
+            )
 
 
 def _unusable(cell: Cell, builds: Sequence[Build], choice: RuntimeChoice) -> Build | None:

@@ -61,6 +61,19 @@ def test_an_election_that_was_cut_short_comes_back_as_one() -> None:
     assert read(*records_of(cut), *records_of()) is None
 
 
+def test_one_that_goes_on_knows_who_cannot_ship_and_a_whole_one_need_not() -> None:
+    refused = frozenset({"narrow"})
+    cut = msgspec.structs.replace(ELECTION, is_cut_short=True, refused=refused)
+    records = records_of(cut)
+    names = (*NAMES, "narrow")
+    at = {"device": DEVICE, "toolchain": TVM, "now": NOW}
+    assert election_of(KEY, records, names, **at) == cut  # type: ignore[arg-type]  # of one call
+    assert election_of(KEY, records[::2], names, **at) is not None  # type: ignore[arg-type]
+    assert max(records, key=lambda each: each.median_ms) is records[-1]
+    whole = msgspec.structs.replace(cut, is_cut_short=False)
+    assert len(records_of(whole)) == len(NAMES)
+
+
 def test_the_winners_record_alone_says_how_it_was_built() -> None:
     how = HowBuilt(compiled=(3, 4), kept=(mark_of("a" * 64),))
     election = msgspec.structs.replace(ELECTION, how=how)

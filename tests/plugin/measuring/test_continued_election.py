@@ -11,7 +11,13 @@ import msgspec
 from tests.plugin.stages.test_choose_runtime import Moves, SlowStart, three
 from tests.support.measured_cells import CELL, make_context
 from tests.support.simulated.scripted_pairs import ScriptedPairs
-from tunegate.artifacts.builds import Build, CandidateTime, CellBuilds, CellCandidates
+from tunegate.artifacts.builds import (
+    Build,
+    CandidateTime,
+    CellBuilds,
+    CellCandidates,
+    RefusedCandidate,
+)
 from tunegate.edges.progress.plain_log import PlainLog
 from tunegate.ports import Clock
 from tunegate.stages.choose_runtime import choose_runtime
@@ -45,9 +51,12 @@ def test_the_leader_is_displaced_by_nothing_but_a_clear_gain(tmp_path: Path) -> 
 
 
 def test_whoever_lost_earlier_is_told_and_kept_beside_the_new_times(tmp_path: Path) -> None:
+    refused = (RefusedCandidate(candidate="no", title="No", reason="errs", is_lasting=True),)
     cell = CellCandidates(cell=CELL, base=(), head=three("head"), first="other", earlier=EARLIER)
+    cell = msgspec.structs.replace(cell, refused=refused)
     choice = head_of(continued(tmp_path, [0.3, 0.3], cell)).choice
     assert choice is not None
+    assert choice.refused == refused
     assert choice.is_complete
     assert [each.candidate for each in choice.times] == ["tvm", "onnxruntime", "other", "lost"]
 

@@ -18,7 +18,13 @@ from tests.support.tuning_tasks import (
     make_record,
     make_task,
 )
-from tunegate.artifacts.builds import CandidateTime, Cell, CellBuilds, RuntimeChoice
+from tunegate.artifacts.builds import (
+    CandidateTime,
+    Cell,
+    CellBuilds,
+    RefusedCandidate,
+    RuntimeChoice,
+)
 from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.artifacts.changes import ChangeSet, ModelChange, Revisions
 from tunegate.artifacts.cost import Cost
@@ -170,6 +176,28 @@ def test_what_was_measured_before_the_time_was_over_is_remembered(tmp_path: Path
     (found,) = KnownElections(tools_with(index, tmp_path))(plan_of())
     assert (found.winner, found.is_cut_short) == ("tvm", True)
     assert found.milliseconds == {"tvm": 1.0, "onnxruntime": 2.0}
+
+
+def test_one_that_goes_on_does_not_ask_again_who_cannot_ship(tmp_path: Path) -> None:
+    """Another key, of whatever the election depends on, knows nothing of it."""
+    refused = tuple(
+        RefusedCandidate(candidate=name, title=name, reason="no", is_lasting=is_lasting)
+        for name, is_lasting in (("onnxruntime", True), ("late", False))
+    )
+    cut = msgspec.structs.replace(
+        CHOICE, times=CHOICE.times[:1], refused=refused, is_complete=False, is_cut_short=True
+    )
+    candidates = (TVM, ONNX, CandidateBuild(runtime="late", title="Late"))
+    shelf = Shelf()
+    tools = tools_with(shelf, tmp_path / "first", candidates=candidates)
+    publish_elections(tools, plan_of(), (), [built(cut)])
+    index = Shelf({shelf.records[0].key: ExactHit(tuple(shelf.records))})
+    (found,) = KnownElections(tools_with(index, tmp_path, candidates=candidates))(plan_of())
+    assert found.refused == ("onnxruntime",)
+    assert [found.leaves_out(each.name) for each in candidates] == [False, True, False]
+    newer = msgspec.structs.replace(ORIGIN, installed="j")
+    later = tools_with(index, tmp_path, candidates=candidates, origin=newer)
+    assert KnownElections(later)(plan_of()) == ()
 
 
 def test_how_the_winner_was_built_is_remembered_with_it(tmp_path: Path) -> None:

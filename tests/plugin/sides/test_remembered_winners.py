@@ -71,6 +71,17 @@ def test_it_begins_with_its_leader_and_keeps_the_times_of_who_lost() -> None:
     assert [each.choice for each in found.head] == [None, None]
 
 
+def test_it_keeps_who_cannot_ship_for_the_next_run_to_know() -> None:
+    cut = msgspec.structs.replace(CUT, milliseconds={"tvm": 1.0}, refused=("onnxruntime",))
+    assert is_left_out([cut])(CELL, "onnxruntime")
+    other = msgspec.structs.replace(BUILD, runtime="other")
+    cell = CellCandidates(cell=CELL, base=(BUILD, other), head=(BUILD, other))
+    (found,) = as_remembered([cell], [cut], CANDIDATES)
+    (refused,) = found.refused
+    assert (refused.candidate, refused.is_lasting) == ("onnxruntime", True)
+    assert refused.reason == "refused in the run of 2026-09-21, which this election goes on from"
+
+
 def test_one_whose_leader_is_lost_begins_anew() -> None:
     """Times of those who lost to it say nothing any more."""
     loser = msgspec.structs.replace(BUILD, runtime="onnxruntime")

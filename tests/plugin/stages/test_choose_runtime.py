@@ -8,7 +8,7 @@ import msgspec
 
 from tests.support.measured_cells import CELL, make_build, make_context, make_task
 from tests.support.simulated.scripted_pairs import ScriptedPairs
-from tunegate.artifacts.builds import Build, CellBuilds, CellCandidates, RefusedCandidate
+from tunegate.artifacts.builds import Build, CellBuilds, CellCandidates
 from tunegate.edges.progress.plain_log import PlainLog
 from tunegate.measuring.election import MAX_SIDE_SECONDS
 from tunegate.ports import Clock
@@ -105,9 +105,9 @@ def test_what_cannot_be_compiled_ships_with_the_other_runtime_and_says_why(tmp_p
     assert cell.head is not None
     assert cell.head.choice is not None
     assert (cell.head.runtime, pairs.asked) == ("onnxruntime", 0)
-    assert cell.head.choice.refused == (
-        RefusedCandidate(candidate="tvm", title="TVM", reason="operator Odd is not supported."),
-    )
+    (refused,) = cell.head.choice.refused
+    assert (refused.candidate, refused.title) == ("tvm", "TVM")
+    assert (refused.reason, refused.is_lasting) == ("operator Odd is not supported.", True)
 
 
 def test_a_base_that_lost_a_build_which_the_head_has_is_no_baseline(tmp_path: Path) -> None:
