@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -12,6 +13,7 @@ import msgspec
 
 from tunegate.artifacts.expected_steps import ExpectedStep, StepKind
 from tunegate.edges.progress.choice import Both, Shown, progress
+from tunegate.edges.progress.words import load_words
 from tunegate.ports import Progress
 from tunegate.regular_files import read_regular, replace
 
@@ -27,12 +29,16 @@ Paces = dict[str, tuple[float, ...]]
 class Paced:
     """A progress that knows the paces in a file, and keeps what a finished run took. A pace is the
     time that a part of a step took, over what was expected of it. Tuning has none: it ends at its
-    cap."""
+    cap. `busy` is told beside the plan."""
 
     def __init__(
-        self, shown: Shown | Both, file: Path, clock: Callable[[], float] = time.monotonic
+        self,
+        shown: Shown | Both,
+        file: Path,
+        clock: Callable[[], float] = time.monotonic,
+        busy: str = "",
     ) -> None:
-        self._shown, self._file, self._clock = shown, file, clock
+        self._shown, self._file, self._clock, self._busy = shown, file, clock, busy
         self._expected: dict[StepKind, ExpectedStep] = {}
         self._under_way: ExpectedStep | None = None
         self._began: list[float] = []
@@ -43,6 +49,8 @@ class Paced:
         self._under_way = None
         paces = read_paces(self._file)
         self._shown.expect([_at_pace(step, paces) for step in steps])
+        if steps and self._busy:
+            self._shown.warn(self._busy)
 
     def step(self, text: str, kind: StepKind | None = None) -> None:
         if kind is not None:
@@ -90,7 +98,8 @@ class Paced:
 @contextmanager
 def paced_progress(file: Path) -> Iterator[Paced]:
     """The right kind of progress, with the paces in this file, until the run ends."""
-    paced = Paced(progress(), file)
+    busy = load_words(os.getloadavg()[0], os.cpu_count() or 1)
+    paced = Paced(progress(), file, busy=busy)
     try:
         yield paced
     finally:

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 
 from tunegate.artifacts.expected_steps import ExpectedStep
 from tunegate.edges.progress.time_left import TimeLeft
+from tunegate.plurals import plural
 
+_MUCH_LOAD = 1.5
+"""A load of so many times the cores: what was expected holds no more."""
 _SECONDS_UP_TO, _HALF_MINUTES_UP_TO = 57.5, 570
 
 
@@ -19,6 +22,14 @@ def plan_line(steps: Sequence[ExpectedStep]) -> str:
         return f"plan: {others}; {total}"
     then = f", then, beyond that cap, {others}" if others else ""
     return f"plan: {', '.join(tuning)}{then}; {total}"
+
+
+def load_words(load: float, cores: int) -> str:
+    """That the plan's times are of a quiet machine, where this one is far from it, else ''."""
+    if load <= _MUCH_LOAD * cores:
+        return ""
+    told = f"the load is {load:.1f} on {plural(cores, 'core')}"
+    return f"{told}: the plan's times are those of a quiet machine, here each step takes longer"
 
 
 def time_left(left: TimeLeft, now: float) -> str:

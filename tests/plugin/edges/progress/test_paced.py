@@ -51,6 +51,15 @@ def test_what_a_run_took_is_expected_of_the_next_one(tmp_path: Path) -> None:
     assert told(file, MEASURE) == "about 30 s in all"
 
 
+def test_a_busy_machine_is_told_beside_the_plan(tmp_path: Path) -> None:
+    stream = io.StringIO()
+    run = Paced(PlainLog(stream, SetClock()), tmp_path / "paces.json", busy="the load is 9")
+    run.expect([])
+    assert "9" not in stream.getvalue()
+    run.expect([BUILD])
+    assert stream.getvalue().endswith("warning: the load is 9\n")
+
+
 def test_the_latest_runs_count_most(tmp_path: Path) -> None:
     file = tmp_path / "paces.json"
     for seconds in (80, 20, 20, 20):

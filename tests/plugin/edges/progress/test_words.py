@@ -4,7 +4,7 @@ import pytest
 
 from tunegate.artifacts.expected_steps import ExpectedStep
 from tunegate.edges.progress.time_left import TimeLeft
-from tunegate.edges.progress.words import plan_line, rounded, time_left
+from tunegate.edges.progress.words import load_words, plan_line, rounded, time_left
 
 TUNE = ExpectedStep("tune", (12.0,), "tune 2 tasks in at most 12 s")
 BUILD = ExpectedStep("build", (20.0, 20.0), "build 1 model")
@@ -18,6 +18,11 @@ def test_a_plan_says_what_the_cap_on_tuning_does_not_count() -> None:
     )
     assert plan_line([BUILD]) == "plan: build 1 model; about 40 s in all"
     assert plan_line([TUNE]) == "plan: tune 2 tasks in at most 12 s; about 10 s in all"
+
+
+def test_a_machine_that_is_far_from_quiet_is_told() -> None:
+    assert load_words(3.0, 2) == ""
+    assert load_words(9.04, 2).startswith("the load is 9.0 on 2 cores: the plan's times are")
 
 
 def test_the_time_left_is_no_number_while_a_part_overruns() -> None:
