@@ -13,6 +13,13 @@ INVISIBLE = {"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"}
 PLAIN_CODE = re.compile(r"[\w ./:+=,;()@#%~^*\[\]{}?!'\"&$<>-]+")
 SPECIAL = "&<>|\\`$[]*~"
 ZERO_WIDTH = "&#8203;"
+_LONE_UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
+"""An underscore that is not inside a word may begin emphasis."""
+_BLOCK_MARKER = re.compile(r"^(\d*)([-+.)](?=\s|$)|[-=:](?=[-=:\s]*$)|(?<!\d)/)")
+"""What begins a list, or makes a heading or a table of the line above; a slash at the start of a
+line is a command to some hosts."""
+_PLAIN_IN_ELEMENT = frozenset(" ,.()/%+-=;_")
+"""What no rule of Markdown takes for structure inside an element."""
 
 
 def visible(text: str, limit: int = 300) -> str:
@@ -33,8 +40,8 @@ def drawn_as_text(text: str) -> str:
 def code(name: str, limit: int = 120) -> str:
     """A name as Markdown code, also inside a table.
 
-    A code span where the name can stand in one; else a `<code>` element of character references,
-    which no rule of Markdown takes for structure.
+    A code span where the name can stand in one; else a `<code>` element, in which every character
+    that a rule of Markdown could take for structure is a reference.
     """
     shown = visible(name, limit)
     if PLAIN_CODE.fullmatch(shown) and shown == shown.strip():
@@ -45,22 +52,26 @@ def code(name: str, limit: int = 120) -> str:
 def code_element(name: str, limit: int = 120) -> str:
     """A name as code inside an element of HTML, such as the title of a fold, where Markdown draws
     no code span."""
-    return "<code>" + "".join(map(_reference, visible(name, limit))) + "</code>"
+    shown = "".join(
+        each if each.isalnum() or each in _PLAIN_IN_ELEMENT else _reference(each)
+        for each in visible(name, limit)
+    )
+    linkless = re.sub(r"(www)\.", r"\1&#46;", shown, flags=re.IGNORECASE)
+    return f"<code>{_LONE_UNDERSCORE.sub(_reference('_'), linkless)}</code>"
 
 
 def prose(text: str, limit: int = 600) -> str:
     """A message as Markdown text: no structure, no link, no mention, no issue reference."""
     shown = visible(text, limit)
     escaped = "".join(_reference(each) if each in SPECIAL else each for each in shown)
-    escaped = re.sub(r"(?<![^\W_])_|_(?![^\W_])", "&#95;", escaped)
+    escaped = _LONE_UNDERSCORE.sub(_reference("_"), escaped)
     escaped = re.sub(r"(?<!&)([@#])", rf"\1{ZERO_WIDTH}", escaped)
     escaped = re.sub(
         r"((?<=http)://|(?<=https)://|(?<=ftp)://|www\.|GH-)",
         lambda found: _split(found.group()),
         escaped,
     )
-    # A first character could begin a list, a heading or a quotation.
-    return re.sub(r"^(\d*)([^\w&\s])", lambda at: at[1] + _reference(at[2]), escaped)
+    return _BLOCK_MARKER.sub(lambda at: at[1] + _reference(at[2]), escaped)
 
 
 def _split(marker: str) -> str:
@@ -68,4 +79,4 @@ def _split(marker: str) -> str:
 
 
 def _reference(character: str) -> str:
-    return character if character.isalnum() or character == " " else f"&#{ord(character)};"
+    return f"&#{ord(character)};"

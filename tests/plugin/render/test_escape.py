@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from tunegate.render.escape import code, prose, visible
+from tunegate.render.escape import code, code_element, prose, visible
 
 UNFRIENDLY = st.text(alphabet=st.sampled_from("ab1 _*`|<>&[]()!#@$\\~-+.=:/\n\t\x1b\u202e\ud800é"))
 ANY = st.one_of(st.text(), UNFRIENDLY)
@@ -36,12 +36,32 @@ def test_a_name_is_read_as_it_was_written(name: str) -> None:
 
 
 @given(ANY)
+@example("a www.x.y")
+@example("__init__ of net_0_")
+def test_a_name_in_a_fold_is_read_as_it_was_written(name: str) -> None:
+    assert shown(f"a {code_element(name)}") == f"a {visible(name, 120)}"
+
+
+@given(ANY)
 @example("1. not a list")
+@example("1)")
+@example("+ not a list either")
+@example("---")
+@example("== ==")
+@example(":-:")
 @example("- not a list")
 @example("__init__ and *stars*")
 @example("&amp; stays what it was")
 def test_a_message_is_read_as_it_was_written(message: str) -> None:
     assert shown(prose(message)) == visible(message, 600)
+
+
+@given(ANY)
+@example("=")
+@example("-")
+@example(":-")
+def test_a_message_below_another_line_makes_no_heading_of_it(message: str) -> None:
+    assert shown(f"above\n{prose(message)}") == f"above\n{visible(message, 600)}".rstrip("\n")
 
 
 @given(ANY, ANY)
@@ -81,3 +101,19 @@ def test_an_ordinary_name_stays_an_ordinary_code_span() -> None:
 def test_an_ordinary_message_stays_as_it_is() -> None:
     said = "fused_conv2d holds 82% of the slowdown: raise budget.minutes (s3://bucket/prefix)."
     assert prose(said) == said
+
+
+@pytest.mark.parametrize(
+    "said", ["1, 2", "3%", "0.41", "+3.1% of it", "−2 ms", "(a)", "'x'", "2/3"]
+)
+def test_a_value_can_be_read_in_the_plain_text_of_a_report(said: str) -> None:
+    assert prose(said) == said
+
+
+def test_a_path_in_a_fold_can_be_read_in_the_plain_text_of_a_report() -> None:
+    path = "models/family_0/net-00.onnx"
+    assert code_element(path) == f"<code>{path}</code>"
+
+
+def test_a_line_is_no_command() -> None:
+    assert prose("/merge") == "&#47;merge"
