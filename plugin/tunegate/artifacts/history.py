@@ -54,14 +54,15 @@ class ModelCost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run is of, besides its verdict. `change` is the number of a pull request; `authored`
-    is when the head was written, `at` when the run ended; `run_url` is its page in the CI, '' where
-    there is none."""
+    """What a run is of, besides its verdict. `change` is the number of a pull request; the
+    head `is_aside` where it is not on the default branch. `authored` is when the head was written,
+    `at` when the run ended; `run_url` is its page in the CI, '' where there is none."""
 
     at: int
     repository: str = ""
     release: str = ""
     change: int | None = None
+    is_aside: bool = False
     authored: int | None = None
     run_url: str = ""
 
@@ -69,7 +70,8 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
 class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One line of the history. `at` and `authored` are in seconds since 1970: the end of the run,
     and when the commit was written. `release` is the tag of the head, where it has one; `change`
-    the number of its pull request. `target_key` is the start of the key that the cache has for the
+    the number of its pull request. The head `is_aside` where it was on no default branch at that
+    time. `target_key` is the start of the key that the cache has for the
     target. `versions` are those of the packages that decide what runs. `trials` are those of the
     whole run, `cost` is of this model alone. Lines of earlier versions lack everything from
     `repository` on."""
@@ -89,6 +91,7 @@ class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
     trials: int = 0
     repository: _Text = ""
     change: Annotated[int, msgspec.Meta(ge=0, le=2**53)] | None = None
+    is_aside: bool = False
     authored: Instant | None = None
     run_url: _Address = ""
     target_key: _Text = ""

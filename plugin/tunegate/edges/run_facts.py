@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 
 from tunegate.artifacts.history import MAX_TEXT, RunFacts
+from tunegate.ci_hosts.cache_zone import MAIN
+from tunegate.ci_hosts.protocol import JobEvent
 from tunegate.ci_hosts.registry import job_event, run_address
 from tunegate.edges.git.repository import GitRepository
 
@@ -23,9 +25,19 @@ def run_facts(
         repository=repository.name(),
         release=repository.release(commit),
         change=event.pull_request if event is not None else None,
+        is_aside=_is_aside(event, repository, commit),
         authored=repository.authored(commit),
         run_url=_shown(run_address(variables)),
     )
+
+
+def _is_aside(event: JobEvent | None, repository: GitRepository, commit: str) -> bool:
+    """Whether the head is not the default branch's. A CI that lets the job teach the main zone has
+    said that it is."""
+    if event is not None and event.zone == MAIN:
+        return False
+    has_request = event is not None and event.pull_request is not None
+    return has_request or repository.is_beside_default(commit)
 
 
 def _shown(address: str) -> str:

@@ -146,6 +146,7 @@ def _of_run(facts: RunFacts, entry: HistoryEntry) -> HistoryEntry:
         release=_cut(facts.release),
         repository=_cut(facts.repository),
         change=facts.change,
+        is_aside=facts.is_aside,
         authored=facts.authored,
         run_url=facts.run_url,
     )

@@ -131,11 +131,12 @@ def test_releases_versions_and_waivers_are_marked(opened: webdriver.Chrome) -> N
 def test_heads_of_pull_requests_are_points_beside_the_line(opened: webdriver.Chrome) -> None:
     """Who comes after one of them need not have it."""
     drawn = opened.execute_script(
-        "return chart.series.map(each => [each.isRequests, each.rows.length, each.tint]);"
+        "return chart.series.map(each => [each.isAside, each.rows.length, each.tint]);"
     )
     assert drawn[:2] == [[False, 22, 0], [True, len(REQUESTS), 0]]
-    assert "models/squeezenet.onnx on cpu, AMD EPYC 7B13, in pull requests (points)" in text_of(
-        opened, "legend"
+    assert (
+        "models/squeezenet.onnx on cpu, AMD EPYC 7B13, beside the default branch (points)"
+        in text_of(opened, "legend")
     )
     change = opened.find_element(By.CSS_SELECTOR, '#rows [data-label="Change"]').text
     assert change == "+0.1% (\N{MINUS SIGN}0.4 to +0.5%)"

@@ -24,6 +24,7 @@ def test_a_job_says_its_change_its_page_and_its_repository(checkout: Checkout) -
     facts = run_facts(GitRepository(checkout.path), commit, at=9, variables=JOB)
     assert (facts.at, facts.release, facts.repository) == (9, "v1", "acme/vision")
     assert facts.change == int(JOB["BUILDKITE_PULL_REQUEST"])
+    assert facts.is_aside
     assert facts.run_url.startswith("https://")
     assert facts.authored == int(checkout.git("show", "-s", "--format=%at", commit))
 
@@ -34,10 +35,28 @@ def test_outside_of_a_ci_the_directory_has_the_name(checkout: Checkout) -> None:
     assert (facts.repository, facts.change, facts.run_url) == ("vision", None, "")
 
 
+def test_a_head_of_a_local_branch_is_beside_the_default_one(checkout: Checkout) -> None:
+    """No number of a pull request says so where somebody tries things at a desk."""
+    on_main = checkout.commit({"a": b"1"})
+    checkout.git("checkout", "-q", "-b", "topic")
+    topic = checkout.commit({"a": b"2"})
+    repository = GitRepository(checkout.path)
+    aside = [run_facts(repository, each, at=9, variables={}).is_aside for each in (on_main, topic)]
+    assert aside == [False, True]
+
+
+def test_a_commit_that_was_not_pushed_yet_is_on_the_default_branch(checkout: Checkout) -> None:
+    pushed = checkout.commit({"a": b"1"})
+    checkout.git("update-ref", "refs/remotes/origin/main", pushed)
+    ahead = checkout.commit({"a": b"2"})
+    assert not run_facts(GitRepository(checkout.path), ahead, at=9, variables={}).is_aside
+
+
 def test_content_that_is_no_commit_was_written_at_no_time(checkout: Checkout) -> None:
     checkout.commit({"a": b"1"})
     facts = run_facts(GitRepository(checkout.path), "not a commit", at=9, variables={})
     assert facts.authored is None
+    assert not facts.is_aside
 
 
 @pytest.mark.parametrize("page", ["javascript:alert(1)", "https://u:p@ci/1", "https://ci/\"'><b>"])

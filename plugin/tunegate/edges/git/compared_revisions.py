@@ -8,7 +8,12 @@ from pathlib import Path
 import msgspec
 
 from tunegate.artifacts.changes import Revisions
-from tunegate.edges.git.default_branch import default_branch, known_default_branch, short
+from tunegate.edges.git.default_branch import (
+    default_branch,
+    is_beside_default,
+    known_default_branch,
+    short,
+)
 from tunegate.edges.git.fetch import ensure_here, fetch_tags, is_commit_id, is_shallow
 from tunegate.edges.git.merge_base import SharedCommit, is_ancestor, merge_base
 from tunegate.edges.git.named_revision import named_branches, named_commit
@@ -97,6 +102,10 @@ class GitHistory:
             return None
         told = self._git.text("show", "-s", "--format=%at", commit) or ""
         return int(told) if told.isascii() and told.isdigit() else None
+
+    def is_beside_default(self, commit: str) -> bool:
+        """Whether it is a commit here that no default branch has, as far as is known here."""
+        return self.authored(commit) is not None and is_beside_default(self._git, commit)
 
     def name(self) -> str:
         """The name of the repository: its path on the server that it came from, or else the name

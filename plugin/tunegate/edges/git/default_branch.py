@@ -32,8 +32,8 @@ def default_branch(git: GitProcess) -> str:
 def known_default_branch(git: GitProcess) -> str | None:
     """What a clone has been told, or else what the remote says now, or else one of the usual names;
     without a remote the only branch that there is."""
-    told = git.text("symbolic-ref", "-q", f"{_REMOTE}HEAD")
-    if told and is_ref(git, told):
+    told = _told(git)
+    if told is not None:
         return told
     if not _has_remote(git):
         return _local(git) or _only_branch(git)
@@ -44,9 +44,29 @@ def known_default_branch(git: GitProcess) -> str | None:
     return _tracked(git) or _local(git)
 
 
+def is_beside_default(git: GitProcess, commit: str) -> bool:
+    """Whether a commit is on no default branch, neither the remote's nor the local one of its name,
+    by what is known here; False where no such branch is. Asks nobody."""
+    ref = _told(git) or next((each for each in _usual_refs() if is_ref(git, each)), _local(git))
+    if ref is None:
+        return False
+    here = f"refs/heads/{short(ref).removeprefix('origin/')}"
+    tips = [each for each in (ref, here) if is_ref(git, each)]
+    return all(git.text("merge-base", "--is-ancestor", commit, tip) is None for tip in tips)
+
+
 def short(ref: str) -> str:
     """The name of a branch as people know it."""
     return ref.removeprefix("refs/remotes/").removeprefix("refs/heads/")
+
+
+def _told(git: GitProcess) -> str | None:
+    told = git.text("symbolic-ref", "-q", f"{_REMOTE}HEAD")
+    return told if told and is_ref(git, told) else None
+
+
+def _usual_refs() -> tuple[str, ...]:
+    return tuple(f"{_REMOTE}{name}" for name in _USUAL)
 
 
 def _has_remote(git: GitProcess) -> bool:
@@ -63,9 +83,9 @@ def _said_by_remote(git: GitProcess) -> str | None:
 
 def _tracked(git: GitProcess) -> str | None:
     """A usual name among the branches of a remote that says none."""
-    here = next((name for name in _USUAL if is_ref(git, f"{_REMOTE}{name}")), None)
+    here = next((each for each in _usual_refs() if is_ref(git, each)), None)
     if here is not None:
-        return f"{_REMOTE}{here}"
+        return here
     return next(filter(None, (fetch_branch(git, name) for name in _USUAL)), None)
 
 

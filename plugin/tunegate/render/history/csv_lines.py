@@ -19,6 +19,7 @@ _COLUMNS: tuple[tuple[str, Callable[[HistoryEntry], str | float | None]], ...] =
     ("authored_utc_seconds", lambda entry: entry.authored),
     ("repository", lambda entry: entry.repository),
     ("change", lambda entry: entry.change),
+    ("is_aside", lambda entry: str(entry.is_aside).lower()),
     ("commit", lambda entry: entry.commit),
     ("release", lambda entry: entry.release),
     ("run_url", lambda entry: entry.run_url),

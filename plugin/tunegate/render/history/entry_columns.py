@@ -58,6 +58,7 @@ def entry_columns(entries: Sequence[HistoryEntry]) -> dict[str, object]:
         "at": [entry.at for entry in entries],
         "authored": [entry.authored for entry in entries],
         "change": [entry.change for entry in entries],
+        "aside": [int(entry.is_aside or entry.change is not None) for entry in entries],
         "head": [_digits(entry.head_ms) for entry in entries],
         "center": [_digits(each.center) if each else None for each in intervals],
         "low": [_digits(each.low) if each else None for each in intervals],

@@ -24,6 +24,12 @@ def test_what_is_unknown_is_null_and_no_zero() -> None:
     assert [columns[name] for name in ("head", "low", "high", "change")] == [[None]] * 4
 
 
+def test_heads_of_requests_and_of_other_branches_are_beside_the_line() -> None:
+    """Lines of earlier versions have the number of a request, and nothing of other branches."""
+    columns = entry_columns([entry(0), entry(1, change=7), entry(2, is_aside=True)])
+    assert columns["aside"] == [0, 1, 1]
+
+
 def test_the_same_versions_in_another_order_are_one_toolchain() -> None:
     pairs = {"a": "1", "b": "2"}, {"b": "2", "a": "1"}, {"a": "1"}
     columns = entry_columns([entry(at, versions=each) for at, each in enumerate(pairs)])

@@ -43,7 +43,7 @@ class Chart {
     this.series = series.slice(0, MAX_SERIES).map((rows, number) => {
       const sorted = ordered(rows, axis, this.ranks), name = nameOf(rows);
       if (!tints.has(name)) tints.set(name, tints.size);
-      return {number, tint: tints.get(name), name, isRequests: isRequest(rows[0]), rows: sorted, places: placesOf(sorted, axis, this.ranks)};
+      return {number, tint: tints.get(name), name, isAside: Boolean(file.aside[rows[0]]), rows: sorted, places: placesOf(sorted, axis, this.ranks)};
     });
     this.lines = this.verticalLines();
     this.plot?.destroy();
@@ -80,10 +80,10 @@ class Chart {
     };
   }
 
-  // Heads of pull requests are hollow points without a line.
-  style({tint, isRequests, places}) {
+  // Heads beside the default branch are hollow points without a line.
+  style({tint, isAside, places}) {
     const stroke = colour(COLOURS[tint]);
-    if (isRequests) return {stroke, paths: () => null, points: {show: true, size: 7, width: 1.5, fill: colour("--surface")}};
+    if (isAside) return {stroke, paths: () => null, points: {show: true, size: 7, width: 1.5, fill: colour("--surface")}};
     return {
       stroke, width: 1.5, spanGaps: true, dash: DASHES[Math.floor(tint / 2) % DASHES.length],
       points: {show: places.length < MANY_POINTS, size: 5, fill: stroke},
@@ -93,7 +93,7 @@ class Chart {
   // Where a release was made, and where the packages that decide what runs changed.
   verticalLines() {
     const found = new Map();
-    for (const {rows, places} of this.series.filter(each => !each.isRequests)) {
+    for (const {rows, places} of this.series.filter(each => !each.isAside)) {
       rows.forEach((row, at) => {
         const release = textOf("release", row);
         if (release) found.set(`release ${release}`, {kind: "release", place: places[at], name: release});

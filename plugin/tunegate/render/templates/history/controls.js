@@ -50,9 +50,9 @@ function draw() {
 
 function drawLegend() {
   byId("legend").replaceChildren(...chart.series.map(each => {
-    const item = element("li"), swatch = element("span", "", {class: each.isRequests ? "swatch hollow" : "swatch", "aria-hidden": "true"});
-    swatch.style[each.isRequests ? "borderColor" : "background"] = colour(COLOURS[each.tint]);
-    const where = each.isRequests ? ", in pull requests (points)" : "";
+    const item = element("li"), swatch = element("span", "", {class: each.isAside ? "swatch hollow" : "swatch", "aria-hidden": "true"});
+    swatch.style[each.isAside ? "borderColor" : "background"] = colour(COLOURS[each.tint]);
+    const where = each.isAside ? ", beside the default branch (points)" : "";
     item.append(swatch, element("span", `${each.name}${where}: ${milliseconds(file.head[each.rows.at(-1)])} in ${each.rows.length === 1 ? "its only run" : `the last of ${each.rows.length} runs`}`));
     return item;
   }));

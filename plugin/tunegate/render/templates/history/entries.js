@@ -24,20 +24,16 @@ function choicesOf(column) {
 }
 
 // One series for each model on a target of a device: times of two machines are not compared. Heads
-// of pull requests are a series of their own: who comes after one of them need not have it.
+// beside the default branch are a series of their own: who comes after one of them need not have it.
 function seriesOf(wanted) {
   const {repository, model, target, device, head} = file, found = new Map();
   const filters = Object.entries(wanted).filter(([, text]) => text !== ALL).map(([column, text]) => [file[column], text]);
   for (let row = 0; row < head.length; row++) {
     if (head[row] === null || filters.some(([column, text]) => column[row] !== text)) continue;
-    const key = `${isRequest(row)} ${repository[row]} ${model[row]} ${target[row]} ${device[row]}`, known = found.get(key);
+    const key = `${file.aside[row]} ${repository[row]} ${model[row]} ${target[row]} ${device[row]}`, known = found.get(key);
     if (known) known.push(row); else found.set(key, [row]);
   }
   return [...found.values()].sort((a, b) => b.length - a.length);
-}
-
-function isRequest(row) {
-  return file.change[row] !== null;
 }
 
 // What tells runs apart: each leaves a row for every model.
