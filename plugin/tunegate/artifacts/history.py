@@ -34,10 +34,11 @@ class ModelCost(msgspec.Struct, frozen=True, kw_only=True):
     A task that several models use is shared evenly among them, so that the lines of a run add up to
     what it spent: counts are no whole numbers then. `hits` are the `tasks` that the cache had,
     `transfers` those of which it had another shape. `seconds` and `usd` went into tuning,
-    `gate_seconds` and `gate_usd` into building what ships and measuring it. What is saved is the
-    tuning of the hits, had it to be done in this run under the same budget. `gained_ms` is what
-    tuning took off one inference of the head, by the sum of its operators, of those that ship
-    compiled."""
+    `gate_seconds` and `gate_usd` into everything else: finding tasks, trying builds, choosing what
+    ships, building and measuring it; where the measuring is divided among jobs, into building and
+    measuring alone. What is saved is the least that tuning took of the hits, by their records.
+    `gained_ms` is what tuning took off one inference of the head, by the sum of its operators, of
+    those that ship compiled."""
 
     tasks: Amount = 0.0
     hits: Amount = 0.0
@@ -101,11 +102,14 @@ class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CostSum(msgspec.Struct, frozen=True, kw_only=True):
-    """What the runs of a week, a repository or a model cost together, and what they were saved."""
+    """What the runs of a week, a repository or a model cost together, and what they were saved.
+    Gains of two runs don't add: `gained_ms` of the cost is the most of one line, and `gain_usd`
+    what tuning cost in that line."""
 
     name: str
     runs: int
     cost: ModelCost
+    gain_usd: float | None = None
 
 
 class CostSums(msgspec.Struct, frozen=True, kw_only=True):

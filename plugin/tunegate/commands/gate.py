@@ -6,7 +6,11 @@ import msgspec
 
 from tunegate import pipeline
 from tunegate.cli.commands.gate import GateOptions
-from tunegate.commands.remembering import remember, remembered_without_end
+from tunegate.commands.remembering import (
+    remember,
+    remembered_without_end,
+    seconds_besides_tuning,
+)
 from tunegate.commands.reporting import finish
 from tunegate.commands.upgrading.culprits import Culprits
 from tunegate.commands.upgrading.upgraded_sides import opened_upgrades
@@ -35,7 +39,7 @@ def run(options: GateOptions) -> int:
         if not any(map(is_measured, changes.models)):
             return finish(pipeline.nothing_to_do(config, changes, out.path), settings)
         subject = project.reviewed(review)
-        source = model_source(subject, out.workdir)
+        source, work_seconds = model_source(subject, out.workdir), 0.0
         with opened_upgrades(review, source, out, Culprits) as upgrades:
             pythons = upgrades.pythons(changes)
             if not any(versions(change) for change in changes.models):
@@ -51,8 +55,9 @@ def run(options: GateOptions) -> int:
                         config=config,
                         repository=project.repository,
                         before=outcomes,
-                    ),
+                    ) as began,
                 ):
                     report = pipeline.gate(tools, planned, outcomes, upgrades=upgrades)
-        remember(report, config, project.repository)
+                    work_seconds = seconds_besides_tuning(began, ())
+        remember(report, config, project.repository, work_seconds)
         return finish(report, settings)

@@ -41,10 +41,22 @@ LEAST_SECONDS = 1.0
 """What a run without a plan has to take to be worth a line."""
 
 
-def remember(report: Report, config: Config, repository: GitRepository) -> None:
-    """A history that cannot be written costs a line on the terminal."""
+def remember(
+    report: Report, config: Config, repository: GitRepository, work_seconds: float = 0.0
+) -> None:
+    """A history that cannot be written costs a line on the terminal. `work_seconds` is what this
+    process has worked besides tuning; a process that only decides has none."""
     commit, prices = report.verdict.revisions.head, _prices(config)
-    _write(commit, config, repository, lambda run: history_entries(report, run, prices))
+
+    def entries(facts: RunFacts) -> tuple[HistoryEntry, ...]:
+        return history_entries(report, facts, prices, work_seconds)
+
+    _write(commit, config, repository, entries)
+
+
+def seconds_besides_tuning(began: float, tuned: Sequence[TuningOutcome]) -> float:
+    """The seconds since that reading of the clock in which this process did not tune."""
+    return max(0.0, time.monotonic() - began - sum(each.spent.seconds for each in tuned))
 
 
 def remember_warming(
@@ -52,6 +64,7 @@ def remember_warming(
     outcomes: Sequence[TuningOutcome],
     shipped: Shipped,
     *,
+    work_seconds: float,
     device: Device,
     config: Config,
     repository: GitRepository,
@@ -59,7 +72,15 @@ def remember_warming(
     """What was tuned and not compared costs money, too; `shipped` are the tasks that paid."""
 
     def entries(facts: RunFacts) -> tuple[HistoryEntry, ...]:
-        return warmed_entries(planned, outcomes, facts, _machine(device), shipped)
+        return warmed_entries(
+            planned,
+            outcomes,
+            facts,
+            _machine(device),
+            shipped,
+            usd_per_hour=_prices(config),
+            work_seconds=work_seconds,
+        )
 
     _write(planned.changes.revisions.head, config, repository, entries)
 
@@ -86,11 +107,10 @@ def remembered_without_end(
             raise
         with suppress(TunegateError, OSError):  # what ended the run is what is told
             outcomes = read_outcomes(context.out, planned) if before is None else before
-            tuning = sum(each.spent.seconds for each in outcomes) if before is None else 0.0
             ended = Unfinished(
                 status="cancelled" if _is_cancel(error) else "aborted",
                 reason=_reason(error),
-                gate_seconds=max(0.0, time.monotonic() - began - tuning),
+                gate_seconds=seconds_besides_tuning(began, outcomes if before is None else ()),
                 usd_per_hour=_prices(config),
             )
             _remember_unfinished(

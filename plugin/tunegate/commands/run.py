@@ -5,7 +5,12 @@ from __future__ import annotations
 from tunegate import pipeline
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.cli.commands.run import RunOptions
-from tunegate.commands.remembering import remember, remembered_before_plan, remembered_without_end
+from tunegate.commands.remembering import (
+    remember,
+    remembered_before_plan,
+    remembered_without_end,
+    seconds_besides_tuning,
+)
 from tunegate.commands.reporting import finish
 from tunegate.commands.unchanged_models import what_to_do
 from tunegate.commands.upgrading.culprits import Culprits
@@ -34,7 +39,7 @@ def run(options: RunOptions) -> int:
             told = what_to_do(config, changes, project.repository.root)
             return finish(pipeline.nothing_to_do(config, told, out.path), settings)
         subject = project.reviewed(review)
-        source = model_source(subject, out.workdir)
+        source, work_seconds = model_source(subject, out.workdir), 0.0
         with opened_upgrades(review, source, out, Culprits) as upgrades:
             pythons = upgrades.pythons(changes)
             if not any(versions(change) for change in changes.models):
@@ -58,7 +63,8 @@ def run(options: RunOptions) -> int:
                         began=began,
                     ):
                         report = pipeline.run(tools, planned, upgrades=upgrades)
-        remember(report, config, project.repository)
+                    work_seconds = seconds_besides_tuning(began, report.outcomes)
+        remember(report, config, project.repository, work_seconds)
         return finish(report, settings)
 
 

@@ -20,6 +20,7 @@ from tunegate.commands.remembering import (
     remember_warming,
     remembered_before_plan,
     remembered_without_end,
+    seconds_besides_tuning,
 )
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines, show_table
@@ -83,9 +84,14 @@ def _warmed(
         _tell_plan(tools, planned, again=again)
         outcomes = [pipeline.tune_shard(tools, planned, shard) for shard in planned.shards]
         shipped = _shipped(tools, planned, outcomes, again=again)
-    device = context.device
     remember_warming(
-        planned, outcomes, shipped, device=device, config=config, repository=repository
+        planned,
+        outcomes,
+        shipped,
+        work_seconds=seconds_besides_tuning(began, outcomes),
+        device=context.device,
+        config=config,
+        repository=repository,
     )
     resolved = planned.resolution.tasks
     known = known_after(resolved, outcomes)

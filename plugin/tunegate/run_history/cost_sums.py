@@ -48,7 +48,9 @@ def _grouped(entries: Sequence[HistoryEntry], name: Callable[[HistoryEntry], str
 
 def _row(name: str, entries: Sequence[HistoryEntry]) -> CostSum:
     costs = [_counted(entry, entry.cost) for entry in entries if entry.cost is not None]
-    return CostSum(name=name, runs=len(runs_of(entries)), cost=together(costs))
+    best = max(costs, key=lambda cost: cost.gained_ms, default=ModelCost())
+    cost = msgspec.structs.replace(together(costs), gained_ms=best.gained_ms)
+    return CostSum(name=name, runs=len(runs_of(entries)), cost=cost, gain_usd=best.usd)
 
 
 def _counted(entry: HistoryEntry, cost: ModelCost) -> ModelCost:

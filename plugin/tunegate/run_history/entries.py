@@ -12,9 +12,8 @@ from tunegate.artifacts.measurements import MeasurementRun
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.verdicts import Finding, Report
-from tunegate.run_history.model_costs import model_costs, together
+from tunegate.run_history.model_costs import model_costs, with_rest
 from tunegate.run_history.shipped_tasks import Shipped
-from tunegate.tuning.budget import SECONDS_PER_HOUR
 from tunegate.tuning.standing.model_keys import ModelOnTarget
 from tunegate_cache.format.names import group_of
 from tunegate_cache.format.records import DeviceFingerprint
@@ -24,11 +23,16 @@ VERSION = " version"
 
 
 def history_entries(
-    report: Report, facts: RunFacts, usd_per_hour: Mapping[str, float | None]
+    report: Report,
+    facts: RunFacts,
+    usd_per_hour: Mapping[str, float | None],
+    work_seconds: float = 0.0,
 ) -> tuple[HistoryEntry, ...]:
-    """A line for everything that was measured or cost something; nothing of the rest."""
+    """A line for everything that was measured or cost something; nothing of the rest.
+    `work_seconds` is what the run took besides tuning, where that is known."""
     run = report.run
     costs = model_costs(report.plan, report.outcomes, run, usd_per_hour)
+    costs = with_rest(costs, work_seconds, usd_per_hour)
     keys = _target_keys(report.plan)
     return tuple(
         _of_run(
@@ -64,8 +68,8 @@ class TuningMachine(msgspec.Struct, frozen=True):
 
 
 class Unfinished(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run ended before its verdict. `gate_seconds` went into building and measuring until
-    then, at `usd_per_hour` of each target."""
+    """How a run ended before its verdict. `gate_seconds` went into everything but tuning
+    until then, at `usd_per_hour` of each target."""
 
     status: Literal["cancelled", "aborted"]
     reason: str
@@ -79,9 +83,14 @@ def warmed_entries(
     facts: RunFacts,
     machine: TuningMachine,
     shipped: Shipped,
+    *,
+    usd_per_hour: Mapping[str, float | None],
+    work_seconds: float,
 ) -> tuple[HistoryEntry, ...]:
-    """A line for each model that was tuned and not compared."""
+    """A line for each model that was tuned and not compared. `work_seconds` is what it all took
+    besides tuning."""
     costs = model_costs(plan, outcomes, None, {}, shipped)
+    costs = with_rest(costs, work_seconds, usd_per_hour)
     return tuple(_without_latency(plan, outcomes, facts, machine, costs))
 
 
@@ -93,14 +102,11 @@ def unfinished_entries(
     ended: Unfinished,
 ) -> tuple[HistoryEntry, ...]:
     """A line for each model of a run without an end. It shipped nothing, so tuning gained nothing.
-    What building and measuring took is divided evenly."""
-    costs = model_costs(plan, outcomes, None, {})
-    places = [(each.path, target) for each in plan.changes.models for target in each.targets]
-    for place in places:
-        seconds, price = ended.gate_seconds / len(places), ended.usd_per_hour.get(place[1])
-        usd = None if price is None else seconds * price / SECONDS_PER_HOUR
-        gate = ModelCost(gate_seconds=seconds, gate_usd=usd)
-        costs[place] = together([costs.get(place, ModelCost()), gate])
+    What it took besides tuning is divided evenly."""
+    found = model_costs(plan, outcomes, None, {})
+    places = ((each.path, target) for each in plan.changes.models for target in each.targets)
+    every = {place: ModelCost() for place in places} | found
+    costs = with_rest(every, ended.gate_seconds, ended.usd_per_hour)
     return tuple(
         msgspec.structs.replace(entry, status=ended.status, reason=_cut(ended.reason))
         for entry in _without_latency(plan, outcomes, facts, machine, costs)
@@ -153,7 +159,11 @@ def _of_run(facts: RunFacts, entry: HistoryEntry) -> HistoryEntry:
 
 
 def _is_kept(finding: Finding, cost: ModelCost | None) -> bool:
-    return finding.head_ms is not None or (cost is not None and bool(cost.seconds or cost.tasks))
+    return finding.head_ms is not None or (cost is not None and _is_some(cost))
+
+
+def _is_some(cost: ModelCost) -> bool:
+    return bool(cost.seconds or cost.tasks or cost.gate_seconds)
 
 
 def _device_name(run: MeasurementRun | None, target: str) -> str:

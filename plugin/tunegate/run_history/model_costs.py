@@ -36,6 +36,26 @@ def model_costs(
     return {place: ModelCost(**total) for place, total in totals.items()}
 
 
+def with_rest(
+    costs: Mapping[ModelOnTarget, ModelCost],
+    work_seconds: float,
+    usd_per_hour: Mapping[str, float | None],
+) -> dict[ModelOnTarget, ModelCost]:
+    """The costs with what a run took besides tuning and besides the launches and builds that
+    they have: finding tasks, trying builds, choosing what ships. `work_seconds` is all of its time
+    but for tuning. The rest is divided as what they have is, or evenly where they have nothing."""
+    known = sum(cost.gate_seconds for cost in costs.values())
+    rest = max(0.0, work_seconds - known)
+
+    def whole(place: ModelOnTarget, cost: ModelCost) -> ModelCost:
+        seconds = rest * (cost.gate_seconds / known if known else 1 / len(costs))
+        price = usd_per_hour.get(place[1])
+        usd = None if price is None else seconds * price / SECONDS_PER_HOUR
+        return together([cost, ModelCost(gate_seconds=seconds, gate_usd=usd)])
+
+    return {place: whole(place, cost) for place, cost in costs.items()}
+
+
 def together(parts: Sequence[ModelCost]) -> ModelCost:
     """The sum; money is None where no part has any."""
     found: dict[str, float] = {}

@@ -49,7 +49,14 @@ def test_what_was_not_let_through_costs_and_gains_nothing() -> None:
     cost = ModelCost(seconds=2.0, gained_ms=1.0)
     stati = ("pass", "new", "waived", "warmed", "fail", "error", "cancelled")
     summed = cost_sums([entry(at, status=each, cost=cost) for at, each in enumerate(stati)])
-    assert (summed.total.cost.seconds, summed.total.cost.gained_ms) == (14.0, 4.0)
+    assert (summed.total.cost.seconds, summed.total.cost.gained_ms) == (14.0, 1.0)
+
+
+def test_the_most_that_one_run_gained_is_told_with_what_it_cost() -> None:
+    """The gains of two runs are of two heads, and don't add."""
+    costs = [ModelCost(usd=2.0, gained_ms=1.0), ModelCost(usd=0.5, gained_ms=3.0)]
+    (row,) = cost_sums([entry(at, cost=each) for at, each in enumerate(costs)]).models
+    assert (row.cost.gained_ms, row.gain_usd, row.cost.usd) == (3.0, 0.5, 2.5)
 
 
 MONDAY = 1_780_272_000

@@ -89,11 +89,20 @@ def test_warming_leaves_its_price_and_no_latency() -> None:
     assert report.plan is not None
     environment = {"apache-tvm version": "0.25.0"}
     machine = TuningMachine(DEVICE, environment)
-    (line,) = warmed_entries(report.plan, report.outcomes, FACTS, machine, ())
+    (line,) = warmed_entries(
+        report.plan,
+        report.outcomes,
+        FACTS,
+        machine,
+        (),
+        usd_per_hour={"cpu": 3.6},
+        work_seconds=20.0,
+    )
     assert (line.status, line.head_ms, line.device) == ("warmed", None, DEVICE.name)
     assert line.versions == {"apache-tvm": "0.25.0"}
     assert line.cost is not None
     assert line.cost.seconds == pytest.approx(report.outcomes[0].spent.seconds)
+    assert (line.cost.gate_seconds, line.cost.gate_usd) == pytest.approx((20.0, 0.02))
     assert line.cost.saved_seconds == 0
 
 

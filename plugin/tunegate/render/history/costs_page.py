@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -43,7 +43,8 @@ def render(sums: CostSums, location: str, refused: int = 0) -> str:
             plot=Markup(weeks_plot(sums.weeks)),  # noqa: S704  # made by svg.py
             weeks=costs_table("Week from", sums.weeks[::-1][:SHOWN_ROWS]),
             repositories=costs_table("Repository", sums.repositories[:SHOWN_ROWS]),
-            models=costs_table("Model", sums.models[:SHOWN_ROWS]),
+            models=costs_table("Model", sums.models[:SHOWN_ROWS], gains=True),
+            is_priced=_usd(sums.total.cost) is not None,
             cut=[
                 f"{plural(len(rows) - SHOWN_ROWS, noun, nouns)} not shown."
                 for rows, noun, nouns in (
@@ -58,20 +59,25 @@ def render(sums: CostSums, location: str, refused: int = 0) -> str:
     )
 
 
-def costs_table(title: str, rows: Sequence[CostSum]) -> ReportTable:
-    """One row for each; columns of money only where there is a price."""
+def costs_table(title: str, rows: Sequence[CostSum], *, gains: bool = False) -> ReportTable:
+    """One row for each; columns of money only where there is a price, and of `gains` only where
+    each row is one model."""
     is_priced = any(_usd(row.cost) is not None for row in rows)
+    gained: tuple[Column[Any], ...] = (
+        number_column("Faster by", lambda row: milliseconds(row.cost.gained_ms or None)),
+        *((number_column("A dollar bought", bought),) if is_priced else ()),
+    )
     columns: tuple[Column[Any], ...] = (
         text_column(title, lambda row: Identifier(row.name or "unknown")),
         number_column("Runs", lambda row: f"{row.runs:,}"),
         number_column("Hit rate", lambda row: hit_rate(row.cost)),
         number_column("Tuning", lambda row: duration(row.cost.seconds)),
         number_column("Gate", lambda row: duration(row.cost.gate_seconds)),
-        *(_money_columns() if is_priced else ()),
-        number_column("Saved time", lambda row: duration(row.cost.saved_seconds)),
-        number_column("Saved trials", lambda row: f"{row.cost.saved_trials:,.0f}"),
-        number_column("Faster by", lambda row: milliseconds(row.cost.gained_ms or None)),
-        *((number_column("A dollar bought", lambda row: bought(row.cost)),) if is_priced else ()),
+        number_column("Spent", lambda row: duration(_spent_seconds(row.cost))),
+        *((_usd_column("USD", _usd),) if is_priced else ()),
+        number_column("Saved", lambda row: duration(row.cost.saved_seconds)),
+        *((_usd_column("USD saved", lambda cost: cost.saved_usd),) if is_priced else ()),
+        *(gained if gains else ()),
     )
     return ReportTable(columns, rows)
 
@@ -81,18 +87,19 @@ def hit_rate(cost: ModelCost) -> str:
     return share(cost.hits / cost.tasks) if cost.tasks else NONE
 
 
-def bought(cost: ModelCost) -> str:
-    """What a dollar of tuning came to: time taken off an inference, by the sum of operators."""
-    if not cost.usd or not cost.gained_ms:
+def bought(row: CostSum) -> str:
+    """What a dollar of tuning came to in the run that gained most: time off an inference."""
+    if not row.gain_usd or not row.cost.gained_ms:
         return NONE
-    return milliseconds(cost.gained_ms / cost.usd)
+    return milliseconds(row.cost.gained_ms / row.gain_usd)
 
 
-def _money_columns() -> tuple[Column[Any], ...]:
-    return (
-        number_column("Spent", lambda row: money(_usd(row.cost))),
-        number_column("Saved", lambda row: money(row.cost.saved_usd)),
-    )
+def _usd_column(title: str, usd: Callable[[ModelCost], float | None]) -> Column[Any]:
+    return number_column(title, lambda row: money(usd(row.cost)))
+
+
+def _spent_seconds(cost: ModelCost) -> float:
+    return cost.seconds + cost.gate_seconds
 
 
 def _usd(cost: ModelCost) -> float | None:
@@ -101,15 +108,14 @@ def _usd(cost: ModelCost) -> float | None:
 
 
 def _headline(total: CostSum) -> str:
-    cost = total.cost
-    spent = _usd(cost)
-    if spent is None:
-        return (
-            f"{duration(cost.seconds)} of tuning in {plural(total.runs, 'run')}; "
-            f"the cache saved {duration(cost.saved_seconds)}"
-        )
+    """What tuning cost is told beside what was saved of it."""
+    cost, usd = total.cost, _usd(total.cost)
+    spent = duration(_spent_seconds(cost)) if usd is None else money(usd)
+    tuning = duration(cost.seconds) if usd is None else money(cost.usd)
+    of_it = "" if tuning == NONE else f", {tuning} of it on tuning"
     saved = duration(cost.saved_seconds) if cost.saved_usd is None else money(cost.saved_usd)
-    return f"{money(spent)} spent in {plural(total.runs, 'run')}; the cache saved {saved} of tuning"
+    runs = plural(total.runs, "run")
+    return f"{spent} spent in {runs}{of_it}; the cache saved {saved} of tuning"
 
 
 def _remarks(sums: CostSums) -> Iterator[str]:
@@ -117,26 +123,26 @@ def _remarks(sums: CostSums) -> Iterator[str]:
     if _usd(sums.total.cost) is None:
         yield NO_PRICE
     if sums.unfinished:
-        runs = plural(sums.unfinished, "run was", "runs were")
-        yield f"{runs} cancelled or ended by an error: what they spent is counted."
+        runs = plural(sums.unfinished, "was", "were")
+        yield (
+            f"Of {plural(sums.total.runs, 'run')}, {runs} cancelled or ended by an error: "
+            "what they spent is counted."
+        )
 
 
-def _figures(total: CostSum) -> Iterator[tuple[str, str]]:
+def _figures(total: CostSum) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Each by its name, in parts between which a line may end."""
     cost = total.cost
-    yield "Hit rate", hit_rate(cost)
-    yield "Look-ups", f"{cost.tasks:,.0f}"
-    yield "Tuning", _with_money(cost.seconds, cost.usd)
-    yield "Building and measuring", _with_money(cost.gate_seconds, cost.gate_usd)
-    yield "Saved by hits", _with_money(cost.saved_seconds, cost.saved_usd)
-    yield "Trials saved", f"{cost.saved_trials:,.0f}, and {cost.trials:,.0f} were run"
-    if cost.usd and cost.saved_usd is not None:
-        yield "Saved for each dollar of tuning", money(cost.saved_usd / cost.usd)
+    yield "Spent", _with_money(_spent_seconds(cost), _usd(cost))
+    yield "of it on tuning", _with_money(cost.seconds, cost.usd)
+    yield "of it on the gate", _with_money(cost.gate_seconds, cost.gate_usd)
+    yield "Tuning saved by hits", _with_money(cost.saved_seconds, cost.saved_usd)
+    yield "Hit rate", (hit_rate(cost), f"of {cost.tasks:,.0f} look-ups")
+    yield "Trials", (f"{cost.trials:,.0f} run,", f"{cost.saved_trials:,.0f} saved")
 
 
-def _with_money(seconds: float, usd: float | None) -> str:
-    """Broken between the two, and not between a number and its unit."""
-    parts = [duration(seconds)] if usd is None else [money(usd), duration(seconds)]
-    return ", ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts)
+def _with_money(seconds: float, usd: float | None) -> tuple[str, ...]:
+    return (duration(seconds),) if usd is None else (f"{money(usd)},", duration(seconds))
 
 
 def _uncounted(lines: int) -> str:
