@@ -45,7 +45,7 @@ def read_waivers(
         if fork and _text(repository, fork) == _text(repository, revisions.head):
             of_head = of_base  # the change has not touched the file
         merged = merged_waivers(of_base, of_head, WAIVERS_FILE)
-        found = msgspec.structs.replace(merged, notes=broken)
+        found = msgspec.structs.replace(merged, notes=broken, has_unread=bool(broken))
     if revisions.base is None:
         return found
     key, do_count = waiver_trailers.WAIVER_TRAILER, gate.waiver_trailers
@@ -79,7 +79,7 @@ def _filed_before(
     try:
         return _filed(repository, revision, today), ()
     except ConfigError as error:
-        return (), (f"nothing is waived: on the base, {error}",)
+        return (), (f"nothing is waived: in {revision[:12]}, whose rules judge, {error}",)
 
 
 def _filed(repository: Repository, revision: str, today: datetime.date) -> tuple[Waiver, ...]:

@@ -85,7 +85,9 @@ def test_broken_waivers_of_the_base_waive_nothing_and_block_nobody(checkout: Che
     found = waivers(checkout, "HEAD~1", GateConfig())
     assert (found.counting, len(found.pending)) == ((), 2)
     (told,) = found.notes
-    assert told.startswith(f"nothing is waived: on the base, {NAME}: not UTF-8")
+    before = checkout.git("rev-parse", "HEAD~1")[:12]
+    assert told.startswith(f"nothing is waived: in {before}, whose rules judge, {NAME}: not UTF-8")
+    assert found.has_unread
 
 
 def test_a_waiver_that_was_merged_with_its_blanks_is_told(checkout: Checkout) -> None:

@@ -39,11 +39,14 @@ REASON_TO_WRITE = "<why this slowdown is accepted>"
 class WaiverOffer(msgspec.Struct, frozen=True, kw_only=True):
     """Waivers that would let a red verdict pass, but for the issue and reason of new ones: these
     are for the people who agree. The file has one for the cells that are `filed` already, which is
-    to be changed. `counts_from` says whose file counts."""
+    to be changed; it `has_wider` where a whole model has an entry, and a profile of it has none. A
+    file that `is_unread` may have any. `counts_from` says whose file counts."""
 
     waivers: tuple[Waiver, ...]
     counts_from: Literal["base", "head"]
     filed: tuple[Cell, ...] = ()
+    is_unread: bool = False
+    has_wider: bool = False
 
 
 def waiver_of(waivers: Sequence[Waiver], cell: Cell) -> Waiver | None:

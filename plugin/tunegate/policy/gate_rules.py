@@ -17,12 +17,13 @@ from tunegate.selection import entry_for
 class Policies(msgspec.Struct, frozen=True, kw_only=True):
     """What was agreed on beside the margin; `today` is what waivers expire by,
     `pending_waivers` count once they are merged, `signed_waivers` are those of either that a commit
-    has and no file. `metric_margin` is how much less of the user's metric is no fault, `watts` what
-    targets are declared to draw."""
+    has and no file; it `has_unread_waivers` where the file has a mistake. `metric_margin` is how
+    much less of the user's metric is no fault, `watts` what targets are declared to draw."""
 
     waivers: tuple[Waiver, ...] = ()
     pending_waivers: tuple[Waiver, ...] = ()
     signed_waivers: tuple[Waiver, ...] = ()
+    has_unread_waivers: bool = False
     today: datetime.date = datetime.date.min
     objectives: Mapping[ModelPath, ObjectiveConfig] = {}
     metric_margin: float = 0.0
@@ -38,6 +39,7 @@ def policies_under(waivers: Waivers, today: datetime.date, metric_margin: float)
         waivers=waivers.counting,
         pending_waivers=waivers.pending,
         signed_waivers=waivers.signed,
+        has_unread_waivers=waivers.has_unread,
         today=today,
         metric_margin=metric_margin,
     )

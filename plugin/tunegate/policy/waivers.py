@@ -14,13 +14,15 @@ from tunegate.artifacts.waivers import Waiver, waiver_of
 class Waivers(msgspec.Struct, frozen=True, kw_only=True):
     """`counting` are those that this verdict knows. `pending` are those of the head that it does
     not: they count once they are merged. Those of `signed` are in the message of a commit, all
-    others in the file. `notes` say which file or waiver waives nothing, and why."""
+    others in the file. `notes` say which file or waiver waives nothing, and why. It `has_unread`
+    waivers where a file has a mistake."""
 
     counting: tuple[Waiver, ...] = ()
     pending: tuple[Waiver, ...] = ()
     signed: tuple[Waiver, ...] = ()
     changes: tuple[PolicyChange, ...] = ()
     notes: tuple[str, ...] = ()
+    has_unread: bool = False
 
 
 NO_WAIVERS = Waivers()

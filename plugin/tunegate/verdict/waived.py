@@ -64,4 +64,5 @@ def _where(waiver: Waiver, rules: GateRules) -> str:
         return "in a commit of this change, whose Tunegate-Waiver may be written anew"
     if rules.gate.waivers_from == "head":
         return f"in {WAIVERS_FILE} of this branch"
-    return f"in {WAIVERS_FILE} of the base: a change of it counts once it is merged"
+    branch = "the branch that this merges into"
+    return f"in {WAIVERS_FILE} at the tip of {branch}: a change of it counts once it is there"

@@ -11,20 +11,26 @@ from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.changes import Revisions
 from tunegate.artifacts.measurements import Comparison, Interval
 from tunegate.artifacts.verdicts import Named, NextStep, Verdict
-from tunegate.artifacts.waivers import ISSUE_TO_WRITE, REASON_TO_WRITE, Waiver, WaiverOffer
+from tunegate.artifacts.waivers import (
+    ISSUE_TO_WRITE,
+    REASON_TO_WRITE,
+    Waiver,
+    WaiverOffer,
+    waiver_of,
+)
 from tunegate.policy.gate_rules import GateRules, Policies
 from tunegate.verdict.waived import pending_cover
 
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _DAYS = 30
-_WIDTHS = 1.5
-"""How far the upper bound of the next run may lie above that of this one, in distances from the
-middle to that bound. The bound of a run of the same change exceeds it once in ten after four
-launches, and once in thirty after ten; without it, once in three (the test draws them)."""
+_STEPS = (10, 12, 15, 20, 25, 30, 40, 50, 60, 80)
+"""The ceilings of a decade. They are so far apart that two runs of one change have the same one, or
+its neighbour: who decides sees one number. The upper bound of a second run exceeds it once in eight
+after four launches, and once in forty after ten (the test draws them)."""
 _WIDEST_POINTS = 50
-_LEAST_SHARE = 0.1
-"""The share of the slowdown to allow in any case, or one percent: builds and days differ too, which
-the launches of one run cannot see."""
+_LEAST_SHARE, _LEAST_POINTS = 0.25, 3.0
+"""What to allow beyond the slowdown in any case: builds and days differ too, which the launches of
+one run cannot see."""
 
 
 def waiver_offer(
@@ -39,10 +45,13 @@ def waiver_offer(
     if not waivers or verdict.status != "fail" or len(waivers) < len(failed):
         return None
     filed = {each.cell for each in _filed(rules.policies)}
+    new = [each.cell for each in waivers if each.cell not in filed]
     return WaiverOffer(
         waivers=waivers,
         counts_from=rules.gate.waivers_from,
         filed=tuple(each.cell for each in waivers if each.cell in filed),
+        is_unread=rules.policies.has_unread_waivers,
+        has_wider=any(waiver_of([*_filed(rules.policies)], cell) is not None for cell in new),
     )
 
 
@@ -75,7 +84,7 @@ def _waivers(
 
 
 def _offered(cell: Cell, change: Interval, old: Waiver | None, today: datetime.date) -> Waiver:
-    ceiling = math.floor(change.high + _room(change)) + 1
+    ceiling = _ceiling(change)
     expires = today + datetime.timedelta(days=_DAYS)
     return Waiver(
         model=cell.model,
@@ -111,5 +120,16 @@ def _are_commits(revisions: Revisions) -> bool:
     return not revisions.pins and _COMMIT.fullmatch(revisions.head) is not None
 
 
-def _room(change: Interval) -> float:
-    return max(1.0, _LEAST_SHARE * change.high, _WIDTHS * (change.high - change.center))
+def _ceiling(change: Interval) -> int:
+    """The first step above the slowdown with what it is allowed, and above its upper bound by as
+    much as that lies above the slowdown: most of that comes of the few launches of a run, and the
+    slowdown itself is much the same in the next."""
+    allowed = change.center + max(_LEAST_POINTS, _LEAST_SHARE * change.center)
+    needed = max(allowed, change.high + (change.high - change.center))
+    decade = 10.0 ** math.floor(math.log10(needed) - 1)
+    return next(
+        step
+        for scale in (decade, 10 * decade)
+        for step in (round(each * scale) for each in _STEPS)
+        if step > needed
+    )

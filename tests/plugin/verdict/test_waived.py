@@ -8,8 +8,11 @@ import pytest
 from tests.plugin.verdict.test_checks import SAME, SLOWER, found, verdict
 from tests.support.measured_cells import make_measurement
 from tests.support.waivers import TODAY, make_waiver
+from tunegate.artifacts.waivers import WAIVERS_FILE
 from tunegate.config import GateConfig
 from tunegate.policy.gate_rules import Policies
+
+TIP = "the tip of the branch that this merges into"
 
 
 def test_a_waiver_lets_a_slowdown_below_its_ceiling_pass_and_says_why() -> None:
@@ -24,7 +27,7 @@ def test_a_waiver_lets_a_slowdown_below_its_ceiling_pass_and_says_why() -> None:
     [
         (
             make_waiver(ceiling_percent=4.0),
-            "its waiver ends at +4%; it is in tunegate-waivers.yaml of the base",
+            "its waiver ends at +4%; it is in tunegate-waivers.yaml at the tip of",
         ),
         (make_waiver(expires=TODAY - datetime.timedelta(days=1)), "its waiver expired on"),
     ],
@@ -53,7 +56,7 @@ def test_what_is_open_says_nothing_of_its_waiver() -> None:
         (
             Policies(waivers=(make_waiver(),), today=TODAY),
             "base",
-            "in tunegate-waivers.yaml of the base: a change of it counts once it is merged",
+            f"in {WAIVERS_FILE} at {TIP}: a change of it counts once it is there",
         ),
         (
             Policies(waivers=(make_waiver(),), today=TODAY),

@@ -30,10 +30,13 @@ def waiver_advice(offer: WaiverOffer, mark: str = "") -> str:
         has = f"{file} has a waiver of it, which allows less"
         return f"{has}. To accept it, change that entry to this one. {_where(offer)}{more}"
     known = "" if not offer.filed else f" in place of the {_entries(offer)} that it has,"
-    return (
-        f"To accept it, put this into {file}{known} and replace what stands in {mark}<…>{mark}. "
-        f"{_where(offer)}{more}"
-    )
+    put = f"put this into {file}{known} and replace what stands in {mark}<…>{mark}."
+    if offer.is_unread:
+        what = f"{file} has a mistake, so none of its entries counts."
+        mend = "To accept it, mend that: an entry of the same model is to be changed to this one"
+        return f"{what} {mend}, else {put} {_where(offer)}{more}"
+    wider = " Its entry of the whole model may stay: this one counts in its place."
+    return f"To accept it, {put}{wider if offer.has_wider else ''} {_where(offer)}{more}"
 
 
 def _are_all_filed(offer: WaiverOffer) -> bool:
@@ -52,7 +55,10 @@ def waiver_yaml(offer: WaiverOffer) -> str:
 def _where(offer: WaiverOffer) -> str:
     if offer.counts_from == "head":
         return "The file of this branch counts."
-    return "Merge it first, in a change of its own: a change cannot waive its own slowdown."
+    return (
+        "Merge it first, in a change of its own: what counts is the file at the tip of the branch "
+        "that this merges into."
+    )
 
 
 def _entry(waiver: Waiver) -> str:

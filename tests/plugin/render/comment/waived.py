@@ -14,8 +14,8 @@ def waived() -> Report:
     (finding,) = report.verdict.findings
     why = "waived up to +17% until 2026-12-25: the wider kernel is worth it"
     remarks = (
-        f"{why} (https://example.com/17); the waiver is in tunegate-waivers.yaml of the base: a "
-        "change of it counts once it is merged"
+        f"{why} (https://example.com/17); the waiver is in tunegate-waivers.yaml at the tip of the "
+        "branch that this merges into: a change of it counts once it is there"
     )
     told = msgspec.structs.replace(finding, status="waived", remarks=remarks)
     verdict = msgspec.structs.replace(
