@@ -73,6 +73,13 @@ def test_an_untuned_operator_may_hope_for_what_the_others_gained() -> None:
     )
 
 
+def test_a_default_schedule_that_nothing_beat_is_not_called_untuned() -> None:
+    row = msgspec.structs.replace(TASKS[0], trials=12, stopped="converged")
+    finding = parts.finding("fail", "", differences=(slower("default", row.name),))
+    said = next_steps(parts.verdict("fail", 1, finding), [outcome((row,))], None, [], None)
+    assert "It already runs the best schedule known, the operator itself is slower" in said[0]
+
+
 @pytest.mark.parametrize(
     ("source", "said"),
     [

@@ -129,7 +129,7 @@ def _cause(
 ) -> _Cause:
     now_ms = difference.head_ms or 0.0
     match difference.source:
-        case "default":
+        case "default" if tuned is None or not _is_answered(tuned):
             return _untuned(now_ms, outcomes)
         case "transfer" | "claimed" | "prior":
             most_ms = headroom.of_transferred(now_ms)
@@ -149,8 +149,14 @@ def _cause(
             is_library = difference.source == "library"
             runs = f"run by {difference.library}" if is_library else "in lower precision"
             return _Cause(said=f"is {runs}: tuning would not help{_itself(difference)}")
-        case "exact" | "own-zone":
+        case "default" | "exact" | "own-zone":
             return _Cause(said=f"already runs the best schedule known{_itself(difference)}")
+
+
+def _is_answered(tuned: TaskOutcome) -> bool:
+    """Whether a search, or an earlier run, has found nothing that is faster in the model."""
+    is_searched = tuned.trials > 0 and tuned.stopped in {"finished", "converged"}
+    return is_searched or tuned.stopped == "exact"
 
 
 def _untuned(now_ms: float, outcomes: Sequence[TuningOutcome]) -> _Cause:
