@@ -58,6 +58,12 @@ class AccuracyConfig(_Section, frozen=True, kw_only=True):
                 "accuracy needs max-error, min-agreement or metric-command, or write accuracy: same"
             )
             raise ValueError(message)
+        if self.min_agreement is not None and self.min_agreement <= 1:
+            message = (
+                f"min-agreement is in percent: {self.min_agreement:g} would let anything ship. "
+                f"Write {min(99.9, 100 * self.min_agreement):g}"
+            )
+            raise ValueError(message)
 
 
 Accuracy = Literal["same"] | AccuracyConfig

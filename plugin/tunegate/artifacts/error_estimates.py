@@ -23,7 +23,8 @@ class SampledErrors(msgspec.Struct, frozen=True, kw_only=True):
     """One number for each of the `inputs` on which an output tells an error: the largest error of
     its outputs `relative` to the largest magnitude of the output, and whether the largest value is
     in the same place. `saturated` are outputs that never tell one, `mostly_saturated` those that
-    tell it in less than half of their elements.
+    tell it in less than half of their elements. `one_place` are those that vary, and have their
+    largest value in the same place on every input.
     `largest_of` is the output with the largest error, `disagrees` the one whose largest value
     moves most often; '' where none does. `telling` are the numbers of these inputs among all that
     were run, and `scores` what a command of the user's said of all of them, in that order."""
@@ -31,6 +32,7 @@ class SampledErrors(msgspec.Struct, frozen=True, kw_only=True):
     relative: tuple[float, ...] = ()
     agrees: tuple[bool, ...] = ()
     saturated: tuple[str, ...] = ()
+    one_place: tuple[str, ...] = ()
     largest_of: str = ""
     disagrees: str = ""
     inputs: int = 0
@@ -55,6 +57,7 @@ class ErrorEstimate(msgspec.Struct, frozen=True, kw_only=True):
     `samples` inputs, with the 95% bounds of what all inputs like them have. `limit` is the budget,
     None where nobody said it; `output` the one that is off the most, '' where none is. `saturated`
     are outputs that are at their bounds, such as 0 and 1, or always the same: they show no error.
+    Those of a min-agreement have their largest value in the same place on every input, too.
     `mostly_saturated` are at them in most elements; `silent` are inputs that tell nothing, beside
     the samples. `high` is None where the samples are too few for a bound."""
 

@@ -81,8 +81,7 @@ def outside(estimates: Sequence[ErrorEstimate]) -> str:
 
 def _outside(each: ErrorEstimate, limit: float) -> str:
     if not each.samples:
-        saturated = f": {', '.join(each.saturated)} cannot show one" if each.saturated else ""
-        return f"has no output that tells its {each.what}{saturated}"
+        return f"has no output that tells its {each.what}{_untold(each)}"
     is_error = each.what != "min-agreement"
     if (each.high is not None and each.high <= limit) if is_error else each.low >= limit:
         return ""
@@ -92,6 +91,18 @@ def _outside(each: ErrorEstimate, limit: float) -> str:
     return (
         f"has a {each.what} of {each.center:.3g}{each.unit}, interval {bounds} "
         f"on {each.samples} {inputs}{silent}; the budget is {limit:g}{each.unit}"
+    )
+
+
+def _untold(each: ErrorEstimate) -> str:
+    outputs = ", ".join(each.saturated)
+    if not outputs:
+        return ""
+    if each.what != "min-agreement":
+        return f": {outputs} cannot show one"
+    return (
+        f": whatever the input, the largest value of {outputs} is in one place. "
+        "Give inputs with other answers as cases"
     )
 
 
@@ -135,8 +146,9 @@ def _low_rank(count: int) -> int:
 
 def _agreement(errors: SampledErrors) -> ErrorEstimate:
     count = len(errors.agrees)
+    untold = errors.saturated + errors.one_place
     if not count:
-        return _unknown("min-agreement", errors)
+        return msgspec.structs.replace(_unknown("min-agreement", errors), saturated=untold)
     wrong = count - sum(errors.agrees)
     return ErrorEstimate(
         what="min-agreement",
@@ -144,7 +156,7 @@ def _agreement(errors: SampledErrors) -> ErrorEstimate:
         low=100 * (1 - upper_share(wrong, count)),
         high=100 * (1 - lower_share(wrong, count)),
         samples=count,
-        saturated=errors.saturated,
+        saturated=untold,
     )
 
 

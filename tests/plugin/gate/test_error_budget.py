@@ -36,6 +36,14 @@ def test_saturated_outputs_are_named() -> None:
     )
 
 
+def test_an_answer_that_is_always_the_same_has_nothing_to_agree_on() -> None:
+    errors = SampledErrors(relative=(0.0,) * 74, one_place=("y",), inputs=74)
+    assert told(errors) == (
+        "has no output that tells its min-agreement: whatever the input, the largest value of y "
+        "is in one place. Give inputs with other answers as cases"
+    )
+
+
 def test_an_estimate_has_its_budget_and_the_output_it_comes_from() -> None:
     errors = SampledErrors(relative=(0.1,), agrees=(True,), largest_of="a", disagrees="b")
     told = [(each.what, each.limit, each.output) for each in estimated(errors, BOTH)]

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from tunegate.artifacts.input_rules import Files
+from tunegate.edges.inputs.lasting_seeds import lasting_order
 from tunegate.edges.models.seeded_inputs import cases_of, seeded_inputs
 from tunegate.edges.output.artifact_file import ArtifactTensor
 from tunegate.errors import ModelError
@@ -45,15 +46,21 @@ def calibration(
     used = min(MAX_INPUTS, max(1, cases // _SHARE))
     if cases == 1:
         return Calibration(tuple(inputs), tuple(seeds[:MAX_INPUTS])), tuple(inputs)
-    left = tuple(_cases(each, slice(used, None)) for each in inputs)
-    taken = tuple(_cases(each, slice(used)) for each in inputs)
+    order = lasting_order(cases)
+    learned, kept = sorted(order[:used]), sorted(order[used:])
+    left = tuple(_cases(each, kept) for each in inputs)
+    taken = tuple(_cases(each, learned) for each in inputs)
     return Calibration(taken, tuple(seeds[:used])), left
 
 
-def _cases(tensor: ArtifactTensor, wanted: slice) -> ArtifactTensor:
+def _cases(tensor: ArtifactTensor, wanted: Sequence[int]) -> ArtifactTensor:
     """The input with some of its cases; one that has the same in all keeps it."""
     rule = tensor.rule
     if rule is None or not isinstance(rule.values, Files) or len(rule.values.files) == 1:
         return tensor
-    files = Files(rule.values.files[wanted], rule.values.names[wanted])
+    given = rule.values
+    files = Files(
+        tuple(given.files[case] for case in wanted),
+        tuple(given.names[case] for case in wanted if given.names),
+    )
     return msgspec.structs.replace(tensor, rule=msgspec.structs.replace(rule, values=files))

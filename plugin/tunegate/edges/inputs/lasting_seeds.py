@@ -16,6 +16,12 @@ def error_seeds(count: int) -> tuple[int, ...]:
     return tuple(derived(_ROOT, "accuracy", n) for n in range(count))
 
 
+def lasting_order(cases: int) -> tuple[int, ...]:
+    """The numbers of so many cases as if they were shuffled: lists are often sorted by class, and
+    their first cases are of one class alone."""
+    return tuple(sorted(range(cases), key=lambda case: derived(_ROOT, "order", case)))
+
+
 def calibration_seeds(count: int) -> tuple[int, ...]:
     """The seeds of so many inputs to learn ranges from: none of those that tell an error."""
     return tuple(derived(_ROOT, "calibration", n) for n in range(count))

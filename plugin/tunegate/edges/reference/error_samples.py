@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tunegate.artifacts.error_estimates import SampledErrors, SaturatedOutput
-from tunegate.edges.models.seeded_inputs import RuledTensor, seeded_inputs
+from tunegate.edges.inputs.lasting_seeds import lasting_order
+from tunegate.edges.models.seeded_inputs import RuledTensor, cases_of, seeded_inputs
 from tunegate.edges.reference.case_files import CaseFiles
 from tunegate.edges.reference.comparison import DidNotRun
 from tunegate.edges.reference.error_text import said
 from tunegate.edges.reference.output_values import arrays_in
 from tunegate.edges.reference.session import ReferenceSession
-from tunegate.edges.reference.telling import TellingElements, agreement
+from tunegate.edges.reference.telling import MovingPlaces, TellingElements, agreement
 from tunegate.edges.reference.tolerance import errors, is_numeric
 
 MAX_SAMPLING_SECONDS = 90.0
 """The longest that samples are taken: what comes later is not run."""
+MAX_CASES = 300
+"""The most cases of the user's that are run, unless the budget needs more."""
 
 
 def sampled_errors(
@@ -33,15 +37,15 @@ def sampled_errors(
     *,
     cases: str = "",
 ) -> SampledErrors | DidNotRun:
-    """Runs the inputs of each seed through both. Where the inputs are the cases that the user gave,
-    and nothing is drawn, each case counts once. With `cases`, what both computed is kept in that
-    directory."""
+    """Runs the inputs of each seed through both, and each case that the user gave, up to
+    `MAX_CASES` drawn from them. Where nothing else is drawn, each case counts once. With `cases`,
+    what both computed is kept in that directory."""
     watch = _Watch(names)
     kept = CaseFiles(Path(cases), inputs, names) if cases else None
     started, seen = time.monotonic(), set()
     try:
         session = ReferenceSession(reference)
-        for case, seed in enumerate(seeds):
+        for case, seed in _numbered(seeds, cases_of(inputs)):
             feed = seeded_inputs(inputs, seed, case)
             arrays = (part.array for each in feed.values() for part in arrays_in(each))
             drawn = tuple((array.shape, array.tobytes()) for array in arrays)
@@ -59,6 +63,13 @@ def sampled_errors(
     return watch.found()
 
 
+def _numbered(seeds: Sequence[int], cases: int) -> Iterator[tuple[int, int]]:
+    """The numbers of cases, each with a seed for what is drawn beside it."""
+    number = max(len(seeds), min(cases, MAX_CASES))
+    order = itertools.cycle(lasting_order(cases))
+    return itertools.islice(zip(order, itertools.cycle(seeds), strict=False), number)
+
+
 _NO_NUMBER = "an output has another shape, text, NaN or infinity than in float32"
 
 
@@ -70,6 +81,10 @@ class _Sample(NamedTuple):
     telling: frozenset[str]
     agrees: dict[str, bool]
 
+    def agreements(self, names: Collection[str]) -> list[bool]:
+        """Whether each of these outputs has its largest value in the same place."""
+        return [is_same for name, is_same in self.agrees.items() if name in names]
+
 
 class _Watch:
     """What the samples have shown so far."""
@@ -78,6 +93,7 @@ class _Watch:
         self._names = names
         self._samples: list[_Sample] = []
         self._arrays: dict[tuple[str, str], TellingElements] = {}
+        self._places: dict[tuple[str, str], MovingPlaces] = {}
         self._largest = dict.fromkeys(names, 0.0)
         self._moved: Counter[str] = Counter()
 
@@ -94,6 +110,7 @@ class _Watch:
                 relative = _relative(mine.array, reference.array)
                 largest = max(largest, relative)
                 self._largest[name] = max(self._largest[name], relative)
+                self._places.setdefault(where, MovingPlaces()).add(reference.array)
                 same_place = agreement(mine.array, reference.array)
                 if same_place is not None:
                     agrees[name] = agrees.get(name, True) and same_place
@@ -108,14 +125,14 @@ class _Watch:
         telling = [at for at, each in enumerate(self._samples) if each.telling & varying]
         counting = [self._samples[at] for at in telling]
         told = {name for each in counting for name in each.telling & varying}
-        placed = [
-            [is_same for name, is_same in each.agrees.items() if name in varying]
-            for each in counting
-        ]
+        moving = {name for (name, _), each in self._places.items() if each.moves}
+        placed = [each.agreements(varying & moving) for each in counting]
+        one_place = {name for each in counting for name in each.agrees} & (varying - moving)
         return SampledErrors(
             relative=tuple(each.relative for each in counting),
             agrees=tuple(all(each) for each in placed if each),
             saturated=tuple(name for name in self._names if name not in told),
+            one_place=tuple(name for name in self._names if name in one_place),
             largest_of=_most(self._largest),
             disagrees=_most(self._moved),
             inputs=len(self._samples),

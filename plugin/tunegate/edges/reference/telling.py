@@ -53,13 +53,11 @@ class TellingElements:
         return found
 
 
-def agreement(got: Any, reference: Any) -> bool | None:
-    """Whether the largest value is in the same place, along the last axis. Rows that have it in
-    several places, or are 0 and 1 alone, tell nothing; None where all are such rows."""
+def largest_places(reference: Any) -> Any | None:
+    """The place of the largest value of each row along the last axis, -1 for rows that have it in
+    several places, or are 0 and 1 alone. None where no row has a place."""
     if reference.dtype.kind != "f" or not reference.ndim or reference.shape[-1] < 2:  # noqa: PLR2004 -- one has no rival
         return None
-    if got.shape != reference.shape:
-        return False
     rows = reference.reshape(-1, reference.shape[-1])
     if not rows.size:
         return None
@@ -67,7 +65,38 @@ def agreement(got: Any, reference: Any) -> bool | None:
     is_alone = np.count_nonzero(rows == largest, axis=-1) == 1
     is_saturated = np.all((rows == 0) | (rows == 1), axis=-1)
     telling = is_alone & ~is_saturated & np.isfinite(largest[:, 0])
-    if not np.any(telling):
+    return np.where(telling, np.argmax(rows, -1), -1) if np.any(telling) else None
+
+
+def agreement(got: Any, reference: Any) -> bool | None:
+    """Whether the largest value is in the same place in each row that has one; None where none
+    has."""
+    places = largest_places(reference)
+    if places is None:
         return None
-    ours = got.reshape(rows.shape)[telling]
-    return bool(np.all(np.argmax(ours, -1) == np.argmax(rows[telling], -1)))
+    if got.shape != reference.shape:
+        return False
+    ours = np.argmax(got.reshape(-1, got.shape[-1]), -1)
+    return bool(np.all((ours == places) | (places < 0)))
+
+
+class MovingPlaces:
+    """The places of the largest values of one array of an output, over all inputs. A model that
+    answers the same whatever it is asked agrees with anything that always answers so."""
+
+    def __init__(self) -> None:
+        self._first: Any = None
+        self.moves = False
+
+    def add(self, reference: Any) -> None:
+        """Takes the array of one more input."""
+        places = largest_places(reference)
+        if places is None or self.moves:
+            return
+        if self._first is None or self._first.shape != places.shape:
+            self.moves = self._first is not None
+            self._first = places
+            return
+        both = (self._first >= 0) & (places >= 0)
+        self.moves = bool(np.any(both & (self._first != places)))
+        self._first = np.where(self._first >= 0, self._first, places)

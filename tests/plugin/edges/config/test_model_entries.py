@@ -103,6 +103,11 @@ def test_all_problems_are_said_at_once() -> None:
         ("{metric-command: {run: python, at-most: .nan}}", ".nan is no number"),
         ("{metric-command: {run: python, at-least: 1}}", "at-least"),
         ("{metric-command: wer.py}", "metric-command"),
+        (
+            "{min-agreement: 0.98}",
+            "min-agreement is in percent: 0.98 would let anything ship. Write 98",
+        ),
+        ("2", "accuracy: expected `same` or a mapping, not 2. Write {max-error: 2}, or"),
         ("{}", "accuracy needs max-error, min-agreement or metric-command"),
     ],
 )

@@ -9,7 +9,7 @@ from onnx import TensorProto, helper
 
 from tests.support.small_onnx import save
 from tunegate.artifacts.error_estimates import SampledErrors
-from tunegate.artifacts.input_rules import InputRule, Uniform
+from tunegate.artifacts.input_rules import Files, InputRule, Uniform
 from tunegate.edges.output.artifact_file import ArtifactTensor
 from tunegate.edges.reference.comparison import DidNotRun
 from tunegate.edges.reference.error_samples import sampled_errors
@@ -26,11 +26,18 @@ def one_operator(folder: Path, operator: str, inputs: tuple[str, ...] = ("x",)) 
     return save(helper.make_model(graph, opset_imports=opset, ir_version=8), folder / "m.onnx")
 
 
-def sampled(file: Path, change: Any) -> SampledErrors | DidNotRun:
+def sampled(file: Path, change: Any, x: ArtifactTensor = X) -> SampledErrors | DidNotRun:
     session = ReferenceSession(file)
     return sampled_errors(
-        lambda feed: [change(each) for each in session.run(feed)], file, [X], ["y"], range(5)
+        lambda feed: [change(each) for each in session.run(feed)], file, [x], ["y"], range(5)
     )
+
+
+def given(folder: Path, *values: list[float]) -> ArtifactTensor:
+    files = [folder / f"{case}.npy" for case in range(len(values))]
+    for file, value in zip(files, values, strict=True):
+        np.save(file, np.array([value], "float32"))
+    return ArtifactTensor("x", (1, 4), "float32", InputRule(Files(tuple(map(str, files)))))
 
 
 def test_each_input_has_an_error_of_its_own(tmp_path: Path) -> None:
@@ -75,3 +82,22 @@ def test_an_output_that_is_nan_on_both_sides_tells_no_error(tmp_path: Path) -> N
 def test_a_nan_is_no_error_of_some_size(tmp_path: Path) -> None:
     found = sampled(one_operator(tmp_path, "Neg"), lambda y: y * np.float32("nan"))
     assert isinstance(found, DidNotRun)
+
+
+def test_all_cases_are_run_also_where_the_budget_needs_fewer(tmp_path: Path) -> None:
+    cases = given(tmp_path, *([float(n), 1.0, 2.0, 3.0] for n in range(9)))
+    found = sampled(one_operator(tmp_path, "Neg"), lambda y: y, cases)
+    assert isinstance(found, SampledErrors)
+    assert found.inputs == 9
+
+
+def test_an_output_that_is_largest_in_one_place_has_nothing_to_agree_on(tmp_path: Path) -> None:
+    model = one_operator(tmp_path, "Neg")
+    first = [[n / 10, 1.0, 2.0, 3.0] for n in range(3)]
+    found = sampled(model, lambda y: y, given(tmp_path, *first))
+    assert isinstance(found, SampledErrors)
+    assert (found.agrees, found.one_place, found.saturated) == ((), ("y",), ())
+    assert len(found.relative) == 3
+    found = sampled(model, lambda y: y, given(tmp_path, *first, [3.0, 2.0, 1.0, 0.0]))
+    assert isinstance(found, SampledErrors)
+    assert (found.agrees, found.one_place) == ((True,) * 4, ())
