@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from tunegate.artifacts.studies import Axis, MainEffect, PairEffect
-from tunegate.study.contrasts import FAMILY_ERROR, Contrast, contrast, holm_p_values
+from tunegate.study.contrasts import Contrast, contrast
 from tunegate.study.fitted import fitted_pairs, fitted_weights
 from tunegate.study.matched import main_weights, pair_weights
 from tunegate.study.measured import MODEL, MeasuredCell
@@ -55,18 +55,17 @@ def main_effects(axes: Sequence[Axis], estimates: Estimates) -> tuple[MainEffect
         if (found := estimates.of({axis.name: (level, axis.levels[0])})) is not None
     ]
     first = {axis.name: axis.levels[0] for axis in axes}
-    p_values = holm_p_values([found.p_value for _, _, found, _ in told])
     return tuple(
         MainEffect(
             axis=axis,
             level=level,
             against=first[axis],
             percent=found.percent(len(told)),
-            p_value=p_value,
-            is_clear=p_value < FAMILY_ERROR,
+            p_value=min(1.0, len(told) * found.p_value),
+            is_clear=_is_clear(found, len(told)),
             settings=settings,
         )
-        for (axis, level, found, settings), p_value in zip(told, p_values, strict=True)
+        for axis, level, found, settings in told
     )
 
 
@@ -80,10 +79,7 @@ def pair_effects(axes: Sequence[Axis], estimates: Estimates) -> tuple[PairEffect
     """Each level of one axis with each of another, against the first of both, the clearest first.
     A study of no two axes has none."""
     told = list(_told(axes, estimates))
-    p_values = holm_p_values([each.contrast.p_value for each in told])
-    effects = [
-        _pair_effect(each, p_value, len(told)) for each, p_value in zip(told, p_values, strict=True)
-    ]
+    effects = [_pair_effect(each, len(told)) for each in told]
     return tuple(sorted(effects, key=lambda each: (each.p_value, -abs(each.percent.center))))
 
 
@@ -101,14 +97,20 @@ def _told(axes: Sequence[Axis], estimates: Estimates) -> Iterator[_Told]:
                     yield _Told(levels, *found)
 
 
-def _pair_effect(told: _Told, p_value: float, family: int) -> PairEffect:
+def _pair_effect(told: _Told, family: int) -> PairEffect:
     (one, first), (other, second) = told.levels.items()
     return PairEffect(
         axes=(one, other),
         levels=(first[0], second[0]),
         against=(first[1], second[1]),
         percent=told.contrast.percent(family),
-        p_value=p_value,
-        is_clear=p_value < FAMILY_ERROR,
+        p_value=min(1.0, family * told.contrast.p_value),
+        is_clear=_is_clear(told.contrast, family),
         settings=told.settings,
     )
+
+
+def _is_clear(found: Contrast, family: int) -> bool:
+    """Whether all of the interval, which stands beside it, is on one side of 0."""
+    percent = found.percent(family)
+    return not percent.low <= 0 <= percent.high

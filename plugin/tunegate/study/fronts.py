@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections.abc import Iterator, Sequence
 
 from tunegate.artifacts.studies import FrontCell, StudyCell
 from tunegate.study.cell_energy import cell_energy
 from tunegate.study.measured import MODEL, TARGET, as_key
+
+_ALIKE = 1.02
+"""Values that are less apart count as the same, as in the choice of what ships."""
 
 
 def fronts(cells: Sequence[StudyCell]) -> tuple[FrontCell, ...]:
@@ -23,9 +27,12 @@ def fronts(cells: Sequence[StudyCell]) -> tuple[FrontCell, ...]:
 def _front(group: Sequence[FrontCell]) -> Iterator[FrontCell]:
     """Declared watts times the time say nothing beside the time, and are not compared."""
     is_counted = all(each.energy_source not in (None, "declared") for each in group)
-    for point in sorted(group, key=lambda each: (each.ms, as_key(each.setting))):
-        if not any(_beats(other, point, with_energy=is_counted) for other in group):
-            yield point
+    columns = zip(*(_values(each, with_energy=is_counted) for each in group), strict=True)
+    ranks = list(zip(*map(_ranks, columns), strict=True))
+    by_time = sorted(range(len(group)), key=lambda n: (group[n].ms, as_key(group[n].setting)))
+    for number in by_time:
+        if not any(_beats(other, ranks[number]) for other in ranks):
+            yield group[number]
 
 
 def _point(cell: StudyCell) -> FrontCell:
@@ -41,10 +48,20 @@ def _point(cell: StudyCell) -> FrontCell:
     )
 
 
-def _beats(one: FrontCell, other: FrontCell, *, with_energy: bool) -> bool:
-    """Says whether one is as good in everything, and better in something."""
-    ours, theirs = (_values(each, with_energy=with_energy) for each in (one, other))
+def _beats(ours: Sequence[int], theirs: Sequence[int]) -> bool:
+    """Whether one is as good in everything, and better in something."""
     return ours != theirs and all(a <= b for a, b in zip(ours, theirs, strict=True))
+
+
+def _ranks(values: Sequence[float]) -> tuple[int, ...]:
+    """The place of each value, where neighbours that are hardly apart share one: a cell that takes
+    five times as long is not as good as another for some bytes less."""
+    ordered = sorted(set(values))
+    rank, ranks = 0, {ordered[0]: 0}
+    for last, value in itertools.pairwise(ordered):
+        rank += value > last * _ALIKE
+        ranks[value] = rank
+    return tuple(ranks[value] for value in values)
 
 
 def _values(point: FrontCell, *, with_energy: bool) -> tuple[float, ...]:

@@ -1,5 +1,8 @@
 """Effects of a full factorial with holes: means over settings in which all that is compared was
-measured, so that no assumption about the others is needed."""
+measured, so that no assumption about the others is needed.
+
+A cell may stand for several settings: what tuning does not change is held against each level of
+tuning. It is never held against itself, and no cells are compared twice."""
 
 from __future__ import annotations
 
@@ -28,16 +31,19 @@ def pair_weights(
 def _weights(
     cells: Sequence[MeasuredCell], levels: Mapping[str, tuple[str, str]]
 ) -> tuple[Weights, int]:
-    groups: dict[tuple[tuple[str, str], ...], list[tuple[int, int]]] = {}
-    for place, cell in enumerate(cells):
+    groups: dict[tuple[tuple[str, str], ...], dict[int, int]] = {}
+    places = {cell.origin: place for place, cell in reversed([*enumerate(cells)])}
+    for cell in cells:
         signs = [_sign(cell.setting[axis], *both) for axis, both in levels.items()]
         if all(signs):
             sign = -1 if signs.count(-1) % 2 else 1
-            groups.setdefault(as_key(without(cell.setting, levels)), []).append((place, sign))
-    whole = [group for group in groups.values() if len(group) == 2 ** len(levels)]
+            around = as_key(without(cell.setting, levels))
+            groups.setdefault(around, {})[places[cell.origin]] = sign
+    unlike = {frozenset(group.items()): group for group in groups.values()}
+    whole = [group for group in unlike.values() if len(group) == 2 ** len(levels)]
     weights = [0.0] * len(cells)
     for group in whole:
-        for place, sign in group:
+        for place, sign in group.items():
             weights[place] += sign / len(whole)
     return weights, len(whole)
 

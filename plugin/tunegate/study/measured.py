@@ -18,12 +18,19 @@ ALGORITHM = "algorithm"
 
 class MeasuredCell(msgspec.Struct, frozen=True):
     """A setting with the logarithm of its time, in two ways: `paired` has only what differs from
-    the reference of its model, measured beside it, `alone` the scatter of the machine, too."""
+    the reference of its model, measured beside it, `alone` the scatter of the machine, too. Where
+    another setting was measured in its place, `stand_in` is that one."""
 
     setting: CellSetting
     paired: Sample
     alone: Sample
     operations: float | None = None
+    stand_in: CellSetting | None = None
+
+    @property
+    def origin(self) -> tuple[tuple[str, str], ...]:
+        """The setting whose launches these are."""
+        return as_key(self.setting if self.stand_in is None else self.stand_in)
 
 
 def measured_cells(cells: Sequence[StudyCell]) -> tuple[MeasuredCell, ...]:

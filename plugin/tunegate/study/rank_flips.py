@@ -75,7 +75,8 @@ def _between(
     levels: tuple[str, str],
     by_level: Mapping[str, Sequence[MeasuredCell]],
 ) -> Iterator[_Seen]:
-    """The best of both levels among the choices that both have."""
+    """The best of both levels among the choices that both have. One that was measured at one level
+    alone, and is faster there, leaves nobody to call the best."""
     first, second = (_choices(by_level[level], ranked) for level in levels)
     both = [choice for choice in first if choice in second]
     if len(both) < 2:  # noqa: PLR2004 -- one choice has no rank
@@ -85,7 +86,8 @@ def _between(
     won = _behind(first[after].paired, first[before].paired)
     lost = _behind(second[before].paired, second[after].paired)
     # A tie has no flip, and was a chance to see one all the same.
-    chance = 1.0 if before == after else max(won.p_value, lost.p_value) / 2
+    is_flip = before != after and _is_best(before, first) and _is_best(after, second)
+    chance = max(won.p_value, lost.p_value) / 2 if is_flip else 1.0
     flip = RankFlip(
         axis=axis,
         levels=levels,
@@ -96,6 +98,12 @@ def _between(
         p_value=1.0,
     )
     yield _Seen(flip, chance, len(both) * (len(both) - 1))
+
+
+def _is_best(
+    choice: tuple[tuple[str, str], ...], cells: Mapping[tuple[tuple[str, str], ...], MeasuredCell]
+) -> bool:
+    return cells[choice].paired.mean == min(cell.paired.mean for cell in cells.values())
 
 
 def _choices(

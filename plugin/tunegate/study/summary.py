@@ -32,7 +32,10 @@ def summarized(subject: StudiedCells, cells: Sequence[StudyCell], commands: Sequ
     measured = measured_cells(cells)
     axes = _seen_axes(subject.design, measured)
     is_full = len(measured) >= _NEARLY_FULL * subject.design.possible
-    estimates = Estimates(axes, measured, is_full=is_full) if measured else None
+    ranked = _with_repeats(measured, subject.repeats)
+    estimates = None
+    if measured:
+        estimates = Estimates(axes, ranked if is_full else measured, is_full=is_full)
     return Study(
         file=subject.file,
         rounds=subject.rounds,
@@ -41,7 +44,7 @@ def summarized(subject: StudiedCells, cells: Sequence[StudyCell], commands: Sequ
         commands=tuple(commands),
         main_effects=main_effects(axes, estimates) if estimates else (),
         pair_effects=pair_effects(axes, estimates) if estimates else (),
-        rank_flips=rank_flips(axes, _with_repeats(measured, subject.repeats)),
+        rank_flips=rank_flips(axes, ranked),
         slower_with_less=slower_with_less(measured),
         fronts=fronts(cells),
         unfinished=sum(not is_finished(cell, subject.rounds) for cell in cells),
@@ -71,7 +74,7 @@ def _with_repeats(
     runtime does not keep it from being beaten by one that is tuned."""
     known = {as_key(cell.setting): cell for cell in cells}
     again = [
-        msgspec.structs.replace(known[as_key(stand_in)], setting=setting)
+        msgspec.structs.replace(known[as_key(stand_in)], setting=setting, stand_in=stand_in)
         for setting, stand_in in repeats
         if as_key(stand_in) in known
     ]

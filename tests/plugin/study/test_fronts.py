@@ -50,6 +50,11 @@ def as_point(made: StudyCell) -> FrontCell:
     )
 
 
+def test_a_few_bytes_less_are_not_worth_five_times_the_time() -> None:
+    found = fronts([point(0, 0.0, 0, 1_000_000), point(1, 1.6, 0, 999_000)])
+    assert [each.setting["runtime"] for each in found] == ["0"]
+
+
 def test_each_model_has_a_front_of_its_own_and_nothing_unmeasured_is_on_it() -> None:
     slow = cell({"model": "b", "target": "cpu", "runtime": "x"}, [2.0, 2.0])
     empty = cell({"model": "c", "target": "cpu", "runtime": "x"}, [])

@@ -42,6 +42,22 @@ def test_equal_ones_that_scatter_do_not_flip() -> None:
     assert not any(flips(lambda _: 0.0, seed=seed) for seed in range(10))
 
 
+def test_no_choice_is_the_best_that_another_one_measured_there_beats() -> None:
+    axes = [RUNTIME, TUNING]
+    cells = measured_study(settings_of(axes), tuning_changes_the_runtime)
+    untuned = {"runtime": "openvino", "tuning": "untuned"}
+    hidden = [each for each in cells if each.setting != untuned]
+    found = [rank_flips(axes, measured_cells(each)) for each in (cells, hidden)]
+    of_tuning = [[flip for flip in flips if flip.axis == "tuning"] for flips in found]
+    assert [len(flips) for flips in of_tuning] == [1, 0]
+
+
+def tuning_changes_the_runtime(setting: CellSetting) -> float:
+    if setting["runtime"] == "openvino":
+        return -1.0 if setting["tuning"] == "64" else 1.0
+    return -0.2 * ((setting["tuning"] == "64") == (setting["runtime"] == "tvm"))
+
+
 def test_threads_are_given_and_never_ranked() -> None:
     found = flips(lambda each: -0.3 * (each["threads"] == "2") * (each["runtime"] == "tvm"))
     assert all("threads" not in flip.ranked for flip in found)

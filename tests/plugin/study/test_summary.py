@@ -28,8 +28,12 @@ def test_a_runtime_that_is_not_tuned_may_be_beaten_by_one_that_is() -> None:
     )
     twin = ({"runtime": "onnxruntime", "tuning": "64"}, cells[0].setting)
     assert summarized(subject(), cells, [""] * 3).rank_flips == ()
-    (flip,) = summarized(subject((twin,)), cells, [""] * 3).rank_flips
+    study = summarized(subject((twin,)), cells, [""] * 3)
+    (flip,) = study.rank_flips
     assert (flip.axis, flip.best) == ("tuning", ({"runtime": "onnxruntime"}, {"runtime": "tvm"}))
+    runtime, tuning = study.main_effects
+    assert (runtime.axis, runtime.settings, runtime.is_clear) == ("runtime", 2, False)
+    assert (tuning.axis, tuning.settings) == ("tuning", 1)
 
 
 def test_what_is_missing_is_unfinished_and_what_was_refused_is_not() -> None:

@@ -23,9 +23,9 @@ _SHOWN_FLIPS = 30
 _OPERATIONS = "Models, or variants, that compute less and take longer in the same setting."
 _FRONTS = (
     "No other cell of the same model on the same target is as good in time, error, size, memory "
-    "and energy, and better in one. The error is of builds in other numbers than float32; memory "
-    "is the peak of the process that runs it. Energy is that of the whole machine during one "
-    "inference, and compared where a counter told it for all cells."
+    "and energy, to 2%, and better in one. The error is of builds in other numbers than float32; "
+    "memory is the peak of the process that runs it. Energy is that of the whole machine during "
+    "one inference, and compared where a counter told it for all cells."
 )
 _LEFT_OUT = "Settings that cannot be, or that would repeat a cell."
 _CELLS = (
@@ -98,7 +98,7 @@ def _effects(study: Study) -> str:
     how = "as the mean of settings that have both" if is_matched else "by a fit to all cells"
     return (
         f"The time at a level against that at the first one, {how}. All intervals together miss "
-        "with 5% at the most (Bonferroni), and what is clear is so after Holm's correction. They "
+        "with 5% at the most (Bonferroni); clear is what lies on one side of 0 as a whole. They "
         "count the scatter of launches: other models would have other effects."
     )
 
