@@ -82,8 +82,9 @@ def _of_project(project: Project, settings: Settings, checks: Sequence[HealthChe
     config, root = project.config, project.repository.root
     cache = check_cache(config.cache, root=root)
     try:
-        shapes = shape_report(root, config)
-        paths, here = model_paths(root), find_models(root, config)
+        paths = model_paths(root)
+        here = find_models(root, config, listed=paths)
+        shapes = shape_report(here, config)
         models = gated_models(config, here, project.repository.uncommitted())
         files = tuple(files_check(project, here))
     except TunegateError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -34,12 +35,17 @@ class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_models(
-    repository: Path, config: Config | None = None, *, with_guesses: bool = False
+    repository: Path,
+    config: Config | None = None,
+    *,
+    listed: Sequence[str] | None = None,
+    with_guesses: bool = False,
 ) -> tuple[FoundModel, ...]:
-    """Every `.onnx` file that git tracks, and every one that it would add, by path; with a
-    configuration those that it gates, and nobody looks into others. Raises RevisionError."""
+    """Every `.onnx` file that git tracks, and every one that it would add, by path, or of those
+    that are `listed` already; with a configuration those that it gates, and nobody looks into
+    others. Raises RevisionError."""
     git = GitProcess(repository)
-    models = model_paths(repository)
+    models = model_paths(repository) if listed is None else listed
     committed = {*_listed(git, "ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD")}
     return tuple(
         _found(git.root, path, is_committed=path in committed, with_guesses=with_guesses)

@@ -37,6 +37,8 @@ def test_only_what_a_configuration_gates_is_looked_into(workspace: Workspace) ->
     config = Config(models=(ModelConfig(path="models/*"),))
     assert [model.path for model in find_models(workspace.root, config)] == ["models/m.onnx"]
     assert len(find_models(workspace.root)) == 2
+    listed = ["models/m.onnx"]
+    assert [model.path for model in find_models(workspace.root, listed=listed)] == listed
 
 
 def test_what_git_would_add_is_found_and_marked_and_what_it_ignores_is_not(

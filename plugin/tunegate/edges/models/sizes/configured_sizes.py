@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import msgspec
 
 from tunegate.config import Config
 from tunegate.edges.machine.health_check import HealthCheck
-from tunegate.edges.models.finder import FoundModel, find_models
+from tunegate.edges.models.finder import FoundModel
 from tunegate.input_shapes import ResolvedShapes
 from tunegate.selection import profiles_for, shapes_for
 from tunegate.sides.shape_problems import stray_symbols
@@ -34,9 +33,8 @@ class ShapeReport(msgspec.Struct, frozen=True):
     checks: tuple[HealthCheck, ...]
 
 
-def shape_report(repository: Path, config: Config) -> ShapeReport:
-    """Looks into the models of the working tree. Raises RevisionError."""
-    models = find_models(repository, config)
+def shape_report(models: Sequence[FoundModel], config: Config) -> ShapeReport:
+    """The report of these models of the working tree, which the configuration gates."""
     resolved = {
         name: shapes_for(config, name, model.inputs)
         for model in models
