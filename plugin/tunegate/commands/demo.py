@@ -24,7 +24,7 @@ from tunegate.errors import BUG, INCONCLUSIVE, PASS, UNFIT
 from tunegate.render.candidates.accuracy import error_in_words
 from tunegate.render.tuning_words import tuning_words
 from tunegate.runtimes.registry import installed_runtimes
-from tunegate.wording.latency import milliseconds
+from tunegate.wording.latency import compared_times, milliseconds
 
 _MINUTES = (1.0, 0.5)
 _QUICK_MINUTES = (0.15, 0.08)
@@ -193,9 +193,7 @@ def _beside(candidate: CandidateOutcome, ours: float | None) -> str:
     """How much faster what ships was when they were compared, as the report says it."""
     if candidate.ships or not ours or candidate.ms is None:
         return ""
-    percent = 100 * (1 - ours / candidate.ms)
-    which = "faster" if percent >= 0 else "slower, not clearly"
-    return f"; what ships is {abs(percent):.0f}% {which}"
+    return f"; what ships is {compared_times(ours, candidate.ms)}"
 
 
 class _Runtime(Protocol):

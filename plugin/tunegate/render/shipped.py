@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from tunegate.artifacts.builds import Build, CandidateTime, RuntimeChoice
+from tunegate.artifacts.builds import Build, RuntimeChoice
 from tunegate.artifacts.verdicts import Report
 from tunegate.plurals import plural
+from tunegate.wording.latency import compared_times
 
 
 def shipped(report: Report, code: Callable[[str], str]) -> Iterator[str]:
@@ -44,7 +45,7 @@ def _choice(build: Build) -> str:
     )
     if ours is None or not others:
         return build.title + _why_not(choice)
-    measured = ", ".join(_beside(ours, other) for other in others)
+    measured = ", ".join(compared_times(ours, other.ms, other.title) for other in others)
     return f"{build.title}, {measured} when they were compared{_why_not(choice)}"
 
 
@@ -53,13 +54,6 @@ def _why_not(choice: RuntimeChoice) -> str:
     refused = [f"{each.title}: {_first_sentence(each.reason)}" for each in choice.refused]
     told = [*([_first_sentence(choice.reason)] if choice.reason else []), *refused]
     return f" ({'; '.join(told)})" if told else ""
-
-
-def _beside(ours: float, other: CandidateTime) -> str:
-    saved = 100 * (1 - ours / other.ms)
-    if saved < 0:  # the winner of an election is displaced by nothing but a clear gain
-        return f"{-saved:.0f}% slower than {other.title} (not clearly)"
-    return f"{saved:.0f}% faster than {other.title}"
 
 
 def _first_sentence(text: str) -> str:

@@ -16,6 +16,16 @@ def milliseconds(value: float | None, digits: int = 4) -> str:
     return f"{_significant(value * 1000, digits)} µs"
 
 
+def compared_times(ours: float, other: float, than: str = "") -> str:
+    """How much faster ours is, in percent of the other: `51% faster`, with ` than …` behind it. One
+    that is slower won an election all the same, as nothing but a clear gain displaces a winner."""
+    percent = 100 * (1 - ours / other)
+    beside = f" than {than}" if than else ""
+    if percent < 0:
+        return f"{-percent:.0f}% slower{beside} (not clearly)"
+    return f"{percent:.0f}% faster{beside}"
+
+
 def _significant(value: float, digits: int) -> str:
     """Rounded first: 0.99996 has one digit before the point by then."""
     rounded = float(f"{value:.{digits}g}")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tunegate.wording.latency import milliseconds
+from tunegate.wording.latency import compared_times, milliseconds
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,10 @@ def test_a_time_keeps_four_digits_in_a_readable_unit(value: float | None, text: 
 def test_a_sentence_has_fewer_digits() -> None:
     assert milliseconds(3.0294, 3) == "3.03 ms"
     assert milliseconds(0.00041, 3) == "0.410 µs"
+
+
+def test_who_is_faster_is_said_in_percent_of_the_other() -> None:
+    assert compared_times(0.5, 1.0) == "50% faster"
+    assert compared_times(0.75, 1.0, "TVM") == "25% faster than TVM"
+    assert compared_times(1.01, 1.0) == "1% slower (not clearly)"
+    assert compared_times(1.01, 1.0, "TVM") == "1% slower than TVM (not clearly)"
