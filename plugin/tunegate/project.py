@@ -34,9 +34,10 @@ from tunegate.policy.waivers import NO_WAIVERS, Waivers
 from tunegate.policy.watching import merged_watch
 from tunegate.ports import Repository
 from tunegate.runtimes.locked import locked_runtimes
-from tunegate.selection import judged_as, selected
+from tunegate.selection import judged_as
 from tunegate.settings import Overrides, Settings, overridden
 from tunegate.sides.named_files import replaced_files
+from tunegate.sides.uncommitted_files import uncommitted_config, uncommitted_models
 from tunegate.sides.upgraded_locks import watched_changes
 from tunegate.sides.upgraded_models import NOTHING_WATCHED, Watched
 from tunegate.stages.detect import detect
@@ -90,10 +91,11 @@ class Project:
         return self.own or config_file.load_config(self.config_path)
 
     def review(self, settings: Settings) -> Review:
-        """The changes, with a note on models that are not committed: nothing of them is compared.
+        """The changes, with a note on models that are not committed, of which nothing is compared,
+        and on a configuration that is not, which is read.
         Raises RevisionError, and ConfigError where neither side has a configuration."""
         found = self._review(self._revisions(settings))
-        notes = (*found.changes.notes, *found.waivers.notes, *self.uncommitted_models(found))
+        notes = (*found.changes.notes, *found.waivers.notes, *self.uncommitted(found))
         return msgspec.structs.replace(
             found, changes=msgspec.structs.replace(found.changes, notes=notes)
         )
@@ -168,18 +170,13 @@ class Project:
         """What git calls the content of a file or directory; '' where there is none."""
         return self._files.identity(revision, path)
 
-    def uncommitted_models(self, review: Review) -> tuple[str, ...]:
-        """A line for each gated model with a change that is not committed, where the checkout is
-        what is checked."""
-        if self.repository.head() != review.changes.revisions.head:
-            return ()
+    def uncommitted(self, review: Review) -> tuple[str, ...]:
+        """A line for a configuration that is not committed and read all the same, and where the
+        checkout is what is checked, one for each gated model with a change that is not."""
         changed = self.repository.uncommitted()
-        beside = {path.removesuffix(end) for path in changed for end in (".data", ".dvc", "")}
-        return tuple(
-            f"{model} is not committed as it is here, and only commits are compared: commit it"
-            for model in selected(review.config, beside)
-            if model.endswith(".onnx")
-        )
+        is_here = self.repository.head() == review.changes.revisions.head
+        models = uncommitted_models(review.config, changed) if is_here else ()
+        return (*(uncommitted_config(self.path, changed) if self.own else ()), *models)
 
     def require_plan(self, planned: TuningPlan, settings: Settings) -> None:
         """That it is of the commits that the command line names, and of the checkout where it

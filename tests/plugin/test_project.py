@@ -235,15 +235,18 @@ def test_a_plan_that_names_other_commits_is_refused(name: str, checkout: Checkou
 def test_a_model_with_uncommitted_changes_is_named(checkout: Checkout) -> None:
     review = reviewed(checkout)
     project = open_project(Settings(repository=checkout.path))
-    assert project.uncommitted_models(review) == ()
+    assert project.uncommitted(review) == ()
     for name in ("models/m.onnx", "models/new.onnx", "models/notes.txt", "other.onnx"):
         (checkout.path / name).write_bytes(b"changed")
     told = " is not committed as it is here, and only commits are compared: commit it"
     named = (f"models/m.onnx{told}", f"models/new.onnx{told}")
-    assert project.uncommitted_models(review) == named
+    assert project.uncommitted(review) == named
     assert reviewed(checkout).changes.notes == named
     earlier = reviewed(checkout, head="HEAD~1")
-    assert project.uncommitted_models(earlier) == ()
+    assert project.uncommitted(earlier) == ()
+    (checkout.path / NAME).write_bytes((checkout.path / NAME).read_bytes() + b"# more\n")
+    told = f"{NAME} is read as it is here, with what is not committed"
+    assert told in reviewed(checkout, head="HEAD~1").changes.notes
 
 
 def test_without_a_base_every_model_is_new(checkout: Checkout) -> None:
