@@ -13,6 +13,8 @@ VENDOR = re.compile(
 SHARED = ROOT / "plugin" / "tunegate"
 HOSTS = SHARED / "ci_hosts"
 EXCEPTIONS = {
+    # The address of the documentation.
+    "plugin/tunegate/wording/documentation.py",
     # The workflow that a repository starts with.
     "plugin/tunegate/commands/init.py",
     "plugin/tunegate/commands/workflow.yml",

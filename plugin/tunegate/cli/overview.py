@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tunegate.cli.command import CommandGroup
 from tunegate.cli.command_tree import COMMANDS, HELP, HELP_SUMMARY, declared
+from tunegate.wording.documentation import PAGES
 
 _COLUMN = 14
 
@@ -15,7 +16,7 @@ def overview() -> str:
         "usage: tunegate [--version] COMMAND ...\n\n"
         "Keeps compiled models fast through CI.\n\n"
         f"{_listing([*listed, (HELP, HELP_SUMMARY)])}\n"
-        "See: tunegate help COMMAND\n"
+        f"See: tunegate help COMMAND, and {PAGES}\n"
     )
 
 

@@ -73,7 +73,7 @@ class ComparedRevisions(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         Option(
             "a branch, which is compared with where the head left it, or one commit; default: the "
-            "default branch (docs/revisions.md)",
+            "default branch",
             "REV",
         ),
     ] = None
@@ -116,9 +116,7 @@ class BudgetOptions(msgspec.Struct, frozen=True, kw_only=True):
         Option("cap on tuning time, without building and measuring", "N", not_negative),
     ] = None
     usd: Annotated[float | None, Option("cap on tuning cost", "N", not_negative)] = None
-    joules: Annotated[
-        float | None, Option("cap on the energy of tuning (docs/energy.md)", "N", not_negative)
-    ] = None
+    joules: Annotated[float | None, Option("cap on the energy of tuning", "N", not_negative)] = None
     trials: Annotated[int | None, Option("cap on measured candidates", "N", whole)] = None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tunegate.artifacts.measurements import Comparison
 from tunegate.verdict.checks import CheckResult
+from tunegate.wording.documentation import page_address
 
 
 def check_energy(comparison: Comparison | None, margin_percent: float | None) -> CheckResult | None:
@@ -15,8 +16,8 @@ def check_energy(comparison: Comparison | None, margin_percent: float | None) ->
     if found is None or found.change_percent is None:
         reason = (
             "the energy of an inference is not known: no counter of it can be read here, and "
-            "declared watts are no measurement. Make RAPL or NVML readable (docs/energy.md), or "
-            "remove gate.energy-margin-percent"
+            "declared watts are no measurement. Make RAPL or NVML readable "
+            f"({page_address('energy')}), or remove gate.energy-margin-percent"
         )
         return CheckResult("invalid-env", reason)
     change = found.change_percent

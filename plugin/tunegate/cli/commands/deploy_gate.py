@@ -27,7 +27,7 @@ class DeployGateOptions(Options, frozen=True, kw_only=True):
     production: Annotated[
         str,
         Option(
-            "what runs now: a path, https://, s3://, oci://, models:/ or hf:// (docs/deploying.md)",
+            "what runs now: a path, https://, s3://, oci://, models:/ or hf://",
             "ADDRESS",
         ),
     ]

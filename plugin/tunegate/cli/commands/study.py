@@ -35,7 +35,7 @@ def level(text: str) -> StudiedLevel:
 class StudyOptions(Options, frozen=True, kw_only=True):
     """The study, and which part of it."""
 
-    file: Annotated[Path, Argument("what to vary, in YAML (docs/study.md)", "FILE", Path)]
+    file: Annotated[Path, Argument("what to vary, in YAML", "FILE", Path)]
     shard: Annotated[
         tuple[int, int] | None,
         Option("measure one of N parts, each on a runner of its own", "I/N", shard_of_shards),

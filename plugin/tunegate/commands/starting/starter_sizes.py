@@ -14,7 +14,7 @@ from tunegate.input_shapes import is_symbol
 _HEAD = """\
 
 # The sizes of dynamic dimensions, by symbol, for all models. Those that are guessed: put what you
-# deploy with. An entry of models may have its own (docs/models.md).
+# deploy with. An entry of models may have its own.
 dims:
 """
 

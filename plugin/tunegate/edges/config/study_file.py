@@ -23,6 +23,7 @@ from tunegate.study.study_config import (
     StudyModel,
 )
 from tunegate.wording.did_you_mean import did_you_mean
+from tunegate.wording.documentation import page_address
 
 _MAX_BYTES = 1 << 20
 
@@ -35,7 +36,9 @@ def load_study(path: Path) -> StudyConfig:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         said = getattr(error, "strerror", None) or "it is no text"
-        raise ConfigError(f"{path}: cannot be read ({said}). See docs/study.md.") from error
+        raise ConfigError(
+            f"{path}: cannot be read ({said}). See {page_address('study')}"
+        ) from error
     return parse_study(text, str(path))
 
 

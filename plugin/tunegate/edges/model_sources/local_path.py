@@ -10,6 +10,7 @@ from tunegate.edges.model_sources.download_limits import ByteCount
 from tunegate.edges.model_sources.model_files import bring_artifact, bring_model, pieces_of
 from tunegate.edges.output.artifact_file import ARTIFACT_FILE
 from tunegate.errors import ConfigError, ModelError
+from tunegate.wording.documentation import page_address
 
 
 class LocalPath:
@@ -27,7 +28,7 @@ class LocalPath:
         if not real.exists():
             message = (
                 f"{self._path}: no such file. Name an ONNX file, a directory with an "
-                f"artifact.json, or an address (docs/deploying.md)."
+                f"artifact.json, or an address ({page_address('deploying')})."
             )
             raise ConfigError(message)
         if real.is_dir() and not (real / ARTIFACT_FILE).is_file():

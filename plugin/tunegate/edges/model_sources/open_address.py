@@ -19,6 +19,7 @@ from tunegate.edges.model_sources.s3_object import S3Object
 from tunegate.edges.model_sources.source_settings import SourceSettings
 from tunegate.errors import ConfigError
 from tunegate.redaction import redacted
+from tunegate.wording.documentation import page_address
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://|(models):/")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -53,7 +54,7 @@ def open_address(text: str, settings: SourceSettings) -> OpenedAddress:
         known = ", ".join(f"{name}:" for name in sorted(_KINDS) if name != "http")
         message = (
             f"{redacted(address, ())}: no models are taken from {scheme}:. "
-            f"Write a path, or one of {known} (docs/deploying.md)."
+            f"Write a path, or one of {known} ({page_address('deploying')})."
         )
         raise ConfigError(message)
     return OpenedAddress(_KINDS[scheme](address, settings), sha256)

@@ -17,6 +17,7 @@ from urllib3.exceptions import HTTPError
 from tunegate.edges.model_sources.checked_connections import checked_pool
 from tunegate.edges.model_sources.peer_rules import PeerRules, is_loopback_name
 from tunegate.errors import ConfigError, EnvironmentUnfitError
+from tunegate.wording.documentation import page_address
 
 _CONNECT_SECONDS, _STALLED_SECONDS = 10.0, 30.0
 _ATTEMPTS, _FIRST_PAUSE_SECONDS = 3, 0.5
@@ -79,7 +80,9 @@ def web_answer(request: WebRequest) -> Iterator[WebAnswer]:
 def require_success(answer: WebAnswer, shown: str) -> None:
     """Raises ConfigError for what the user can change, EnvironmentUnfitError for the rest."""
     if answer.status in _REFUSED:
-        message = f"{shown}: refused ({answer.status}). Give credentials: docs/deploying.md."
+        message = (
+            f"{shown}: refused ({answer.status}). Give credentials: {page_address('deploying')}"
+        )
         raise ConfigError(message)
     if answer.status in _ABSENT:
         message = f"{shown}: not there ({answer.status})."
@@ -101,7 +104,7 @@ def require_web_address(url: str) -> SplitResult:
     if "@" in parts.netloc:
         message = (
             f"{shown_url(url)}: credentials in an address show in logs. "
-            f"Put them into ~/.netrc (docs/deploying.md)."
+            f"Put them into ~/.netrc ({page_address('deploying')})."
         )
         raise ConfigError(message)
     host = parts.hostname or ""
