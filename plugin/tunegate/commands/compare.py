@@ -22,7 +22,8 @@ def run(options: CompareOptions) -> int:
     base, head = options.base, options.head
     if options.environments:
         model = one_model(base, head, options)
-        config = comparison_config(settings, model.file.name, dict(options.shapes))
+        shapes = dict(options.shapes)
+        config = comparison_config(settings, model.file.name, shapes, model.file)
         return compare_environments(settings, config, model, options.environments)
     if not head:
         raise ConfigError("HEAD is missing. See: tunegate compare --help")
@@ -43,7 +44,7 @@ def run(options: CompareOptions) -> int:
 def _against_model(
     settings: Settings, both: AgainstModel, shapes: Mapping[str, tuple[int, ...]]
 ) -> int:
-    config = comparison_config(settings, both.head.file.name, shapes)
+    config = comparison_config(settings, both.head.file.name, shapes, both.head.file)
     pair = paired(both)
     with opened_output(settings.out, "compare") as out:
         out.forget(since="plan")

@@ -14,13 +14,17 @@ from tunegate.artifacts.changes import ChangeSet, ModelChange, Revisions, Side
 from tunegate.artifacts.verdicts import Report
 from tunegate.commands.comparing.one_model import is_one_model, unchanged
 from tunegate.commands.comparing.operands import AgainstModel, Artifact, Model
-from tunegate.config import AUTO, Config, ModelConfig, TargetConfig
+from tunegate.config import AUTO, Config, ModelConfig
 from tunegate.edges.config import file as config_file
 from tunegate.edges.models.file_pair import TWO_FILES, FilePair
+from tunegate.edges.models.model_inputs import inputs_of_file
 from tunegate.edges.output.directory import OutputDirectory
+from tunegate.errors import ConfigError
+from tunegate.input_shapes import ShapeLevel, resolve_shapes
 from tunegate.project import Subject
 from tunegate.runtimes.loading import titled_artifact
 from tunegate.runtimes.requirements import require_installed
+from tunegate.selection import shapes_for
 from tunegate.settings import Settings, overridden
 from tunegate.sides.export_models import export_models
 from tunegate.sides.fixed_sides import Fixed
@@ -55,27 +59,55 @@ def models_report(
 
 
 def comparison_config(
-    settings: Settings, name: str, shapes: Mapping[str, tuple[int, ...]]
+    settings: Settings,
+    name: str,
+    shapes: Mapping[str, tuple[int, ...]],
+    file: Path | None = None,
 ) -> Config:
-    """Targets, cache and gate come from the configuration where there is one; `name` is the only
-    model. Raises ConfigError."""
-    model = ModelConfig(path=glob.escape(name), inputs=dict(shapes))
+    """Targets, cache, gate and the sizes of the model in this file come from the configuration
+    where there is one; the `shapes` count before them. `name` is the only model. Raises
+    ConfigError, for a dimension too of which nobody said the size."""
     path: Path = settings.config or settings.repository / config_file.CONFIG_FILE
-    if settings.config is None and not path.exists():
-        found = Config(models=(model,), targets=(TargetConfig(name="cpu"),))
-    else:
-        given = config_file.load_config(path)
-        found = Config(
-            models=(model,),
-            targets=given.targets,
-            cache=given.cache,
-            budget=given.budget,
-            gate=given.gate,
-        )
+    found = Config(models=(ModelConfig(path=glob.escape(name)),))
+    if settings.config is not None or path.exists():
+        found = config_file.load_config(path)
+    if file is not None:
+        shapes = {**_configured(found, file, settings.repository), **shapes}
+        _require_sizes(file, shapes)
+    model = ModelConfig(path=glob.escape(name), inputs=dict(shapes))
+    found = Config(
+        models=(model,),
+        targets=found.targets,
+        cache=found.cache,
+        budget=found.budget,
+        gate=found.gate,
+    )
     by = settings.overrides
     if all(limit is None for limit in (by.minutes, by.usd, by.joules, by.trials)):
         by = msgspec.structs.replace(by, trials=0)
     return overridden(found, by)
+
+
+def _configured(config: Config, file: Path, root: Path) -> Mapping[str, tuple[int, ...]]:
+    """The shapes that the configuration gives a model of its repository."""
+    if not file.resolve().is_relative_to(root.resolve()):
+        return {}
+    path = file.resolve().relative_to(root.resolve()).as_posix()
+    found = shapes_for(config, path, inputs_of_file(file) if file.is_file() else None)
+    return {} if found.mistakes else found.shapes
+
+
+def _require_sizes(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    inputs = inputs_of_file(file) if file.is_file() else None
+    found = resolve_shapes(inputs or (), [ShapeLevel(shapes=shapes)])
+    still_open = dict.fromkeys(each.input for each in found.dimensions if each.size is None)
+    if still_open and not found.mistakes:
+        options = " ".join(f"--shape {name}=1,3,224,224" for name in still_open)
+        message = (
+            f"{file.name}: the shape of {', '.join(still_open)} is open. Say it whole, such as "
+            f"{options}, or give it in tunegate.yaml."
+        )
+        raise ConfigError(message)
 
 
 def _require_inputs(changes: ChangeSet, subject: Subject, out: OutputDirectory) -> None:

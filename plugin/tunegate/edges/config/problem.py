@@ -53,6 +53,8 @@ _UNITS = {
     "seconds": "a number of seconds",
     "margin-percent": "a number of percent",
     "ceiling-percent": "a number of percent",
+    "max-error": "a number of percent",
+    "min-agreement": "a number of percent",
     "trials": "a whole number",
 }
 _WORDS = {
@@ -65,7 +67,7 @@ _WORDS = {
     r"`object`": "a mapping",
     r"`str` matching regex .*": "letters, digits, dots, dashes and underscores",
     r"`str(?: \| null)?`": "a text",
-    r"`float(?: \| null)?`": "a number",
+    r"`(?:int \| )?float(?: \| null)?`": "a number",
     r"`int(?: \| null)?`": "a whole number",
     r"Invalid RFC3339 encoded date": "expected a date as year-month-day",
     r"`date`": "a date as year-month-day",
@@ -86,7 +88,7 @@ def problem_of(error: msgspec.ValidationError, content: Any) -> KeyProblem:
     said, _, where = str(error).partition(" - at ")
     if where.startswith("`key`"):
         key = _dotted(where)
-        return KeyProblem(key, f"{key or 'the file'}: a key is a text. Put it in quotes.")
+        return KeyProblem(key, _bare_key(key, content))
     path, value = _pointed_at(content, _dotted(where))
     unknown = re.fullmatch(r"Object contains unknown field `(.+)`", said, re.DOTALL)
     if unknown is not None:
@@ -98,6 +100,14 @@ def problem_of(error: msgspec.ValidationError, content: Any) -> KeyProblem:
     if isinstance(error.__cause__, ValueError):  # a section's own rule says it whole
         return KeyProblem(path, f"{path or 'the file'}: {said}.")
     return KeyProblem(path, value_problem(said, path, value))
+
+
+def _bare_key(place: str, content: Any) -> str:
+    """The line for a key that YAML reads as something else than a text."""
+    path, inside = _pointed_at(content, place)
+    bare = [key for key in inside if not isinstance(key, str)] if isinstance(inside, dict) else []
+    named = f"key {_shown(bare[0])}" if bare else "a key"
+    return f"{path or 'the file'}: {named} is no text. Put it in quotes."
 
 
 def value_problem(said: str, path: str, value: Any) -> str:
@@ -212,10 +222,6 @@ def _shown(value: Any) -> str:
 def _hint(said: str, path: str, value: Any) -> str:
     if path.endswith(".accuracy") and isinstance(value, int | float):
         return f" Write {{max-error: {value:g}}}, or what else the budget is."
-    power = re.fullmatch(r"([-+]?\d+)(\.\d*)?e([-+]?)(\d+)", str(value), re.IGNORECASE)
-    if power is not None and isinstance(value, str):
-        whole, part, sign, exponent = power.groups()
-        return f" YAML wants a point and a sign: {whole}{part or '.0'}e{sign or '+'}{exponent}."
     is_bare = isinstance(value, int | float)
     if said.startswith("Expected `str") and is_bare:
         return " Put it in quotes."

@@ -85,7 +85,7 @@ def test_an_empty_file_says_what_belongs_in_it(text: str) -> None:
         ("models: m.onnx", 'models: expected a list, not "m.onnx".'),
         ("[]", "the file: expected a mapping, not an empty list."),
         ("models: [{}]", "models[0].path is missing. Add it; `tunegate init` shows an example."),
-        ("1: 2", "the file: a key is a text. Put it in quotes."),
+        ("1: 2", "the file: key 1 is no text. Put it in quotes."),
     ],
 )
 def test_a_file_of_another_form_is_refused(text: str, message: str) -> None:
