@@ -22,11 +22,16 @@ COVERED_PERCENT = 95.0
 
 def samples_needed(budget: AccuracyConfig) -> int:
     """The fewest inputs that can show that a build is inside its budget, and some to spare."""
+    return math.ceil(1.25 * fewest_samples(budget))
+
+
+def fewest_samples(budget: AccuracyConfig) -> int:
+    """The number of inputs that shows it where none of them is outside."""
     is_covered = budget.max_error is not None or budget.metric_command is not None
     shares = [COVERED_PERCENT] if is_covered else []
     if budget.min_agreement is not None:
         shares.append(budget.min_agreement)
-    return math.ceil(1.25 * max(map(inferences_needed, shares)))
+    return max(map(inferences_needed, shares))
 
 
 def limits_of(accuracy: Accuracy) -> tuple[ErrorLimit, ...]:

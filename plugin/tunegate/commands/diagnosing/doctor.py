@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tunegate.cli.commands.doctor import DoctorOptions
+from tunegate.commands.diagnosing.budgets_check import budgets_check
 from tunegate.commands.diagnosing.diagnosis import Diagnosis
 from tunegate.commands.diagnosing.files_check import files_check
 from tunegate.commands.diagnosing.gated_models import (
@@ -86,7 +87,10 @@ def _of_project(project: Project, settings: Settings, checks: Sequence[HealthChe
         here = find_models(root, config, listed=paths)
         shapes = shape_report(here, config)
         models = gated_models(config, here, project.repository.uncommitted())
-        files = tuple(files_check(project, here))
+        files = (
+            *files_check(project, here),
+            *budgets_check(config, (each.model for each in models)),
+        )
     except TunegateError as error:
         broken = in_section([_no("models", str(error))], "models")
         return Diagnosis(checks=(*checks, cache, *broken))

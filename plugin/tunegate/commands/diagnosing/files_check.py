@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tunegate.artifacts.changes import Revisions
 from tunegate.edges.inputs.checked_values import value_problems
+from tunegate.edges.inputs.given_values import ABSENT
 from tunegate.edges.machine.health_check import HealthCheck
 from tunegate.edges.models.finder import FoundModel
 from tunegate.errors import RevisionError
@@ -26,8 +27,9 @@ def files_check(project: Project, models: Sequence[FoundModel]) -> Iterator[Heal
         yield HealthCheck("watch", ok=True, warns=True, detail=each)
     missing = [*missing_files(project.config, Revisions(base=None, head=head), project.identity)]
     problems = [described_missing(each, committed) for each in missing]
-    if not problems:
-        root = project.repository.root
-        files = {each.path: root / each.path for each in models if each.inputs is not None}
-        problems = [*value_problems(project.repository, project.config, files, head)]
+    files = {
+        each.path: project.repository.root / each.path for each in models if each.inputs is not None
+    }
+    unfit = value_problems(project.repository, project.config, files, head)
+    problems += [each for each in unfit if ABSENT not in each]
     yield from (HealthCheck("files", ok=False, detail=each) for each in problems)

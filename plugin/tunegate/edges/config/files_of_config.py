@@ -13,6 +13,7 @@ from tunegate.edges.inputs.checked_values import (
     given_value_problems,
     unmerged_value_problems,
 )
+from tunegate.edges.inputs.given_values import ABSENT
 from tunegate.errors import ConfigKey, config_error
 from tunegate.ports import ModelReader
 from tunegate.selection import selected
@@ -41,41 +42,38 @@ class FilesOfConfig:
     def check_change(self, config: Config, before: Config | None, revisions: Revisions) -> None:
         """Raises ConfigError for files that are not in the head, and for values that the change
         gives and its models do not take. Without a base each model is built, which tells."""
-        self._require_there(config, revisions)
-        if revisions.base is None:
-            return
-        self._require_fitting(
+        self._require(
             config,
             revisions,
-            lambda models: unmerged_value_problems(
-                self._repository, revisions, config, before, models
+            lambda models: (
+                ()
+                if revisions.base is None
+                else unmerged_value_problems(self._repository, revisions, config, before, models)
             ),
         )
 
     def check_all(self, config: Config, revisions: Revisions) -> None:
         """The same of every model of the head."""
-        self._require_there(config, revisions)
-        self._require_fitting(
+        self._require(
             config,
             revisions,
             lambda models: given_value_problems(self._repository, revisions, config, models),
         )
 
-    def _require_there(self, config: Config, revisions: Revisions) -> None:
+    def _require(self, config: Config, revisions: Revisions, problems: _Problems) -> None:
+        """All is told at once; a file that is missing once, with its likely name."""
         missing = [*missing_files(config, revisions, self.identity)]
-        if missing:
-            paths = [entry.path for entry in self._repository.files(revisions.head)]
-            about = ConfigKey(self._name, missing[0].key)
+        paths = [entry.path for entry in self._repository.files(revisions.head)] if missing else []
+        told = [described_missing(each, paths) for each in missing]
+        told += [each for each in self._unfit(config, revisions, problems) if ABSENT not in each]
+        if told:
+            key = missing[0].key if missing else "models"
             raise config_error(
-                [f"{self._name}: {described_missing(each, paths)}" for each in missing], about
+                [f"{self._name}: {each}" for each in told], ConfigKey(self._name, key)
             )
 
-    def _require_fitting(self, config: Config, revisions: Revisions, problems: _Problems) -> None:
+    def _unfit(self, config: Config, revisions: Revisions, problems: _Problems) -> Sequence[str]:
         if not any(map(gives_values, config.models)):
-            return
+            return ()
         found = self._reader.models(revisions.head)
-        told = problems({path: found[path] for path in selected(config, found)})
-        if told:
-            raise config_error(
-                [f"{self._name}: {each}" for each in told], ConfigKey(self._name, "models")
-            )
+        return problems({path: found[path] for path in selected(config, found)})

@@ -15,16 +15,32 @@ from tunegate.artifacts.input_rules import Files, InputRule, Integers, Uniform
 from tunegate.config import Scalar, ValuesConfig
 from tunegate.edges.inputs.array_files import MAX_ARRAY_BYTES
 from tunegate.edges.inputs.sequence_files import MAX_TENSORS, read_value
+from tunegate.edges.inputs.value_misfits import array_misfit, arrays_of, misfit_of
 from tunegate.edges.models.kept_values import save_value
 from tunegate.edges.models.model_inputs import values_of_file
 from tunegate.edges.models.preparation import tensor_of
 from tunegate.edges.models.prepared import OPEN, Tensor
 from tunegate.errors import ModelError, RevisionError
 from tunegate.given_rules import GivenFor, GivenRules
+from tunegate.plurals import plural
 from tunegate.ports import Repository
 
+ABSENT = "no such file in this revision"
 _NUMBERS = "biuf"
 _OUTSIDE = "lies outside of the repository. Commit it, or give an absolute path on the runner"
+
+
+_MOST_TOLD = 8
+
+
+class _UnfitCasesError(ModelError):
+    """Cases that do not fit, of which so many are told."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__(problems[0])
+        left = len(problems) - _MOST_TOLD
+        more = (f"and {plural(left, 'case')} more",) if left > 0 else ()
+        self.problems = (*dict.fromkeys(problems[:_MOST_TOLD]), *more)
 
 
 class GivenValues:
@@ -59,6 +75,8 @@ class GivenValues:
                 continue
             try:
                 rules[name] = self._rule(tensor, values, wanted)
+            except _UnfitCasesError as error:
+                problems += [f"{where}: {each}." for each in error.problems]
             except ModelError as error:
                 problems.append(f"{where}: {error}.")
         return GivenRules(rules, (*problems, *_uneven(rules)))
@@ -69,7 +87,7 @@ class GivenValues:
         if values.sequence is not None:
             return self._sequence(tensor, values.sequence, wanted)
         cases: Sequence[Scalar] = values.cases or (values.file or "",)
-        files = tuple(str(self._case(tensor, case, wanted)) for case in cases)
+        files = self._cases(tensor, cases, wanted)
         names = tuple(str(case) for case in cases)
         return InputRule(Files(files, names), f"given: {', '.join(names[:3])}")
 
@@ -88,6 +106,18 @@ class GivenValues:
         names = ", ".join(files[:3]) or "an empty sequence"
         return InputRule(Files((str(self._kept(arrays)),), (names,)), f"given: {names}")
 
+    def _cases(self, tensor: Tensor, cases: Sequence[Scalar], wanted: GivenFor) -> tuple[str, ...]:
+        """The file of each case. All that do not fit are told at once."""
+        files, problems = list[str](), list[str]()
+        for case in cases:
+            try:
+                files.append(str(self._case(tensor, case, wanted)))
+            except ModelError as error:
+                problems.append(str(error))
+        if problems:
+            raise _UnfitCasesError(problems)
+        return tuple(files)
+
     def _case(self, tensor: Tensor, case: Scalar, wanted: GivenFor) -> Path:
         if isinstance(case, str):
             return self._kept(self._read_case(tensor, case, wanted))
@@ -105,13 +135,13 @@ class GivenValues:
             except ModelError as error:
                 problem = problem or f"{case}: {error}"
                 continue
-            misfit = _misfit_of(value, tensor)
-            if not misfit:
+            told = misfit_of(value, tensor)
+            if not told:
                 return _first([*(_converted_value(each, tensor) for each in misfits), [value]])
-            problem = problem or f"{case} has {misfit}"
+            problem = problem or f"{case} has {told}"
             misfits.append(value)
-        where = "" if Path(case).is_absolute() else " in this revision: commit it"
-        raise ModelError(problem or f"{case}: no such file{where}")
+        absent = "no such file" if Path(case).is_absolute() else f"{ABSENT}: commit it"
+        raise ModelError(problem or f"{case}: {absent}")
 
     def _contents(self, file: str, revisions: Sequence[str]) -> Sequence[bytes]:
         if Path(file).is_absolute():
@@ -131,7 +161,7 @@ class GivenValues:
         """Equal values share one file."""
         self._into.mkdir(parents=True, exist_ok=True)
         digest = hashlib.sha256(type(value).__name__.encode())
-        for array in _arrays_of(value):
+        for array in arrays_of(value):
             digest.update(repr((array.shape, str(array.dtype))).encode())
             is_text = array.dtype.kind == "O"
             digest.update(array.astype(str).tobytes() if is_text else array.tobytes())
@@ -151,13 +181,6 @@ def _value(content: bytes, case: str, tensor: Tensor, former: str) -> Any:
         return read_value(content, case, former, tensor.form)
 
 
-def _arrays_of(value: Any) -> Sequence[Any]:
-    """The arrays in a value: none where it is absent."""
-    if value is None:
-        return ()
-    return value if isinstance(value, list) else (value,)
-
-
 def _first(found: Sequence[Any]) -> Any:
     """The value in the first list that is one."""
     return next(each[0] for each in found if each is not None)
@@ -165,7 +188,7 @@ def _first(found: Sequence[Any]) -> Any:
 
 def _converted_value(value: Any, tensor: Tensor) -> Any:
     """The same value in the type of the input, in a list; None where it is not the same."""
-    arrays = [_converted(array, tensor) for array in _arrays_of(value)]
+    arrays = [_converted(array, tensor) for array in arrays_of(value)]
     if value is None or any(array is None for array in arrays):
         return None
     return [arrays] if isinstance(value, list) else arrays
@@ -180,7 +203,7 @@ def _converted(array: Any, tensor: Tensor) -> Any:
         found = array.astype(wanted)
     is_rounded = array.dtype.kind == wanted.kind == "f"
     is_same = is_rounded or bool((found == array).all())
-    return found if is_same and not _misfit(found, tensor) else None
+    return found if is_same and not array_misfit(found, tensor) else None
 
 
 def _outside(file: Path) -> Sequence[bytes]:
@@ -253,28 +276,6 @@ def _is_finite(low: float, high: float) -> bool:
         return math.isfinite(float(high) - float(low))
     except OverflowError:
         return False
-
-
-def _misfit_of(value: Any, tensor: Tensor) -> str:
-    """What is wrong with a value, of the first tensor in it that does not fit."""
-    misfits = (_misfit(array, tensor) for array in _arrays_of(value))
-    return next((misfit for misfit in misfits if misfit), "")
-
-
-def _misfit(array: Any, tensor: Tensor) -> str:
-    wanted = np.dtype(tensor.dtype)
-    if not (array.dtype == wanted or (wanted.kind == "O" and array.dtype.kind in "OU")):
-        called = "texts" if wanted.kind == "O" else str(wanted)
-        return f"type {array.dtype} instead of {called}"
-    is_any = bool(tensor.form) and tensor.shape == (OPEN,)
-    fits = is_any or (
-        len(array.shape) == len(tensor.shape)
-        and all(size in {OPEN, has} for size, has in zip(tensor.shape, array.shape, strict=True))
-    )
-    if fits:
-        return ""
-    shown = ", ".join("?" if size == OPEN else str(size) for size in tensor.shape)
-    return f"shape {list(array.shape)} instead of [{shown}]"
 
 
 def _uneven(rules: Mapping[str, InputRule]) -> Sequence[str]:

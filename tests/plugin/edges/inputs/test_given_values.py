@@ -236,3 +236,22 @@ def test_a_number_that_the_type_does_not_have_is_a_problem(
 ) -> None:
     repository.checkout.commit({"a": b""})
     assert repository.rules(ids=given).problems == (f"inputs.ids.values: {problem}.",)
+
+
+def test_all_cases_that_do_not_fit_are_told(repository: Given) -> None:
+    files = {
+        "shape.npy": npy_of(np.zeros(2, np.float32)),
+        "type.npy": npy_of(np.zeros(3, np.int32)),
+        "nan.npy": npy_of(np.full(3, np.nan, np.float32)),
+        "fits.npy": npy_of(np.array([np.nan, -np.inf, 0], np.float32)),
+    }
+    repository.checkout.commit(files)
+    found = repository.rules(x=ValuesConfig(cases=(*files, *(f"{n}.npy" for n in range(9)))))
+    assert [each.removeprefix("inputs.x.values: ") for each in found.problems[:4]] == [
+        "shape.npy has shape [2] instead of [3].",
+        "type.npy has type int32 instead of float32.",
+        "nan.npy has NaN alone, which tells nothing of the model.",
+        "0.npy: no such file in this revision: commit it.",
+    ]
+    assert len(found.problems) == 9
+    assert found.problems[-1] == "inputs.x.values: and 4 cases more."
