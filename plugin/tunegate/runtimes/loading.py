@@ -15,9 +15,9 @@ from tunegate.runtimes.registry import runtime_named
 from tunegate.runtimes.runtime import Inference, Loaded
 
 
-def load(directory: Path) -> Loaded:
+def load(directory: Path | str) -> Loaded:
     """Raises ArtifactError, and ConfigError where its runtime is not installed."""
-    loaded, _ = _loaded(directory)
+    loaded, _ = _loaded(Path(directory))
     return loaded
 
 

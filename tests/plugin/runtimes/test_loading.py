@@ -88,7 +88,7 @@ def test_an_artifact_gives_what_its_model_gives_and_the_times_of_its_operators(
 ) -> None:
     artifact = identity(tmp_path)
     feed = {"x": [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]}
-    (output,) = load(artifact).run(feed)
+    (output,) = load(str(artifact)).run(feed)
     assert output.tolist() == feed["x"]
     assert list(operators_ms(artifact, 2, seed=1)) == ["same"]
 

@@ -14,7 +14,8 @@ from tunegate.edges.config.study_file import studied_models
 from tunegate.edges.machine.cores import default_threads
 from tunegate.errors import ConfigError
 from tunegate.runtimes.offered import offered
-from tunegate.runtimes.registry import Installed, knows_lacks
+from tunegate.runtimes.registry import Installed, knows_lacks, tunes
+from tunegate.runtimes.runtime import Runtime
 from tunegate.selection import values_of
 from tunegate.study.cost import cells_paid, estimated_seconds
 from tunegate.study.fraction import cells_needed, chosen_cells, untold_pairs
@@ -52,7 +53,8 @@ def chosen(config: StudyConfig, where: str, installed: Installed) -> Chosen:
         calibrated=frozenset(name for name, model in models.items() if values_of(model.inputs)),
         lacks=_lacks(installed, [each for every in candidates.values() for each in every]),
     )
-    _require_levels(axes, offers, installed, where)
+    _require_runtimes(axes, installed, config.targets, where)
+    _require_precisions(axes, offers, where)
     space = space_of(axes, offers)
     _require_cells(axes, space, where)
     compilers = frozenset(
@@ -84,7 +86,9 @@ def _axes(
     config: StudyConfig, models: Mapping[str, StudiedModel], installed: Installed
 ) -> tuple[Axis, ...]:
     given = config.axes
-    runtimes = given.runtime or tuple(runtime.name for runtime in installed.runtimes)
+    runtimes = given.runtime or tuple(
+        each.name for each in installed.runtimes if not _unfit(each, config.targets)
+    )
     levels: dict[str, Sequence[object]] = {
         MODEL: tuple(models),
         VARIANT: given.variant,
@@ -130,15 +134,37 @@ def _require_processors(
         raise ConfigError(f"{message} Remove the axis.")
 
 
-def _require_levels(axes: Sequence[Axis], offers: Offers, installed: Installed, where: str) -> None:
-    """Raises ConfigError for a runtime that is not installed, and for a precision that no runtime
-    of the study has on this machine, with what each lacks."""
+def _require_runtimes(
+    axes: Sequence[Axis], installed: Installed, targets: Sequence[TargetConfig], where: str
+) -> None:
+    """Raises ConfigError for a runtime that is not installed, or runs on no target."""
+    known = {runtime.name: runtime for runtime in installed.runtimes}
+    for name in next(axis.levels for axis in axes if axis.name == RUNTIME):
+        if name not in known:
+            hint = _hint(name, [*known], "Installed")
+            raise ConfigError(f"{where}: axes.runtime: {name} is not installed. {hint}")
+        unfit = _unfit(known[name], targets)
+        if unfit:
+            raise ConfigError(f"{where}: axes.runtime: {name} {unfit}.")
+
+
+def _unfit(runtime: Runtime, targets: Sequence[TargetConfig]) -> str:
+    """Why a runtime runs on none of these targets, or lacks its compiler; '' where it runs."""
+    reasons = [runtime.unsupported(target) for target in targets]
+    if reasons and all(reasons):
+        return reasons[0]
+    if tunes(runtime):
+        try:
+            runtime.require(targets, "plan", "")
+        except ConfigError as error:
+            return f"cannot be used: {error}".removesuffix(".")
+    return ""
+
+
+def _require_precisions(axes: Sequence[Axis], offers: Offers, where: str) -> None:
+    """Raises ConfigError for a precision that no runtime of the study has on this machine, with
+    what each lacks."""
     levels = {axis.name: axis.levels for axis in axes}
-    names = [runtime.name for runtime in installed.runtimes]
-    for runtime in levels[RUNTIME]:
-        if runtime not in names:
-            hint = _hint(runtime, names, "Installed")
-            raise ConfigError(f"{where}: axes.runtime: {runtime} is not installed. {hint}")
     every = [each for found in offers.candidates.values() for each in found]
     own = [each for each in every if each.runtime in levels[RUNTIME]]
     for precision in levels[PRECISION]:

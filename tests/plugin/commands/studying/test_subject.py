@@ -46,6 +46,7 @@ def test_a_fraction_is_chosen_under_the_cap(models: str) -> None:
     ("text", "said"),
     [
         ("axes: {runtime: [tmv]}", "axes.runtime: tmv is not installed. Did you mean tvm?"),
+        ("axes: {runtime: [tvm, tensorrt]}", "axes.runtime: tensorrt is for CUDA devices."),
         ("axes: {runtime: [tvm, onnxruntime], precision: [float3]}", "Did you mean float32?"),
         (
             "axes: {algorithm: [direct, im2col]}\ntargets: [{name: gpu, kind: cuda, arch: sm_90}]",
