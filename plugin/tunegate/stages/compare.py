@@ -238,10 +238,14 @@ def _paired(
 
 
 def _changed(before: BuiltTask | None, after: BuiltTask | None) -> bool:
+    """A task that both sides have, and that was timed on one alone, is neither new nor gone."""
     if before is None or after is None:
         return True
+    old, new = _ms(before), _ms(after)
+    if old is None or new is None:
+        return False
     same_code = (before.rid, before.weight) == (after.rid, after.weight)
-    return not same_code or abs((_ms(before) or 0) - (_ms(after) or 0)) > _NEGLIGIBLE_MS
+    return not same_code or abs(old - new) > _NEGLIGIBLE_MS
 
 
 def _difference(before: BuiltTask | None, after: BuiltTask | None) -> TaskDifference:

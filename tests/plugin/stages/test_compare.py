@@ -61,6 +61,14 @@ def test_without_times_inside_the_model_those_of_tuning_are_used() -> None:
     assert (found.base_ms, found.head_ms) == (1.0, 2.0)
 
 
+def test_a_layer_that_was_timed_on_one_side_alone_is_not_gone() -> None:
+    untimed = msgspec.structs.replace(make_task("conv", 1.0), ms=None)
+    builds = make_builds(
+        make_build("a", tasks=[make_task("conv", 1.0)]), make_build("b", tasks=[untimed])
+    )
+    assert operator_differences(builds, make_measurement((0.1,) * 4)) == ()
+
+
 def test_a_layer_with_another_workload_is_one_row_where_its_name_is_unmistakable() -> None:
     def renamed(workload: str, name: str, ms: float) -> BuiltTask:
         return msgspec.structs.replace(make_task(workload, ms), name=name)
