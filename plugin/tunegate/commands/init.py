@@ -43,13 +43,16 @@ def run(options: InitOptions) -> int:
         root / _WORKFLOW: starter_workflow(installed, branch),
     }
     _write(files, force=options.force)
-    write_line(f"{_shown(config, root)}: {_covered(models)}")
+    write_line(f"Wrote {_shown(config, root)}. It gates {_covered(models)}:")
     for model in models:
         write_line(f"  {visible(model.path)}: {visible(_found(model))}")
+    if any(model.guesses for model in models):
+        write_line("  Where a guessed size is not the one you deploy with, correct it there.")
     write_line(
-        f"{_WORKFLOW}: runs tunegate on each pull request and on {visible(branch)}, "
-        f"{_pinned(installed)}"
+        f"Wrote {_WORKFLOW}. It gates each pull request and each push to {visible(branch)}, and "
+        "tunes at night what is left."
     )
+    write_line(f"  {_pinned(installed)}")
     _write_next_steps(root, config, models)
     return PASS
 
@@ -61,19 +64,19 @@ def _shown(file: Path, root: Path) -> str:
 
 def _covered(models: Sequence[FoundModel]) -> str:
     globs = " and ".join(starter_globs([model.path for model in models]))
-    later = f", and what joins them in {visible(globs)}" if globs else ""
+    later = f", and every later one in {visible(globs)}" if globs else ""
     return plural(len(models), "model") + later
 
 
 def _pinned(installed: InstalledCommit | None) -> str:
     if installed is None:
-        return "once you put the commit of a release into it"
-    return f"pinned to {installed.release or f'commit {installed.commit}'}"
+        return "It can start once you put the commit of a release into it."
+    return f"It installs tunegate {installed.release or f'at commit {installed.commit[:12]}'}."
 
 
 def _found(model: FoundModel) -> str:
     """What is known of a model, in a line."""
-    known = model.note or _guessed(model) or "every size is in the model"
+    known = model.note or _guessed(model) or "no dynamic sizes"
     return known if model.is_committed else f"{known}; not committed yet"
 
 
@@ -83,19 +86,17 @@ def _guessed(model: FoundModel) -> str:
         for guess in model.guesses
     }
     said = ", ".join(f"{name} {size}" for name, size in sizes.items())
-    return f"guessed {said}" if said else ""
+    return f"dynamic sizes, guessed: {said}" if said else ""
 
 
 def _write_next_steps(root: Path, config: Path, models: Sequence[FoundModel]) -> None:
     new = [model.path for model in models if not model.is_committed]
     own = [_shown(config, root)] if config.absolute().is_relative_to(root) else []
     add = shlex.join(["git", "add", "--", *own, _WORKFLOW.as_posix(), *new])
-    if any(model.guesses for model in models):
-        write_line("Look over the guessed sizes.")
     write_line(f"Next{_place(root)}:")
     write_line(f'  {visible(add, _LONGEST_COMMAND)} && git commit -m "Gate model latency"')
-    write_line("  tunegate doctor")
-    write_line("  tunegate warm --minutes 2")
+    write_line("  tunegate doctor              # is all there that a run needs?")
+    write_line("  tunegate warm --minutes 2    # tunes them, before a pull request has to")
 
 
 def _place(root: Path) -> str:

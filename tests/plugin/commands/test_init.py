@@ -59,13 +59,15 @@ def test_it_says_what_it_found_what_it_guessed_and_what_to_do_next(
     save(matmul_model(rows="?"), workspace.root / "models" / "NEW.ONNX")
     assert init.run(asked(workspace)) == 0
     shown = capsys.readouterr().out
-    assert "tunegate.yaml: 3 models, and what joins them in models/*.onnx\n" in shown
-    assert "models/NEW.ONNX: guessed x[0] 1; not committed yet" in shown
-    assert "models/m.onnx: every size is in the model\n" in shown
-    assert "runs tunegate on each pull request and on main, pinned to commit " in shown
-    assert "Look over the guessed sizes.\n" in shown
+    gates = "It gates 3 models, and every later one in models/*.onnx:\n"
+    assert shown.startswith(f"Wrote tunegate.yaml. {gates}")
+    assert "models/NEW.ONNX: dynamic sizes, guessed: x[0] 1; not committed yet" in shown
+    assert "models/m.onnx: no dynamic sizes\n" in shown
+    assert "It gates each pull request and each push to main, and tunes at night" in shown
+    assert "  It installs tunegate at commit " in shown
+    assert "a guessed size is not the one you deploy with, correct it there.\n" in shown
     assert "git add -- tunegate.yaml .github/workflows/tunegate.yml models/NEW.ONNX && " in shown
-    assert shown.endswith("  tunegate warm --minutes 2\n")
+    assert "  tunegate warm --minutes 2    # " in shown.splitlines()[-1]
 
 
 def test_from_a_subdirectory_the_files_are_those_of_the_repository(
