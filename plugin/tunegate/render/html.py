@@ -14,7 +14,7 @@ from tunegate.artifacts.verdicts import Finding, Report
 from tunegate.plurals import plural
 from tunegate.render import plots, units
 from tunegate.render.cache_words import cache_traffic, cache_words
-from tunegate.render.candidates.accuracy import accuracy_table
+from tunegate.render.candidates.accuracy import accuracy_table, drawn_note
 from tunegate.render.candidates.error_moves import error_moves
 from tunegate.render.candidates.plot import latency_by_error
 from tunegate.render.candidates.table import candidates_table
@@ -74,6 +74,7 @@ class CellSection(msgspec.Struct, frozen=True, kw_only=True):
     inputs: ReportTable
     candidates: ReportTable
     accuracy: ReportTable
+    drawn_note: str
     error_moves: tuple[str, ...]
 
 
@@ -178,6 +179,7 @@ def _check(report: Report, finding: Finding, number: int) -> CellSection:
         inputs=inputs_table([finding]).without("Model"),
         candidates=candidates_table(finding.runtimes),
         accuracy=accuracy_table([finding]).without("Model", "Target"),
+        drawn_note=drawn_note([finding]),
         error_moves=tuple(error_moves(finding, str)),
     )
 

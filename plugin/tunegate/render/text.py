@@ -14,6 +14,7 @@ from rich.text import Text
 from tunegate.artifacts.verdicts import Finding, Report, Status
 from tunegate.artifacts.waivers import WaiverOffer
 from tunegate.plurals import plural
+from tunegate.render.candidates.accuracy import errors_in_words
 from tunegate.render.candidates.error_moves import error_moves
 from tunegate.render.comment.compared_numbers import change_said
 from tunegate.render.comment.waiver_text import accept_title, waiver_advice, waiver_yaml
@@ -120,6 +121,8 @@ def _print_more(console: Console, finding: Finding, report: Report) -> None:
     if finding.status in QUALIFIED:
         _print_operators(console, finding)
     where = f"{visible(finding.model, 60)} on {visible(finding.target, 24)}"
+    for error in errors_in_words(finding):
+        console.print(_indented(f"{where}: {visible(error, 200)}"))
     if finding.status in UNDECIDABLE:
         console.print(_indented(f"{where}: {visible(reason(finding, report.verdict), 600)}"))
     elif finding.status in QUALIFIED and finding.remarks:

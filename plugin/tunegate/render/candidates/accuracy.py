@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from tunegate.artifacts.error_estimates import ErrorEstimate, ShippedErrors, SideError, What
+from tunegate.artifacts.input_rules import Files
 from tunegate.artifacts.verdicts import Finding
+from tunegate.plurals import plural
 from tunegate.render.tables.table import (
     Column,
     Identifier,
@@ -49,6 +51,37 @@ def accuracy_table(findings: Sequence[Finding]) -> ReportTable:
         ),
     )
     return ReportTable(columns, tuple(_rows(findings)))
+
+
+def errors_in_words(finding: Finding) -> Iterator[str]:
+    """What ships in other numbers is off by, and its budget: a line for each part of it."""
+    head = finding.accuracy.head if finding.accuracy is not None else None
+    if head is None:
+        return
+    drawn = "drawn input" if _is_told_on_drawn(finding) else "input"
+    for each in head.estimates:
+        limit = "" if each.limit is None else f"; the budget is {each.limit:g}{each.unit}"
+        told = f"{each.what} of {error_in_words(each)} on {plural(each.samples, drawn)}"
+        yield f"{head.title} has a {told}{limit}"
+
+
+def drawn_note(findings: Sequence[Finding]) -> str:
+    """What an error is worth that was told on drawn inputs; '' where all were given."""
+    if not any(_is_told_on_drawn(each) for each in findings):
+        return ""
+    return (
+        "These errors are of drawn inputs, which say little of real ones: give real ones as "
+        "`cases` of `inputs`."
+    )
+
+
+def _is_told_on_drawn(finding: Finding) -> bool:
+    shipped = finding.accuracy
+    sides = (shipped.base, shipped.head) if shipped is not None else ()
+    is_told = any(side.estimates for side in sides if side is not None)
+    rules = [each.rule for each in finding.inputs]
+    is_given = any(rule is not None and isinstance(rule.values, Files) for rule in rules)
+    return is_told and bool(rules) and not is_given
 
 
 def _rows(findings: Sequence[Finding]) -> Iterator[_Row]:

@@ -9,7 +9,7 @@ from tunegate.fitted_markdown import Section, fitted
 from tunegate.plurals import plural
 from tunegate.render.blocks import fold, markdown_table
 from tunegate.render.cache_words import cache_traffic, cache_words
-from tunegate.render.candidates.accuracy import accuracy_table
+from tunegate.render.candidates.accuracy import accuracy_table, drawn_note
 from tunegate.render.candidates.error_moves import error_moves
 from tunegate.render.comment.compared_numbers import change_said, layer_total
 from tunegate.render.comment.shown import ShownFindings, rest_counted, shown_findings
@@ -150,13 +150,16 @@ def _waiver(report: Report) -> str:
 
 
 def _accuracy(report: Report) -> str:
-    whole = accuracy_table(worst_first(report.verdict)[:SHOWN_CHECKS])
+    findings = worst_first(report.verdict)[:SHOWN_CHECKS]
+    whole = accuracy_table(findings)
     table = narrowed(whole, "Tell nothing", "Inputs")
     if not table.rows:
         return ""
     moves = [move for each in worst_first(report.verdict) for move in error_moves(each, code)]
     told = [f"> ⚠️ {move}.\n" for move in moves[:SHOWN_CHECKS]]
-    return "\n".join(["#### Accuracy\n", *told, markdown_table(table)])
+    note = drawn_note(findings)
+    below = [f"\n{note}"] if note else []
+    return "\n".join(["#### Accuracy\n", *told, markdown_table(table), *below])
 
 
 def _warnings(report: Report) -> str:
