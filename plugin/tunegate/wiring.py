@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
 from types import MappingProxyType
 
@@ -35,7 +35,7 @@ from tunegate.engine.tuner import EngineTuner, SearchOptions
 from tunegate.measuring.time_limits import answer_seconds, build_seconds
 from tunegate.policy.gate_rules import GateRules, Policies, policies_under, with_configured
 from tunegate.policy.waivers import Waivers
-from tunegate.ports import Builder, Clock, Device, Tuner
+from tunegate.ports import Builder, Clock, Device, Progress, Tuner
 from tunegate.project import Review, Subject
 from tunegate.runtimes.builder import SavingBuilder, reference_builder
 from tunegate.runtimes.offered import offered
@@ -65,15 +65,17 @@ def opened_tools(
     out: OutputDirectory,
     runtimes: Collection[RuntimeName] = (),
     pythons: Mapping[Path, Path] = NO_PYTHONS,
+    *,
+    progress: Progress | None = None,
 ) -> Iterator[Tools]:
     """The real tools of one run, with all runtimes or those named. Artifacts in `pythons` are run
-    by the Python of another environment."""
+    by the Python of another environment. A part of other work gives its `progress`."""
     config = subject.config
     installed = installed_runtimes()
     found = offered(config.targets, installed, only=runtimes)
     with (
         energy_for(config) as energy,
-        _opened_context(settings, _device(config, installed), out, energy) as context,
+        _opened_context(settings, _device(config, installed), out, energy, progress) as context,
         _opened_compilers(installed, out.workdir, config, context.seed) as compilers,
     ):
         for problem in (*installed.problems, *found.problems):
@@ -146,11 +148,13 @@ def _opened_context(
     device: Device,
     out: OutputDirectory,
     energy: EnergyCounter = NO_COUNTER,
+    progress: Progress | None = None,
 ) -> Iterator[RunContext]:
     """The context with an empty working directory. When the run ends, only the logs in it stay:
     errors in the report name them. After an exception all of it does."""
     out.empty_workdir()
-    with paced_progress(state_home() / "paces.json") as shown:
+    paced = paced_progress(state_home() / "paces.json")
+    with paced if progress is None else nullcontext(progress) as shown:
         yield RunContext(
             device=device,
             clock=SystemClock(),

@@ -22,6 +22,7 @@ from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.edges.progress.choice import progress
 from tunegate.edges.run_seed import new_seed
 from tunegate.errors import ArtifactError, ModelError
+from tunegate.plurals import plural
 from tunegate.study.measured import RUNTIME
 from tunegate.study.study_config import StudyConfig
 
@@ -131,7 +132,7 @@ class StudyWork:
 
 def _named(group: CellGroup) -> str:
     runtimes = sorted({candidate.title for candidate in group.candidates.values()})
-    return f"{group.model.name}: {', '.join(runtimes)}, {group.target.threads} threads"
+    return f"{group.model.name}: {', '.join(runtimes)}, {plural(group.target.threads, 'thread')}"
 
 
 def _without(cell: StudyCell, reason: str) -> StudyCell:
