@@ -70,8 +70,7 @@ def opened_tools(
 ) -> Iterator[Tools]:
     """The real tools of one run, with all runtimes or those named. Artifacts in `pythons` are run
     by the Python of another environment. A part of other work gives its `progress`."""
-    config = subject.config
-    installed = installed_runtimes()
+    config, installed = subject.config, installed_runtimes()
     found = offered(config.targets, installed, only=runtimes)
     with (
         energy_for(config) as energy,
