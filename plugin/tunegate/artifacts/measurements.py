@@ -149,13 +149,15 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True):
 class TaskDifference(msgspec.Struct, frozen=True, kw_only=True):
     """An operator's part in the change: milliseconds per inference (time x weight) on either side;
     None on the side that does not have it. Its `source` is `library` where no schedule of ours runs
-    it; `library` is the runtime that does then, and '' else."""
+    it; `library` is the runtime that does then, and '' else. It `is_alone` where tuning timed it by
+    itself, and no profile inside the model did."""
 
     name: str
     base_ms: float | None
     head_ms: float | None
     source: ScheduleSource | Literal["library"]
     library: str = ""
+    is_alone: bool = False
 
     @property
     def difference_ms(self) -> float:

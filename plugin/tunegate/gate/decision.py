@@ -26,6 +26,8 @@ MEAN_FAIL_ERROR, TAIL_FAIL_ERROR = 0.001, 0.0005
 PASS_ERROR = 0.05
 MIN_SPREAD = 0.0002
 """The smallest spread that counts: below 0.02% the spread of a few launches is luck."""
+EXPLAINED = 0.5
+"""The share of the margin from which on a change is explained: a smaller one is not looked into."""
 _POWER_QUANTILE = 0.84
 
 CellDecision = Literal["fail", "pass", "undecided"]

@@ -69,6 +69,7 @@ class CellSection(msgspec.Struct, frozen=True, kw_only=True):
     plots: tuple[Plot, ...]
     inside: ReportTable
     operators: ReportTable
+    layers_said: str
     builds: ReportTable
     outputs: tuple[ReportTable, ...]
     inputs: ReportTable
@@ -170,6 +171,7 @@ def _check(report: Report, finding: Finding, number: int) -> CellSection:
         plots=tuple(_plots(report, finding, f"check{number}")),
         inside=inside_table(comparison.inside if comparison else ()),
         operators=operators_table(shown),
+        layers_said=captions.of_layers(finding, measured, report.verdict.margin_percent),
         builds=builds_table(builds),
         outputs=tuple(
             outputs_table(label, build.check.outputs)

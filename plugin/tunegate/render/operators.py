@@ -19,7 +19,7 @@ from tunegate.tuning.standing.task_partition import TaskPartition, partition_of
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
     """One operator's part in a difference; `share` is of all that got slower (negative: of all
-    that got faster)."""
+    that got faster). It `is_alone` where no profile inside the model timed it."""
 
     name: str
     base_ms: float | None
@@ -27,6 +27,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     difference_ms: float
     share: float
     run_by: str
+    is_alone: bool
 
 
 class TunedRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +67,7 @@ def parts(differences: Sequence[TaskDifference]) -> tuple[Part, ...]:
             difference_ms=each.difference_ms,
             share=each.difference_ms / (slower_ms if each.difference_ms > 0 else faster_ms),
             run_by=run_by(each),
+            is_alone=each.is_alone,
         )
         for each in changed
     )

@@ -161,7 +161,7 @@ def operator_differences(
     built: CellBuilds, measured: CellMeasurement
 ) -> tuple[TaskDifference, ...]:
     """The costs of each operator on either side, the one that adds most first: inside the model
-    where that was measured, else by the times of tuning."""
+    where that was measured, else by the times of tuning, where these tell both sides."""
     if "base" in measured.task_ms and "head" in measured.task_ms:
         return differences_in_model(built, measured.task_ms["base"], measured.task_ms["head"])
     return task_differences(built)
@@ -211,14 +211,19 @@ def task_differences(built: CellBuilds) -> tuple[TaskDifference, ...]:
 
     Tasks are the same where their workloads are, and else where one of each side has the name: a
     layer that was changed. Times are those measured in tuning, times the calls of one inference.
+    None are told where the sides are run by different candidates, or tuning has not timed a task
+    that changed as this side runs it: in lower precision, or with a schedule that nobody measured.
     """
-    if built.base is None or built.head is None:
+    if built.base is None or built.head is None or built.base.candidate != built.head.candidate:
         return ()
-    differences = [
-        _difference(before, after)
+    changed = [
+        (before, after)
         for before, after in _paired(built.base.tasks, built.head.tasks)
         if _changed(before, after)
     ]
+    if any(task is not None and task.ms is None for pair in changed for task in pair):
+        return ()
+    differences = [_difference(before, after) for before, after in changed]
     return tuple(sorted(differences, key=lambda d: -d.difference_ms))
 
 
@@ -238,14 +243,17 @@ def _paired(
 
 
 def _changed(before: BuiltTask | None, after: BuiltTask | None) -> bool:
-    """A task that both sides have, and that was timed on one alone, is neither new nor gone."""
+    """The same code that was timed on one side alone is neither new nor gone."""
     if before is None or after is None:
         return True
+    if _code(before) != _code(after):
+        return True
     old, new = _ms(before), _ms(after)
-    if old is None or new is None:
-        return False
-    same_code = (before.rid, before.weight) == (after.rid, after.weight)
-    return not same_code or abs(old - new) > _NEGLIGIBLE_MS
+    return old is not None and new is not None and abs(old - new) > _NEGLIGIBLE_MS
+
+
+def _code(task: BuiltTask) -> tuple[str, int, bool]:
+    return task.rid, task.weight, task.source == "tiles"
 
 
 def _difference(before: BuiltTask | None, after: BuiltTask | None) -> TaskDifference:
@@ -255,6 +263,7 @@ def _difference(before: BuiltTask | None, after: BuiltTask | None) -> TaskDiffer
         base_ms=_ms(before),
         head_ms=_ms(after),
         source=named.source if named is not None else "default",
+        is_alone=True,
     )
 
 

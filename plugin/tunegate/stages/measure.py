@@ -17,6 +17,7 @@ from tunegate.artifacts.measurements import CellMeasurement, MeasurementRun
 from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.bench_ports import Benchmarker
 from tunegate.errors import MeasurementError
+from tunegate.gate.decision import EXPLAINED
 from tunegate.gate.objective import inferences_needed
 from tunegate.measuring.operator_times import operator_times
 from tunegate.measuring.paired_launches import LaunchProgress, launch_until_decided
@@ -24,8 +25,6 @@ from tunegate.plurals import plural
 from tunegate.policy.gate_rules import GateRules
 from tunegate.tools import RunContext
 
-EXPLAINED = 0.5
-"""The share of the margin from which on a change is explained: a smaller one is not looked into."""
 _TELLING_PERCENT = 50
 """Intervals of the first launches are wider than that, and would look like a fault."""
 

@@ -48,7 +48,9 @@ def _for_finding(
 ) -> Iterator[NextStep]:
     match finding.status:
         case "fail" if not any(each.difference_ms > 0 for each in finding.differences):
-            yield on_cell(finding, ": no single operator is slower; compare the two graphs.")
+            is_told = bool(finding.differences) or _has_timed_layers(finding, run)
+            said = "no single operator is slower" if is_told else "its layers were not timed"
+            yield on_cell(finding, f": {said}; compare the two graphs.")
         case "inconclusive":
             yield _for_undecided(finding, compared, run)
         case "error":
@@ -63,6 +65,11 @@ def _for_finding(
             )
         case "pass" | "new" | "waived" | "fail":
             return
+
+
+def _has_timed_layers(finding: Finding, run: MeasurementRun | None) -> bool:
+    wanted = Cell(model=finding.model, target=finding.target)
+    return any(each.task_ms for each in (run.cells if run else ()) if each.cell == wanted)
 
 
 def _for_unfit(finding: Finding, compared: Comparison | None) -> NextStep:

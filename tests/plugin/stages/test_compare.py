@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import msgspec
 import pytest
@@ -83,6 +84,33 @@ def test_a_layer_with_another_workload_is_one_row_where_its_name_is_unmistakable
         ("mul", 2.0, None),
         ("mul", 4.0, None),
     ]
+
+
+@pytest.mark.parametrize("unknown", ["tiles", "prior"])
+def test_no_layer_is_told_where_tuning_has_not_timed_what_a_side_runs(
+    unknown: Literal["tiles", "prior"],
+) -> None:
+    """It is not gone: the same layer runs, and nobody knows how fast."""
+    mul = make_task("mul", 2.0)
+    base = make_build("a", tasks=[make_task("conv", 1.0), mul])
+    rid = "" if unknown == "tiles" else "picked"
+    ours = make_task("conv", None, rid=rid, source=unknown)
+    head = make_build("b", tasks=[ours, msgspec.structs.replace(mul, ms=2.5, rid="other")])
+    assert operator_differences(make_builds(base, head), make_measurement((0.1,) * 4)) == ()
+
+
+def test_no_layer_is_told_where_the_sides_have_other_runtimes() -> None:
+    base = make_build("a", tasks=[make_task("conv", 1.0)])
+    head = msgspec.structs.replace(make_build("b"), runtime="library")
+    assert operator_differences(make_builds(base, head), make_measurement((0.1,) * 4)) == ()
+
+
+def test_the_same_code_timed_on_one_side_alone_is_no_difference() -> None:
+    base = make_build("a", tasks=[make_task("conv", 1.0), make_task("mul", 2.0)])
+    tasks = [make_task("conv", None), make_task("mul", 3.0, rid="other")]
+    head = make_build("b", tasks=tasks)
+    found = operator_differences(make_builds(base, head), make_measurement((0.1,) * 4))
+    assert [(each.name, each.is_alone) for each in found] == [("mul", True)]
 
 
 def test_after_a_clear_fail_the_other_cell_has_its_share_of_the_error() -> None:

@@ -236,14 +236,18 @@ def _spending(report: Report) -> str:
 def _about(report: Report) -> str:
     launches = sum(finding.launches for finding in report.verdict.findings)
     table = markdown_table(facts_table(facts(report)))
-    told = f"\n\n{WHAT_IS_MEASURED}" if launches else ""
+    told = f"\n\n{_what_is_measured(report)}" if launches else ""
     return fold("Revisions, machine, and what the numbers are", table + told)
 
 
-WHAT_IS_MEASURED = (
-    "Base and head are medians of one inference, measured in turns on this machine, in this run. "
-    "A paired launch compares a process of the base with one of the head, in turn, so that what "
-    "slows the machine slows both. "
-    "Layers are timed inside the model, by a profile of each build, with all calls of one "
-    "inference; they do not add up to it exactly. Tasks are timed alone, by tuning, one call each."
-)
+def _what_is_measured(report: Report) -> str:
+    layers = [layer for each in report.verdict.findings for layer in each.differences]
+    by_tuning = any(layer.is_alone for layer in layers)
+    return (
+        "Base and head are medians of one inference, measured in turns on this machine, in this "
+        "run. A paired launch compares a process of the base with one of the head, in turn, so "
+        "that what slows the machine slows both. Layers are timed inside the model, by a profile "
+        f"of each build{' where there is one, else alone, by tuning,' if by_tuning else ','} with "
+        "all calls of one inference; they do not add up to it exactly. Tasks are timed alone, by "
+        "tuning, one call each."
+    )

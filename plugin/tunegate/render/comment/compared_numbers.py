@@ -38,6 +38,7 @@ def layer_total(finding: Finding, slower: Sequence[Part]) -> str:
     if finding.base_ms is not None and finding.head_ms is not None:
         whole_ms = finding.head_ms - finding.base_ms
         is_apart = abs(total_ms - whole_ms) > _APART * abs(whole_ms)
-        why = "; layers were timed apart from it, in a profile" if is_apart else ""
+        means = "each alone, by tuning" if any(part.is_alone for part in slower) else "in a profile"
+        why = f"; layers were timed apart from it, {means}" if is_apart else ""
         told += f"The whole model: {difference_ms(whole_ms)}{why}."
     return told.strip()

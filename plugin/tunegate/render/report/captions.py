@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tunegate.artifacts.measurements import Comparison, Launch
+from tunegate.artifacts.measurements import CellMeasurement, Comparison, Launch
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.verdicts import Finding
+from tunegate.gate.decision import EXPLAINED
 from tunegate.gate.histogram import merged_histogram, quantile_ms, total
-from tunegate.render.operators import parts
+from tunegate.render.operators import Part, parts
 from tunegate.render.units import difference_ms, share
 from tunegate.wording.latency import milliseconds
 
@@ -53,12 +54,32 @@ def of_distribution(launches: Sequence[Launch]) -> str:
 
 def of_waterfall(finding: Finding) -> str:
     """The layer that moved most, and what the bars leave out."""
-    first, *_ = parts(finding.differences)
+    first, *_ = found = parts(finding.differences)
     what = "what slower layers lost" if first.difference_ms > 0 else "what faster layers gained"
     return (
         f"{first.name} moved most: {difference_ms(first.difference_ms)}, {share(first.share)} "
-        f"of {what}. Layers were timed in a profile; what it does not explain is “everything else”."
+        f"of {what}. Layers were timed {_how_timed(found)}; what that does not explain is "
+        "“everything else”."
     )
+
+
+def of_layers(finding: Finding, measured: CellMeasurement | None, margin_percent: float) -> str:
+    """How the layers were timed, or why they were not; nothing where a note says it, or none was to
+    be timed."""
+    found, change = parts(finding.differences), finding.change_percent
+    if found:
+        return f"Times are of all calls of one inference, {_how_timed(found)}."
+    if measured is None or change is None or measured.task_ms:
+        return ""
+    if abs(change.center) >= EXPLAINED * margin_percent:
+        return ""
+    return "Layers are timed where the latency moved by half the margin or more."
+
+
+def _how_timed(layers: Sequence[Part]) -> str:
+    if any(layer.is_alone for layer in layers):
+        return "each alone, by tuning, and not inside the model"
+    return "inside the model, by a profile of each build"
 
 
 def of_candidates() -> str:

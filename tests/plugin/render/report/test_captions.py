@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from tests.support import report_parts as parts
+from tests.support.measured_cells import make_measurement
 from tests.support.reports import make_report
 from tunegate.artifacts.measurements import Histogram, Interval, Launch
 from tunegate.render.report import captions
@@ -49,6 +50,17 @@ def test_the_slow_end_of_both_sides_is_told() -> None:
 def test_a_waterfall_names_the_layer_that_moved_most() -> None:
     said = captions.of_waterfall(FINDING)
     assert said.startswith("fire2/expand3x3, fire3/expand3x3 moved most: +0.5000 ms, 82%")
+
+
+def test_layers_tell_how_they_were_timed_or_why_they_were_not() -> None:
+    assert "by a profile of each build" in captions.of_layers(FINDING, None, 3.0)
+    alone = tuple(msgspec.structs.replace(each, is_alone=True) for each in FINDING.differences)
+    by_tuning = msgspec.structs.replace(FINDING, differences=alone)
+    assert "each alone, by tuning" in captions.of_layers(by_tuning, None, 3.0)
+    assert "each alone, by tuning" in captions.of_waterfall(by_tuning)
+    still = Interval(low=0.0, center=0.1, high=0.2)
+    unmoved = msgspec.structs.replace(FINDING, differences=(), change_percent=still)
+    assert "half the margin or more" in captions.of_layers(unmoved, make_measurement((0.0,)), 3.0)
 
 
 def test_tuning_tells_that_it_is_an_estimate() -> None:
