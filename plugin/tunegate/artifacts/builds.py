@@ -82,12 +82,14 @@ class CandidateTime(msgspec.Struct, frozen=True, kw_only=True):
 
 class RefusedCandidate(msgspec.Struct, frozen=True, kw_only=True):
     """A candidate that a side cannot ship with; `reason` says why. `is_lasting`: another run would
-    refuse it too, as neither time nor memory was missing."""
+    refuse it too, as neither time nor memory was missing. `error` is set where its
+    budget of accuracy refuses it."""
 
     candidate: str
     title: str
     reason: str
     is_lasting: bool = False
+    error: ErrorEstimate | None = None
 
 
 class RuntimeChoice(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,6 +22,7 @@ from tunegate.artifacts.builds import (
 from tunegate.artifacts.changes import Side
 from tunegate.bench_ports import Benchmarker
 from tunegate.errors import MeasurementError
+from tunegate.gate.error_budget import outside
 from tunegate.measuring.continued_election import (
     LATE_IN_BASE,
     are_lasting,
@@ -148,6 +149,7 @@ def _refused(cell: Cell, builds: Sequence[Build]) -> Iterator[RefusedCandidate]:
                 title=build.title,
                 reason=reason,
                 is_lasting=are_lasting([build]),
+                error=build.error_estimate[0] if outside(build.error_estimate) else None,
             )
 
 

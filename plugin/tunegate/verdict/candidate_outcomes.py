@@ -29,7 +29,11 @@ def _outcomes(head: Build, choice: RuntimeChoice) -> Iterator[CandidateOutcome]:
     yield from times.values()
     for each in choice.refused:
         yield CandidateOutcome(
-            candidate=each.candidate, title=each.title, ships=False, reason=each.reason
+            candidate=each.candidate,
+            title=each.title,
+            ships=False,
+            reason=each.reason,
+            error=each.error,
         )
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.plugin.stages.test_choose_runtime import both, chosen, three
 from tunegate.artifacts.builds import Build, Cell, unbuilt
 from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.artifacts.error_estimates import SampledErrors
@@ -156,3 +157,12 @@ def test_a_build_whose_command_says_nothing_does_not_ship() -> None:
     failed = build_with(None)
     assert failed.error == "m.onnx: Any (int8) has no metric: `wer` exited with 1: c."
     assert failed.error_estimate == ()
+
+
+def test_what_a_budget_refuses_is_told_with_its_error_where_another_ships(tmp_path: Path) -> None:
+    build = msgspec.structs.replace(three("head")[2], sampled=SampledErrors(relative=(0.2,) * 100))
+    refused = held_to_budget(build, config(BUDGET), CELL.model, INT8)
+    cell, _, _ = chosen(tmp_path, [-0.4], head=(*both("head"), refused))
+    assert cell.head is not None
+    assert cell.head.choice is not None
+    assert [each.error for each in cell.head.choice.refused] == [*refused.error_estimate]

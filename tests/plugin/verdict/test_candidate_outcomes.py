@@ -45,6 +45,14 @@ def test_what_ships_has_the_error_of_its_own_build() -> None:
     assert (ours.error, ours.has_unknown_error) == (error, False)
 
 
+def test_what_a_budget_refuses_has_its_error() -> None:
+    error = ErrorEstimate(what="max-error", center=28.0, low=24.3, high=44.3, samples=64)
+    refused = RefusedCandidate(candidate="third", title="Third", reason="too far off", error=error)
+    choice = msgspec.structs.replace(MEASURED, refused=(refused,))
+    *_, last = candidate_outcomes(msgspec.structs.replace(make_build(), choice=choice))
+    assert (last.reason, last.error) == ("too far off", error)
+
+
 def test_of_a_model_that_nothing_runs_none_ships() -> None:
     refused = msgspec.structs.replace(MEASURED, times=())
     broken = msgspec.structs.replace(make_build(error="no LSTM"), choice=refused)

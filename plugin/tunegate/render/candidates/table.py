@@ -32,6 +32,8 @@ def candidates_table(outcomes: Sequence[CandidateOutcome]) -> ReportTable:
 def _error(outcome: CandidateOutcome) -> str:
     if outcome.error is None:
         return "not in this run" if outcome.has_unknown_error else NONE
+    if not outcome.error.samples:
+        return NONE
     off = error_percent(outcome.error)
     high = "?" if off.high is None else f"{off.high:.3g}"
     return f"{off.center:.3g}% ({off.low:.3g} to {high})"

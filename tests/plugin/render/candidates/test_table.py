@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import msgspec
+
 from tests.plugin.render.candidates.budgeted import (
     BUDGETED,
     OF_AN_EARLIER_RUN,
@@ -32,6 +34,16 @@ def test_each_candidate_has_its_time_with_its_spread_its_error_and_why() -> None
 def test_a_bound_that_nobody_knows_is_a_question() -> None:
     outcomes = [make_outcome("A", 1.0, make_error(0.5, 0.1, None)), make_outcome("B", 2.0)]
     assert candidates_table(outcomes).cells()[0][5] == "0.5% (0.1 to ?)"
+
+
+def test_what_is_refused_has_the_error_that_refuses_it() -> None:
+    untold = msgspec.structs.replace(make_error(0.0, 0.0, None), samples=0)
+    refused = (
+        make_outcome("A", None, make_error(28.0, 24.3, 44.3), reason="too far off"),
+        make_outcome("B", None, untold, reason="no output tells its error"),
+    )
+    rows = candidates_table((*BUDGETED[:1], *refused)).cells()
+    assert [cells[5] for cells in rows[1:]] == ["28% (24.3 to 44.3)", "–"]
 
 
 def test_an_error_that_this_run_did_not_measure_is_no_exact_one() -> None:
