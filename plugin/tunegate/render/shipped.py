@@ -1,4 +1,5 @@
 """Which runtime each model ships with, what that saved, and what nobody measured, in sentences.
+In short they have how many candidates are refused in place of the reasons.
 
 In percent: the times of that comparison are others than those of base and head.
 """
@@ -7,24 +8,54 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from tunegate.artifacts.builds import Build, RuntimeChoice
+from tunegate.artifacts.builds import Build, CellBuilds, RuntimeChoice
 from tunegate.artifacts.verdicts import Report
 from tunegate.plurals import plural
 from tunegate.wording.latency import compared_times
+
+_TOLD_REASONS = 1
 
 
 def shipped(report: Report, code: Callable[[str], str]) -> Iterator[str]:
     """One sentence for each model whose head had a choice, or runs schedules that were picked;
     `code` marks a model's name."""
     for built in report.run.builds if report.run else ():
-        if built.head is None or built.head.error:
-            continue
-        picked = _picked(built.head)
-        if built.head.choice is not None or picked:
-            before = built.base if built.base and not built.base.error else None
-            where = f"{code(built.cell.model)} on {code(built.cell.target)}"
-            ships = f"{_choice(built.head)}{_changed(before, built.head)}{picked}"
-            yield f"{where} ships with {ships}."
+        if (head := _told(built)) is not None:
+            yield f"{_ships(built, code)} with {_choice(head)}{_more(built)}."
+
+
+def shipped_in_short(report: Report, code: Callable[[str], str]) -> Iterator[str]:
+    """Few sentences for each of the same models, for where there is no room for all reasons."""
+    for built in report.run.builds if report.run else ():
+        if (head := _told(built)) is not None:
+            found = f"{_ships(built, code)} with {_choice(head, in_short=True)}{_more(built)}"
+            yield ". ".join((found, *_refused_in_short(head))) + "."
+
+
+def _refused_in_short(build: Build) -> Iterator[str]:
+    """How many candidates are refused, where their reasons are not told."""
+    refused = build.choice.refused if build.choice is not None else ()
+    if len(refused) <= _TOLD_REASONS:
+        return
+    far_off = sum(each.error is not None for each in refused)
+    of_them = f", {far_off} of them by the budget of accuracy" if far_off else ""
+    yield f"{len(refused)} other candidates are refused{of_them}: the report has the reasons"
+
+
+def _told(built: CellBuilds) -> Build | None:
+    """The head, where there is something to tell of what it ships with."""
+    if built.head is None or built.head.error:
+        return None
+    return built.head if built.head.choice is not None or _picked(built.head) else None
+
+
+def _ships(built: CellBuilds, code: Callable[[str], str]) -> str:
+    return f"{code(built.cell.model)} on {code(built.cell.target)} ships"
+
+
+def _more(built: CellBuilds) -> str:
+    before = built.base if built.base and not built.base.error else None
+    return f"{_changed(before, built.head)}{_picked(built.head)}" if built.head else ""
 
 
 def _picked(build: Build) -> str:
@@ -37,21 +68,24 @@ def _picked(build: Build) -> str:
     return f"; {picked} of {kernels} {run} {schedules} that the prior picked, unmeasured alone"
 
 
-def _choice(build: Build) -> str:
+def _choice(build: Build, *, in_short: bool = False) -> str:
     choice = build.choice or RuntimeChoice()
     ours = choice.ms_of(build.candidate)
     others = sorted(
         (time for time in choice.times if time.candidate != build.candidate), key=lambda t: t.ms
     )
     if ours is None or not others:
-        return build.title + _why_not(choice)
+        return build.title + _why_not(choice, in_short=in_short)
     measured = ", ".join(compared_times(ours, other.ms, other.title) for other in others)
-    return f"{build.title}, {measured} when they were compared{_why_not(choice)}"
+    why_not = _why_not(choice, in_short=in_short)
+    return f"{build.title}, {measured} when they were compared{why_not}"
 
 
-def _why_not(choice: RuntimeChoice) -> str:
-    """What is wrong with the candidates that were not measured."""
-    refused = [f"{each.title}: {_first_sentence(each.reason)}" for each in choice.refused]
+def _why_not(choice: RuntimeChoice, *, in_short: bool) -> str:
+    """What is wrong with the candidates that were not measured: in short, with a few of them."""
+    is_told = not in_short or len(choice.refused) <= _TOLD_REASONS
+    shown = choice.refused if is_told else ()
+    refused = [f"{each.title}: {_first_sentence(each.reason)}" for each in shown]
     told = [*([_first_sentence(choice.reason)] if choice.reason else []), *refused]
     return f" ({'; '.join(told)})" if told else ""
 

@@ -23,7 +23,7 @@ from tunegate.render.escape import visible
 from tunegate.render.headline import STATUS_WORDS, headline, reason, worst_first
 from tunegate.render.operators import parts
 from tunegate.render.policy import policy_lines, uncovered_line
-from tunegate.render.shipped import shipped
+from tunegate.render.shipped import shipped_in_short
 from tunegate.render.tables.report_tables import models_table
 from tunegate.render.tables.table import (
     CellContent,
@@ -76,7 +76,7 @@ def render(report: Report, *, width: int = 100, colour: bool = False) -> str:
         _print_change_said(console, report)
     for finding in worst_first(report.verdict)[:TERMINAL_CHECKS]:
         _print_more(console, finding, report)
-    for sentence in list(shipped(report, visible))[:TERMINAL_CHECKS]:
+    for sentence in list(shipped_in_short(report, visible))[:TERMINAL_CHECKS]:
         console.print(_indented(sentence))
     if report.verdict.findings or report.verdict.tuning.tasks:
         console.print(_indented(f"Tuning: {tuning_words(report.verdict.tuning)}."))

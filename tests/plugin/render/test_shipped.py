@@ -3,10 +3,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from tests.plugin.render.candidates.budgeted import make_error
 from tests.support.reports import make_report
 from tunegate.artifacts.builds import CandidateTime, RefusedCandidate, RuntimeChoice
 from tunegate.artifacts.verdicts import Report
-from tunegate.render.shipped import shipped
+from tunegate.render.shipped import shipped, shipped_in_short
 
 TITLES = {"tvm": "TVM", "onnxruntime": "ONNX Runtime", "third": "Third"}
 
@@ -38,6 +39,7 @@ def report(runtime: str, choice: RuntimeChoice | None, base: str) -> Report:
 
 
 ODD = RefusedCandidate(candidate="tvm", title="TVM", reason="operator Odd is not supported.")
+ERROR = make_error(28.0, 24.3, 44.3)
 BOTH = times(tvm=8.0, onnxruntime=6.0)
 
 
@@ -89,6 +91,22 @@ def test_the_sentence_says_what_ships_and_what_it_saves(
     (sentence,) = shipped(report(runtime, choice, base), str)
     assert "ships with" in sentence
     assert sentence.endswith(said)
+
+
+def test_in_short_it_counts_those_that_are_refused() -> None:
+    off = RefusedCandidate(candidate="third", title="Third", reason="off", error=ERROR)
+    choice = msgspec.structs.replace(BOTH, refused=(off, ODD, ODD))
+    (sentence,) = shipped_in_short(report("onnxruntime", choice, "onnxruntime"), str)
+    assert sentence.endswith(
+        "than TVM when they were compared. 3 other candidates are refused, 1 of them by the budget "
+        "of accuracy: the report has the reasons."
+    )
+
+
+def test_in_short_a_single_refusal_has_its_reason() -> None:
+    choice = RuntimeChoice(refused=(ODD,))
+    (sentence,) = shipped_in_short(report("onnxruntime", choice, "onnxruntime"), str)
+    assert sentence.endswith("ONNX Runtime (TVM: operator Odd is not supported).")
 
 
 def test_without_a_choice_nothing_is_said() -> None:
