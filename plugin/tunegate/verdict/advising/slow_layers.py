@@ -105,7 +105,7 @@ def _of_finding(
     slower.sort(key=lambda each: each.difference_ms, reverse=True)
     for each in slower[:NAMED_OPERATORS]:
         if each.difference_ms / total_ms >= NAMED_SHARE:
-            tuned = _outcome_of(each, finding, outcomes)
+            tuned = _outcome_of(each, finding, outcomes, plan)
             yield SlowLayer(
                 difference=each,
                 how_much=_how_much(each, total_ms, len(slower)),
@@ -182,12 +182,30 @@ def _itself(difference: TaskDifference) -> str:
 
 
 def _outcome_of(
-    difference: TaskDifference, finding: Finding, outcomes: Sequence[TuningOutcome]
+    difference: TaskDifference,
+    finding: Finding,
+    outcomes: Sequence[TuningOutcome],
+    plan: TuningPlan | None,
 ) -> TaskOutcome | None:
-    tuned = (task for outcome in outcomes for task in outcome.tasks)
-    return next(
-        (t for t in tuned if t.name == difference.name and t.target == finding.target), None
-    )
+    """What tuning did to the layer. Tasks of other models may have its name, and so has the base's
+    where the layer was changed: what the head does not use is not meant."""
+    named = [
+        task
+        for outcome in outcomes
+        for task in outcome.tasks
+        if task.name == difference.name and task.target == finding.target
+    ]
+    if plan is None:
+        return next(iter(named), None)
+    models = {
+        (each.task.key, each.task.target): {
+            use.model for use in each.task.uses if use.side == "head"
+        }
+        for each in plan.resolution.tasks
+    }
+    used = [task for task in named if models.get((task.key, task.target))]
+    its_own = (task for task in used if finding.model in models[task.key, task.target])
+    return next(its_own, next(iter(used), None))
 
 
 def _skipped(tuned: TaskOutcome | None, plan: TuningPlan | None) -> Skipped:

@@ -52,3 +52,21 @@ def test_no_budget_is_asked_for_what_this_command_never_tunes(
     steps = next_steps(parts.verdict("fail", 1, finding), [ended], None, [], plan)
     assert said in steps[0]
     assert not any("raise" in step for step in steps)
+
+
+def test_a_layer_that_was_changed_is_told_by_the_tuning_of_the_head() -> None:
+    """The base's task has its name, too, and had other trials."""
+    of_base, of_head = make_task("a", sides=("base",)), make_task("b")
+    cut = msgspec.structs.replace(CUT, source="search", stopped="budget")
+    rows = (msgspec.structs.replace(cut, trials=trials) for trials in (900, 7))
+    ended = outcome(tuple(rows), stopped="seconds")
+    tasks = tuple(
+        msgspec.structs.replace(row, key=task.key)
+        for row, task in zip(ended.tasks, (of_base, of_head), strict=True)
+    )
+    cache = CacheUse(location="", zone="main", mode="rw")
+    plan = planned(cache, *(ResolvedTask(task, Miss("absent")) for task in (of_base, of_head)))
+    finding = parts.finding("fail", "", differences=(slower("search", CUT.name),))
+    tuned = msgspec.structs.replace(ended, tasks=tasks)
+    steps = next_steps(parts.verdict("fail", 1, finding), [tuned], None, [], plan)
+    assert "had only 7 trials when the budget ended" in steps[0]
