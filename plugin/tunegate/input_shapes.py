@@ -273,7 +273,4 @@ def _without_names(name: str, axes: Sequence[int]) -> Iterator[str]:
 
 
 def _whole_shape(name: str) -> str:
-    return (
-        f"Give the whole shape under inputs: {name}: [...] in tunegate.yaml; "
-        "compare takes it from --shape."
-    )
+    return f"Give the whole shape under inputs: {name}: [...] in tunegate.yaml."

@@ -46,8 +46,7 @@ def test_dimensions_without_a_name_are_not_the_same() -> None:
     assert found.problems == (
         (
             "axis 0 of input other is dynamic without a name. "
-            "Give the whole shape under inputs: other: [...] in tunegate.yaml; "
-            "compare takes it from --shape."
+            "Give the whole shape under inputs: other: [...] in tunegate.yaml."
         ),
     )
 
@@ -96,8 +95,7 @@ def test_gaps_are_one_line_for_each_symbol() -> None:
         ),
         (
             "axes 0, 2 of input image are dynamic without a name. "
-            "Give the whole shape under inputs: image: [...] in tunegate.yaml; "
-            "compare takes it from --shape."
+            "Give the whole shape under inputs: image: [...] in tunegate.yaml."
         ),
     )
 

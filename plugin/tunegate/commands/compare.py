@@ -8,7 +8,7 @@ from tunegate.cli.commands.compare import CompareOptions
 from tunegate.commands.comparing.built import compare_artifacts, compare_commands
 from tunegate.commands.comparing.environments import compare_environments, one_model
 from tunegate.commands.comparing.models import comparison_config, models_report, paired
-from tunegate.commands.comparing.operands import AgainstModel, Artifacts, understood
+from tunegate.commands.comparing.operands import AgainstModel, Artifacts, Model, understood
 from tunegate.commands.reporting import finish
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import ConfigError
@@ -23,7 +23,7 @@ def run(options: CompareOptions) -> int:
     if options.environments:
         model = one_model(base, head, options)
         shapes = dict(options.shapes)
-        config = comparison_config(settings, model.file.name, shapes, model.file)
+        config = comparison_config(settings, model.file.name, shapes, [model.file])
         return compare_environments(settings, config, model, options.environments)
     if not head:
         raise ConfigError("HEAD is missing. See: tunegate compare --help")
@@ -44,7 +44,9 @@ def run(options: CompareOptions) -> int:
 def _against_model(
     settings: Settings, both: AgainstModel, shapes: Mapping[str, tuple[int, ...]]
 ) -> int:
-    config = comparison_config(settings, both.head.file.name, shapes, both.head.file)
+    of_base = [both.base.file] if isinstance(both.base, Model) else []
+    files = [both.head.file, *of_base]
+    config = comparison_config(settings, both.head.file.name, shapes, files)
     pair = paired(both)
     with opened_output(settings.out, "compare") as out:
         out.forget(since="plan")

@@ -33,7 +33,8 @@ def offered(
     found: dict[str, tuple[CandidateBuild, ...]] = {}
     for target in targets:
         named = only or ((target.runtime,) if target.runtime != AUTO else ())
-        candidates = [each for name in named for each in _named(name, target)]
+        remedy = "" if only else f" Write runtime: {AUTO}."
+        candidates = [each for name in named for each in _named(name, target, remedy)]
         for runtime in () if named else installed.runtimes:
             try:
                 candidates += tuple(_candidates(runtime, target))
@@ -44,12 +45,11 @@ def offered(
     return Offered(found, tuple(problems))
 
 
-def _named(name: RuntimeName, target: TargetConfig) -> Sequence[CandidateBuild]:
+def _named(name: RuntimeName, target: TargetConfig, remedy: str) -> Sequence[CandidateBuild]:
     runtime = runtime_named(name)
     reason = _unsupported(runtime, target)
     if reason:
-        message = f"target {target.name}: runtime {name} {reason}. Write runtime: {AUTO}."
-        raise ConfigError(message)
+        raise ConfigError(f"target {target.name}: runtime {name} {reason}.{remedy}")
     return tuple(_candidates(runtime, target))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -62,18 +62,19 @@ def comparison_config(
     settings: Settings,
     name: str,
     shapes: Mapping[str, tuple[int, ...]],
-    file: Path | None = None,
+    files: Sequence[Path] = (),
 ) -> Config:
-    """Targets, cache, gate and the sizes of the model in this file come from the configuration
-    where there is one; the `shapes` count before them. `name` is the only model. Raises
-    ConfigError, for a dimension too of which nobody said the size."""
+    """Targets, cache, gate and the sizes of the model come from the configuration where there is
+    one: sizes by the first of the files that it gives any. The `shapes` count before them. `name`
+    is the only model. Raises ConfigError, for a dimension too of which nobody said the size."""
     path: Path = settings.config or settings.repository / config_file.CONFIG_FILE
     found = Config(models=(ModelConfig(path=glob.escape(name)),))
     if settings.config is not None or path.exists():
         found = config_file.load_config(path)
-    if file is not None:
-        shapes = {**_configured(found, file, settings.repository), **shapes}
-        _require_sizes(file, shapes)
+    given = (_configured(found, file, settings.repository) for file in files)
+    shapes = {**next(filter(None, given), {}), **shapes}
+    if files:
+        _require_sizes(files[0], shapes)
     model = ModelConfig(path=glob.escape(name), inputs=dict(shapes))
     found = Config(
         models=(model,),

@@ -29,12 +29,15 @@ def model(tmp_path: Path) -> Path:
 
 def test_the_sizes_of_the_repositorys_configuration_hold(model: Path) -> None:
     settings = Settings(repository=model.parents[1])
-    assert comparison_config(settings, "m.onnx", {}, model).models[0].inputs == {"x": (4, 3)}
-    given = comparison_config(settings, "m.onnx", {"x": (2, 3)}, model)
+    assert comparison_config(settings, "m.onnx", {}, [model]).models[0].inputs == {"x": (4, 3)}
+    other = model.parents[2] / "old.onnx"
+    found = comparison_config(settings, "m.onnx", {}, [other, model])
+    assert found.models[0].inputs == {"x": (4, 3)}
+    given = comparison_config(settings, "m.onnx", {"x": (2, 3)}, [model])
     assert given.models[0].inputs == {"x": (2, 3)}
 
 
 def test_a_size_that_nobody_gave_names_the_option(model: Path) -> None:
     (model.parents[1] / "tunegate.yaml").write_text("models: [{path: others/*.onnx}]\n")
     with pytest.raises(ConfigError, match=r"m\.onnx: the shape of x is open.* --shape x=1,3,224"):
-        comparison_config(Settings(repository=model.parents[1]), "m.onnx", {}, model)
+        comparison_config(Settings(repository=model.parents[1]), "m.onnx", {}, [model])
