@@ -99,3 +99,8 @@ class DrawnInput(msgspec.Struct, frozen=True):
     dtype: str
     rule: InputRule | None = None
     form: InputForm = ""
+
+    @property
+    def is_given(self) -> bool:
+        """Whether it comes from files, and nothing was drawn."""
+        return self.rule is not None and isinstance(self.rule.values, Files)

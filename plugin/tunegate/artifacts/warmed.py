@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from tunegate.artifacts.changes import ModelPath
+from tunegate.artifacts.error_estimates import ErrorEstimate
 from tunegate.artifacts.verdicts import TuningSummary
 
 
@@ -22,6 +23,22 @@ class WarmedModel(msgspec.Struct, frozen=True, kw_only=True):
     measured: int = 0
 
 
+class WarmedShipping(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model ships with; `title` is what people call the candidate. `estimates` are its
+    errors under a budget of accuracy, and `is_drawn` says that nobody gave inputs to tell them on.
+    It `has_unknown_error` where it computes in other numbers than float32 and this run built
+    nothing. `is_remembered`: an earlier run chose it. `reason` is why nothing ships, '' else."""
+
+    model: ModelPath
+    target: str
+    title: str = ""
+    estimates: tuple[ErrorEstimate, ...] = ()
+    is_drawn: bool = False
+    has_unknown_error: bool = False
+    is_remembered: bool = False
+    reason: str = ""
+
+
 class Warmed(msgspec.Struct, frozen=True, kw_only=True):
     """The content of `warm.json`. `left` counts the tasks that a later run goes on with.
     `is_published` is False where records could not be delivered; they wait on this machine."""
@@ -33,3 +50,4 @@ class Warmed(msgspec.Struct, frozen=True, kw_only=True):
     is_published: bool
     tuning: TuningSummary
     notes: tuple[str, ...] = ()
+    ships: tuple[WarmedShipping, ...] = ()

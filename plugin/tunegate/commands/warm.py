@@ -14,7 +14,7 @@ from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.remembered_elections import RememberedElection
 from tunegate.artifacts.tasks import TaskSet
-from tunegate.artifacts.warmed import Warmed, WarmedModel
+from tunegate.artifacts.warmed import Warmed, WarmedModel, WarmedShipping
 from tunegate.cli.commands.warm import WarmOptions
 from tunegate.commands.remembering import (
     remember_warming,
@@ -29,6 +29,7 @@ from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS, UNFIT, ConfigError
 from tunegate.plurals import plural
 from tunegate.project import Project, open_project
+from tunegate.render.shipped import shipping_in_words
 from tunegate.render.tuning_words import tuning_words
 from tunegate.run_history.shipped_tasks import Shipped, of_builds, of_elected
 from tunegate.runtimes.requirements import require_installed
@@ -43,7 +44,7 @@ from tunegate.tools import Tools
 from tunegate.tuning.standing.model_keys import ModelOnTarget
 from tunegate.tuning.standing.skipped_tasks import nobody
 from tunegate.tuning.tally import tally
-from tunegate.tuning.warmed import known_after, warmed_models
+from tunegate.tuning.warmed import known_after, shippings, warmed_models
 from tunegate.verdict.advising.tuning_steps import LIMIT_KEYS
 from tunegate.wiring import opened_tools
 
@@ -83,7 +84,7 @@ def _warmed(
     ):
         _tell_plan(tools, planned, again=again)
         outcomes = [pipeline.tune_shard(tools, planned, shard) for shard in planned.shards]
-        shipped = _shipped(tools, planned, outcomes, again=again)
+        shipped, ships = _shipped(tools, planned, outcomes, again=again)
     remember_warming(
         planned,
         outcomes,
@@ -104,6 +105,7 @@ def _warmed(
         is_published=not any(outcome.unpublished for outcome in outcomes),
         tuning=tally(planned, outcomes),
         notes=tuple(dict.fromkeys((*tasks.notes, *planned.notes, *told, *use.notes))),
+        ships=ships,
     )
     artifact_io.write(context.out / "warm.json", warmed)
     return warmed, frozenset(tasks.notes) - frozenset(planned.notes)
@@ -126,18 +128,20 @@ def _tell_plan(tools: Tools, planned: TuningPlan, *, again: bool) -> None:
 
 def _shipped(
     tools: Tools, planned: TuningPlan, outcomes: Sequence[TuningOutcome], *, again: bool
-) -> Shipped:
+) -> tuple[Shipped, tuple[WarmedShipping, ...]]:
     """Builds what has to be built for the cache to know what ships. The tasks of all models that
-    ship compiled, by an election of now or earlier."""
+    ship compiled, by an election of now or earlier, and what each model ships with."""
     known = () if again else KnownElections(tools)(planned, outcomes)
     elected = _elected(tools, planned, known)
     going_on = tuple(each for each in known if each.is_cut_short)
     planned = msgspec.structs.replace(planned, elections=going_on)
-    places = {(each.path, target) for each in planned.changes.models for target in each.targets}
-    left = _unfinished(planned, outcomes) | {model for model, _ in places - elected.keys()}
+    places = [(each.path, target) for each in planned.changes.models for target in each.targets]
+    left = _unfinished(planned, outcomes) | {model for model, _ in set(places) - elected.keys()}
     builds = _build(tools, planned, outcomes, left)
     compiled = {where for where, winner in elected.items() if winner.is_tuned}
-    return {*of_builds(builds), *of_elected(planned.resolution.tasks, compiled)}
+    shipped = {*of_builds(builds), *of_elected(planned.resolution.tasks, compiled)}
+    remembered = {(each.model, each.target) for each in known}
+    return shipped, shippings(places, builds, elected, remembered)
 
 
 def _elected(
@@ -210,6 +214,7 @@ def _row(model: WarmedModel) -> tuple[object, ...]:
 
 def told_of(warmed: Warmed, warned: Collection[str]) -> Iterator[str]:
     """The lines below the table, without notes that were `warned` of."""
+    yield from map(shipping_in_words, warmed.ships)
     yield f"Tuning: {tuning_words(warmed.tuning)}."
     if sum(model.tasks for model in warmed.models) > warmed.tuning.tasks:
         yield "A task of several models has a part in the row of each, and counts once here."

@@ -10,7 +10,10 @@ from collections.abc import Callable, Iterator
 
 from tunegate.artifacts.builds import Build, CellBuilds, RuntimeChoice
 from tunegate.artifacts.verdicts import Report
+from tunegate.artifacts.warmed import WarmedShipping
 from tunegate.plurals import plural
+from tunegate.render.candidates.accuracy import estimates_in_words
+from tunegate.render.escape import visible
 from tunegate.wording.latency import compared_times
 
 _TOLD_REASONS = 1
@@ -30,6 +33,18 @@ def shipped_in_short(report: Report, code: Callable[[str], str]) -> Iterator[str
         if (head := _told(built)) is not None:
             found = f"{_ships(built, code)} with {_choice(head, in_short=True)}{_more(built)}"
             yield ". ".join((found, *_refused_in_short(head))) + "."
+
+
+def shipping_in_words(found: WarmedShipping) -> str:
+    """Says in one line what a model ships with, who chose it, and its error."""
+    where = f"{visible(found.model)} on {visible(found.target)}"
+    if found.reason:
+        return f"{where} ships with nothing: {visible(found.reason, 600).rstrip('.')}."
+    ships = f"{where} ships with {visible(found.title)}"
+    chosen = ", as an earlier run chose" if found.is_remembered else ""
+    unknown = ": the next run that builds it tells its error" if found.has_unknown_error else ""
+    told = "; a ".join(estimates_in_words(found.estimates, is_drawn=found.is_drawn))
+    return f"{ships}{chosen}{unknown}{', with a ' if told else ''}{told}."
 
 
 def _refused_in_short(build: Build) -> Iterator[str]:

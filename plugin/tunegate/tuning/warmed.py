@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from tunegate.artifacts.builds import CellBuilds, unbuilt
+from tunegate.artifacts.candidates import FLOAT32, CandidateBuild
 from tunegate.artifacts.changes import ModelPath
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.tasks import ResolvedTask
-from tunegate.artifacts.warmed import WarmedModel
+from tunegate.artifacts.warmed import WarmedModel, WarmedShipping
 from tunegate.tuning.standing.answered import answers_next_run
+from tunegate.tuning.standing.model_keys import ModelOnTarget
 from tunegate.tuning.standing.task_partition import TaskOnTarget, partition_of
 from tunegate_cache.format.records import ExactHit, WorkloadKey
 
@@ -42,6 +45,49 @@ def warmed_models(
             measured=_count(found, parts.measured),
         )
         for (model, target), found in sorted(tasks.items())
+    )
+
+
+def shippings(
+    places: Iterable[ModelOnTarget],
+    builds: Iterable[CellBuilds],
+    elected: Mapping[ModelOnTarget, CandidateBuild],
+    remembered: Collection[ModelOnTarget],
+) -> tuple[WarmedShipping, ...]:
+    """What each model ships with: by its build of this run, else as it was `elected`, by an earlier
+    run where that is `remembered`."""
+    built = {(each.cell.model, each.cell.target): each for each in builds}
+    return tuple(
+        _of_build(built[where])
+        if where in built
+        else _of_elected(where, elected[where], is_remembered=where in remembered)
+        for where in places
+        if where in built or where in elected
+    )
+
+
+def _of_build(built: CellBuilds) -> WarmedShipping:
+    head = built.head or unbuilt("its file is missing")
+    return WarmedShipping(
+        model=built.cell.model,
+        target=built.cell.target,
+        title="" if head.error else head.title,
+        estimates=() if head.error else head.error_estimate,
+        is_drawn=not any(each.is_given for each in head.inputs),
+        reason=head.error or "",
+    )
+
+
+def _of_elected(
+    where: ModelOnTarget, winner: CandidateBuild, *, is_remembered: bool
+) -> WarmedShipping:
+    model, target = where
+    return WarmedShipping(
+        model=model,
+        target=target,
+        title=winner.title,
+        has_unknown_error=winner.precision != FLOAT32,
+        is_remembered=is_remembered,
     )
 
 

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from tests.support.report_parts import summary
-from tunegate.artifacts.warmed import Warmed, WarmedModel
+from tunegate.artifacts.error_estimates import ErrorEstimate
+from tunegate.artifacts.warmed import Warmed, WarmedModel, WarmedShipping
 from tunegate.commands.warm import told_of
 
 
@@ -45,4 +47,28 @@ def test_the_parts_add_up_to_the_tasks_and_a_warning_is_told_once() -> None:
         ),
         "A task of several models has a part in the row of each, and counts once here.",
         "note: told at the end",
+    ]
+
+
+def test_what_each_model_ships_with_is_a_line_with_its_error() -> None:
+    error = ErrorEstimate(what="max-error", center=0.8, low=0.7, high=1.1, samples=74, limit=2.0)
+    models: tuple[dict[str, object], ...] = (
+        {"title": "TVM (int8)", "estimates": (error,), "is_drawn": True},
+        {"title": "TVM (int8)", "is_remembered": True, "has_unknown_error": True},
+        {"title": "ONNX Runtime"},
+        {"reason": "no LSTM."},
+    )
+    ships = tuple(WarmedShipping(model="m", target="cpu", **fields) for fields in models)  # type: ignore[arg-type]
+    lines = [*told_of(msgspec.structs.replace(warmed("finished", 0), ships=ships), ())]
+    assert lines[:4] == [
+        (
+            "m on cpu ships with TVM (int8), with a max-error of 0.8% (0.7 to 1.1) on 74 drawn "
+            "inputs; the budget is 2%."
+        ),
+        (
+            "m on cpu ships with TVM (int8), as an earlier run chose: the next run that builds it "
+            "tells its error."
+        ),
+        "m on cpu ships with ONNX Runtime.",
+        "m on cpu ships with nothing: no LSTM.",
     ]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import msgspec
 
+from tests.support.measured_cells import MODEL, TARGET, make_build, make_builds
 from tests.support.tuning_tasks import (
     DEVICE,
     exact,
@@ -11,11 +12,13 @@ from tests.support.tuning_tasks import (
     make_task,
     transfer,
 )
+from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.artifacts.cost import Cost
+from tunegate.artifacts.error_estimates import ErrorEstimate
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
 from tunegate.artifacts.tasks import ResolvedTask, TaskUse
 from tunegate.artifacts.warmed import WarmedModel
-from tunegate.tuning.warmed import known_after, warmed_models
+from tunegate.tuning.warmed import known_after, shippings, warmed_models
 from tunegate_cache.format.records import Miss
 
 
@@ -59,3 +62,27 @@ def test_every_model_counts_its_own_tasks() -> None:
         WarmedModel(model="m.onnx", target="cpu", tasks=5, known_before=1, known=3, measured=1),
         WarmedModel(model="n.onnx", target="cpu", tasks=1, known_before=0, known=1),
     )
+
+
+def test_a_model_ships_as_it_was_built_now_and_else_as_it_was_elected() -> None:
+    error = ErrorEstimate(what="max-error", center=0.8, low=0.7, high=1.1, samples=74)
+    head = msgspec.structs.replace(make_build(), title="Any (int8)", error_estimate=(error,))
+    built = make_builds(None, head)
+    int8 = CandidateBuild(runtime="any", title="Any (int8)", settings={"precision": "int8"})
+    alone = CandidateBuild(runtime="any", title="Any")
+    now, earlier, only, nothing = ((MODEL, TARGET), ("e", "cpu"), ("o", "cpu"), ("n", "cpu"))
+    elected = {earlier: int8, only: alone}
+    found = shippings((now, earlier, only, nothing), (built,), elected, {earlier})
+    assert [(each.model, each.title) for each in found] == [
+        (MODEL, "Any (int8)"),
+        ("e", "Any (int8)"),
+        ("o", "Any"),
+    ]
+    assert found[0].estimates == (error,)
+    assert [each.has_unknown_error for each in found] == [False, True, False]
+    assert [each.is_remembered for each in found] == [False, True, False]
+
+
+def test_a_model_that_nothing_runs_ships_with_nothing() -> None:
+    (found,) = shippings([(MODEL, TARGET)], [make_builds(None, make_build(error="odd"))], {}, ())
+    assert (found.title, found.reason) == ("", "odd")

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from tunegate.artifacts.error_estimates import ErrorEstimate, ShippedErrors, SideError, What
-from tunegate.artifacts.input_rules import Files
 from tunegate.artifacts.verdicts import Finding
 from tunegate.plurals import plural
 from tunegate.render.tables.table import (
@@ -58,11 +57,16 @@ def errors_in_words(finding: Finding) -> Iterator[str]:
     head = finding.accuracy.head if finding.accuracy is not None else None
     if head is None:
         return
-    drawn = "drawn input" if _is_told_on_drawn(finding) else "input"
-    for each in head.estimates:
+    for told in estimates_in_words(head.estimates, is_drawn=_is_told_on_drawn(finding)):
+        yield f"{head.title} has a {told}"
+
+
+def estimates_in_words(estimates: Sequence[ErrorEstimate], *, is_drawn: bool) -> Iterator[str]:
+    """Each error, with its budget where it has one; `is_drawn` where nobody gave inputs for it."""
+    drawn = "drawn input" if is_drawn else "input"
+    for each in estimates:
         limit = "" if each.limit is None else f"; the budget is {each.limit:g}{each.unit}"
-        told = f"{each.what} of {error_in_words(each)} on {plural(each.samples, drawn)}"
-        yield f"{head.title} has a {told}{limit}"
+        yield f"{each.what} of {error_in_words(each)} on {plural(each.samples, drawn)}{limit}"
 
 
 def drawn_note(findings: Sequence[Finding]) -> str:
@@ -79,9 +83,7 @@ def _is_told_on_drawn(finding: Finding) -> bool:
     shipped = finding.accuracy
     sides = (shipped.base, shipped.head) if shipped is not None else ()
     is_told = any(side.estimates for side in sides if side is not None)
-    rules = [each.rule for each in finding.inputs]
-    is_given = any(rule is not None and isinstance(rule.values, Files) for rule in rules)
-    return is_told and bool(rules) and not is_given
+    return is_told and bool(finding.inputs) and not any(each.is_given for each in finding.inputs)
 
 
 def _rows(findings: Sequence[Finding]) -> Iterator[_Row]:
