@@ -102,8 +102,10 @@ def of_model(file: Path, options: argparse.Namespace, folder: Path) -> Speed:
         whole = tuned.builds if tuned else {}
         builds = {"untuned" if not at else minutes(at): at_ for at, at_ in whole.items()}
         parts = in_parts(fixed, target, records, folder)
-        if parts is not None:
+        if isinstance(parts, Path):
             builds["in parts"] = parts
+        if not builds:
+            return Speed(other_ms=alone(prepared, options.threads), said=str(parts))
         return timed(fixed, builds, options.threads, tuned.run.trials if tuned else 0)
     except (AssertionError, ModelError, ValueError) as error:
         return Speed(other_ms=alone(prepared, options.threads), said=str(error))
@@ -131,8 +133,8 @@ def tuned_parts(
     return {key: each.records for key, each in found.items() if each.records}
 
 
-def in_parts(model: Path, target: TargetConfig, records: KnownRecords, folder: Path) -> Path | None:
-    """The build in parts, None where there is none."""
+def in_parts(model: Path, target: TargetConfig, records: KnownRecords, folder: Path) -> Path | str:
+    """The build in parts, or why there is none."""
     compiler = MetaScheduleCompiler(folder / "parts-compiler", seed=1)
     job = ModelJob(file=model, path="m.onnx", shapes={}, target=target, in_parts=True)
     whole, parts = (
@@ -147,7 +149,7 @@ def in_parts(model: Path, target: TargetConfig, records: KnownRecords, folder: P
     compiler.build([whole])
     (build,) = compiler.build_in_parts([parts], "hybrid")
     compiler.close()
-    return None if build.error is not None else parts.directory
+    return build.error or parts.directory
 
 
 def alone(model: PreparedModel, threads: int) -> float:
