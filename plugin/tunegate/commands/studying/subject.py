@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -222,17 +223,18 @@ def _most(
     paid = cells_paid(possible, compilers, config.rounds, 60 * minutes)
     needed = cells_needed(axes, possible)
     wanted = min(len(possible), config.budget.cells or len(possible))
+    a_cell = estimated_seconds(possible, compilers, config.rounds) / len(possible) / 60
     if config.budget.cells is not None and wanted > paid:
-        whole = estimated_seconds(possible, compilers, config.rounds) * wanted / len(possible) / 60
         message = (
-            f"{where}: budget: {wanted} cells take about {whole:.0f} minutes, and {minutes:g} "
-            f"minutes pay {paid}. Raise minutes, or write cells: {max(paid, needed)}."
+            f"{where}: budget: {wanted} cells take about {a_cell * wanted:.0f} minutes, and "
+            f"{minutes:g} minutes pay {paid}. Raise minutes, or write cells: {max(paid, needed)}."
         )
         raise ConfigError(message)
     if min(wanted, paid) < needed:
+        key, to = ("cells", needed) if wanted < needed else ("minutes", math.ceil(a_cell * needed))
         message = (
             f"{where}: budget: {min(wanted, paid)} cells are paid, and the main effects of "
-            f"{len(possible)} possible ones need {needed}. Raise the budget, or remove levels."
+            f"{len(possible)} possible ones need {needed}. Raise {key} to {to}, or remove levels."
         )
         raise ConfigError(message)
     return min(wanted, paid)

@@ -62,7 +62,7 @@ def test_a_fraction_is_chosen_under_the_cap(models: str) -> None:
         ),
         (
             "axes: {runtime: [tvm], tuning: [64, 256]}\nbudget: {minutes: 1}",
-            "budget: 0 cells are paid, and the main effects of 2 possible ones need 2.",
+            "the main effects of 2 possible ones need 2. Raise minutes to 6, or remove levels.",
         ),
         (
             "axes: {tuning: [untuned, 64], runtime: [tvm]}\nbudget: {minutes: 1, cells: 2}",
