@@ -139,7 +139,7 @@ def test_heads_of_pull_requests_are_points_beside_the_line(opened: webdriver.Chr
         in text_of(opened, "legend")
     )
     change = opened.find_element(By.CSS_SELECTOR, '#rows [data-label="Change"]').text
-    assert change == "+0.1% (\N{MINUS SIGN}0.4 to +0.5%)"
+    assert change == "+0.1%\n\N{MINUS SIGN}0.4 to +0.5%"
 
 
 def test_a_hostile_name_is_a_choice_and_nothing_else(opened: webdriver.Chrome) -> None:

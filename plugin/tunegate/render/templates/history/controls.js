@@ -58,10 +58,16 @@ function drawLegend() {
   }));
 }
 
+// A change has no sign where it rounds to nothing.
+function signed(value) {
+  const digits = Math.abs(value).toFixed(1);
+  return `${Number(digits) === 0 ? "" : value > 0 ? "+" : "−"}${digits}`;
+}
+
+// The change, and its bounds.
 function change(row) {
-  if (file.low[row] === null) return "–";
-  const signed = value => `${value > 0 ? "+" : value < 0 ? "−" : ""}${Math.abs(value).toFixed(1)}`;
-  return `${signed(file.center[row])}% (${signed(file.low[row])} to ${signed(file.high[row])}%)`;
+  if (file.low[row] === null) return ["–"];
+  return [`${signed(file.center[row])}%`, `${signed(file.low[row])} to ${signed(file.high[row])}%`];
 }
 
 function linkTo(row) {
@@ -75,8 +81,9 @@ function versionsOf(row) {
 
 function tellPoint(row) {
   const commit = textOf("commit", row).slice(0, 12);
+  const [center, bounds] = change(row), changed = bounds ? `${center} (${bounds})` : center;
   const told = [
-    utc(file.at[row]), commit, textOf("release", row), milliseconds(file.head[row]), change(row),
+    utc(file.at[row]), commit, textOf("release", row), milliseconds(file.head[row]), changed,
     WORDS[textOf("status", row)], textOf("reason", row), versionsOf(row),
   ].filter(Boolean).join(" · ");
   byId("point").replaceChildren(element("span", `${told} `), linkTo(row));
@@ -88,7 +95,7 @@ function cells(row) {
   return [
     [textOf("model", row)], [utc(file.at[row])], [textOf("commit", row).slice(0, 8), textOf("release", row)],
     [number === null ? "–" : `#${number}`], [textOf("target", row), textOf("device", row)], [WORDS[textOf("status", row)]],
-    [milliseconds(file.head[row])], [change(row)], [textOf("runtime", row) || "–"],
+    [milliseconds(file.head[row])], change(row), [textOf("runtime", row) || "–"],
   ];
 }
 
