@@ -40,11 +40,13 @@ class _Cause(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SlowLayer(msgspec.Struct, frozen=True, kw_only=True):
-    """A layer of a slower head. `how_much` is what it lost, in words; `skipped` says which other
-    command tunes it; `where` names the cell, where several were checked."""
+    """A layer of a slower head. `all_lost_ms` is what the `slower` layers of the model lost
+    together; `skipped` says which other command tunes it; `where` names the cell, where several
+    were checked."""
 
     difference: TaskDifference
-    how_much: str
+    all_lost_ms: float
+    slower: int
     cause: _Cause
     skipped: Skipped
     where: tuple[str | Named, ...]
@@ -77,12 +79,31 @@ def slow_layers(
 
 
 def slowdown_steps(layers: Sequence[SlowLayer], limit_key: str) -> Iterator[NextStep]:
-    """A step for each layer. The first that a larger budget helps asks for it."""
+    """A step for each layer, or for several of which the same is said. The first that a larger
+    budget helps asks for it."""
     first = next((layer for layer in layers if layer.wants_budget), None)
-    for layer in layers:
+    for alike in _alike(layers):
+        layer, *others = alike
         action = f"raise {limit_key}" if layer is first else "a larger budget helps here too"
-        said = f": {layer.how_much}. It {_why(layer, action)}."
-        yield NextStep(("Look at ", Named(layer.difference.name), *layer.where, said))
+        said = f": {_how_much(alike)}. {'Each' if others else 'It'} {_why(layer, action)}."
+        yield NextStep(("Look at ", *_names(alike), *layer.where, said))
+
+
+def _alike(layers: Sequence[SlowLayer]) -> Iterator[list[SlowLayer]]:
+    """The layers in groups of which the same is said. What a larger budget helps is told alone."""
+    groups: dict[object, list[SlowLayer]] = {}
+    for layer in layers:
+        said = (layer.where, layer.cause.said, layer.skipped, layer.difference.base_ms is None)
+        groups.setdefault(id(layer) if layer.wants_budget else said, []).append(layer)
+    yield from groups.values()
+
+
+def _names(layers: Sequence[SlowLayer]) -> Iterator[str | Named]:
+    """The names, such as `a`, `b` and `c`."""
+    for at, layer in enumerate(layers):
+        if at:
+            yield " and " if at == len(layers) - 1 else ", "
+        yield Named(layer.difference.name)
 
 
 def _why(layer: SlowLayer, action: str) -> str:
@@ -108,20 +129,23 @@ def _of_finding(
             tuned = _outcome_of(each, finding, outcomes, plan)
             yield SlowLayer(
                 difference=each,
-                how_much=_how_much(each, total_ms, len(slower)),
+                all_lost_ms=total_ms,
+                slower=len(slower),
                 cause=_cause(each, tuned, outcomes),
                 skipped=_skipped(tuned, plan),
                 where=() if is_alone else (" in ", *cell_names(finding)),
             )
 
 
-def _how_much(difference: TaskDifference, total_ms: float, slower: int) -> str:
-    """What the layer lost, and its part of what `slower` layers lost together."""
-    is_new = "new in this change, " if difference.base_ms is None else ""
-    share = difference.difference_ms / total_ms
-    of_all = f"{share * 100:.0f}% of what slower layers lost"
-    part = "the only layer that got slower" if slower == 1 else of_all
-    return f"{is_new}+{milliseconds(difference.difference_ms)}, {part}"
+def _how_much(layers: Sequence[SlowLayer]) -> str:
+    """What the layers lost, and its part of what all slower ones lost together."""
+    one = layers[0]
+    lost_ms = sum(layer.difference.difference_ms for layer in layers)
+    is_new = "new in this change, " if one.difference.base_ms is None else ""
+    together = " together" if len(layers) > 1 else ""
+    of_all = f"{lost_ms / one.all_lost_ms * 100:.0f}% of what slower layers lost"
+    part = "the only layer that got slower" if one.slower == 1 else of_all
+    return f"{is_new}+{milliseconds(lost_ms)}{together}, {part}"
 
 
 def _cause(

@@ -37,6 +37,22 @@ def test_steps_come_by_what_they_give_and_ask_for_budget_once() -> None:
     assert sum("raise" in step for step in steps) == 1
 
 
+def test_layers_of_which_the_same_is_said_are_one_step() -> None:
+    layers = tuple(
+        TaskDifference(
+            name=name, base_ms=None, head_ms=0.3, source="library", library="ONNX Runtime"
+        )
+        for name in "abcd"
+    )
+    finding = parts.finding("fail", "", differences=layers)
+    steps = next_steps(parts.verdict("fail", 1, finding), [], None, [], None)
+    assert steps[0] == (
+        "Look at a, b and c: new in this change, +0.9000 ms together, 75% of what slower layers "
+        "lost. Each is run by ONNX Runtime: tuning would not help."
+    )
+    assert not any(step.startswith("Look at") for step in steps[1:])
+
+
 @pytest.mark.parametrize(
     ("skipped", "said"),
     [("shared", "so tunegate warm tunes it"), ("behind", "tunegate warm --again tunes it")],
