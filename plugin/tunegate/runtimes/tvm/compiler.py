@@ -19,7 +19,6 @@ from tunegate.artifacts.foreign_schedules import ForeignSchedule, ImportedSchedu
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.edges.machine.cores import usable_cores
 from tunegate.edges.metaschedule.checks.check_messages import Checked, Mended
-from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
 from tunegate.edges.processes.child import Child
 from tunegate.edges.processes.conversations import Conversation, converse
 from tunegate.edges.processes.memory_limit import MemoryLimit, Shares, memory_limit, memory_shares
@@ -39,6 +38,7 @@ from tunegate.errors import ModelError
 from tunegate.ports import NOTHING_LISTED, BuildJob, Compiler, Export, ModelJob
 from tunegate.runtimes.tvm import compile_requests
 from tunegate.runtimes.tvm.build_questions import questions_after_build
+from tunegate.runtimes.tvm.child_variables import child_variables
 from tunegate.runtimes.tvm.compile_failures import CompileFailures
 from tunegate.runtimes.tvm.compile_requests import CompileRequests, OpenedKey, opened_key
 from tunegate.runtimes.tvm.finished_build import finished, needless, refused_builds
@@ -239,9 +239,7 @@ class MetaScheduleCompiler:
                 self._kept_bytes -= job.file.stat().st_size
             if kept is not None and kept.is_running:
                 return kept
-            variables = cuda_variables() if job.target.kind == "cuda" else {}
-            # TVM would bind this thread to the machine's first core, whatever we may use.
-            variables = {**variables, "TVM_BIND_THREADS": "0"}
+            variables = child_variables(job.target)
             kind = cast("type[_Reply]", _Reply)
             return Child(_CHILD, kind, variables=variables, memory=memory, log=self._log)
 

@@ -35,8 +35,10 @@ def compiled_step(part: PlannedPart, machine: Any, tensors: Tensors) -> PartStep
 
 
 def use_threads(threads: int) -> None:
-    """Gives the kernels of this process so many threads: those that it has begun with are gone. All
-    may run on the cores that this one has: TVM would bind it to the first of the machine."""
+    """Gives the kernels of this process so many threads, or as many as its first kernel had: TVM
+    makes no more later, and by itself as many as half of the machine's cores. All may run on the
+    cores that this one has: TVM would bind it to the first of the machine."""
+    os.environ["TVM_NUM_THREADS"] = str(threads)
     os.environ["TVM_BIND_THREADS"] = "0"
     tvm.get_global_func("runtime.config_threadpool")(_FAST_CORES, threads)
 
