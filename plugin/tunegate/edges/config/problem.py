@@ -222,6 +222,10 @@ def _shown(value: Any) -> str:
 def _hint(said: str, path: str, value: Any) -> str:
     if path.endswith(".accuracy") and isinstance(value, int | float):
         return f" Write {{max-error: {value:g}}}, or what else the budget is."
+    power = re.fullmatch(r"([-+]?\d+)(\.\d*)?e([-+]?)(\d+)", str(value), re.IGNORECASE)
+    if power is not None and isinstance(value, str):
+        whole, part, sign, exponent = power.groups()
+        return f" YAML wants a point and a sign: {whole}{part or '.0'}e{sign or '+'}{exponent}."
     is_bare = isinstance(value, int | float)
     if said.startswith("Expected `str") and is_bare:
         return " Put it in quotes."

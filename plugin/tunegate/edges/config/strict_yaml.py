@@ -4,7 +4,6 @@ what it lets pass, such as a key given twice, is refused with its line."""
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Hashable, Iterator
 from typing import Any
 
@@ -132,12 +131,6 @@ for _tag, _constructor in {
     "float": _number,
 }.items():
     _Loader.add_constructor(f"tag:yaml.org,2002:{_tag}", _constructor)
-
-
-# YAML 1.1 takes `1e12` for a text, as it has no dot.
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+"), list("-+0123456789")
-)
 
 
 def _no_number(node: yaml.ScalarNode) -> yaml.MarkedYAMLError:

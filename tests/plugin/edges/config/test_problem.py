@@ -54,6 +54,13 @@ def problem(**content: Any) -> str:
             {"models": [{**MODEL, "inputs": {"x.y": {"values": {"lo": 1}}}}]},
             "unknown key models[0].inputs.x.y.values.lo. Did you mean low?",
         ),
+        (
+            {"models": [{**MODEL, "inputs": {"x": {"values": {"low": 0, "high": "1e12"}}}}]},
+            (
+                'models[0].inputs.x.values.high: expected a number, not "1e12". '
+                "YAML wants a point and a sign: 1.0e+12."
+            ),
+        ),
         ({1: 2}, "the file: key 1 is no text. Put it in quotes."),
     ],
 )

@@ -15,7 +15,7 @@ ASKS = "import tvm; print(tvm.get_global_func('runtime.NumThreads')())"
 
 @pytest.mark.parametrize("threads", [0, 1, 2])
 def test_kernels_get_the_targets_threads(threads: int) -> None:
-    """Without the variables it would be half of the cores."""
+    """TVM by itself would take half of the cores."""
     variables = child_variables(TargetConfig(name="cpu", threads=threads))
     done = subprocess.run(
         [sys.executable, "-c", ASKS],
