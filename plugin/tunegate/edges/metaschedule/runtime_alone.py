@@ -19,6 +19,11 @@ _LOADS_THE_LIBRARIES = "tvm.base"
 _ASKED = "_object_type_key_to_index"
 
 
+BRIEF_WAITS = {"TVM_THREAD_POOL_SPIN_COUNT": "1000"}
+"""The variable that lets threads wait awake for half a millisecond, between two kernels: TVM's own
+tenth of a second holds the cores that ONNX Runtime's threads in the same process need."""
+
+
 def set_threads(threads: int) -> None:
     """TVM reads its settings when it is imported, and when its threads begin."""
     os.environ["TVM_NUM_THREADS"] = str(threads)

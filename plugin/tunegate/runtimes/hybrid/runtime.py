@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -34,11 +35,13 @@ class Hybrid:
 
     def load(self, directory: Path, artifact: ArtifactFile) -> Loaded:
         from tunegate.edges.metaschedule.runtime_alone import (  # noqa: PLC0415
+            BRIEF_WAITS,
             import_runtime,
             set_threads,
         )
 
         set_threads(artifact.threads)
+        os.environ.update(BRIEF_WAITS)
         import_runtime()
         from tunegate.runtimes.hybrid.loader import HybridArtifact  # noqa: PLC0415
 

@@ -6,14 +6,17 @@ from collections.abc import Mapping
 
 from tunegate.config import TargetConfig
 from tunegate.edges.machine.cores import default_threads
+from tunegate.edges.metaschedule.runtime_alone import BRIEF_WAITS
 from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
 
 
 def child_variables(target: TargetConfig) -> Mapping[str, str]:
     """TVM by itself would give kernels half of the machine's cores as threads, whatever the target
-    has, and bind the first to the machine's first core, whatever we may use."""
+    has, and bind the first to the machine's first core, whatever we may use. They are timed in turn
+    with ONNX Runtime, so they must not wait awake while that computes."""
     return {
         **(cuda_variables() if target.kind == "cuda" else {}),
         "TVM_NUM_THREADS": str(target.threads or default_threads()),
         "TVM_BIND_THREADS": "0",
+        **BRIEF_WAITS,
     }

@@ -25,3 +25,8 @@ def test_kernels_get_the_targets_threads(threads: int) -> None:
         check=True,
     )
     assert int(done.stdout) == min(threads or default_threads(), os.cpu_count() or 1)
+
+
+def test_threads_do_not_wait_awake_while_onnx_runtime_computes() -> None:
+    """A tenth of a second is TVM's own."""
+    assert child_variables(TargetConfig(name="cpu"))["TVM_THREAD_POOL_SPIN_COUNT"] == "1000"
