@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from tunegate.artifacts.changes import Revisions
 from tunegate.edges.inputs.checked_values import value_problems
-from tunegate.edges.inputs.given_values import ABSENT
 from tunegate.edges.machine.health_check import HealthCheck
 from tunegate.edges.models.finder import FoundModel
 from tunegate.errors import RevisionError
@@ -30,6 +29,5 @@ def files_check(project: Project, models: Sequence[FoundModel]) -> Iterator[Heal
     files = {
         each.path: project.repository.root / each.path for each in models if each.inputs is not None
     }
-    unfit = value_problems(project.repository, project.config, files, head)
-    problems += [each for each in unfit if ABSENT not in each]
+    problems += value_problems(project.repository, project.config, files, head)
     yield from (HealthCheck("files", ok=False, detail=each) for each in problems)

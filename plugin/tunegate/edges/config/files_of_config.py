@@ -13,7 +13,6 @@ from tunegate.edges.inputs.checked_values import (
     given_value_problems,
     unmerged_value_problems,
 )
-from tunegate.edges.inputs.given_values import ABSENT
 from tunegate.errors import ConfigKey, config_error
 from tunegate.ports import ModelReader
 from tunegate.selection import selected
@@ -65,7 +64,7 @@ class FilesOfConfig:
         missing = [*missing_files(config, revisions, self.identity)]
         paths = [entry.path for entry in self._repository.files(revisions.head)] if missing else []
         told = [described_missing(each, paths) for each in missing]
-        told += [each for each in self._unfit(config, revisions, problems) if ABSENT not in each]
+        told += self._unfit(config, revisions, problems)
         if told:
             key = missing[0].key if missing else "models"
             raise config_error(

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from tunegate.artifacts.changes import ModelPath, ModelVersion, Revisions
 from tunegate.config import Config, ValuesConfig
-from tunegate.edges.inputs.given_values import GivenValues
+from tunegate.edges.inputs.given_values import ABSENT, GivenValues
 from tunegate.edges.models.model_inputs import inputs_of_file
 from tunegate.errors import ModelError, RevisionError
 from tunegate.given_rules import GivenFor
@@ -28,8 +28,9 @@ class CommittedFiles(Repository, Protocol):
 def value_problems(
     repository: Repository, config: Config, files: Mapping[ModelPath, Path], revision: str
 ) -> Iterator[str]:
-    """One line for each value that a model does not take. `files` are the models, and those of
-    values are read at `revision`."""
+    """One line for each value that a model does not take, but for files that are missing, which
+    `sides/named_files.py` tells of. `files` are the models, and those of values are read at
+    `revision`."""
     with TemporaryDirectory(prefix="tunegate-values-") as place:
         given = GivenValues(repository, Path(place))
         for path, file in files.items():
@@ -37,7 +38,8 @@ def value_problems(
                 if values := values_for(config, name):
                     shapes = shapes_for(config, name, inputs_of_file(file)).shapes
                     wanted = GivenFor(values=values, shapes=shapes, revisions=(revision,))
-                    yield from (f"{name}: {each}" for each in given.rules(file, wanted).problems)
+                    told = given.rules(file, wanted).problems
+                    yield from (f"{name}: {each}" for each in told if ABSENT not in each)
 
 
 def unmerged_value_problems(

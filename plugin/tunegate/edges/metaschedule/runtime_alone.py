@@ -24,11 +24,15 @@ BRIEF_WAITS = {"TVM_THREAD_POOL_SPIN_COUNT": "1000"}
 tenth of a second holds the cores that ONNX Runtime's threads in the same process need."""
 
 
+def thread_variables(threads: int) -> dict[str, str]:
+    """The variables by which TVM gives its kernels so many threads. Bound to a core, a thread waits
+    there for whoever else is on it."""
+    return {"TVM_NUM_THREADS": str(threads), "TVM_BIND_THREADS": "0"}
+
+
 def set_threads(threads: int) -> None:
     """TVM reads its settings when it is imported, and when its threads begin."""
-    os.environ["TVM_NUM_THREADS"] = str(threads)
-    # Bound to a core, a thread waits there for whoever else is on it.
-    os.environ["TVM_BIND_THREADS"] = "0"
+    os.environ.update(thread_variables(threads))
 
 
 def import_runtime() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tunegate.config import TargetConfig
 from tunegate.edges.machine.cores import default_threads
-from tunegate.edges.metaschedule.runtime_alone import BRIEF_WAITS
+from tunegate.edges.metaschedule.runtime_alone import BRIEF_WAITS, thread_variables
 from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
 
 
@@ -16,7 +16,6 @@ def child_variables(target: TargetConfig) -> Mapping[str, str]:
     with ONNX Runtime, so they must not wait awake while that computes."""
     return {
         **(cuda_variables() if target.kind == "cuda" else {}),
-        "TVM_NUM_THREADS": str(target.threads or default_threads()),
-        "TVM_BIND_THREADS": "0",
+        **thread_variables(target.threads or default_threads()),
         **BRIEF_WAITS,
     }

@@ -10,7 +10,7 @@ import tvm
 
 from tunegate.edges.metaschedule.parts.plan_file import PartTensor, PlannedPart
 from tunegate.edges.metaschedule.parts.tensors import Tensors
-from tunegate.edges.metaschedule.runtime_alone import BRIEF_WAITS
+from tunegate.edges.metaschedule.runtime_alone import BRIEF_WAITS, thread_variables
 
 _FAST_CORES = 1
 """Cores of the faster kind, where there are two."""
@@ -39,9 +39,7 @@ def use_threads(threads: int) -> None:
     """Gives the kernels of this process so many threads, or as many as its first kernel had: TVM
     makes no more later, and by itself as many as half of the machine's cores. All may run on the
     cores that this one has: TVM would bind it to the first of the machine."""
-    os.environ["TVM_NUM_THREADS"] = str(threads)
-    os.environ["TVM_BIND_THREADS"] = "0"
-    os.environ.update(BRIEF_WAITS)
+    os.environ.update(thread_variables(threads) | BRIEF_WAITS)
     tvm.get_global_func("runtime.config_threadpool")(_FAST_CORES, threads)
 
 
