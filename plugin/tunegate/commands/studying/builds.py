@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -32,7 +31,7 @@ from tunegate.config import (
 from tunegate.edges.models.file_pair import FilePair
 from tunegate.edges.models.operation_count import operations_of
 from tunegate.edges.output.directory import STUDY, OutputDirectory
-from tunegate.edges.progress.plain_log import PlainLog
+from tunegate.edges.progress.choice import unread_progress
 from tunegate.errors import ModelError
 from tunegate.gate.error_budget import samples_needed
 from tunegate.ports import BuildJob
@@ -98,8 +97,9 @@ class GroupBuilder:
         work = OutputDirectory(self._out.path / STUDY / "work")
         work.path.mkdir(parents=True, exist_ok=True)
         # The study says what is built: a clock of each part beside its own would be read as one.
-        quiet = PlainLog(io.StringIO())
-        with opened_tools(self._settings, subject, work, runtimes, progress=quiet) as tools:
+        with opened_tools(
+            self._settings, subject, work, runtimes, progress=unread_progress()
+        ) as tools:
             yield tools
 
     def _cell(

@@ -28,9 +28,14 @@ def progress(stream: TextIO | Talk | None = None) -> Shown | Both:
     return shown if target.log is None else Both(shown, PlainLog(target.log, update_seconds=0.0))
 
 
+def unread_progress() -> PlainLog:
+    """Progress that nobody reads."""
+    return PlainLog(io.StringIO())
+
+
 def _shown(talk: Talk) -> Shown:
     if talk.is_quiet:
-        return PlainLog(io.StringIO())
+        return unread_progress()
     if talk.is_verbose:
         return Pulsed(PlainLog(talk.stream, update_seconds=0.0))
     return _fitting(talk.stream)
