@@ -27,7 +27,7 @@ step() { # step SECONDS NAME COMMAND...
   [ "$code" = 0 ] || { echo "$name: exit $code"; failed=1; }
 }
 step 60 doctor python3 -m tunegate doctor
-step 240 tests python3 -m pytest -q -p no:cacheprovider -m gpu tests/gpu
+step 240 tests python3 -m pytest -q -p no:cacheprovider --confcutdir tests/gpu -m gpu tests/gpu
 step 150 tuning python3 -m benchmarks.tuning.gpu_tuning transformer-128 --seconds 90
 step 120 gate python3 -m benchmarks.gate.gpu_launches transformer-128 --launches 6
 step 300 whole python3 -m benchmarks.gate.gpu_launches transformer --launches 3 --batches 1 16 32

@@ -14,7 +14,7 @@ from tunegate.edges.machine.cores import default_threads, usable_cores
 from tunegate.edges.machine.health_check import HealthCheck, in_section
 from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
 from tunegate.edges.nvidia.gpus import visible_gpus
-from tunegate.edges.nvidia.kernel_clock import permits_kernel_clock
+from tunegate.edges.nvidia.kernel_clock import why_no_kernel_clock
 from tunegate.errors import ConfigError
 from tunegate.plurals import plural
 from tunegate_cache.stores.store import StoreUnavailableError
@@ -66,7 +66,8 @@ def _gpu_checks() -> Iterator[HealthCheck]:
     advice = ": install tunegate[nvidia], or a CUDA toolkit" if is_needed else ""
     yield HealthCheck("cuda compiler", ok=not is_needed, detail=compiler + advice)
     if gpus:
-        told = "told by CUPTI" if permits_kernel_clock({}) else "not told"
+        reason = why_no_kernel_clock({})
+        told = f"not told: {reason}" if reason else "told by CUPTI"
         yield HealthCheck("times of kernels", ok=True, detail=told)
 
 

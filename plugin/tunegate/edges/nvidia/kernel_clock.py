@@ -3,7 +3,7 @@
 CUDA's events, by which TVM times, also hold the slices of time that other processes had between
 them; a kernel's own begin and end hardly do. So who times several candidates at once on one device
 needs these. The module `cupti` comes from the distribution cupti-python; a host may forbid what it
-asks for. Run as a program it says by its exit code whether this one permits it.
+asks for. Run as a program it says whether this one permits it, and why not.
 """
 
 from __future__ import annotations
@@ -61,27 +61,44 @@ class KernelClock:
         self._nanoseconds += [each.end - each.start for each in activities if each.kind == kind]
 
 
-@cache
 def kernel_clock() -> KernelClock | None:
     """The clock of this process, from now on to its end, or None where there is no
     driver, no permission or no library."""
+    found = _clock_or_reason()
+    return None if isinstance(found, str) else found
+
+
+def why_no_kernel_clock(variables: Mapping[str, str]) -> str:
+    """Why this host does not tell the times of kernels; '' where it does. Asked in a process of its
+    own with these variables: this one need not load a CUDA driver for it."""
+    asked = interpreter.ask(__name__, variables=variables, limit_seconds=_PROBE_SECONDS)
+    if asked is None:
+        return f"no answer in {_PROBE_SECONDS} s"
+    if asked.returncode == 0:
+        return ""
+    said = asked.stdout.decode(errors="replace").strip()
+    return said or f"exit code {asked.returncode}"
+
+
+@cache
+def _clock_or_reason() -> KernelClock | str:
     try:
         # An install extra, and a library that hooks into the CUDA driver of the process.
         from cupti import cupti  # noqa: PLC0415
-    except ImportError:
-        return None
+    except ImportError as error:
+        return f"{error}: pip install 'tunegate[nvidia]'"
     try:
         return KernelClock(cupti)
-    except (cupti.cuptiError, RuntimeError):
-        return None
+    except (cupti.cuptiError, RuntimeError) as error:
+        return f"CUPTI refuses: {error}"
 
 
-def permits_kernel_clock(variables: Mapping[str, str]) -> bool:
-    """Asked in a process of its own with these variables: this one need
-    not load a CUDA driver for it."""
-    asked = interpreter.ask(__name__, variables=variables, limit_seconds=_PROBE_SECONDS)
-    return asked is not None and asked.returncode == 0
+def main() -> None:
+    found = _clock_or_reason()
+    if isinstance(found, str):
+        print(found)
+        sys.exit(1)
 
 
 if __name__ == "__main__":
-    sys.exit(0 if kernel_clock() else 1)
+    main()

@@ -14,7 +14,7 @@ from tunegate.edges.machine.device_lock import claim_on, held_device
 from tunegate.edges.nvidia.clocks import locked_clocks, repair_clocks
 from tunegate.edges.nvidia.gpus import visible_gpus
 from tunegate.edges.nvidia.idle import wait_until_idle
-from tunegate.edges.nvidia.kernel_clock import permits_kernel_clock
+from tunegate.edges.nvidia.kernel_clock import why_no_kernel_clock
 from tunegate.edges.nvidia.measured_gpu import MeasuredGpu
 from tunegate.errors import EnvironmentUnfitError
 
@@ -85,7 +85,7 @@ def held_together(gpus: Sequence[MeasuredGpu]) -> Iterator[bool]:
     """All of them until the end, where the host permits to ask CUPTI for the times of kernels: then
     the workers of one run measure beside each other, and nobody else in between. False where it
     does not, and whoever measures takes its turn. Raises EnvironmentUnfitError."""
-    if not permits_kernel_clock(gpus[0].variables):
+    if why_no_kernel_clock(gpus[0].variables):
         yield False
         return
     with ExitStack() as stack:

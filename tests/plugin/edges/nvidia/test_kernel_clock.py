@@ -8,7 +8,7 @@ import pytest
 from tests.support.simulated.simulated_cupti.cupti import cupti
 from tests.support.simulated.simulated_gpus import CUPTI
 from tunegate.edges.nvidia.gpus import visible_gpus
-from tunegate.edges.nvidia.kernel_clock import KernelClock, kernel_clock, permits_kernel_clock
+from tunegate.edges.nvidia.kernel_clock import KernelClock, kernel_clock, why_no_kernel_clock
 from tunegate.errors import EnvironmentUnfitError
 
 
@@ -62,12 +62,12 @@ def test_a_kernel_that_is_missed_is_no_fast_one(clock: KernelClock) -> None:
 def test_a_machine_without_a_driver_has_none() -> None:
     """Asked of the real library."""
     assert kernel_clock() is None
-    assert not permits_kernel_clock({})
+    assert why_no_kernel_clock({}).startswith("CUPTI refuses: CUDA driver is not found")
 
 
 def test_a_host_that_permits_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(CUPTI))
-    assert permits_kernel_clock({})
+    assert why_no_kernel_clock({}) == ""
 
 
 def test_the_simulation_has_the_names_of_the_real_library() -> None:

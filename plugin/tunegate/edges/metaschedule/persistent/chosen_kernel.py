@@ -2,7 +2,8 @@
 
 In each context each kernel is measured by itself, once for each way, and the fastest are put
 together; then the contexts are measured (Zhuang et al., "MonoNN", OSDI 2024). So the cost is the
-sum over kernels, not the product. Where there is no device to measure on, the first way and the
+sum over kernels, not the product. The texts of all contexts are compiled beside each other: that
+takes most of the time. Where there is no device to measure on, the first way and the
 context with the most threads that needs no memory for registers are taken.
 """
 
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from tunegate.edges.metaschedule.persistent.compiling_beside import Compile, CompilingBeside
 from tunegate.edges.metaschedule.persistent.kernel_text import kernel_text
 from tunegate.edges.metaschedule.persistent.kernel_timer import KernelTimer, TimedText
 from tunegate.edges.metaschedule.persistent.launching_module import WHOLE_KERNEL
@@ -32,6 +34,8 @@ _MOST_TEXT = 2_000_000
 """The compiler takes minutes beyond these."""
 _PROVED_GRIDS = (1, 8)
 """The steps of a block follow one rule for every number of blocks."""
+_ONE_WAY = "only_"
+"""What the names of kernels begin with that are measured by themselves."""
 
 
 class ChosenKernel(NamedTuple):
@@ -53,33 +57,83 @@ class ChosenKernel(NamedTuple):
         return TimedText(self.text, self.compiled, self.stages.arena_bytes, self.context)
 
 
+class _Written(NamedTuple):
+    """The text for one context, with the fastest ways, before it is compiled."""
+
+    context: Context
+    program: NativeProgram
+    stages: StageProgram
+    text: str
+
+
 def chosen_kernel(
     model_at: Callable[[int], WholeModel],
     arch: str,
-    compiled: Callable[[str], CompiledKernels],
+    compiled: Compile,
     timer: KernelTimer | None,
 ) -> ChosenKernel:
     """`model_at` gives the model for blocks of so many threads. Raises NotOfferedError with the
     reasons where no context can hold it."""
     if arch not in MULTIPROCESSORS:
         raise NotOfferedError(f"what {arch} holds at once is not known")
-    known: list[ChosenKernel] = []
     refused: list[tuple[Context, str]] = []
-    for context in CONTEXTS if timer is not None else by_threads():
-        try:
-            model = model_at(context.threads)
-            made = _assembled(model, context, compiled, timer)
-            _require_room(made, arch)
-        except NotOfferedError as error:
-            refused.append((context, str(error)))
-            continue
-        known.append(made)
-        if timer is None and not made.figures.spilled_bytes:
-            break
+    with CompilingBeside(compiled) as beside:
+        written = _all_written(model_at, beside, timer, refused)
+        known = list(_that_fit(written, arch, beside, timer, refused))
     if not known:
         raise NotOfferedError("; ".join(_reasons(refused)))
     best = min(known, key=lambda each: _cost(each, timer))
     return best._replace(refused=_reasons(refused))
+
+
+def _all_written(
+    model_at: Callable[[int], WholeModel],
+    beside: CompilingBeside,
+    timer: KernelTimer | None,
+    refused: list[tuple[Context, str]],
+) -> list[_Written]:
+    """The text of each context. What a device is to measure is compiled beside each other, and
+    measured one after another."""
+    models: dict[Context, WholeModel] = {}
+    for context in CONTEXTS if timer is not None else by_threads():
+        try:
+            models[context] = model_at(context.threads)
+            if timer is not None:
+                beside.begin(_text_of_ways(models[context], context))
+        except NotOfferedError as error:
+            models.pop(context, None)
+            refused.append((context, str(error)))
+    written = []
+    for context, model in models.items():
+        try:
+            written.append(_written(model, context, beside, timer))
+        except NotOfferedError as error:
+            refused.append((context, str(error)))
+            continue
+        if timer is not None:
+            beside.begin(written[-1].text)
+    return written
+
+
+def _that_fit(
+    written: Sequence[_Written],
+    arch: str,
+    beside: CompilingBeside,
+    timer: KernelTimer | None,
+    refused: list[tuple[Context, str]],
+) -> Iterator[ChosenKernel]:
+    """Without a device the first that spills nothing ends it."""
+    for each in written:
+        try:
+            code = beside(each.text)
+            made = ChosenKernel(each.context, each.program, each.stages, each.text, code, ())
+            _require_room(made, arch)
+        except NotOfferedError as error:
+            refused.append((each.context, str(error)))
+            continue
+        yield made
+        if timer is None and not made.figures.spilled_bytes:
+            return
 
 
 def _reasons(refused: Sequence[tuple[Context, str]]) -> tuple[str, ...]:
@@ -99,19 +153,15 @@ def _cost(made: ChosenKernel, timer: KernelTimer | None) -> float:
     return timer.milliseconds(made.program, made.timed).get(WHOLE_KERNEL, float("inf"))
 
 
-def _assembled(
-    model: WholeModel,
-    context: Context,
-    compiled: Callable[[str], CompiledKernels],
-    timer: KernelTimer | None,
-) -> ChosenKernel:
+def _written(
+    model: WholeModel, context: Context, compiled: Compile, timer: KernelTimer | None
+) -> _Written:
     offered = {symbol: tuple(ways) for symbol, ways in model.ways.items()}
     times = _times(model, context, compiled, timer) if timer is not None else {}
-    picks = fastest(offered, times)
-    stages = _stages(model, picks, context)
+    stages = _stages(model, fastest(offered, times), context)
     require_sound(stages, _PROVED_GRIDS)
     text = _text(model, {WHOLE_KERNEL: stages}, context)
-    return ChosenKernel(context, model.program, stages, text, compiled(text), ())
+    return _Written(context, model.program, stages, text)
 
 
 def _require_room(made: ChosenKernel, arch: str) -> None:
@@ -126,23 +176,26 @@ def _require_room(made: ChosenKernel, arch: str) -> None:
 
 
 def _times(
-    model: WholeModel,
-    context: Context,
-    compiled: Callable[[str], CompiledKernels],
-    timer: KernelTimer,
+    model: WholeModel, context: Context, compiled: Compile, timer: KernelTimer
 ) -> dict[str, dict[str, float]]:
     """Milliseconds of kernels with a choice, by symbol and way: each way of each is a kernel of
     one text."""
     entries = dict(_entries(model, context))
-    names = {f"only_{n}": key for n, key in enumerate(entries)}
-    text = _text(model, {name: entries[key] for name, key in names.items()}, context)
     arena_bytes = max((each.arena_bytes for each in entries.values()), default=1)
+    text = _text_of_ways(model, context)
     kernels = TimedText(text, compiled(text), arena_bytes, context)
+    keys = [*entries]
     found: dict[str, dict[str, float]] = {}
     for name, milliseconds in timer.milliseconds(model.program, kernels).items():
-        symbol, source = names[name]
+        symbol, source = keys[int(name.removeprefix(_ONE_WAY))]
         found.setdefault(symbol, {})[source] = milliseconds
     return found
+
+
+def _text_of_ways(model: WholeModel, context: Context) -> str:
+    entries = dict(_entries(model, context))
+    named = {f"{_ONE_WAY}{n}": each for n, each in enumerate(entries.values())}
+    return _text(model, named, context)
 
 
 def _entries(model: WholeModel, context: Context) -> Iterator[tuple[tuple[str, str], StageProgram]]:

@@ -77,11 +77,14 @@ def launcher(program: NativeProgram, arena_bytes: int, context: Context) -> Any:
     )
     weights = tirx.decl_buffer((max(1, len(program.weights)),), "uint8", "weights")
     arena = tirx.decl_buffer((arena_bytes,), "uint8", "arena")
-    count = tirx.call_packed("runtime.GetDeviceAttr", _CUDA, _DEVICE, _MULTIPROCESSORS)
+    # A statement of its own: TVM leaves the result of a call within a call uninitialized, and
+    # TVM-FFI refuses what it finds there.
+    count = tirx.Var("multiprocessors", "int32")
+    asked = tirx.call_packed("runtime.GetDeviceAttr", _CUDA, _DEVICE, _MULTIPROCESSORS)
     pointers = (each.data for each in (*inputs, arena, weights, *outputs))
-    grid = count * context.blocks_each
-    call = tirx.call_packed(WHOLE_KERNEL, *pointers, grid, context.threads)
-    made = tirx.PrimFunc([*inputs, weights, *outputs, arena], tirx.Evaluate(call))
+    call = tirx.call_packed(WHOLE_KERNEL, *pointers, count * context.blocks_each, context.threads)
+    body = tirx.SeqStmt([tirx.Bind(count, asked), tirx.Evaluate(call)])
+    made = tirx.PrimFunc([*inputs, weights, *outputs, arena], body)
     return made.with_attr(IS_SCHEDULED, True).with_attr("tirx.noalias", True)
 
 
