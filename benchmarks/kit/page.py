@@ -18,6 +18,7 @@ GROUPS = (
     "Tuning",
     "Cost models",
     "Kernels",
+    "GPU",
     "Gate",
     "Cache",
     "Processes",

@@ -96,7 +96,7 @@ def _clock_or_reason() -> KernelClock | str:
 def main() -> None:
     found = _clock_or_reason()
     if isinstance(found, str):
-        print(found)
+        sys.stdout.write(found)
         sys.exit(1)
 
 

@@ -122,7 +122,8 @@ def _that_fit(
     timer: KernelTimer | None,
     refused: list[tuple[Context, str]],
 ) -> Iterator[ChosenKernel]:
-    """Without a device the first that spills nothing ends it."""
+    """Yields those that a device has room for; without one, none after the first that spills
+    nothing."""
     for each in written:
         try:
             code = beside(each.text)

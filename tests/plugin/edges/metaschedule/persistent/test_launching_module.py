@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,11 @@ from tunegate.edges.metaschedule.persistent.launching_module import (
 from tunegate.whole_model.contexts import Context
 
 ASKED = "runtime.GetDeviceAttr"
+PACKED_CALL = re.compile(
+    r'call_packed_lowered\("(?P<name>[\w.]+)", (?P<stack>\w+), \d+, (?P<end>\d+)\)'
+)
+TYPE_INDEX = 13
+"""The number of TVM's for the type of a value; the result of a call stands after its arguments."""
 
 
 @pytest.fixture
@@ -48,6 +54,21 @@ def test_the_grid_is_that_of_the_device(launches: list[tuple[Any, ...]]) -> None
     assert found[-2:] == (21, 128)
     x, weights, y, arena = (each.data_ptr() for each in tensors)
     assert [_address(each) for each in found[:-2]] == [x, arena, weights, y]
+
+
+def test_the_result_of_each_call_is_cleared_before_it() -> None:
+    """TVM does not clear that of a call within a call, and on a GPU the inner one failed."""
+    function = launcher(whole("chain", 128).program, 640, Context(3, 128))
+    function = function.with_attr("global_symbol", "launch")
+    lowered = tvm.IRModule({"launch": function.with_attr("target", tvm.target.Target("llvm"))})
+    for step in (tvm.tirx.transform.MakePackedAPI(), tvm.tirx.transform.LowerTVMBuiltin()):
+        lowered = step(lowered)
+    text = str(lowered)
+    calls = [*PACKED_CALL.finditer(text)]
+    assert [call["name"] for call in calls] == [ASKED, WHOLE_KERNEL]
+    for call in calls:
+        cleared = f"tvm_struct_set({call['stack']}, {call['end']}, {TYPE_INDEX}, 0)"
+        assert cleared in text[: call.start()]
 
 
 def _address(pointer: Any) -> int:
