@@ -16,7 +16,7 @@ unset PYTHONDONTWRITEBYTECODE
 if [ $# -gt 0 ]; then
   mkdir -p /tmp/site
   cat "$1"/part-* | tar -xJ -C /tmp/site || exit 2
-  # Else each process compiles all that it imports: `import tvm` took 10 s on an H200.
+  # Else each process compiles all that it imports.
   python3 -m compileall -q -j 0 /tmp/site plugin cache >"$out/bytecode.log"
   export PYTHONPATH="/tmp/site${PYTHONPATH:+:$PYTHONPATH}"
 fi

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tunegate.edges.machine.bytecode import bytecode_check
 from tunegate.edges.machine.health_check import HealthCheck
 from tunegate.edges.native.c_compiler import NO_C_COMPILER, c_compiler
 from tunegate.runtimes.tvm.compiler_self_test import compiler_failure
@@ -11,8 +12,11 @@ from tunegate.runtimes.tvm.requirements import LINKERS, PINNED, linker, wrong_ve
 
 
 def compiler_checks() -> Iterator[HealthCheck]:
-    """Yields the versions, the compiler's own self-test, and the linker."""
+    """Yields versions, whether bytecode is kept, the compiler's own self-test, and the linker."""
     yield from map(_pinned, PINNED)
+    bytecode = bytecode_check()
+    if bytecode is not None:
+        yield bytecode
     failure = compiler_failure()
     passed = "wrote a database, built a function"
     yield HealthCheck("compiler self-test", ok=not failure, detail=failure or passed)
