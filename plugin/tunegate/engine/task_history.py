@@ -69,6 +69,7 @@ class TaskHistory:
         self._detail = ""
         self._costs: list[CandidateCost] = []
         self._confirmed: set[Schedule] = set()
+        self._incumbent = self.before.incumbent
 
     @property
     def now_ms(self) -> float:
@@ -110,6 +111,9 @@ class TaskHistory:
             self._detail = self._detail or measured.detail
         elif candidate.origin == "default":
             self.default_ms = measured.median_ms
+        if self._incumbent is not None and candidate.origin == "exact":
+            # TVM replaces decisions of a record that its template does not allow.
+            self._incumbent = candidate.schedule
         self.trials += candidate.origin != "default"
         self._searched += candidate.origin == "search"
         record = self._record(candidate.schedule, measured, now)
@@ -177,9 +181,8 @@ class TaskHistory:
         is_near = self.default_ms is not None and self.default_ms < _NEAR * self.now_ms
         if is_near and DEFAULT not in schedules:
             schedules.append(DEFAULT)
-        incumbent = self.before.incumbent
-        if incumbent is not None and incumbent not in schedules:
-            schedules.append(incumbent)
+        if self._incumbent is not None and self._incumbent not in schedules:
+            schedules.append(self._incumbent)
         return [self._candidates[s] for s in schedules if s in self._candidates]
 
     def ties(self) -> list[Candidate]:
@@ -226,8 +229,7 @@ class TaskHistory:
     def outcome(self, stopped: Stopped) -> TaskOutcome:
         """The outcome of what was measured. What there was no time for is used as trusted zones
         have it, and so is what a claim was to beat and did not run beside it."""
-        incumbent = self.before.incumbent
-        is_unbeaten = incumbent is not None and incumbent not in self._confirmed
+        is_unbeaten = self._incumbent is not None and self._incumbent not in self._confirmed
         if is_unbeaten or (self.before.is_answered and not self._ok):
             return self.before.outcome()
         ranked = sorted(self._ok.values(), key=lambda found: found[0].median_ms)

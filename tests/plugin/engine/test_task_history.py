@@ -181,6 +181,20 @@ def test_a_claim_that_did_not_run_beside_what_is_trusted_does_not_count() -> Non
     assert task.outcome("budget").records == (TRUSTED,)
 
 
+def test_what_is_trusted_counts_as_it_ran_where_its_template_allows_no_such_decisions() -> None:
+    task = contested(ExactHit((TRUSTED,)))
+    mended = one(task, 1, Schedule(TRUSTED.template, ((1, (99,)),)), "exact")
+    claim = one(task, 2, schedule_of(CLAIM), "own-zone")
+    for each, ms in ((mended, 8.0), (claim, 0.5)):
+        task.enter(each, timed_ms(each.number, ms), 5)
+    task.note_batch(2, 1.0)
+    assert mended.schedule in [each.schedule for each in task.finalists()]
+    task.confirm(claim, timed_ms(2, 0.5), 6)
+    assert task.outcome("finished").records == (TRUSTED,)
+    task.confirm(mended, timed_ms(1, 8.0), 6)
+    assert task.outcome("finished").source == "own-zone"
+
+
 def test_without_time_for_a_claim_what_is_trusted_is_used() -> None:
     assert contested(ExactHit((TRUSTED,))).outcome("not-started").records == (TRUSTED,)
 

@@ -14,7 +14,7 @@ from tunegate.runtimes.tvm.requirements import LINKERS, PINNED, linker, wrong_ve
 def compiler_checks() -> Iterator[HealthCheck]:
     """Yields versions, whether bytecode is kept, the compiler's own self-test, and the linker."""
     yield from map(_pinned, PINNED)
-    bytecode = bytecode_check()
+    bytecode = bytecode_check("tvm")
     if bytecode is not None:
         yield bytecode
     failure = compiler_failure()
