@@ -15,7 +15,7 @@ from tunegate.tuning.standing.model_keys import ModelOnTarget
 from tunegate_cache.format.records import TuningRecord
 
 UsedSchedule = tuple[str, int, str]
-"""A workload, how often a model runs it, and the digest of its schedule, '' for none."""
+"""A workload, how often a model runs it, and the digest of its schedule."""
 
 
 def known_schedules(
@@ -24,7 +24,8 @@ def known_schedules(
     """Those of each side of a model, sorted; `outcomes` are what this run has measured: also what
     is measured once without a trial is an answer of the cache from then on. What is transferred
     from neighbours does not count: a run that tunes one task leaves neighbours to others, and the
-    next one would elect anew."""
+    next one would elect anew. Nor does a task without any: a plan lists none of a model that the
+    compiler has just refused, and the next run lists them all."""
     measured = {
         task.key: own
         for each in outcomes
@@ -36,10 +37,12 @@ def known_schedules(
         task = resolved.task
         known = getattr(resolved.lookup, "records", ())
         records = measured.get(task.key) or [each for each in known if each.key == task.key]
-        schedule = _digest(records[0]) if records else ""
+        if not records:
+            continue
         for use in task.uses:
             where = ((use.model, task.target), use.side)
-            found.setdefault(where, []).append((task.key.workload, use.weight, schedule))
+            used = (task.key.workload, use.weight, _digest(records[0]))
+            found.setdefault(where, []).append(used)
     return {where: sorted(used) for where, used in found.items()}
 
 
