@@ -14,15 +14,26 @@ ALLOWED = (
     "is off from itself by 2.8%, by how it optimizes and rounds"
 )
 
+WRITTEN = (
+    "models/m.onnx on cpu: off by 1.4% of the largest output from the model as it is written; ONNX "
+    "Runtime's optimizations are off from that by 15% here"
+)
 
-@pytest.mark.parametrize(("noise", "told"), [(None, []), (0.028, [ALLOWED])])
-def test_numbers_that_may_differ_by_more_are_told(noise: float | None, told: list[str]) -> None:
+
+@pytest.mark.parametrize(
+    ("noise", "as_written", "told"),
+    [(None, False, []), (0.028, False, [ALLOWED]), (0.15, True, [WRITTEN])],
+)
+def test_numbers_that_may_differ_by_more_are_told(
+    noise: float | None, as_written: bool, told: list[str]
+) -> None:
     check = NumericCheck(
         passed=True,
         max_absolute=0.01,
         max_relative=0.014,
         tolerance=0.05,
         reference_noise=noise,
+        as_written=as_written,
     )
     head = msgspec.structs.replace(make_build("b"), check=check)
     run = make_run(make_measurement(), make_builds(make_build("a"), head))

@@ -12,7 +12,8 @@ _ON_CPU = ["CPUExecutionProvider"]
 
 
 _Level = onnxruntime.GraphOptimizationLevel
-LOWER_LEVELS = (_Level.ORT_DISABLE_ALL, _Level.ORT_ENABLE_BASIC, _Level.ORT_ENABLE_EXTENDED)
+NO_OPTIMIZATION = _Level.ORT_DISABLE_ALL
+LOWER_LEVELS = (NO_OPTIMIZATION, _Level.ORT_ENABLE_BASIC, _Level.ORT_ENABLE_EXTENDED)
 """The levels at which ONNX Runtime optimizes a model less than it does by itself."""
 
 

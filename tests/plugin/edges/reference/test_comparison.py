@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
-from tests.support.models.inexact import cancelling_model, quantized_model
+from tests.support.models.inexact import cancelling_model, quantized_model, requantized_model
 from tests.support.models.unusual import map_model
 from tests.support.small_onnx import one_node_model, save
 from tunegate.artifacts.builds import NumericCheck
@@ -115,12 +115,30 @@ def test_a_quantized_model_may_be_off_by_a_step_and_no_more(tmp_path: Path) -> N
     assert not beside(quantized_model(), 1.0, tmp_path, off=1.6).passed
 
 
+@pytest.mark.parametrize(("off", "passes"), [(0.0, True), (0.6, False)])
+def test_what_is_written_is_right_however_the_reference_optimizes(
+    off: float, passes: bool, tmp_path: Path
+) -> None:
+    level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    check = beside(requantized_model(), 1.0, tmp_path, off=off, level=level)
+    assert (check.passed, check.as_written) == (passes, passes)
+    assert check.reference_noise is not None
+    assert check.reference_noise > 0.05
+
+
 def beside(
-    model: onnx.ModelProto, factor: float, directory: Path, off: float = 0.0
+    model: onnx.ModelProto,
+    factor: float,
+    directory: Path,
+    off: float = 0.0,
+    level: Any = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
 ) -> NumericCheck:
     """What is said of the reference's own numbers times a factor."""
     file = save(model, directory / "m.onnx")
-    session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = level
+    providers = ["CPUExecutionProvider"]
+    session = onnxruntime.InferenceSession(str(file), options, providers=providers)
     tensors = [
         ArtifactTensor(each.name, tuple(each.shape), "float32")
         for each in (*session.get_inputs(), *session.get_outputs())
