@@ -173,9 +173,16 @@ class Project:
     def uncommitted(self, review: Review) -> tuple[str, ...]:
         """A line for a configuration that is not committed and read all the same, and where the
         checkout is what is checked, one for each gated model with a change that is not."""
-        changed = self.repository.uncommitted()
         is_here = self.repository.head() == review.changes.revisions.head
-        models = uncommitted_models(review.config, changed) if is_here else ()
+        return self._uncommitted(review.config if is_here else None)
+
+    def uncommitted_here(self) -> tuple[str, ...]:
+        """The same lines where the checkout is what is tuned."""
+        return self._uncommitted(self.config)
+
+    def _uncommitted(self, config: Config | None) -> tuple[str, ...]:
+        changed = self.repository.uncommitted()
+        models = uncommitted_models(config, changed) if config else ()
         return (*(uncommitted_config(self.path, changed) if self.own else ()), *models)
 
     def require_plan(self, planned: TuningPlan, settings: Settings) -> None:

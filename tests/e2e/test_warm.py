@@ -51,8 +51,11 @@ def test_warm_takes_the_models_that_a_glob_names(tmp_path: Path) -> None:
     unwritten = workspace.tunegate("warm", "--cache-mode", "ro")
     assert unwritten.returncode == 2
     assert "keeps nothing of what warm learns" in unwritten.stderr
+    config = workspace.root / "tunegate.yaml"
+    config.write_text(config.read_text() + "# more\n")
     done = workspace.tunegate("warm", "--model", "models/n*", "--json")
     assert [each["model"] for each in json.loads(done.stdout)["models"]] == ["models/n.onnx"]
+    assert "tunegate.yaml is read as it is here, with what is not committed" in done.stderr
 
 
 @pytest.mark.pipelines

@@ -238,10 +238,11 @@ def test_a_model_with_uncommitted_changes_is_named(checkout: Checkout) -> None:
     assert project.uncommitted(review) == ()
     for name in ("models/m.onnx", "models/new.onnx", "models/notes.txt", "other.onnx"):
         (checkout.path / name).write_bytes(b"changed")
-    told = " is not committed as it is here, and only commits are compared: commit it"
+    told = " is not committed as it is here, and only commits count: commit it"
     named = (f"models/m.onnx{told}", f"models/new.onnx{told}")
     assert project.uncommitted(review) == named
     assert reviewed(checkout).changes.notes == named
+    assert project.uncommitted_here() == named
     earlier = reviewed(checkout, head="HEAD~1")
     assert project.uncommitted(earlier) == ()
     (checkout.path / NAME).write_bytes((checkout.path / NAME).read_bytes() + b"# more\n")

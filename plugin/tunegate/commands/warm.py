@@ -60,6 +60,8 @@ def run(options: WarmOptions) -> int:
         out.forget(since="plan")
         require_installed(project.config, "tune")
         with opened_tools(settings, project.checkout(), out) as tools:
+            for note in project.uncommitted_here():
+                tools.context.progress.warn(note)
             warmed, warned = _warmed(tools, changes, project, again=options.again)
     if settings.as_json:
         write_json(warmed)
@@ -202,7 +204,8 @@ def _require_writing(cache: CacheConfig) -> None:
 def _show(warmed: Warmed, warned: Collection[str]) -> None:
     known = ("known before", "tuned now", "measured once")
     columns = ("model", "target", "tasks", *known, "not tuned")
-    show_table(f"zone {warmed.zone}", columns, map(_row, warmed.models))
+    if warmed.models:
+        show_table(f"zone {warmed.zone}", columns, map(_row, warmed.models))
     show_lines(told_of(warmed, warned))
 
 

@@ -20,7 +20,7 @@ def uncommitted_models(config: Config, changed: Collection[str]) -> tuple[str, .
     """A line for each gated model of which something has `changed`."""
     beside = {path.removesuffix(end) for path in changed for end in (".data", ".dvc", "")}
     return tuple(
-        f"{model} is not committed as it is here, and only commits are compared: commit it"
+        f"{model} is not committed as it is here, and only commits count: commit it"
         for model in selected(config, beside)
         if model.endswith(".onnx")
     )
