@@ -1,7 +1,7 @@
 """Other people's models, from `init` to a red gate, untouched.
 
     python -m benchmarks.real_models.init_to_gate DIRECTORY [--models magika ...] [--minutes 0.5]
-        [--threads 1] [--steps added weights more-work] [--save NAME --merge]
+        [--threads 1] [--steps added weights more-work] [--own] [--save NAME --merge]
 
 Collects sixteen models of the package index in DIRECTORY (170 MB, once), and does with each what
 its owner would, in a repository of its own with a cache of its own: adds it, `tunegate init`,
@@ -10,7 +10,8 @@ slow again. With several `--minutes` the first run is repeated, so that tuning g
 cache, and each runtime's time stands after each of them. Prints the tables of docs/benchmarks.
 What is done stays in DIRECTORY/<name>/<threads>.json. The `--steps` are done anew whatever stands
 there: so pull requests are played again while a machine is quiet. A pull request may tune what it
-changes for the first of the `--minutes`.
+changes for the first of the `--minutes`. With `--own` nothing is collected: the models are what
+lies in DIRECTORY as <name>/model.onnx.
 """
 
 from __future__ import annotations
@@ -80,13 +81,18 @@ def main() -> None:
         minutes=[0.5],
         threads=1,
         steps=[""],
+        own=False,
     )
-    models = collected(options.directory)
+    models = own_models(options.directory) if options.own else collected(options.directory)
     names = [name for name in models if name in options.models or options.models == [""]]
     stories = [story_of(name, models[name], options) for name in names]
     show(stories)
     if len(options.minutes) > 1:
         show_times(stories, options.minutes)
+
+
+def own_models(directory: Path) -> dict[str, Path]:
+    return {file.parent.name: file for file in sorted(directory.glob("*/model.onnx"))}
 
 
 def story_of(name: str, model: Path, options: argparse.Namespace) -> Story:
