@@ -18,7 +18,7 @@ from hatchling.builders.wheel import WheelBuilder
 
 from tests.house.sources import ROOT
 
-MAX_FILE_BYTES = 2_500_000
+MAX_FILE_BYTES = 500_000
 """The largest is the prior of the cost model."""
 TOP = {
     *("action", "cache", "docs", "plugin"),

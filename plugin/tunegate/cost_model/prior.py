@@ -1,12 +1,13 @@
 """A cost model from before the first trial: boosted trees on what was measured of other operators.
 
-The measurements are in `experience/`, one file for each kind of target, and the trees are fitted to
-them once in a process: nothing is loaded that could be more than numbers. What it is worth for
+The measurements are in `data/`, one packed file for each kind of target, and the trees are fitted
+to them once in a process: nothing is loaded that could be more than numbers. What it is worth for
 operators that it has not seen stands in docs/benchmarks.
 """
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Sequence
 from functools import cache, cached_property
 from pathlib import Path
@@ -90,10 +91,10 @@ def prior_of(kind: str) -> Prior | None:
 
 
 def experience_of(kind: str) -> list[TaskExperience]:
-    file = _FOLDER / f"{kind}.jsonl"
+    file = _FOLDER / f"{kind}.jsonl.gz"
     if not file.exists():
         return []
-    return msgspec.json.Decoder(TaskExperience).decode_lines(file.read_bytes())
+    return msgspec.json.Decoder(TaskExperience).decode_lines(gzip.decompress(file.read_bytes()))
 
 
 def ratios_of(task: TaskExperience) -> list[float]:

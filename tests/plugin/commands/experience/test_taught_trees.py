@@ -7,7 +7,8 @@ import pytest
 
 from tests.plugin.cost_model.judging.test_prior_trial import contrary
 from tunegate.cli.main import main
-from tunegate.cost_model.experience import TaskExperience, nest_columns
+from tunegate.cost_model.experience import TaskExperience
+from tunegate.cost_model.measured_task import in_columns
 from tunegate.cost_model.prior import prior_of
 from tunegate.cost_model.team_prior import read_team_prior
 
@@ -16,7 +17,7 @@ def opposed(name: str) -> TaskExperience:
     """What the trees that ship expect to be fast is slow."""
     task, ships = contrary(name), prior_of("llvm")
     assert ships is not None
-    expected = ships.ratios([nest_columns(task.sketches[n], d) for n, _, d in task.rows])
+    expected = ships.ratios(in_columns(task).columns.tolist())
     rows = zip(task.rows, expected.tolist(), strict=True)
     slowed = tuple((n, 0.1 + ratio**2, decided) for (n, _, decided), ratio in rows)
     return msgspec.structs.replace(task, rows=slowed)
