@@ -84,6 +84,11 @@ def collected(directory: Path) -> dict[str, Path]:
         python = _environment(directory / "environment")
         subprocess.run([python, str(_DERIVE), str(directory)], check=True)
         (directory / "complete").touch()
+    return models_in(directory)
+
+
+def models_in(directory: Path) -> dict[str, Path]:
+    """What lies there as <name>/model.onnx, by name."""
     return {file.parent.name: file for file in sorted(directory.glob("*/model.onnx"))}
 
 

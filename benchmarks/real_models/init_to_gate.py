@@ -31,7 +31,7 @@ from typing import Any
 import msgspec
 import onnx
 
-from benchmarks.kit.collected import collected
+from benchmarks.kit.collected import collected, models_in
 from benchmarks.kit.command import command_line
 from benchmarks.kit.model_changes import new_weights, slower
 from benchmarks.kit.results import machine
@@ -83,16 +83,12 @@ def main() -> None:
         steps=[""],
         own=False,
     )
-    models = own_models(options.directory) if options.own else collected(options.directory)
+    models = models_in(options.directory) if options.own else collected(options.directory)
     names = [name for name in models if name in options.models or options.models == [""]]
     stories = [story_of(name, models[name], options) for name in names]
     show(stories)
     if len(options.minutes) > 1:
         show_times(stories, options.minutes)
-
-
-def own_models(directory: Path) -> dict[str, Path]:
-    return {file.parent.name: file for file in sorted(directory.glob("*/model.onnx"))}
 
 
 def story_of(name: str, model: Path, options: argparse.Namespace) -> Story:
