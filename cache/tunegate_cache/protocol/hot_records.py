@@ -17,7 +17,8 @@ _Candidate = tuple[str, tuple[object, ...], str, int]
 
 
 class HotRecords:
-    """The fastest candidates for every workload on each kind of device, and the latest failures.
+    """The fastest candidates for every workload on each kind of device, among them one that is
+    confirmed where there is any, and the latest failures.
 
     Of one candidate on one kind of device the latest measurement counts. The order in which records
     come does not matter as long as a candidate's later measurement is not among those cut already.
@@ -58,6 +59,7 @@ def shape_to_teach(records: Iterable[StoredRecord]) -> WorkloadShape | None:
 def _cut(known: dict[_Candidate, StoredRecord]) -> dict[_Candidate, StoredRecord]:
     kept: dict[_Candidate, StoredRecord] = {}
     served: dict[tuple[str, int], int] = {}
+    ended: set[tuple[str, int]] = set()
     failures = 0
     for candidate, stored in sorted(known.items(), key=lambda item: _order(item[1])):
         if stored.record.status != "ok":
@@ -67,9 +69,13 @@ def _cut(known: dict[_Candidate, StoredRecord]) -> dict[_Candidate, StoredRecord
             continue
         device = (stored.record.device.name, stored.record.device.units)
         served[device] = served.get(device, 0) + 1
-        # The default schedule is what a result is compared with: it is kept however slow.
-        if served[device] <= BEST_OF_EACH_DEVICE or not stored.record.template:
+        # The default schedule is what a result is compared with, and the fastest confirmed one says
+        # that the search has ended: they are kept however slow.
+        says_end = stored.record.is_confirmed and device not in ended
+        if served[device] <= BEST_OF_EACH_DEVICE or not stored.record.template or says_end:
             kept[candidate] = stored
+        if stored.record.is_confirmed:
+            ended.add(device)
     return kept
 
 
@@ -77,8 +83,10 @@ def _candidate(record: TuningRecord) -> _Candidate:
     return record.template, record.decisions, record.device.name, record.device.units
 
 
-def _currency(stored: StoredRecord) -> tuple[int, bytes]:
-    return stored.record.measured_at, stored.text
+def _currency(stored: StoredRecord) -> tuple[int, bool, int, bytes]:
+    """The latest measurement; within one second a failure, else the longest: it confirms."""
+    record = stored.record
+    return record.measured_at, record.status != "ok", len(record.run_nanoseconds), stored.text
 
 
 def _order(stored: StoredRecord) -> tuple[object, ...]:

@@ -49,7 +49,11 @@ class RecordIndex:
         return len(implausible)
 
     def exact(self, key: WorkloadKey) -> ExactHit | None:
-        found = self._best(key, _EXACT_RECORDS)
+        """The fastest few. A confirmed one is among them where there is any of the same device: it
+        says that the search was brought to its end, and a slow moment when it was measured may have
+        put it behind many quick measurements."""
+        ranked = self._ranked(key)
+        found = _with_a_confirmed(ranked, _EXACT_RECORDS)
         return ExactHit(found, self.failures(key)) if found else None
 
     def transfer(self, key: WorkloadKey, shape: WorkloadShape) -> TransferHit | None:
@@ -61,7 +65,7 @@ class RecordIndex:
             (distance, source, records)
             for distance, workload in nearest(shape.extents, candidates)
             if (source := WorkloadKey(workload, key.target)) != key
-            and (records := self._best(source, RECORDS_OF_EACH, with_default=False))
+            and (records := self._schedules(source)[:RECORDS_OF_EACH])
         ]
         if not sources:
             return None
@@ -76,15 +80,12 @@ class RecordIndex:
         failed = [record for record in self._latest(key) if record.status != "ok"]
         return tuple(sorted(failed, key=_latest_first)[:_FAILURES])
 
-    def _best(
-        self, key: WorkloadKey, count: int, *, with_default: bool = True
-    ) -> tuple[TuningRecord, ...]:
-        usable = [
-            record
-            for record in self._latest(key)
-            if record.status == "ok" and (record.template or with_default)
-        ]
-        return tuple(sorted(usable, key=self._fastest_first)[:count])
+    def _schedules(self, key: WorkloadKey) -> tuple[TuningRecord, ...]:
+        return tuple(record for record in self._ranked(key) if record.template)
+
+    def _ranked(self, key: WorkloadKey) -> tuple[TuningRecord, ...]:
+        usable = [record for record in self._latest(key) if record.status == "ok"]
+        return tuple(sorted(usable, key=self._fastest_first))
 
     def _latest(self, key: WorkloadKey) -> Iterable[TuningRecord]:
         """One record for each candidate: its latest measurement, if possible on our device."""
@@ -97,7 +98,9 @@ class RecordIndex:
         return latest.values()
 
     def _currency(self, record: TuningRecord) -> tuple[bool, int, tuple[object, ...]]:
-        tie = (record.status, record.run_nanoseconds, str(record.device), str(record.source))
+        """The latest measurement; within one second a failure, else the longest: it confirms."""
+        times, status = record.run_nanoseconds, record.status
+        tie = (status != "ok", len(times), times, status, str(record.device), str(record.source))
         return self._is_ours(record), record.measured_at, tie
 
     def _fastest_first(self, record: TuningRecord) -> tuple[object, ...]:
@@ -106,6 +109,13 @@ class RecordIndex:
     def _is_ours(self, record: TuningRecord) -> bool:
         ours, theirs = self._device, record.device
         return ours is not None and (ours.name, ours.units) == (theirs.name, theirs.units)
+
+
+def _with_a_confirmed(ranked: tuple[TuningRecord, ...], count: int) -> tuple[TuningRecord, ...]:
+    here = [each for each in ranked if each.device.name == ranked[0].device.name]
+    fastest = next((record for record in here if record.is_confirmed), None)
+    first = ranked[:count]
+    return first if fastest is None or fastest in first else (*first[:-1], fastest)
 
 
 def _latest_first(record: TuningRecord) -> tuple[object, ...]:

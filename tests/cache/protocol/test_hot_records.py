@@ -58,6 +58,19 @@ def test_the_default_schedule_is_kept_however_slow_it_is() -> None:
     assert default in kept([*(candidate(n, 1.0 + n) for n in range(20)), default])
 
 
+def test_the_fastest_confirmed_one_is_kept_behind_any_number_of_brief_looks() -> None:
+    brief = [candidate(n, run_nanoseconds=(1000 + n,), status="ok") for n in range(400)]
+    confirmed = [candidate(500 + n, 9.0 + n) for n in range(3)]
+    assert kept([*confirmed, *brief]) == [*brief[:BEST_OF_EACH_DEVICE], confirmed[0]]
+
+
+def test_of_one_second_a_failure_counts_before_what_ran_and_then_what_was_measured_longer() -> None:
+    brief = candidate(1, run_nanoseconds=(9_999_999,), status="ok")
+    confirmed, failed = candidate(1, 1.0), candidate(1)
+    assert kept([brief, confirmed]) == kept([confirmed, brief]) == [confirmed]
+    assert kept([failed, confirmed]) == kept([confirmed, failed]) == [failed]
+
+
 def test_of_one_candidate_the_latest_measurement_counts() -> None:
     early, late = candidate(1, 1.0, measured_at=1), candidate(1, 9.0, measured_at=2)
     assert kept([early, late]) == kept([late, early]) == [late]

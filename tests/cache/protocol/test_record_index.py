@@ -74,6 +74,29 @@ def test_a_brief_look_must_be_faster_than_a_careful_measurement_by_more_than_luc
     assert exact(confirmed, better) == ExactHit((better, confirmed))
 
 
+def test_a_confirmed_one_stays_among_the_eight_behind_any_number_of_brief_looks() -> None:
+    brief = [candidate(tile, 100 + tile) for tile in range(20)]
+    slow = candidate(30, 0, run_nanoseconds=(9000,) * CONFIRMED_REPEATS)
+    slower = candidate(31, 0, run_nanoseconds=(9900,) * CONFIRMED_REPEATS)
+    found = exact(*brief, slower, slow)
+    assert found is not None
+    assert found.records == (*brief[:7], slow)
+
+
+def test_a_confirmed_one_of_another_device_takes_no_place() -> None:
+    brief = [candidate(tile, 100 + tile, device=OURS) for tile in range(20)]
+    theirs = candidate(30, 0, run_nanoseconds=(50,) * CONFIRMED_REPEATS, device=THEIRS)
+    found = exact(*brief, theirs)
+    assert found is not None
+    assert found.records == tuple(brief[:8])
+
+
+def test_of_two_measurements_of_one_second_the_one_that_confirms_counts() -> None:
+    brief = candidate(1, 9999, measured_at=5)
+    confirmed = candidate(1, 0, run_nanoseconds=(900,) * CONFIRMED_REPEATS, measured_at=5)
+    assert exact(brief, confirmed) == exact(confirmed, brief) == ExactHit((confirmed,))
+
+
 def test_results_of_our_own_device_come_before_faster_ones_of_others() -> None:
     slow, fast = candidate(1, 900, device=OURS), candidate(2, 100, device=THEIRS)
     assert exact(fast, slow) == ExactHit((slow, fast))
