@@ -8,7 +8,7 @@ One-Shot Tuner, CC 2022), none of them an operator of a model that the benchmark
 search tries `--trials` candidates: the first at random, then half of them by what it has learned
 (its exploration-biased sampling). FILE gets one line for each operator. Several parts can run
 beside each other, each on a core of its own; their lines together are
-119 of the tasks in `plugin/tunegate/cost_model/data/llvm.jsonl.gz`.
+119 of the tasks in `plugin/tunegate/cost_model/data/llvm.jsonl.zst`.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from tunegate.cost_model.loop_nest import Decided, LoopNest
 
 _LANES = (8, 16)
 """Vectors of 32-bit numbers in 256 and in 512 bits."""
+_WIDEST = _LANES[-1]
 
 
 class Sketch(msgspec.Struct, frozen=True):
@@ -62,16 +63,18 @@ class _Tile(NamedTuple):
 
 def nest_columns(sketch: Sketch, decided: Decided) -> list[float]:
     """What a cost model sees of the loops; `NEST_COLUMNS` of them, all
-    unknown without a loop nest."""
+    unknown without a loop nest. The last two are the widest registers that hold the sums, and the
+    share of them that is filled: a tile that needs more than there are is slower by an order."""
     if sketch.nest is None:
         return [math.nan] * NEST_COLUMNS
     tile = _tile(sketch.nest, decided, sketch.lanes)
-    lanes = 2**tile.lanes
+    lanes = round(2**tile.lanes)
+    registers = math.ceil(lanes / _WIDEST)
     unroll = _log([sketch.nest.unrolled_steps(decided)])
     body = tile.inner - tile.lanes + tile.reduced_inner
     return [
         *tile,
-        *(float(round(lanes) % width == 0) for width in _LANES),
+        *(float(lanes % width == 0) for width in _LANES),
         tile.inner - tile.lanes,
         tile.inner + tile.middle,
         tile.reduced_inner + tile.reduced_outer,
@@ -81,10 +84,13 @@ def nest_columns(sketch: Sketch, decided: Decided) -> list[float]:
         float(body + tile.middle <= unroll),
         -1.0 if sketch.nest.copied_at is None else float(sketch.nest.copied_at),
         float(sketch.variant == "im2col"),
+        float(sketch.variant == "group-vectors"),
+        _log([registers]) + tile.inner - tile.lanes,
+        lanes / (registers * _WIDEST),
     ]
 
 
-NEST_COLUMNS = len(_Tile._fields) + len(_LANES) + 9
+NEST_COLUMNS = len(_Tile._fields) + len(_LANES) + 12
 
 
 def innermost(sketch: Sketch, decided: Decided) -> Decided:

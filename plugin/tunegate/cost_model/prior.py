@@ -7,7 +7,6 @@ operators that it has not seen stands in docs/benchmarks.
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Sequence
 from functools import cache, cached_property
 from pathlib import Path
@@ -18,13 +17,16 @@ import numpy as np
 
 from tunegate.cost_model.boosted_trees import BoostedTrees
 from tunegate.cost_model.experience import NEST_COLUMNS, TaskExperience, nest_columns
+from tunegate_cache.format.decompression import decompress
 
 _FOLDER = Path(__file__).parent / "data"
-_ROUNDS = 120
+_ROUNDS = 300
 _PARAMETERS = {
-    "max_depth": 5,
-    "eta": 0.1,
-    "min_child_weight": 2,
+    "grow_policy": "lossguide",
+    "max_depth": 0,
+    "max_leaves": 64,
+    "eta": 0.05,
+    "min_child_weight": 4,
     "subsample": 0.8,
     "colsample_bytree": 0.8,
 }
@@ -91,10 +93,10 @@ def prior_of(kind: str) -> Prior | None:
 
 
 def experience_of(kind: str) -> list[TaskExperience]:
-    file = _FOLDER / f"{kind}.jsonl.gz"
+    file = _FOLDER / f"{kind}.jsonl.zst"
     if not file.exists():
         return []
-    return msgspec.json.Decoder(TaskExperience).decode_lines(gzip.decompress(file.read_bytes()))
+    return msgspec.json.Decoder(TaskExperience).decode_lines(decompress(file.read_bytes()))
 
 
 def ratios_of(task: TaskExperience) -> list[float]:

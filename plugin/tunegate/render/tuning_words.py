@@ -11,7 +11,7 @@ from tunegate.render.units import duration, energy, money
 def tuning_words(tuning: TuningSummary) -> str:
     """Two sentences, without the last full stop. The numbers of tasks add up to the first one."""
     if not tuning.tasks:
-        return "no task of this change is compiled"
+        return "nothing here is compiled"
     return f"{_done(tuning)}. {_parts(tuning)}"
 
 

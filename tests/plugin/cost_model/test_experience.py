@@ -19,6 +19,7 @@ from tunegate.cost_model.loop_nest import Decided, LoopNest
 
 ORDER = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (1, 2), (2, 1), (0, 3), (1, 3))
 """The loops of a product: rows, columns, and what is summed."""
+GROUP_VECTORS = -3
 SKETCH = Sketch("direct", LoopNest(ORDER, copied_at=1, unrolled_by=3, unrolls=(0, 16, 64, 512)))
 
 
@@ -86,7 +87,22 @@ def test_a_step_of_many_numbers_is_a_wider_innermost_loop() -> None:
     narrow = ((2, 1, 2, 4), (1, 2, 1, 2), (4, 8), (1,))
     vectors = Sketch("group-vectors", SKETCH.nest, lanes=8)
     columns = zip(nest_columns(vectors, narrow), nest_columns(SKETCH, wide), strict=True)
-    assert all(one == other for one, other in columns)
+    differ = [place for place, (one, other) in enumerate(columns) if one != other]
+    assert differ == [NEST_COLUMNS + GROUP_VECTORS]
+
+
+def test_a_tile_takes_the_registers_that_hold_its_sums_and_fills_a_share_of_them() -> None:
+    """56 numbers in a row take as many registers of 16 as 64 do."""
+
+    def registers(lanes: int, rows: int) -> tuple[float, float]:
+        decisions = ((2, 1, 8, rows), (4, 1, 1, lanes), (32, 8), (1,))
+        power, filled = nest_columns(SKETCH, decisions)[-2:]
+        return round(2**power), filled
+
+    assert registers(64, 4) == (16, 1.0)
+    assert registers(56, 4) == (16, 56 / 64)
+    assert registers(14, 8) == (8, 14 / 16)
+    assert registers(1, 1) == (1, 1 / 16)
 
 
 def test_a_line_says_of_which_layer_it_is_and_where_it_was_measured() -> None:

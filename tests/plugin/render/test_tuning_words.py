@@ -43,7 +43,7 @@ from tunegate.render.tuning_words import tuning_words
                 "warm, 6 not tuned"
             ),
         ),
-        ({"tasks": 0, "exact": 0}, "no task of this change is compiled"),
+        ({"tasks": 0, "exact": 0}, "nothing here is compiled"),
     ],
 )
 def test_what_tuning_did_is_one_sentence_and_the_rest_another(
