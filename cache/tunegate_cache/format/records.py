@@ -103,6 +103,12 @@ class TuningRecord(msgspec.Struct, frozen=True, kw_only=True):
         return len(times) >= CONFIRMED_REPEATS or (len(times) > 0 and self.median_ms > CONFIRMED_MS)
 
     @property
+    def recency(self) -> tuple[int, bool, int]:
+        """The rank of a measurement among those of its candidate, of which the highest counts: the
+        latest; within one second a failure, else the longest, which confirms."""
+        return self.measured_at, self.status != "ok", len(self.run_nanoseconds)
+
+    @property
     def shrunk_ms(self) -> float:
         """What candidates are ranked by. The fastest of many quick measurements is biased: the
         winner's curse: it comes before a confirmed measurement only if it is faster by more than

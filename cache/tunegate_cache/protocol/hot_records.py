@@ -83,10 +83,8 @@ def _candidate(record: TuningRecord) -> _Candidate:
     return record.template, record.decisions, record.device.name, record.device.units
 
 
-def _currency(stored: StoredRecord) -> tuple[int, bool, int, bytes]:
-    """The latest measurement; within one second a failure, else the longest: it confirms."""
-    record = stored.record
-    return record.measured_at, record.status != "ok", len(record.run_nanoseconds), stored.text
+def _currency(stored: StoredRecord) -> tuple[tuple[int, bool, int], bytes]:
+    return stored.record.recency, stored.text
 
 
 def _order(stored: StoredRecord) -> tuple[object, ...]:

@@ -97,11 +97,9 @@ class RecordIndex:
                 latest[candidate] = record
         return latest.values()
 
-    def _currency(self, record: TuningRecord) -> tuple[bool, int, tuple[object, ...]]:
-        """The latest measurement; within one second a failure, else the longest: it confirms."""
-        times, status = record.run_nanoseconds, record.status
-        tie = (status != "ok", len(times), times, status, str(record.device), str(record.source))
-        return self._is_ours(record), record.measured_at, tie
+    def _currency(self, record: TuningRecord) -> tuple[object, ...]:
+        tie = (record.run_nanoseconds, record.status, str(record.device), str(record.source))
+        return self._is_ours(record), record.recency, tie
 
     def _fastest_first(self, record: TuningRecord) -> tuple[object, ...]:
         return not self._is_ours(record), record.shrunk_ms, record.template, record.decisions

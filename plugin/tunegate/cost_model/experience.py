@@ -71,11 +71,12 @@ def nest_columns(sketch: Sketch, decided: Decided) -> list[float]:
     lanes = round(2**tile.lanes)
     registers = math.ceil(lanes / _WIDEST)
     unroll = _log([sketch.nest.unrolled_steps(decided)])
-    body = tile.inner - tile.lanes + tile.reduced_inner
+    steps = tile.inner - tile.lanes
+    body = steps + tile.reduced_inner
     return [
         *tile,
         *(float(lanes % width == 0) for width in _LANES),
-        tile.inner - tile.lanes,
+        steps,
         tile.inner + tile.middle,
         tile.reduced_inner + tile.reduced_outer,
         unroll,
@@ -85,7 +86,7 @@ def nest_columns(sketch: Sketch, decided: Decided) -> list[float]:
         -1.0 if sketch.nest.copied_at is None else float(sketch.nest.copied_at),
         float(sketch.variant == "im2col"),
         float(sketch.variant == "group-vectors"),
-        _log([registers]) + tile.inner - tile.lanes,
+        _log([registers]) + steps,
         lanes / (registers * _WIDEST),
     ]
 
