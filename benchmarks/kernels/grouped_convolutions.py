@@ -1,7 +1,7 @@
 """Grouped convolutions of one to C groups, beside ONNX Runtime and OpenVINO.
 
     python -m benchmarks.kernels.grouped_convolutions [--shapes 64x56 128x28 256x14]
-        [--groups 1 2 4 ...] [--window 3] [--trials 16] [--seconds 20] [--threads 1 2] [--save NAME]
+        [--groups 1 2 4 ...] [--window 3] [--trials 16] [--seconds 20] [--threads 2] [--save NAME]
 
 A shape is channels x width: as many channels out as in, a square image, a window of 3, a bias and
 an activation. TVM's own build of it has no schedule (its rules for grouped convolutions are gone).
@@ -20,7 +20,6 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -43,6 +42,7 @@ from tunegate.edges.metaschedule import space
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.passes.default_schedule import with_default_schedule
+from tunegate.edges.metaschedule.runtime_alone import BRIEF_WAITS, thread_variables
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.single_kernel import SingleKernel, built_kernel
 from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
@@ -51,6 +51,8 @@ from tunegate.engine.protocol import DEFAULT, Candidate
 
 BATCH = 8
 ROUNDS, ROUND_SECONDS = 40, 0.002
+REST_SECONDS = 0.02
+"""Threads that wait awake for their next work, in which they hold the cores of whoever is next."""
 ABSENT = "–"
 TITLES = (
     "channels, width, G, threads | TVM's own build, ms | default, ms | as written, tuned, ms | "
@@ -76,15 +78,16 @@ def main() -> None:
         window=3,
         trials=16,
         seconds=20.0,
-        threads=[1],
+        threads=1,
         again=False,
     )
     load_intrinsics("llvm")
     done = {} if options.again else saved_rows()
     heading(TITLES, (0, 5))
-    for threads, shape in product(options.threads, options.shapes):
-        os.environ["TVM_NUM_THREADS"] = str(threads)
-        target = tvm_target(TargetConfig(name="cpu", threads=threads))
+    threads: int = options.threads
+    os.environ |= thread_variables(threads) | BRIEF_WAITS  # read when the first kernel runs
+    target = tvm_target(TargetConfig(name="cpu", threads=threads))
+    for shape in options.shapes:
         channels, width = map(int, shape.split("x"))
         first = math.nan
         for groups in chosen(options.groups, channels):
@@ -148,6 +151,8 @@ def in_turn(runs: dict[str, Callable[[], object]]) -> dict[str, float]:
     least = dict.fromkeys(runs, math.inf)
     for _ in range(ROUNDS):
         for name, run in runs.items():
+            time.sleep(REST_SECONDS)
+            run()
             least[name] = min(least[name], 1000 * seconds_of(run, counts[name]) / counts[name])
     return least
 

@@ -16,18 +16,24 @@ import msgspec
 
 from tunegate.cost_model.loop_nest import Decided, LoopNest
 
-_LANES = (8, 16)
-"""Vectors of 32-bit numbers in 256 and in 512 bits."""
-_WIDEST = _LANES[-1]
+
+class VectorRegisters(msgspec.Struct, frozen=True):
+    """`count` of them in a target, each of `lanes` numbers of 32 bits. Older data, which do not say
+    it, are of AVX-512."""
+
+    lanes: int = 16
+    count: int = 32
 
 
 class Sketch(msgspec.Struct, frozen=True):
     """What of a template is the same for any task; `variant` is that of the workload. Without
-    a loop nest it says nothing. A step of the innermost loop computes `lanes` numbers."""
+    a loop nest it says nothing. A step of the innermost loop computes `lanes` numbers, in the
+    target's `registers`."""
 
     variant: str
     nest: LoopNest | None
     lanes: int = 1
+    registers: VectorRegisters = VectorRegisters()
 
 
 class TaskExperience(msgspec.Struct, frozen=True):
@@ -63,19 +69,20 @@ class _Tile(NamedTuple):
 
 def nest_columns(sketch: Sketch, decided: Decided) -> list[float]:
     """What a cost model sees of the loops; `NEST_COLUMNS` of them, all
-    unknown without a loop nest. The last two are the widest registers that hold the sums, and the
-    share of them that is filled: a tile that needs more than there are is slower by an order."""
+    unknown without a loop nest. The last three are the share of all registers that holds the sums,
+    how much of these is filled, and the size of a register. A tile that needs more registers than
+    there are is slower by an order, on any target."""
     if sketch.nest is None:
         return [math.nan] * NEST_COLUMNS
     tile = _tile(sketch.nest, decided, sketch.lanes)
-    lanes = round(2**tile.lanes)
-    registers = math.ceil(lanes / _WIDEST)
+    lanes, widest = round(2**tile.lanes), sketch.registers.lanes
+    registers = math.ceil(lanes / widest)
     unroll = _log([sketch.nest.unrolled_steps(decided)])
     steps = tile.inner - tile.lanes
     body = steps + tile.reduced_inner
     return [
         *tile,
-        *(float(lanes % width == 0) for width in _LANES),
+        *(float(lanes % width == 0) for width in (max(1, widest // 2), widest)),
         steps,
         tile.inner + tile.middle,
         tile.reduced_inner + tile.reduced_outer,
@@ -86,12 +93,13 @@ def nest_columns(sketch: Sketch, decided: Decided) -> list[float]:
         -1.0 if sketch.nest.copied_at is None else float(sketch.nest.copied_at),
         float(sketch.variant == "im2col"),
         float(sketch.variant == "group-vectors"),
-        _log([registers]) + steps,
-        lanes / (registers * _WIDEST),
+        _log([registers]) + steps - _log([sketch.registers.count]),
+        lanes / (registers * widest),
+        _log([widest]),
     ]
 
 
-NEST_COLUMNS = len(_Tile._fields) + len(_LANES) + 12
+NEST_COLUMNS = len(_Tile._fields) + 15
 
 
 def innermost(sketch: Sketch, decided: Decided) -> Decided:

@@ -18,6 +18,7 @@ _MAX_SKETCHES = 64
 _MAX_TEXT = 300
 _MAX_MS = 1e6
 _MAX_NUMBER = 2**31
+_MOST_REGISTERS = 2**10
 _LEAST = -2
 """TVM's compute location: -1 is the root, -2 inlined."""
 
@@ -69,7 +70,10 @@ def distinct(tasks: Sequence[TaskExperience]) -> tuple[TaskExperience, ...]:
     all. Older lines that say no workload all stay."""
     kept: dict[object, TaskExperience] = {}
     for number, task in enumerate(tasks):
-        key = (task.workload, task.device, task.threads) if task.workload else number
+        # CPUs of one name may have others.
+        registers = frozenset(sketch.registers for sketch in task.sketches)
+        place = (task.workload, task.device, task.threads, registers)
+        key = place if task.workload else number
         other = kept.get(key)
         if other is None:
             kept[key] = task
@@ -98,6 +102,10 @@ def _problem_of_sketch(sketch: Sketch) -> str:
     nest = sketch.nest
     if not 0 < sketch.lanes < _MAX_NUMBER:
         return "no number of lanes"
+    if not all(
+        0 < number <= _MOST_REGISTERS for number in msgspec.structs.astuple(sketch.registers)
+    ):
+        return "no vector registers"
     if nest is None:
         return ""
     if not nest.order or not _are_numbers(nest.unrolls, 0):

@@ -197,11 +197,11 @@ class InParts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
-    """A request to build a model. With `cuda_graphs` the kernels between input and output of a GPU
-    are launched as one. Transferred schedules are tried in the model on the inputs of `seed`, those
-    of `settled` workloads are kept as they are. With `in_parts` set only what cannot be compiled
-    whole is built. Where `how` is known nothing is tried. `variant` is the candidate's, `precision`
-    the numbers of its products. One that `is_whole` has one launch for all kernels."""
+    """A request to build a model. With `cuda_graphs` a GPU's kernels are launched as one.
+    Transferred schedules are tried in the model on the inputs of `seed`, those of `settled` stay.
+    With `in_parts` only what cannot be compiled whole is built; where `how` is known nothing is
+    tried. `variant` is the candidate's, `precision` the numbers of its products. One that
+    `is_whole` has one launch. With `keeps_constants` default schedules pack none."""
 
     model: ModelFile
     target: TargetConfig
@@ -218,6 +218,7 @@ class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
     variant: str = ""
     precision: str = FLOAT32
     is_whole: bool = False
+    keeps_constants: bool = False
 
     @property
     def settings(self) -> dict[str, str]:

@@ -12,6 +12,7 @@ from tunegate.cost_model.experience import (
     NEST_COLUMNS,
     Sketch,
     TaskExperience,
+    VectorRegisters,
     innermost,
     nest_columns,
 )
@@ -19,7 +20,8 @@ from tunegate.cost_model.loop_nest import Decided, LoopNest
 
 ORDER = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (1, 2), (2, 1), (0, 3), (1, 3))
 """The loops of a product: rows, columns, and what is summed."""
-GROUP_VECTORS = NEST_COLUMNS - 3
+GROUP_VECTORS = NEST_COLUMNS - 4
+AVX512, AVX2 = VectorRegisters(), VectorRegisters(8, 16)
 SKETCH = Sketch("direct", LoopNest(ORDER, copied_at=1, unrolled_by=3, unrolls=(0, 16, 64, 512)))
 
 
@@ -94,15 +96,28 @@ def test_a_step_of_many_numbers_is_a_wider_innermost_loop() -> None:
 def test_a_tile_takes_the_registers_that_hold_its_sums_and_fills_a_share_of_them() -> None:
     """56 numbers in a row take as many registers of 16 as 64 do."""
 
-    def registers(lanes: int, rows: int) -> tuple[float, float]:
+    def registers(lanes: int, rows: int, has: VectorRegisters) -> tuple[float, float]:
         decisions = ((2, 1, 8, rows), (4, 1, 1, lanes), (32, 8), (1,))
-        power, filled = nest_columns(SKETCH, decisions)[-2:]
-        return round(2**power), filled
+        sketch = msgspec.structs.replace(SKETCH, registers=has)
+        power, filled, _ = nest_columns(sketch, decisions)[-3:]
+        return round(2**power, 9), filled
 
-    assert registers(64, 4) == (16, 1.0)
-    assert registers(56, 4) == (16, 56 / 64)
-    assert registers(14, 8) == (8, 14 / 16)
-    assert registers(1, 1) == (1, 1 / 16)
+    assert registers(64, 4, AVX512) == (16 / 32, 1.0)
+    assert registers(56, 4, AVX512) == (16 / 32, 56 / 64)
+    assert registers(14, 8, AVX512) == (8 / 32, 14 / 16)
+    assert registers(1, 1, AVX512) == (1 / 32, 1 / 16)
+    assert registers(64, 4, AVX2) == (32 / 16, 1.0)
+    assert registers(14, 8, AVX2) == (16 / 16, 14 / 16)
+
+
+def test_the_same_tile_is_another_one_in_other_registers() -> None:
+    one, other = (
+        nest_columns(msgspec.structs.replace(SKETCH, registers=has), decided(8))
+        for has in (AVX512, AVX2)
+    )
+    assert one[-1] == 4
+    assert other[-1] == 3
+    assert one[:9] == other[:9]
 
 
 def test_a_line_says_of_which_layer_it_is_and_where_it_was_measured() -> None:

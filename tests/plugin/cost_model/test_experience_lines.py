@@ -11,7 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plugin.cost_model.test_experience import SKETCH, decided, experience
-from tunegate.cost_model.experience import Sketch, TaskExperience, nest_columns
+from tunegate.cost_model.experience import (
+    Sketch,
+    TaskExperience,
+    VectorRegisters,
+    nest_columns,
+)
 from tunegate.cost_model.experience_lines import (
     MOST_ROWS,
     distinct,
@@ -73,6 +78,8 @@ def test_the_data_that_ship_hold_together() -> None:
         sketched(unrolled_by=7),
         sketched(copied_at=-3),
         changed(sketches=(Sketch("direct", SKETCH.nest, lanes=0),)),
+        changed(sketches=(Sketch("direct", SKETCH.nest, registers=VectorRegisters(0, 32)),)),
+        changed(sketches=(Sketch("direct", SKETCH.nest, registers=VectorRegisters(16, 2**20)),)),
     ],
 )
 def test_what_no_model_can_be_fitted_to_is_refused(hostile: TaskExperience) -> None:
@@ -134,7 +141,11 @@ def test_a_task_of_a_device_counts_once_and_has_the_models_of_all() -> None:
 
 def test_other_devices_and_lines_without_a_workload_are_other_tasks() -> None:
     older = changed(workload="")
-    lines = (LINE, changed(device="other"), changed(threads=2), older, older)
+    narrow = tuple(
+        msgspec.structs.replace(each, registers=VectorRegisters(8, 16)) for each in LINE.sketches
+    )
+    of_its_name = changed(sketches=narrow)
+    lines = (LINE, changed(device="other"), changed(threads=2), of_its_name, older, older)
     assert distinct(lines) == lines
 
 

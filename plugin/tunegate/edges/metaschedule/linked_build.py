@@ -61,7 +61,7 @@ def link_kernels(
 ) -> int:
     """The library of a module, each kernel a launch. Those for CPUs are compiled once for an open
     model."""
-    module = _with_defaults(module, lower)
+    module = _with_defaults(module, lower, request)
     if str(lower.target.kind.name) != "cuda":
         into = Path(request.scratch) / "kernels"
         tiles = dict.fromkeys(lower.kernels, lower.tiles)
@@ -78,7 +78,7 @@ def _link_native(finished: Finished, request: BuildModel) -> int:
     directory = Path(request.directory)
     if (compiler := c_compiler()) is None:
         raise EnvironmentUnfitError(NO_C_COMPILER)
-    module = _with_defaults(finished.module, finished.lower)
+    module = _with_defaults(finished.module, finished.lower, request)
     try:
         target, whole = finished.lower.tiles or finished.lower.target, request.is_whole
         export_native(module, target, _names(finished), directory, compiler, whole=whole)
@@ -103,11 +103,12 @@ def _names(finished: Finished) -> tuple[list[str], list[str]]:
     return [each.name for each in finished.inputs], [each.name for each in finished.outputs]
 
 
-def _with_defaults(module: Any, lower: TileKernels) -> Any:
+def _with_defaults(module: Any, lower: TileKernels, request: BuildModel) -> Any:
     vectorize_elementary_functions()
     with lower.target, tvm.transform.PassContext(opt_level=3):
-        packed = folded(with_packing_schedules(module, lower.target))
-        return with_default_schedule(with_tiles(packed, lower.kernels), lower.target)
+        if not request.keeps_constants:
+            module = with_packing_schedules(module, lower.target, lower.kernels)
+        return with_default_schedule(with_tiles(folded(module), lower.kernels), lower.target)
 
 
 def _exported(executable: Any, directory: Path, files: Sequence[Path] = ()) -> int:

@@ -26,6 +26,7 @@ from tunegate.edges.metaschedule.variants.algorithm_variants import (
     variants_of,
 )
 from tunegate.edges.metaschedule.variants.group_vectors import keep_vectors
+from tunegate.edges.metaschedule.vector_registers import vector_registers
 from tunegate.edges.metaschedule.workload import Workload
 from tunegate.engine.protocol import Schedule
 from tunegate.tuning.refit import adapt
@@ -57,6 +58,7 @@ class DesignSpace:
     random in the making of a template comes from `seed`."""
 
     def __init__(self, workload: Workload, target: Any, seed: int = 1) -> None:
+        self._registers = vector_registers(target)
         self.templates: dict[str, Template] = {}
         self.pure_kinds: set[str] = set()
         self._examples: dict[str, Any] = {}
@@ -126,7 +128,9 @@ class DesignSpace:
     def sketches(self) -> dict[str, Sketch]:
         """What each template has in common with those of other tasks."""
         return {
-            digest: Sketch(each.variant.name, nest_of(each.signature), each.variant.lanes)
+            digest: Sketch(
+                each.variant.name, nest_of(each.signature), each.variant.lanes, self._registers
+            )
             for digest, each in self.templates.items()
         }
 

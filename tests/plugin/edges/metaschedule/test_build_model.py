@@ -107,7 +107,8 @@ def _reopened(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def naive(monkeypatch: pytest.MonkeyPatch) -> None:
     """Loops as they are written take tens of times as long as any schedule."""
-    monkeypatch.setattr(linked_build, "with_default_schedule", lambda module, _: module)
+    for each in ("with_default_schedule", "with_packing_schedules"):
+        monkeypatch.setattr(linked_build, each, lambda module, *_: module)
 
 
 def source_of(built: Built) -> str:

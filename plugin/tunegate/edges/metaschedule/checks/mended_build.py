@@ -52,8 +52,13 @@ def mended_build(
         return Mended()
     directory = Path(request.build.scratch) / "default"
     usual = msgspec.structs.replace(request.build.target, artifact="runtime")
+    # Kernels with the arguments of the workloads, whatever order they read weights in.
     plain = msgspec.structs.replace(
-        request.build, directory=str(directory), cuda_graphs=False, target=usual
+        request.build,
+        directory=str(directory),
+        cuda_graphs=False,
+        target=usual,
+        keeps_constants=True,
     )
     inputs = ArtifactFile.read(Path(request.build.directory)).inputs
     built = link_model(plain, opened, target, without_schedules(last.choices, scheduled), inputs)

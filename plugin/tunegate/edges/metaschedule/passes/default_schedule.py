@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from tvm.s_tir import dlight
 
 from tunegate.edges.metaschedule.passes.asked_algorithm import with_asked_forms
 from tunegate.edges.metaschedule.passes.group_vector_schedule import with_group_vectors
+from tunegate.edges.metaschedule.passes.parallel_loops import threads_of, with_parallel_loops
+from tunegate.edges.metaschedule.passes.product_tiles import with_product_tiles
 from tunegate.edges.metaschedule.passes.split_concatenations import with_split_choices
 from tunegate.edges.metaschedule.passes.vector_accumulators import with_vector_accumulators
 
-DEFAULTS_VERSION = 3
+DEFAULTS_VERSION = 4
 """Goes up with every change of these schedules: builds with other ones are other builds."""
 
 
 def with_default_schedule(module: Any, target: Any) -> Any:
     """The module with a schedule for every kernel that has none. On CPUs the loops stay as they are
-    written, but for choices, sums along the innermost one and grouped convolutions. On a GPU they
-    would not run at all: TVM's own rules for any kernel (DLight) bind the loops to its threads."""
+    written, but for choices, sums along the innermost one and grouped convolutions, and the
+    outermost are shared out to the threads. On a GPU they would not run at all: TVM's own rules for
+    any kernel (DLight) bind the loops to its threads."""
     if str(target.kind.name) != "cuda":
-        packing = with_asked_forms(with_packing_schedules(module, target))
-        return with_vector_accumulators(with_split_choices(packing))
+        packing = with_packing_schedules(module, target)
+        sums = with_vector_accumulators(with_split_choices(packing), threads_of(target))
+        return with_parallel_loops(sums, target)
     with target:
         return dlight.ApplyDefaultSchedule(
             dlight.gpu.Matmul(),
@@ -32,7 +37,9 @@ def with_default_schedule(module: Any, target: Any) -> Any:
         )(module.clone())  # it changes the module that it is given
 
 
-def with_packing_schedules(module: Any, target: Any) -> Any:
+def with_packing_schedules(module: Any, target: Any, leaves: Collection[str] = ()) -> Any:
     """The module with those of its default schedules that lay out constants: a build has them
-    before it folds constants."""
-    return module if str(target.kind.name) == "cuda" else with_group_vectors(module)
+    before it folds constants. Functions of the names that it `leaves` stay as they are."""
+    if str(target.kind.name) == "cuda":
+        return module
+    return with_product_tiles(with_group_vectors(with_asked_forms(module), target), target, leaves)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import logging
 import math
-from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 from tvm.s_tir import Schedule
-from tvm.s_tir.schedule import ScheduleError
 
+from tunegate.cost_model.experience import VectorRegisters
+from tunegate.edges.metaschedule.passes.inlined_followers import inline_followers
+from tunegate.edges.metaschedule.passes.parallel_loops import share_out, threads_of
 from tunegate.edges.metaschedule.passes.unscheduled import IS_SCHEDULED, with_unscheduled
 from tunegate.edges.metaschedule.variants.algorithm_variants import DIRECT, asked_algorithm
 from tunegate.edges.metaschedule.variants.channel_vectors import REGISTER, ChannelVectors, divisors
@@ -23,31 +25,34 @@ from tunegate.edges.metaschedule.variants.group_vectors import (
     group_vectors,
     vector_block,
 )
+from tunegate.edges.metaschedule.vector_registers import vector_registers
 
 _logger = logging.getLogger(__name__)
 
 _MAIN = "main"
 _SYMBOL = "global_symbol"
-_MAX_SUMS = 14
-"""Registers for sums, of 32."""
-_MAX_SPANNING_SUMS = 8
-"""Fewer where vectors span groups: those that were put in order need registers too."""
+_MAX_SUMS, _MAX_SPANNING_SUMS = 14, 8
+"""Registers of 512 bits for sums, of 32. Fewer where vectors span groups: those that were put in
+order need registers too. Targets with less room have three quarters and a half of it."""
 _MAX_ROWS = 16
 _MAX_STEPS = 256
 """Steps of a window's row that are written out one by one."""
 
 
-def with_group_vectors(module: Any) -> Any:
+def with_group_vectors(module: Any, target: Any) -> Any:
     """The module, or a copy where it has such functions; what has a schedule is left alone."""
-    return with_unscheduled(module, _scheduled)
+    return with_unscheduled(module, partial(_scheduled, target=target))
 
 
-def _scheduled(function: Any) -> Any | None:
+def _scheduled(function: Any, target: Any) -> Any | None:
     if asked_algorithm(function) == DIRECT:
         return None
     try:
         vectors = group_vectors(function)
-        return None if vectors is None else _as_before(_of_vectors(vectors), function)
+        if vectors is None:
+            return None
+        most_sums = _most_sums(vector_registers(target), vectors)
+        return _as_before(_of_vectors(vectors, most_sums, threads_of(target)), function)
     except Exception:
         _logger.info("a grouped convolution stays as it is", exc_info=True)
         return None
@@ -60,6 +65,15 @@ def _as_before(scheduled: Any, function: Any) -> Any:
     return named.with_attr(IS_SCHEDULED, True)
 
 
+def _most_sums(has: VectorRegisters, vectors: GroupVectors) -> int:
+    """The vectors of sums that stay in registers: where these are too few, every step waits for
+    memory."""
+    room = has.count * has.lanes // REGISTER
+    most = min(_MAX_SPANNING_SUMS, room // 2) if vectors.groups else min(_MAX_SUMS, 3 * room // 4)
+    registers = len(ChannelVectors(vectors.lanes, vectors.groups).pieces)
+    return max(1, most // registers)
+
+
 class _Tile(NamedTuple):
     """How many neighbours are summed up together: along a row, and of vectors; and the rows after
     which the next vectors are taken."""
@@ -69,10 +83,10 @@ class _Tile(NamedTuple):
     rows: int
 
 
-def _of_vectors(vectors: GroupVectors) -> Any:
+def _of_vectors(vectors: GroupVectors, most_sums: int, threads: int) -> Any:
     schedule = Schedule(vectors.module)
     block = vector_block(schedule)
-    tile = _tile(schedule, block, vectors)
+    tile = _tile(schedule, block, vectors, most_sums)
     _, rows, columns, channels, *window = schedule.get_loops(block)
     outer_rows, inner_rows = schedule.split(rows, [None, tile.rows])
     outer_columns, inner_columns = schedule.split(columns, [None, tile.columns])
@@ -82,18 +96,17 @@ def _of_vectors(vectors: GroupVectors) -> Any:
     inner = (inner_columns, inner_channels)
     schedule.reorder(outer_rows, outer_channels, inner_rows, outer_columns, *window, *inner)
     schedule.reverse_compute_at(written, outer_columns)
-    _inline_followers(schedule, written)
+    inline_followers(schedule, written)
     _vectorize(schedule, written)
     _copy_padded(schedule, images, outer_channels if vectors.groups else None)
     _unroll(schedule, block, tile, vectors)
+    share_out(schedule, block, threads, lanes=vectors.lanes)
     schedule.decompose_reduction(block, window[0])
     return schedule.mod[_MAIN]
 
 
-def _tile(schedule: Any, block: Any, vectors: GroupVectors) -> _Tile:
+def _tile(schedule: Any, block: Any, vectors: GroupVectors, most: int) -> _Tile:
     _, rows, columns, channels, *_ = (int(v.dom.extent) for v in schedule.get(block).iter_vars)
-    registers = len(ChannelVectors(vectors.lanes, vectors.groups).pieces)
-    most = max(1, (_MAX_SPANNING_SUMS if vectors.groups else _MAX_SUMS) // registers)
     along = _divisor(columns, most)
     several = 1 if vectors.groups else _divisor(channels, most // along)
     return _Tile(along, several, _divisor(rows, _MAX_ROWS))
@@ -101,17 +114,6 @@ def _tile(schedule: Any, block: Any, vectors: GroupVectors) -> _Tile:
 
 def _divisor(number: int, most: int) -> int:
     return max(divisors(number, most))
-
-
-def _inline_followers(schedule: Any, written: Any) -> None:
-    """What follows is computed where the sums are written, as far as that is possible."""
-    with suppress(ScheduleError):
-        while followers := schedule.get_consumers(written):
-            for follower in followers:
-                if schedule.get_consumers(follower):
-                    schedule.compute_inline(follower)
-                else:
-                    schedule.reverse_compute_inline(follower)
 
 
 def _vectorize(schedule: Any, block: Any) -> None:

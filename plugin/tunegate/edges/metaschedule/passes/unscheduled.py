@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from tvm.tirx import PrimFunc
@@ -11,13 +11,16 @@ IS_SCHEDULED = "tirx.is_scheduled"
 """The compiler's own mark of a function that its default schedules leave alone."""
 
 
-def with_unscheduled(module: Any, changed: Callable[[Any], Any | None]) -> Any:
-    """The module, or a copy where `changed` has another function for one that has no schedule;
-    None is for one that stays as it is."""
+def with_unscheduled(
+    module: Any, changed: Callable[[Any], Any | None], leaves: Collection[str] = ()
+) -> Any:
+    """The module, or a copy where `changed` has another function for one that has no schedule, and
+    none of the names that it `leaves`; None is for one that stays as it is."""
     others = {
         variable: other
         for variable, function in module.functions.items()
         if isinstance(function, PrimFunc) and IS_SCHEDULED not in (function.attrs or {})
+        if variable.name_hint not in leaves
         if (other := changed(function)) is not None
     }
     if not others:

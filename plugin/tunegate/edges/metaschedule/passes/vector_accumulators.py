@@ -11,12 +11,14 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import tvm
 from tvm.s_tir import Schedule
 from tvm.tirx import IntImm, IterVar
 
+from tunegate.edges.metaschedule.passes.parallel_loops import share_out
 from tunegate.edges.metaschedule.passes.unscheduled import with_unscheduled
 
 _logger = logging.getLogger(__name__)
@@ -30,25 +32,25 @@ _MIN_REDUCED = 16
 """Fewer numbers in each sum are not worth it."""
 
 
-def with_vector_accumulators(module: Any) -> Any:
+def with_vector_accumulators(module: Any, threads: int = 1) -> Any:
     """The module, or a copy where it has such functions; what has a schedule is left alone."""
-    return with_unscheduled(module, _with_accumulators)
+    return with_unscheduled(module, partial(_with_accumulators, threads=threads))
 
 
-def _with_accumulators(function: Any) -> Any | None:
+def _with_accumulators(function: Any, threads: int) -> Any | None:
     """The function with its reductions changed; None where it has none, or one that the compiler
     cannot change."""
     try:
         schedule = Schedule(tvm.IRModule({_MAIN: function}))
         blocks = schedule.get_child_blocks(schedule.get_sblock("root"))
-        done = [_accumulate(schedule, block) for block in blocks]
+        done = [_accumulate(schedule, block, threads) for block in blocks]
     except Exception:
         _logger.info("a reduction stays as it is", exc_info=True)
         return None
     return schedule.mod[_MAIN] if any(done) else None
 
 
-def _accumulate(schedule: Any, block: Any) -> bool:
+def _accumulate(schedule: Any, block: Any, threads: int) -> bool:
     """Changes the block where it is a reduction with neighbours."""
     body, loops = schedule.get(block), schedule.get_loops(block)
     kinds = [int(variable.iter_type) for variable in body.iter_vars]
@@ -66,6 +68,7 @@ def _accumulate(schedule: Any, block: Any) -> bool:
     schedule.reverse_compute_at(written, outer)
     schedule.vectorize(inner)
     schedule.vectorize(schedule.get_loops(written)[-1])
+    share_out(schedule, block, threads)
     schedule.decompose_reduction(block, reduced[0])
     return True
 

@@ -35,7 +35,7 @@ from tunegate.edges.metaschedule.workload import canonical_workload
 _CONSTANTS = "layout_free_buffers"
 _VECTORS = "tunegate.vectors"
 _KEPT = "tunegate.kept"
-_PACKING = {"meta_schedule.layout_rewrite_preproc": True, "schedule_rule": "None"}
+PACKING = {"meta_schedule.layout_rewrite_preproc": True, "schedule_rule": "None"}
 """A block that is taken out of the kernel, and scheduled by nobody."""
 
 
@@ -123,7 +123,7 @@ class _Steps:
             [self._region(self._packed, written)],
             "packing",
             BufferStore(self._packed, BufferLoad(found.weights, axes), written),
-            annotations=_PACKING,
+            annotations=PACKING,
         )
         return self._nest(block, found.weight_extents)
 

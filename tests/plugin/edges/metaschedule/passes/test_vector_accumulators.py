@@ -87,3 +87,10 @@ def test_what_has_a_schedule_is_left_alone() -> None:
     module, _ = product(3, 40, 64)
     scheduled = tvm.IRModule({"main": module["main"].with_attr(IS_SCHEDULED, True)})
     assert with_vector_accumulators(scheduled) is scheduled
+
+
+def test_sums_are_shared_out_to_threads() -> None:
+    module, tensors = product(32, 64, 256)
+    shared = with_vector_accumulators(module, threads=2)
+    assert "T.parallel" in str(shared)
+    np.testing.assert_array_equal(outputs(shared, tensors), outputs(module, tensors))
