@@ -197,11 +197,10 @@ class InParts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
-    """A request to build a model. With `cuda_graphs` a GPU's kernels are launched as one.
-    Transferred schedules are tried in the model on the inputs of `seed`, those of `settled` stay.
-    With `in_parts` only what cannot be compiled whole is built; where `how` is known nothing is
-    tried. `variant` is the candidate's, `precision` the numbers of its products. One that
-    `is_whole` has one launch. With `keeps_constants` default schedules pack none."""
+    """With `cuda_graphs` a GPU's kernels are launched as one. Transferred schedules are tried in
+    the model on the inputs of `seed`, those of `settled` stay. With `in_parts` only what cannot be
+    compiled whole is built; a known `how` tries nothing. `variant` is the candidate's, `precision`
+    its numbers. What `is_whole` has one launch, what `keeps_constants` packs none by default."""
 
     model: ModelFile
     target: TargetConfig
@@ -273,8 +272,8 @@ class BuiltFunction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Built(msgspec.Struct, frozen=True, tag="built", kw_only=True):
-    """`reference` is the ONNX file whose outputs the build must have; `dropped` are labels of
-    kernels whose schedule was slower in the model than the default one; times decided `how`."""
+    """`reference` is the ONNX file whose outputs the build must have; `dropped` are labels of what
+    was slower in the model than the default schedule; times decided `how`."""
 
     key: str
     reference: str

@@ -156,8 +156,7 @@ class TaskHistory:
             return False
         if self._explores:
             return self.trials >= self._most_trials
-        gained = self.best_origin != "default"
-        return is_enough(self.trials, self._most_trials, self._predictions, gained=gained)
+        return is_enough(self.trials, self._most_trials, self._predictions)
 
     def _is_claim_checked(self) -> bool:
         claims = self.before.claims

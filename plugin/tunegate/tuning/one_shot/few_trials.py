@@ -2,7 +2,7 @@
 
 One-Shot Tuner (CC 2022) measures one batch of what its model expects most of, and stops. What was
 picked is alike, so that ranks within a batch say little: only those that clearly contradict the
-model, or a batch that is not faster than the default schedule, are a reason to search on.
+model are a reason to search on.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ class Prediction(NamedTuple):
     milliseconds: float
 
 
-def is_enough(trials: int, limit: int, predictions: Sequence[Prediction], *, gained: bool) -> bool:
-    """Whether a search of `limit` trials ends after so many; `gained` says that something was
-    faster than the default schedule."""
-    return trials >= limit and gained and not disagrees(predictions)
+def is_enough(trials: int, limit: int, predictions: Sequence[Prediction]) -> bool:
+    """Whether a search of `limit` trials ends after so many."""
+    return trials >= limit and not disagrees(predictions)
 
 
 def disagrees(predictions: Sequence[Prediction]) -> bool:
