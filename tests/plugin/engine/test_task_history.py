@@ -268,10 +268,11 @@ def test_a_task_whose_trials_contradict_what_was_expected_goes_on_until_they_do_
     assert task.exhausted
 
 
-def test_a_task_that_few_trials_make_no_faster_goes_on() -> None:
+def test_a_task_that_few_trials_make_no_faster_is_finished_with_its_default_schedule() -> None:
     task = short()
     batch_of(task, (2 * DEFAULT_MS,) * 4)
-    assert not task.exhausted
+    assert task.exhausted
+    assert task.best_origin == "default"
 
 
 def test_without_a_limit_a_task_has_room_for_any_number() -> None:
