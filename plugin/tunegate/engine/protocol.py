@@ -197,7 +197,7 @@ class InParts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
-    """With `cuda_graphs` a GPU's kernels are launched as one. Transferred schedules are tried in
+    """A GPU's kernels are launched as one with `cuda_graphs`. Transferred schedules are tried in
     the model on the inputs of `seed`, those of `settled` stay. With `in_parts` only what cannot be
     compiled whole is built; a known `how` tries nothing. `variant` is the candidate's, `precision`
     its numbers. What `is_whole` has one launch, what `keeps_constants` packs none by default."""

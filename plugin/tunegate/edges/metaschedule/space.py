@@ -26,7 +26,7 @@ from tunegate.edges.metaschedule.variants.algorithm_variants import (
     variants_of,
 )
 from tunegate.edges.metaschedule.variants.group_vectors import keep_vectors
-from tunegate.edges.metaschedule.vector_registers import vector_registers
+from tunegate.edges.metaschedule.variants.vector_registers import vector_registers
 from tunegate.edges.metaschedule.workload import Workload
 from tunegate.engine.protocol import Schedule
 from tunegate.tuning.refit import adapt

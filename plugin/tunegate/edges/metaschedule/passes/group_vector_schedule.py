@@ -25,7 +25,7 @@ from tunegate.edges.metaschedule.variants.group_vectors import (
     group_vectors,
     vector_block,
 )
-from tunegate.edges.metaschedule.vector_registers import vector_registers
+from tunegate.edges.metaschedule.variants.vector_registers import vector_registers
 
 _logger = logging.getLogger(__name__)
 

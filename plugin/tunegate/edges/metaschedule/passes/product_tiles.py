@@ -23,7 +23,7 @@ from tunegate.edges.metaschedule.passes.two_factors import TwoFactors, two_facto
 from tunegate.edges.metaschedule.passes.unscheduled import IS_SCHEDULED, with_unscheduled
 from tunegate.edges.metaschedule.variants.channel_vectors import divisors
 from tunegate.edges.metaschedule.variants.group_vectors import PACKING
-from tunegate.edges.metaschedule.vector_registers import vector_registers
+from tunegate.edges.metaschedule.variants.vector_registers import vector_registers
 
 _logger = logging.getLogger(__name__)
 

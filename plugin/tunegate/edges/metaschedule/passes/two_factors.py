@@ -32,7 +32,7 @@ class TwoFactors(NamedTuple):
 
 
 def two_factors(schedule: Any, block: Any) -> TwoFactors | None:
-    """None for any other block, and for sizes that are not known."""
+    """The factors of the block; None for any other one, and for sizes that are not known."""
     body, loops = schedule.get(block), schedule.get_loops(block)
     kinds = [int(variable.iter_type) for variable in body.iter_vars]
     if len(loops) != len(kinds) or set(kinds) != {IterVar.DataPar, IterVar.CommReduce}:

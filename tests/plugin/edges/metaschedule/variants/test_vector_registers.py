@@ -4,7 +4,7 @@ import pytest
 import tvm
 
 from tunegate.cost_model.experience import VectorRegisters
-from tunegate.edges.metaschedule.vector_registers import vector_registers
+from tunegate.edges.metaschedule.variants.vector_registers import vector_registers
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from tunegate.cost_model.experience import VectorRegisters
 
 _X86 = ("x86_64", "i686", "i386")
 _WIDENING = (("avx512f", VectorRegisters(16, 32)), ("avx", VectorRegisters(8, 16)))
-"""By the feature that has them, the widest first."""
+"""Registers with the feature that has them, the widest first."""
 _SSE = VectorRegisters(4, 16)
 _NEON = VectorRegisters(4, 32)
 """Those of scalable vectors are at least as wide."""
