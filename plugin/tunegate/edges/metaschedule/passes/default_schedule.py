@@ -9,6 +9,7 @@ from tvm.s_tir import dlight
 
 from tunegate.edges.metaschedule.passes.asked_algorithm import with_asked_forms
 from tunegate.edges.metaschedule.passes.group_vector_schedule import with_group_vectors
+from tunegate.edges.metaschedule.passes.inlined_chains import with_inlined_chains
 from tunegate.edges.metaschedule.passes.parallel_loops import threads_of, with_parallel_loops
 from tunegate.edges.metaschedule.passes.product_tiles import with_product_tiles
 from tunegate.edges.metaschedule.passes.split_concatenations import with_split_choices
@@ -20,12 +21,13 @@ DEFAULTS_VERSION = 4
 
 def with_default_schedule(module: Any, target: Any) -> Any:
     """The module with a schedule for every kernel that has none. On CPUs the loops stay as they are
-    written, but for choices, sums along the innermost one and grouped convolutions, and the
-    outermost are shared out to the threads. On a GPU they would not run at all: TVM's own rules for
+    written, but for choices, products, sums along the innermost one and chains, and the outermost
+    are shared out to the threads. On a GPU they would not run at all: TVM's own rules for
     any kernel (DLight) bind the loops to its threads."""
     if str(target.kind.name) != "cuda":
         packing = with_packing_schedules(module, target)
-        sums = with_vector_accumulators(with_split_choices(packing), threads_of(target))
+        chains = with_inlined_chains(with_split_choices(packing))
+        sums = with_vector_accumulators(chains, threads_of(target))
         return with_parallel_loops(sums, target)
     with target:
         return dlight.ApplyDefaultSchedule(
