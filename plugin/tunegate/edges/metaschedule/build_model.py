@@ -43,7 +43,7 @@ from tunegate.edges.metaschedule.schedule_choice import (
     source_of,
     without_schedules,
 )
-from tunegate.edges.metaschedule.targets import ResolvedTarget
+from tunegate.edges.metaschedule.targets import ResolvedTarget, threads_of
 from tunegate.edges.metaschedule.unmeasured.in_model_trial import (
     Linking,
     is_faster_tried,
@@ -211,7 +211,7 @@ def _write_artifact(
         entry=entry,
         inputs=finished.inputs,
         outputs=finished.outputs,
-        threads=int(target.attributes.get("num-cores", 1)),
+        threads=threads_of(target.target),
         device="cuda" if target.attributes["kind"] == "cuda" else "cpu",
         model=request.model.path,
         key=key,

@@ -35,6 +35,11 @@ def tvm_target(config: TargetConfig) -> ResolvedTarget:
     return ResolvedTarget(target, attributes, target_key(attributes).digest)
 
 
+def threads_of(target: Any) -> int:
+    """The threads that code for TVM's target has."""
+    return int(target.attrs.get("num-cores", 1))
+
+
 def _llvm(config: TargetConfig) -> dict[str, Any]:
     cpu = str(codegen.llvm_get_system_cpu()) if config.cpu == "native" else config.cpu
     if not codegen.llvm_is_valid_cpu(cpu, codegen.llvm_get_system_triple()):

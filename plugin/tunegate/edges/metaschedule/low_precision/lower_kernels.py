@@ -26,7 +26,7 @@ from tunegate.edges.metaschedule.low_precision.tile_numbers import (
 )
 from tunegate.edges.metaschedule.low_precision.tile_time import is_faster
 from tunegate.edges.metaschedule.schedule_choice import ScheduleChoice
-from tunegate.edges.metaschedule.targets import ResolvedTarget
+from tunegate.edges.metaschedule.targets import ResolvedTarget, threads_of
 from tunegate.engine.protocol import BuiltFunction
 from tunegate.errors import NotOfferedError, UnsupportedModelError
 
@@ -83,7 +83,7 @@ def tile_kernels(
     precision."""
     if precision == FLOAT32:
         return TileKernels({}, target.target)
-    threads = int(target.attributes.get("num-cores", 1))
+    threads = threads_of(target.target)
     cpu = str(target.attributes["mcpu"])
     is_native = cpu == str(codegen.llvm_get_system_cpu())
     numbers = _numbers_for(precision, "" if is_native else cpu)

@@ -14,6 +14,7 @@ from tvm.support import cc
 
 from tunegate.edges.metaschedule.native.one_launch import in_one_launch
 from tunegate.edges.metaschedule.native.straight_code import SYMBOL, StraightCode
+from tunegate.edges.metaschedule.targets import threads_of
 from tunegate.edges.native.c_text import c_text, header
 from tunegate.edges.native.native_object import HEADER, NATIVE_OBJECT
 from tunegate.edges.native.program import NativeProgram
@@ -43,7 +44,7 @@ def export_native(
     UnsupportedModelError for what is not straight-line code."""
     lowered = _lowered(module, target, shares_memory=not whole)
     kernels = {v: f for v, f in lowered.functions.items() if isinstance(f, tvm.tirx.PrimFunc)}
-    threads = int(target.attrs.get("num-cores", 1))
+    threads = threads_of(target)
     program = StraightCode(lowered["main"], names, threads, set(kernels)).program()
     functions = {SYMBOL.format(v.name_hint): f for v, f in kernels.items()}
     if whole:

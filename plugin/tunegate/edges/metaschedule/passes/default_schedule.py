@@ -10,10 +10,11 @@ from tvm.s_tir import dlight
 from tunegate.edges.metaschedule.passes.asked_algorithm import with_asked_forms
 from tunegate.edges.metaschedule.passes.group_vector_schedule import with_group_vectors
 from tunegate.edges.metaschedule.passes.inlined_chains import with_inlined_chains
-from tunegate.edges.metaschedule.passes.parallel_loops import threads_of, with_parallel_loops
+from tunegate.edges.metaschedule.passes.parallel_loops import with_parallel_loops
 from tunegate.edges.metaschedule.passes.product_tiles import with_product_tiles
 from tunegate.edges.metaschedule.passes.split_concatenations import with_split_choices
 from tunegate.edges.metaschedule.passes.vector_accumulators import with_vector_accumulators
+from tunegate.edges.metaschedule.targets import threads_of
 
 DEFAULTS_VERSION = 4
 """Goes up with every change of these schedules: builds with other ones are other builds."""

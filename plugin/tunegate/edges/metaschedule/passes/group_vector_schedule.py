@@ -16,8 +16,9 @@ from tvm.s_tir import Schedule
 
 from tunegate.cost_model.experience import VectorRegisters
 from tunegate.edges.metaschedule.passes.inlined_followers import inline_followers
-from tunegate.edges.metaschedule.passes.parallel_loops import share_out, threads_of
+from tunegate.edges.metaschedule.passes.parallel_loops import share_out
 from tunegate.edges.metaschedule.passes.unscheduled import IS_SCHEDULED, with_unscheduled
+from tunegate.edges.metaschedule.targets import threads_of
 from tunegate.edges.metaschedule.variants.algorithm_variants import DIRECT, asked_algorithm
 from tunegate.edges.metaschedule.variants.channel_vectors import REGISTER, ChannelVectors, divisors
 from tunegate.edges.metaschedule.variants.group_vectors import (

@@ -5,39 +5,22 @@ As they are written, each operator goes over all numbers and writes them to memo
 
 from __future__ import annotations
 
-import logging
 import math
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
-import tvm
 from tvm.ir.expr import TensorLoad
-from tvm.s_tir import Schedule
 from tvm.s_tir.schedule import ScheduleError
 from tvm.tirx import IntImm, IterVar
 from tvm_ffi import structural_walk
 
-from tunegate.edges.metaschedule.passes.unscheduled import with_unscheduled
-
-_logger = logging.getLogger(__name__)
-
-_MAIN = "main"
+from tunegate.edges.metaschedule.passes.unscheduled import with_changed_blocks, with_unscheduled
 
 
 def with_inlined_chains(module: Any) -> Any:
     """The module, or a copy where it has such functions; what has a schedule is left alone."""
-    return with_unscheduled(module, _inlined)
-
-
-def _inlined(function: Any) -> Any | None:
-    try:
-        schedule = Schedule(tvm.IRModule({_MAIN: function}))
-        blocks = schedule.get_child_blocks(schedule.get_sblock("root"))
-        done = [_inline(schedule, block) for block in blocks[:-1]]
-    except Exception:
-        _logger.info("a chain stays as it is", exc_info=True)
-        return None
-    return schedule.mod[_MAIN] if any(done) else None
+    return with_unscheduled(module, partial(with_changed_blocks, change=_inline))
 
 
 def _inline(schedule: Any, block: Any) -> bool:

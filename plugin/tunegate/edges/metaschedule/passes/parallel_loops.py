@@ -6,21 +6,17 @@ the same numbers in the same order. So no bit changes.
 
 from __future__ import annotations
 
-import logging
 import math
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
-import tvm
-from tvm.s_tir import Schedule
 from tvm.s_tir.schedule import ScheduleError
 from tvm.tirx import For, ForKind, IntImm
 
-from tunegate.edges.metaschedule.passes.unscheduled import with_unscheduled
+from tunegate.edges.metaschedule.passes.unscheduled import with_changed_blocks, with_unscheduled
+from tunegate.edges.metaschedule.targets import threads_of
 
-_logger = logging.getLogger(__name__)
-
-_MAIN = "main"
 _SHARES = 4
 """Shares of each thread, so that none waits long for the others."""
 _FEWEST_NUMBERS = 50_000
@@ -29,27 +25,10 @@ _FEWEST_NUMBERS = 50_000
 
 def with_parallel_loops(module: Any, target: Any) -> Any:
     """The module, or a copy where it has such functions; what has a schedule is left alone."""
-    threads = threads_of(target)
-    return with_unscheduled(module, lambda function: in_parallel(function, threads))
-
-
-def threads_of(target: Any) -> int:
-    return int(target.attrs.get("num-cores", 1))
-
-
-def in_parallel(function: Any, threads: int) -> Any | None:
-    """The function with its large nests shared out; None where it has none, or one that the
-    compiler cannot change."""
-    if threads == 1:
-        return None
-    try:
-        schedule = Schedule(tvm.IRModule({_MAIN: function}))
-        blocks = schedule.get_child_blocks(schedule.get_sblock("root"))
-        done = [share_out(schedule, block, threads) for block in blocks]
-    except Exception:
-        _logger.info("a kernel stays in one thread", exc_info=True)
-        return None
-    return schedule.mod[_MAIN] if any(done) else None
+    if (threads := threads_of(target)) == 1:
+        return module
+    shared = partial(share_out, threads=threads)
+    return with_unscheduled(module, partial(with_changed_blocks, change=shared))
 
 
 def share_out(schedule: Any, block: Any, threads: int, *, lanes: int = 1) -> bool:

@@ -7,27 +7,25 @@ order as the function does as it is written.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection
 from functools import partial
 from typing import Any, NamedTuple
 
-import tvm
-from tvm.s_tir import Schedule
-
 from tunegate.cost_model.experience import VectorRegisters
 from tunegate.edges.metaschedule.passes.inlined_followers import inline_followers
-from tunegate.edges.metaschedule.passes.parallel_loops import share_out, threads_of
+from tunegate.edges.metaschedule.passes.parallel_loops import share_out
 from tunegate.edges.metaschedule.passes.register_tile import RegisterTile, register_tile
 from tunegate.edges.metaschedule.passes.two_factors import TwoFactors, two_factors
-from tunegate.edges.metaschedule.passes.unscheduled import IS_SCHEDULED, with_unscheduled
+from tunegate.edges.metaschedule.passes.unscheduled import (
+    IS_SCHEDULED,
+    with_changed_blocks,
+    with_unscheduled,
+)
+from tunegate.edges.metaschedule.targets import threads_of
 from tunegate.edges.metaschedule.variants.channel_vectors import divisors
 from tunegate.edges.metaschedule.variants.group_vectors import PACKING
 from tunegate.edges.metaschedule.variants.vector_registers import vector_registers
 
-_logger = logging.getLogger(__name__)
-
-_MAIN = "main"
 _MAX_ROWS = 16
 """Rows, or tiles of a matrix, after which the next channels are taken: those stay in the cache."""
 
@@ -40,15 +38,9 @@ def with_product_tiles(module: Any, target: Any, leaves: Collection[str] = ()) -
 
 
 def _tiled(function: Any, has: VectorRegisters, threads: int) -> Any | None:
-    try:
-        schedule = Schedule(tvm.IRModule({_MAIN: function}))
-        blocks = schedule.get_child_blocks(schedule.get_sblock("root"))
-        sums = [block for block in blocks if schedule.get(block).init is not None]
-        done = [_tile(schedule, block, has, threads) for block in sums]
-    except Exception:
-        _logger.info("a product stays as it is", exc_info=True)
-        return None
-    return schedule.mod[_MAIN].with_attr(IS_SCHEDULED, True) if any(done) else None
+    tile = partial(_tile, has=has, threads=threads)
+    changed = with_changed_blocks(function, tile, only_sums=True)
+    return None if changed is None else changed.with_attr(IS_SCHEDULED, True)
 
 
 def _tile(schedule: Any, block: Any, has: VectorRegisters, threads: int) -> bool:

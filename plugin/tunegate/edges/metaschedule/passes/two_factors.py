@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from tvm.tirx import IntImm, IterVar
 from tvm_ffi import structural_walk
 
-from tunegate.edges.metaschedule.passes.prepacking import ATTRIBUTE
+from tunegate.edges.metaschedule.variants.group_vectors import place_of_constant
 
 _FLOAT32 = "float32"
 _FACTORS = 2
@@ -49,7 +49,7 @@ def two_factors(schedule: Any, block: Any) -> TwoFactors | None:
     if second is None:
         return None
     read = body.reads[second]
-    is_constant = _is_constant(schedule, read.source)
+    is_constant = place_of_constant(schedule.mod["main"], read.source) is not None
     last_axis = next(n for n, each in enumerate(read.region) if outputs[-1].same_as(each.min))
     axes = [n for n, variable in enumerate(outputs[:-1]) if not _uses(read, variable)]
     if not axes or not (is_constant or last_axis == len(read.region) - 1):
@@ -75,12 +75,6 @@ def _second(body: Any, last: Any) -> int | None:
         return None
     (found,) = having
     return found if sum(last.same_as(each.min) for each in reads[found].region) == 1 else None
-
-
-def _is_constant(schedule: Any, buffer: Any) -> bool:
-    main = schedule.mod["main"]
-    places = (main.attrs or {}).get(ATTRIBUTE, ())
-    return any(main.params[int(n)].same_as(buffer) for n in places)
 
 
 def _uses(region: Any, variable: Any) -> bool:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection
 from typing import Any
 
+import tvm
+from tvm.s_tir import Schedule
 from tvm.tirx import PrimFunc
+
+_logger = logging.getLogger(__name__)
+
+_MAIN = "main"
 
 IS_SCHEDULED = "tirx.is_scheduled"
 """The compiler's own mark of a function that its default schedules leave alone."""
@@ -29,3 +36,20 @@ def with_unscheduled(
     for variable, other in others.items():
         module.update_func(variable, other)
     return module
+
+
+def with_changed_blocks(
+    function: Any, change: Callable[[Any, Any], bool], *, only_sums: bool = False
+) -> Any | None:
+    """The function with each of its blocks given to `change`, with a schedule of the function; None
+    where that changes none, or meets what the compiler cannot change."""
+    try:
+        schedule = Schedule(tvm.IRModule({_MAIN: function}))
+        blocks = schedule.get_child_blocks(schedule.get_sblock("root"))
+        # Told before the first change: that may take others away.
+        chosen = [b for b in blocks if not only_sums or schedule.get(b).init is not None]
+        done = [change(schedule, block) for block in chosen]
+    except Exception:
+        _logger.info("a kernel stays as it is", exc_info=True)
+        return None
+    return schedule.mod[_MAIN] if any(done) else None

@@ -8,22 +8,17 @@ the same order as before, so that all results stay the same to the last bit.
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import tvm
-from tvm.s_tir import Schedule
 from tvm.tirx import IntImm, IterVar
 
 from tunegate.edges.metaschedule.passes.parallel_loops import share_out
-from tunegate.edges.metaschedule.passes.unscheduled import with_unscheduled
+from tunegate.edges.metaschedule.passes.unscheduled import with_changed_blocks, with_unscheduled
 
-_logger = logging.getLogger(__name__)
-
-_MAIN = "main"
 _LANES = (64, 48, 32, 24, 16, 8, 4)
 """The numbers of neighbours, the preferred one first."""
 _MIN_BITS, _MAX_LANES = 32, 64
@@ -34,20 +29,8 @@ _MIN_REDUCED = 16
 
 def with_vector_accumulators(module: Any, threads: int = 1) -> Any:
     """The module, or a copy where it has such functions; what has a schedule is left alone."""
-    return with_unscheduled(module, partial(_with_accumulators, threads=threads))
-
-
-def _with_accumulators(function: Any, threads: int) -> Any | None:
-    """The function with its reductions changed; None where it has none, or one that the compiler
-    cannot change."""
-    try:
-        schedule = Schedule(tvm.IRModule({_MAIN: function}))
-        blocks = schedule.get_child_blocks(schedule.get_sblock("root"))
-        done = [_accumulate(schedule, block, threads) for block in blocks]
-    except Exception:
-        _logger.info("a reduction stays as it is", exc_info=True)
-        return None
-    return schedule.mod[_MAIN] if any(done) else None
+    accumulate = partial(_accumulate, threads=threads)
+    return with_unscheduled(module, partial(with_changed_blocks, change=accumulate))
 
 
 def _accumulate(schedule: Any, block: Any, threads: int) -> bool:

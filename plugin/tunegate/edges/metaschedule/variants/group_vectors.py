@@ -85,7 +85,7 @@ class _Steps:
     def __init__(self, main: Any, found: GroupedConvolution, vectors: ChannelVectors) -> None:
         self._main, self._found, self._vectors = main, found, vectors
         self._vector = Var("v_vector", found.loop_type)
-        self._constant = _place_of_constant(main, found.weights)
+        self._constant = place_of_constant(main, found.weights)
         self._packed = None if self._constant is None else self._packed_buffer()
 
     def function(self) -> Any:
@@ -257,7 +257,7 @@ def _vector_of(number: Any, lanes: int) -> Any:
     return number if lanes == 1 else Broadcast(number, lanes)
 
 
-def _place_of_constant(main: Any, weights: Any) -> int | None:
+def place_of_constant(main: Any, weights: Any) -> int | None:
     """The number of the argument, where it is a constant of the model."""
     places = (main.attrs or {}).get(_CONSTANTS, ())
     return next((int(n) for n in places if main.params[int(n)].same_as(weights)), None)

@@ -9,10 +9,10 @@ from tvm import te, topi
 
 from tunegate.edges.metaschedule.passes.parallel_loops import (
     share_out,
-    threads_of,
     with_parallel_loops,
 )
 from tunegate.edges.metaschedule.passes.unscheduled import IS_SCHEDULED
+from tunegate.edges.metaschedule.targets import threads_of
 
 ONE, TWO, MANY = (tvm.target.Target({"kind": "llvm", "num-cores": n}) for n in (1, 2, 16))
 
