@@ -11,6 +11,7 @@ import onnxruntime
 from onnx import helper, numpy_helper
 
 from tunegate.edges.metaschedule.importers.rewriting import importable
+from tunegate.edges.reference.onnx_runtime import exact_options
 
 OPSET = 21
 Arrays = Mapping[str, Any]
@@ -34,10 +35,8 @@ def operator_model(
 
 def outputs_of(model: onnx.ModelProto, feed: Arrays) -> Sequence[Any]:
     """What ONNX Runtime gives."""
-    options = onnxruntime.SessionOptions()
+    options = exact_options()
     options.log_severity_level = 4
-    # Without VNNI its sums of int8 saturate, and give other numbers.
-    options.add_session_config_entry("session.x64quantprecision", "1")
     session = onnxruntime.InferenceSession(
         model.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )

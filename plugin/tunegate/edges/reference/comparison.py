@@ -40,8 +40,7 @@ def compared(
 ) -> NumericCheck | DidNotRun:
     """Runs the inputs of each seed through both, and each case that the user gave; the worst error
     decides. Where one is too large by its dtype, how far the reference is from itself is measured,
-    and counts. Who computes what is written is right, however the reference optimizes: its products
-    of int8 saturate on a CPU without VNNI."""
+    and counts. Who computes what is written is right, however the reference optimizes."""
     feeds = checked_feeds(artifact.inputs, seeds)
     try:
         session = ReferenceSession(reference)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tunegate.edges.reference.onnx_runtime import onnxruntime
+from tunegate.edges.reference.onnx_runtime import exact_options, onnxruntime
 
 _ON_CPU = ["CPUExecutionProvider"]
 
@@ -21,7 +21,7 @@ class ReferenceSession:
     """A model whose outputs others are held against: a file, or its bytes."""
 
     def __init__(self, model: Path | bytes, *, level: Any = _Level.ORT_ENABLE_ALL) -> None:
-        options = onnxruntime.SessionOptions()
+        options = exact_options()
         options.graph_optimization_level = level
         given = model if isinstance(model, bytes) else str(model)
         self._session = onnxruntime.InferenceSession(given, options, providers=_ON_CPU)

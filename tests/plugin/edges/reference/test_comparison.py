@@ -14,7 +14,7 @@ from tests.support.small_onnx import one_node_model, save
 from tunegate.artifacts.builds import NumericCheck
 from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.edges.reference.comparison import DidNotRun, compared
-from tunegate.edges.reference.onnx_runtime import onnxruntime
+from tunegate.edges.reference.onnx_runtime import exact_options, onnxruntime
 
 Run = Callable[[Mapping[str, Any]], Sequence[Any]]
 
@@ -135,7 +135,7 @@ def beside(
 ) -> NumericCheck:
     """What is said of the reference's own numbers times a factor."""
     file = save(model, directory / "m.onnx")
-    options = onnxruntime.SessionOptions()
+    options = exact_options()
     options.graph_optimization_level = level
     providers = ["CPUExecutionProvider"]
     session = onnxruntime.InferenceSession(str(file), options, providers=providers)

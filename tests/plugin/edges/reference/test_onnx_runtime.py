@@ -5,7 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
 from tests.support.small_onnx import one_node_model, save
+from tunegate.edges.reference.onnx_runtime import exact_options, onnxruntime, timed_options
 
 _PROGRAM = """
 import sys
@@ -44,3 +48,17 @@ def test_nothing_is_kept_to_be_told_to_its_maker(tmp_path: Path) -> None:
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
     assert done.stdout == "x\n"
     assert list(home.rglob("*")) == []
+
+
+def test_sums_of_int8_are_right_without_vnni() -> None:
+    """Two products of 255 and 127 are more than an int16 holds."""
+    weight = numpy_helper.from_array(np.full((64, 16), 127, np.int8), "w")
+    node = helper.make_node("MatMulInteger", ["x", "w"], ["y"])
+    given = helper.make_tensor_value_info("x", TensorProto.UINT8, [4, 64])
+    made = helper.make_tensor_value_info("y", TensorProto.INT32, [4, 16])
+    graph = helper.make_graph([node], "g", [given], [made], [weight])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    feed = {"x": np.full((4, 64), 255, np.uint8)}
+    for options in (exact_options(), timed_options(threads=1)):
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+        assert np.all(session.run(None, feed)[0] == 64 * 255 * 127)
