@@ -36,7 +36,8 @@ from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.models.seeded_inputs import seeded_inputs
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.edges.reference.part_session import opened_part
-from tunegate.engine.protocol import BuildModel, ModelFile
+from tunegate.engine.compiler_protocol import BuildModel
+from tunegate.engine.protocol import ModelFile
 
 GATES = {"LSTM": 4, "GRU": 3}
 TUNED_STEPS = 8

@@ -20,7 +20,8 @@ from tunegate.edges.metaschedule import compile as compiler
 from tunegate.edges.metaschedule.loader import TvmArtifact
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.edges.reference.session import ReferenceSession
-from tunegate.engine.protocol import BuildModel, Failed, ModelFile
+from tunegate.engine.compiler_protocol import BuildModel
+from tunegate.engine.protocol import Failed, ModelFile
 
 _COARSE = {"float16": 1e-2, "bfloat16": 4e-2}
 """The relative and the absolute tolerance of short floats."""

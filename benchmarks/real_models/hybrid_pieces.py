@@ -44,7 +44,8 @@ from tunegate.edges.models.seeded_inputs import seeded_inputs
 from tunegate.edges.models.sizes.guessed_sizes import guessed_sizes
 from tunegate.edges.models.split.partition import ModelPart
 from tunegate.edges.reference.part_session import opened_part
-from tunegate.engine.protocol import BuildModel, ModelFile
+from tunegate.engine.compiler_protocol import BuildModel
+from tunegate.engine.protocol import ModelFile
 from tunegate.errors import ModelError
 from tunegate.ports import ModelJob
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler

@@ -6,7 +6,13 @@ import pytest
 from tests.plugin.cost_model.test_experience import SKETCH
 from tunegate.edges.machine.device_claim import Claim
 from tunegate.engine.placement import Placement, Slot
-from tunegate.engine.protocol import Candidate, Measure, Measured, Proposed, Schedule
+from tunegate.engine.protocol import (
+    Candidate,
+    Measure,
+    Measured,
+    Proposed,
+    Schedule,
+)
 
 CANDIDATE = Candidate(
     number=1,

@@ -55,7 +55,7 @@ from tunegate.edges.models.prepared import PreparedModel
 from tunegate.edges.models.saved_model import file_digests
 from tunegate.edges.native.native_object import NATIVE_OBJECT
 from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
-from tunegate.engine.protocol import BuildModel, Built, BuiltFunction
+from tunegate.engine.compiler_protocol import BuildModel, Built, BuiltFunction
 from tunegate_cache.format.how_built import HowBuilt, mark_of
 from tunegate_cache.format.records import WorkloadKey
 

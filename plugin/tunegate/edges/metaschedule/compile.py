@@ -36,22 +36,21 @@ from tunegate.edges.metaschedule.parts.whole import is_slower
 from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
 from tunegate.edges.metaschedule.whole.size import require_small
 from tunegate.edges.processes.out_of_memory import lacked_memory, memory_problem
-from tunegate.engine.protocol import (
+from tunegate.engine.compiler_protocol import (
     BuildModel,
     Built,
     CompileReply,
     CompileRequest,
     ExportDatabase,
     Exported,
-    Failed,
     Imported,
     ImportSchedules,
     InParts,
     ListTasks,
-    ModelFile,
     NoParts,
     Tasks,
 )
+from tunegate.engine.protocol import Failed, ModelFile
 from tunegate.errors import ConfigError, NotOfferedError, TunegateError, UnsupportedModelError
 from tunegate_cache.format.records import WorkloadKey
 

@@ -13,7 +13,8 @@ from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.passes.prepacking import unmarked
 from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.variants.algorithm_variants import DIRECT
-from tunegate.engine.protocol import Exported, Schedule
+from tunegate.engine.compiler_protocol import Exported
+from tunegate.engine.protocol import Schedule
 from tunegate_cache.format.records import TuningRecord
 
 WORKLOADS, RECORDS = "database_workload.json", "database_tuning_record.json"

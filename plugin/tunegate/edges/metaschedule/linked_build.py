@@ -24,7 +24,7 @@ from tunegate.edges.metaschedule.persistent.ways import Scheduled
 from tunegate.edges.native.c_compiler import NO_C_COMPILER, c_compiler
 from tunegate.edges.native.native_object import NATIVE_OBJECT
 from tunegate.edges.output.artifact_file import ArtifactTensor
-from tunegate.engine.protocol import BuildModel
+from tunegate.engine.compiler_protocol import BuildModel
 from tunegate.errors import EnvironmentUnfitError, UnsupportedModelError
 
 LIBRARY = "model.so"

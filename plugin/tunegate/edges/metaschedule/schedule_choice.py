@@ -18,7 +18,8 @@ from tunegate.edges.metaschedule.space import DesignSpace
 from tunegate.edges.metaschedule.targets import ResolvedTarget
 from tunegate.edges.metaschedule.unmeasured.prior_pick import prior_pick
 from tunegate.edges.metaschedule.unmeasured.transferred import expectation, likeliest
-from tunegate.engine.protocol import BuildModel, Schedule
+from tunegate.engine.compiler_protocol import BuildModel
+from tunegate.engine.protocol import Schedule
 from tunegate_cache.format.how_built import HowBuilt, mark_of
 from tunegate_cache.format.records import TuningRecord, WorkloadKey
 

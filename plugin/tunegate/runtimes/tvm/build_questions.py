@@ -10,7 +10,7 @@ from tunegate.edges.metaschedule.checks.check_messages import (
     CheckReply,
     MendBuild,
 )
-from tunegate.engine.protocol import BuildModel, Built, CompileReply
+from tunegate.engine.compiler_protocol import BuildModel, Built, CompileReply
 
 MAX_MENDING_SECONDS = 180.0
 """The time in which the kernels that compute other numbers must be found."""

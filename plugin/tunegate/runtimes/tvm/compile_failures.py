@@ -6,7 +6,8 @@ from pathlib import Path
 
 from tunegate.edges.metaschedule.checks.check_messages import Checked, Mended
 from tunegate.edges.processes.child import ChildDiedError
-from tunegate.engine.protocol import CompileReply, Failed
+from tunegate.engine.compiler_protocol import CompileReply
+from tunegate.engine.protocol import Failed
 from tunegate.errors import ConfigError, EnvironmentUnfitError, ModelError, UnsupportedModelError
 from tunegate.runtimes.tvm.compiler_self_test import compiler_failure
 

@@ -11,14 +11,14 @@ from tunegate.config import TargetConfig
 from tunegate.edges.inputs.lasting_seeds import error_seeds
 from tunegate.edges.machine.cores import default_threads
 from tunegate.edges.run_seed import derived
-from tunegate.engine.protocol import (
+from tunegate.engine.compiler_protocol import (
     BuildModel,
     ExportDatabase,
     ImportSchedules,
     InParts,
     ListTasks,
-    ModelFile,
 )
+from tunegate.engine.protocol import ModelFile
 from tunegate.ports import BuildJob, ModelJob
 from tunegate_cache.format.records import TuningRecord
 

@@ -22,18 +22,18 @@ from tunegate.edges.metaschedule.checks.check_messages import Checked, Mended
 from tunegate.edges.processes.child import Child
 from tunegate.edges.processes.conversations import Conversation, converse
 from tunegate.edges.processes.memory_limit import MemoryLimit, Shares, memory_limit, memory_shares
-from tunegate.engine.protocol import (
+from tunegate.engine.compiler_protocol import (
     BuildModel,
     Built,
     CompileReply,
     CompileRequest,
     Exported,
-    Failed,
     Imported,
     InParts,
     NoParts,
     Tasks,
 )
+from tunegate.engine.protocol import Failed
 from tunegate.errors import ModelError
 from tunegate.ports import NOTHING_LISTED, BuildJob, Compiler, Export, ModelJob
 from tunegate.runtimes.tvm import compile_requests

@@ -10,7 +10,8 @@ import msgspec
 from tunegate.artifacts.builds import Build, BuiltTask, NumericCheck, WrongKernel, unbuilt
 from tunegate.edges.metaschedule.checks.check_messages import Checked, Mended
 from tunegate.edges.processes.child import ChildDiedError
-from tunegate.engine.protocol import Built, CompileReply, Failed
+from tunegate.engine.compiler_protocol import Built, CompileReply
+from tunegate.engine.protocol import Failed
 from tunegate.ports import BuildJob
 
 _Reply = CompileReply | Checked | Mended | ChildDiedError

@@ -13,7 +13,7 @@ from tunegate.artifacts.builds import Build, unbuilt
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.edges.models.kernel_digest import kernel_digest
 from tunegate.edges.processes.conversations import Conversation
-from tunegate.engine.protocol import Tasks
+from tunegate.engine.compiler_protocol import Tasks
 from tunegate.errors import ModelError
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compile_requests import OpenedKey, opened_key

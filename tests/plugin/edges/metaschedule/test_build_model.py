@@ -25,7 +25,8 @@ from tunegate.edges.metaschedule.unmeasured import in_model_trial
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.models.preparation import prepare
 from tunegate.edges.output.artifact_file import ArtifactFile
-from tunegate.engine.protocol import BuildModel, Built, ModelFile, Schedule
+from tunegate.engine.compiler_protocol import BuildModel, Built
+from tunegate.engine.protocol import ModelFile, Schedule
 from tunegate_cache.format.how_built import HowBuilt
 from tunegate_cache.format.records import DeviceFingerprint, TuningRecord, WorkloadKey
 

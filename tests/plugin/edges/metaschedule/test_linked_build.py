@@ -12,7 +12,8 @@ from tunegate.edges.metaschedule.low_precision.lower_kernels import TileKernels
 from tunegate.edges.metaschedule.open_model import OpenModel
 from tunegate.edges.models.preparation import prepare
 from tunegate.edges.output.artifact_file import ArtifactTensor
-from tunegate.engine.protocol import BuildModel, ModelFile
+from tunegate.engine.compiler_protocol import BuildModel
+from tunegate.engine.protocol import ModelFile
 
 GPU = TargetConfig(name="gpu", kind="cuda", arch="sm_80")
 SHAPE = (4, 64)

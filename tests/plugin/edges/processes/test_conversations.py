@@ -8,7 +8,13 @@ import msgspec
 from tunegate.edges.processes.child import Child
 from tunegate.edges.processes.conversations import Conversation, converse
 from tunegate.edges.processes.memory_limit import MemoryLimit
-from tunegate.engine.protocol import Candidate, Measure, Measured, Schedule, TensorArgument
+from tunegate.engine.protocol import (
+    Candidate,
+    Measure,
+    Measured,
+    Schedule,
+    TensorArgument,
+)
 
 PLENTY = MemoryLimit(8 * 2**30)
 

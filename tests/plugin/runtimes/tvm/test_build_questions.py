@@ -7,7 +7,8 @@ import msgspec
 from tunegate.artifacts.builds import NumericCheck
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact, Checked, MendBuild
-from tunegate.engine.protocol import BuildModel, Built, ModelFile
+from tunegate.engine.compiler_protocol import BuildModel, Built
+from tunegate.engine.protocol import ModelFile
 from tunegate.runtimes.tvm.build_questions import MAX_MENDING_SECONDS, questions_after_build
 
 BUILD = BuildModel(

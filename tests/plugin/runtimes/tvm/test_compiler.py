@@ -26,16 +26,14 @@ from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
 from tunegate.edges.processes.child import Child
 from tunegate.edges.processes.conversations import Conversation
 from tunegate.edges.processes.memory_limit import MemoryLimit
-from tunegate.engine.protocol import (
+from tunegate.engine.compiler_protocol import (
     BuildModel,
     Built,
-    Failed,
     InParts,
     ListTasks,
-    Measured,
-    ModelFile,
     Tasks,
 )
+from tunegate.engine.protocol import Failed, Measured, ModelFile
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compile_requests import CompileRequests, opened_key
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler

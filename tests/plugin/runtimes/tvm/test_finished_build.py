@@ -10,7 +10,8 @@ from tunegate.artifacts.builds import NumericCheck, WrongKernel, unbuilt
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.checks.check_messages import Checked, Mended
 from tunegate.edges.processes.child import ChildDiedError
-from tunegate.engine.protocol import Built, BuiltFunction, Failed
+from tunegate.engine.compiler_protocol import Built, BuiltFunction
+from tunegate.engine.protocol import Failed
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.finished_build import finished, refusal_of_build, refused_builds
 from tunegate_cache.format.records import Toolchain

@@ -6,7 +6,8 @@ import msgspec
 
 from tunegate.artifacts.builds import NumericCheck, WrongKernel
 from tunegate.artifacts.error_estimates import SampledErrors
-from tunegate.engine.protocol import BuildModel, Built, Failed
+from tunegate.engine.compiler_protocol import BuildModel, Built
+from tunegate.engine.protocol import Failed
 
 
 class CheckArtifact(msgspec.Struct, frozen=True, tag="check", kw_only=True):

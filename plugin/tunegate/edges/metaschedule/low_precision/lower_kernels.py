@@ -27,7 +27,7 @@ from tunegate.edges.metaschedule.low_precision.tile_numbers import (
 from tunegate.edges.metaschedule.low_precision.tile_time import is_faster
 from tunegate.edges.metaschedule.schedule_choice import ScheduleChoice
 from tunegate.edges.metaschedule.targets import ResolvedTarget, threads_of
-from tunegate.engine.protocol import BuiltFunction
+from tunegate.engine.compiler_protocol import BuiltFunction
 from tunegate.errors import NotOfferedError, UnsupportedModelError
 
 TILES_VERSION = 4

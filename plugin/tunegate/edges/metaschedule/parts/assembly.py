@@ -13,7 +13,7 @@ from tunegate.edges.metaschedule.parts.plan_file import PartsPlan, PartTensor, P
 from tunegate.edges.metaschedule.parts.program import PartsProgram
 from tunegate.edges.models.saved_model import save
 from tunegate.edges.models.split.partition import ModelPart
-from tunegate.engine.protocol import Built
+from tunegate.engine.compiler_protocol import Built
 from tunegate.errors import UnsupportedModelError
 
 

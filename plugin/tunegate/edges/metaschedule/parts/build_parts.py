@@ -30,7 +30,7 @@ from tunegate.edges.models.split.partition import ModelPart
 from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor, files_in
 from tunegate.edges.reference.output_values import kind
 from tunegate.edges.reference.part_session import reference_version
-from tunegate.engine.protocol import BuildModel, Built, BuiltFunction, InParts
+from tunegate.engine.compiler_protocol import BuildModel, Built, BuiltFunction, InParts
 from tunegate.errors import UnsupportedModelError
 from tunegate_cache.format.how_built import HowBuilt, mark_of
 

@@ -11,7 +11,7 @@ from tunegate.edges.metaschedule.parts.steps import use_threads
 from tunegate.edges.models.seeded_inputs import seeded_inputs
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.edges.reference.part_session import opened_part
-from tunegate.engine.protocol import BuildModel, InParts
+from tunegate.engine.compiler_protocol import BuildModel, InParts
 
 
 def is_slower(request: BuildModel, how: InParts) -> bool:

@@ -23,7 +23,7 @@ from tunegate.edges.metaschedule.schedule_choice import (
 )
 from tunegate.edges.metaschedule.targets import ResolvedTarget
 from tunegate.edges.output.artifact_file import ArtifactTensor
-from tunegate.engine.protocol import BuildModel
+from tunegate.engine.compiler_protocol import BuildModel
 
 _TRIED = "with-tried.so"
 

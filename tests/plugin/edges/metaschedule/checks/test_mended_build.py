@@ -33,7 +33,8 @@ from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.metaschedule.unmeasured import in_model_trial
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.models.preparation import prepare
-from tunegate.engine.protocol import BuildModel, Built, ModelFile
+from tunegate.engine.compiler_protocol import BuildModel, Built
+from tunegate.engine.protocol import ModelFile
 from tunegate_cache.format.records import DeviceFingerprint, TuningRecord, WorkloadKey
 
 CPU = TargetConfig(name="cpu", threads=1)

@@ -14,7 +14,8 @@ from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.compile import handle_request
 from tunegate.edges.metaschedule.loader import TvmArtifact
 from tunegate.edges.output.artifact_file import ArtifactFile
-from tunegate.engine.protocol import BuildModel, Built, ModelFile
+from tunegate.engine.compiler_protocol import BuildModel, Built
+from tunegate.engine.protocol import ModelFile
 
 CPU = TargetConfig(name="cpu", threads=1)
 RANDOM = np.random.default_rng(0)

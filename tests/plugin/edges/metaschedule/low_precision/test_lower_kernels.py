@@ -20,7 +20,8 @@ from tunegate.edges.metaschedule.compile import handle_request
 from tunegate.edges.metaschedule.low_precision.lower_kernels import require_tiles
 from tunegate.edges.metaschedule.low_precision.tile_numbers import BFLOAT16, BFLOAT16_VECTORS
 from tunegate.edges.output.artifact_file import ArtifactFile
-from tunegate.engine.protocol import BuildModel, Built, Failed, ModelFile
+from tunegate.engine.compiler_protocol import BuildModel, Built
+from tunegate.engine.protocol import Failed, ModelFile
 from tunegate.errors import NotOfferedError
 
 TARGET = TargetConfig(name="cpu", threads=1)

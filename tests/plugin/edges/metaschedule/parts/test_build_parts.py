@@ -6,7 +6,8 @@ import msgspec
 
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.parts.build_parts import part_request
-from tunegate.engine.protocol import BuildModel, InParts, ModelFile
+from tunegate.engine.compiler_protocol import BuildModel, InParts
+from tunegate.engine.protocol import ModelFile
 
 
 def request(tmp_path: Path) -> BuildModel:

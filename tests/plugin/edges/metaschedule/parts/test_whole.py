@@ -11,7 +11,8 @@ from tests.support.small_onnx import conv_model, matmul_model, save
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.compile import handle_request
 from tunegate.edges.metaschedule.parts import whole
-from tunegate.engine.protocol import BuildModel, Built, InParts, ModelFile
+from tunegate.engine.compiler_protocol import BuildModel, Built, InParts
+from tunegate.engine.protocol import ModelFile
 
 
 def built(model: Path, place: Path) -> tuple[BuildModel, InParts]:

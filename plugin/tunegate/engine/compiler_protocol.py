@@ -1,0 +1,143 @@
+"""What the coordinator asks the compiler of whole models, and what it answers. No TVM here."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tunegate.artifacts.candidates import FLOAT32, LAUNCH, PRECISION, WHOLE, RuntimeName
+from tunegate.artifacts.foreign_schedules import ForeignSchedule, ImportedSchedule
+from tunegate.artifacts.input_rules import NOTHING_KNOWN, DrawnInput, KnownInputs
+from tunegate.artifacts.schedule_source import ScheduleSource
+from tunegate.artifacts.tasks import TuningTask
+from tunegate.config import TargetConfig
+from tunegate.engine.protocol import Failed, ModelFile
+from tunegate_cache.format.how_built import HowBuilt
+from tunegate_cache.format.records import TuningRecord, WorkloadKey
+
+
+class ListTasks(msgspec.Struct, frozen=True, tag="tasks", kw_only=True):
+    """`in_parts`: of a model that cannot be compiled whole, those of the parts that can."""
+
+    model: ModelFile
+    target: TargetConfig
+    scratch: str
+    in_parts: bool = False
+
+
+class InParts(msgspec.Struct, frozen=True, kw_only=True):
+    """How a model is built in parts: for which runtime, run with so many threads. Which parts pay
+    is measured, and kept in the directory `decided` for what has the same kernels. In `whole` lies
+    the build that is compiled whole, '' for none. What an earlier run `elected` is cut without."""
+
+    runtime: RuntimeName
+    threads: int
+    decided: str
+    whole: str = ""
+    elected: bool = False
+
+
+class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
+    """Transferred schedules are tried in the model, on the inputs of `seed`; those of the workloads
+    in `settled` stay as they are. A build that is known by its `how` tries nothing. With `in_parts`
+    only what cannot be compiled whole is built.
+
+    With `cuda_graphs` the kernels of a GPU are launched as one; a model that `is_whole` is one
+    kernel. `variant` is the name of the candidate, and `precision` the numbers that it computes
+    in. With `keeps_constants` default schedules pack no weights."""
+
+    model: ModelFile
+    target: TargetConfig
+    records: dict[str, tuple[TuningRecord, ...]]
+    sources: dict[str, str]
+    directory: str
+    scratch: str
+    seed: int
+    cuda_graphs: bool = False
+    inputs: KnownInputs = NOTHING_KNOWN
+    settled: tuple[str, ...] = ()
+    in_parts: InParts | None = None
+    how: HowBuilt | None = None
+    variant: str = ""
+    precision: str = FLOAT32
+    is_whole: bool = False
+    keeps_constants: bool = False
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Those of the candidate, as its artifact has them."""
+        lower = {PRECISION: self.precision} if self.precision != FLOAT32 else {}
+        return {**lower, LAUNCH: WHOLE} if self.is_whole else lower
+
+
+class ExportDatabase(msgspec.Struct, frozen=True, tag="export", kw_only=True):
+    """Append the best records that replay to a stock database in `directory`."""
+
+    model: ModelFile
+    target: TargetConfig
+    records: dict[str, tuple[TuningRecord, ...]]
+    directory: str
+    scratch: str
+
+
+class ImportSchedules(msgspec.Struct, frozen=True, tag="import", kw_only=True):
+    """Find the foreign schedules that fit a template of one of the model's functions."""
+
+    model: ModelFile
+    target: TargetConfig
+    foreign: tuple[ForeignSchedule, ...]
+    scratch: str
+
+
+class Tasks(msgspec.Struct, frozen=True, tag="tasks"):
+    """`not_whole` is why they are those of parts; '' where the model is compiled whole."""
+
+    tasks: tuple[TuningTask, ...]
+    not_whole: str = ""
+
+
+class NoParts(msgspec.Struct, frozen=True, tag="no-parts"):
+    """The compiler takes the model whole, or nothing of it that is worth compiling."""
+
+
+class BuiltFunction(msgspec.Struct, frozen=True, kw_only=True):
+    """`name` is what reports call it, `function` what the module does; `algorithm` is the only form
+    that it may have, '' for any."""
+
+    key: WorkloadKey
+    name: str
+    function: str
+    weight: int
+    source: ScheduleSource
+    rid: str
+    ms: float | None
+    verified: bool = True
+    algorithm: str = ""
+
+
+class Built(msgspec.Struct, frozen=True, tag="built", kw_only=True):
+    """`reference` is the ONNX file whose outputs the build must have; `dropped` are labels of what
+    was slower in the model than the default schedule; times decided `how`."""
+
+    key: str
+    reference: str
+    functions: tuple[BuiltFunction, ...]
+    size_bytes: int
+    seconds: float
+    dropped: tuple[str, ...] = ()
+    inputs: tuple[DrawnInput, ...] = ()
+    how: HowBuilt = HowBuilt()
+
+
+class Exported(msgspec.Struct, frozen=True, tag="exported", kw_only=True):
+    """`misfits` are labels of functions none of whose records replays."""
+
+    written: int
+    misfits: tuple[str, ...]
+
+
+class Imported(msgspec.Struct, frozen=True, tag="imported"):
+    schedules: tuple[ImportedSchedule, ...]
+
+
+CompileRequest = ListTasks | BuildModel | ExportDatabase | ImportSchedules
+CompileReply = Tasks | Built | NoParts | Exported | Imported | Failed
