@@ -16,7 +16,7 @@ from tunegate.edges.metaschedule.passes.split_concatenations import with_split_c
 from tunegate.edges.metaschedule.passes.vector_accumulators import with_vector_accumulators
 from tunegate.edges.metaschedule.targets import threads_of
 
-DEFAULTS_VERSION = 4
+DEFAULTS_VERSION = 5
 """Goes up with every change of these schedules: builds with other ones are other builds."""
 
 

@@ -11,6 +11,9 @@ from collections.abc import Collection
 from functools import partial
 from typing import Any, NamedTuple
 
+from tvm.ir import TensorLoad
+from tvm.tirx import BufferStore
+
 from tunegate.cost_model.experience import VectorRegisters
 from tunegate.edges.metaschedule.passes.inlined_followers import inline_followers
 from tunegate.edges.metaschedule.passes.parallel_loops import share_out
@@ -88,11 +91,22 @@ def _copy_in_vectors(schedule: Any, block: Any, has: VectorRegisters, threads: i
         last = body.iter_vars[-1].var
         if PACKING.keys() & dict(body.annotations).keys() or body.init is not None:
             continue
-        if all(last.same_as(each.region[-1].min) for each in (*body.reads, *body.writes)):
+        if _is_plain_copy(body):
+            schedule.compute_inline(image)
+        elif all(last.same_as(each.region[-1].min) for each in (*body.reads, *body.writes)):
             inner = schedule.get_loops(image)[-1]
             if int(schedule.get(inner).extent) % has.lanes == 0:
                 schedule.vectorize(schedule.split(inner, [None, has.lanes])[1])
                 share_out(schedule, image, threads)
+
+
+def _is_plain_copy(body: Any) -> bool:
+    """Whether the image is padded by nothing."""
+    store = body.body
+    if not isinstance(store, BufferStore) or not isinstance(store.value, TensorLoad):
+        return False
+    places = zip(store.indices, store.value.indices, strict=True)
+    return all(written.same_as(read) for written, read in places)
 
 
 class _Loops(NamedTuple):

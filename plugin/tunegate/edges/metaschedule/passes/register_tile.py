@@ -15,6 +15,7 @@ from tunegate.cost_model.experience import VectorRegisters
 _MOST_VECTORS = 8
 _OTHERS = 1
 """A register for the number that a vector is multiplied by."""
+_FEW = 16
 _VECTOR_READ = 1.5
 """What a vector of weights costs beside a number of the image: those are in the nearest cache."""
 
@@ -45,11 +46,19 @@ def _tiles(
         lanes = vectors * has.lanes
         if extents[-1] % lanes:
             continue
-        most = (has.count - _OTHERS) // vectors - 1  # the weights are in registers, too
         for axis in axes:
-            for columns in range(1, most + 1):
+            for columns in range(1, _most_columns(vectors, has) + 1):
                 if extents[axis] % columns == 0:
                     yield RegisterTile(axis, columns, lanes)
+
+
+def _most_columns(vectors: int, has: VectorRegisters) -> int:
+    """Columns whose sums stay in registers beside the weights. A CPU with few registers has no
+    product of a vector and a number in memory: LLVM spreads each number over a register, and where
+    one vector is all that it meets, makes the sum there and spills the one before."""
+    if vectors == 1 and has.count <= _FEW:
+        return (has.count - _OTHERS - vectors) // 2
+    return (has.count - _OTHERS) // vectors - 1
 
 
 def _per_read(tile: RegisterTile, has: VectorRegisters) -> float:

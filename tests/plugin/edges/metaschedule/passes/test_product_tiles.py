@@ -93,6 +93,15 @@ def test_other_registers_have_other_tiles_and_the_same_sums() -> None:
     np.testing.assert_array_equal(computed(narrow, tensors, HASWELL), computed(plain, tensors))
 
 
+@pytest.mark.parametrize(("pad", "is_copied"), [(0, False), (1, True)])
+def test_an_image_that_is_padded_by_nothing_is_not_copied(pad: int, is_copied: bool) -> None:
+    tensors = convolution(12, 16, 64, pad=pad)
+    plain = module_of(tensors, constant=True)
+    tiled = with_product_tiles(plain, TARGET)
+    assert ("pad_temp" in str(tiled)) == is_copied
+    np.testing.assert_array_equal(computed(tiled, tensors), computed(plain, tensors))
+
+
 def test_a_large_one_is_shared_out_to_the_threads() -> None:
     tensors = convolution(16, 16, 32)
     shared = with_product_tiles(module_of(tensors, constant=True), TWO_THREADS)
