@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import msgspec
 
+from tunegate.artifacts.builds import BuiltTask
 from tunegate.artifacts.candidates import FLOAT32, LAUNCH, PRECISION, WHOLE, RuntimeName
 from tunegate.artifacts.foreign_schedules import ForeignSchedule, ImportedSchedule
 from tunegate.artifacts.input_rules import NOTHING_KNOWN, DrawnInput, KnownInputs
-from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.config import TargetConfig
 from tunegate.engine.protocol import Failed, ModelFile
 from tunegate_cache.format.how_built import HowBuilt
-from tunegate_cache.format.records import TuningRecord, WorkloadKey
+from tunegate_cache.format.records import TuningRecord
 
 
 class ListTasks(msgspec.Struct, frozen=True, tag="tasks", kw_only=True):
@@ -99,19 +99,14 @@ class NoParts(msgspec.Struct, frozen=True, tag="no-parts"):
     """The compiler takes the model whole, or nothing of it that is worth compiling."""
 
 
-class BuiltFunction(msgspec.Struct, frozen=True, kw_only=True):
-    """`name` is what reports call it, `function` what the module does; `algorithm` is the only form
-    that it may have, '' for any."""
+class BuiltFunction(BuiltTask, frozen=True, kw_only=True):
+    """A task as it was built: `name` is what reports call it, `function` what the module does."""
 
-    key: WorkloadKey
-    name: str
     function: str
-    weight: int
-    source: ScheduleSource
-    rid: str
-    ms: float | None
-    verified: bool = True
-    algorithm: str = ""
+
+    def as_task(self) -> BuiltTask:
+        """Returns what reports and artifacts say of it."""
+        return BuiltTask(**{name: getattr(self, name) for name in BuiltTask.__struct_fields__})
 
 
 class Built(msgspec.Struct, frozen=True, tag="built", kw_only=True):

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from tunegate.artifacts.builds import Build, BuiltTask, NumericCheck, WrongKernel, unbuilt
+from tunegate.artifacts.builds import Build, NumericCheck, WrongKernel, unbuilt
 from tunegate.edges.metaschedule.checks.check_messages import Checked, Mended
 from tunegate.edges.processes.child import ChildDiedError
 from tunegate.engine.compiler_protocol import Built, CompileReply
@@ -55,19 +55,7 @@ def _build(
     return Build(
         key=reply.key,
         directory=job.directory.name,
-        tasks=tuple(
-            BuiltTask(
-                key=f.key,
-                name=f.name,
-                weight=f.weight,
-                source=f.source,
-                rid=f.rid,
-                ms=f.ms,
-                verified=f.verified,
-                algorithm=f.algorithm,
-            )
-            for f in reply.functions
-        ),
+        tasks=tuple(function.as_task() for function in reply.functions),
         check=check,
         error=error,
         size_bytes=reply.size_bytes,

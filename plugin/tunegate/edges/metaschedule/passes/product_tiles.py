@@ -85,7 +85,7 @@ def _pack(schedule: Any, block: Any, factors: TwoFactors, tile: RegisterTile) ->
 
 
 def _copy_in_vectors(schedule: Any, block: Any, has: VectorRegisters, threads: int) -> None:
-    """The padded image is a copy, side by side."""
+    """Makes the copy that pads an image by vectors; one that pads by nothing is none."""
     for image in schedule.get_producers(block):
         body = schedule.get(image)
         last = body.iter_vars[-1].var
