@@ -5,7 +5,6 @@ reads the same rows, moved. Operands are words of 32 bits: one float32, two bflo
 """
 
 # mypy: disable-error-code="valid-type, untyped-decorator, no-untyped-def, no-untyped-call"
-# ruff: noqa: C901 (loops of kernels)
 from __future__ import annotations
 
 import ctypes

@@ -8,11 +8,7 @@ from pathlib import Path
 
 from tests.house.sources import (
     OURS,
-    ROOT,
-    SOURCE_ROOTS,
     name_of,
-    packages,
-    python_files,
     tree_of,
 )
 
@@ -29,10 +25,6 @@ def test_a_module_says_what_it_is_for() -> None:
     assert not [name_of(path) for path in OURS if not says_what_it_is_for(path)]
 
 
-def test_a_test_file_mirrors_a_source_file() -> None:
-    assert not [name_of(path) for path in python_files("tests") if not mirrors_a_source(path)]
-
-
 def says_what_it_is_for(path: Path) -> bool:
     tree = tree_of(path)
     if path.name.startswith("test_") or (path.name == "__init__.py" and not tree.body):
@@ -40,13 +32,3 @@ def says_what_it_is_for(path: Path) -> bool:
     docstring = ast.get_docstring(tree) or ""
     first_paragraph = docstring.split("\n\n", maxsplit=1)[0]
     return 0 < len(first_paragraph.splitlines()) <= 3
-
-
-def mirrors_a_source(path: Path) -> bool:
-    part = path.relative_to(ROOT / "tests").parts[0]
-    if not path.name.startswith("test_") or part not in SOURCE_ROOTS:
-        return True
-    inside = path.relative_to(ROOT / "tests" / part).parent
-    subject = path.stem.removeprefix("test_")
-    homes = [ROOT / part / package / inside for package in packages(part)] + [ROOT / part / inside]
-    return any((home / f"{subject}.py").exists() or (home / subject).is_dir() for home in homes)
