@@ -1,9 +1,8 @@
-"""A table of a CI's events: what each compares and may write, or why it is refused.
-The documentation shows it."""
+"""A table of a CI's events: what each compares and may write, or why it is refused."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
@@ -26,32 +25,9 @@ class RefusedEvent(msgspec.Struct, frozen=True):
 EventTable = Mapping[str, JudgedEvent | RefusedEvent]
 
 
-def as_markdown(events: EventTable) -> str:
-    """The table as its page shows it."""
-    return "\n".join(_lines(events))
-
-
 def event_refusal(events: EventTable, name: str, instead: str) -> str:
     """Why an event of this name is not judged; `instead` is for one that is not in the table."""
     row = events.get(name)
     if isinstance(row, RefusedEvent):
         return f"event {name} is refused: {row.reason}. {row.instead}"
     return f"event {name}: it is not one that tunegate knows. {instead}"
-
-
-def _lines(events: EventTable) -> Iterator[str]:
-    yield "| event | base | head | cache it may write |"
-    yield "|---|---|---|---|"
-    for name, row in events.items():
-        if isinstance(row, JudgedEvent):
-            yield f"| `{name}` | {row.base} | {row.head} | {row.writes} |"
-    refused: dict[RefusedEvent, list[str]] = {}
-    for name, row in events.items():
-        if isinstance(row, RefusedEvent):
-            refused.setdefault(row, []).append(f"`{name}`")
-    if refused:
-        yield ""
-        yield "| refused | because | instead |"
-        yield "|---|---|---|"
-    for row, names in refused.items():
-        yield f"| {', '.join(names)} | {row.reason} | {row.instead} |"

@@ -13,7 +13,7 @@ _HEAD = """\
 # Commands
 
 This page is made from the declarations in `plugin/tunegate/cli/commands/` (`make docs`).
-`tunegate help COMMAND` shows the same, `man tunegate` too, and `tunegate completion SHELL` makes
+`tunegate help COMMAND` shows the same, and `tunegate completion SHELL` makes
 bash, zsh and fish complete it.
 
 Exit codes are in the [README](../README.md). What a command prints to stdout is its product;

@@ -17,9 +17,7 @@ from tunegate.errors import PASS
 from tunegate.plurals import plural
 from tunegate.render.history import costs_page, page
 from tunegate.render.history.csv_lines import csv_lines
-from tunegate.render.history.prometheus import prometheus_text
 from tunegate.run_history.cost_sums import cost_sums
-from tunegate.run_history.model_costs import together
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,8 +60,6 @@ def _files(found: ReadHistory, location: str, wanted: HistoryFormat) -> Mapping[
         case "jsonl":
             lines = (msgspec.json.encode(entry).decode() for entry in entries)
             return {"history.jsonl": "".join(f"{line}\n" for line in lines)}
-        case "prometheus":
-            return {"history.prom": prometheus_text(entries, together)}
         case "html":
             return {
                 "history.html": page.render(entries, location, found.refused),

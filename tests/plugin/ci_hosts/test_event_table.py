@@ -1,12 +1,6 @@
 from __future__ import annotations
 
-from tunegate.ci_hosts.event_table import (
-    EventTable,
-    JudgedEvent,
-    RefusedEvent,
-    as_markdown,
-    event_refusal,
-)
+from tunegate.ci_hosts.event_table import EventTable, JudgedEvent, RefusedEvent, event_refusal
 
 NOTHING = RefusedEvent("it changes nothing", "Use push.")
 TABLE: EventTable = {
@@ -25,9 +19,3 @@ def test_a_refused_event_says_why_and_what_to_use_instead() -> None:
 def test_an_unknown_event_is_not_guessed_at() -> None:
     said = event_refusal(TABLE, "moon", "Use push.")
     assert said == "event moon: it is not one that tunegate knows. Use push."
-
-
-def test_events_that_are_refused_for_one_reason_share_a_line() -> None:
-    lines = as_markdown(TABLE).splitlines()
-    assert "| `push` | before | after | main |" in lines
-    assert lines[-1] == "| `star`, `watch` | it changes nothing | Use push. |"

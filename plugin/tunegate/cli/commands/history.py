@@ -9,7 +9,7 @@ from tunegate.cli.option import Option
 from tunegate.cli.shared_options import CacheAddress, Options
 from tunegate.cli.values import count
 
-HistoryFormat = Literal["html", "csv", "jsonl", "prometheus"]
+HistoryFormat = Literal["html", "csv", "jsonl"]
 
 
 class HistoryOptions(Options, frozen=True, kw_only=True):
@@ -20,8 +20,7 @@ class HistoryOptions(Options, frozen=True, kw_only=True):
     format: Annotated[
         HistoryFormat,
         Option(
-            "html: history.html and costs.html; csv: history.csv; jsonl: history.jsonl; "
-            "prometheus: history.prom, for a textfile collector",
+            "html: history.html and costs.html; csv: history.csv; jsonl: history.jsonl",
             choices=get_args(HistoryFormat),
         ),
     ] = "html"
