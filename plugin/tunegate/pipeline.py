@@ -44,8 +44,9 @@ from tunegate.stages.run_forecast import run_forecast
 from tunegate.stages.summarize import summarize
 from tunegate.stages.try_builds import plan_of_built
 from tunegate.stages.tune import tune
-from tunegate.tools import GateTools, Tools, Upgrades
+from tunegate.tools import GateTools, Tools
 from tunegate.tuning.tally import tally
+from tunegate.upgrades import Upgrades
 from tunegate.verdict.judged import Judged
 from tunegate.verdict.rules_digest import rules_digest
 from tunegate.verdict.waiver_offer import waiver_offer

@@ -10,7 +10,7 @@ import msgspec
 
 from tunegate.artifacts.changes import ChangeSet, PolicyChange, Revisions
 from tunegate.artifacts.plans import TuningPlan
-from tunegate.config import Config, WatchConfig
+from tunegate.config import Config
 from tunegate.edges.cache.snapshot_pins import (
     SnapshotPins,
     pinned_otherwise,
@@ -33,14 +33,12 @@ from tunegate.policy.effective import in_report_order
 from tunegate.policy.waivers import NO_WAIVERS, Waivers
 from tunegate.policy.watching import merged_watch
 from tunegate.ports import Repository
-from tunegate.runtimes.locked import locked_runtimes
 from tunegate.selection import judged_as
 from tunegate.settings import Overrides, Settings, overridden
 from tunegate.sides.named_files import replaced_files
 from tunegate.sides.uncommitted_files import uncommitted_config, uncommitted_models
-from tunegate.sides.upgraded_locks import watched_changes
-from tunegate.sides.upgraded_models import NOTHING_WATCHED, Watched
 from tunegate.stages.detect import detect
+from tunegate.upgrades import NOTHING_WATCHED, WatchedLocks, watched_locks
 from tunegate.verdict.judging_config import judging_config
 from tunegate.waivers import waivers_of
 
@@ -55,7 +53,7 @@ class Review(msgspec.Struct, frozen=True, kw_only=True):
     config_before: Config | None = None
     waivers: Waivers
     pins: SnapshotPins
-    watched: Watched = NOTHING_WATCHED
+    watched: WatchedLocks = NOTHING_WATCHED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +103,7 @@ class Project:
         own = self._own(revisions, before)
         head = own or before.config or self.config
         watch = merged_watch(before.config.watch, head.watch) if before.config else head.watch
-        watched = self._watched(revisions, watch)
+        watched = watched_locks(self.repository, revisions, watch)
         if self.own is not None:
             self._files.check_change(self.own, before.config, revisions)
         changes = detect(
@@ -231,11 +229,6 @@ class Project:
             if judge is None
             else pins_at(self.repository, judge),
         )
-
-    def _watched(self, revisions: Revisions, watch: WatchConfig) -> Watched:
-        """Runtimes are imported only where a lock file changed."""
-        changes = watched_changes(self.repository, revisions, watch)
-        return Watched(changes=changes, runtimes=locked_runtimes() if changes.locks else ())
 
     def _pinned_otherwise(self, review: Review) -> list[PolicyChange]:
         own = read_pins(self.repository.root)

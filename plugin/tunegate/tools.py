@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from tunegate.artifacts.builds import CellBuilds
 from tunegate.artifacts.candidates import Candidates, RuntimeName
-from tunegate.artifacts.changes import ChangeSet
-from tunegate.artifacts.measurements import MeasurementRun
 from tunegate.artifacts.outlines import ModelInput
 from tunegate.artifacts.record_origin import RecordOrigin
 from tunegate.bench_ports import Benchmarker, Scorer
@@ -80,18 +77,6 @@ class GateTools:
     benchmarker: Benchmarker
     shipping: Shipping
     scorer: Scorer | None = None
-
-
-class Upgrades(Protocol):
-    """Models under the packages of the lock files that changed."""
-
-    def builds(self, changes: ChangeSet, context: RunContext) -> Sequence[CellBuilds]:
-        """The builds of both sides of each upgraded model among these changes."""
-        ...
-
-    def explained(self, run: MeasurementRun, tools: GateTools) -> MeasurementRun:
-        """The measurements, with the package that makes each upgraded model slower."""
-        ...
 
 
 class ReferenceRuntime(NamedTuple):

@@ -35,6 +35,7 @@ ROOMS = {
     "tunegate.edges.metaschedule": "tunegate.edges.metaschedule",
     "tunegate_cache.installed_plugins": "tunegate_cache.format",
     "tunegate.__main__": "tunegate.cli",
+    "tunegate.upgrades": "tunegate.tools",
     **{f"tunegate.{name}": "tunegate.wiring" for name in COMPOSITION},
     **{f"tunegate.{name}": "tunegate.ports" for name in GROUND},
 }

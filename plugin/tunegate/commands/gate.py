@@ -12,8 +12,6 @@ from tunegate.commands.remembering import (
     seconds_besides_tuning,
 )
 from tunegate.commands.reporting import finish
-from tunegate.commands.upgrading.culprits import Culprits
-from tunegate.commands.upgrading.upgraded_sides import opened_upgrades
 from tunegate.edges.output.directory import opened_output
 from tunegate.handover import check_config_digest, read_outcomes, read_plan
 from tunegate.project import open_project
@@ -40,7 +38,7 @@ def run(options: GateOptions) -> int:
             return finish(pipeline.nothing_to_do(config, changes, out.path), settings)
         subject = project.reviewed(review)
         source, work_seconds = model_source(subject, out.workdir), 0.0
-        with opened_upgrades(review, source, out, Culprits) as upgrades:
+        with review.watched.opened(changes, source, out.path) as upgrades:
             pythons = upgrades.pythons(changes)
             if not any(versions(change) for change in changes.models):
                 with opened_upgrade_tools(settings, review, out, pythons) as gate_tools:

@@ -13,8 +13,6 @@ from tunegate.commands.remembering import (
 )
 from tunegate.commands.reporting import finish
 from tunegate.commands.unchanged_models import what_to_do
-from tunegate.commands.upgrading.culprits import Culprits
-from tunegate.commands.upgrading.upgraded_sides import opened_upgrades
 from tunegate.edges.output.directory import opened_output
 from tunegate.policy.waivers import Waivers
 from tunegate.ports import Progress
@@ -40,7 +38,7 @@ def run(options: RunOptions) -> int:
             return finish(pipeline.nothing_to_do(config, told, out.path), settings)
         subject = project.reviewed(review)
         source, work_seconds = model_source(subject, out.workdir), 0.0
-        with opened_upgrades(review, source, out, Culprits) as upgrades:
+        with review.watched.opened(changes, source, out.path) as upgrades:
             pythons = upgrades.pythons(changes)
             if not any(versions(change) for change in changes.models):
                 with opened_upgrade_tools(settings, review, out, pythons) as tools:

@@ -3,12 +3,13 @@ is the base's to say: an index of the head's counts once it is merged."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from tunegate.artifacts.changes import Effect, PolicyChange
 from tunegate.config import WatchConfig
+from tunegate.globs import matches
 from tunegate.policy.written import written
 
 
@@ -28,6 +29,14 @@ def watch_changes(base: WatchConfig, head: WatchConfig) -> Iterator[PolicyChange
     if base.indexes != head.indexes:
         old, new = (written(list(each.indexes)) for each in (base, head))
         yield _change("indexes", old, new, "changed")
+
+
+def unmatched_globs(watch: WatchConfig, paths: Iterable[str]) -> Iterator[str]:
+    """A line for each glob that watches nothing, as none of the paths matches it."""
+    known = [*paths]
+    for glob in watch.files:
+        if not any(matches(glob, path) for path in known):
+            yield f"watch.files: {glob} matches no committed file, so it watches nothing"
 
 
 def _change(key: str, old: str, new: str, effect: Effect) -> PolicyChange:

@@ -27,7 +27,7 @@ from tunegate.sides.moved_submodules import moved_submodules
 from tunegate.sides.pair_models import Pairs, pair_models
 from tunegate.sides.shape_problems import shape_problems
 from tunegate.sides.unmatched_paths import unmatched_paths
-from tunegate.sides.upgraded_models import NOTHING_WATCHED, Watched, upgraded_models
+from tunegate.upgrades import NOTHING_WATCHED, WatchedLocks
 from tunegate.verdict.judging_config import judged_by
 
 Change = Literal["weights-only", "structural", "config", "unknown"]
@@ -44,7 +44,7 @@ def detect(
     base_config: Config | None,
     *,
     config_name: str = "tunegate.yaml",
-    watched: Watched = NOTHING_WATCHED,
+    watched: WatchedLocks = NOTHING_WATCHED,
 ) -> ChangeSet:
     """The changed models, and all of them again where a `watched` lock file changed. Only models
     whose stored bytes differ, or what may be their data, are opened.
@@ -72,7 +72,7 @@ def detect(
     }
     changes = [change for change in found.values() if change is not None]
     changes += _gone(pairs, base, old)
-    changes += upgraded_models(judging.config, {path: head[path] for path in covered}, watched)
+    changes += watched.models(judging.config, {path: head[path] for path in covered})
     lost = pairs.lost if base_config is not None else ()
     loosened = (*map(_no_longer_covered, lost), *watched.loosened)
     other_work = (*_of_other_work(reader, changes), *asked.replaced_values(revisions, found))
@@ -262,7 +262,9 @@ def _check_globs(
         raise config_error(problems)
 
 
-def _notes(revisions: Revisions, base_config: Config | None, watched: Watched) -> tuple[str, ...]:
+def _notes(
+    revisions: Revisions, base_config: Config | None, watched: WatchedLocks
+) -> tuple[str, ...]:
     if revisions.base is None:
         return (f"no base to compare with ({revisions.reason}): every model counts as added",)
     if base_config is None:

@@ -10,8 +10,8 @@ from tunegate.artifacts.builds import Cell, CellBuilds
 from tunegate.artifacts.changes import ChangeSet, ModelChange, Revisions
 from tunegate.cli.commands.compare import CompareOptions
 from tunegate.commands.comparing.operands import AgainstModel, Model, understood
+from tunegate.commands.comparing.under_environments import built_under, located
 from tunegate.commands.reporting import finish
-from tunegate.commands.upgrading.under_environments import built_under, located
 from tunegate.config import Config, TargetConfig
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.bench.sides import Sides

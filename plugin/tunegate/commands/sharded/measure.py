@@ -13,8 +13,6 @@ from tunegate.artifacts.shard_measurements import ShardMeasurements
 from tunegate.cli.commands.measure import MeasureOptions
 from tunegate.commands.standard_output import write_json
 from tunegate.commands.table import show_lines
-from tunegate.commands.upgrading.culprits import Culprits
-from tunegate.commands.upgrading.upgraded_sides import opened_upgrades
 from tunegate.edges.output.directory import opened_output
 from tunegate.errors import PASS, ConfigError
 from tunegate.handover import check_config_digest, read_outcomes, read_plan
@@ -44,9 +42,8 @@ def run(options: MeasureOptions) -> int:
         require_installed(review.config, "gate", {chosen.target})
         subject = _of_target(project.reviewed(review), chosen.target)
         mine = of_shard(msgspec.structs.replace(planned, changes=review.changes), chosen).changes
-        shard_review = msgspec.structs.replace(review, changes=mine)
         source = model_source(subject, out.workdir)
-        with opened_upgrades(shard_review, source, out, Culprits) as upgrades:
+        with review.watched.opened(mine, source, out.path) as upgrades:
             pythons = upgrades.pythons(mine)
             with opened_tools(settings, subject, out, pythons=pythons) as tools:
                 found = pipeline.measure_shard(tools, planned, chosen, outcomes, upgrades)

@@ -12,12 +12,12 @@ import msgspec
 from tunegate.artifacts.builds import Build, CellBuilds
 from tunegate.artifacts.measurements import CellMeasurement, MeasurementRun
 from tunegate.commands.upgrading.locked_sides import LockedSides, MakeEnvironment
+from tunegate.commands.upgrading.package_search import FoundPackages, search
 from tunegate.digests import digest_of_document
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.environments.uv import UvError
 from tunegate.errors import MeasurementError
 from tunegate.lock_files.lock import PinnedPackage
-from tunegate.measuring.package_search import FoundPackages, search
 from tunegate.measuring.time_limits import answer_seconds
 from tunegate.stages.compare import compare
 from tunegate.stages.measure import measure

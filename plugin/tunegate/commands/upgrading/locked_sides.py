@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 
-from tunegate.artifacts.measurements import MeasurementRun
 from tunegate.edges.bench.sides import Sides
 from tunegate.lock_files.lock import PinnedPackage
-from tunegate.tools import GateTools
 
 Pins = Mapping[str, PinnedPackage]
 MakeEnvironment = Callable[[Sequence[PinnedPackage]], Path]
@@ -39,16 +36,6 @@ class LockedSides(msgspec.Struct, frozen=True, kw_only=True):
         """Both versions of a package."""
         base, head = self.pins
         return f"{name} {_version(base, name)} -> {_version(head, name)}"
-
-
-class Search(Protocol):
-    """What finds the packages that make models slower."""
-
-    def found(self, run: MeasurementRun, tools: GateTools) -> MeasurementRun: ...
-
-
-MakeSearch = Callable[[Mapping[str, LockedSides], MakeEnvironment, Path], Search]
-"""A search over these packages, with a private directory."""
 
 
 def _version(pins: Pins, name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 
 import msgspec
@@ -13,44 +14,43 @@ from tunegate.artifacts.builds import Cell, CellBuilds, unbuilt
 from tunegate.artifacts.changes import SIDES, ChangeSet, ModelChange
 from tunegate.artifacts.measurements import MeasurementRun
 from tunegate.artifacts.model_names import upgraded_name, without_upgrade
-from tunegate.commands.upgrading.locked_sides import LockedSides, MakeSearch, Search
-from tunegate.commands.upgrading.under_environments import (
+from tunegate.commands.comparing.under_environments import (
     NoEnvironment,
     SideEnvironment,
     built_under,
     located,
 )
-from tunegate.config import Config, TargetConfig
+from tunegate.commands.upgrading.culprits import Culprits
+from tunegate.commands.upgrading.locked_sides import LockedSides
+from tunegate.commands.upgrading.upgraded_locks import UpgradedLock
+from tunegate.config import TargetConfig
 from tunegate.edges.bench.sides import Sides
 from tunegate.edges.cache.user_directories import cache_home
 from tunegate.edges.environments.kept_environments import KeptEnvironments
 from tunegate.edges.environments.locked_packages import needed_pins
 from tunegate.edges.environments.runtime_environment import RuntimeEnvironment
 from tunegate.edges.environments.uv import Uv, UvError
-from tunegate.edges.output.directory import OutputDirectory
 from tunegate.errors import ModelError
 from tunegate.lock_files.lock import LockFile, LockFileError, PinnedPackage
 from tunegate.lock_files.locked_runtime import LockedRuntime
 from tunegate.ports import ModelJob
-from tunegate.project import Review
 from tunegate.runtimes.builder import SavingBuilder
 from tunegate.runtimes.registry import runtime_named
 from tunegate.sides.export_models import export_models
-from tunegate.sides.upgraded_locks import UpgradedLock
 from tunegate.stages.build import build_directory
 from tunegate.tools import GateTools, ModelSource, RunContext
 
 
 class UpgradedSides:
-    """Implements tools.Upgrades: the models of the head, with the packages of base and head."""
+    """Implements upgrades.Upgrades: the models of the head, with the packages of base and head."""
 
     def __init__(
         self,
         source: ModelSource,
-        out: OutputDirectory,
+        out: Path,
         environments: Mapping[str, Sides[SideEnvironment]],
         runtimes: Mapping[str, str],
-        search: Search | None = None,
+        search: Culprits | None = None,
     ) -> None:
         """Environments and runtimes go by the names of the models that they run."""
         self._source, self._out = source, out
@@ -60,8 +60,7 @@ class UpgradedSides:
     def pythons(self, changes: ChangeSet) -> dict[Path, Path]:
         """The Python that runs each artifact."""
         return {
-            self._out.path
-            / build_directory(Cell(model=each.path, target=target), side): found.python
+            self._out / build_directory(Cell(model=each.path, target=target), side): found.python
             for each in upgraded(changes)
             for target in each.targets
             for side in SIDES
@@ -87,8 +86,8 @@ class UpgradedSides:
     ) -> CellBuilds:
         cell = Cell(model=change.path, target=target.name)
         runtime = runtime_named(self._runtimes[change.path])
-        scratch = self._out.workdir / "save" / "upgraded" / target.name
-        places = Sides(*(self._out.path / build_directory(cell, side) for side in SIDES))
+        scratch = self._source.workdir / "save" / "upgraded" / target.name
+        places = Sides(*(self._out / build_directory(cell, side) for side in SIDES))
         context.progress.step(f"build: {change.path} on {target.name}")
         try:
             model = self._model(change, target, changes)
@@ -100,7 +99,7 @@ class UpgradedSides:
             places,
             self._environments[change.path],
             SavingBuilder(runtime, scratch, seed=context.seed),
-        ).each(lambda build: located(build, self._out.path))
+        ).each(lambda build: located(build, self._out))
         return CellBuilds(cell=cell, base=base, head=head)
 
     def _model(self, change: ModelChange, target: TargetConfig, changes: ChangeSet) -> ModelJob:
@@ -118,40 +117,43 @@ def upgraded(changes: ChangeSet) -> list[ModelChange]:
 
 @contextmanager
 def opened_upgrades(
-    review: Review, source: ModelSource, out: OutputDirectory, make_search: MakeSearch
+    locks: Sequence[UpgradedLock],
+    runtimes: Sequence[LockedRuntime],
+    changes: ChangeSet,
+    source: ModelSource,
+    out: Path,
 ) -> Iterator[UpgradedSides]:
     """Makes the environments, which stay until the end. Raises ConfigError for a lock file of the
     head with a package that is refused, and where uv is not installed."""
-    wanted = upgraded(review.changes)
+    wanted = upgraded(changes)
     if not wanted:
         yield UpgradedSides(source, out, {}, {})
         return
     place = cache_home() / "environments"
-    indexes = review.config.watch.indexes
+    indexes = source.config.watch.indexes
     with tempfile.TemporaryDirectory(prefix="tunegate-uv-") as scratch:
         uv = Uv(indexes, Path(scratch))
         with KeptEnvironments(place, uv, indexes) as kept:
-            making = _Making(review.config, uv, kept)
-            environments, runtimes, locked = {}, {}, {}
-            for lock, runtime in _pairs(review):
+            making = _Making(indexes, uv, kept)
+            environments, names, locked = {}, {}, {}
+            for lock, runtime in _pairs(locks, runtimes, wanted):
                 sides = making.sides(lock, runtime)
                 for change in wanted:
                     model = without_upgrade(change.path)
                     if change.path == upgraded_name(model, runtime.name, lock.head.path):
                         environments[change.path] = sides
-                        runtimes[change.path] = runtime.name
+                        names[change.path] = runtime.name
                         if both := making.locked(lock, runtime):
                             locked[change.path] = both
-            search = make_search(locked, kept.made, out.workdir / "culprits")
-            yield UpgradedSides(source, out, environments, runtimes, search)
+            search = Culprits(locked, kept.made, source.workdir / "culprits")
+            yield UpgradedSides(source, out, environments, names, search)
 
 
 class _Making:
     """Makes environments of lock files."""
 
-    def __init__(self, config: Config, uv: Uv, kept: KeptEnvironments) -> None:
-        self._indexes = config.watch.indexes
-        self._uv, self._kept = uv, kept
+    def __init__(self, indexes: Sequence[str], uv: Uv, kept: KeptEnvironments) -> None:
+        self._indexes, self._uv, self._kept = indexes, uv, kept
         self._pins: dict[tuple[frozenset[tuple[object, ...]], str], dict[str, PinnedPackage]] = {}
 
     def sides(self, lock: UpgradedLock, runtime: LockedRuntime) -> Sides[SideEnvironment]:
@@ -193,12 +195,11 @@ class _Making:
         )
 
 
-def _pairs(review: Review) -> Iterator[tuple[UpgradedLock, LockedRuntime]]:
+def _pairs(
+    locks: Sequence[UpgradedLock], runtimes: Sequence[LockedRuntime], wanted: Sequence[ModelChange]
+) -> Iterator[tuple[UpgradedLock, LockedRuntime]]:
     """Lock files with the runtimes that some model runs under them."""
-    names = {each.path for each in upgraded(review.changes)}
-    for lock in review.watched.changes.locks:
-        for runtime in review.watched.runtimes:
-            if any(
-                name.endswith(upgraded_name("", runtime.name, lock.head.path)) for name in names
-            ):
-                yield lock, runtime
+    for lock, runtime in product(locks, runtimes):
+        ending = upgraded_name("", runtime.name, lock.head.path)
+        if any(change.path.endswith(ending) for change in wanted):
+            yield lock, runtime

@@ -7,8 +7,8 @@ import pytest
 from tests.plugin.commands.upgrading.test_locked_sides import SIDES, pins
 from tunegate.commands.upgrading.culprits import sentence
 from tunegate.commands.upgrading.locked_sides import LockedSides
+from tunegate.commands.upgrading.package_search import FoundPackages
 from tunegate.edges.bench.sides import Sides
-from tunegate.measuring.package_search import FoundPackages
 
 ONE = LockedSides(pins=Sides(pins(fast="1"), pins(fast="2")), roots=("fast",))
 

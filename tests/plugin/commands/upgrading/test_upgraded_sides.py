@@ -8,7 +8,7 @@ from tests.support.git_repository import new_repository
 from tests.support.small_onnx import conv_model
 from tunegate import pipeline
 from tunegate.artifacts.changes import ChangeSet, ModelChange, Revisions
-from tunegate.commands.upgrading.under_environments import NoEnvironment
+from tunegate.commands.comparing.under_environments import NoEnvironment
 from tunegate.commands.upgrading.upgraded_sides import UpgradedSides, upgraded
 from tunegate.edges.bench.sides import Sides
 from tunegate.edges.output.directory import opened_output
@@ -47,7 +47,7 @@ def test_a_package_of_the_head_that_cannot_be_had_is_an_error_of_each_model(
     with opened_output(settings.out, "run") as out:
         sides = UpgradedSides(
             model_source(project.reviewed(review), out.workdir),
-            out,
+            out.path,
             {change.path: Sides(None, reason)},
             {change.path: "onnxruntime"},
         )

@@ -5,45 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
-import msgspec
-
-from tunegate.artifacts.changes import ModelChange, ModelPath, ModelVersion, PolicyChange
+from tunegate.artifacts.changes import ModelChange, ModelPath, ModelVersion
 from tunegate.artifacts.model_names import upgraded_name
+from tunegate.commands.upgrading.upgraded_locks import UpgradedLock
 from tunegate.config import AUTO, Config
 from tunegate.lock_files.lock import LockFile, LockFileError, PinnedPackage
 from tunegate.lock_files.locked_runtime import LockedRuntime
 from tunegate.selection import profiles_for, targets_for
-from tunegate.sides.upgraded_locks import UpgradedLock, WatchedChanges
-
-
-class Watched(msgspec.Struct, frozen=True, kw_only=True):
-    """What changed in the watched files, and the runtimes that they may pin."""
-
-    changes: WatchedChanges = WatchedChanges()
-    runtimes: tuple[LockedRuntime, ...] = ()
-
-    @property
-    def loosened(self) -> tuple[PolicyChange, ...]:
-        """The watched files that are gone."""
-        return self.changes.policy_changes
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What of it is not measured."""
-        return (*self.changes.notes, *_unmeasured(self.changes.locks, self.runtimes))
-
-
-NOTHING_WATCHED = Watched()
 
 
 def upgraded_models(
     config: Config,
     heads: Mapping[ModelPath, ModelVersion],
-    watched: Watched,
+    locks: Sequence[UpgradedLock],
+    runtimes: Sequence[LockedRuntime],
 ) -> Iterator[ModelChange]:
     """Yields each model of the head once for each lock file and runtime that it pins. Raises
     LockFileError for a runtime that the head takes from elsewhere, or in any version."""
-    for lock, runtime in product(watched.changes.locks, watched.runtimes):
+    for lock, runtime in product(locks, runtimes):
         if runtime.compiles or not is_named(lock.head, runtime):
             continue
         if problem := _refused(lock.head, runtime):
@@ -54,7 +33,8 @@ def upgraded_models(
                 yield from _change(config, name, version, lock, runtime)
 
 
-def _unmeasured(locks: Sequence[UpgradedLock], runtimes: Sequence[LockedRuntime]) -> Iterator[str]:
+def unmeasured(locks: Sequence[UpgradedLock], runtimes: Sequence[LockedRuntime]) -> Iterator[str]:
+    """A line for each runtime whose upgrade is not measured, and for a file that pins none."""
     for lock in locks:
         if not any(is_named(lock.head, each) for each in runtimes):
             names = ", ".join(name for each in runtimes for name in each.packages)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -13,6 +13,7 @@ from tunegate.globs import matches
 from tunegate.lock_files.dockerfile import base_images
 from tunegate.lock_files.kinds import lock_kind, read_lock
 from tunegate.lock_files.lock import LockFile, LockFileError
+from tunegate.policy.watching import unmatched_globs
 from tunegate.ports import Repository, TreeEntry
 
 _MAX_BYTES = 16 * 2**20
@@ -58,14 +59,6 @@ def watched_changes(
     return WatchedChanges(
         locks=tuple(locks), notes=tuple(notes), policy_changes=tuple(map(_gone, gone))
     )
-
-
-def unmatched_globs(watch: WatchConfig, paths: Iterable[str]) -> Iterator[str]:
-    """A line for each glob that watches nothing, as none of the paths matches it."""
-    known = [*paths]
-    for glob in watch.files:
-        if not any(matches(glob, path) for path in known):
-            yield f"watch.files: {glob} matches no committed file, so it watches nothing"
 
 
 class _Reading:

@@ -6,11 +6,12 @@ import pytest
 
 from tunegate.artifacts.changes import ModelVersion
 from tunegate.artifacts.model_names import path_of, profile_of, without_upgrade
+from tunegate.commands.upgrading.upgraded_locks import UpgradedLock, WatchedChanges
+from tunegate.commands.upgrading.upgraded_models import upgraded_models
+from tunegate.commands.upgrading.watcher import Watched
 from tunegate.config import Config, ModelConfig, ProfileConfig, TargetConfig
 from tunegate.lock_files.lock import LockFile, LockFileError, PinnedPackage
 from tunegate.lock_files.locked_runtime import LockedRuntime
-from tunegate.sides.upgraded_locks import UpgradedLock, WatchedChanges
-from tunegate.sides.upgraded_models import Watched, upgraded_models
 
 FAST = LockedRuntime(
     name="fast", title="Fast", packages=("fast",), runs=lambda target: target.kind == "llvm"
@@ -31,8 +32,7 @@ def lock(refused: str = "", **versions: str) -> LockFile:
 
 def found(base: LockFile | None, head: LockFile, config: Config = CONFIG) -> list[tuple[str, ...]]:
     each = UpgradedLock(base=base, head=head, reason="r.txt is new")
-    watched = Watched(changes=WatchedChanges(locks=(each,)), runtimes=(FAST, COMPILER))
-    changes = upgraded_models(config, {"m.onnx": MODEL}, watched)
+    changes = upgraded_models(config, {"m.onnx": MODEL}, [each], [FAST, COMPILER])
     return [(change.path, change.reason, *change.targets) for change in changes]
 
 
@@ -82,8 +82,7 @@ def test_targets_that_ship_with_another_runtime_are_left_out(
 )
 def test_a_base_without_the_pinned_runtime_is_new(base: LockFile | None, why: str) -> None:
     each = UpgradedLock(base=base, head=lock(fast="2"), reason="" if base else "r.txt is new")
-    watched = Watched(changes=WatchedChanges(locks=(each,)), runtimes=(FAST,))
-    (change,) = upgraded_models(CONFIG, {"m.onnx": MODEL}, watched)
+    (change,) = upgraded_models(CONFIG, {"m.onnx": MODEL}, [each], [FAST])
     assert (change.base, change.reason) == (None, why)
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from tests.support.git_repository import Checkout, new_repository
 from tunegate.artifacts.changes import Revisions
+from tunegate.commands.upgrading.upgraded_locks import WatchedChanges, watched_changes
 from tunegate.config import WatchConfig
 from tunegate.edges.git.repository import GitRepository
 from tunegate.lock_files.lock import LockFileError
-from tunegate.sides.upgraded_locks import WatchedChanges, watched_changes
 
 WATCH = WatchConfig(files=("*.txt", "Dockerfile"))
 

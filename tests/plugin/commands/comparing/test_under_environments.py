@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.small_onnx import conv_model, save
-from tunegate.commands.upgrading.under_environments import (
+from tunegate.commands.comparing.under_environments import (
     NoEnvironment,
     SideEnvironment,
     built_under,

@@ -7,7 +7,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.measuring.package_search import FoundPackages, search
+from tunegate.commands.upgrading.package_search import FoundPackages, search
 
 names = st.lists(st.text("abc", min_size=1, max_size=3), min_size=1, max_size=12, unique=True)
 

@@ -1,0 +1,136 @@
+"""The port of what gates models under the packages of watched lock files. What answers it is found
+by the entry-point group `tunegate.upgrades`; the value of each is a `LockFileWatcher`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Protocol, cast
+
+from tunegate.artifacts.builds import CellBuilds
+from tunegate.artifacts.changes import (
+    ChangeSet,
+    ModelChange,
+    ModelPath,
+    ModelVersion,
+    PolicyChange,
+    Revisions,
+)
+from tunegate.artifacts.measurements import MeasurementRun
+from tunegate.config import Config, WatchConfig
+from tunegate.errors import ConfigError, EnvironmentUnfitError
+from tunegate.ports import Repository
+from tunegate.tools import GateTools, ModelSource, RunContext
+from tunegate_cache.installed_plugins import PluginError, installed, load_plugin
+
+UPGRADES_GROUP = "tunegate.upgrades"
+_MISSING = (
+    "watch.files: nothing that reads lock files is installed. Run: pip install 'tunegate[upgrades]'"
+)
+
+
+class Upgrades(Protocol):
+    """Environments with the packages of the lock files that changed, and the models that run
+    there."""
+
+    def pythons(self, changes: ChangeSet) -> Mapping[Path, Path]:
+        """The Python that runs each artifact of the upgraded models, by the artifact's
+        directory."""
+        ...
+
+    def builds(self, changes: ChangeSet, context: RunContext) -> Sequence[CellBuilds]:
+        """The builds of both sides of each upgraded model among these changes."""
+        ...
+
+    def explained(self, run: MeasurementRun, tools: GateTools) -> MeasurementRun:
+        """The measurements, with the package that makes each upgraded model slower."""
+        ...
+
+
+class WatchedLocks(Protocol):
+    """The watched lock files that a change touches."""
+
+    @property
+    def loosened(self) -> tuple[PolicyChange, ...]:
+        """The watched files that are gone."""
+        ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Lines on what of the watched files is not measured."""
+        ...
+
+    def models(
+        self, config: Config, heads: Mapping[ModelPath, ModelVersion]
+    ) -> Iterator[ModelChange]:
+        """Yields a change of kind `upgraded` for each model of the head, lock file and runtime that
+        the file pins. Raises ConfigError for a lock file that cannot be gated."""
+        ...
+
+    def opened(
+        self, changes: ChangeSet, source: ModelSource, out: Path
+    ) -> AbstractContextManager[Upgrades]:
+        """Makes the environments that the upgraded models among these changes need; they stay until
+        it is closed. `out` holds the builds. Raises ConfigError for a package that is refused."""
+        ...
+
+
+class LockFileWatcher(Protocol):
+    """What reads lock files."""
+
+    def watched(
+        self, repository: Repository, revisions: Revisions, watch: WatchConfig
+    ) -> WatchedLocks:
+        """Compares the watched files of base and head. Raises ConfigError for a file of the head
+        that cannot be read."""
+        ...
+
+
+class _NoUpgrades:
+    def pythons(self, _: ChangeSet) -> Mapping[Path, Path]:
+        return {}
+
+    def builds(self, _changes: ChangeSet, _context: RunContext) -> Sequence[CellBuilds]:
+        return ()
+
+    def explained(self, run: MeasurementRun, _: GateTools) -> MeasurementRun:
+        return run
+
+
+class _NothingWatched:
+    loosened: tuple[PolicyChange, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def models(
+        self, _config: Config, _heads: Mapping[ModelPath, ModelVersion]
+    ) -> Iterator[ModelChange]:
+        return iter(())
+
+    def opened(
+        self, _changes: ChangeSet, _source: ModelSource, _out: Path
+    ) -> AbstractContextManager[Upgrades]:
+        return nullcontext(_NoUpgrades())
+
+
+NOTHING_WATCHED: WatchedLocks = cast(WatchedLocks, _NothingWatched())
+
+
+def watched_locks(repository: Repository, revisions: Revisions, watch: WatchConfig) -> WatchedLocks:
+    """The watched lock files that differ. Raises as `installed_watcher` does where files are
+    watched, and ConfigError for a file of the head that cannot be read."""
+    if not watch.files:
+        return NOTHING_WATCHED
+    return installed_watcher().watched(repository, revisions, watch)
+
+
+def installed_watcher() -> LockFileWatcher:
+    """What reads lock files here. Raises ConfigError where nothing does, and EnvironmentUnfitError
+    for a package that cannot be used."""
+    known = installed(UPGRADES_GROUP)
+    if not known:
+        raise ConfigError(_MISSING)
+    try:
+        return cast(LockFileWatcher, load_plugin(next(iter(known.values()))))
+    except PluginError as error:
+        raise EnvironmentUnfitError(f"{error}.") from error
