@@ -12,10 +12,21 @@ from tunegate.engine.protocol import Measure, Measured
 Request = Measure
 
 
+class _Lost:
+    """Memory of a device that has failed: nobody can free it."""
+
+    def __del__(self) -> None:
+        os.abort()
+
+
 def handle_request(request: Measure) -> Measured:
     match request.candidate.module:
         case "crash":
             os.abort()
+        case "device":
+            lost = _Lost()
+            message = f"Traceback of {lost}\nCUDA error 700"
+            raise RuntimeError(message)
         case "exit":
             os._exit(1)
         case "hang":

@@ -94,9 +94,9 @@ def _link_persistent(finished: Finished, request: BuildModel) -> int:
         is_plain = finished.plain is finished.module
         plain = recorded if is_plain else folded(finished.plain)
     model, target = Scheduled(recorded, plain), finished.lower.target
-    return _exported(
-        persistent_executable(model, _names(finished), target), Path(request.directory)
-    )
+    scratch = Path(request.scratch)
+    executable = persistent_executable(model, _names(finished), target, scratch)
+    return _exported(executable, Path(request.directory))
 
 
 def _names(finished: Finished) -> tuple[list[str], list[str]]:

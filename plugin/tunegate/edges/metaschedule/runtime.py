@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
 import tvm
+import tvm_ffi
 from tvm.runtime.vm import VirtualMachine
 
+_RUN_OR_CAPTURE = "vm.builtin.cuda_graph.run_or_capture"
 _EXTRA = "libtvm_runtime_extra.so"
 
 
@@ -23,6 +26,36 @@ def machine_of(library: Path, device: Any) -> Any:
     """A virtual machine for an artifact's library."""
     _load_extra()
     return VirtualMachine(tvm.runtime.load_module(str(library)), device)
+
+
+def watched_machine(library: Path, device: Any, instrument: Callable[..., Any]) -> Any:
+    """A virtual machine that tells `instrument` before and after each kernel, and launches each by
+    itself also where the library has CUDA graphs. While a graph is captured nothing runs, so nobody
+    may wait for the device (error 906 of CUDA); and from the second inference on the graph is
+    launched whole, and no kernel of it would be seen."""
+    with _without_capture():
+        machine = machine_of(library, device)
+    machine.set_instrument(instrument)
+    return machine
+
+
+@contextmanager
+def _without_capture() -> Iterator[None]:
+    """A virtual machine takes the functions that it calls when it is made."""
+    before = tvm.get_global_func(_RUN_OR_CAPTURE, allow_missing=True)
+    if before is None:  # TVM's part for CUDA is not loaded, so there is no device
+        yield
+        return
+    invoke = tvm.get_global_func("vm.builtin.invoke_closure")
+
+    def run(machine: Any, captured: Any, parameters: Iterable[Any], *_: object) -> Any:
+        return invoke(machine, captured, *parameters)
+
+    tvm_ffi.register_global_func(_RUN_OR_CAPTURE, run, override=True)
+    try:
+        yield
+    finally:
+        tvm_ffi.register_global_func(_RUN_OR_CAPTURE, before, override=True)
 
 
 def device_of_kind(kind: str) -> Any:

@@ -15,7 +15,7 @@ from typing import BinaryIO, Generic, TypeVar, cast
 import msgspec
 
 from tunegate.edges.processes import interpreter
-from tunegate.edges.processes.frames import FrameBuffer, FrameError, framed
+from tunegate.edges.processes.frames import LAST_WORDS, FrameBuffer, FrameError, framed
 from tunegate.edges.processes.memory_limit import MemoryLimit
 from tunegate.edges.processes.process_state import process_state
 
@@ -30,6 +30,8 @@ _MAX_OF_A_LOOK = 2.0
 """The longest pause that counts as the child's. Where this process itself was stopped
 for longer, the child was not."""
 _END_SECONDS = 10.0
+_MOST_WORDS = 300
+"""The characters of what a child says of its end."""
 
 
 class ChildDiedError(Exception):
@@ -123,6 +125,8 @@ class Child(Generic[_Reply]):
             if not bodies:
                 return None
             self.busy_since = None
+            if bodies[0].startswith(LAST_WORDS):
+                raise self._failed(bodies[0].removeprefix(LAST_WORDS))
             return self._decoder.decode(bodies[0])
         except (FrameError, msgspec.DecodeError) as error:
             self.kill()
@@ -173,6 +177,11 @@ class Child(Generic[_Reply]):
     @property
     def _gigabytes(self) -> str:
         return f"{self._memory.limit_bytes / 1e9:.1f} GB"
+
+    def _failed(self, words: bytes) -> ChildDiedError:
+        """Returns what to raise of a process that has said why it ends."""
+        self.kill()
+        return ChildDiedError(f"failed ({words.decode(errors='replace')[:_MOST_WORDS]})")
 
     def _ended(self) -> ChildDiedError:
         """Returns what to raise of a process that is gone."""

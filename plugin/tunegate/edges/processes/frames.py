@@ -11,6 +11,10 @@ _HEADER = struct.Struct("<I")
 MAX_FRAME_BYTES = 512 * 1024 * 1024
 """The schedules of a large model's tasks take a few."""
 
+LAST_WORDS = b"\xc1"
+"""What a body begins with that is no message, but why its sender ends. MessagePack never uses this
+byte."""
+
 
 class FrameError(Exception):
     """What came is no message of ours."""

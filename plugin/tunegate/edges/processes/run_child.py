@@ -2,7 +2,7 @@
 tunegate.edges.processes.run_child PARENT MODULE`.
 
 The child asks the kernel to be killed when its parent dies, limits itself as its parent says, then
-serves MODULE's `handle_request`.
+serves MODULE's `handle_request`. What that raises is the last that the child says.
 """
 
 from __future__ import annotations
@@ -14,11 +14,17 @@ import os
 import resource
 import signal
 import sys
-from typing import Any
+import traceback
+from typing import Any, BinaryIO, NoReturn
 
 import msgspec
 
-from tunegate.edges.processes.frames import claim_standard_output, read_frame, write_frame
+from tunegate.edges.processes.frames import (
+    LAST_WORDS,
+    claim_standard_output,
+    read_frame,
+    write_frame,
+)
 
 _PR_SET_PDEATHSIG = 1
 MEMORY_VARIABLE = "TUNEGATE_MEMORY_BYTES"
@@ -34,8 +40,25 @@ def main(parent: int, module: str) -> int:
     program = _imported(module)
     decoder = msgspec.msgpack.Decoder(program.Request)
     while (body := read_frame(sys.stdin.buffer)) is not None:
-        write_frame(output, msgspec.msgpack.encode(program.handle_request(decoder.decode(body))))
+        request = decoder.decode(body)
+        try:
+            reply = program.handle_request(request)
+        except Exception as error:  # noqa: BLE001 -- whatever it is, the parent tells it
+            _end(output, error)
+        write_frame(output, msgspec.msgpack.encode(reply))
     return 0
+
+
+def _end(output: BinaryIO, error: Exception) -> NoReturn:
+    """Ends the process at once: where a device has failed, whatever would free its memory fails,
+    too, and aborts."""
+    traceback.print_exc()
+    sys.stderr.flush()
+    lines = str(error).strip().splitlines()
+    kind = "" if lines and isinstance(error, RuntimeError) else type(error).__name__
+    words = ": ".join(filter(None, (kind, lines[-1].strip() if lines else "")))
+    write_frame(output, LAST_WORDS + words.encode())
+    os._exit(1)
 
 
 def _imported(module: str) -> Any:

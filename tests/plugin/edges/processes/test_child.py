@@ -56,10 +56,19 @@ def test_a_child_that_takes_more_memory_than_it_may_is_killed(tmp_path: Path) ->
 def test_the_kernel_refuses_a_child_more_memory_than_it_may_take(tmp_path: Path) -> None:
     with begun(tmp_path, MemoryLimit(2**29)) as child:
         child.send(question(1, "hoard"))
-        with pytest.raises(ChildDiedError, match="exited with 1") as raised:
+        with pytest.raises(ChildDiedError, match=r"^failed \(MemoryError\)$") as raised:
             answer_of(child)
     assert "MemoryError" in (tmp_path / "log").read_text()
     assert not raised.value.by_signal
+
+
+def test_a_child_says_what_it_ends_of(tmp_path: Path) -> None:
+    """Also where the clean-up of its own process would abort it: it does not come to that."""
+    with begun(tmp_path) as child:
+        child.send(question(1, "device"))
+        with pytest.raises(ChildDiedError, match=r"^failed \(CUDA error 700\)$"):
+            answer_of(child)
+    assert "in handle_request" in (tmp_path / "log").read_text()
 
 
 def test_a_child_that_is_stopped_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

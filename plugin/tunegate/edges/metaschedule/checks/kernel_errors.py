@@ -11,7 +11,7 @@ import tvm
 from tvm.runtime.vm import VMInstrumentReturnKind
 
 from tunegate.edges.metaschedule.passes.prepacking import MAIN
-from tunegate.edges.metaschedule.runtime import machine_of
+from tunegate.edges.metaschedule.runtime import watched_machine
 from tunegate.edges.metaschedule.single_kernel import SingleKernel
 from tunegate.edges.reference.tolerance import errors
 
@@ -29,9 +29,8 @@ def kernel_errors(
 ) -> list[KernelError]:
     """Runs a library of default schedules on the feeds, and beside each call of a kernel that
     kernel. Returns the errors, the largest first by the relative one."""
-    machine = machine_of(library, device)
     beside = _Beside(kernels, device)
-    machine.set_instrument(beside.instrument)
+    machine = watched_machine(library, device, beside.instrument)
     for arguments in feeds:
         machine["main"](*arguments)
     return sorted(beside.found.values(), key=lambda error: (-error.relative, error.name))

@@ -1,64 +1,81 @@
-"""What kernels take on the device of this process."""
+"""What kernels take on the device of this machine, told by a child that may die of them."""
 
 from __future__ import annotations
 
-import ctypes
-import statistics
-import time
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-import tvm
-
 from tunegate.edges.metaschedule.persistent.kernel_timer import TimedText
-from tunegate.edges.metaschedule.persistent.launching_module import device_module
+from tunegate.edges.metaschedule.persistent.timing_child import KernelTimes, TimeKernels
 from tunegate.edges.native.program import NativeProgram
+from tunegate.edges.processes.child import Child
+from tunegate.edges.processes.conversations import Conversation, converse
+from tunegate.edges.processes.memory_limit import memory_limit
 from tunegate.errors import NotOfferedError
 from tunegate.whole_model.contexts import WayTimes
 
-_ROUNDS = 5
-_LAUNCHES = 20
+_CHILD = "tunegate.edges.metaschedule.persistent.timing_child"
+_MAX_SECONDS = 600.0
+_MOST_DEATHS = 2
+"""The deaths after which no further text is tried."""
 
 
 class DeviceTimer:
-    """Launches each kernel again and again: the median of rounds, each of several launches, so that
-    the host's share hardly counts. Inputs are zeros."""
+    """Times kernels for a target in one child after the other: a new one where the last has died.
+    `scratch` is a directory for the weights and for what the children write; `variables` are those
+    of CUDA. `close` it."""
 
-    def __init__(self, target: Any) -> None:
-        self._target, self._device = target, tvm.cuda()
+    def __init__(self, target: Any, scratch: Path, variables: Mapping[str, str]) -> None:
+        self._target, self._scratch, self._variables = target, scratch, variables
+        self._child: Child[KernelTimes] | None = None
+        self._weights: bytes | None = None
+        self._deaths: list[str] = []
+
+    def close(self) -> None:
+        if self._child is not None:
+            self._child.kill()
+            self._child = None
 
     def milliseconds(self, program: NativeProgram, kernels: TimedText) -> WayTimes:
-        names = tuple(kernels.compiled.figures)
-        tensors = self._tensors(program, kernels.arena_bytes)
-        pointers = [ctypes.c_void_p(tensor.data_ptr()) for tensor in tensors]
-        grid = self._device.multi_processor_count * kernels.context.blocks_each
-        size = (grid, kernels.context.threads)
-        cubin, count = kernels.compiled.cubin, len(pointers)
-        try:
-            module = device_module(kernels.text, cubin, names, count, self._target)
-            return {name: self._timed(module[name], (*pointers, *size)) for name in names}
-        except RuntimeError as error:
-            said = str(error).strip().splitlines()[-1][:200]
-            raise NotOfferedError(f"its kernel does not run ({said})") from error
+        if len(self._deaths) >= _MOST_DEATHS:
+            raise NotOfferedError(self._deaths[-1])
+        talk = Conversation(self._living_child, self._request(program, kernels))
+        converse([talk], at_once=1, limit_seconds=_MAX_SECONDS)
+        if talk.died is not None:
+            self._child = None
+            self._deaths.append(f"the process that times its kernels {talk.died}")
+            raise NotOfferedError(self._deaths[-1])
+        return talk.replies[0].milliseconds
 
-    def _timed(self, kernel: Any, arguments: tuple[Any, ...]) -> float:
-        kernel(*arguments)
-        self._device.sync()
-        rounds = []
-        for _ in range(_ROUNDS):
-            began = time.perf_counter()
-            for _ in range(_LAUNCHES):
-                kernel(*arguments)
-            self._device.sync()
-            rounds.append((time.perf_counter() - began) / _LAUNCHES * 1e3)
-        return statistics.median(rounds)
+    def _living_child(self) -> Child[KernelTimes]:
+        if self._child is None:
+            self._child = Child(
+                _CHILD,
+                KernelTimes,
+                variables=self._variables,
+                memory=memory_limit("cuda"),
+                log=self._scratch / "device-timer.log",
+            )
+        return self._child
 
-    def _tensors(self, program: NativeProgram, arena_bytes: int) -> list[Any]:
-        """What a kernel takes, in the order of its parameters."""
-        inputs, outputs = (
-            [np.zeros(each.buffer.size_bytes, np.uint8) for each in tensors]
-            for tensors in (program.inputs, program.outputs)
+    def _request(self, program: NativeProgram, kernels: TimedText) -> TimeKernels:
+        return TimeKernels(
+            text=kernels.text,
+            cubin=kernels.compiled.cubin,
+            names=tuple(kernels.compiled.figures),
+            inputs_bytes=tuple(each.buffer.size_bytes for each in program.inputs),
+            arena_bytes=kernels.arena_bytes,
+            weights=str(self._weights_file(program.weights)),
+            outputs_bytes=tuple(each.buffer.size_bytes for each in program.outputs),
+            blocks_each=kernels.context.blocks_each,
+            threads=kernels.context.threads,
+            target_json=str(self._target),
         )
-        weights = np.frombuffer(program.weights or b"\0", np.uint8)
-        every = (*inputs, np.zeros(arena_bytes, np.uint8), weights, *outputs)
-        return [tvm.runtime.tensor(each, self._device) for each in every]
+
+    def _weights_file(self, weights: bytes) -> Path:
+        file = self._scratch / "timed-weights"
+        if self._weights != weights:
+            file.write_bytes(weights)
+            self._weights = weights
+        return file

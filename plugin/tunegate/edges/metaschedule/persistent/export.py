@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 from tunegate.edges.metaschedule.loader import device_exists
@@ -19,21 +20,22 @@ from tunegate.edges.nvidia.nvrtc import has_nvrtc, machine_code
 from tunegate.errors import NotOfferedError, UnsupportedModelError
 
 
-def persistent_executable(model: Scheduled, names: Names, target: Any) -> Any:
+def persistent_executable(model: Scheduled, names: Names, target: Any, scratch: Path) -> Any:
     """Raises NotOfferedError with the reason where there is none."""
-    made = persistent_kernel(model, names, target)
+    made = persistent_kernel(model, names, target, scratch)
     pointers = len(made.program.inputs) + len(made.program.outputs) + 2
     cubin = made.compiled.cubin
     kernel = device_module(made.text, cubin, [WHOLE_KERNEL], pointers, target)
     return executable(made.program, made.stages.arena_bytes, made.context, kernel, target)
 
 
-def persistent_kernel(model: Scheduled, names: Names, target: Any) -> ChosenKernel:
-    """The kernel that is the fastest on the device of this process, if there is one."""
+def persistent_kernel(model: Scheduled, names: Names, target: Any, scratch: Path) -> ChosenKernel:
+    """The kernel that is the fastest on the device of this machine, if there is one. `scratch` is a
+    private directory."""
     toolkit = cuda_variables()
     if not has_nvrtc(toolkit):
         raise NotOfferedError("one launch is compiled by NVRTC: pip install 'tunegate[nvidia]'")
-    timer = DeviceTimer(target) if device_exists("cuda") else None
+    timer = DeviceTimer(target, scratch, toolkit) if device_exists("cuda") else None
     arch = str(target.attrs["arch"])
     try:
         return chosen_kernel(
@@ -44,3 +46,6 @@ def persistent_kernel(model: Scheduled, names: Names, target: Any) -> ChosenKern
         )
     except UnsupportedModelError as error:
         raise NotOfferedError(str(error)) from error
+    finally:
+        if timer is not None:
+            timer.close()

@@ -35,29 +35,38 @@ class WholeModel(NamedTuple):
 
 
 class PlacedNest(NamedTuple):
-    """A nest in the model. `arguments` are expressions in C, in the order of the parameters."""
+    """A nest in the model. `arguments` are expressions in C, in the order of the parameters, and
+    `buffers` what they point to."""
 
     code: DeviceKernel
     arguments: tuple[str, ...]
+    buffers: tuple[NativeBuffer, ...]
 
 
 class StageProgram(NamedTuple):
-    """All nests in the order of the model. The blocks of `parts` are those of a launch."""
+    """All nests in the order of the model. The blocks of `parts` are those of a launch; `outputs`
+    are the bytes that lie where the caller wants them."""
 
     nests: tuple[PlacedNest, ...]
     parts: tuple[StagePart, ...]
     stages: tuple[int, ...]
     arena_bytes: int
+    outputs: tuple[Span, ...]
 
     @property
     def barriers(self) -> int:
         return max(self.stages, default=0)
 
     def only(self, first: int, count: int) -> StageProgram:
-        """The program of some neighbouring nests, as if they were a model."""
+        """The program of some neighbouring nests, as if they were a model. No two of its buffers
+        share memory, so that it may run again over what it was given: in the model its results may
+        lie where its inputs were, and one of these may be an index."""
         parts = self.parts[first : first + count]
-        nests = self.nests[first : first + count]
-        return StageProgram(nests, parts, stage_numbers(parts), self.arena_bytes)
+        places = _placed(parts, (0,) * len(parts), self.outputs)
+        nests = tuple(
+            places.nest(each.code, each.buffers) for each in self.nests[first : first + count]
+        )
+        return StageProgram(nests, parts, stage_numbers(parts), places.size_bytes, self.outputs)
 
 
 def stage_program(
@@ -78,13 +87,12 @@ def stage_program(
     )
     stages = stage_numbers(parts)
     outputs = _outputs(program)
-    buffers = [b for b in buffers_of(parts, outputs) if not any(map(b.overlaps, outputs))]
-    places = _Places(placed(buffers, parts, stages, (), ALIGNMENT_BYTES), outputs)
+    places = _placed(parts, stages, outputs)
     nests = tuple(
-        PlacedNest(code, tuple(places.expression(call.buffers[each]) for each in code.order))
+        places.nest(code, tuple(call.buffers[each] for each in code.order))
         for call, code in zip(apart.calls, used, strict=True)
     )
-    return StageProgram(nests, parts, stages, max(ALIGNMENT_BYTES, places.arena.size_bytes))
+    return StageProgram(nests, parts, stages, places.size_bytes, outputs)
 
 
 def launch_blocks(code: DeviceKernel, threads: int) -> int:
@@ -113,9 +121,24 @@ def _outputs(program: NativeProgram) -> tuple[Span, ...]:
     return spans
 
 
+def _placed(
+    parts: Sequence[StagePart], stages: Sequence[int], outputs: tuple[Span, ...]
+) -> _Places:
+    """Places for the buffers of these parts; those of one stage share none."""
+    buffers = [b for b in buffers_of(parts, outputs) if not any(map(b.overlaps, outputs))]
+    return _Places(placed(buffers, parts, stages, (), ALIGNMENT_BYTES), outputs)
+
+
 class _Places(NamedTuple):
     arena: Arena
     outputs: tuple[Span, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        return max(ALIGNMENT_BYTES, self.arena.size_bytes)
+
+    def nest(self, code: DeviceKernel, buffers: tuple[NativeBuffer, ...]) -> PlacedNest:
+        return PlacedNest(code, tuple(map(self.expression, buffers)), buffers)
 
     def expression(self, buffer: NativeBuffer) -> str:
         if buffer.place == "input":

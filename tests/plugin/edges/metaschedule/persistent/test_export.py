@@ -4,6 +4,7 @@ compiler: without a GPU."""
 from __future__ import annotations
 
 import struct
+from pathlib import Path
 
 import pytest
 import tvm
@@ -34,15 +35,17 @@ def test_it_is_code_for_every_architecture(arch: str) -> None:
 
 
 @pytest.mark.skipif(bool(tvm.cuda().exist), reason="with a device it is measured: tests/gpu")
-def test_without_a_device_the_compilers_figures_choose() -> None:
-    found = persistent_kernel(opened("chain").scheduled, NAMES, TARGET)
+def test_without_a_device_the_compilers_figures_choose(tmp_path: Path) -> None:
+    found = persistent_kernel(opened("chain").scheduled, NAMES, TARGET, tmp_path)
     assert found.context.blocks_each * found.context.threads >= 256
     assert found.figures.registers > 0
     assert found.figures.spilled_bytes == 0
     assert found.stages.barriers == 2
 
 
-def test_who_has_no_compiler_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_has_no_compiler_is_told_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(export, "cuda_variables", dict)
     with pytest.raises(NotOfferedError, match=r"pip install 'tunegate\[nvidia\]'"):
-        persistent_kernel(opened("chain").scheduled, NAMES, TARGET)
+        persistent_kernel(opened("chain").scheduled, NAMES, TARGET, tmp_path)
