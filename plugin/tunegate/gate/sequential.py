@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from tunegate.config import GateConfig
 from tunegate.gate.decision import bounds, decide_cell, projected_launches
 from tunegate.gate.guards import (
     MAX_OUTLYING_CONTROLS,
@@ -54,6 +55,21 @@ class StoppingRule(msgspec.Struct, frozen=True, kw_only=True):
         """The launches that there can be once there are so many: beyond the budget, all of the
         extension."""
         return self.budget if launches <= self.budget else self.analyses[-1]
+
+
+def stopping_rule(
+    gate: GateConfig, analyses: tuple[int, ...], cells: int, paid: int | None = None
+) -> StoppingRule:
+    """Returns the rule that the gate's configuration gives the launches of one cell."""
+    return StoppingRule(
+        margin_percent=gate.margin_percent,
+        analyses=analyses,
+        cells=cells,
+        paid=paid,
+        tail_margin_percent=gate.tail_margin_percent,
+        rare=gate.rare_launches,
+        energy_margin_percent=gate.energy_margin_percent,
+    )
 
 
 def stop_after(effects: Sequence[float], rule: StoppingRule) -> Stop | None:

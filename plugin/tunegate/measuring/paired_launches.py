@@ -20,7 +20,14 @@ from tunegate.gate.counting import counted, noise_of
 from tunegate.gate.decision import bounds
 from tunegate.gate.guards import CONTROL_EVERY, is_control_due
 from tunegate.gate.interim_analyses import PLANNED, affordable_analyses
-from tunegate.gate.sequential import Stop, StoppingRule, guarded_stop, likely_end, replanned_pairs
+from tunegate.gate.sequential import (
+    Stop,
+    StoppingRule,
+    guarded_stop,
+    likely_end,
+    replanned_pairs,
+    stopping_rule,
+)
 from tunegate.gate.slow_modes import lowest_cut_off
 
 _TRIES = 2
@@ -60,7 +67,7 @@ class PairedLaunches(msgspec.Struct, frozen=True, kw_only=True):
 
     def assessed(self, gate: GateConfig, cells: int = 1) -> Assessment | None:
         """The assessment of the launches; None where there is no interval."""
-        rule = rule_of(gate, self.analyses, cells)
+        rule = stopping_rule(gate, self.analyses, cells)
         return assess(self.launches, self.probes, self.starts, rule)
 
 
@@ -77,21 +84,6 @@ def launch_until_decided(
     while (stop := series.stop()) is None:
         series.go_on()
     return series.ended(stop)
-
-
-def rule_of(
-    gate: GateConfig, analyses: tuple[int, ...], cells: int, paid: int | None = None
-) -> StoppingRule:
-    """The rule that the gate's configuration gives the launches of one cell."""
-    return StoppingRule(
-        margin_percent=gate.margin_percent,
-        analyses=analyses,
-        cells=cells,
-        paid=paid,
-        tail_margin_percent=gate.tail_margin_percent,
-        rare=gate.rare_launches,
-        energy_margin_percent=gate.energy_margin_percent,
-    )
 
 
 class _Series:
@@ -112,7 +104,7 @@ class _Series:
         seconds = self._launches[0].seconds * _WITH_CONTROL
         paid = affordable_analyses(gate.seconds, seconds)
         analyses = affordable_analyses(2 * gate.seconds, seconds) if gate.extend else paid
-        self._rule = rule_of(gate, analyses, cells, paid[-1])
+        self._rule = stopping_rule(gate, analyses, cells, paid[-1])
         self._probing_seconds = max(_MIN_PROBING_SECONDS, 2 * gate.seconds)
         self._probes: list[Launch] = []
         self._controls: list[float] = []

@@ -27,7 +27,7 @@ from tunegate.gate.clocks import usual_clocks
 from tunegate.gate.decision import CellDecision, projected_launches
 from tunegate.gate.energy import energy_change
 from tunegate.gate.holm import p_value, shares
-from tunegate.measuring.paired_launches import rule_of
+from tunegate.gate.sequential import stopping_rule
 
 _NEGLIGIBLE_MS = 1e-6
 _NOISE_OF_MODEL = 0.005
@@ -66,7 +66,7 @@ def _shares(measured: Sequence[CellMeasurement], gate: GateConfig) -> dict[Cell,
 def _assessed(measured: CellMeasurement, gate: GateConfig, cells: int) -> Assessment | None:
     if not measured.launches or not measured.analyses:
         return None
-    rule = rule_of(gate, measured.analyses, cells)
+    rule = stopping_rule(gate, measured.analyses, cells)
     return assess(measured.launches, measured.probes, measured.starts, rule)
 
 

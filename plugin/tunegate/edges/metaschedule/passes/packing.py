@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from tvm.ir import TensorLoad
-from tvm.s_tir.stmt import SBlockRealize
+from tvm.s_tir import SBlockRealize
 from tvm.tirx import BufferStore, FloorDiv, FloorMod, For, IntImm, Var
 
 
