@@ -28,7 +28,6 @@ _TRUE, _FALSE = {"true", "1", "yes"}, {"false", "0", "no"}
 _BUDGET = {
     "MINUTES": "--minutes",
     "USD": "--usd",
-    "JOULES": "--joules",
     "TRIALS": "--trials",
 }
 _SHARDS = {"SHARDS": "--shards", "MEASURE_SHARDS": "--measure-shards"}

@@ -26,8 +26,7 @@ from tunegate.tuning.costs.energy_use import EnergyUse
 
 MODEL = "transformer-32"
 TRIALS = 240
-ANY_WATTS = 1.0
-"""Shares of energy do not depend on it."""
+WITHOUT_COUNTER = "seconds at constant watts"
 
 
 class Ended(msgspec.Struct, frozen=True):
@@ -52,11 +51,10 @@ def figures(scratch: Path) -> Iterator[Figure]:
     known = defaults([without.run, having.run])
     behind = end_ms(tasks, having.run, known) / end_ms(tasks, without.run, known)
     on = f"{MODEL}, at most {TRIALS} trials"
-    counted = "seconds at constant watts" if without.source == "declared" else without.source
     saved_share = 1 - having.joules / without.joules
     yield Figure(
         "energy-saved",
-        f"{saved_share:.0%} ({counted}), {behind:.2f} of the latency",
+        f"{saved_share:.0%} ({without.source}), {behind:.2f} of the latency",
         f"{on}: {without.run.trials} and {having.run.trials}, {without.seconds:.0f} and "
         f"{having.seconds:.0f} s",
     )
@@ -73,8 +71,9 @@ def ended(
     model: Path, tasks: Sequence[TuningTask], budget: Budget, variant: Variant, scratch: Path
 ) -> Ended:
     with opened_energy(with_gpus=False) as counter, switched(variant):
-        use = EnergyUse(counter, ANY_WATTS)
+        use = EnergyUse(counter)
         started = time.monotonic()
         found = run(model, tasks, budget, variant, 1, scratch)
         seconds = time.monotonic() - started
-        return Ended(found, seconds, use.joules(seconds) or seconds, use.source or "declared")
+        energy = use.total()
+        return Ended(found, seconds, energy.joules or seconds, energy.source or WITHOUT_COUNTER)

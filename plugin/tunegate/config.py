@@ -136,8 +136,7 @@ class TargetConfig(_Section, frozen=True, kw_only=True):
     CPUs, and as the model has it elsewhere; `algorithm` is that of its convolutions. `runtime` is
     what runs the model: `auto` builds it for every runtime that is installed and runs there, and
     ships what is fastest. `artifact` is what ships: the file of that `runtime`, or a `native`
-    shared object that needs none. `watts` is what the machine draws at full load: joules by it,
-    where no counter can be read, are a proxy.
+    shared object that needs none.
 
     Of CUDA targets: another GPU than `expect-gpu` is refused, a GPU that others use is waited for
     `device-wait-seconds`, and its clocks are locked while something is measured where
@@ -155,7 +154,6 @@ class TargetConfig(_Section, frozen=True, kw_only=True):
     artifact: Literal["runtime", "native"] = "runtime"
     runner: tuple[str, ...] = ("self-hosted",)
     usd_per_hour: NotNegative | None = None
-    watts: Positive | None = None
     expect_gpu: str | None = None
     device_wait_seconds: NotNegative = 300.0
     lock_clocks_mhz: PositiveInt | None = None
@@ -187,13 +185,11 @@ class CacheConfig(_Section, frozen=True, kw_only=True):
 
 class BudgetConfig(_Section, frozen=True, kw_only=True):
     """The cap on tuning, and when it has done enough. The first limit reached stops it; what is
-    about money needs `usd-per-hour`, and `joules` the `watts` of each target. A task ends after
-    `trials-per-task`, unless what was expected of its candidates is contradicted. Gains are of the
-    estimated end-to-end time."""
+    about money needs `usd-per-hour`. A task ends after `trials-per-task`, unless what was expected
+    of its candidates is contradicted. Gains are of the estimated end-to-end time."""
 
     minutes: NotNegative | None = 10.0
     usd: NotNegative | None = None
-    joules: NotNegative | None = None
     trials: Annotated[int, msgspec.Meta(ge=0)] | None = None
     trials_per_task: Annotated[int, msgspec.Meta(ge=1)] | None = None
     usd_per_hour: NotNegative | None = None

@@ -19,7 +19,6 @@ class Overrides(msgspec.Struct, frozen=True, kw_only=True):
 
     minutes: float | None = None
     usd: float | None = None
-    joules: float | None = None
     trials: int | None = None
     margin_percent: float | None = None
     cache_url: str | None = None
@@ -52,9 +51,7 @@ def overridden(config: Config, by: Overrides) -> Config:
     own, and one that is read; one that only an argument names is written."""
     return msgspec.structs.replace(
         config,
-        budget=_replaced(
-            config.budget, minutes=by.minutes, usd=by.usd, joules=by.joules, trials=by.trials
-        ),
+        budget=_replaced(config.budget, minutes=by.minutes, usd=by.usd, trials=by.trials),
         gate=_replaced(
             config.gate,
             margin_percent=by.margin_percent,

@@ -294,5 +294,5 @@ def _tuner(
         programs=tuning.programs,
         scratch=workdir / "tune",
         search=SearchOptions(prior=known),
-    ).counting(context.energy)
+    )
     return sharing(tuner, subject.config, open_shared_store, subject.root, context.progress.warn)

@@ -30,9 +30,9 @@ def test_nothing_set_is_the_whole_run_with_the_files_settings() -> None:
 
 
 def test_limits_become_options_with_their_value_attached() -> None:
-    limits = {"TUNEGATE_USD": " 0.5 ", "TUNEGATE_JOULES": "60000"}
+    limits = {"TUNEGATE_USD": " 0.5 ", "TUNEGATE_TRIALS": "60000"}
     request = read_request({**limits, "TUNEGATE_CACHE_URL": "--out=x"})
-    assert request.words[2:] == ("--usd=0.5", "--joules=60000", "--cache-url=--out=x")
+    assert request.words[2:] == ("--usd=0.5", "--trials=60000", "--cache-url=--out=x")
 
 
 def test_revisions_are_what_the_job_asks_for() -> None:

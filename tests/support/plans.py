@@ -9,10 +9,8 @@ from tunegate.config import BudgetConfig, Config, ModelConfig, TargetConfig
 from tunegate.stages.plan import plan
 from tunegate_cache.format.records import Lookup, Miss
 
-CPU = TargetConfig(name="cpu", watts=50.0, runner=("self-hosted", "linux"), usd_per_hour=1.0)
-GPU = TargetConfig(
-    name="gpu", watts=300.0, kind="cuda", runner=("self-hosted", "gpu"), usd_per_hour=4.0
-)
+CPU = TargetConfig(name="cpu", runner=("self-hosted", "linux"), usd_per_hour=1.0)
+GPU = TargetConfig(name="gpu", kind="cuda", runner=("self-hosted", "gpu"), usd_per_hour=4.0)
 MISS = Miss("absent")
 
 

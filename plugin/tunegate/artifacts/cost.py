@@ -6,9 +6,8 @@ from typing import Literal
 
 import msgspec
 
-EnergySource = Literal["rapl", "nvml", "rapl+nvml", "declared"]
-"""The source of joules: counters of the processors, of the GPU, of both, or the declared watts of
-the target times the seconds, which is a proxy."""
+EnergySource = Literal["rapl", "nvml", "rapl+nvml"]
+"""The source of joules: counters of the processors, of the GPU, or of both."""
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True):

@@ -177,14 +177,13 @@ class Inside(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EnergyChange(msgspec.Struct, frozen=True, kw_only=True):
-    """The joules of one inference on both sides, of the whole machine. By `declared` watts they are
-    a proxy: the time in other words, of which there is neither interval nor `decision`. There is no
-    decision without a margin either."""
+    """The joules of one inference on both sides, of the whole machine. There is no `decision`
+    without a margin."""
 
-    base_joules: float | None
-    head_joules: float | None
+    base_joules: float
+    head_joules: float
     source: EnergySource
-    change_percent: Interval | None = None
+    change_percent: Interval
     decision: Literal["fail", "pass", "undecided"] | None = None
 
 

@@ -86,7 +86,6 @@ class TuningOutcome(msgspec.Struct, frozen=True, kw_only=True):
         "target-latency",
         "seconds",
         "usd",
-        "joules",
         "trials",
         "cancelled",
         "failed",

@@ -14,16 +14,13 @@ from tunegate.artifacts.tasks import Resolution, ResolvedTask
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
     """The cap, resolved: None is no limit of that kind. `seconds` already includes money, and so
-    does `min_gain_percent_per_minute`; `joules` are counted beside them, `watts` being what the
-    target is declared to draw. `target_ms` is the latency at which each model is fast enough: of a
-    shard, what its tasks may take of it. `trials_per_task` are those of each."""
+    does `min_gain_percent_per_minute`. `target_ms` is the latency at which each model is fast
+    enough: of a shard, what its tasks may take of it. `trials_per_task` are those of each."""
 
     seconds: float | None
     trials: int | None
     usd: float | None = None
     usd_per_hour: float | None = None
-    joules: float | None = None
-    watts: float | None = None
     min_gain_percent_per_minute: float = 0.5
     target_ms: dict[str, float] = {}
     trials_per_task: int | None = None

@@ -52,8 +52,7 @@ class StudyCell(msgspec.Struct, frozen=True, kw_only=True):
     `reason` says why there is no build, or no time; it `may_pass` in another run. `trials` were
     measured for it; `is_cut` where time was over before all of them. `operations` are
     multiplications with additions of one inference, None where they cannot be counted; `layers` are
-    those that have the form which the cell asks for; `watts` are declared for its target; `digest`
-    is that of the built artifact."""
+    those that have the form which the cell asks for; `digest` is that of the built artifact."""
 
     key: str
     setting: CellSetting
@@ -68,7 +67,6 @@ class StudyCell(msgspec.Struct, frozen=True, kw_only=True):
     trials: int = 0
     is_cut: bool = False
     seconds: float = 0.0
-    watts: float | None = None
     digest: str = ""
     launches: tuple[StudyLaunch, ...] = ()
 

@@ -78,8 +78,7 @@ class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):
     transfers are what an earlier run began. Afterwards the `tasks` are in six parts: `exact` were
     known before, `tuned` in this run; of `measured` it timed the default schedule alone, as no
     trial paid; `begun` have trials and no answer; `waiting` are shared by both sides, and left to
-    `tunegate warm`; the rest is not tuned. `joules` are a proxy where any of them are by declared
-    watts."""
+    `tunegate warm`; the rest is not tuned. `joules` are set where counters tell them."""
 
     tasks: int
     exact: int

@@ -116,7 +116,6 @@ class BudgetOptions(msgspec.Struct, frozen=True, kw_only=True):
         Option("cap on tuning time, without building and measuring", "N", not_negative),
     ] = None
     usd: Annotated[float | None, Option("cap on tuning cost", "N", not_negative)] = None
-    joules: Annotated[float | None, Option("cap on the energy of tuning", "N", not_negative)] = None
     trials: Annotated[int | None, Option("cap on measured candidates", "N", whole)] = None
 
 

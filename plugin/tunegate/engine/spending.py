@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from tunegate.artifacts.plans import Budget
 from tunegate.ports import Clock
-from tunegate.tuning.budget import expected_limit_seconds
-from tunegate.tuning.costs.energy_counter import NO_COUNTER, EnergyCounter
-from tunegate.tuning.costs.energy_use import EnergyUse
 from tunegate.tuning.next_task import RemainingBudget
 
 _CONFIRM_SHARE, _CONFIRM_SECONDS_PER_TASK = 0.15, 1.0
@@ -15,22 +12,18 @@ _ENDING_SHARE, _MOST_ENDING_SECONDS = 0.05, 1.0
 
 
 class BudgetMeter:
-    """The seconds and the joules count from here on."""
+    """The seconds count from here on."""
 
-    def __init__(self, budget: Budget, clock: Clock, energy: EnergyCounter = NO_COUNTER) -> None:
+    def __init__(self, budget: Budget, clock: Clock) -> None:
         self.budget, self.clock = budget, clock
-        self._energy = EnergyUse(energy, budget.watts)
         self._started = clock.monotonic()
 
     @property
     def seconds_left(self) -> float | None:
         """The seconds that are left before the end begins, negative when they are over; None where
-        nothing limits them. Joules limit them by the highest power so far."""
-        spent, cap = self._spent(), self.budget.seconds
-        limits = [] if cap is None else [cap - _ending_seconds(cap) - spent]
-        if self.budget.joules is not None:
-            limits.append(self._energy.seconds_left(spent, self.budget.joules))
-        return min(limits) if limits else None
+        nothing limits them."""
+        cap = self.budget.seconds
+        return None if cap is None else cap - _ending_seconds(cap) - self._spent()
 
     def is_out(self, reserve: float = 0.0) -> bool:
         """Whether no more than the `reserve` is left."""
@@ -52,7 +45,7 @@ class BudgetMeter:
 
     def confirmation_seconds(self, tasks: int) -> float:
         """What is kept to measure the winners of so many tasks again."""
-        seconds = expected_limit_seconds(self.budget)
+        seconds = self.budget.seconds
         if seconds is None:
             return 0.0
         return min(_CONFIRM_SHARE * seconds, 2.0 + _CONFIRM_SECONDS_PER_TASK * tasks)

@@ -28,7 +28,6 @@ from tunegate.engine.workers.ray_cluster.cluster import RayCluster
 from tunegate.engine.workers.ray_cluster.door import Ray
 from tunegate.ports import Clock, Publish, Tuner
 from tunegate.tuning.budget import pays_nothing
-from tunegate.tuning.costs.energy_counter import NO_COUNTER, EnergyCounter
 
 
 class SearchOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,15 +61,9 @@ class EngineTuner:
     ) -> None:
         self._config, self._origin, self._search = config, origin, search
         self._clock, self._scratch, self._programs = clock, scratch, programs
-        self._energy: EnergyCounter = NO_COUNTER
         self._describe: Describe = untold
         self._seed = derived(seed, "candidates")
         self.notes: tuple[str, ...] = ()
-
-    def counting(self, energy: EnergyCounter) -> EngineTuner:
-        """This tuner, which from now on counts the joules of its budgets with these counters."""
-        self._energy = energy
-        return self
 
     def describing(self, describe: Describe) -> EngineTuner:
         """This tuner, which from now on says what the templates of each task are."""
@@ -130,7 +123,7 @@ class EngineTuner:
             run = TuningRun(
                 request,
                 histories,
-                spending=BudgetMeter(shard.budget, self._clock, self._energy),
+                spending=BudgetMeter(shard.budget, self._clock),
                 publish=publish,
                 executor=executor,
                 seed=self._seed,

@@ -38,16 +38,3 @@ def energy_change(
         change_percent=percent_interval(found),
         decision=None if margin is None else decide_cell(found, margin),
     )
-
-
-def declared_energy(
-    base_ms: float | None, head_ms: float | None, watts: float
-) -> EnergyChange | None:
-    """The proxy where nothing counts: declared watts times the time of one inference."""
-    if head_ms is None:
-        return None
-    return EnergyChange(
-        base_joules=None if base_ms is None else watts * base_ms / 1e3,
-        head_joules=watts * head_ms / 1e3,
-        source="declared",
-    )

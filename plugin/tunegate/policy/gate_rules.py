@@ -18,7 +18,7 @@ class Policies(msgspec.Struct, frozen=True, kw_only=True):
     """What was agreed on beside the margin; `today` is what waivers expire by,
     `pending_waivers` count once they are merged, `signed_waivers` are those of either that a commit
     has and no file; it `has_unread_waivers` where the file has a mistake. `metric_margin` is how
-    much less of the user's metric is no fault, `watts` what targets are declared to draw."""
+    much less of the user's metric is no fault."""
 
     waivers: tuple[Waiver, ...] = ()
     pending_waivers: tuple[Waiver, ...] = ()
@@ -27,7 +27,6 @@ class Policies(msgspec.Struct, frozen=True, kw_only=True):
     today: datetime.date = datetime.date.min
     objectives: Mapping[ModelPath, ObjectiveConfig] = {}
     metric_margin: float = 0.0
-    watts: Mapping[str, float] = {}
 
 
 NO_POLICIES = Policies()
@@ -53,12 +52,10 @@ class GateRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def with_configured(rules: GateRules, config: Config, changes: ChangeSet) -> GateRules:
-    """The rules with the latency that the configuration asks of each changed model, and with the
-    watts of its targets."""
+    """The rules with the latency that the configuration asks of each changed model."""
     entries = {change.path: entry_for(config, change.path) for change in changes.models}
     objectives = {
         path: entry.objective for path, entry in entries.items() if entry and entry.objective
     }
-    watts = {target.name: target.watts for target in config.targets if target.watts}
-    policies = msgspec.structs.replace(rules.policies, objectives=objectives, watts=watts)
+    policies = msgspec.structs.replace(rules.policies, objectives=objectives)
     return msgspec.structs.replace(rules, policies=policies)

@@ -69,7 +69,7 @@ GATE = Rules(
 # below its best lets a slower head pass.
 BUDGET = Rules()
 CACHE = Rules()
-TARGET = Rules(filled=frozenset({"usd_per_hour", "watts", "expect_gpu"}))
+TARGET = Rules(filled=frozenset({"usd_per_hour", "expect_gpu"}))
 ACCURACY = Rules(ordered={"max_error": smaller, "min_agreement": larger_if_any})
 METRIC_COMMAND = Rules(ordered={"at_most": smaller})
 """Two bounds on the same command have an order; of two commands the base's runs."""

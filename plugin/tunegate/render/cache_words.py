@@ -11,7 +11,7 @@ from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.tasks import CacheUse
 from tunegate.artifacts.verdicts import TuningSummary
 from tunegate.plurals import plural
-from tunegate.render.units import duration, energy, money, size
+from tunegate.render.units import duration, money, size
 
 
 def cache_traffic(cache: CacheUse) -> str:
@@ -53,8 +53,6 @@ def _worth(tuning: TuningSummary, saved: Cost | None) -> str:
     """The least that the tuning of what was known before took, by its records."""
     if saved is None or saved.seconds < 1 or not tuning.exact:
         return ""
-    known = [] if saved.usd is None else [money(saved.usd)]
-    known += [] if saved.joules is None else [energy(saved.joules, saved.energy_source)]
-    price = f" ({', '.join(known)})" if known else ""
+    price = "" if saved.usd is None else f" ({money(saved.usd)})"
     what = "it" if tuning.exact == 1 else f"these {tuning.exact}"
     return f" Tuning {what} took {duration(saved.seconds)}{price} or more, by the records."

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from tunegate.artifacts.cost import EnergySource
 from tunegate.artifacts.outcomes import CandidateCost, TaskOutcome, TuningOutcome
 from tunegate.plurals import plural
 from tunegate.render.units import duration
@@ -33,7 +32,6 @@ class SpendingRow(msgspec.Struct, frozen=True):
     share: float
     usd: float | None
     joules: float | None = None
-    energy_source: EnergySource | None = None
 
 
 class FilterAudit(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +58,7 @@ def spending(outcomes: Sequence[TuningOutcome]) -> tuple[SpendingRow, ...]:
         share = seconds / total
         usd = None if bill is None else bill * share
         joules = None if energy.joules is None else energy.joules * share
-        return SpendingRow(what, candidates, seconds, share, usd, joules, energy.source)
+        return SpendingRow(what, candidates, seconds, share, usd, joules)
 
     *measuring, search = groups
     rows = (row(what, sum(map(_seconds, groups[what])), len(groups[what])) for what in measuring)

@@ -12,7 +12,6 @@ STOPPED_WORDS = {
     "budget": "budget spent",
     "seconds": "time budget spent",
     "usd": "money budget spent",
-    "joules": "energy budget spent",
     "trials": "trial budget spent",
     "cancelled": "cancelled",
     "failed": "failed",
@@ -30,7 +29,7 @@ STOPPED_WORDS = {
 }
 
 
-_LIMITS = ("seconds", "usd", "joules", "trials")
+_LIMITS = ("seconds", "usd", "trials")
 _EARLY_ENDS = {
     "finished": "ended early: nothing more to try",
     "converged": "ended early: no task promised budget.min-gain-percent-per-minute any more",

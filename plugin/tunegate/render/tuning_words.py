@@ -25,7 +25,7 @@ def _done(tuning: TuningSummary) -> str:
 
 def _price(tuning: TuningSummary) -> str:
     known = [money(tuning.usd)] if tuning.usd is not None else []
-    known += [energy(tuning.joules, tuning.energy_source)] if tuning.joules is not None else []
+    known += [energy(tuning.joules)] if tuning.joules is not None else []
     return "".join(f", {each}" for each in known)
 
 

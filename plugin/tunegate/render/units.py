@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import math
 
-from tunegate.artifacts.cost import EnergySource
 from tunegate.artifacts.measurements import Interval
 from tunegate.wording.latency import NO_NUMBER, milliseconds
 
@@ -63,14 +62,13 @@ def money(usd: float | None) -> str:
 _JOULES = ("µJ", "mJ", "J", "kJ", "MJ")
 
 
-def energy(joules: float | None, source: EnergySource | None) -> str:
-    """Joules, with a word where they are none that were counted."""
+def energy(joules: float | None) -> str:
+    """Joules, with the prefix that leaves few digits."""
     if joules is None:
         return NONE
     micro = 1e6 * joules
     steps = min(int(math.log10(micro) // 3), len(_JOULES) - 1) if micro >= 1 else 0
-    amount = f"{micro / 1000**steps:.4g} {_JOULES[steps]}" if joules else "0 J"
-    return f"{amount} (proxy: declared watts)" if source == "declared" else amount
+    return f"{micro / 1000**steps:.4g} {_JOULES[steps]}" if joules else "0 J"
 
 
 def utc_minute(at: int) -> str:

@@ -12,13 +12,11 @@ from tunegate.artifacts.changes import ChangeSet, ModelChange
 from tunegate.artifacts.measurements import (
     CellMeasurement,
     Comparison,
-    EnergyChange,
     MeasurementRun,
 )
 from tunegate.artifacts.shard_measurements import UnmeasuredShard
 from tunegate.artifacts.verdicts import Finding, Status, TuningSummary, Verdict
 from tunegate.config import GateConfig
-from tunegate.gate.energy import declared_energy
 from tunegate.gate.waiving import notes
 from tunegate.policy.gate_rules import GateRules
 from tunegate.verdict.candidate_outcomes import candidate_outcomes
@@ -122,7 +120,7 @@ def expected_cells(change: ModelChange) -> tuple[Cell, ...]:
 
 
 def _judge(known: _Evidence, rules: GateRules) -> Finding:
-    gate, watts = rules.gate, rules.policies.watts
+    gate = rules.gate
     comparison, measured, built = known.comparison, known.measured, known.built
     if known.change.kind == "unreadable":
         first = CheckResult("error", known.change.reason)
@@ -153,7 +151,7 @@ def _judge(known: _Evidence, rules: GateRules) -> Finding:
         inputs=built.head.inputs if built is not None and built.head is not None else (),
         runtimes=candidate_outcomes(built.head if built else None),
         accuracy=shipped_errors(built, comparison),
-        energy=_energy(comparison, watts.get(known.cell.target)),
+        energy=comparison.energy if comparison else None,
     )
 
 
@@ -170,10 +168,3 @@ def _other_checks(known: _Evidence, rules: GateRules) -> Iterator[CheckResult]:
         check_metric(measured, policies.metric_margin),
     )
     return (other for other in others if other is not None)
-
-
-def _energy(comparison: Comparison | None, watts: float | None) -> EnergyChange | None:
-    """What counters say, else a proxy by the declared watts."""
-    if comparison is None or comparison.energy is not None or watts is None:
-        return comparison.energy if comparison else None
-    return declared_energy(comparison.base_ms, comparison.head_ms, watts)

@@ -12,10 +12,7 @@ from tunegate.config import Config
 from tunegate.errors import ConfigError
 from tunegate.plurals import plural
 from tunegate.tuning.allocation import Demand, divide, mattering, share_trials
-from tunegate.tuning.budget import (
-    budget_of,
-    expected_limit_seconds,
-)
+from tunegate.tuning.budget import budget_of
 from tunegate.tuning.claims import is_settled, is_waiting, waiting_note
 from tunegate.tuning.costs.plan_costs import cost_of_hits, estimated_cost, trials_of_hits
 from tunegate.tuning.expected_time import assumed_headroom, known_ms, seconds_per_trial, weight_of
@@ -96,9 +93,7 @@ def _shards_of(part: TargetPart, *, first_index: int) -> list[Shard]:
             labels=part.target.runner,
             tasks=tuple(tasks[i] for i in group),
             budget=budget,
-            predicted_seconds=_at_most(
-                sum(seconds[i] for i in group), expected_limit_seconds(budget)
-            ),
+            predicted_seconds=_at_most(sum(seconds[i] for i in group), budget.seconds),
         )
         for number, (group, budget) in enumerate(zip(groups, budgets, strict=True))
     ]
@@ -146,7 +141,7 @@ def _shard_budgets(
     seconds: Sequence[float],
     groups: Sequence[Sequence[int]],
 ) -> list[Budget]:
-    """The wall clock is each shard's own; money, joules and trials go by what is planned for it."""
+    """The wall clock is each shard's own; money and trials go by what is planned for it."""
     loads = [sum(seconds[i] for i in group) for group in groups]
     planned = [sum(tasks[i].trials for i in group) for group in groups]
     trials: Sequence[int | None] = [None] * len(groups)
@@ -163,18 +158,12 @@ def _shard_budgets(
 
 
 def _shard_budget(part: TargetPart, share: float, trials: int | None) -> Budget:
-    budget = budget_of(
+    return budget_of(
         part.seconds,
         trials=trials,
-        usd=_share_of(part.usd, share),
+        usd=None if part.usd is None else part.usd * share,
         usd_per_hour=part.usd_per_hour,
     )
-    joules = _share_of(part.joules, share)
-    return msgspec.structs.replace(budget, joules=joules, watts=part.watts)
-
-
-def _share_of(cap: float | None, share: float) -> float | None:
-    return None if cap is None else cap * share
 
 
 def _with_objectives(
@@ -213,7 +202,6 @@ def _whole_budget(shards: Sequence[Shard], config: Config, *, side_by_side: bool
         trials_per_task=config.budget.trials_per_task,
         usd=config.budget.usd,
         usd_per_hour=prices.pop() if len(prices) == 1 else None,
-        joules=config.budget.joules,
     )
 
 
@@ -245,9 +233,9 @@ def _notes(shards: Sequence[Shard], config: Config, asked: int | None) -> tuple[
     if asked is not None and asked != len(shards):
         left = sum(left_to_tune([t.resolved for t in shard.tasks]) for shard in shards)
         notes.append(f"{asked} shards asked for, {len(shards)} planned: {left} tasks left to tune")
-    caps = (config.budget.minutes, config.budget.usd, config.budget.joules, config.budget.trials)
+    caps = (config.budget.minutes, config.budget.usd, config.budget.trials)
     if all(cap is None for cap in caps):
-        notes.append("no limit is set on tuning: budget.minutes, usd, joules or trials caps it")
+        notes.append("no limit is set on tuning: budget.minutes, usd or trials caps it")
     return tuple(notes)
 
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from tunegate.artifacts.changes import ModelPath, Side
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
-from tunegate.artifacts.plans import Budget, PlannedTask, Shard
+from tunegate.artifacts.plans import PlannedTask, Shard
 from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.errors import CancelledError
 from tunegate.plurals import plural
@@ -59,7 +59,7 @@ def tune(
         device=fingerprint,
         stopped="cancelled" if is_cancelled else why_ended(tasks, spending),
         curve=run.curve,
-        notes=(*unpublished, *_proxy(spending, shard.budget), *tuner.notes),
+        notes=(*unpublished, *tuner.notes),
         unpublished=missing,
     )
 
@@ -77,7 +77,7 @@ class _Run:
         }
         self._clock, self._progress = context.clock, context.progress
         self._started = self._clock.monotonic()
-        self._energy = EnergyUse(context.energy, shard.budget.watts)
+        self._energy = EnergyUse(context.energy)
         self.latest: dict[WorkloadKey, TaskOutcome] = {}
         self.curve: tuple[CurvePoint, ...] = ((0.0, self._estimate_ms()),)
 
@@ -92,12 +92,13 @@ class _Run:
 
     def spending(self) -> Spending:
         seconds = max(0.0, self._clock.monotonic() - self._started)
+        energy = self._energy.total()
         return Spending(
             budget=self._shard.budget,
             seconds=seconds,
             trials=sum(outcome.trials for outcome in self.latest.values()),
-            joules=self._energy.joules(seconds),
-            energy_source=self._energy.source,
+            joules=energy.joules,
+            energy_source=energy.source,
         )
 
     def _name(self, outcome: TaskOutcome) -> str:
@@ -164,14 +165,6 @@ def _spent(spending: Spending) -> str:
 def _short(name: str) -> str:
     """A fused kernel is called by all of its operators."""
     return name if len(name) <= _NAME_LENGTH else f"{name[: _NAME_LENGTH - 1]}…"
-
-
-def _proxy(spending: Spending, budget: Budget) -> tuple[str, ...]:
-    """That joules are no measurement, where nothing counted them."""
-    if spending.energy_source != "declared":
-        return ()
-    what = f"joules are {budget.watts:g} W, which the target declares, times the seconds: a proxy"
-    return (f"no energy counter could be read here: {what}",)
 
 
 def _close(batches: Iterator[TaskOutcome]) -> None:

@@ -25,8 +25,8 @@ def fronts(cells: Sequence[StudyCell]) -> tuple[FrontCell, ...]:
 
 
 def _front(group: Sequence[FrontCell]) -> Iterator[FrontCell]:
-    """Declared watts times the time say nothing beside the time, and are not compared."""
-    is_counted = all(each.energy_source not in (None, "declared") for each in group)
+    """Energy is compared where every cell has it."""
+    is_counted = all(each.joules is not None for each in group)
     columns = zip(*(_values(each, with_energy=is_counted) for each in group), strict=True)
     ranks = list(zip(*map(_ranks, columns), strict=True))
     by_time = sorted(range(len(group)), key=lambda n: (group[n].ms, as_key(group[n].setting)))

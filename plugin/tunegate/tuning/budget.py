@@ -1,5 +1,4 @@
-"""The cap on tuning, and how much of it is spent. Money is time at a price; joules are counted, or
-time at the declared watts."""
+"""The cap on tuning, and how much of it is spent. Money is time at a price."""
 
 from __future__ import annotations
 
@@ -11,9 +10,8 @@ from tunegate.artifacts.cost import Cost, EnergySource
 from tunegate.artifacts.plans import Budget
 from tunegate.config import BudgetConfig, TargetConfig
 from tunegate.errors import ConfigError
-from tunegate.tuning.costs.energy_use import RESERVE_SECONDS
 
-Limit = Literal["seconds", "usd", "joules", "trials"]
+Limit = Literal["seconds", "usd", "trials"]
 
 SECONDS_PER_HOUR = 3600.0
 _MINUTES_PER_HOUR = 60
@@ -34,15 +32,8 @@ def resolve_budget(config: BudgetConfig, target: TargetConfig) -> Budget:
             "Set usd-per-hour on the target or under budget."
         )
         raise ConfigError(message)
-    if config.joules is not None and target.watts is None:
-        message = (
-            f"budget.joules: {config.joules:g} needs the watts of target '{target.name}'. "
-            "Set watts on the target."
-        )
-        raise ConfigError(message)
     seconds = None if config.minutes is None else config.minutes * 60
-    budget = budget_of(seconds, trials=config.trials, usd=config.usd, usd_per_hour=price)
-    return msgspec.structs.replace(budget, joules=config.joules, watts=target.watts)
+    return budget_of(seconds, trials=config.trials, usd=config.usd, usd_per_hour=price)
 
 
 def price_of(config: BudgetConfig, target: TargetConfig) -> float | None:
@@ -73,17 +64,8 @@ def budget_of(
     )
 
 
-def expected_limit_seconds(budget: Budget) -> float | None:
-    """The seconds that time, money and joules are expected to last: joules at the declared watts,
-    before anything is counted."""
-    limits = [] if budget.seconds is None else [budget.seconds]
-    if budget.joules is not None and budget.watts:
-        limits.append(max(0.0, budget.joules / budget.watts - RESERVE_SECONDS))
-    return min(limits) if limits else None
-
-
 def pays_nothing(budget: Budget) -> bool:
-    return budget.trials == 0 or expected_limit_seconds(budget) == 0
+    return budget.trials == 0 or budget.seconds == 0
 
 
 class Spending(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,15 +120,7 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
             return "trials"
         if self.seconds_left == 0:
             return clock_limit(self.budget)
-        return "joules" if self.energy_share >= 1 else None
-
-    @property
-    def energy_share(self) -> float:
-        """The share of the joules that is used or kept back, 0 without such a cap."""
-        if self.budget.joules is None:
-            return 0.0
-        used = (self.joules or 0.0) + RESERVE_SECONDS * (self.budget.watts or 0.0)
-        return used / self.budget.joules if self.budget.joules else 1.0
+        return None
 
     @property
     def is_spent(self) -> bool:

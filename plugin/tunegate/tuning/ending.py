@@ -12,9 +12,7 @@ from tunegate.artifacts.plans import PlannedTask
 from tunegate.tuning.budget import Limit, Spending, clock_limit
 from tunegate_cache.format.records import ExactHit, WorkloadKey
 
-RunEnd = Literal[
-    "finished", "converged", "target-latency", "seconds", "usd", "joules", "trials", "failed"
-]
+RunEnd = Literal["finished", "converged", "target-latency", "seconds", "usd", "trials", "failed"]
 
 _TOO_SHORT_SHARE = 0.5
 """A run that measured nothing, and in which so much of its time has passed, had too little of it:
@@ -64,8 +62,6 @@ def _nearest_limit(spending: Spending) -> Limit:
     budget = spending.budget
     clock = _clock_share(spending)
     counter = 0.0 if not budget.trials else spending.trials / budget.trials
-    if spending.energy_share > max(clock, counter):
-        return "joules"
     return "trials" if counter > clock else clock_limit(budget)
 
 

@@ -16,7 +16,7 @@ from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit
 
 _WORST_FIRST = (
     *("cancelled", "failed", "lost"),
-    *("usd", "joules", "seconds", "trials", "target-latency", "converged"),
+    *("usd", "seconds", "trials", "target-latency", "converged"),
 )
 """The reasons from worst to best: of several shards a reader must know the worst;
 "finished" where none of these."""

@@ -11,14 +11,12 @@ from tunegate.config import Config, TargetConfig
 from tunegate.tuning.allocation import divide
 from tunegate.tuning.budget import SECONDS_PER_HOUR, least_gain, resolve_budget
 from tunegate.tuning.claims import is_settled
-from tunegate.tuning.costs.energy_use import RESERVE_SECONDS
 from tunegate.tuning.expected_time import seconds_per_trial
 
 
 class TargetPart(msgspec.Struct, frozen=True, kw_only=True):
-    """What one target may use. `seconds` is the wall clock of each of its `shards`; `trials`, `usd`
-    and `joules` are for all of them together; None is no limit. `least_gain` is in percent per
-    minute."""
+    """What one target may use. `seconds` is the wall clock of each of its `shards`; `trials` and
+    `usd` are for all of them together; None is no limit. `least_gain` is in percent per minute."""
 
     target: TargetConfig
     tasks: tuple[ResolvedTask, ...]
@@ -27,20 +25,16 @@ class TargetPart(msgspec.Struct, frozen=True, kw_only=True):
     trials: int | None
     usd: float | None
     usd_per_hour: float | None
-    joules: float | None
-    watts: float | None
     least_gain: float
     target_latency_ms: float | None
     trials_per_task: int | None = None
 
     @property
     def machine_seconds(self) -> float | None:
-        """What time, money and energy allow to all its shards together."""
+        """What time and money allow to all its shards together."""
         limits = [] if self.seconds is None else [self.seconds * self.shards]
         if self.usd is not None and self.usd_per_hour:
             limits.append(self.usd / self.usd_per_hour * SECONDS_PER_HOUR)
-        if self.joules is not None and self.watts:
-            limits.append(max(0.0, self.joules / self.watts - RESERVE_SECONDS * self.shards))
         return min(limits) if limits else None
 
 
@@ -59,8 +53,6 @@ def target_parts(
     loads = [_load(mine, target) for mine, target in zip(by_target, targets, strict=True)]
     budgets = [resolve_budget(config.budget, target) for target in targets]
     bills = [load * (budget.usd_per_hour or 0) for load, budget in zip(loads, budgets, strict=True)]
-    draws = [load * (target.watts or 0) for load, target in zip(loads, targets, strict=True)]
-    joules = config.budget.joules
     counts = _shard_counts(by_target, shards)
     trials = _trial_parts(by_target, config.budget.trials)
     minutes = config.budget.minutes
@@ -75,8 +67,6 @@ def target_parts(
             trials=trials[i],
             usd=None if config.budget.usd is None else config.budget.usd * _fraction(bills, i),
             usd_per_hour=budgets[i].usd_per_hour,
-            joules=None if joules is None else joules * _fraction(draws, i),
-            watts=target.watts,
             least_gain=least_gain(config.budget, budgets[i].usd_per_hour),
             target_latency_ms=config.budget.target_latency_ms,
             trials_per_task=config.budget.trials_per_task,

@@ -8,15 +8,14 @@ from tunegate.wording.documentation import page_address
 
 
 def check_energy(comparison: Comparison | None, margin_percent: float | None) -> CheckResult | None:
-    """The joules of one inference, by counters. Declared watts are the time in other words, and
-    pass nothing."""
+    """The joules of one inference, by counters."""
     if margin_percent is None or comparison is None or comparison.change_percent is None:
         return None
     found = comparison.energy
-    if found is None or found.change_percent is None:
+    if found is None:
         reason = (
-            "the energy of an inference is not known: no counter of it can be read here, and "
-            "declared watts are no measurement. Make RAPL or NVML readable "
+            "the energy of an inference is not known: no counter of it can be read here. "
+            "Make RAPL or NVML readable "
             f"({page_address('energy')}), or remove gate.energy-margin-percent"
         )
         return CheckResult("invalid-env", reason)

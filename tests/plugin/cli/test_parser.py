@@ -44,12 +44,12 @@ def test_every_command_takes_what_the_contract_promises(command: str) -> None:
 
 
 def test_options_of_a_run_lie_over_the_file() -> None:
-    limits = ("--minutes", "3", "--joules", "5e4")
+    limits = ("--minutes", "3", "--trials", "50")
     asked = parsed("run", *limits, "--margin-percent", "5", "--zone", "dev/me")
     by = asked.options.settings.overrides
     config = overridden(Config(models=(ModelConfig(path="*"),)), by)
     assert (config.budget.minutes, config.gate.margin_percent) == (3.0, 5.0)
-    assert config.budget.joules == 50_000
+    assert config.budget.trials == 50
     assert config.cache.zone == "dev/me"
     assert config.budget.usd is None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.plugin.tuning.costs.test_energy_use import HandCounter
 from tests.support.simulated.hand_clock import HandClock
 from tunegate.artifacts.plans import Budget
 from tunegate.engine.spending import BudgetMeter
@@ -46,21 +45,3 @@ def test_winners_are_given_a_second_each_and_never_more_than_a_part_of_it_all() 
     assert BudgetMeter(Budget(seconds=600.0, trials=None), watch).confirmation_seconds(30) == 32.0
     assert BudgetMeter(Budget(seconds=60.0, trials=None), watch).confirmation_seconds(30) == 9.0
     assert BudgetMeter(Budget(seconds=None, trials=9), watch).confirmation_seconds(30) == 0.0
-
-
-def test_joules_limit_the_seconds_by_the_declared_watts() -> None:
-    watch = HandClock(100.0)
-    spending = BudgetMeter(Budget(seconds=60.0, trials=None, joules=1000.0, watts=50.0), watch)
-    assert spending.seconds_left == 15.0
-    assert spending.confirmation_seconds(1) == pytest.approx(0.15 * 15)
-    watch.now += 15.0
-    assert spending.is_out()
-
-
-def test_a_counter_that_counts_less_than_was_declared_leaves_more() -> None:
-    watch, counter = HandClock(100.0), HandCounter()
-    budget = Budget(seconds=60.0, trials=None, joules=1000.0, watts=50.0)
-    spending = BudgetMeter(budget, watch, counter)
-    watch.now += 15.0
-    counter.now = 300.0
-    assert spending.seconds_left == pytest.approx(700 / 50 - 5)

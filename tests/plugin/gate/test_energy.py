@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.support.measured_cells import make_launches
 from tunegate.artifacts.cost import EnergySource
 from tunegate.artifacts.measurements import EnergyChange, Launch
-from tunegate.gate.energy import declared_energy, energy_change
+from tunegate.gate.energy import energy_change
 
 EFFECTS = st.lists(st.floats(-0.3, 0.3), min_size=2, max_size=12)
 
@@ -81,12 +81,3 @@ def test_a_change_on_the_margin_hardly_ever_fails() -> None:
     """One in a hundred may; three times as many are no accident."""
     runs = [judged(near(math.log(1.05), 6, seed)).decision for seed in range(300)]
     assert runs.count("fail") <= 9
-
-
-def test_declared_watts_are_a_proxy_without_a_decision() -> None:
-    found = declared_energy(2.0, 4.0, 50.0)
-    assert found == EnergyChange(base_joules=0.1, head_joules=0.2, source="declared")
-    alone = declared_energy(None, 4.0, 50.0)
-    assert alone is not None
-    assert alone.base_joules is None
-    assert declared_energy(2.0, None, 50.0) is None

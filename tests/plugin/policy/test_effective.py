@@ -33,7 +33,6 @@ targets = st.builds(
     name=st.sampled_from(["cpu", "gpu", "old"]),
     threads=st.integers(0, 2),
     usd_per_hour=optional(percents),
-    watts=optional(percents),
     expect_gpu=st.sampled_from([None, "L4"]),
 )
 gates = st.builds(
@@ -58,7 +57,6 @@ budgets = st.builds(
     minutes=optional(percents),
     trials=st.none() | st.integers(0, 9),
     usd=optional(percents),
-    joules=optional(percents),
     usd_per_hour=optional(percents),
 )
 caches = st.builds(

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests.support import report_parts as parts
-from tunegate.config import Config, GateConfig, ModelConfig, ObjectiveConfig, TargetConfig
+from tunegate.config import Config, GateConfig, ModelConfig, ObjectiveConfig
 from tunegate.policy.gate_rules import GateRules, with_configured
 
 
@@ -11,10 +11,3 @@ def test_the_objective_of_a_model_is_that_of_its_entry() -> None:
     changes = parts.changes(parts.change("a.onnx"), parts.change("b.onnx"))
     found = with_configured(GateRules(gate=GateConfig()), config, changes)
     assert found.policies.objectives == {"a.onnx": asked}
-
-
-def test_the_watts_are_those_of_the_targets_that_declare_them() -> None:
-    targets = (TargetConfig(name="a", watts=90.0), TargetConfig(name="b"))
-    config = Config(models=(ModelConfig(path="*"),), targets=targets)
-    found = with_configured(GateRules(gate=GateConfig()), config, parts.changes())
-    assert found.policies.watts == {"a": 90.0}

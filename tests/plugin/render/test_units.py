@@ -79,8 +79,4 @@ def test_a_time_is_rounded_by_less_than_a_thousandth_or_a_nanosecond(value: floa
     ],
 )
 def test_energy_is_in_joules(joules: float | None, text: str) -> None:
-    assert units.energy(joules, "rapl") == text
-
-
-def test_energy_that_nobody_counted_is_called_a_proxy() -> None:
-    assert units.energy(1500.0, "declared") == "1.5 kJ (proxy: declared watts)"
+    assert units.energy(joules) == text

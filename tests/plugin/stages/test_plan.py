@@ -41,7 +41,6 @@ budgets = st.builds(
     BudgetConfig,
     minutes=st.none() | st.floats(0, 60),
     usd=st.none() | st.floats(0, 5),
-    joules=st.none() | st.floats(0, 1e6),
     trials=st.none() | st.integers(0, 2000),
 )
 shard_counts = st.none() | st.integers(1, 300)
@@ -78,7 +77,6 @@ def test_the_shards_together_stay_within_the_budget(
     assert sum(cap.trials or 0 for cap in caps) <= most(budget.trials)
     paid = sum((cap.seconds or 0) * (cap.usd_per_hour or 0) / 3600 for cap in caps)
     assert paid <= most(budget.usd) * (1 + 1e-9)
-    assert sum(cap.joules or 0 for cap in caps) <= most(budget.joules) * (1 + 1e-9)
     seconds = [cap.seconds or 0 for cap in caps]
     wall = sum(seconds) if shards is None else max(seconds, default=0)
     assert wall <= most(budget.minutes) * 60 * (1 + 1e-9)

@@ -178,11 +178,3 @@ def test_the_time_told_is_of_one_side_and_a_layer_of_base_says_so() -> None:
     outcomes = make_outcome("a", best_ms=2.0), make_outcome("b", best_ms=5.0, trials=0)
     tuned(*outcomes, planned=planned, lines=lines)
     assert lines.updates[-1].startswith("b (base): 5.000 ms, no trial; all tasks of head 2.000 ms;")
-
-
-def test_joules_by_declared_watts_are_told_as_a_proxy() -> None:
-    outcome, _ = tuned(make_outcome("a"), budget=Budget(seconds=600, trials=None, watts=50.0))
-    assert (outcome.spent.joules, outcome.spent.energy_source) == (500.0, "declared")
-    assert "joules are 50 W" in outcome.notes[0]
-    assert "proxy" in outcome.notes[0]
-    assert tuned(make_outcome("a"))[0].spent.joules is None

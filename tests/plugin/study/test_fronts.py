@@ -67,7 +67,7 @@ def with_energy(made: StudyCell, joules: float | None) -> StudyCell:
     launches = (
         msgspec.structs.replace(each, joules=joules, energy_source=source) for each in made.launches
     )
-    return msgspec.structs.replace(made, launches=tuple(launches), watts=10.0)
+    return msgspec.structs.replace(made, launches=tuple(launches))
 
 
 def test_a_slower_cell_that_uses_less_is_on_the_front_where_all_were_counted() -> None:
@@ -76,8 +76,3 @@ def test_a_slower_cell_that_uses_less_is_on_the_front_where_all_were_counted() -
     assert [(each.joules, each.energy_source) for each in found] == [(3.0, "rapl"), (2.0, "rapl")]
     (alone,) = fronts([with_energy(fast, 3.0), with_energy(slow, None)])
     assert alone.joules == 3.0
-
-
-def test_declared_watts_are_shown_as_a_proxy_and_decide_nothing() -> None:
-    (found,) = fronts([with_energy(point(n, e, 0, 1), None) for n, e in enumerate((0.1, 0.2))])
-    assert found.energy_source == "declared"

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.plans import Budget
 from tunegate.config import BudgetConfig, TargetConfig
 from tunegate.errors import ConfigError
@@ -15,9 +13,7 @@ from tunegate.tuning.budget import (
     Spending,
     budget_of,
     clock_limit,
-    expected_limit_seconds,
     least_gain,
-    pays_nothing,
     resolve_budget,
 )
 
@@ -104,25 +100,3 @@ def test_a_gain_for_money_without_a_price_is_refused_with_the_key_to_set() -> No
     config = BudgetConfig(min_gain_percent_per_usd=1.0)
     with pytest.raises(ConfigError, match="min-gain-percent-per-usd needs a price"):
         resolve_budget(config, TargetConfig(name="cpu"))
-
-
-def test_joules_without_watts_are_refused_with_the_key_to_set() -> None:
-    with pytest.raises(ConfigError, match=r"budget\.joules: 5 .* 'gpu'. Set watts"):
-        resolve_budget(BudgetConfig(joules=5), TargetConfig(name="gpu"))
-
-
-def test_joules_last_as_long_as_the_declared_watts_say_less_the_last_seconds() -> None:
-    config = BudgetConfig(minutes=10, joules=1000)
-    budget = resolve_budget(config, TargetConfig(name="cpu", watts=50.0))
-    assert (budget.seconds, budget.joules, budget.watts) == (600, 1000, 50)
-    assert expected_limit_seconds(budget) == 15.0
-    assert not pays_nothing(budget)
-    assert pays_nothing(resolve_budget(config, TargetConfig(name="cpu", watts=200.0)))
-
-
-def test_the_joules_that_are_kept_back_are_as_good_as_spent() -> None:
-    budget = Budget(seconds=600, trials=None, joules=1000, watts=50)
-    spending = Spending(budget=budget, seconds=3.0, joules=749.0, energy_source="rapl")
-    assert spending.limit is None
-    assert msgspec.structs.replace(spending, joules=750.0).limit == "joules"
-    assert spending.cost == Cost(seconds=3.0, joules=749.0, energy_source="rapl")

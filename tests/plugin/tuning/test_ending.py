@@ -80,9 +80,3 @@ def test_a_run_in_which_nothing_ever_ran_failed() -> None:
 
 def test_a_run_that_only_the_cache_served_is_finished() -> None:
     assert ended(make_outcome("a", stopped="exact", trials=0)) == "finished"
-
-
-def test_joules_are_named_where_they_stopped_the_tuner() -> None:
-    budget = Budget(seconds=600, trials=100, joules=1000.0, watts=50.0)
-    spending = Spending(budget=budget, seconds=300, trials=10, joules=700.0)
-    assert why_ended([make_outcome("a", stopped="budget")], spending) == "joules"

@@ -68,17 +68,3 @@ def test_no_target_gets_more_shards_than_it_has_tasks_to_tune() -> None:
 
 def test_every_target_gets_a_shard_even_if_fewer_were_asked_for() -> None:
     assert [part.shards for part in parts(2, 3, shards=1)] == [1, 1]
-
-
-def test_joules_are_shared_by_what_the_targets_draw_for_their_tasks() -> None:
-    config = Config(
-        models=(ModelConfig(path="*.onnx"),),
-        targets=(TargetConfig(name="small", watts=50.0), TargetConfig(name="big", watts=150.0)),
-        budget=BudgetConfig(minutes=None, joules=100_000.0),
-    )
-    tasks = [
-        ResolvedTask(make_task(name, target=name), Miss("absent")) for name in ("small", "big")
-    ]
-    small, big = target_parts(tasks, config, shards=None)
-    assert (small.joules, big.joules) == (25_000.0, 75_000.0)
-    assert small.machine_seconds == big.machine_seconds == 495.0

@@ -84,7 +84,7 @@ def comparison_config(
         gate=found.gate,
     )
     by = settings.overrides
-    if all(limit is None for limit in (by.minutes, by.usd, by.joules, by.trials)):
+    if all(limit is None for limit in (by.minutes, by.usd, by.trials)):
         by = msgspec.structs.replace(by, trials=0)
     return overridden(found, by)
 

@@ -63,7 +63,7 @@ class LayerCollection:
     ) -> None:
         self._tools, self._target, self._layers, self._budget = tools, target, layers, budget
         self._started = tools.context.clock.monotonic()
-        self._trials, self._joules = 0, 0.0
+        self._trials = 0
         self._seconds_of_a_trial = _SECONDS_OF_A_TRIAL
         self._workloads: set[str] = set()
 
@@ -96,7 +96,6 @@ class LayerCollection:
             budget,
             seconds=None if budget.seconds is None else max(0.0, budget.seconds - self.seconds),
             trials=None if budget.trials is None else max(0, budget.trials - self._trials),
-            joules=None if budget.joules is None else max(0.0, budget.joules - self._joules),
         )
 
     def _at_once(self, left: Budget, most: int | None) -> int:
@@ -105,7 +104,7 @@ class LayerCollection:
         trials = [] if left.trials is None else [left.trials]
         if left.seconds is not None:
             trials.append(int(left.seconds / self._seconds_of_a_trial))
-        if left.joules == 0 or min(trials, default=per_task) < min(MIN_ROWS, per_task):
+        if min(trials, default=per_task) < min(MIN_ROWS, per_task):
             return 0
         paid = max(1, min(trials, default=per_task * MOST_AT_ONCE) // per_task)
         return min(MOST_AT_ONCE, paid, *(() if most is None else (most,)))
@@ -160,7 +159,6 @@ class LayerCollection:
     def _count(self, outcome: TuningOutcome) -> None:
         trials = sum(task.trials for task in outcome.tasks)
         self._trials += trials
-        self._joules += outcome.spent.joules or 0.0
         if trials:
             self._seconds_of_a_trial = outcome.spent.seconds / trials
 

@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-import msgspec
-
 from tunegate import artifact_io
 from tunegate.artifacts.studies import CellSetting, KeptCell, StudyCell
 from tunegate.config import InputConfig, TargetConfig
@@ -44,7 +42,7 @@ def cell_key(setting: CellSetting, model: StudiedModel, target: TargetConfig) ->
     """The digest of the model's bytes, with all that they name, and of what is asked of them."""
     asked = {
         "levels": setting,
-        "target": document_of(msgspec.structs.replace(target, watts=None)),
+        "target": document_of(target),
         "dims": dict(model.dims),
         "inputs": {name: _document(given) for name, given in model.inputs.items()},
         "bytes": model_digest(Path(model.files[setting[VARIANT]]), _value_files(model)),

@@ -6,8 +6,6 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-import msgspec
-
 from tunegate import artifact_io
 from tunegate.artifacts.studies import CellSetting, Study, StudyCell
 from tunegate.cli.commands.study import StudyOptions
@@ -30,7 +28,7 @@ from tunegate.render.study import markdown, page
 from tunegate.render.units import duration
 from tunegate.runtimes.registry import installed_runtimes
 from tunegate.study.cost import estimated_seconds
-from tunegate.study.measured import MODEL, TARGET
+from tunegate.study.measured import MODEL
 from tunegate.study.model_matrix import varied
 from tunegate.study.shards import cells_of_shard
 from tunegate.study.study_config import StudyConfig
@@ -58,7 +56,7 @@ def run(options: StudyOptions) -> int:
             bench = FreshProcesses(out.path / STUDY / "bench", new_seed())
             builder = GroupBuilder(options.settings, out)
             cells |= StudyWork(config, found, kept, builder, bench).done(keys)
-        study = _told(options, config, found, [_declared(cells[key], found) for key in shown])
+        study = _told(options, config, found, [cells[key] for key in shown])
         if options.shard is None:
             _write(out, study)
     if options.settings.as_json:
@@ -103,12 +101,6 @@ def _keys(found: Chosen, cells: Sequence[CellSetting]) -> dict[str, CellSetting]
 def _missing(key: str, keys: Mapping[str, CellSetting]) -> StudyCell:
     """A cell that nobody has built."""
     return StudyCell(key=key, setting=keys[key])
-
-
-def _declared(cell: StudyCell, found: Chosen) -> StudyCell:
-    """The cell with what its target is declared to draw."""
-    target = found.targets[cell.setting[TARGET]]
-    return msgspec.structs.replace(cell, watts=target.watts)
 
 
 def _told(

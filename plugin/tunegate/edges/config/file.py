@@ -114,10 +114,6 @@ def _check_prices(config: Config, where: str) -> None:
                 f"or on target {unpriced[0]}."
             )
             raise _refused(ConfigKey(where, "budget.usd"), message)
-    undeclared = [target.name for target in config.targets if target.watts is None]
-    if config.budget.joules is not None and undeclared:
-        message = f"budget.joules needs the watts of every target: give watts on {undeclared[0]}."
-        raise _refused(ConfigKey(where, "budget.joules"), message)
 
 
 def _check_cache(cache: CacheConfig, where: str) -> None:

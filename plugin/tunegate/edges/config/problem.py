@@ -48,8 +48,6 @@ _UNITS = {
     "minutes": "a number of minutes",
     "usd": "a number of US dollars",
     "usd-per-hour": "a number of US dollars",
-    "joules": "a number of joules",
-    "watts": "a number of watts above 0",
     "seconds": "a number of seconds",
     "margin-percent": "a number of percent",
     "ceiling-percent": "a number of percent",
@@ -73,6 +71,13 @@ _WORDS = {
     r"`date`": "a date as year-month-day",
     r"(?<=\d)\.0\b": "",
 }
+
+
+_REMOVED = {
+    "budget.joules": "budget.minutes, usd and trials cap tuning, and counted energy is reported",
+    "targets.watts": "energy is reported where the machine counts it",
+}
+"""Keys of earlier versions, and what there is instead."""
 
 
 class KeyProblem(NamedTuple):
@@ -174,6 +179,9 @@ def _path(keys: Sequence[str | int]) -> str:
 
 def _unknown(key: str, path: str) -> str:
     """The keys of the same section come first; any other may be meant for another section."""
+    instead = _REMOVED.get(re.sub(r"\[\d+\]", "", key_place(path, key)))
+    if instead is not None:
+        return f"{key_place(path, key)} was removed: {instead}. Remove the key."
     inside = (section for form, section in _INSIDE_MODEL.items() if re.fullmatch(form, path))
     section = next(inside, None) or _SECTION_OF.get(re.sub(r"\[.*", "", path), Config)
     own = [field.encode_name for field in msgspec.structs.fields(section)]

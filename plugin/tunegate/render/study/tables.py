@@ -90,7 +90,7 @@ def fronts_table(study: Study) -> ReportTable:
         number_column("Error", lambda cell: _error(cell.error_percent)),
         number_column("Size", lambda cell: size(cell.size_bytes)),
         number_column("Memory", lambda cell: size(cell.memory_bytes)),
-        number_column("Energy", lambda cell: energy(cell.joules, cell.energy_source)),
+        number_column("Energy", lambda cell: energy(cell.joules)),
     )
     return ReportTable(columns, study.fronts)
 
@@ -113,7 +113,7 @@ def cells_table(study: Study) -> ReportTable:
         number_column("Error", lambda row: _error(row[0].error.center if row[0].error else 0.0)),
         number_column("Size", lambda row: size(row[0].size_bytes) if row[0].digest else NONE),
         number_column("Memory", lambda row: _memory(row[0])),
-        number_column("Energy", lambda row: energy(*cell_energy(row[0]))),
+        number_column("Energy", lambda row: energy(cell_energy(row[0]).joules)),
         number_column("Trials", lambda row: str(row[0].trials or NONE)),
         *_layers(axes),
         text_column("Command", lambda row: row[0].reason or Identifier(row[1])),

@@ -67,9 +67,7 @@ def _inference_energy(findings: Sequence[Finding]) -> tuple[Column[Finding], ...
 def _energy(found: EnergyChange | None) -> str:
     if found is None:
         return NONE
-    head = energy(found.head_joules, found.source)
-    change = found.change_percent
-    return head if change is None else f"{head} ({percent(change.center)})"
+    return f"{energy(found.head_joules)} ({percent(found.change_percent.center)})"
 
 
 def operators_table(parts: Sequence[Part]) -> ReportTable:
@@ -216,7 +214,7 @@ def savings_table(rows: Sequence[Saving]) -> ReportTable:
         text_column("Saved by", lambda row: _SAVED_BY[row.by]),
         number_column("Time", lambda row: duration(row.cost.seconds)),
         number_column("Cost", lambda row: money(row.cost.usd)),
-        number_column("Energy", lambda row: energy(row.cost.joules, row.cost.energy_source)),
+        number_column("Energy", lambda row: energy(row.cost.joules)),
     )
     return ReportTable(columns, rows)
 
@@ -225,7 +223,7 @@ def _energy_columns(rows: Sequence[SpendingRow]) -> tuple[Column[Any], ...]:
     """A column of joules, where they are known."""
     if all(row.joules is None for row in rows):
         return ()
-    return (number_column("Energy", lambda row: energy(row.joules, row.energy_source)),)
+    return (number_column("Energy", lambda row: energy(row.joules)),)
 
 
 def _calls(row: TunedRow) -> str:

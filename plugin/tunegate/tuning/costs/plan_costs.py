@@ -13,8 +13,7 @@ from tunegate_cache.format.records import ExactHit
 
 
 def estimated_cost(shards: Sequence[Shard]) -> Cost:
-    """Machine time, money and joules by declared watts, summed; no money where a shard has no
-    price, no joules where one has no watts."""
+    """Machine time and money, summed; no money where a shard has no price."""
     return _cost(shards, [shard.predicted_seconds for shard in shards])
 
 
@@ -46,12 +45,9 @@ def _trials(resolved: ResolvedTask) -> int:
 
 def _cost(shards: Sequence[Shard], seconds: Sequence[float]) -> Cost:
     per_hour = _bill(seconds, [shard.budget.usd_per_hour for shard in shards])
-    joules = _bill(seconds, [shard.budget.watts for shard in shards])
     return Cost(
         seconds=sum(seconds),
         usd=None if per_hour is None else per_hour / SECONDS_PER_HOUR,
-        joules=joules,
-        energy_source=None if joules is None else "declared",
     )
 
 

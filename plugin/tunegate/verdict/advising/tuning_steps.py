@@ -17,7 +17,6 @@ from tunegate_cache.format.records import WorkloadKey
 LIMIT_KEYS = {
     "seconds": "budget.minutes",
     "usd": "budget.usd",
-    "joules": "budget.joules",
     "trials": "budget.trials",
 }
 

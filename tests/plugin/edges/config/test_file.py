@@ -200,10 +200,14 @@ def test_money_without_a_price_is_refused() -> None:
     )
 
 
-def test_joules_without_watts_are_refused() -> None:
-    declared = "targets: [{name: a, watts: 65}, {name: b}]\nbudget: {joules: 1}"
-    assert refusal(MODELS + declared) == (
-        "budget.joules needs the watts of every target: give watts on b."
+def test_a_removed_key_is_called_one() -> None:
+    assert refusal(MODELS + "budget: {joules: 1}") == (
+        "budget.joules was removed: budget.minutes, usd and trials cap tuning, and counted energy "
+        "is reported. Remove the key."
+    )
+    assert refusal(MODELS + "targets: [{name: a, watts: 65}]") == (
+        "targets[0].watts was removed: energy is reported where the machine counts it. "
+        "Remove the key."
     )
 
 

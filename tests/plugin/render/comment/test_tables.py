@@ -26,8 +26,8 @@ def test_a_task_that_was_never_timed_has_no_time() -> None:
 
 
 def test_energy_takes_the_place_of_shares() -> None:
-    row = SpendingRow("search", None, 1.0, 0.5, 0.1, None, None)
+    row = SpendingRow("search", None, 1.0, 0.5, 0.1)
     assert "Share" in [column.title for column in narrowed(spending_table([row]), "Share").columns]
-    counted = msgspec.structs.replace(row, joules=5.0, energy_source="rapl")
+    counted = msgspec.structs.replace(row, joules=5.0)
     titles = [column.title for column in narrowed(spending_table([counted]), "Share").columns]
     assert titles == ["What", "Candidates", "Worker time", "Cost", "Energy"]

@@ -59,20 +59,18 @@ def test_joules_of_an_inference_have_a_column_where_something_tells_them() -> No
     told = EnergyChange(
         base_joules=0.1, head_joules=0.102, source="rapl", change_percent=change, decision=None
     )
-    proxy = EnergyChange(base_joules=None, head_joules=0.102, source="declared")
-    rows = [msgspec.structs.replace(finding, energy=each) for each in (told, proxy, None)]
+    rows = [msgspec.structs.replace(finding, energy=each) for each in (told, None)]
     table = models_table(rows)
     at = [column.title for column in table.columns].index("Energy")
     assert [cells[at] for cells in table.cells()] == [
         "102 mJ (+2.0%)",
-        "102 mJ (proxy: declared watts)",
         "–",
     ]
-    assert "Energy" not in [column.title for column in models_table(rows[2:]).columns]
+    assert "Energy" not in [column.title for column in models_table(rows[1:]).columns]
 
 
 def test_what_was_saved_is_told_by_whom() -> None:
-    cost = Cost(seconds=90.0, joules=4500.0, energy_source="declared")
+    cost = Cost(seconds=90.0, joules=4500.0, energy_source="rapl")
     (cells,) = savings_table([Saving(by="cache", cost=cost)]).cells()
     assert str(cells[0]).startswith("exact hits of the cache")
-    assert cells[1:] == ["1 min 30 s", "–", "4.5 kJ (proxy: declared watts)"]
+    assert cells[1:] == ["1 min 30 s", "–", "4.5 kJ"]

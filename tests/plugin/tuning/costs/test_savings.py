@@ -35,7 +35,7 @@ def ended(stopped: str, spent: Cost = SPENT) -> TuningOutcome:
 
 
 def test_exact_hits_save_what_the_plan_says() -> None:
-    hits = Cost(seconds=40.0, joules=90.0, energy_source="declared")
+    hits = Cost(seconds=40.0, joules=90.0, energy_source="rapl")
     assert savings(planned(60.0, hits), []) == (Saving(by="cache", cost=hits),)
 
 
