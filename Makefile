@@ -8,7 +8,9 @@ RUN_STAMP := $(RUN_VENV)/.installed-$(shell cksum < requirements/run.lock | cut 
 SITE ?= .site
 SITE_VENV := .venv-site
 SITE_STAMP := $(SITE_VENV)/.installed-$(shell cksum < requirements/site.lock | cut -d' ' -f1)
-STAMP := $(VENV)/.installed-$(shell cat requirements/*.lock pyproject.toml | cksum | cut -d' ' -f1)
+EXTRAS := $(patsubst %/pyproject.toml,%,$(wildcard plugin/extras/*/pyproject.toml))
+PACKAGES_STAMP := $(VENV)/.packages-$(shell cat requirements/*.lock | cksum | cut -d' ' -f1)
+STAMP := $(VENV)/.installed-$(shell cat requirements/*.lock pyproject.toml $(EXTRAS:=/pyproject.toml) | cksum | cut -d' ' -f1)
 
 FUZZ_MINUTES ?= 10
 
@@ -73,24 +75,32 @@ format: $(STAMP)
 
 # The lock files hold every distribution with its hashes; uv is in the environment.
 LOCKED := $(BIN)/uv --no-config pip compile -q --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock'
+# What an extra needs besides the core.
+LIBRARIES := import sys, tomllib; print(*(each for each in tomllib.load(open(sys.argv[1], "rb"))["project"]["dependencies"] if not each.startswith("tunegate")), sep="\n")
 lock: $(BIN)/uv
 	$(LOCKED) requirements/installer.in -o requirements/installer.lock
 	$(LOCKED) --extra tvm --extra upgrades -c requirements/installer.lock pyproject.toml -o requirements/run.lock
 	$(LOCKED) --extra upgrades -c requirements/run.lock pyproject.toml -o requirements/run-onnxruntime.lock
 	$(LOCKED) --extra tvm --extra nvidia --extra upgrades -c requirements/run.lock pyproject.toml -o requirements/gpu.lock
 	$(LOCKED) --extra tvm --extra mlflow --extra hub -c requirements/gpu.lock pyproject.toml -o requirements/deploy.lock
-	$(LOCKED) --extra tvm --extra nvidia --extra ray --extra train --group dev -c requirements/gpu.lock -c requirements/installer.lock pyproject.toml -o requirements/dev.lock
+	for extra in $(EXTRAS); do $(BIN)/python -c '$(LIBRARIES)' $$extra/pyproject.toml | \
+	  $(LOCKED) -c requirements/gpu.lock - -o $$extra/requirements.lock || exit 1; done
+	$(LOCKED) --extra tvm --extra nvidia --extra ray --extra train --group dev -c requirements/gpu.lock -c requirements/installer.lock pyproject.toml $(EXTRAS:=/requirements.lock) -o requirements/dev.lock
 	$(LOCKED) --group pyproject.toml:site -o requirements/site.lock
 	$(LOCKED) --group pyproject.toml:pipelines -c requirements/dev.lock -o requirements/pipelines.lock
 
 $(BIN)/uv:
 	$(MAKE) environment
 
-$(STAMP):
+$(PACKAGES_STAMP):
 	rm -rf $(VENV)
 	PYTHONPATH=action $(PYTHON) -m tunegate_environment requirements/dev.lock $(VENV)
 	$(BIN)/python -m ensurepip >/dev/null
-	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+# The core and every extra, from their sources.
+$(STAMP): $(PACKAGES_STAMP)
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation $(addprefix -e ./,. $(EXTRAS))
 	touch $@
 
 $(RUN_STAMP):

@@ -18,10 +18,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("action", "plugin", "cache")
+EXTRAS = ROOT / "plugin" / "extras"
 LOCKS = ROOT / "requirements"
 ISOLATED = ("-P", "-s")
 """Nothing is imported from the workspace. `-I` would forget where our sources are."""
-UNFIT, BUG, CANCELLED = 4, 70, 130
+USAGE, UNFIT, BUG, CANCELLED = 2, 4, 70, 130
 SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|_KEY", re.IGNORECASE)
 MIN_SECRET = 6
 
@@ -56,8 +57,12 @@ def run(environment: Mapping[str, str]) -> int:
     problem = unsupported_machine()
     if problem:
         return fail(problem, UNFIT)
+    from tunegate_environment.extras import UnknownExtraError
+
     try:
         key, python, lock = found_or_made(environment)
+    except UnknownExtraError as error:
+        return fail(str(error), USAGE)
     except subprocess.CalledProcessError as error:
         return fail(f"the environment could not be installed: {one_line(error.stderr)}", UNFIT)
     except OSError as error:
@@ -74,12 +79,14 @@ def run(environment: Mapping[str, str]) -> int:
 def found_or_made(environment: Mapping[str, str]) -> tuple[str, Path, Path]:
     """The key and the Python of an environment, and the lock that says what is in it."""
     from tunegate_environment.children import cancel_on_signals
+    from tunegate_environment.extras import extras_for, locks_of
     from tunegate_environment.kept import environment_for
     from tunegate_environment.locks import lock_for
 
     cancel_on_signals()
     lock = lock_for(LOCKS, environment)
-    return *environment_for(lock, environment), lock
+    added = locks_of(extras_for(EXTRAS, environment))
+    return *environment_for(lock, environment, added), lock
 
 
 def act(environment: Mapping[str, str]) -> int:
@@ -113,10 +120,12 @@ def explained(error: BaseException) -> tuple[str, int]:
 
 def our_own(environment: Mapping[str, str]) -> dict[str, str]:
     """Our own code comes from the action's checkout, never from the workspace."""
-    paths = os.pathsep.join(str(ROOT / source) for source in SOURCES)
-    named = {"PYTHONPATH": paths, "PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1"}
     from tunegate_environment.children import absolute_only
+    from tunegate_environment.extras import extras_for
 
+    sources = (*(ROOT / source for source in SOURCES), *extras_for(EXTRAS, environment))
+    paths = os.pathsep.join(map(str, sources))
+    named = {"PYTHONPATH": paths, "PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1"}
     kept = absolute_only(environment)
     return {**{name: kept[name] for name in kept if not name.startswith("PYTHON")}, **named}
 

@@ -26,11 +26,13 @@ _PIP_TOO = ("Hash mismatch", "No space left")
 
 
 class Wanted(NamedTuple):
-    """An environment to make at `directory`. `variables` are the job's."""
+    """An environment to make at `directory`. `variables` are the job's, `added` are locks of what
+    it has besides."""
 
     lock: Path
     directory: Path
     variables: Mapping[str, str]
+    added: tuple[Path, ...] = ()
 
     @property
     def python(self) -> Path:
@@ -47,6 +49,11 @@ class Wanted(NamedTuple):
         wheelhouse = self.variables.get("TUNEGATE_WHEELHOUSE", "")
         found = ["--find-links", str(Path(wheelhouse).resolve())]
         return ["--no-index", *found] if wheelhouse else []
+
+    @property
+    def requirements(self) -> list[str | Path]:
+        """Options of pip and of uv that name the locks."""
+        return [word for lock in (self.lock, *self.added) for word in ("-r", lock)]
 
     def clear(self) -> None:
         """Removes everything that was made. The disk may be full."""
@@ -85,7 +92,7 @@ def _by_uv(wanted: Wanted) -> None:
         **uv_variables(pip_config),
     }
     uv = [tool / "bin" / "uv", "--no-config", "--no-progress", "--color", "never", "pip"]
-    options = (*_CHECKED, *wanted.source, "--python", wanted.python, "-r", wanted.lock)
+    options = (*_CHECKED, *wanted.source, "--python", wanted.python, *wanted.requirements)
     run_child([*uv, "install", "--quiet", *options], variables, "installing packages")
 
 
@@ -101,7 +108,7 @@ def _with_pip(wanted: Wanted) -> str | Path:
 
 def _by_pip(wanted: Wanted) -> None:
     run_child(_venv(wanted), wanted.variables, "making a virtual environment")
-    command = [wanted.python, *_PIP_INSTALL, *wanted.source, "-r", wanted.lock]
+    command = [wanted.python, *_PIP_INSTALL, *wanted.source, *wanted.requirements]
     run_child(command, wanted.variables, "installing packages")
 
 

@@ -32,11 +32,13 @@ class Environment(NamedTuple):
     python: Path
 
 
-def environment_for(lock: Path, environment: Mapping[str, str]) -> Environment:
-    """The environment that has exactly what the lock says. It is made beside its place and moved
-    there when it is whole, so that nothing which was killed can be in it. Raises
-    CalledProcessError and OSError."""
-    key, cache = key_of(lock), cache_directory(environment)
+def environment_for(
+    lock: Path, environment: Mapping[str, str], added: tuple[Path, ...] = ()
+) -> Environment:
+    """The environment that has exactly what the lock and the `added` ones of extras say. It is made
+    beside its place and moved there when it is whole, so that nothing which was killed can be in
+    it. Raises CalledProcessError and OSError."""
+    key, cache = key_of(lock, *added), cache_directory(environment)
     directory = cache / key
     began = time.monotonic()
     with _alone(cache, key):
@@ -46,15 +48,15 @@ def environment_for(lock: Path, environment: Mapping[str, str]) -> Environment:
             return Environment(key, directory / "bin" / "python")
         again = f" again: {broken}" if directory.exists() else f": {lock.name}"
         print(f"tunegate: making the environment {key[:8]}{again}", flush=True)
-        by = _make(lock, directory, environment)
+        by = _make(Wanted(lock.resolve(), directory, environment, added))
         _say(f"made the environment {key[:8]} by {by}", began)
         _forget_old(cache, key)
     return Environment(key, directory / "bin" / "python")
 
 
-def key_of(lock: Path) -> str:
+def key_of(*locks: Path) -> str:
     python = f"{platform.python_version()} {sys.executable} {platform.libc_ver()}"
-    parts = (lock.read_bytes(), python.encode(), platform.machine().encode())
+    parts = (*(lock.read_bytes() for lock in locks), python.encode(), platform.machine().encode())
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]
 
 
@@ -94,14 +96,15 @@ def _is_locked(guard: IO[str]) -> bool:
     return True
 
 
-def _make(lock: Path, directory: Path, environment: Mapping[str, str]) -> str:
+def _make(wanted: Wanted) -> str:
     """Makes it, and removes what somebody who was killed left: others wait for the lock."""
+    directory = wanted.directory
     for abandoned in directory.parent.glob(f"{directory.name}.*"):
         if abandoned.is_dir():
             shutil.rmtree(abandoned, ignore_errors=True)
     making = directory.with_name(f"{directory.name}.making-{os.getpid()}")
     try:
-        by = install(Wanted(lock.resolve(), making, environment))
+        by = install(wanted._replace(directory=making))
         seal(making)
         if directory.exists():
             shutil.rmtree(directory)

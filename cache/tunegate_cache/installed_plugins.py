@@ -1,5 +1,9 @@
 """The plugins that are installed beside us, by entry point. Nothing of a checkout is read:
-only the directories that this interpreter installs into, and our own."""
+only the directories that this interpreter installs into, and our own.
+
+Where our sources run without being installed, as in the Action, an extra of ours is found when its
+folder is on the path that modules are imported from: whoever starts us decides which.
+"""
 
 from __future__ import annotations
 
@@ -38,6 +42,9 @@ def installed(group: str, places: Sequence[Path] | None = None) -> Mapping[str, 
     found: dict[str, list[Plugin]] = defaultdict(list)
     for plugin in _registered(group, _places() if places is None else places):
         found[plugin.name].append(plugin)
+    if places is None:
+        for plugin in _of_extras(group):
+            found[plugin.name].append(plugin)
     own = _own_registrations(group)
     return {name: own.get(name) or _merged(found[name]) for name in sorted({*own, *found})}
 
@@ -95,17 +102,31 @@ def _own_registrations(group: str) -> Mapping[str, Plugin]:
     project = _SOURCES.parent / "pyproject.toml"
     if _SOURCES.name != "cache" or not project.is_file():
         return {p.name: p for p in _registered(group, (_SOURCES,), is_ours=True)}
+    return {plugin.name: plugin for plugin in _declared_in(project, group)}
+
+
+def _of_extras(group: str) -> Iterator[Plugin]:
+    """Yields those of our extras whose sources are on the path, and whose sources lie beside
+    ours. One that is installed too, from these sources, is the same plugin."""
+    if _SOURCES.name != "cache":
+        return
+    extras = _SOURCES.parent / "plugin" / "extras"
+    for entry in dict.fromkeys(sys.path):
+        place = Path(entry)
+        if place.parent == extras and (project := place / "pyproject.toml").is_file():
+            yield from _declared_in(project, group)
+
+
+def _declared_in(project: Path, group: str) -> Iterator[Plugin]:
     described = _described(project)
     package = f"{described['name']} {described['version']}"
-    return {
-        name: Plugin(name=name, value=value, offered_by=(package,))
-        for name, value in described["entry-points"].get(group, {}).items()
-    }
+    for name, value in described.get("entry-points", {}).get(group, {}).items():
+        yield Plugin(name=name, value=value, offered_by=(package,))
 
 
 @cache
 def _described(project: Path) -> Mapping[str, Any]:
-    """Returns the table `project` of our own file, which is asked for each group."""
+    """Returns the table `project` of a file of ours, which is asked for each group."""
     # Processes that measure look for one of ours, and each import shows in how they start.
     import tomllib  # noqa: PLC0415
 
@@ -125,13 +146,19 @@ def _registered(group: str, places: Sequence[Path], *, is_ours: bool = False) ->
 def _listed(listed: Path, group: str, package: str) -> Iterator[Plugin]:
     """Reads the file format of the packaging specification "Entry points". What cannot be read
     registers nothing."""
+    try:
+        text = listed.read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return
+    if group not in text:  # of a hundred packages two have one: the others cost only a look
+        return
     from configparser import ConfigParser, Error  # noqa: PLC0415 -- as above
 
     parser = ConfigParser(delimiters=("=",), interpolation=None)
     parser.optionxform = str  # type: ignore[assignment, method-assign]  # names keep their case
     try:
-        parser.read_string(listed.read_text("utf-8"))
-    except (Error, OSError, UnicodeDecodeError):
+        parser.read_string(text)
+    except Error:
         return
     if parser.has_section(group):
         for name, value in parser.items(group):

@@ -90,7 +90,12 @@ def _is_of_the_environment(entry: str) -> bool:
 def _own_sources() -> list[str]:
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     above, name = os.path.split(root)
-    return [os.path.join(above, each) for each in _OURS] if name in _OURS else [root]
+    if name not in _OURS:
+        return [root]
+    extras = os.path.join(root, "extras")
+    named = sorted(os.listdir(extras)) if os.path.isdir(extras) else []
+    sources = [os.path.join(above, each) for each in _OURS]
+    return sources + [os.path.join(extras, each) for each in named]
 
 
 def _is_refused(entry: str, place: str, checkout: str | None) -> bool:

@@ -18,8 +18,8 @@ def python_files(*folders: str) -> list[Path]:
     return sorted(path for path in found if "node_modules" not in path.parts)
 
 
-PRODUCT = python_files(*SOURCE_ROOTS)
-OURS = PRODUCT + python_files("tests", "benchmarks", "examples")
+PRODUCT = [path for path in python_files(*SOURCE_ROOTS) if "tests" not in path.parts]
+OURS = python_files(*SOURCE_ROOTS, "tests", "benchmarks", "examples")
 
 
 def name_of(path: Path) -> str:

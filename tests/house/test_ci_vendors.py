@@ -13,6 +13,8 @@ VENDOR = re.compile(
 SHARED = ROOT / "plugin" / "tunegate"
 HOSTS = SHARED / "ci_hosts"
 EXCEPTIONS = {
+    # What to install for a CI that is not.
+    "plugin/tunegate/known_extras.py",
     # The address of the documentation.
     "plugin/tunegate/wording/documentation.py",
     # The workflow that a repository starts with.

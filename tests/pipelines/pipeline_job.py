@@ -12,23 +12,34 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from tests.adversary.action_run import Job
-from tests.plugin.ci_hosts.recorded_environment import recorded_environment
 
 TUNEGATE = Path(sys.executable).parent
 BROKEN = b"models: 5\n"
 
 
+class Recorded(Protocol):
+    """The variables of a CI's job, about these commits."""
+
+    def __call__(self, *, head: str, merge: str, before: str, main: str) -> Mapping[str, str]: ...
+
+
+def nothing_recorded(*, head: str, merge: str, before: str, main: str) -> Mapping[str, str]:
+    """A CI without variables of its own."""
+    return {}
+
+
 class PipelineJob:
     """One pull request that changes no model, and what jobs of a CI do with it."""
 
-    def __init__(self, directory: Path, dump: str = "") -> None:
+    def __init__(self, directory: Path, recorded: Recorded = nothing_recorded) -> None:
         self.job = Job(directory)
         self.root = directory / "workspace"
         self.programs = directory / "programs"
         self.programs.mkdir()
-        self._directory, self._dump = directory, dump
+        self._directory, self._recorded = directory, recorded
         self._commit = self._merge = ""
 
     def checkout(self, commit: str = "", merge: str = "") -> None:
@@ -50,16 +61,11 @@ class PipelineJob:
         return made
 
     def environment(self, **more: str) -> dict[str, str]:
-        recorded = (
-            recorded_environment(
-                self._dump,
-                head=self._commit,
-                merge=self._merge or self._commit,
-                before=self.job.start,
-                main=self.job.base,
-            )
-            if self._dump
-            else {}
+        recorded = self._recorded(
+            head=self._commit,
+            merge=self._merge or self._commit,
+            before=self.job.start,
+            main=self.job.base,
         )
         return {
             **recorded,

@@ -9,6 +9,7 @@ from typing import TypeVar, cast
 
 from tunegate.ci_hosts.protocol import AskedRevisions, CiHost, JobEvent
 from tunegate.errors import ConfigError, EnvironmentUnfitError
+from tunegate.known_extras import refuse_missing, refuse_missing_ci
 from tunegate_cache.installed_plugins import Plugin, PluginError, installed, load_plugin
 
 HOST_GROUP = "tunegate.ci_hosts"
@@ -25,6 +26,7 @@ def opened_host(name: str, environment: Mapping[str, str]) -> CiHost:
     if name == _AUTO:
         name = _name_here(known, environment)
     if name not in known:
+        refuse_missing("CI", name)
         raise ConfigError(f'"{name}" is no CI that is known. Known are {", ".join(known)}.')
     return _asked(known[name], lambda host: host(environment))
 
@@ -60,6 +62,8 @@ def _name_here(known: Mapping[str, Plugin], environment: Mapping[str, str]) -> s
     if len(here) > 1:
         message = f"this looks like a job of {' and of '.join(here)}. Name one of them with --ci."
         raise ConfigError(message)
+    if not here:
+        refuse_missing_ci(environment, known)
     return next(iter(here), NO_CI)
 
 

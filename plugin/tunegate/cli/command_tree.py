@@ -1,12 +1,18 @@
-"""Which commands there are. The declaration of one is imported when somebody asks for it."""
+"""The commands that there are: those of the core, and those of installed extras by the entry-point
+group `tunegate.commands`. The declaration of one is imported when somebody asks for it, and the
+extras are looked up only for a word that is no command of the core, and for a list of all."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tunegate.cli.command import Command, CommandGroup
+from tunegate.errors import EnvironmentUnfitError
+from tunegate_cache.installed_plugins import PluginError, installed, load_plugin
 
+COMMAND_GROUP = "tunegate.commands"
+"""The value of each entry point is a `Command` whose name is that of the entry point."""
 _ROOM = "tunegate.cli.commands"
 _MODULES = {"cache import": "cache.import_records"}
 """The modules of commands that no module can be named after."""
@@ -66,18 +72,47 @@ EXPERIENCE_GROUP = CommandGroup(
 GROUPS = {group.name: group for group in (CACHE_GROUP, EXPERIENCE_GROUP)}
 
 
+def command_names() -> tuple[str, ...]:
+    """The first words of all commands, those of extras last. A name of the core is the core's."""
+    return (*COMMANDS, *(name for name in installed(COMMAND_GROUP) if name not in COMMANDS))
+
+
 def declared(name: str) -> Command | CommandGroup:
-    """The declaration of a command that exists."""
+    """The declaration of a command that exists. Raises EnvironmentUnfitError for one of an extra
+    that cannot be used."""
     if name in GROUPS:
         return GROUPS[name]
+    if name.partition(" ")[0] not in COMMANDS:
+        return _declared_by_an_extra(name)
     module = _MODULES.get(name, name.replace("-", "_").replace(" ", "."))
     command: Command = importlib.import_module(f"{_ROOM}.{module}").COMMAND
     return command
 
 
+def _declared_by_an_extra(name: str) -> Command:
+    plugin = installed(COMMAND_GROUP)[name]
+    try:
+        found = load_plugin(plugin)
+    except PluginError as error:
+        raise EnvironmentUnfitError(f"{error}. Install it again, or remove it.") from error
+    if not isinstance(found, Command) or found.name != name:
+        what = f'{plugin.offered_by[0]}: "{plugin.value}" does not declare the command {name}'
+        raise EnvironmentUnfitError(f"{what}. Remove it.")
+    return found
+
+
+def core_commands() -> Iterator[Command]:
+    """Every command of the core, those of a group in its place."""
+    return _commands(COMMANDS)
+
+
 def all_commands() -> Iterator[Command]:
-    """Every command, those of a group in its place."""
-    for name in COMMANDS:
+    """Every command, those of installed extras last."""
+    return _commands(command_names())
+
+
+def _commands(names_of_all: Iterable[str]) -> Iterator[Command]:
+    for name in names_of_all:
         found = declared(name)
         names = (
             [f"{name} {each}" for each in found.commands] if isinstance(found, CommandGroup) else []

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tunegate.cli.command import Command, CommandGroup
-from tunegate.cli.command_tree import COMMANDS, HELP, declared
+from tunegate.cli.command_tree import COMMANDS, HELP, command_names, declared
 from tunegate.cli.suggestions import suggestion
 from tunegate.errors import ConfigError
+from tunegate.known_extras import refuse_missing
 
 HELP_FLAGS = frozenset({"-h", "--help"})
 
@@ -17,8 +18,9 @@ def named_command(words: Sequence[str]) -> tuple[Command | CommandGroup, Sequenc
     ConfigError."""
     if not words:
         raise ConfigError("a command is missing. See: tunegate --help")
-    if words[0] not in COMMANDS:
-        raise _unknown(words[0], (*COMMANDS, HELP), "tunegate")
+    if words[0] not in COMMANDS and words[0] not in (known := command_names()):
+        refuse_missing("command", words[0])
+        raise _unknown(words[0], (*known, HELP), "tunegate")
     found, rest = declared(words[0]), words[1:]
     if not isinstance(found, CommandGroup) or not rest or rest[0] in HELP_FLAGS:
         return found, rest

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tunegate.cli.command import CommandGroup
-from tunegate.cli.command_tree import COMMANDS, HELP, HELP_SUMMARY, declared
+from tunegate.cli.command_tree import HELP, HELP_SUMMARY, command_names, declared
+from tunegate.errors import EnvironmentUnfitError
 from tunegate.wording.documentation import PAGES
 
 _COLUMN = 14
@@ -11,13 +12,21 @@ _COLUMN = 14
 
 def overview() -> str:
     """The answer to `tunegate --help`."""
-    listed = [(name, declared(name).summary) for name in COMMANDS]
+    listed = [(name, _summary(name)) for name in command_names()]
     return (
         "usage: tunegate [--version] COMMAND ...\n\n"
         "Keeps compiled models fast through CI.\n\n"
         f"{_listing([*listed, (HELP, HELP_SUMMARY)])}\n"
         f"See: tunegate help COMMAND, and {PAGES}\n"
     )
+
+
+def _summary(name: str) -> str:
+    """An extra that cannot be used costs its own line."""
+    try:
+        return declared(name).summary
+    except EnvironmentUnfitError as error:
+        return f"cannot be used: {error}"
 
 
 def group_page(group: CommandGroup) -> str:

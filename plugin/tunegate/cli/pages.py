@@ -11,14 +11,14 @@ from tunegate.cli.command import Command, CommandGroup
 from tunegate.cli.command_parser import command_help
 from tunegate.cli.named_command import HELP_FLAGS, named_command
 from tunegate.cli.overview import group_page, overview
-from tunegate.errors import ConfigError
+from tunegate.errors import TunegateError
 
 
 def is_answered(arguments: Sequence[str]) -> bool:
     """Whether a page was asked for, which is printed. What cannot be understood is no page."""
     try:
         text = page(arguments)
-    except ConfigError:
+    except TunegateError:
         return False
     sys.stdout.write(text)
     return text != ""

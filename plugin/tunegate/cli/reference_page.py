@@ -1,4 +1,5 @@
-"""`docs/commands.md`: every command, option and example, as they are declared."""
+"""`docs/commands.md`: every command of the core, with its options and examples, as they are
+declared. The page of an extra has the section of its own."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from tunegate.cli.command import Command
 from tunegate.cli.command_parser import usage
-from tunegate.cli.command_tree import all_commands
+from tunegate.cli.command_tree import core_commands
 from tunegate.cli.fields import Field, fields_of
 
 _HEAD = """\
@@ -25,8 +26,10 @@ abbreviated.
 
 def reference_page() -> str:
     """The whole page, in Markdown."""
-    commands = tuple(all_commands())
-    return "\n".join((_HEAD, *_index(commands), *_shared(commands), *map(_section, commands)))
+    commands = tuple(core_commands())
+    return "\n".join(
+        (_HEAD, *_index(commands), *_shared(commands), *map(command_section, commands))
+    )
 
 
 def shared_fields(commands: Iterable[Command]) -> dict[str, tuple[Field, ...]]:
@@ -60,7 +63,8 @@ def _shared(commands: Iterable[Command]) -> Iterator[str]:
         yield from _table(fields)
 
 
-def _section(command: Command) -> str:
+def command_section(command: Command) -> str:
+    """The part of a page that is about one command."""
     own = [field for field in fields_of(command.options) if not field.title]
     links = (f"[{title}](#options-{title.replace(' ', '-')})" for title in titles_of(command))
     lines = [

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeGuard, cast
 from tunegate import __version__
 from tunegate.artifacts.candidates import RuntimeName
 from tunegate.errors import ConfigError
+from tunegate.known_extras import refuse_missing
 from tunegate.runtimes.runtime import (
     LackingRuntime,
     Loaded,
@@ -87,6 +88,7 @@ def runtime_named(name: RuntimeName) -> Runtime:
     """Imports this one only. Raises ConfigError where it is not installed, or cannot be used."""
     plugin = plugin_named(RUNTIME_GROUP, name)
     if plugin is None:
+        refuse_missing("runtime", name)
         known = ", ".join(installed(RUNTIME_GROUP))
         raise ConfigError(f"runtime {name} is not installed. Installed: {known}.")
     try:

@@ -3,6 +3,8 @@ what it must compare with. These are at a shell, and in any CI that has no host.
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -36,12 +38,25 @@ SITUATIONS: list[Situation] = []
 _Finder = Callable[[World], Found]
 
 
-def situation(where: str, what: str, base: str) -> Callable[[_Finder], _Finder]:
+def added_to(
+    listed: list[Situation], where: str, what: str, base: str
+) -> Callable[[_Finder], _Finder]:
     def added(finder: _Finder) -> _Finder:
-        SITUATIONS.append(Situation(where, what, base, finder))
+        listed.append(Situation(where, what, base, finder))
         return finder
 
     return added
+
+
+situation = functools.partial(added_to, SITUATIONS)
+
+
+def row_of(situation: Situation, world: World) -> str:
+    """Returns the line of the page, and requires that the base is what it must be."""
+    found = situation.found(world)
+    assert found.revisions.base == found.base
+    said = re.sub(r"\b[0-9a-f]{12}\b", "…", found.revisions.reason)
+    return f"| {situation.where} | {situation.what} | {situation.base} | {said} |"
 
 
 def shell(job: Checkout, base: str = "", head: str = "") -> Revisions:

@@ -4,16 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugin.ci_hosts.recorded_environment import recorded_environment
+from tests.plugin.ci_hosts.gitlab.test_event import REQUEST
 from tests.plugins.registered_plugin import install_into, register
-from tunegate.ci_hosts.azure.host import AzureHost
-from tunegate.ci_hosts.bitbucket.host import BitbucketHost
-from tunegate.ci_hosts.buildkite.host import BuildkiteHost
-from tunegate.ci_hosts.circleci.host import CircleCiHost
 from tunegate.ci_hosts.github.host import GitHubHost
-from tunegate.ci_hosts.jenkins.host import JenkinsHost
 from tunegate.ci_hosts.none.host import NoCiHost
-from tunegate.ci_hosts.protocol import CiHost
 from tunegate.ci_hosts.registry import HOST_GROUP, job_event, opened_host, run_address
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 
@@ -41,22 +35,8 @@ def test_the_host_of_this_job_is_found_and_elsewhere_there_is_none() -> None:
     assert isinstance(opened_host("auto", {}), NoCiHost)
 
 
-@pytest.mark.parametrize(
-    ("dump", "host"),
-    [
-        ("buildkite-pull-request", BuildkiteHost),
-        ("azure-pull-request", AzureHost),
-        ("circleci-pull-request", CircleCiHost),
-        ("bitbucket-pull-request", BitbucketHost),
-        ("jenkins-pull-request", JenkinsHost),
-    ],
-)
-def test_a_job_is_known_by_its_whole_environment(dump: str, host: type[CiHost]) -> None:
-    assert type(opened_host("auto", recorded_environment(dump))) is host
-
-
 def test_the_event_of_this_job_is_told_without_being_named() -> None:
-    event = job_event(recorded_environment("buildkite-pull-request"))
+    event = job_event({**REQUEST, "GITLAB_CI": "true"})
     assert event is not None
     assert event.pull_request is not None
     elsewhere = job_event({})

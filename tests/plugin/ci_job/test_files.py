@@ -5,14 +5,24 @@ from pathlib import Path
 
 import pytest
 
-from tunegate.ci_hosts.buildkite.host import BuildkiteHost
 from tunegate.ci_hosts.none.host import NoCiHost
-from tunegate.ci_hosts.protocol import JobReport
+from tunegate.ci_hosts.protocol import AgentCommand, JobReport
 from tunegate.ci_job.files import report_to_host
 from tunegate.edges.output.directory import opened_output
 from tunegate.edges.output.lock import held_directory
 
 REPORT = JobReport(outputs={"verdict": "pass"})
+
+
+class HostWithAnAgent(NoCiHost):
+    """A CI whose agent shows the summary."""
+
+    def tell(  # type: ignore[override]  # none of its own has an agent
+        self, report: JobReport
+    ) -> AgentCommand | None:
+        if not report.summary:
+            return None
+        return AgentCommand(program="some-agent", arguments=("annotate",), text=report.summary)
 
 
 def files_of(out: Path) -> Mapping[str, str]:
@@ -62,8 +72,8 @@ def test_what_a_hosts_agent_cannot_do_is_one_line_and_changes_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    host = BuildkiteHost({"BUILDKITE_JOB_ID": "7"})
+    host = HostWithAnAgent({})
     report_to_host(host, JobReport(summary="report"), None)
     report_to_host(host, REPORT, None)
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.endswith("not shown beside the job: buildkite-agent was not found")
+    assert line.endswith("not shown beside the job: some-agent was not found")

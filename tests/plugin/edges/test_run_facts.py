@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugin.ci_hosts.recorded_environment import recorded_environment
+from tests.plugin.ci_hosts.gitlab.test_event import REQUEST
 from tests.support.git_repository import Checkout, new_repository
 from tunegate.edges.git.repository import GitRepository
 from tunegate.edges.run_facts import run_facts
 
-JOB = recorded_environment("buildkite-pull-request")
+JOB = {**REQUEST, "GITLAB_CI": "true", "CI_JOB_URL": "https://gitlab.example/acme/vision/-/jobs/5"}
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def test_a_job_says_its_change_its_page_and_its_repository(checkout: Checkout) -
     checkout.git("tag", "v1")
     facts = run_facts(GitRepository(checkout.path), commit, at=9, variables=JOB)
     assert (facts.at, facts.release, facts.repository) == (9, "v1", "acme/vision")
-    assert facts.change == int(JOB["BUILDKITE_PULL_REQUEST"])
+    assert facts.change == int(JOB["CI_MERGE_REQUEST_IID"])
     assert facts.is_aside
     assert facts.run_url.startswith("https://")
     assert facts.authored == int(checkout.git("show", "-s", "--format=%at", commit))
@@ -62,6 +62,6 @@ def test_content_that_is_no_commit_was_written_at_no_time(checkout: Checkout) ->
 @pytest.mark.parametrize("page", ["javascript:alert(1)", "https://u:p@ci/1", "https://ci/\"'><b>"])
 def test_a_page_that_nobody_should_follow_is_left_out(checkout: Checkout, page: str) -> None:
     commit = checkout.commit({"a": b"1"})
-    variables = {**JOB, "BUILDKITE_BUILD_URL": page}
+    variables = {**JOB, "CI_JOB_URL": page}
     facts = run_facts(GitRepository(checkout.path), commit, at=9, variables=variables)
     assert facts.run_url == ""

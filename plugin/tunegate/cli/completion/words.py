@@ -9,11 +9,11 @@ import msgspec
 
 from tunegate.cli.command import Command
 from tunegate.cli.command_tree import (
-    COMMANDS,
     GROUPS,
     HELP,
     HELP_SUMMARY,
     all_commands,
+    command_names,
     declared,
 )
 from tunegate.cli.fields import Field, fields_of
@@ -54,7 +54,7 @@ HELP_FLAG = Flag(
 
 def top_words() -> tuple[Word, ...]:
     """The first word of a command line."""
-    words = [Word(name, declared(name).summary) for name in COMMANDS]
+    words = [Word(name, declared(name).summary) for name in command_names()]
     return (*words, Word(HELP, HELP_SUMMARY))
 
 

@@ -8,6 +8,7 @@ import msgspec
 
 from tunegate.artifacts.candidates import RuntimeName
 from tunegate.errors import ConfigError
+from tunegate.known_extras import refuse_missing
 from tunegate.runtimes.registry import RUNTIME_GROUP
 from tunegate_cache.installed_plugins import plugin_named
 
@@ -60,7 +61,10 @@ def against(base: Model | Artifact, head: Model | Artifact) -> Artifacts | Again
 
 def _side(text: str) -> Model | Artifact:
     runtime, _, file = text.partition(":")
-    if file and plugin_named(RUNTIME_GROUP, runtime.partition("-")[0]) is not None:
+    installed = runtime.partition("-")[0]
+    if file and plugin_named(RUNTIME_GROUP, installed) is not None:
         return Model(Path(file), runtime)
     path = Path(text)
+    if file and not path.exists():
+        refuse_missing("runtime", installed)
     return Artifact(path) if path.is_dir() else Model(path)

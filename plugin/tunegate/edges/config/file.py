@@ -13,6 +13,7 @@ from tunegate.edges.config.model_entries import entry_problems
 from tunegate.edges.config.problem import problem_of
 from tunegate.edges.config.strict_yaml import YamlProblemError, read_yaml
 from tunegate.errors import ConfigError, ConfigKey, config_error
+from tunegate.known_extras import missing
 from tunegate_cache.format.names import zone_problem
 from tunegate_cache.format.signing import BadKeyError, TrustedKeys
 from tunegate_cache.installed_plugins import installed, plugin_named
@@ -100,6 +101,8 @@ def _check_targets(config: Config, where: str) -> None:
 
 
 def _unknown_runtime(target: TargetConfig) -> str:
+    if line := missing("runtime", target.runtime):
+        return f"target {target.name}: {line}"
     known = ", ".join((AUTO, *installed(_RUNTIMES)))
     problem = f"target {target.name}: runtime {target.runtime} is not installed"
     return f"{problem}. Write one of {known}."
@@ -120,7 +123,8 @@ def _check_cache(cache: CacheConfig, where: str) -> None:
     try:
         kind_of(StoreAddress(url=cache.url))
     except BadAddressError as error:
-        raise _refused(ConfigKey(where, "cache.url"), f"cache.url: {error}.") from error
+        why = missing("store", cache.url.partition(":")[0]) or f"{error}."
+        raise _refused(ConfigKey(where, "cache.url"), f"cache.url: {why}") from error
     for zone in (cache.zone, *cache.read_zones, *cache.trusted_keys):
         problem = zone_problem(zone)
         if problem is not None:

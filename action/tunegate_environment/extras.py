@@ -1,0 +1,34 @@
+"""The extras that a workflow asks for by name. Their sources and locks lie in the action's own
+checkout: what is in the workspace cannot add to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+VARIABLE = "TUNEGATE_EXTRAS"
+
+
+class UnknownExtraError(Exception):
+    """A name that no extra has. The text is one line."""
+
+
+def extras_for(folder: Path, environment: Mapping[str, str]) -> tuple[Path, ...]:
+    """Returns the directories of the extras that are asked for, each with its sources and
+    `requirements.lock`. Raises UnknownExtraError."""
+    known = {
+        path.parent.name.replace("_", "-"): path.parent
+        for path in sorted(folder.glob("*/pyproject.toml"))
+    }
+    names = environment.get(VARIABLE, "").replace(",", " ").split()
+    for name in names:
+        if name not in known:
+            message = f'input extras: "{name}" is no extra. There are {", ".join(known)}.'
+            raise UnknownExtraError(message)
+    return tuple(known[name] for name in dict.fromkeys(names))
+
+
+def locks_of(extras: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Returns the locks of these extras that name a package."""
+    locks = (extra / "requirements.lock" for extra in extras)
+    return tuple(lock for lock in locks if "==" in lock.read_text(encoding="utf-8"))

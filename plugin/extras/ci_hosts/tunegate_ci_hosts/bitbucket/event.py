@@ -1,0 +1,77 @@
+"""What a pipeline of Bitbucket is about: which commits, how much trust, which pull request. Pure.
+
+In the pipeline of a pull request, the destination has been merged into what is checked out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tunegate.ci_hosts.cache_zone import zone_of_branch, zone_of_pull_request
+from tunegate.ci_hosts.job_events import (
+    as_asked,
+    of_branch,
+    of_pull_request,
+    of_tag,
+    require_judged,
+)
+from tunegate.ci_hosts.job_variables import JobVariables, contradiction
+from tunegate.ci_hosts.protocol import AskedRevisions, JobEvent
+from tunegate.ci_hosts.revision_choice import Usual
+from tunegate_ci_hosts.bitbucket.event_table import BITBUCKET_EVENTS
+
+
+def bitbucket_event(environment: Mapping[str, str], asked: AskedRevisions) -> JobEvent:
+    """The event from BITBUCKET_* variables. Raises ConfigError for a pipeline that is refused;
+    whoever names both base and head says what it means."""
+    job = JobVariables(environment)
+    number = job.number("BITBUCKET_PR_ID")
+    if asked.base and asked.head:
+        return as_asked(number, job.commit_or_none("BITBUCKET_COMMIT") or "")
+    kind = _kind(job)
+    require_judged(BITBUCKET_EVENTS, kind, "BITBUCKET_COMMIT")
+    head = job.commit("BITBUCKET_COMMIT")
+    if kind == "pull-requests":
+        return _pull_request(job, head)
+    if kind == "tags":
+        return of_tag(asked, head)
+    zone = _zone(job) if kind == "branches" else None
+    return of_branch(asked, head, Usual(default_branch=job.default_branch()), zone)
+
+
+def _kind(job: JobVariables) -> str:
+    named = {
+        "pull-requests": "BITBUCKET_PR_ID",
+        "bookmarks": "BITBUCKET_BOOKMARK",
+        "tags": "BITBUCKET_TAG",
+        "branches": "BITBUCKET_BRANCH",
+        "custom": "BITBUCKET_COMMIT",
+    }
+    return next((kind for kind, variable in named.items() if job.text(variable)), "")
+
+
+def _pull_request(job: JobVariables, head: str) -> JobEvent:
+    """The destination's commit may be only the beginning of one, which no remote gives: then its
+    branch is asked for."""
+    number = job.required_number("BITBUCKET_PR_ID")
+    commit = job.commit_or_none("BITBUCKET_PR_DESTINATION_COMMIT")
+    target = commit or job.branch("BITBUCKET_PR_DESTINATION_BRANCH")
+    if not target:
+        raise contradiction("BITBUCKET_PR_DESTINATION_BRANCH is not set")
+    zone = None if _is_fork(job) else zone_of_pull_request(_project(job), number)
+    return of_pull_request(number, head, target, zone)
+
+
+def _is_fork(job: JobVariables) -> bool:
+    """Bitbucket starts no pipeline for a fork's pull request in this repository. Should it, the
+    clone has another origin."""
+    origin = job.text("BITBUCKET_GIT_HTTP_ORIGIN").removesuffix("/").removesuffix(".git")
+    return not origin.lower().endswith(f"/{_project(job)}".lower())
+
+
+def _zone(job: JobVariables) -> str:
+    return zone_of_branch(_project(job), job.branch("BITBUCKET_BRANCH"), job.default_branch())
+
+
+def _project(job: JobVariables) -> str:
+    return job.text("BITBUCKET_REPO_FULL_NAME")

@@ -1,0 +1,116 @@
+"""What a build of Buildkite is about: which commits, how much trust, which pull request. Pure.
+
+A build that a pipeline of others has started may say anything: it only reads the cache.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from tunegate.ci_hosts.cache_zone import zone_of_branch, zone_of_pull_request, zone_of_queue
+from tunegate.ci_hosts.job_events import (
+    as_asked,
+    of_branch,
+    of_pull_request,
+    of_tag,
+    require_judged,
+)
+from tunegate.ci_hosts.job_variables import JobVariables, contradiction
+from tunegate.ci_hosts.protocol import AskedRevisions, JobEvent
+from tunegate.ci_hosts.revision_choice import Range, Usual
+from tunegate_ci_hosts.buildkite.event_table import BUILDKITE_EVENTS
+
+_NO_PULL_REQUEST = {"", "false"}
+_WRITING = {"webhook", "schedule"}
+_TRIGGERED = "trigger_job"
+_SYMBOLIC = "HEAD"
+"""The commit of a build that was started without one: what the branch has when it is checked
+out."""
+_REPOSITORY = re.compile(
+    r"(?:\w+://)?(?:[^@/]*@)?(?P<host>[^/:]+)(?::\d+)?[:/]+(?P<path>.+?)(?:\.git)?/*"
+)
+
+
+def buildkite_event(environment: Mapping[str, str], asked: AskedRevisions) -> JobEvent:
+    """The event from BUILDKITE_* variables. Raises ConfigError for a build that is refused; whoever
+    names both base and head says what it means."""
+    job = JobVariables(environment)
+    kind = _kind(job)
+    number = job.number("BUILDKITE_PULL_REQUEST")
+    if asked.base and asked.head:
+        return as_asked(number, job.commit_or_none("BUILDKITE_COMMIT") or "")
+    require_judged(BUILDKITE_EVENTS, kind, "BUILDKITE_SOURCE")
+    if kind == "pull_request":
+        return _pull_request(job)
+    if kind == "merge_queue":
+        return _merge_queue(job)
+    if kind == "tag":
+        return of_tag(asked, _head(job))
+    return _branch(job, asked, kind)
+
+
+def _kind(job: JobVariables) -> str:
+    if job.text("BUILDKITE_PULL_REQUEST") not in _NO_PULL_REQUEST:
+        return "pull_request"
+    if job.text("BUILDKITE_MERGE_QUEUE_BASE_COMMIT"):
+        return "merge_queue"
+    return "tag" if job.text("BUILDKITE_TAG") else job.text("BUILDKITE_SOURCE")
+
+
+def _pull_request(job: JobVariables) -> JobEvent:
+    number = job.required_number("BUILDKITE_PULL_REQUEST")
+    target = job.branch("BUILDKITE_PULL_REQUEST_BASE_BRANCH")
+    if not target:
+        raise contradiction("BUILDKITE_PULL_REQUEST_BASE_BRANCH is not set")
+    zone = None if _is_untrusted(job) else zone_of_pull_request(_project(job), number)
+    return of_pull_request(number, job.commit("BUILDKITE_COMMIT"), target, zone)
+
+
+def _merge_queue(job: JobVariables) -> JobEvent:
+    """The commit that the queue merges onto may be the one of another pull request in it."""
+    head = job.commit("BUILDKITE_COMMIT")
+    base = job.commit("BUILDKITE_MERGE_QUEUE_BASE_COMMIT")
+    zone = None if _is_triggered(job) else zone_of_queue(_project(job))
+    return JobEvent(revisions=Range(base=base, head=head), checked_out=head, zone=zone)
+
+
+def _branch(job: JobVariables, asked: AskedRevisions, kind: str) -> JobEvent:
+    branch, default = (
+        job.branch("BUILDKITE_BRANCH"),
+        job.branch("BUILDKITE_PIPELINE_DEFAULT_BRANCH"),
+    )
+    if not branch:
+        raise contradiction("BUILDKITE_BRANCH is not set")
+    zone = zone_of_branch(_project(job), branch, default) if kind in _WRITING else None
+    return of_branch(asked, _head(job), Usual(default_branch=default), zone)
+
+
+def _head(job: JobVariables) -> str:
+    symbolic = job.text("BUILDKITE_COMMIT") == _SYMBOLIC
+    return "" if symbolic else job.commit("BUILDKITE_COMMIT")
+
+
+def _is_untrusted(job: JobVariables) -> bool:
+    """Whether the pull request is of a fork, or a pipeline of others says which one it is."""
+    ours = _repository(job.text("BUILDKITE_REPO"))
+    return _is_triggered(job) or not ours or ours != _repository(_source(job))
+
+
+def _is_triggered(job: JobVariables) -> bool:
+    return job.text("BUILDKITE_SOURCE") == _TRIGGERED
+
+
+def _source(job: JobVariables) -> str:
+    return job.text("BUILDKITE_PULL_REQUEST_REPO")
+
+
+def _repository(address: str) -> str:
+    """The repository of an address over SSH, HTTPS or git, which differ for the same one."""
+    found = _REPOSITORY.fullmatch(address)
+    return f"{found['host']}/{found['path'].strip('/')}".lower() if found else ""
+
+
+def _project(job: JobVariables) -> str:
+    slugs = (job.text("BUILDKITE_ORGANIZATION_SLUG"), job.text("BUILDKITE_PIPELINE_SLUG"))
+    return "/".join(slugs)

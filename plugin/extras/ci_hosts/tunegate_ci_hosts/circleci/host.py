@@ -1,0 +1,61 @@
+"""CircleCI, in a job of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+from tunegate.ci_hosts.host_files import write_outputs
+from tunegate.ci_hosts.log_line import log_annotations
+from tunegate.ci_hosts.protocol import (
+    AskedRevisions,
+    CiHost,
+    HostRefusedError,
+    JobEvent,
+    JobReport,
+    Links,
+)
+from tunegate_ci_hosts.circleci.event import circleci_event
+
+
+class CircleCiHost:
+    """A job of CircleCI, by the variables that a runner gives to it."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+
+    @staticmethod
+    def is_here(environment: Mapping[str, str]) -> bool:
+        """Every job of CircleCI's has this variable."""
+        return environment.get("CIRCLECI") == "true"
+
+    def event(self, asked: AskedRevisions) -> JobEvent:
+        """Raises ConfigError."""
+        return circleci_event(self._environment, asked)
+
+    def links(self, out: Path) -> Links:
+        """The page of the job has the artifacts, which a later step stores."""
+        return Links(run=self._value("CIRCLE_BUILD_URL"))
+
+    def literal_output(self) -> AbstractContextManager[None]:
+        """Nobody reads instructions out of a log."""
+        return nullcontext()
+
+    def tell(self, report: JobReport) -> None:
+        """Tells annotations in the log, and outputs in a file for later steps."""
+        log_annotations(report.annotations)
+        if report.directory is not None:
+            write_outputs(report.directory, report.outputs)
+
+    def comment(
+        self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False
+    ) -> None:
+        """CircleCI cannot write on a pull request."""
+        raise HostRefusedError("CircleCI has no comments: store the report as an artifact")
+
+    def _value(self, name: str) -> str:
+        return self._environment.get(name, "")
+
+
+_: type[CiHost] = CircleCiHost

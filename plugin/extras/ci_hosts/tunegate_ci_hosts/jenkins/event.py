@@ -1,0 +1,88 @@
+"""What a build of Jenkins is about: which commits, how much trust, which change. Pure.
+
+The variables are those of multibranch pipelines. Any other job only reads the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tunegate.ci_hosts.cache_zone import MAIN, zone_of_branch, zone_of_pull_request
+from tunegate.ci_hosts.job_events import as_asked, of_branch, of_tag, require_judged
+from tunegate.ci_hosts.job_variables import JobVariables, contradiction
+from tunegate.ci_hosts.protocol import AskedRevisions, JobEvent
+from tunegate.ci_hosts.revision_choice import MergeBase, Push, RevisionChoice, Usual
+from tunegate_ci_hosts.jenkins.event_table import JENKINS_EVENTS
+
+
+def jenkins_event(environment: Mapping[str, str], asked: AskedRevisions) -> JobEvent:
+    """The event of a multibranch build. Raises ConfigError for one that is refused; whoever names
+    both base and head says what it means."""
+    job = JobVariables(environment)
+    kind = _kind(job)
+    if asked.base and asked.head:
+        return as_asked(job.number("CHANGE_ID"), job.commit_or_none("GIT_COMMIT") or "")
+    require_judged(JENKINS_EVENTS, kind, "BRANCH_NAME")
+    if kind in {"change", "fork"}:
+        return _change(job, is_fork=kind == "fork")
+    if kind == "tag":
+        return of_tag(asked, _head(job))
+    if kind == "single":
+        return of_branch(asked, _head(job), Usual(default_branch=job.default_branch()), None)
+    return _branch(job, asked, is_primary=kind == "primary")
+
+
+def _kind(job: JobVariables) -> str:
+    if job.text("CHANGE_ID") or job.text("CHANGE_TARGET"):
+        return "fork" if job.text("CHANGE_FORK") else "change"
+    if job.text("TAG_NAME"):
+        return "tag"
+    if not job.text("BRANCH_NAME"):
+        return "single"
+    return "primary" if _is_primary(job) else "branch"
+
+
+def _is_primary(job: JobVariables) -> bool:
+    default = job.default_branch()
+    if default:
+        return default == job.branch("BRANCH_NAME")
+    return job.text("BRANCH_IS_PRIMARY") == "true"
+
+
+def _change(job: JobVariables, *, is_fork: bool) -> JobEvent:
+    """A merge that Jenkins makes has no commit anywhere else: what is checked out is judged."""
+    target = job.branch("CHANGE_TARGET")
+    if not target:
+        raise contradiction("CHANGE_TARGET is not set")
+    number = job.number("CHANGE_ID")
+    writes = number is not None and not is_fork
+    return JobEvent(
+        revisions=MergeBase(target=target),
+        zone=zone_of_pull_request(_project(job), number) if writes and number else None,
+        pull_request=number,
+    )
+
+
+def _branch(job: JobVariables, asked: AskedRevisions, *, is_primary: bool) -> JobEvent:
+    branch, head = job.branch("BRANCH_NAME"), _head(job)
+    if not is_primary:
+        zone = zone_of_branch(_project(job), branch, "")
+        return of_branch(asked, head, Usual(default_branch=job.default_branch()), zone)
+    before = job.commit_or_none("GIT_PREVIOUS_SUCCESSFUL_COMMIT")
+    compared: RevisionChoice = Usual(default_branch=branch, is_on_it=True)
+    if before and head and before != head:
+        compared = Push(before=before, after=head, default_branch=branch)
+    return of_branch(asked, head, compared, MAIN)
+
+
+def _head(job: JobVariables) -> str:
+    """The commit that was checked out. GIT_COMMIT is not set where a script checks out without
+    saying so: '' is what git has."""
+    return job.commit("GIT_COMMIT") if job.text("GIT_COMMIT") else ""
+
+
+def _project(job: JobVariables) -> str:
+    """The folders and the name of the multibranch project: those of the job without its branch,
+    which JOB_NAME has last."""
+    project, _, _ = job.text("JOB_NAME").rpartition("/")
+    return "".join(c if c.isascii() and (c.isalnum() or c in "._/-") else "_" for c in project)

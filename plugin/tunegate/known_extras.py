@@ -1,0 +1,81 @@
+"""The extras of this project that may not be installed: what each offers, for the line that says
+what to install. Only this table names them; docs/extras.md describes them."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from typing import Literal, NamedTuple
+
+from tunegate.errors import ConfigError
+
+Kind = Literal["command", "CI", "runtime", "store", "address"]
+GROUPS: Mapping[Kind, str] = {
+    "command": "tunegate.commands",
+    "CI": "tunegate.ci_hosts",
+    "runtime": "tunegate.runtimes",
+    "store": "tunegate.stores",
+}
+"""The entry-point group of each kind. Addresses of models are read by a command of an extra."""
+
+
+class KnownExtra(NamedTuple):
+    """`name` is what pip is asked for. `jobs` has, for a CI, the variables that each job of it
+    has."""
+
+    name: str
+    offers: Mapping[Kind, tuple[str, ...]]
+    jobs: Mapping[str, tuple[str, ...]] = {}
+
+
+KNOWN_EXTRAS = (
+    KnownExtra(
+        "ci-hosts",
+        {"CI": ("azure", "bitbucket", "buildkite", "circleci", "jenkins")},
+        {
+            "azure": ("TF_BUILD",),
+            "bitbucket": ("BITBUCKET_BUILD_NUMBER", "BITBUCKET_COMMIT"),
+            "buildkite": ("BUILDKITE",),
+            "circleci": ("CIRCLECI",),
+            "jenkins": ("JENKINS_URL", "BUILD_TAG"),
+        },
+    ),
+    KnownExtra(
+        "deploy",
+        {"command": ("deploy-gate",), "address": ("https", "oci", "models", "hf")},
+    ),
+    KnownExtra("study", {"command": ("study",)}),
+    KnownExtra("hybrid", {"runtime": ("hybrid",)}),
+)
+
+
+def missing(kind: Kind, name: str) -> str:
+    """Returns what to install for something that is not installed; empty where no extra has it."""
+    for extra in KNOWN_EXTRAS:
+        if name in extra.offers.get(kind, ()):
+            shown = f"tunegate {name}" if kind == "command" else f"{kind} {name}"
+            return f"{shown} is not installed. {_how_to_install(extra)}"
+    return ""
+
+
+def refuse_missing(kind: Kind, name: str) -> None:
+    """Raises ConfigError where an extra has what is asked for, and is not installed."""
+    if line := missing(kind, name):
+        raise ConfigError(line)
+
+
+def refuse_missing_ci(environment: Mapping[str, str], installed: Container[str]) -> None:
+    """Raises ConfigError in a job of a CI that an extra knows. Taken for a job of no CI, a pull
+    request could write what only the default branch may."""
+    for extra in KNOWN_EXTRAS:
+        for name, variables in extra.jobs.items():
+            if name not in installed and all(environment.get(each) for each in variables):
+                message = (
+                    f"this is a job of {name} ({variables[0]} is set), and CI {name} is not "
+                    f"installed. Write --ci none to go on without it. {_how_to_install(extra)}"
+                )
+                raise ConfigError(message)
+
+
+def _how_to_install(extra: KnownExtra) -> str:
+    """Returns a sentence without a period at its end: the command is copied into a shell."""
+    return f'Install it: pip install "tunegate[{extra.name}]"'
