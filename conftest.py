@@ -9,13 +9,19 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+from tests.cuda_stand_in.fixtures import cuda_stand_in, cuda_stand_in_libraries
 from tests.support.golden import Golden
 from tests.support.servers.moto_server import BUCKET, CREDENTIALS, moto_server
 from tests.support.skips import pytest_runtest_makereport, pytest_terminal_summary
 
 from tunegate_cache.stores.s3 import S3Store
 
-__all__ = ["pytest_runtest_makereport", "pytest_terminal_summary"]
+__all__ = [
+    "cuda_stand_in",
+    "cuda_stand_in_libraries",
+    "pytest_runtest_makereport",
+    "pytest_terminal_summary",
+]
 
 _prefixes = itertools.count()
 

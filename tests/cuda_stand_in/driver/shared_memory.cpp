@@ -1,0 +1,46 @@
+#include "shared_memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+namespace stand_in {
+namespace {
+constexpr size_t PAGE = 4096, CAPACITY = 256 << 10, MAPPED = CAPACITY + 2 * PAGE, ALIGNMENT = 16;
+
+char* map_region() {
+  void* at = mmap(nullptr, MAPPED, PROT_NONE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) abort();
+  char* mapped = static_cast<char*>(at);
+  mprotect(mapped + PAGE, CAPACITY, PROT_READ | PROT_WRITE);
+  return mapped;
+}
+
+}  // namespace
+
+char* SharedMemory::Region::start() const { return mapped + PAGE + CAPACITY - bytes; }
+
+SharedMemory::~SharedMemory() {
+  for (const Region& region : regions_) munmap(region.mapped, MAPPED);
+}
+
+char* SharedMemory::place(size_t bytes) {
+  if (used_ == regions_.size()) regions_.push_back({map_region(), 0});
+  Region& region = regions_[used_++];
+  region.bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  return region.start();
+}
+
+void SharedMemory::begin_launch(const KernelEntry& kernel, size_t dynamic_bytes) {
+  used_ = 0;
+  starts_.clear();
+  for (unsigned n = 0; n < kernel.shared_count; ++n)
+    starts_.push_back(kernel.shared_bytes[n] ? place(kernel.shared_bytes[n]) : nullptr);
+  starts_.push_back(place(dynamic_bytes));
+}
+
+void SharedMemory::begin_block() {
+  for (size_t n = 0; n < used_; ++n) memset(regions_[n].start(), 0xFF, regions_[n].bytes);
+}
+
+}  // namespace stand_in

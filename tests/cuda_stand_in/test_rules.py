@@ -1,0 +1,435 @@
+"""The rules of CUDA that the stand-in keeps, asked through its own functions, without TVM.
+
+Each program runs in a process of its own: it assigns what it has seen to `seen`.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cuda_stand_in.fixtures import WhatCuda
+
+pytestmark = pytest.mark.cuda_stand_in
+
+ROOT = Path(__file__).resolve().parents[2]
+KERNELS = """
+extern "C" __global__ void __launch_bounds__(128) add(float* a, int n, int by) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) a[i] += by;
+}
+extern "C" __global__ void __launch_bounds__(64) reverse(float* a) {
+  __shared__ float s[64];
+  s[threadIdx.x] = a[threadIdx.x];
+  __syncthreads();
+  a[threadIdx.x] = s[63 - threadIdx.x];
+}
+extern "C" __global__ void __launch_bounds__(32) sum_of_lanes(int* a) {
+  int v = threadIdx.x;
+  for (int d = 16; d; d /= 2) v += __shfl_down_sync(0xffffffffu, v, d, 32);
+  a[threadIdx.x] = __shfl_sync(0xffffffffu, v, 0, 32);
+}
+__device__ unsigned arrived;
+extern "C" __global__ void __launch_bounds__(32, 1) meet(unsigned* a) {
+  if (threadIdx.x == 0) {
+    atomicAdd(&arrived, 1u);
+    while (*(volatile unsigned*)&arrived < gridDim.x) clock64();
+    a[blockIdx.x] = arrived;
+  }
+}
+extern "C" __global__ void trap(float* a) { __trap(); }
+extern "C" __global__ void divide(int* a) { a[0] = 1 / (a[1] - a[1]); }
+extern "C" __global__ void misaligned(float* a) { *(float4*)(a + 1) = make_float4(1, 2, 3, 4); }
+extern "C" __global__ void barriers_apart(float* a) {
+  if (threadIdx.x < 8) __barrier_sync_count(1, 16); else __syncthreads();
+}
+extern "C" __global__ void dynamic(int* a, int n) {
+  extern __shared__ int buffer[];
+  buffer[threadIdx.x] = threadIdx.x * n;
+  __syncthreads();
+  a[threadIdx.x] = buffer[blockDim.x - 1 - threadIdx.x];
+}
+extern "C" __global__ void beyond_shared(float* a, int at) {
+  __shared__ float first[64];
+  __shared__ float second[64];
+  second[threadIdx.x % 64] = 1;
+  first[at] = 2;
+  __syncthreads();
+  a[threadIdx.x] = second[threadIdx.x % 64];
+}
+extern "C" __global__ void unwritten_shared(float* a) {
+  __shared__ float never[32];
+  __syncthreads();
+  a[threadIdx.x] = never[threadIdx.x];
+}
+extern "C" __global__ void many_registers(float* a) {
+  float sums[200];
+  for (int i = 0; i < 200; ++i) sums[i] = a[i];
+  for (int i = 0; i < 200; ++i) a[i] = sums[199 - i];
+}
+extern "C" __global__ void __launch_bounds__(1024) bounded_registers(float* a) {
+  float sums[200];
+  for (int i = 0; i < 200; ++i) sums[i] = a[i];
+  for (int i = 0; i < 200; ++i) a[i] = sums[199 - i];
+}
+"""
+SPOIL_CAPTURE = """
+    s, p = c.stream(), c.allocate(256)
+    c.begin_capture(s)
+    error = {act}
+    seen = [error, m.launch("add", 1, 64, p, 64, 1, stream=s), c.end_capture(s)[0]]
+"""
+FAIL = """
+    host = (ctypes.c_float * 1000)()
+    begun = {launch}
+    free = c.runtime.cudaFree(c.Pointer())
+    seen = [begun, c.synchronize(), c.allocation_error(4), m.unload()]
+"""
+
+
+def seen_by(variables: dict[str, str], program: str) -> Any:
+    """What a program sees that has loaded the kernels as `m`."""
+    lines = [
+        "import ctypes, json, time",
+        "from tests.cuda_stand_in import calls as c",
+        f"m = c.Module({KERNELS!r})",
+        textwrap.dedent(program),
+        "print(json.dumps(seen))",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)],
+        env={**variables, "PYTHONPATH": f"{ROOT}:{variables['PYTHONPATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_kernels_run_in_their_order_and_threads_wait_for_each_other(
+    cuda_stand_in: WhatCuda,
+) -> None:
+    program = """
+    p = c.allocate(256)
+    c.write(p, range(64))
+    errors = [m.launch("add", 1, 64, p, 64, 1), m.launch("reverse", 1, 64, p)]
+    q = c.allocate(128)
+    errors.append(m.launch("sum_of_lanes", 1, 32, q))
+    sums = c.read(q, 32, ctypes.c_int)
+    errors.append(m.launch("dynamic", 1, 32, q, 3, shared=128))
+    seen = [errors, c.read(p, 3), sums, c.read(q, 2, ctypes.c_int)]
+    """
+    expected = [[0, 0, 0, 0], [64.0, 63.0, 62.0], [496] * 32, [93, 90]]
+    assert seen_by(cuda_stand_in(), program) == expected
+
+
+def test_all_blocks_of_a_cooperative_launch_are_alive_at_once(cuda_stand_in: WhatCuda) -> None:
+    program = """
+    p = c.allocate(64)
+    started = m.launch("meet", 8, 32, p, cooperative=True)
+    met = c.read(p, 8, ctypes.c_int)
+    seen = [started, met, m.launch("meet", 4 * 32 + 1, 32, p, cooperative=True)]
+    """
+    assert seen_by(cuda_stand_in(multiprocessors=4), program) == [0, [8] * 8, 720]
+
+
+def test_work_runs_when_somebody_waits_for_it(cuda_stand_in: WhatCuda) -> None:
+    """Pinned memory is read without waiting, as a device that is late would leave it."""
+    program = """
+    p, host, s = c.allocate(256), c.pinned(64), c.stream()
+    host[0] = 5
+    c.copy(p, host, 256, c.TO_DEVICE, s)
+    m.launch("add", 1, 64, p, 64, 1, stream=s)
+    back = c.pinned(64)
+    back[0] = -1
+    c.copy(back, p, 256, c.TO_HOST, s)
+    host[0] = 7
+    early = back[0]
+    c.synchronize(s)
+    seen = [early, back[0]]
+    """
+    assert seen_by(cuda_stand_in(), program) == [-1, 8]
+
+
+def test_bytes_of_pageable_memory_are_taken_by_the_call(cuda_stand_in: WhatCuda) -> None:
+    program = """
+    p, values = c.allocate(4), (ctypes.c_float * 1)(3)
+    c.copy(p, values, 4, c.TO_DEVICE)
+    values[0] = 9
+    seen = c.read(p, 1)
+    """
+    assert seen_by(cuda_stand_in(), program) == [3]
+
+
+def test_a_stream_that_did_not_wait_reads_what_was_there_before(cuda_stand_in: WhatCuda) -> None:
+    program = """
+    p, back = c.allocate(256), c.pinned(2)
+    c.write(p, [1] * 64)
+    c.synchronize()
+    s, t, done = c.stream(c.NON_BLOCKING), c.stream(c.NON_BLOCKING), c.event()
+    m.launch("add", 1, 64, p, 64, 1, stream=s)
+    c.copy(back, p, 4, c.TO_HOST, t)
+    c.synchronize(t)
+    forgotten = back[0]
+    c.runtime.cudaEventRecord(done, s)
+    c.runtime.cudaStreamWaitEvent(t, done, 0)
+    c.copy(back, p, 4, c.TO_HOST, t)
+    c.synchronize(t)
+    seen = [forgotten, back[0]]
+    """
+    assert seen_by(cuda_stand_in(), program) == [1, 2]
+
+
+def test_the_legacy_stream_waits_for_blocking_streams_and_they_for_it(
+    cuda_stand_in: WhatCuda,
+) -> None:
+    program = """
+    p, s = c.allocate(256), c.stream()
+    c.write(p, [1] * 64)
+    m.launch("add", 1, 64, p, 64, 1, stream=s)
+    m.launch("reverse", 1, 64, p)
+    m.launch("add", 1, 1, p, 1, 5, stream=s)
+    c.synchronize(s)
+    back = c.pinned(2)
+    c.copy(back, p, 8, c.TO_HOST)
+    c.synchronize()
+    seen = list(back)
+    """
+    assert seen_by(cuda_stand_in(), program) == [7, 2]
+
+
+def test_events_tell_when_and_only_after_work_is_done(cuda_stand_in: WhatCuda) -> None:
+    program = """
+    p, first, last, ms = c.allocate(256), c.event(), c.event(), ctypes.c_float()
+    c.runtime.cudaEventRecord(first, None)
+    m.launch("add", 1, 64, p, 64, 1)
+    c.runtime.cudaEventRecord(last, None)
+    early = c.runtime.cudaEventElapsedTime(ctypes.byref(ms), first, last)
+    c.runtime.cudaEventSynchronize(last)
+    late = c.runtime.cudaEventElapsedTime(ctypes.byref(ms), first, last)
+    seen = [early, late, ms.value > 0]
+    """
+    assert seen_by(cuda_stand_in(), program) == [600, 0, True]
+
+
+def test_a_capture_records_and_a_graph_repeats(cuda_stand_in: WhatCuda) -> None:
+    program = """
+    s, p = c.stream(), c.allocate(256)
+    c.write(p, [0] * 64)
+    c.begin_capture(s)
+    m.launch("add", 1, 64, p, 64, 1, stream=s)
+    m.launch("add", 1, 64, p, 64, 2, stream=s)
+    error, graph = c.end_capture(s)
+    meanwhile = c.read(p, 1)
+    launched = c.launch_graph(graph, s, times=2)
+    c.synchronize(s)
+    seen = [error, meanwhile, launched, c.read(p, 1)]
+    """
+    assert seen_by(cuda_stand_in(), program) == [0, [0.0], 0, [6.0]]
+
+
+@pytest.mark.parametrize(
+    ("act", "error"),
+    [
+        ("c.synchronize()", 906),
+        ('m.launch("add", 1, 64, p, 64, 1)', 906),
+        ("c.copy(p, p, 4, c.ON_DEVICE)", 906),
+        ("c.synchronize(s)", 900),
+        ("c.allocation_error(4)", 900),
+        ("c.runtime.cudaFree(p)", 900),
+    ],
+)
+def test_what_spoils_a_capture_on_a_blocking_stream(
+    cuda_stand_in: WhatCuda, act: str, error: int
+) -> None:
+    """The capture is invalid from then on: launches and its end say so."""
+    assert seen_by(cuda_stand_in(), SPOIL_CAPTURE.format(act=act)) == [error, 901, 901]
+
+
+def test_what_a_capture_permits(cuda_stand_in: WhatCuda) -> None:
+    program = """
+    t, p = c.stream(c.NON_BLOCKING), c.allocate(256)
+    c.begin_capture(t)
+    legacy = [c.synchronize(), m.launch("add", 1, 64, p, 64, 1)]
+    first, _ = c.end_capture(t)
+    c.begin_capture(t, c.RELAXED)
+    memory = c.allocation_error(4)
+    second, _ = c.end_capture(t)
+    seen = [legacy, first, memory, second, c.synchronize()]
+    """
+    assert seen_by(cuda_stand_in(), program) == [[0, 0], 0, 0, 0, 0]
+
+
+def test_events_and_threads_of_captures(cuda_stand_in: WhatCuda) -> None:
+    program = """
+    import threading
+    s, t, e = c.stream(), c.stream(), c.event()
+    c.begin_capture(s)
+    c.runtime.cudaEventRecord(e, s)
+    c.runtime.cudaStreamWaitEvent(t, e, 0)
+    unjoined, _ = c.end_capture(s)
+    c.begin_capture(s)
+    c.runtime.cudaEventRecord(e, s)
+    of_event = c.runtime.cudaEventSynchronize(e)
+    after, _ = c.end_capture(s)
+    c.begin_capture(s)
+    ended = []
+    other = threading.Thread(target=lambda: ended.append(c.end_capture(s)[0]))
+    other.start()
+    other.join()
+    seen = [unjoined, of_event, after, *ended]
+    """
+    assert seen_by(cuda_stand_in(), program) == [904, 907, 901, 908]
+
+
+def test_the_limits_of_a_launch(cuda_stand_in: WhatCuda) -> None:
+    program = """
+    p = c.allocate(4096)
+    threads = [
+        m.launch("add", 1, 129, p, 1, 1),
+        m.launch("trap", 1, 1025, p),
+        m.launch("add", 0, 1, p, 1, 1),
+    ]
+    shared = [
+        m.launch("dynamic", 1, 32, p, 1, shared=49 << 10),
+        m.allow_shared("dynamic", 100 << 10),
+        m.launch("dynamic", 1, 32, p, 1, shared=99 << 10),
+        m.allow_shared("dynamic", 228 << 10),
+    ]
+    seen = [threads, shared, c.Module(KERNELS, "sm_100").error]
+    """
+    program = f"    KERNELS = {KERNELS!r}\n{program}"
+    assert seen_by(cuda_stand_in(), program) == [[1, 1, 1], [1, 0, 0, 1], 209]
+
+
+def test_more_registers_than_a_multiprocessor_has(cuda_stand_in: WhatCuda) -> None:
+    """Bounds let the assembler keep below it, and it says what it spilled."""
+    program = """
+    p = c.allocate(800)
+    spilled = "bounded_registers" in m.log and " 0 bytes spill" not in m.log.split("\\n")[2]
+    seen = [
+        m.launch("many_registers", 1, 1024, p),
+        m.launch("many_registers", 1, 128, p),
+        m.launch("bounded_registers", 1, 1024, p),
+        spilled,
+    ]
+    """
+    assert seen_by(cuda_stand_in(), program) == [701, 0, 0, True]
+
+
+def test_the_assembler_tells_of_the_last_kernel_first(cuda_stand_in: WhatCuda) -> None:
+    program = """
+    import re
+    names = re.findall(r"entry function '(\\w+)'", m.log)
+    seen = [names[0], names[-1], "256 bytes smem" in m.log]
+    """
+    assert seen_by(cuda_stand_in(), program) == ["bounded_registers", "add", True]
+
+
+@pytest.mark.parametrize(
+    ("launch", "error"),
+    [
+        ('m.launch("add", 9, 128, c.allocate(4096), 1025, 1)', 700),
+        ('m.launch("add", 1, 2, c.allocate(4), 2, 1)', 700),
+        ('m.launch("add", 1, 128, c.Pointer(ctypes.addressof(host)), 1, 1)', 700),
+        ('m.launch("add", 1, 128, c.Pointer(), 1, 1)', 700),
+        ('m.launch("beyond_shared", 1, 64, c.allocate(256), 64)', 700),
+        ('m.launch("misaligned", 1, 1, c.allocate(256))', 716),
+        ('m.launch("trap", 2, 128, c.allocate(4096))', 719),
+        ('m.launch("divide", 1, 1, c.allocate(256))', 719),
+        ('m.launch("barriers_apart", 1, 32, c.allocate(4096))', 702),
+    ],
+)
+def test_errors_of_a_kernel_come_with_a_later_call_and_stay(
+    cuda_stand_in: WhatCuda, launch: str, error: int
+) -> None:
+    """The launch itself is begun. What comes after fails, and so does what would clean up."""
+    program = FAIL.format(launch=launch)
+    assert seen_by(cuda_stand_in(), program) == [0, error, error, error]
+
+
+def test_memory_that_was_freed_is_gone(cuda_stand_in: WhatCuda) -> None:
+    program = """
+    p = c.allocate(4096)
+    c.runtime.cudaFree(p)
+    m.launch("add", 1, 128, p, 100, 1)
+    seen = c.synchronize()
+    """
+    assert seen_by(cuda_stand_in(), program) == 700
+
+
+def test_what_nobody_has_written_is_no_number(cuda_stand_in: WhatCuda) -> None:
+    program = """
+    p = c.allocate(128)
+    fresh = c.read(p, 1)[0]
+    m.launch("unwritten_shared", 1, 32, p)
+    seen = [fresh != fresh, c.read(p, 1)[0] != c.read(p, 1)[0]]
+    """
+    assert seen_by(cuda_stand_in(), program) == [True, True]
+
+
+def test_a_device_has_only_so_much_memory(cuda_stand_in: WhatCuda) -> None:
+    """It is no error that stays: what is given back can be had again."""
+    program = """
+    p = c.allocate(40 << 20)
+    full = c.allocation_error(40 << 20)
+    c.runtime.cudaFree(p)
+    seen = [full, c.allocation_error(40 << 20), c.synchronize()]
+    """
+    assert seen_by(cuda_stand_in(memory_mb=64), program) == [2, 0, 0]
+
+
+def test_a_device_is_lost_for_all_processes(cuda_stand_in: WhatCuda) -> None:
+    program = """
+    p = c.allocate(256)
+    for _ in range(3):
+        m.launch("add", 1, 64, p, 64, 1)
+    seen = [c.synchronize(), c.allocation_error(4)]
+    """
+    variables = cuda_stand_in(lost_after=2)
+    assert seen_by(variables, program) == [999, 999]
+    assert seen_by(variables, "    seen = [m.error, c.allocation_error(4)]") == [999, 999]
+    assert Path(variables["NVIDIA_STAND_IN_LOST_MARKER"]).exists()
+
+
+def test_several_devices_have_memory_and_errors_of_their_own(cuda_stand_in: WhatCuda) -> None:
+    program = """
+    count = ctypes.c_int()
+    c.runtime.cudaGetDeviceCount(ctypes.byref(count))
+    foreign = c.allocate(256)
+    c.runtime.cudaSetDevice(1)
+    other = c.Module("extern \\"C\\" __global__ void touch(float* a) { a[0] = 1; }")
+    own = c.allocate(256)
+    other.launch("touch", 1, 1, own)
+    fine = c.synchronize()
+    other.launch("touch", 1, 1, foreign)
+    bad = c.synchronize()
+    c.runtime.cudaSetDevice(0)
+    seen = [count.value, c.runtime.cudaSetDevice(2), fine, bad, c.synchronize()]
+    """
+    devices = ("GPU-one", "GPU-two")
+    assert seen_by(cuda_stand_in(devices=devices), program) == [2, 101, 0, 700, 0]
+
+
+@pytest.mark.parametrize(
+    ("visible", "count"),
+    [("", 0), ("0", 1), ("1,0", 2), ("GPU-two", 1), ("GPU-none", 0), ("0,7,1", 1), ("-1", 0)],
+)
+def test_visible_devices_are_chosen_as_the_driver_chooses(
+    cuda_stand_in: WhatCuda, visible: str, count: int
+) -> None:
+    variables = cuda_stand_in(devices=("GPU-one", "GPU-two"))
+    program = """
+    count = ctypes.c_int()
+    c.runtime.cudaGetDeviceCount(ctypes.byref(count))
+    seen = count.value
+    """
+    assert seen_by({**variables, "CUDA_VISIBLE_DEVICES": visible}, program) == count

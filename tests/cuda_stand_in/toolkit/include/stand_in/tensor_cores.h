@@ -1,0 +1,3 @@
+// The stand-in of tensor cores.
+#pragma once
+#include "half.h"

@@ -1,0 +1,1 @@
+"""Stands before the bindings that are installed: an environment that has none."""
