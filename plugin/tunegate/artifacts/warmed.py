@@ -27,7 +27,8 @@ class WarmedShipping(msgspec.Struct, frozen=True, kw_only=True):
     """What a model ships with; `title` is what people call the candidate. `estimates` are its
     errors under a budget of accuracy, and `is_drawn` says that nobody gave inputs to tell them on.
     It `has_unknown_error` where it computes in other numbers than float32 and this run built
-    nothing. `is_remembered`: an earlier run chose it. `reason` is why nothing ships, '' else."""
+    nothing. `is_remembered`: an earlier run chose it. `reason` is why nothing ships, '' else.
+    `trouble` are candidates that died, and what this one was built without since it died."""
 
     model: ModelPath
     target: str
@@ -37,6 +38,7 @@ class WarmedShipping(msgspec.Struct, frozen=True, kw_only=True):
     has_unknown_error: bool = False
     is_remembered: bool = False
     reason: str = ""
+    trouble: tuple[str, ...] = ()
 
 
 class Warmed(msgspec.Struct, frozen=True, kw_only=True):

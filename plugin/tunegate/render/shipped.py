@@ -44,7 +44,8 @@ def shipping_in_words(found: WarmedShipping) -> str:
     chosen = ", as an earlier run chose" if found.is_remembered else ""
     unknown = ": the next run that builds it tells its error" if found.has_unknown_error else ""
     told = "; a ".join(estimates_in_words(found.estimates, is_drawn=found.is_drawn))
-    return f"{ships}{chosen}{unknown}{', with a ' if told else ''}{told}."
+    trouble = "".join(f" {visible(each, 600).rstrip('.')}." for each in found.trouble)
+    return f"{ships}{chosen}{unknown}{', with a ' if told else ''}{told}.{trouble}"
 
 
 def _refused_in_short(build: Build) -> Iterator[str]:

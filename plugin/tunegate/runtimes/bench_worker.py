@@ -20,6 +20,7 @@ from tunegate.edges.bench.messages import (
     Start,
     Timed,
 )
+from tunegate.edges.nvidia.device_errors import raise_lost_device
 from tunegate.edges.processes.out_of_memory import memory_problem
 from tunegate.runtimes.loading import bound_inference, operators_ms
 from tunegate.runtimes.runtime import Inference
@@ -59,6 +60,7 @@ def _answer(request: BenchRequest) -> BenchReply:
                 artifact, inferences = Path(request.artifact), request.inferences
                 return Profiled(operators_ms(artifact, inferences, request.seed))
     except Exception as error:  # noqa: BLE001 -- the runtimes' errors have no common base class
+        raise_lost_device(error)
         lines = str(error).strip().splitlines() or [type(error).__name__]
         return Broken(memory_problem(error) or lines[-1][:300])
 

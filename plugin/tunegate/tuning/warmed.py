@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from tunegate.artifacts.builds import CellBuilds, unbuilt
+from tunegate.artifacts.builds import Build, CellBuilds, unbuilt
 from tunegate.artifacts.candidates import FLOAT32, CandidateBuild
 from tunegate.artifacts.changes import ModelPath
 from tunegate.artifacts.outcomes import TuningOutcome
@@ -75,7 +75,18 @@ def _of_build(built: CellBuilds) -> WarmedShipping:
         estimates=() if head.error else head.error_estimate,
         is_drawn=not any(each.is_given for each in head.inputs),
         reason=head.error or "",
+        trouble=() if head.error else tuple(_trouble(head)),
     )
+
+
+def _trouble(head: Build) -> Iterator[str]:
+    """What the next run may pay for again, since nobody decided it."""
+    if head.without_picks:
+        yield f"built without transferred schedules, with them: {head.without_picks}"
+    if head.without_graphs:
+        yield f"built without CUDA graphs, with them: {head.without_graphs}"
+    refused = head.choice.refused if head.choice is not None else ()
+    yield from (f"{each.title}: {each.reason}" for each in refused if not each.is_lasting)
 
 
 def _of_elected(

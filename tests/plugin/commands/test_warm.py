@@ -55,7 +55,7 @@ def test_what_each_model_ships_with_is_a_line_with_its_error() -> None:
     models: tuple[dict[str, object], ...] = (
         {"title": "TVM (int8)", "estimates": (error,), "is_drawn": True},
         {"title": "TVM (int8)", "is_remembered": True, "has_unknown_error": True},
-        {"title": "ONNX Runtime"},
+        {"title": "ONNX Runtime", "trouble": ("TVM (whole): CUDA error 700",)},
         {"reason": "no LSTM."},
     )
     ships = tuple(WarmedShipping(model="m", target="cpu", **fields) for fields in models)  # type: ignore[arg-type]
@@ -69,6 +69,6 @@ def test_what_each_model_ships_with_is_a_line_with_its_error() -> None:
             "m on cpu ships with TVM (int8), as an earlier run chose: the next run that builds it "
             "tells its error."
         ),
-        "m on cpu ships with ONNX Runtime.",
+        "m on cpu ships with ONNX Runtime. TVM (whole): CUDA error 700.",
         "m on cpu ships with nothing: no LSTM.",
     ]

@@ -12,6 +12,7 @@ from tests.support.tuning_tasks import (
     make_task,
     transfer,
 )
+from tunegate.artifacts.builds import RefusedCandidate, RuntimeChoice
 from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.error_estimates import ErrorEstimate
@@ -81,6 +82,28 @@ def test_a_model_ships_as_it_was_built_now_and_else_as_it_was_elected() -> None:
     assert found[0].estimates == (error,)
     assert [each.has_unknown_error for each in found] == [False, True, False]
     assert [each.is_remembered for each in found] == [False, True, False]
+
+
+def test_it_is_told_which_candidate_died_and_what_the_others_gave_up() -> None:
+    refused = (
+        RefusedCandidate(
+            candidate="tvm-whole",
+            title="TVM (whole)",
+            reason="the compiler failed (CUDA error 700)",
+        ),
+        RefusedCandidate(candidate="odd", title="Odd", reason="no LSTM", is_lasting=True),
+    )
+    head = msgspec.structs.replace(
+        make_build(),
+        title="TVM",
+        choice=RuntimeChoice(refused=refused),
+        without_picks="the compiler failed (CUDA error 716)",
+    )
+    (found,) = shippings([(MODEL, TARGET)], [make_builds(None, head)], {}, ())
+    assert found.trouble == (
+        "built without transferred schedules, with them: the compiler failed (CUDA error 716)",
+        "TVM (whole): the compiler failed (CUDA error 700)",
+    )
 
 
 def test_a_model_that_nothing_runs_ships_with_nothing() -> None:

@@ -135,7 +135,11 @@ class _Watched:
     def _instrument(
         self, _: object, name: str, before: bool, __: object, *___: object
     ) -> VMInstrumentReturnKind:
-        self._device.sync()
+        try:
+            self._device.sync()
+        except RuntimeError as error:
+            message = f"{name}: {str(error).strip().splitlines()[-1]}"
+            raise RuntimeError(message) from error
         if name.startswith(_OF_THE_MACHINE):
             return VMInstrumentReturnKind.NO_OP
         if before:

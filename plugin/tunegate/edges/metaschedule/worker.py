@@ -21,6 +21,7 @@ from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.passes.elementary_functions import vectorize_elementary_functions
 from tunegate.edges.metaschedule.passes.prepacking import MAIN, split_kernel
 from tunegate.edges.metaschedule.single_kernel import SingleKernel, built_kernel, kernel_device
+from tunegate.edges.nvidia.device_errors import raise_lost_device
 from tunegate.edges.nvidia.kernel_clock import kernel_clock
 from tunegate.edges.reference.tolerance import differs
 from tunegate.edges.run_seed import derived
@@ -99,6 +100,7 @@ def _measured(request: Measure, built: SingleKernel, build_seconds: float) -> Me
     except EnvironmentUnfitError as error:
         measured = Measured(number=number, status="runtime", unfit=str(error))
     except Exception as error:
+        raise_lost_device(error)
         # likewise for the runtime
         sample_inputs.cache_clear()
         measured = Measured(number=number, status="runtime", detail=_said(error))

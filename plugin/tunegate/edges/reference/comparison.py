@@ -11,6 +11,7 @@ import msgspec
 
 from tunegate.artifacts.builds import NumericCheck, OutputDifference
 from tunegate.edges.models.seeded_inputs import checked_feeds
+from tunegate.edges.nvidia.device_errors import raise_lost_device
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.edges.reference.error_text import said
 from tunegate.edges.reference.model_precision import precision_of
@@ -50,6 +51,7 @@ def compared(
     try:
         got = [run(feed) for feed in feeds]
     except Exception as error:  # noqa: BLE001 -- runtimes' errors have no common base class
+        raise_lost_device(error)
         return DidNotRun(said(error))
     worst = _worst(artifact, got, expected, _usual)
     if worst.passed or not worst.max_relative:

@@ -14,6 +14,7 @@ import numpy as np
 from tunegate.artifacts.error_estimates import SampledErrors, SaturatedOutput
 from tunegate.edges.inputs.lasting_seeds import lasting_order
 from tunegate.edges.models.seeded_inputs import RuledTensor, cases_of, seeded_inputs
+from tunegate.edges.nvidia.device_errors import raise_lost_device
 from tunegate.edges.reference.case_files import CaseFiles
 from tunegate.edges.reference.comparison import DidNotRun
 from tunegate.edges.reference.error_text import said
@@ -59,6 +60,7 @@ def sampled_errors(
             if time.monotonic() - started > MAX_SAMPLING_SECONDS:
                 break
     except Exception as error:  # noqa: BLE001 -- runtimes' errors have no common base class
+        raise_lost_device(error)
         return DidNotRun(said(error))
     return watch.found()
 

@@ -41,6 +41,7 @@ from tunegate.runtimes.tvm.build_questions import questions_after_build
 from tunegate.runtimes.tvm.child_variables import child_variables
 from tunegate.runtimes.tvm.compile_failures import CompileFailures
 from tunegate.runtimes.tvm.compile_requests import CompileRequests, OpenedKey, opened_key
+from tunegate.runtimes.tvm.dead_builds import DeadBuilds
 from tunegate.runtimes.tvm.finished_build import finished, needless, refused_builds
 from tunegate.runtimes.tvm.other_layout import in_other_layout, refusal_of_tuning
 from tunegate.runtimes.tvm.risky_schedules import RISKY_SHARE, made_again, risky_schedules
@@ -72,6 +73,7 @@ class MetaScheduleCompiler:
         self._without_parts: set[OpenedKey] = set()
         self._whole_at: dict[OpenedKey, Path | None] = {}
         self._taken, self._kernels = TakenLists(), KernelDigests()
+        self._dead = DeadBuilds(self._kernels)
         self._failures = CompileFailures(self._log)
 
     def close(self) -> None:
@@ -115,14 +117,17 @@ class MetaScheduleCompiler:
         return [refusal_of_tuning(job, built.get(opened_key(job))) for job in jobs]
 
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
-        """Builds whole models; those that are known not to be taken are not tried again."""
-        wanted = [job for job in jobs if opened_key(job.model) not in self._not_whole]
+        """Builds whole models; those that are known not to be taken, or to end the process that
+        builds them, are not tried again."""
+        known = [self._not_whole.get(opened_key(job.model)) or self._dead.of(job) for job in jobs]
+        wanted = [job for job, build in zip(jobs, known, strict=True) if build is None]
         builds = self._built_whole(wanted)
         for job, build in zip(wanted, builds, strict=True):
+            self._dead.add(job, build)
             if not job.settings:  # parts are held against the whole in float32
                 self._whole_at[opened_key(job.model)] = None if build.error else job.directory
         built = iter(builds)
-        return [self._not_whole.get(opened_key(job.model)) or next(built) for job in jobs]
+        return [build or next(built) for build in known]
 
     def build_in_parts(self, jobs: Sequence[BuildJob], runtime: RuntimeName) -> Sequence[Build]:
         """One model after the other: their parts are timed, and what else runs would be measured,
@@ -161,8 +166,13 @@ class MetaScheduleCompiler:
         stay = [job.is_followed for job, _ in jobs]
         self._converse([job.model for job, _ in jobs], talks, shares, stay)
         builds = [self._finish(job, talk) for (job, _), talk in zip(jobs, talks, strict=True)]
-        given = [job for job, _ in jobs]
-        made = made_again(given, builds, lambda those: self._plain(those, in_parts))
+        given, has_graphs = [job for job, _ in jobs], any(graphs for _, graphs in jobs)
+
+        def again(those: Sequence[BuildJob]) -> list[Build]:
+            graphs = (has_graphs and compile_requests.has_graphs(job) for job in those)
+            return self._built(list(zip(those, graphs, strict=True)), in_parts)
+
+        made = made_again(given, builds, again)
         return made if in_parts is not None else in_other_layout(given, made, self._plain)
 
     def _plain(self, jobs: Sequence[BuildJob], in_parts: InParts | None = None) -> list[Build]:
@@ -229,7 +239,8 @@ class MetaScheduleCompiler:
             cases=str(job.cases.resolve()) if job.cases is not None else "",
             limit_seconds=self._limit_seconds,
         )
-        seconds = self._limit_seconds * (RISKY_SHARE if risky_schedules(job) else 1.0)
+        is_hasty = job.model.target.kind == "llvm" and bool(risky_schedules(job))
+        seconds = self._limit_seconds * (RISKY_SHARE if is_hasty else 1.0)
         return Conversation(self._child(job.model, memory), request, checking, seconds)
 
     def _child(self, job: ModelJob, memory: MemoryLimit) -> Callable[[], Child[_Reply]]:

@@ -1,5 +1,5 @@
-"""Schedules that nobody has compiled: a build that dies of them, or takes too long, is made again
-without."""
+"""Schedules that nobody has compiled and run here: a build that dies of them, or takes too long, is
+made again without."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ _UNTRIED = ("prior", "transfer")
 
 def risky_schedules(job: BuildJob) -> frozenset[WorkloadKey]:
     """The tasks for which a schedule is picked; the build of the other side has compiled those that
-    are settled. There is no prior for GPUs."""
-    if job.model.target.kind != "llvm":
-        return frozenset()
+    are settled."""
     return frozenset(k for k, source in job.sources.items() if source in _UNTRIED) - job.settled
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.small_onnx import chain_model, conv_model, save
 from tests.support.tuning_records import make_record
-from tunegate.artifacts.builds import Build
+from tunegate.artifacts.builds import Build, unbuilt
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.build_model import build_model
 from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact
@@ -113,6 +113,48 @@ def test_a_build_that_runs_in_no_way_says_why_without_graphs(tmp_path: Path) -> 
     device.is_broken = True
     (found,) = device.build([job(tmp_path, GPU)])
     assert found.error == "broken"
+
+
+class Dying(MetaScheduleCompiler):
+    """A compiler whose children die of transferred schedules, or of all if it `is_broken`."""
+
+    is_broken = False
+
+    def __init__(self, scratch: Path) -> None:
+        super().__init__(scratch, seed=1)
+        self.asked: list[BuildModel] = []
+
+    def _building(
+        self, job: BuildJob, request: BuildModel, memory: MemoryLimit
+    ) -> Conversation[Any]:
+        self.asked.append(request)
+        return super()._building(job, request, memory)
+
+    def _converse(self, *_: object, **__: object) -> None:
+        """Nobody is asked."""
+
+    def _finish(self, job: BuildJob, talk: Conversation[Any]) -> Build:
+        has_died = self.is_broken or "transfer" in job.sources.values()
+        return unbuilt("CUDA error 700", crashed=True) if has_died else build(None)
+
+
+def test_a_build_that_died_of_a_transferred_schedule_keeps_its_graphs(tmp_path: Path) -> None:
+    compiler = Dying(tmp_path)
+    sources = {make_record().key: "transfer"}
+    (found,) = compiler.build([msgspec.structs.replace(job(tmp_path, GPU), sources=sources)])
+    assert (found.error, found.without_picks) == (None, "CUDA error 700")
+    assert [asked.cuda_graphs for asked in compiler.asked] == [True, True]
+    assert [bool(asked.sources) for asked in compiler.asked] == [True, False]
+
+
+def test_what_died_on_one_side_is_not_built_on_the_other(tmp_path: Path) -> None:
+    compiler = Dying(tmp_path)
+    compiler.is_broken = True
+    model = chain_model(layers=2, width=16)
+    places = [save(model, tmp_path / side / "m.onnx").parent for side in ("base", "head")]
+    base, head = (job(place, GPU) for place in places)
+    assert [compiler.build([each])[0].error for each in (base, head)] == ["CUDA error 700"] * 2
+    assert len(compiler.asked) == 1
 
 
 def test_what_cannot_be_built_untuned_is_not_built_again(tmp_path: Path) -> None:
