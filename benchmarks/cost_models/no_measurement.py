@@ -25,6 +25,7 @@ from pathlib import Path
 
 import msgspec
 import onnx
+from research.experience.judging.rankers import shuffled
 
 from benchmarks.kit.command import command_line, scratch_folder
 from benchmarks.kit.in_process import imported as functions_in
@@ -39,7 +40,6 @@ from tunegate.artifacts.plans import Budget
 from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.config import TargetConfig
-from tunegate.cost_model.judging.rankers import shuffled
 from tunegate.cost_model.prior import Prior, experience_of, prior_of
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics

@@ -25,6 +25,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from research.experience.judging.rankers import shuffled
 
 from benchmarks.kit.averages import geometric
 from benchmarks.kit.command import command_line, scratch_folder
@@ -32,7 +33,6 @@ from benchmarks.kit.in_process import heaviest, measured
 from benchmarks.kit.models import TARGET, one_thread
 from benchmarks.kit.tables import heading, row
 from tunegate.cost_model.experience import TaskExperience, nest_columns
-from tunegate.cost_model.judging.rankers import shuffled
 from tunegate.cost_model.prior import Prior, experience_of, prior_of, ratios_of
 from tunegate.cost_model.surrogate import Score, Surrogate
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics

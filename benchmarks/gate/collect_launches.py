@@ -1,4 +1,4 @@
-"""Record A/A launches on this machine, for `tunegate bench-rules`.
+"""Record A/A launches on this machine, for `research.gate_rules.bench_rules`.
 
     python -m benchmarks.gate.collect_launches FILE.npz --launches 250
         [--series cnn-ort-idle ...]
@@ -22,13 +22,13 @@ from pathlib import Path
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+from research.gate_rules.recorded_launches import read_launches, write_launches
 from tests.support.small_onnx import save
 
 from benchmarks.kit.command import Choice, command_line, scratch_folder
 from tunegate.config import TargetConfig
 from tunegate.edges.bench.messages import Start
 from tunegate.edges.bench.process import Process
-from tunegate.edges.recorded_launches import read_launches, write_launches
 from tunegate.ports import Builder, BuildJob, ModelJob
 from tunegate.runtimes.builder import reference_builder
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from research.experience.judging.evaluation import BATCH, SHOTS, way_regrets
+from research.experience.judging.folds import folds
+from research.experience.judging.rankers import ADAPTED_TREES
+from research.experience.network.taught_network import ADAPTED_NETWORK
+
 from benchmarks.papers.headline import Figure
-from tunegate.cost_model.judging.evaluation import BATCH, SHOTS, way_regrets
-from tunegate.cost_model.judging.folds import folds
-from tunegate.cost_model.judging.rankers import ADAPTED_TREES
 from tunegate.cost_model.prior import experience_of
-from tunegate.edges.training.taught_network import ADAPTED_NETWORK
 
 WAYS = {"network": "network, meta-trained", "trees": "trees, corrected"}
 """What is adapted; beside each there is one from scratch, and one frozen."""

@@ -168,9 +168,7 @@ class TargetConfig(_Section, frozen=True, kw_only=True):
 
 class CacheConfig(_Section, frozen=True, kw_only=True):
     """`url` is `s3://bucket/prefix` or a directory; reading order is `zone`, then `read-zones`.
-    `trusted-keys` are the public keys that must have signed what stands in a zone. With
-    `share-experience` what a run of a trusted zone measures is kept for cost models. `prior` is a
-    file of the repository with measured tasks, which searches know beside those that ship."""
+    `trusted-keys` are the public keys that must have signed what stands in a zone."""
 
     url: str = DEFAULT_CACHE_URL
     endpoint_url: str | None = None
@@ -179,8 +177,6 @@ class CacheConfig(_Section, frozen=True, kw_only=True):
     zone: str = "main"
     read_zones: tuple[str, ...] = ("main", "rel")
     trusted_keys: dict[str, tuple[str, ...]] = {}
-    share_experience: bool = False
-    prior: Annotated[str, msgspec.Meta(min_length=1)] | None = None
 
 
 class BudgetConfig(_Section, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from tunegate.digests import digest_of_document
 from tunegate.edges.accuracy.metric_commands import MetricCommands
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.edges.bench.scoring_command import ScoringCommand
-from tunegate.edges.cache.shared_cache import SharedCache, open_shared_store
+from tunegate.edges.cache.shared_cache import SharedCache
 from tunegate.edges.cache.user_directories import cache_home, state_home
 from tunegate.edges.clock import SystemClock, today
 from tunegate.edges.energy.machine_energy import energy_for
@@ -29,9 +29,7 @@ from tunegate.edges.output.directory import OutputDirectory
 from tunegate.edges.output.shipping import BuildDirectories
 from tunegate.edges.progress.paced import paced_progress
 from tunegate.edges.run_seed import new_seed
-from tunegate.engine.experience.known_prior import known_prior
-from tunegate.engine.experience.sharing import sharing
-from tunegate.engine.tuner import EngineTuner, SearchOptions
+from tunegate.engine.tuner import EngineTuner
 from tunegate.measuring.time_limits import answer_seconds, build_seconds
 from tunegate.policy.gate_rules import GateRules, Policies, policies_under, with_configured
 from tunegate.policy.waivers import Waivers
@@ -284,15 +282,11 @@ def _tuner(
     context: RunContext,
     workdir: Path,
 ) -> Tuner:
-    at = subject.rules_at or subject.commit
-    known = known_prior(subject.config.cache, subject.repository, at, workdir, context.progress)
-    tuner = EngineTuner(
+    return EngineTuner(
         config=subject.config,
         origin=origin,
         clock=context.clock,
         seed=context.seed,
         programs=tuning.programs,
         scratch=workdir / "tune",
-        search=SearchOptions(prior=known),
     )
-    return sharing(tuner, subject.config, open_shared_store, subject.root, context.progress.warn)

@@ -72,13 +72,6 @@ attack(
     "changed",
     cache=CacheConfig(url="s3://theirs", trusted_keys={"main": ("k",)}),
 )
-attack(
-    "cache.prior",
-    "not set",
-    "theirs.json",
-    "changed",
-    cache=CacheConfig(prior="theirs.json", trusted_keys={"main": ("k",)}),
-)
 attack("budget.trials", "not set", "0", "changed", budget=BudgetConfig(trials=0))
 attack("budget.minutes", "10", "99", "changed", budget=BudgetConfig(minutes=99))
 attack("executor", "local", "ray", "changed", executor="ray")

@@ -19,7 +19,7 @@ def python_files(*folders: str) -> list[Path]:
 
 
 PRODUCT = [path for path in python_files(*SOURCE_ROOTS) if "tests" not in path.parts]
-OURS = python_files(*SOURCE_ROOTS, "tests", "benchmarks", "examples")
+OURS = python_files(*SOURCE_ROOTS, "tests", "benchmarks", "research", "examples")
 
 
 def name_of(path: Path) -> str:

@@ -25,9 +25,6 @@ EXCEPTIONS = {
     "plugin/tunegate/edges/models/pointers.py",
     # The licence line of a library that a page has inside.
     "plugin/tunegate/render/vendor/uplot/uPlot.iife.min.js",
-    # Gates of others, which this one is compared with.
-    "plugin/tunegate/gate/replay/peer_rules.py",
-    "plugin/tunegate/gate/replay/power.py",
 }
 
 

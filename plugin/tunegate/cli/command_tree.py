@@ -31,13 +31,11 @@ COMMANDS = (
     "verdict",
     "compare",
     "deploy-gate",
-    "bench-rules",
     "study",
     "selftest",
     "confirm",
     "history",
     "cache",
-    "experience",
     "completion",
 )
 HELP = "help"
@@ -64,12 +62,7 @@ CACHE_GROUP = CommandGroup(
         "push",
     ),
 )
-EXPERIENCE_GROUP = CommandGroup(
-    name="experience",
-    summary="measure tasks for cost models, and judge what is known before a first trial",
-    commands=("collect", "export", "train", "evaluate"),
-)
-GROUPS = {group.name: group for group in (CACHE_GROUP, EXPERIENCE_GROUP)}
+GROUPS = {group.name: group for group in (CACHE_GROUP,)}
 
 
 def command_names() -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, get_args
 
 import msgspec
 
-from tunegate.cli.option import Argument, Option
+from tunegate.cli.option import Option
 from tunegate.cli.values import Shape, not_negative, positive, seed, shape, whole
 from tunegate.settings import CacheMode, CommentWhen, Overrides, Settings
 
@@ -23,15 +23,6 @@ InputShapes = Annotated[
     ),
 ]
 """The option of commands that take a model without a configuration."""
-
-
-MEASURED_FILES = Argument(
-    "measured tasks, a line of JSON each; default: those that come with this version",
-    "FILE",
-    Path,
-    count=0,
-)
-"""The argument of commands that learn from measured tasks."""
 
 
 class Common(msgspec.Struct, frozen=True, kw_only=True):

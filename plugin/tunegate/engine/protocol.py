@@ -78,7 +78,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
 class OpenModels(msgspec.Struct, frozen=True, tag="open"):
     """Candidates are numbered from `first_number` on: those of an earlier child may still be out.
-    A search that `explores` is to teach others; `prior` is a file of `team_prior`, or ''."""
+    A search that `explores` is to teach others."""
 
     models: tuple[ModelFile, ...]
     target: TargetConfig
@@ -87,7 +87,6 @@ class OpenModels(msgspec.Struct, frozen=True, tag="open"):
     filters: bool = True
     first_number: int = 1
     explores: bool = False
-    prior: str = ""
 
 
 class Propose(msgspec.Struct, frozen=True, tag="propose", kw_only=True):

@@ -33,12 +33,11 @@ from tunegate.tuning.budget import pays_nothing
 class SearchOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How candidates are searched: `seed` draws them; without `filters` none of them is picked, for
     comparison. A search that `explores` is to teach others: tasks take turns, each has its trials,
-    and what is bad is tried, too. `prior` is a file of `team_prior`, '' for what ships."""
+    and what is bad is tried, too."""
 
     seed: int = 1
     filters: bool = True
     explores: bool = False
-    prior: str = ""
 
 
 USUAL_SEARCH = SearchOptions()
@@ -118,7 +117,6 @@ class EngineTuner:
                 seed=self._search.seed,
                 filters=self._search.filters,
                 explores=self._search.explores,
-                prior=self._search.prior,
             )
             run = TuningRun(
                 request,

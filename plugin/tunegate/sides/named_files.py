@@ -17,7 +17,6 @@ from tunegate.wording.did_you_mean import did_you_mean
 IdentityAt = Callable[[str, str], str]
 """What a revision has at a path, as git names it: '' where it has nothing."""
 
-PRIOR_KEY = "cache.prior"
 _SCRIPTS = frozenset({".py", ".sh", ".bash", ".pl", ".rb", ".js", ".mjs", ".jl", ".r", ".lua"})
 _DIGITS = 12
 
@@ -44,8 +43,6 @@ def named_files(config: Config) -> Iterator[NamedFile]:
     the runner are not among them: another machine may have them."""
     for at, entry in enumerate(config.models):
         yield from _of_entry(f"models[{at}]", entry)
-    if config.cache.prior is not None:
-        yield NamedFile(PRIOR_KEY, PRIOR_KEY, _plain(config.cache.prior))
 
 
 def gives_values(entry: ModelConfig) -> bool:
@@ -81,7 +78,7 @@ def described_missing(missing: NamedFile, paths: Sequence[str]) -> str:
 def replaced_files(
     config: Config, revisions: Revisions, identity: IdentityAt
 ) -> Iterator[PolicyChange]:
-    """What the change does to what searches know and to the user's metric. `config` is that which
+    """What the change does to the files of the user's metric. `config` is that which
     judges: it names what the base has, and the base's counts."""
     return replacements(dict.fromkeys(_judging_files(config)), revisions, identity)
 
@@ -110,8 +107,6 @@ def replacements(
 
 
 def _judging_files(config: Config) -> Iterator[JudgingFile]:
-    if config.cache.prior is not None:
-        yield JudgingFile(PRIOR_KEY, _plain(config.cache.prior), "")
     for entry in config.models:
         for path in _paths_of_command(entry):
             yield JudgingFile(METRIC_KEY, path, entry.path)

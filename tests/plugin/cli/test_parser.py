@@ -17,13 +17,11 @@ REQUIRED = {
     "compare": ["a", "b"],
     "deploy-gate": ["--production", "a", "--candidate", "b"],
     "confirm": ["a", "b"],
-    "bench-rules": ["--data", "d"],
     "cache why-miss": ["layer"],
     "cache promote": ["--from-zone", "dev/me"],
     "cache export": ["d"],
     "cache import": ["d"],
     "cache pull": ["d"],
-    "experience export": ["f"],
     "study": ["d"],
 }
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tunegate.gate.replay.ours import gates
+from tests.support.replayed_gates import gates
 from tunegate.gate.resolution import smallest_margin_percent
 
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 from tunegate.artifacts.changes import Revisions
 from tunegate.config import (
     AccuracyConfig,
-    CacheConfig,
     Config,
     InputConfig,
     MetricCommandConfig,
@@ -26,7 +25,6 @@ CONFIG = Config(
             accuracy=AccuracyConfig(metric_command=COMMAND),
         ),
     ),
-    cache=CacheConfig(prior="prior.json"),
 )
 
 
@@ -37,13 +35,13 @@ def _missing(revisions: Revisions, **there: str) -> list[str]:
 
 def test_each_file_that_must_be_there_is_looked_for_and_no_other_word() -> None:
     found = _missing(Revisions(base=None, head=HEAD), head="")
-    assert found == ["in/x.npy", "a.npy", "bin/judge", "run.PY", "prior.json"]
+    assert found == ["in/x.npy", "a.npy", "bin/judge", "run.PY"]
     assert _missing(Revisions(base=None, head=HEAD), head=" ".join(found)) == []
 
 
 def test_a_deleted_file_is_missed_and_one_that_the_base_has_got_since_is_not() -> None:
     behind = Revisions(base=BASE, head=HEAD, policy=TIP)
-    others = "in/x.npy bin/judge run.PY prior.json"
+    others = "in/x.npy bin/judge run.PY"
     assert _missing(behind, head=others, base="", tip="a.npy") == []
     assert _missing(behind, head=others, base="a.npy", tip="a.npy") == ["a.npy"]
 
@@ -57,10 +55,10 @@ def test_what_is_missing_is_told_with_its_place_and_what_to_do() -> None:
     )
 
 
-def test_a_change_of_what_searches_and_metrics_read_is_told_and_one_behind_is_not() -> None:
+def test_a_change_of_what_metrics_read_is_told_and_one_behind_is_not() -> None:
     behind = Revisions(base=BASE, head=HEAD, policy=TIP)
-    contents = {(TIP, "prior.json"): "2", (TIP, "lib/words.txt"): "3", (HEAD, "prior.json"): "1"}
+    contents = {(TIP, "bin/judge"): "2", (TIP, "lib/words.txt"): "3", (HEAD, "bin/judge"): "1"}
     told = [*replaced_files(CONFIG, behind, lambda at, path: contents.get((at, path), ""))]
     assert [(each.key, each.old, each.new) for each in told] == [
-        ("cache.prior", "prior.json 2", "prior.json 1")
+        ("models[].accuracy.metric-command", "bin/judge 2", "bin/judge 1")
     ]

@@ -11,6 +11,7 @@ import msgspec
 from tunegate.config import AUTO, CacheConfig, Config, TargetConfig
 from tunegate.edges.config.model_entries import entry_problems
 from tunegate.edges.config.problem import problem_of
+from tunegate.edges.config.retired_keys import say_retired, without_retired_keys
 from tunegate.edges.config.strict_yaml import YamlProblemError, read_yaml
 from tunegate.errors import ConfigError, ConfigKey, config_error
 from tunegate.known_extras import missing
@@ -37,7 +38,10 @@ def load_config(path: Path) -> Config:
     except (OSError, UnicodeDecodeError) as error:
         message = f"{path}: cannot be read ({error}). Fix the file, or name another with --config."
         raise ConfigError(message) from error
-    return parse_config(text, str(path))
+    config, retired = _parsed(text, str(path))
+    for key in retired:
+        say_retired(str(path), key)
+    return config
 
 
 def _text(path: Path) -> str:
@@ -51,19 +55,25 @@ def _text(path: Path) -> str:
 
 def parse_config(text: str, where: str) -> Config:
     """Read a configuration's text; `where` names it in messages. Raises ConfigError."""
+    return _parsed(text, where)[0]
+
+
+def _parsed(text: str, where: str) -> tuple[Config, tuple[str, ...]]:
+    """The configuration, and the keys of an earlier version in it."""
     try:
         content = read_yaml(text)
     except YamlProblemError as error:
         raise _refused(ConfigKey(where, line=error.line), str(error)) from error
     if content is None:
         raise _refused(ConfigKey(where), "empty. Run `tunegate init` to see what belongs in it.")
+    content, retired = without_retired_keys(content)
     try:
         config = msgspec.convert(content, Config)
     except msgspec.ValidationError as error:
         key, problem = problem_of(error, content)
         raise _refused(ConfigKey(where, key), problem) from error
     check_config(config, where)
-    return config
+    return config, retired
 
 
 def check_config(config: Config, where: str, *, is_merged: bool = False) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 
 from tunegate.cost_model.prior import Prior, prior_of
-from tunegate.cost_model.team_prior import KIND, prior_knowing, read_team_prior
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.parts.opening import opened_model
 from tunegate.edges.metaschedule.search import TaskSearch
@@ -59,7 +58,7 @@ def _open(request: OpenModels) -> SearchReply:
     _state.filters, _state.first_number = request.filters, request.first_number
     _state.explores = request.explores
     is_informed = request.filters and not request.explores
-    _state.prior = _prior(request) if is_informed else None
+    _state.prior = prior_of(request.target.kind) if is_informed else None
     for number, model in enumerate(request.models):
         into = Path(request.directory) / f"model-{number}"
         try:
@@ -69,13 +68,6 @@ def _open(request: OpenModels) -> SearchReply:
         for function in opened.functions:
             _state.workloads.setdefault(function.workload.digest, function.workload)
     return Opened(tuple(_state.workloads), target.export_json())
-
-
-def _prior(request: OpenModels) -> Prior | None:
-    kind = request.target.kind
-    if not request.prior or kind != KIND:
-        return prior_of(kind)
-    return prior_knowing(read_team_prior(Path(request.prior).read_bytes()))
 
 
 def _propose(request: Propose) -> SearchReply:

@@ -41,8 +41,7 @@ _PLANNED = rf"changes\.json|{_DERIVED}"
 _JUDGED = r"verdict\.json|report\.md|report\.html|junit\.xml|sarif\.json|ci-.*"
 _GATED = rf"warm\.json|measurements\.json|{_JUDGED}"
 _PAGES = r"(history|costs)\.html|history\.(csv|jsonl|prom)|study\.(json|md|html)"
-_TRAINED = r"experience\.jsonl|network\.(json|onnx)"
-_OURS = re.compile(rf"{_PLANNED}|{_GATED}|{_PAGES}|{_TRAINED}|\.gitignore")
+_OURS = re.compile(rf"{_PLANNED}|{_GATED}|{_PAGES}|\.gitignore")
 _HANDED_OVER = re.compile(_PLANNED)
 _FORGOTTEN = {
     "plan": re.compile(rf"{_DERIVED}|{_GATED}"),

@@ -26,7 +26,7 @@ FITS, MISFITS = (npy_of(np.ones(shape, np.float32)) for shape in ((16, 16), (3, 
 def checkout(tmp_path: Path) -> Checkout:
     made = new_repository(tmp_path / "r")
     model = matmul_model().SerializeToString()
-    files = {"in/x.npy": FITS, "wer.py": b"print(1)", "prior.json": b"{}", "lib/a.py": b"1"}
+    files = {"in/x.npy": FITS, "wer.py": b"print(1)", "lib/a.py": b"1"}
     made.commit({NAME: PLAIN.encode(), "m.onnx": model, **files})
     made.git("checkout", "-q", "-b", "change")
     return made
@@ -53,7 +53,6 @@ def _told(checkout: Checkout) -> tuple[PolicyChange, ...]:
             "metric-command: tools/wer.py: no such file",
         ),
         (METRIC.replace("LINE", "tools/wer --fast"), "metric-command: tools/wer: no such file"),
-        (PLAIN + "cache: {prior: team/prior.json}\n", "cache.prior: team/prior.json: no such file"),
     ],
 )
 def test_a_file_that_is_not_committed_is_refused_where_only_the_configuration_changes(
@@ -65,9 +64,7 @@ def test_a_file_that_is_not_committed_is_refused_where_only_the_configuration_ch
     with pytest.raises(ConfigError, match=said) as caught:
         _project(checkout).all_models()
     assert caught.value.about is not None
-    assert caught.value.about.key in {"models[0].inputs.x", "models[0].accuracy.metric-command"} | {
-        "cache.prior"
-    }
+    assert caught.value.about.key in {"models[0].inputs.x", "models[0].accuracy.metric-command"}
 
 
 def test_the_nearest_path_is_named(checkout: Checkout) -> None:
@@ -78,7 +75,7 @@ def test_the_nearest_path_is_named(checkout: Checkout) -> None:
 
 def test_files_that_are_there_and_words_that_are_none_are_taken(checkout: Checkout) -> None:
     command = "python wer.py --like team/model --lib=lib"
-    config = METRIC.replace("LINE", command) + "cache: {prior: ./prior.json}\n"
+    config = METRIC.replace("LINE", command)
     checkout.commit({NAME: config.encode()})
     assert _told(checkout)
 
@@ -106,13 +103,12 @@ def test_a_file_that_the_base_has_got_since_is_there_once_it_is_merged(checkout:
     assert review.changes.policy_changes == ()
 
 
-def test_what_searches_know_and_a_metric_are_changes_of_policy(checkout: Checkout) -> None:
-    config = METRIC.replace("LINE", "python wer.py --lib=lib") + "cache: {prior: prior.json}\n"
+def test_what_a_metric_reads_is_a_change_of_policy(checkout: Checkout) -> None:
+    config = METRIC.replace("LINE", "python wer.py --lib=lib")
     checkout.commit({NAME: config.encode()})
     checkout.git("branch", "-f", "main")
-    checkout.commit({"prior.json": b"{ }", "lib/a.py": b"2", "note.txt": b"more"})
+    checkout.commit({"lib/a.py": b"2", "note.txt": b"more"})
     told = _told(checkout)
     assert [(each.key, each.old.split()[0], each.counts) for each in told] == [
-        ("cache.prior", "prior.json", "once merged"),
         ("models[].accuracy.metric-command", "lib", "once merged"),
     ]

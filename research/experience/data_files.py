@@ -1,0 +1,42 @@
+"""Files of measured tasks, as the scripts of this folder are given them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from research.experience.lines import NoTaskError, distinct, task_of_line
+from tunegate.cli.option import Argument
+from tunegate.cost_model.experience import TaskExperience
+from tunegate.cost_model.prior import experience_of
+from tunegate.errors import ArtifactError
+from tunegate.regular_files import read_regular
+
+MEASURED_FILES = Argument(
+    "measured tasks, a line of JSON each; default: those that come with this version",
+    "FILE",
+    Path,
+    count=0,
+)
+
+
+def measured_tasks(files: Sequence[Path]) -> tuple[TaskExperience, ...]:
+    """The tasks of all files, each once; without a file those that come with this version. Raises
+    ArtifactError for a file that cannot be read, or has a line that is no measured task."""
+    if not files:
+        return tuple(experience_of("llvm"))
+    return distinct([task for file in files for task in _tasks_of(file)])
+
+
+def _tasks_of(file: Path) -> Iterator[TaskExperience]:
+    try:
+        lines = read_regular(file).splitlines()
+    except OSError as error:
+        message = f"{file}: cannot be read ({error.strerror}). Give a file of measured tasks."
+        raise ArtifactError(message) from error
+    for number, line in enumerate(lines, 1):
+        try:
+            yield task_of_line(line)
+        except NoTaskError as error:
+            message = f"{file}: line {number} is no measured task ({error}). "
+            raise ArtifactError(message + "Remove it, or export the file again.") from error

@@ -1,0 +1,70 @@
+"""A tuner that keeps what it measures for the cost models of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from research.experience.measured_tasks import MeasuredTasks, TaskIdentity
+from tunegate.artifacts.changes import ModelPath, Side
+from tunegate.artifacts.outcomes import TaskOutcome
+from tunegate.artifacts.plans import Shard
+from tunegate.artifacts.shaped_model import ShapedModel
+from tunegate.artifacts.tasks import TuningTask
+from tunegate.cost_model.experience import TaskExperience
+from tunegate.engine.searchers import Describe
+from tunegate.ports import Publish, Tuner
+from tunegate_cache.format.records import TuningRecord
+
+
+class Lessons(NamedTuple):
+    """The name that a task gets, and who keeps the line of it."""
+
+    identify: Callable[[TuningTask], TaskIdentity]
+    keep: Callable[[TaskExperience], None]
+
+
+class DescribingTuner(Tuner, Protocol):
+    """A tuner that can say what the templates of its tasks are."""
+
+    def describing(self, describe: Describe) -> Tuner: ...
+
+
+class TeachingTuner:
+    """Tunes as its engine does. When a shard ends, cancelled or not, each task that has enough
+    measurements is kept once."""
+
+    def __init__(self, tuner: DescribingTuner, lessons: Lessons) -> None:
+        self._tasks = MeasuredTasks()
+        self._tuner, self._lessons = tuner.describing(self._tasks.describe), lessons
+
+    @property
+    def notes(self) -> Sequence[str]:
+        return self._tuner.notes
+
+    def tune(
+        self, shard: Shard, models: Mapping[tuple[ModelPath, Side], ShapedModel], publish: Publish
+    ) -> Generator[TaskOutcome, None, None]:
+        def noted(records: Sequence[TuningRecord]) -> bool:
+            self._tasks.enter(records)
+            return publish(records)
+
+        try:
+            yield from self._tuner.tune(shard, models, noted)
+        finally:
+            self._keep(shard)
+
+    def recheck(
+        self, shard: Shard, models: Mapping[tuple[ModelPath, Side], ShapedModel]
+    ) -> Iterator[TaskOutcome]:
+        return self._tuner.recheck(shard, models)
+
+    def _keep(self, shard: Shard) -> None:
+        for planned in shard.tasks:
+            task, lessons = planned.resolved.task, self._lessons
+            found = self._tasks.experience(task, lessons.identify(task))
+            if found is not None:
+                lessons.keep(found)
+
+
+_: type[Tuner] = TeachingTuner
