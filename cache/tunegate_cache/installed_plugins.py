@@ -118,10 +118,17 @@ def _of_extras(group: str) -> Iterator[Plugin]:
 
 
 def _declared_in(project: Path, group: str) -> Iterator[Plugin]:
+    if f'.entry-points."{group}"]' not in _text(project):  # help does not wait for a TOML parser
+        return
     described = _described(project)
     package = f"{described['name']} {described['version']}"
     for name, value in described.get("entry-points", {}).get(group, {}).items():
         yield Plugin(name=name, value=value, offered_by=(package,))
+
+
+@cache
+def _text(project: Path) -> str:
+    return project.read_text("utf-8")
 
 
 @cache
@@ -130,7 +137,7 @@ def _described(project: Path) -> Mapping[str, Any]:
     # Processes that measure look for one of ours, and each import shows in how they start.
     import tomllib  # noqa: PLC0415
 
-    described: Mapping[str, Any] = tomllib.loads(project.read_text("utf-8"))["project"]
+    described: Mapping[str, Any] = tomllib.loads(_text(project))["project"]
     return described
 
 

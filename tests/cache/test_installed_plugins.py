@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugins.registered_plugin import install_into, register
+from tests.plugins.registered_plugin import install_into, nothing_installed, register
 from tunegate_cache.installed_plugins import Plugin, PluginError, installed, load_plugin
 
 GROUP = "tunegate.stores"
+EXTRAS = Path(__file__).resolve().parents[2] / "plugin" / "extras"
 
 
 def test_a_package_of_the_environment_is_found_by_its_entry_point(tmp_path: Path) -> None:
@@ -66,6 +67,29 @@ def test_the_environment_is_where_this_interpreter_installs(
     register(tmp_path, "a_store-1.2", GROUP, "sqlite", "m:KIND")
     install_into(tmp_path, monkeypatch)
     assert "sqlite" in installed(GROUP)
+
+
+def test_an_extra_whose_sources_are_on_the_path_is_found_without_being_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The Action runs from sources, and its workflow says which extras."""
+    nothing_installed(tmp_path, monkeypatch)
+    group = "tunegate.ci_hosts"
+    assert "jenkins" not in installed(group)
+    monkeypatch.syspath_prepend(str(EXTRAS / "ci_hosts"))
+    found = installed(group)["jenkins"]
+    assert found.offered_by[0].startswith("tunegate-ci-hosts ")
+
+
+def test_sources_elsewhere_are_no_extra_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing_installed(tmp_path / "empty", monkeypatch)
+    copy = tmp_path / "plugin" / "extras" / "ci_hosts"
+    copy.mkdir(parents=True)
+    (copy / "pyproject.toml").write_text((EXTRAS / "ci_hosts" / "pyproject.toml").read_text())
+    monkeypatch.syspath_prepend(str(copy))
+    assert "jenkins" not in installed("tunegate.ci_hosts")
 
 
 @pytest.mark.parametrize(

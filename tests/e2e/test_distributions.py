@@ -58,6 +58,23 @@ def test_the_wheel_of_the_source_distribution_is_that_of_the_repository(
     assert digests(built(WheelBuilder(str(source)), tmp_path)) == digests(wheel)
 
 
+def test_both_hold_the_core_alone(sdist: Path, wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        packages = {name.split("/")[0] for name in archive.namelist()}
+    core = {"tunegate", "tunegate_action", "tunegate_cache"}
+    assert {name for name in packages if not name.endswith(".dist-info")} == core
+    with tarfile.open(sdist) as archive:
+        assert not [name for name in archive.getnames() if "/extras/" in name]
+
+
+def test_an_extra_is_a_wheel_of_its_own_without_its_tests(tmp_path: Path) -> None:
+    for extra in ROOT.glob("plugin/extras/*/pyproject.toml"):
+        with zipfile.ZipFile(built(WheelBuilder(str(extra.parent)), tmp_path)) as archive:
+            packages = {name.split("/")[0] for name in archive.namelist()}
+        packages = {name for name in packages if not name.endswith(".dist-info")}
+        assert packages == {f"tunegate_{extra.parent.name}"}
+
+
 def test_its_metadata_is_whole_and_its_page_has_no_broken_link(wheel: Path) -> None:
     metadata = metadata_of(wheel)
     assert metadata["License-Expression"] == "Apache-2.0"

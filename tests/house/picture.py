@@ -29,7 +29,7 @@ GROUND = (
         "selection",
         "settings",
     ),
-    *("fitted_markdown", "lock_files", "symbol_sums"),
+    *("fitted_markdown", "known_extras", "lock_files", "symbol_sums"),
 )
 ROOMS = {
     "tunegate.edges.metaschedule": "tunegate.edges.metaschedule",

@@ -16,6 +16,8 @@ NAMES = tuple(
     ]
 )
 OTHER_MEANINGS = {
+    # What to install for a runtime that is not.
+    "plugin/tunegate/known_extras.py": {"hybrid"},
     # The package `tvm` has one door, where kernels are made; a record says by which version.
     "plugin/tunegate/edges/metaschedule": {"tvm"},
     "cache/tunegate_cache/format": {"tvm"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import sysconfig
 from pathlib import Path
 
@@ -20,3 +21,12 @@ def install_into(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes this interpreter install into `place` from now on."""
     paths = {**sysconfig.get_paths(), "purelib": str(place)}
     monkeypatch.setattr(sysconfig, "get_paths", lambda: paths)
+
+
+def nothing_installed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leaves the core alone: `place` is empty, and no extra's sources are on the path."""
+    install_into(place, monkeypatch)
+    paths = {**sysconfig.get_paths(), "purelib": str(place), "platlib": str(place)}
+    monkeypatch.setattr(sysconfig, "get_paths", lambda: paths)
+    kept = [entry for entry in sys.path if Path(entry).parent.name != "extras"]
+    monkeypatch.setattr(sys, "path", kept)

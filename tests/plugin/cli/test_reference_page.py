@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests.support.golden import Golden
-from tunegate.cli.command_tree import all_commands
+from tunegate.cli.command_tree import core_commands
 from tunegate.cli.fields import fields_of
 from tunegate.cli.reference_page import reference_page
 
@@ -12,7 +12,7 @@ def test_the_page_of_the_documentation_is_what_is_declared(golden: Golden) -> No
 
 def test_every_option_of_every_command_is_on_the_page() -> None:
     page = reference_page()
-    for command in all_commands():
+    for command in core_commands():
         assert f"## tunegate {command.name}\n" in page
         for field in fields_of(command.options):
             assert all(f"`{flag}" in page for flag in field.flags)
