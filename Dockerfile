@@ -1,4 +1,4 @@
-# Images of the wheel in dist/, installed from locked requirements alone: docs/pipelines/images.md.
+# Images of the wheel in dist/, installed from locked requirements alone: docs/how-to/other-pipelines.md.
 #   slim: gates with ONNX Runtime.   cuda: full, for NVIDIA GPUs.
 #   full: TVM, a linker, and the clients of MLflow and of the hub for the deploy gate.
 # python:3.12.14-slim-trixie, the index of all its architectures.

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 import yaml
 
+from tests.support.documentation import CODE, anchors, pages
 from tests.support.json_schemas import require_valid
 from tunegate import config, errors
 from tunegate.cli.pages import page
@@ -19,9 +20,7 @@ from tunegate.cli.parser import parse
 from tunegate.edges.config import file as config_file
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = sorted(
-    [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("plugin/extras/*/README.md")]
-)
+PAGES = pages()
 WORKFLOWS = [ROOT / "action.yml", ROOT / ".github", *sorted((ROOT / "examples").glob("*.yml"))]
 
 
@@ -70,10 +69,9 @@ def test_a_command_in_the_documentation_parses(command: str) -> None:
 
 def test_options_that_a_pipeline_passes_on_parse() -> None:
     """The lists `arguments: [--minutes, "10"]` and `options: ['--cache-mode=ro']`."""
-    pages = [*(ROOT / "docs" / "pipelines").glob("*.md"), *(ROOT / "plugin").rglob("*.md")]
     found = [
         re.findall(r"""[^\s,'"]+""", listed)
-        for each in pages
+        for each in {*PAGES, *(ROOT / "plugin").rglob("*.md")}
         for listed in re.findall(r"(?:arguments|options):[ `]*\[([^]]*-[^]]*)\]", each.read_text())
     ]
     assert len(found) >= 4
@@ -81,11 +79,16 @@ def test_options_that_a_pipeline_passes_on_parse() -> None:
         parse(["run", *(word.replace("…", "main") for word in words)])
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.name))
-def test_a_link_leads_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
-        if not target.startswith("http"):
-            assert (page.parent / target).exists(), target
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_link_leads_to_a_file_and_to_a_heading_of_it(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", CODE.sub("", page.read_text()))
+    for target, anchor in links:
+        if target.startswith("http"):
+            continue
+        file = page.parent / target if target else page
+        assert file.exists(), target
+        if anchor and file.suffix == ".md":
+            assert anchor in anchors(file), f"{target}#{anchor}"
 
 
 def test_every_setting_is_in_the_table() -> None:
@@ -107,7 +110,7 @@ def test_every_setting_is_in_the_table() -> None:
 
 def test_every_input_and_output_of_the_action_is_in_its_page() -> None:
     action = yaml.safe_load((ROOT / "action.yml").read_text())
-    page = (ROOT / "docs" / "github-action.md").read_text()
+    page = (ROOT / "docs" / "how-to" / "github.md").read_text()
     for name in (*action["inputs"], *action["outputs"]):
         assert f"`{name}`" in page
 
@@ -184,9 +187,3 @@ def test_zizmor_finds_nothing_in_the_workflows() -> None:
 )
 def test_pipeline_files_are_valid_for_their_schemas(schema: str, files: list[str]) -> None:
     require_valid(schema, [ROOT / file for file in files])
-
-
-def test_the_loader_has_as_many_lines_as_is_said() -> None:
-    (loader,) = (body for name, body in blocks("python") if name == "deploying.md")
-    lines = sum(1 for line in loader.splitlines() if line.strip())
-    assert f"a loader of {lines} lines" in (ROOT / "README.md").read_text()

@@ -8,14 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.documentation import pages
+
 ROOT = Path(__file__).resolve().parents[1]
-OTHERS = {"CHANGELOG.md", "benchmarks-archive.md", "commands.md"}
+OTHERS = {"CHANGELOG.md", "commands.md"}
 """History, and a page made from the declarations of the commands."""
-PAGES = [
-    path
-    for path in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-    if path.name not in OTHERS
-]
+PAGES = [path for path in pages() if path.name not in OTHERS]
 MAX_MEDIAN_WORDS = 18
 LONG_WORDS = 30
 MAX_LONG_SHARE = 0.1

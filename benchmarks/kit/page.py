@@ -27,14 +27,13 @@ MADE = "<!-- made by `make figures` from benchmarks/results -->"
 HEAD = f"""\
 # Benchmarks
 {MADE}
-What was found, in a sentence each. The link leads to the table, what was compared, the machine,
-the commit, and the command that measures it again. Earlier figures, and how things were found,
-are in the [archive](benchmarks-archive.md).
+Each line has a question and the answer that was measured. Its link leads to the table, the setup,
+the machine, the commit, and the command that repeats it.
 """
 GROUP_HEAD = """\
 Run each command in the root of a checkout. A load over 1 means that other work kept the machine
 busy. `--save NAME` replaces the figures of `benchmarks/results/NAME.json`; `make figures` makes
-this page and the [overview](../benchmarks.md) of them.
+this page and the [overview](../benchmarks.md).
 """
 SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z0-9`[])")
 LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
@@ -82,7 +81,7 @@ def _found(group: str, members: list[Result]) -> str:
         f"| [{each.title}]({page}#{anchor(each.title)}) | {_first_sentence(each.says)} |"
         for each in members
     ]
-    head = f"## {group}\n\n| what was asked | what was found |\n|---|---|"
+    head = f"## {group}\n\n| question | answer |\n|---|---|"
     return "\n".join([head, *rows, ""])
 
 

@@ -3,7 +3,7 @@ the search space and samples schedules, another makes the space anew and replays
 
     python -m benchmarks.tuning.replay_share [--samples 8]
 
-Prints the table of docs/replay.md. No GPU is needed: a space is made for a target, not on it.
+Prints the table of research/replay.md. No GPU is needed: a space is made for a target, not on it.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from tests.house.sources import OURS, ROOT, SOURCE_ROOTS, name_of
 
 PACKAGES = ("plugin/tunegate", "cache/tunegate_cache", "action/tunegate_action")
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("benchmarks/*.md")]
+PAGES += [ROOT / "tests" / "adversary" / "README.md"]
 SETTINGS = [ROOT / "pyproject.toml", ROOT / "Makefile", ROOT / "action.yml", ROOT / ".ci" / "run"]
 ELSEWHERE = {
     # What users have, or get from us.

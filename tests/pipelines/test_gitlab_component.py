@@ -16,7 +16,7 @@ from tests.house.sources import ROOT
 from tunegate.settings import CommentWhen
 
 COMPONENT = ROOT / "templates" / "gate.yml"
-PAGE = ROOT / "docs" / "pipelines" / "gitlab.md"
+PAGE = ROOT / "docs" / "how-to" / "gitlab.md"
 CHECK = str(Path(sys.executable).parent / "check-jsonschema")
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from tests.adversary.action_run import Job
 from tests.plugins.plugin_environment import PLUGINS, PluginEnvironment
+from tests.support.documentation import section
 
 EXAMPLE = PLUGINS / "ci_host_example"
 ROOT = PLUGINS.parents[1]
@@ -117,7 +118,7 @@ def test_an_environment_without_the_package_says_what_is_known(tmp_path: Path) -
 
 
 def test_the_page_about_adding_a_host_shows_this_package() -> None:
-    page = (ROOT / "docs" / "adding-a-ci-host.md").read_text()
+    page = section(ROOT / "docs" / "how-to" / "extend.md", "A CI host")
     shown = re.findall(r"```(?:toml|python)\n(.*?)```", page, re.DOTALL)
     files = [path.read_text() for path in EXAMPLE.rglob("*.*") if path.suffix in {".py", ".toml"}]
     assert len(shown) == 3

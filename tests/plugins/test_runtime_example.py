@@ -14,6 +14,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from tests.plugins.plugin_environment import PLUGINS, PluginEnvironment
+from tests.support.documentation import section
 from tests.support.small_onnx import save
 from tests.support.workspace import CONFIG, NOT_COMPILED, Workspace
 
@@ -143,7 +144,7 @@ def test_one_that_computes_other_numbers_ships_nothing(tmp_path: Path) -> None:
 
 
 def test_the_page_about_adding_a_runtime_shows_this_package() -> None:
-    page = (EXAMPLE.parents[2] / "docs" / "adding-a-runtime.md").read_text()
+    page = section(EXAMPLE.parents[2] / "docs" / "how-to" / "extend.md", "A runtime")
     shown = re.findall(r"```(?:toml|python)\n(.*?)```", page, re.DOTALL)
     files = [path.read_text() for path in EXAMPLE.rglob("*.*") if path.suffix in {".py", ".toml"}]
     assert len(shown) == 3

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.plugins.plugin_environment import PLUGINS, PluginEnvironment
+from tests.support.documentation import section
 from tests.support.small_onnx import conv_model, save
 from tests.support.workspace import COMPILED, Workspace
 from tunegate_cache.stores.conformance import STORE_RULES
@@ -89,7 +90,7 @@ def test_an_environment_without_the_package_says_what_is_installed(shell: Shell)
     code, told = shell.failing("cache", "stats")
     assert code == 2
     assert 'no store is installed for "mysql:"' in told
-    assert "file:, memory:, s3:, sqlite:; docs/adding-a-store.md" in told
+    assert "file:, memory:, s3:, sqlite:; docs/how-to/extend.md" in told
 
 
 def test_a_package_that_fails_at_import_costs_the_hits_and_one_line(tmp_path: Path) -> None:
@@ -110,7 +111,7 @@ def test_a_package_that_fails_at_import_costs_the_hits_and_one_line(tmp_path: Pa
 
 
 def test_the_page_about_adding_a_store_shows_this_package() -> None:
-    page = (EXAMPLE.parents[2] / "docs" / "adding-a-store.md").read_text()
+    page = section(EXAMPLE.parents[2] / "docs" / "how-to" / "extend.md", "A store")
     shown = re.findall(r"```(?:toml|python)\n(.*?)```", page, re.DOTALL)
     files = [path.read_text() for path in EXAMPLE.rglob("*.*") if path.suffix in {".py", ".toml"}]
     assert len(shown) == 3

@@ -40,7 +40,7 @@ def kind_of(address: StoreAddress) -> StoreKind:
         message = (
             f'"{address.url}" is no cache address: {problem}. Write a directory or one of '
             f"{', '.join(f'{name}:' for name in kinds)}; "
-            "docs/adding-a-store.md says how to add a store"
+            "docs/how-to/extend.md says how to add a store"
         )
         raise BadAddressError(message)
     kind = _loaded(kinds[scheme])

@@ -2,7 +2,7 @@
 where it is told what came out.
 
 A CI is added as a folder beside this file, or by a package of its own:
-docs/adding-a-ci-host.md.
+docs/how-to/extend.md.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def test_an_unknown_scheme_names_those_that_are_installed(url: str) -> None:
         opened(url)
     assert str(raised.value) == (
         f'"{url}" is no cache address: no store is installed for "{url.partition(":")[0]}:". Write '
-        "a directory or one of file:, memory:, s3:; docs/adding-a-store.md says how to add a store"
+        "a directory or one of file:, memory:, s3:; docs/how-to/extend.md says how to add a store"
     )
 
 

@@ -1,5 +1,5 @@
 """Every event of GitHub that can start a workflow: what it compares and may write, or why it is
-refused and what to use instead. docs/github-action.md shows this table."""
+refused and what to use instead. docs/how-to/github.md shows this table."""
 
 from __future__ import annotations
 

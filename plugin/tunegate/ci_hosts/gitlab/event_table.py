@@ -1,5 +1,5 @@
 """Every source of a pipeline of GitLab: what it compares and may write, or why it is refused and
-what to use instead. docs/pipelines/gitlab.md shows this table."""
+what to use instead. docs/how-to/gitlab.md shows this table."""
 
 from __future__ import annotations
 

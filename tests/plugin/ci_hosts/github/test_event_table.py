@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tunegate.ci_hosts.github.event_table import GITHUB_EVENTS
 
-PAGE = Path(__file__).resolve().parents[4] / "docs" / "github-action.md"
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "how-to" / "github.md"
 OF_GITHUB = """
 branch_protection_rule check_run check_suite create delete deployment deployment_status discussion
 discussion_comment fork gollum image_version issue_comment issues label merge_group milestone

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tunegate.ci_hosts.gitlab.event_table import GITLAB_EVENTS
 
-PAGE = Path(__file__).resolve().parents[4] / "docs" / "pipelines" / "gitlab.md"
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "how-to" / "gitlab.md"
 OF_GITLAB = """
 api chat external external_pull_request_event merge_request_event ondemand_dast_scan trigger
 ondemand_dast_validation parent_pipeline pipeline push schedule security_orchestration_policy
