@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from tests.cuda_stand_in.inline_ptx import without_ptx
+
 MAX_STATIC_SHARED = 48 * 1024
 _THREADS = 1024
 _REGISTERS_OF_A_BLOCK = 65536
@@ -68,7 +70,7 @@ class _Function(NamedTuple):
 
 def for_a_cpu(text: str, arch: int) -> CpuText:
     """The text in C++, and the table of its kernels behind it. `arch` is a number such as 90."""
-    text = _COMMENT.sub(" ", text)
+    text = without_ptx(_COMMENT.sub(" ", text))
     device = {found[1]: _function(text, found) for found in _DEVICE_FUNCTION.finditer(text)}
     entries = [(found, _function(text, found)) for found in _KERNEL.finditer(text)]
     variables = [found for found in _SHARED.finditer(text) if not found[1]]

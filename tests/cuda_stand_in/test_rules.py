@@ -5,20 +5,17 @@ Each program runs in a process of its own: it assigns what it has seen to `seen`
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.cuda_stand_in import programs
 from tests.cuda_stand_in.fixtures import WhatCuda
 
 pytestmark = pytest.mark.cuda_stand_in
 
-ROOT = Path(__file__).resolve().parents[2]
 KERNELS = """
 extern "C" __global__ void __launch_bounds__(128) add(float* a, int n, int by) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -93,25 +90,8 @@ FAIL = """
 """
 
 
-def seen_by(variables: dict[str, str], program: str) -> Any:
-    """What a program sees that has loaded the kernels as `m`."""
-    lines = [
-        "import ctypes, json, time",
-        "from tests.cuda_stand_in import calls as c",
-        f"m = c.Module({KERNELS!r})",
-        textwrap.dedent(program),
-        "print(json.dumps(seen))",
-    ]
-    done = subprocess.run(
-        [sys.executable, "-c", "\n".join(lines)],
-        env={**variables, "PYTHONPATH": f"{ROOT}:{variables['PYTHONPATH']}"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+def seen_by(variables: Mapping[str, str], program: str) -> Any:
+    return programs.seen_by(variables, KERNELS, program)
 
 
 def test_kernels_run_in_their_order_and_threads_wait_for_each_other(
@@ -304,9 +284,8 @@ def test_the_limits_of_a_launch(cuda_stand_in: WhatCuda) -> None:
         m.launch("dynamic", 1, 32, p, 1, shared=99 << 10),
         m.allow_shared("dynamic", 228 << 10),
     ]
-    seen = [threads, shared, c.Module(KERNELS, "sm_100").error]
+    seen = [threads, shared, c.Module(TEXT, "sm_100").error]
     """
-    program = f"    KERNELS = {KERNELS!r}\n{program}"
     assert seen_by(cuda_stand_in(), program) == [[1, 1, 1], [1, 0, 0, 1], 209]
 
 

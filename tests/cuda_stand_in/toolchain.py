@@ -22,7 +22,8 @@ ROOT = Path(__file__).resolve().parent
 _DRIVER, _INCLUDE = ROOT / "driver", ROOT / "toolkit" / "include"
 _LIBRARY_FLAGS = (
     *("-std=c++17", "-O2", "-g1", "-fPIC", "-shared", "-pthread", "-U_FORTIFY_SOURCE"),
-    *("-Wall", "-Wextra", "-Wno-missing-field-initializers"),
+    # Kernels read threadIdx there as if it were their own: see kernel_abi.h.
+    *("-ftls-model=initial-exec", "-Wall", "-Wextra", "-Wno-missing-field-initializers"),
 )
 _KERNEL_FLAGS = (
     # No name of a module may outlive it: the loader would keep the module for it.

@@ -8,8 +8,10 @@ namespace stand_in {
 namespace {
 constexpr size_t PAGE = 4096, CAPACITY = 256 << 10, MAPPED = CAPACITY + 2 * PAGE, ALIGNMENT = 16;
 
+// Below 4 GB: instructions of PTX name shared memory by 32 bits.
 char* map_region() {
-  void* at = mmap(nullptr, MAPPED, PROT_NONE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  constexpr int FLAGS = MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE | MAP_32BIT;
+  void* at = mmap(nullptr, MAPPED, PROT_NONE, FLAGS, -1, 0);
   if (at == MAP_FAILED) abort();
   char* mapped = static_cast<char*>(at);
   mprotect(mapped + PAGE, CAPACITY, PROT_READ | PROT_WRITE);
