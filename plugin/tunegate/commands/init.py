@@ -16,6 +16,7 @@ from tunegate.edges.config.file import CONFIG_FILE
 from tunegate.edges.git.installed_commit import InstalledCommit, installed_commit
 from tunegate.edges.git.repository import GitRepository
 from tunegate.edges.models.finder import FoundModel, find_models
+from tunegate.edges.nvidia.gpus import visible_gpus
 from tunegate.edges.output.owned_directory import refuse_links
 from tunegate.errors import PASS, ConfigError
 from tunegate.input_shapes import is_symbol
@@ -38,14 +39,18 @@ def run(options: InitOptions) -> int:
     config = settings.config or root / CONFIG_FILE
     installed = installed_commit()
     branch = repository.default_branch_name() or "main"
+    gpu = next(iter(visible_gpus()), None)
     files = {
-        config: starter_config(models, installed),
+        config: starter_config(models, installed, gpu),
         root / _WORKFLOW: starter_workflow(installed, branch),
     }
     _write(files, force=options.force)
     write_line(f"Wrote {_shown(config, root)}. It gates {_covered(models)}:")
     for model in models:
         write_line(f"  {visible(model.path)}: {visible(_found(model))}")
+    if gpu is not None:
+        card = visible(gpu.name)
+        write_line(f"  They are tuned and gated on {card}. For the CPU, see targets there.")
     if any(model.guesses for model in models):
         write_line("  Where a guessed size is not the one you deploy with, correct it there.")
     write_line(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.simulated.simulated_gpus import gpu, simulated
 from tests.support.small_onnx import matmul_model, save
 from tests.support.workspace import Workspace
 from tunegate.cli.commands.init import InitOptions
@@ -36,6 +37,20 @@ def test_it_writes_a_configuration_that_loads_and_a_workflow(workspace: Workspac
     assert '  "batch": 1  # guessed: a batch\n' in text
     workflow = (workspace.root / ".github" / "workflows" / "tunegate.yml").read_text()
     assert re.search(r"uses: tunegate/tunegate@(?!0{40})[0-9a-f]{40} # ", workflow)
+
+
+def test_on_a_machine_with_a_gpu_it_says_so_and_asks_nothing(
+    workspace: Workspace,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    simulated(monkeypatch, tmp_path, gpu("GPU-1"))
+    assert init.run(asked(workspace)) == 0
+    text = (workspace.root / "tunegate.yaml").read_text()
+    (target,) = config_file.parse_config(text, "tunegate.yaml").targets
+    assert (target.name, target.kind, target.arch) == ("gpu", "cuda", "sm_89")
+    assert "They are tuned and gated on NVIDIA L4." in capsys.readouterr().out
 
 
 def test_it_never_overwrites_unless_told_to(workspace: Workspace) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 
+from tunegate.artifacts.gpus import Gpu
 from tunegate.commands.starting.starter_globs import starter_globs
 from tunegate.commands.starting.starter_sizes import entry_lines, quoted, shared_sizes, shared_text
 from tunegate.edges.git.installed_commit import InstalledCommit, public_address, repository_of
@@ -23,7 +24,7 @@ _MODELS = """\
 models:
 """
 
-_TAIL = """\
+_CPU = """\
 
 # One entry per kind of machine you deploy on. cpu and arch "native" mean the runner's own.
 targets:
@@ -32,6 +33,25 @@ targets:
     runner: [self-hosted]     # labels of the CI runner
     # threads: 4              # default: every usable core but one
     # usd-per-hour: 0.34      # needed for budget.usd
+"""
+
+_GPU = """\
+
+# One entry per kind of machine you deploy on. This one is the GPU of the machine that init ran on.
+# Where you deploy on the CPU, write instead:
+#   - name: cpu
+#     kind: llvm
+#     runner: [self-hosted]
+targets:
+  - name: gpu
+    kind: cuda
+    arch: {arch}
+    expect-gpu: {name}
+    runner: [self-hosted]     # labels of the CI runner: add the one that names this GPU
+    # usd-per-hour: 3.50      # needed for budget.usd
+"""
+
+_TAIL = """\
 
 # Tuning results, shared by every team that reads this place.
 cache:
@@ -55,8 +75,13 @@ _PUT_HERE = f"@{_NO_COMMIT} # put the commit of a release here"
 _SOURCE = re.compile(rf"git\+(\S+)@{_NO_COMMIT}")
 
 
-def starter_config(models: Sequence[FoundModel], installed: InstalledCommit | None = None) -> str:
-    """The configuration. Editors complete it by the schema of the commit that is installed."""
+def starter_config(
+    models: Sequence[FoundModel],
+    installed: InstalledCommit | None = None,
+    gpu: Gpu | None = None,
+) -> str:
+    """The configuration, for a GPU where there is one. Editors complete it by the schema of the
+    commit that is installed."""
     shared = shared_sizes(models)
     sizes = shared_text(shared)
     return (
@@ -65,8 +90,14 @@ def starter_config(models: Sequence[FoundModel], installed: InstalledCommit | No
         + (f"{sizes}\n" if sizes else "")
         + _MODELS
         + "".join(_entries(models, shared))
+        + (_CPU if gpu is None else _gpu_target(gpu))
         + _TAIL
     )
+
+
+def _gpu_target(gpu: Gpu) -> str:
+    arch = f"sm_{gpu.compute_capability.replace('.', '')}"
+    return _GPU.format(arch=arch, name=quoted(gpu.name))
 
 
 def _entries(models: Sequence[FoundModel], shared: Mapping[str, GuessedSize]) -> Iterator[str]:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from tunegate.artifacts.gpus import Gpu
 from tunegate.artifacts.outlines import ModelInput
 from tunegate.commands.starting.starter_files import starter_config, starter_workflow
 from tunegate.edges.config.file import parse_config
@@ -18,6 +19,26 @@ def test_the_configuration_that_is_written_can_be_read() -> None:
     )
     assert [model.path for model in config.models] == ["*.onnx"]
     assert (config.budget.minutes, config.gate.margin_percent) == (10, 3)
+
+
+def test_on_a_machine_with_a_gpu_the_target_is_that_gpu() -> None:
+    gpu = Gpu(
+        index=0,
+        uuid="GPU-1",
+        name="NVIDIA H200",
+        compute_capability="9.0",
+        cores=16896,
+        memory_bytes=141 * 10**9,
+        driver="580",
+    )
+    text = starter_config([FoundModel(path="a.onnx")], gpu=gpu)
+    (target,) = parse_config(text, "x").targets
+    assert (target.kind, target.arch, target.expect_gpu) == ("cuda", "sm_90", "NVIDIA H200")
+    start = text.index("# Where you deploy on the CPU, write instead:")
+    comment = text[start : text.index("targets:\n", start)].splitlines()[1:]
+    instead = "targets:\n" + "\n".join(line.removeprefix("# ") for line in comment)
+    (cpu,) = yaml.safe_load(instead)["targets"]
+    assert (cpu["name"], cpu["kind"]) == ("cpu", "llvm")
 
 
 def test_an_editor_finds_the_schema_of_the_commit_that_is_installed() -> None:
