@@ -1,4 +1,4 @@
-"""REST calls to the API of a CI. The only HTTP of the product besides the cache's.
+"""REST calls to the API of a CI.
 
 What answers is not trusted: there is a limit to the size of an answer and to the time of all of
 them, no redirect is followed with the token, and no text of an answer is shown.
