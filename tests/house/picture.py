@@ -56,7 +56,6 @@ PURPOSES = {
     "tunegate.whole_model": "a model as one launch: stages, barriers, races",
     "tunegate.revalidation": "records of others, measured again",
     "tunegate.selftest": "which margin a machine can decide",
-    "tunegate.study": "across the stack: designs, effects, flips of rank",
     "tunegate.run_history": "what is kept of a run",
     "tunegate.render": "Markdown, HTML, JUnit, SARIF, plots",
     "tunegate.runtimes": "TVM, ONNX Runtime: build, load, profile",

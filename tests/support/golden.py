@@ -12,13 +12,13 @@ FOLDER = Path(__file__).parent.parent / "golden"
 
 
 class Golden(msgspec.Struct, frozen=True):
-    """Compares texts with the files of `tests/golden/`, or rewrites them."""
+    """Compares texts with the files of a folder, or rewrites them."""
 
     update: bool
 
-    def check(self, name: str, text: str) -> None:
+    def check(self, name: str, text: str, folder: Path = FOLDER) -> None:
         """Fail with a diff, leaving `<name>.got` beside the file, when the text differs."""
-        path = FOLDER / name
+        path = folder / name
         if self.update:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")

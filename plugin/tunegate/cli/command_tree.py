@@ -31,7 +31,6 @@ COMMANDS = (
     "verdict",
     "compare",
     "deploy-gate",
-    "study",
     "selftest",
     "confirm",
     "history",

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tunegate.cli.command_tree import all_commands
+from tunegate.cli.command_tree import core_commands
 from tunegate.cli.commands.cache.push import PushOptions
 from tunegate.cli.commands.compare import CompareOptions
 from tunegate.cli.parser import Parsed, parse
@@ -22,7 +22,6 @@ REQUIRED = {
     "cache export": ["d"],
     "cache import": ["d"],
     "cache pull": ["d"],
-    "study": ["d"],
 }
 
 
@@ -30,7 +29,7 @@ def parsed(*line: str) -> Parsed:
     return parse(line)
 
 
-@pytest.mark.parametrize("command", [command.name for command in all_commands()])
+@pytest.mark.parametrize("command", [command.name for command in core_commands()])
 def test_every_command_takes_what_the_contract_promises(command: str) -> None:
     line = ["--json", "--config", "c.yaml", "--out", "o", "-v", "--repository", "r"]
     options = parsed(*command.split(), *line, *REQUIRED.get(command, [])).options

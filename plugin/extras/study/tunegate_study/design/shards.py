@@ -1,0 +1,23 @@
+"""The cells of a study over runners. What is compared stays together: all cells of a model on a
+target are measured on one machine."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from tunegate.tuning.sharding import balanced
+from tunegate_study.design.cost import estimated_seconds
+from tunegate_study.design.measured import MODEL, TARGET
+from tunegate_study.studies import CellSetting
+
+
+def cells_of_shard(
+    cells: Sequence[CellSetting], shard: int, shards: int, compilers: Collection[str], rounds: int
+) -> tuple[CellSetting, ...]:
+    """The cells of one shard, from 1 on. All shards take about as long; one may have none."""
+    groups: dict[tuple[str, str], list[CellSetting]] = {}
+    for cell in cells:
+        groups.setdefault((cell[MODEL], cell[TARGET]), []).append(cell)
+    loads = [estimated_seconds(group, compilers, rounds) for group in groups.values()]
+    mine = balanced(loads, shards)[shard - 1]
+    return tuple(cell for place in mine for cell in [*groups.values()][place])

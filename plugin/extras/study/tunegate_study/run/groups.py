@@ -1,0 +1,111 @@
+"""Cells in groups that are built together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from tunegate import __version__
+from tunegate.artifacts.candidates import CandidateBuild
+from tunegate.config import TargetConfig
+from tunegate.digests import digest_of_document
+from tunegate.runtimes.reference import REFERENCE
+from tunegate.runtimes.registry import runtime_named
+from tunegate_study.design.measured import (
+    ALGORITHM,
+    LAYOUT,
+    MODEL,
+    PRECISION,
+    RUNTIME,
+    TARGET,
+    THREADS,
+    VARIANT,
+    as_key,
+    without,
+)
+from tunegate_study.design.possible import candidate_for
+from tunegate_study.design.study_config import GIVEN_FILE, StudiedModel
+from tunegate_study.run.kept_cells import folder_name, model_digest
+from tunegate_study.run.subject import Chosen
+from tunegate_study.studies import CellSetting
+
+
+class CellGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """Cells that are built from the same schedules: they differ in runtime and precision alone.
+    `place` is a directory for what their tuning learns, `reference` one for what they stand
+    beside."""
+
+    model: StudiedModel
+    target: TargetConfig
+    cells: Mapping[str, CellSetting]
+    candidates: Mapping[str, CandidateBuild]
+    place: str
+    reference: str
+
+    @property
+    def setting(self) -> CellSetting:
+        return next(iter(self.cells.values()))
+
+    @property
+    def file(self) -> Path:
+        return Path(self.model.files[self.setting[VARIANT]])
+
+
+def groups_of(chosen: Chosen, cells: Mapping[str, CellSetting]) -> list[CellGroup]:
+    """The groups of these cells, by their keys. What compiles is apart from what does not: only
+    that needs the schedules."""
+    found: dict[tuple[object, ...], dict[str, CellSetting]] = {}
+    for key, setting in cells.items():
+        is_compiled = setting[RUNTIME] in chosen.compilers
+        shared = as_key(without(setting, (RUNTIME, PRECISION)))
+        found.setdefault((shared, is_compiled), {})[key] = setting
+    return [_group(chosen, each) for each in found.values()]
+
+
+def _group(chosen: Chosen, cells: Mapping[str, CellSetting]) -> CellGroup:
+    setting = next(iter(cells.values()))
+    model = chosen.models[setting[MODEL]]
+    shared = without(setting, (RUNTIME, PRECISION))
+    candidates = {
+        key: candidate
+        for key, each in cells.items()
+        if (candidate := candidate_for(each, chosen.offers)) is not None
+    }
+    return CellGroup(
+        model=model,
+        target=target_of(setting, chosen.targets),
+        cells=cells,
+        candidates=candidates,
+        place=digest_of_document(shared)[:16],
+        reference=_reference(model),
+    )
+
+
+def _reference(model: StudiedModel) -> str:
+    """Another file, or another version of the reference, is another reference."""
+    asked = [
+        model_digest(Path(model.files[GIVEN_FILE])),
+        dict(model.dims),
+        versions_of(REFERENCE),
+    ]
+    return f"{folder_name(model.name)}-{digest_of_document(asked)[:12]}"
+
+
+def target_of(setting: CellSetting, targets: Mapping[str, TargetConfig]) -> TargetConfig:
+    """The target with what the cell varies of it."""
+    own = targets[setting[TARGET]]
+    return msgspec.structs.replace(
+        own,
+        threads=int(setting[THREADS]),
+        layout=own.layout if setting[LAYOUT] == "auto" else setting[LAYOUT],
+        algorithm=own.algorithm if setting[ALGORITHM] == "auto" else setting[ALGORITHM],
+    )
+
+
+def versions_of(runtime: str) -> dict[str, str]:
+    """The versions of all that decides a build's time, the reference included."""
+    names = dict.fromkeys((runtime, REFERENCE))
+    found = {name: v for each in names for name, v in runtime_named(each).versions().items()}
+    return {**found, "tunegate": __version__}

@@ -1,0 +1,154 @@
+"""`tunegate study FILE`: the cells of a study, built, measured and told."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from tunegate import artifact_io
+from tunegate.cli.suggestions import suggestion
+from tunegate.commands.standard_output import write_json
+from tunegate.commands.table import show_lines, show_table
+from tunegate.edges.bench.driver import FreshProcesses
+from tunegate.edges.machine.device import ThisMachine
+from tunegate.edges.output.directory import CELLS, STUDY, OutputDirectory, opened_output
+from tunegate.edges.run_seed import new_seed
+from tunegate.errors import INCONCLUSIVE, PASS, ConfigError
+from tunegate.plurals import plural
+from tunegate.render.units import duration
+from tunegate.runtimes.registry import installed_runtimes
+from tunegate_study.command import StudyOptions
+from tunegate_study.design.cost import estimated_seconds
+from tunegate_study.design.measured import MODEL
+from tunegate_study.design.model_matrix import varied
+from tunegate_study.design.shards import cells_of_shard
+from tunegate_study.design.study_config import StudyConfig
+from tunegate_study.design.summary import StudiedCells, is_finished, summarized
+from tunegate_study.render import markdown, page
+from tunegate_study.run.builds import GroupBuilder
+from tunegate_study.run.groups import target_of
+from tunegate_study.run.kept_cells import KeptCells, cell_key
+from tunegate_study.run.subject import Chosen, chosen
+from tunegate_study.run.work import StudyWork
+from tunegate_study.studies import CellSetting, Study, StudyCell
+from tunegate_study.study_file import load_study
+
+_PAGES = {"study.md": markdown.render, "study.html": page.render}
+
+
+def run(options: StudyOptions) -> int:
+    """Writes study.json, study.md and study.html; a shard leaves its cells alone. Raises
+    ConfigError before anything is built. What is not finished when the minutes are over goes on in
+    the next run."""
+    config = load_study(options.file)
+    found = chosen(config, str(options.file), installed_runtimes())
+    asked = _asked(found, options, config)
+    if options.is_plan:
+        _show_plan(found, asked, config)
+        return PASS
+    with opened_output(options.settings.out, "study") as out:
+        keys = _keys(found, asked)
+        shown = keys if options.shard else _keys(found, found.cells)
+        kept = KeptCells(out.path / STUDY / CELLS)
+        cells = {key: kept.of(key) or _missing(key, shown) for key in shown}
+        if not options.is_report:
+            bench = FreshProcesses(out.path / STUDY / "bench", new_seed())
+            builder = GroupBuilder(options.settings, out)
+            cells |= StudyWork(config, found, kept, builder, bench).done(keys)
+        study = _told(options, config, found, [cells[key] for key in shown])
+        if options.shard is None:
+            _write(out, study)
+    if options.settings.as_json:
+        write_json(study)
+    else:
+        show_lines(_lines(options, study))
+    is_done = all(is_finished(cells[key], config.rounds) for key in keys)
+    return PASS if is_done else INCONCLUSIVE
+
+
+def _asked(found: Chosen, options: StudyOptions, config: StudyConfig) -> tuple[CellSetting, ...]:
+    """The cells that the command line names. Raises ConfigError for a level that is not there."""
+    levels = {axis.name: axis.levels for axis in found.design.axes}
+    for axis, level in options.only:
+        if axis not in levels:
+            raise ConfigError(f"--only {axis}={level}: no such axis.{suggestion(axis, levels)}")
+        if level not in levels[axis]:
+            hint = suggestion(level, levels[axis]) or f" Known: {', '.join(levels[axis])}."
+            raise ConfigError(f"--only {axis}={level}: no such level.{hint}")
+    wanted: dict[str, set[str]] = {}
+    for axis, level in options.only:
+        wanted.setdefault(axis, set()).add(level)
+    cells = tuple(
+        cell
+        for cell in found.cells
+        if all(cell[axis] in allowed for axis, allowed in wanted.items())
+    )
+    if not cells:
+        raise ConfigError("--only: no cell of this study has all of these levels. See --plan.")
+    if options.shard is None:
+        return cells
+    return cells_of_shard(cells, *options.shard, found.compilers, config.rounds)
+
+
+def _keys(found: Chosen, cells: Sequence[CellSetting]) -> dict[str, CellSetting]:
+    return {
+        cell_key(cell, found.models[cell[MODEL]], target_of(cell, found.targets)): cell
+        for cell in cells
+    }
+
+
+def _missing(key: str, keys: Mapping[str, CellSetting]) -> StudyCell:
+    """A cell that nobody has built."""
+    return StudyCell(key=key, setting=keys[key])
+
+
+def _told(
+    options: StudyOptions, config: StudyConfig, found: Chosen, cells: Sequence[StudyCell]
+) -> Study:
+    subject = StudiedCells(
+        file=str(options.file),
+        rounds=config.rounds,
+        design=found.design,
+        repeats=found.repeats,
+        environment=dict(ThisMachine(config.targets[0].kind).environment()),
+    )
+    axes = [axis.name for axis in varied(found.design.axes)]
+    return summarized(subject, cells, [_command(options.file, cell, axes) for cell in cells])
+
+
+def _command(file: Path, cell: StudyCell, axes: Sequence[str]) -> str:
+    levels = [f"--only={axis}={cell.setting[axis]}" for axis in axes]
+    return shlex.join(["tunegate", "study", str(file), *levels])
+
+
+def _write(out: OutputDirectory, study: Study) -> None:
+    artifact_io.write(out.path / "study.json", study)
+    for name, render in _PAGES.items():
+        artifact_io.write_text(out.path / name, render(study))
+
+
+def _show_plan(found: Chosen, cells: Sequence[CellSetting], config: StudyConfig) -> None:
+    axes = [axis.name for axis in varied(found.design.axes)]
+    rows = ([cell[axis] for axis in axes] for cell in cells)
+    show_table(f"{found.design.kind}: cells", axes, rows)
+    seconds = estimated_seconds(cells, found.compilers, config.rounds)
+    what = f"{plural(len(cells), 'cell')} of {found.design.possible} possible ones"
+    left = (f"{plural(each.count, 'setting')}: {each.reason}" for each in found.design.left_out)
+    told = (f"left out: {each}" for each in left)
+    show_lines((f"{what}, about {duration(seconds)}", *told))
+
+
+def _lines(options: StudyOptions, study: Study) -> Iterator[str]:
+    done = sum(1 for cell in study.cells if cell.launches)
+    yield f"{plural(done, 'cell')} of {len(study.cells)} measured, {study.rounds} rounds"
+    for cell in study.cells:
+        if cell.reason:
+            yield f"not built: {' '.join(cell.setting.values())}: {cell.reason}"
+    if study.unfinished:
+        yield (
+            f"{plural(study.unfinished, 'cell')} not finished: the minutes were over, or another "
+            "shard has them. Run the same command again: it goes on from there"
+        )
+    if options.shard is None:
+        yield f"{options.settings.out / 'study.html'} has the effects"

@@ -1,0 +1,139 @@
+"""The work of a study on this machine: what is kept and unchanged is done, the rest is built and
+measured until it is, or until the minutes are over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from tunegate.bench_ports import Benchmarker
+from tunegate.digests import digest_of
+from tunegate.edges.clock import SystemClock
+from tunegate.edges.machine.device import ThisMachine
+from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.edges.progress.choice import progress
+from tunegate.edges.run_seed import new_seed
+from tunegate.errors import ArtifactError, ModelError
+from tunegate.plurals import plural
+from tunegate_study.design.measured import RUNTIME
+from tunegate_study.design.study_config import StudyConfig
+from tunegate_study.run.groups import CellGroup, groups_of, versions_of
+from tunegate_study.run.kept_cells import KeptCells
+from tunegate_study.run.rounds import Rounds
+from tunegate_study.run.subject import Chosen
+from tunegate_study.studies import CellSetting, StudyCell
+
+
+class CellBuilder(Protocol):
+    """What builds cells, and what they stand beside, into directories."""
+
+    @property
+    def directory(self) -> Path: ...
+    def built(self, group: CellGroup, minutes: float) -> Sequence[StudyCell]: ...
+    def reference(self, group: CellGroup) -> Path: ...
+
+
+class StudyWork:
+    """`kept` has the cells of earlier runs, and gets those of this one as they are finished."""
+
+    def __init__(
+        self,
+        config: StudyConfig,
+        chosen: Chosen,
+        kept: KeptCells,
+        builder: CellBuilder,
+        benchmarker: Benchmarker,
+    ) -> None:
+        self._config, self._chosen, self._kept = config, chosen, kept
+        self._builder, self._benchmarker = builder, benchmarker
+        self._seed = new_seed()
+        self._clock, self._progress = SystemClock(), progress()
+        self._ends = self._clock.monotonic() + 60 * config.budget.minutes
+        self._device = ThisMachine(config.targets[0].kind).fingerprint()
+
+    def done(self, keys: Mapping[str, CellSetting]) -> dict[str, StudyCell]:
+        """The cell of each key. Those that there was no time for have nothing but their setting.
+        Raises CancelledError: what was finished is kept."""
+        try:
+            return self._measured(keys, self._built(keys))
+        finally:
+            self._progress.close()
+
+    def _built(self, keys: Mapping[str, CellSetting]) -> dict[str, StudyCell]:
+        cells = {key: StudyCell(key=key, setting=setting) for key, setting in keys.items()}
+        for key, setting in keys.items():
+            known = self._kept.of(key)
+            if known is not None and self._counts(known, setting):
+                cells[key] = msgspec.structs.replace(known, setting=setting)
+        groups = groups_of(
+            self._chosen, {key: keys[key] for key, cell in cells.items() if not cell.versions}
+        )
+        for done, group in enumerate(groups, start=1):
+            if self._is_over():
+                break
+            self._progress.step(f"build {done} of {len(groups)}: {_named(group)}")
+            for cell in self._builder.built(group, max(0.0, self._left() / 60)):
+                self._kept.keep(cell)
+                cells[cell.key] = cell
+        return cells
+
+    def _measured(
+        self, keys: Mapping[str, CellSetting], cells: dict[str, StudyCell]
+    ) -> dict[str, StudyCell]:
+        rounds = self._config.rounds
+        waiting = {k: c for k, c in cells.items() if c.digest and len(c.launches) < rounds}
+        if not waiting or self._is_over():
+            return cells
+        references, refused = self._references({key: keys[key] for key in waiting})
+        cells |= {key: _without(cells[key], reason) for key, reason in refused.items()}
+        waiting = {key: cell for key, cell in waiting.items() if key not in refused}
+        self._progress.step(f"measure: {len(waiting)} cells in {rounds} rounds")
+        measuring = Rounds(
+            self._benchmarker, self._builder.directory, references, self._kept.keep, self._is_over
+        )
+        return cells | measuring.measured(waiting, rounds, self._seed, self._progress)
+
+    def _references(
+        self, waiting: Mapping[str, CellSetting]
+    ) -> tuple[dict[str, Path], dict[str, str]]:
+        """What each of these cells stands beside, and why there is nothing for others."""
+        found: dict[str, Path] = {}
+        refused: dict[str, str] = {}
+        for group in groups_of(self._chosen, waiting):
+            try:
+                found |= dict.fromkeys(group.cells, self._builder.reference(group))
+            except ModelError as error:
+                refused |= dict.fromkeys(group.cells, str(error))
+        return found, refused
+
+    def _counts(self, cell: StudyCell, setting: CellSetting) -> bool:
+        """Whether a kept cell is of what would be built here now."""
+        if cell.is_cut or cell.device != self._device or cell.may_pass:
+            return False
+        if cell.versions != versions_of(setting[RUNTIME]):
+            return False
+        return bool(cell.reason) or len(cell.launches) >= self._config.rounds or self._is_here(cell)
+
+    def _is_here(self, cell: StudyCell) -> bool:
+        try:
+            return digest_of(ArtifactFile.read(self._builder.directory / cell.key)) == cell.digest
+        except ArtifactError:
+            return False
+
+    def _left(self) -> float:
+        return self._ends - self._clock.monotonic()
+
+    def _is_over(self) -> bool:
+        return self._left() <= 0
+
+
+def _named(group: CellGroup) -> str:
+    runtimes = sorted({candidate.title for candidate in group.candidates.values()})
+    return f"{group.model.name}: {', '.join(runtimes)}, {plural(group.target.threads, 'thread')}"
+
+
+def _without(cell: StudyCell, reason: str) -> StudyCell:
+    return msgspec.structs.replace(cell, reason=f"not measured: {reason}", may_pass=True)
