@@ -1,5 +1,4 @@
-"""What measuring needs from the outside world. The real ones live in `edges/bench/`, fakes in
-tests."""
+"""Ports of measuring. The real ones live in `edges/bench/`, fakes in tests."""
 
 from __future__ import annotations
 
@@ -53,13 +52,14 @@ class Benchmarker(Protocol):
         ...
 
     def operators_ms(self, artifact: Path) -> Mapping[str, float]:
-        """What each operator takes in one inference of the whole model, all its calls together."""
+        """Returns the time of each operator in one inference of the whole model, in ms, all its
+        calls together."""
         ...
 
     def reference_ms(self, model: ShapedModel, *, threads: int) -> float: ...
 
 
 class Scorer(Protocol):
-    """How good a build is, by the user's own measure: more is better. Raises MeasurementError."""
+    """Scores a build by the user's metric: larger is better. Raises MeasurementError."""
 
     def score(self, artifact: Path) -> float: ...

@@ -173,7 +173,9 @@ pages([msgspec.structs.replace(load(min(RESULTS.glob("*.json"))), {change})])
 def test_every_result_has_a_command() -> None:
     for path in (ROOT / "benchmarks" / "results").glob("*.json"):
         told = json.loads(path.read_text())["command"]
-        assert told.startswith(("tunegate ", "python -m benchmarks.")), path.name
+        assert told.startswith(("tunegate ", "python -m benchmarks.", "python -m research.")), (
+            path.name
+        )
 
 
 def test_every_benchmark_that_a_result_or_a_page_or_another_names_exists() -> None:

@@ -53,7 +53,7 @@ class WrongKernel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BuiltTask(msgspec.Struct, frozen=True, kw_only=True):
-    """Which schedule a task got. `rid` identifies the decisions ('' for the default schedule);
+    """The schedule of a built task. `rid` identifies the decisions ('' for the default schedule);
     `ms` is its measured time per call where one is known; a schedule that is not `verified` was
     transferred, picked by the prior or only claimed, and never measured. `algorithm` is set where
     its target asks for one and the task has it."""
@@ -96,11 +96,11 @@ class RefusedCandidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RuntimeChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a build is for the runtime it is for: what was measured, the candidates that do not run
-    it, and in `reason` why those that do were not measured. `is_complete`: another run would elect
-    among the same, since nothing crashed or was too late; `is_cut_short`: nothing but the time was
-    missing for that. `is_remembered`: an earlier run has
-    measured the times."""
+    """The measurements and reasons behind the choice of a build's runtime: `times` of what was
+    measured, `refused` candidates that do not run it, and in `reason` why the others were not
+    measured. `is_complete`: another run would elect among the same, since nothing crashed or was
+    too late; `is_cut_short`: nothing but the time was missing for that. `is_remembered`: an earlier
+    run has measured the times."""
 
     times: tuple[CandidateTime, ...] = ()
     refused: tuple[RefusedCandidate, ...] = ()

@@ -1,4 +1,4 @@
-"""What may run a model: a runtime, in one of the ways that it offers."""
+"""Candidates: a runtime in one of the variants that it offers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 RuntimeName = str
-"""What the configuration, command lines and artifacts call a runtime."""
+"""The name of a runtime in the configuration, on command lines and in artifacts."""
 
 
 PRECISION: Final = "precision"
@@ -49,7 +49,8 @@ class CandidateBuild(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_calibrated(self) -> bool:
-        """Whether it is made from values that the user gave for the inputs."""
+        """Returns whether the candidate is calibrated on values that the user gave for the
+        inputs."""
         return self.settings.get(QUANTIZATION) == STATIC
 
 

@@ -1,5 +1,5 @@
-"""What detecting found: which configured models a change touches, and how, and how its own
-configuration differs from the one that judges it."""
+"""The result of detection: the configured models that a change touches, how it touches them, and
+how the head's configuration differs from the one that judges."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Effect = Literal["loosened", "tightened", "changed"]
 
 
 class ModelPin(msgspec.Struct, frozen=True, kw_only=True):
-    """What an address named when it was read: `version` in the words of where the model lives,
-    empty where that has none, and the SHA-256 of the content that was measured."""
+    """The content behind an address when it was read: `version` in the words of the registry, empty
+    without one, and the SHA-256 of the measured content."""
 
     address: str
     version: str
@@ -75,18 +75,18 @@ class ModelVersion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ancestor(msgspec.Struct, frozen=True, kw_only=True):
-    """Why `base` is older than the base revision: it lies so many commits before it, and every
-    version between cannot be compiled."""
+    """An older base: it lies `commits` before the base revision, because no version in between can
+    be compiled."""
 
     commits: int
     reason: str
 
 
 class ModelChange(msgspec.Struct, frozen=True, kw_only=True):
-    """How one configured model differs. `change` is set for `modified`: weights only, the graph,
-    what the config asks of it, or unknown (treated as structural). An `unreadable` model has turned
-    into something that is no file: it is an error. An `upgraded` one is the head's on both sides,
-    with the packages of a lock file at base and head."""
+    """The difference of one configured model between base and head. `change` is set for `modified`:
+    weights only, the graph, what the config asks of it, or unknown (treated as structural). An
+    `unreadable` model has turned into something that is no file: it is an error. An `upgraded` one
+    is the head's on both sides, with the packages of a lock file at base and head."""
 
     path: ModelPath
     kind: Literal["added", "modified", "renamed", "deleted", "unreadable", "upgraded"]
@@ -115,7 +115,7 @@ class PolicyChange(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def weakens(self) -> bool:
-        """Whether somebody has to agree to it: all that is not stricter than before."""
+        """Returns whether somebody has to agree to the change: it is not stricter than before."""
         return self.effect != "tightened"
 
 
@@ -133,7 +133,7 @@ class ChangeSet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def has_base(changes: ChangeSet) -> bool:
-    """Whether anything is compared: what is warmed, and what is new, has a head alone."""
+    """Returns whether anything is compared: warmed and new models have a head alone."""
     return any(change.base is not None for change in changes.models)
 
 

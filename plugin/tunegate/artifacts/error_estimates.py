@@ -1,5 +1,5 @@
-"""How far builds in other numbers than float32 are from float32: on each input, and on all like
-them."""
+"""Errors of builds in lower precision against float32: on each input, and bounds for all inputs
+like them."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ class ErrorLimit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ErrorEstimate(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a build in other numbers is from float32, in percent, or in the unit of a metric: of
-    `samples` inputs, with the 95% bounds of what all inputs like them have. `limit` is the budget,
-    None where nobody said it; `output` the one that is off the most, '' where none is. `saturated`
-    are outputs that are at their bounds, such as 0 and 1, or always the same: they show no error.
-    Those of a min-agreement have their largest value in the same place on every input, too.
-    `mostly_saturated` are at them in most elements; `silent` are inputs that tell nothing, beside
-    the samples. `high` is None where the samples are too few for a bound."""
+    """The error of a build against float32, in percent or in the unit of a metric, over `samples`
+    inputs, with 95% bounds for all inputs like them. `limit` is the budget, None where nobody said
+    it; `output` the one that is off the most, '' where none is. `saturated` are outputs that are at
+    their bounds, such as 0 and 1, or always the same: they show no error. Those of a min-agreement
+    have their largest value in the same place on every input, too. `mostly_saturated` are at them
+    in most elements; `silent` are inputs that tell nothing, beside the samples. `high` is None
+    where the samples are too few for a bound."""
 
     what: What
     center: float
@@ -78,8 +78,8 @@ class ErrorEstimate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SideError(msgspec.Struct, frozen=True, kw_only=True):
-    """What ships of one side: `title` is what people call the candidate. `estimates` has one for
-    each part of the budget; none where it computes in float32."""
+    """The error of the build that ships on one side: `title` is its candidate's name in reports.
+    `estimates` has one for each part of the budget; none where it computes in float32."""
 
     title: str
     estimates: tuple[ErrorEstimate, ...] = ()

@@ -1,4 +1,4 @@
-"""What a run is expected to do once it has a plan."""
+"""The steps that a run is expected to take once it has a plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a GPU: which one it is, and how it is at a moment."""
+"""A GPU: its identity, and its state at one moment."""
 
 from __future__ import annotations
 

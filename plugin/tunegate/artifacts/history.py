@@ -1,4 +1,4 @@
-"""What stays of a run when its report is gone: a line for each model on each target.
+"""The history of a run: a line for each model on each target, which outlives the report.
 
 Lines lie in the shared cache, where others write too: the limits of these types are what a line has
 to keep to be shown at all.
@@ -16,7 +16,7 @@ from tunegate.artifacts.verdicts import Status
 
 MAX_TEXT = 1000
 HistoryStatus = Status | Literal["warmed", "cancelled", "aborted"]
-"""What a run said of a model; one that is `warmed` was tuned and not compared. A run that was
+"""The status of a model in the history; `warmed` was tuned and not compared. A run that was
 `cancelled`, or `aborted` by an error, says nothing of its models but what it spent."""
 Instant = Annotated[int, msgspec.Meta(ge=0, le=253_402_300_799)]
 """Seconds since 1970, as far as calendars go."""
@@ -29,7 +29,7 @@ _Address = Annotated[
 
 
 class ModelCost(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model on a target cost in one run, and what the cache saved it.
+    """The cost of a model on a target in one run, and the savings by the cache.
 
     A task that several models use is shared evenly among them, so that the lines of a run add up to
     what it spent: counts are no whole numbers then. `hits` are the `tasks` that the cache had,
@@ -55,9 +55,9 @@ class ModelCost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run is of, besides its verdict. `change` is the number of a pull request; the
-    head `is_aside` where it is not on the default branch. `authored` is when the head was written,
-    `at` when the run ended; `run_url` is its page in the CI, '' where there is none."""
+    """The facts of a run besides its verdict. `change` is the number of a pull request; the head
+    `is_aside` where it is not on the default branch. `authored` is when the head was written, `at`
+    when the run ended; `run_url` is its page in the CI, '' where there is none."""
 
     at: int
     repository: str = ""
@@ -102,9 +102,9 @@ class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CostSum(msgspec.Struct, frozen=True, kw_only=True):
-    """What the runs of a week, a repository or a model cost together, and what they were saved.
-    Gains of two runs don't add: `gained_ms` of the cost is the most of one line, and `gain_usd`
-    what tuning cost in that line."""
+    """The summed costs and savings of the runs of a week, a repository or a model. Gains of two
+    runs don't add: `gained_ms` of the cost is the most of one line, and `gain_usd` what tuning cost
+    in that line."""
 
     name: str
     runs: int

@@ -1,4 +1,4 @@
-"""What is drawn for an input of a model, and from what that was inferred."""
+"""The rule by which an input of a model is drawn, and its origin."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import msgspec
 
 Category = int | float | str
 InputForm = Literal["", "sequence", "optional", "optional sequence"]
-"""What an input is: '' for a tensor, else tensors in a sequence, or one that may be absent."""
+"""The form of an input: '' for a tensor, else a sequence of tensors, or a value that may be
+absent."""
 DRAWN_LENGTH = 3
 """The number of tensors that are drawn for a sequence of which nothing is said."""
 
@@ -76,12 +77,12 @@ class InputRule(msgspec.Struct, frozen=True):
 
 
 STANDARD = InputRule(Normal())
-"""What an input of floats has of which the graph says nothing."""
+"""The rule for an input of floats of which the graph says nothing."""
 
 
 class KnownInputs(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a model's inputs besides the model: the rules that the user gave, and the
-    file of the base's model, whose inputs its head is given where it takes them."""
+    """The knowledge about a model's inputs from outside of the model: the rules that the user gave,
+    and the file of the base's model, whose inputs the head gets where it takes them."""
 
     given: dict[str, InputRule] = {}
     base: str = ""
@@ -102,5 +103,5 @@ class DrawnInput(msgspec.Struct, frozen=True):
 
     @property
     def is_given(self) -> bool:
-        """Whether it comes from files, and nothing was drawn."""
+        """Returns whether the value comes from files, and nothing was drawn."""
         return self.rule is not None and isinstance(self.rule.values, Files)

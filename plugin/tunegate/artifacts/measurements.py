@@ -22,10 +22,10 @@ class Histogram(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Clocks(msgspec.Struct, frozen=True, kw_only=True):
-    """How fast a GPU ran in a launch: the means of its SM clock after the blocks of either side,
-    and what held it back. They are `is_mediated` where the clock came with the side; `dropped`
-    pairs were left out because it moved otherwise, or something held the device back from outside.
-    A part of a device (MIG) may not tell its clock."""
+    """The clocks of a GPU in a launch, in MHz: the means of its SM clock after the blocks of either
+    side, and what held it back. They are `is_mediated` where the clock came with the side;
+    `dropped` pairs were left out because it moved otherwise, or something held the device back from
+    outside. A part of a device (MIG) may not tell its clock."""
 
     base_mhz: float | None
     head_mhz: float | None
@@ -66,8 +66,8 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
-    """What the user's own command says of either side, more is better; None where it was not asked.
-    `problem` is why there is no answer."""
+    """The user's metric of both sides, larger is better; None where it was not asked. `problem` is
+    why there is no answer."""
 
     base: float | None = None
     head: float | None = None
@@ -142,7 +142,7 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def excludes_zero(self) -> bool:
-        """Whether all of it lies on one side of zero."""
+        """Returns whether the whole interval lies on one side of zero."""
         return not self.low <= 0 <= self.high
 
 
@@ -188,7 +188,7 @@ class EnergyChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Excluded(msgspec.Struct, frozen=True, kw_only=True):
-    """What can hardly be, by what was measured. `share_percent`: no such share of the head's
+    """The slow modes that the measurements exclude. `share_percent`: no such share of the head's
     starts, or a larger one, is so slow that the mean over starts is more than `mean_percent`
     slower; None where no share is excluded. `asked_percent` is the share that was asked for, 0
     where nobody asked; `is_clean` whether that is excluded. `slow` of `starts` were over the

@@ -1,4 +1,4 @@
-"""What tuning did."""
+"""The results of tuning."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Stopped = Literal[
     "shared",
     "behind",
 ]
-"""Why a task was tuned no further. "shared" was not tuned: both sides of its models have it; nor
-was "behind": its models stay far behind another runtime."""
+"""The reason why tuning of a task ended. "shared" was not tuned: both sides of its models have it;
+nor was "behind": its models stay far behind another runtime."""
 
 
 class CandidateCost(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +45,7 @@ class CandidateCost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What tuning did to one task.
+    """The result of tuning one task.
 
     `before_ms` is the best time known before (the default schedule where nothing was), `best_ms`
     the best now; both per call, None if never measured. `failures` counts candidates by cause;

@@ -1,4 +1,4 @@
-"""What can be seen of a model without running it: enough to tell which model it used to be."""
+"""An outline of a model, seen without running it: enough to recognise a model that was renamed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tuning may spend, on what, and where."""
+"""The plan of tuning: budget, tasks and shards."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class PlannedTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shard(msgspec.Struct, frozen=True, kw_only=True):
-    """What one runner tunes. `labels` choose the runner;
-    `predicted_seconds` balanced the shards."""
+    """The tasks and the budget of one runner. `labels` choose the runner; `predicted_seconds`
+    balanced the shards."""
 
     index: int
     target: str
@@ -50,7 +50,7 @@ class Shard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MeasuringShard(msgspec.Struct, frozen=True, kw_only=True):
-    """What one runner builds and measures. `labels` choose the runner;
+    """The models that one runner builds and measures. `labels` choose the runner;
     `predicted_seconds` balanced the shards."""
 
     index: int
@@ -61,8 +61,8 @@ class MeasuringShard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlanOrigin(msgspec.Struct, frozen=True, kw_only=True):
-    """What a plan was made by and of: the version of this product, and the digests of
-    `changes.json`, of `tasks.json` and of the configuration that judges."""
+    """The origin of a plan: the version of this product, and the digests of `changes.json`, of
+    `tasks.json` and of the judging configuration."""
 
     version: str
     changes: str

@@ -1,4 +1,4 @@
-"""What an earlier run elected for a model that is as it was."""
+"""Elections of earlier runs, for models that are unchanged."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RememberedElection(msgspec.Struct, frozen=True, kw_only=True):
     refused: tuple[str, ...] = ()
 
     def leaves_out(self, candidate: str) -> bool:
-        """Whether a candidate is not asked again: it has lost, or cannot ship, or the election is
-        over."""
+        """Returns whether a candidate is not tried again: it lost, or cannot ship, or the election
+        is over."""
         has_lost = not self.is_cut_short or candidate in {*self.milliseconds, *self.refused}
         return has_lost and candidate != self.winner

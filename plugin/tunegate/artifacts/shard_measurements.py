@@ -43,7 +43,7 @@ class UnmeasuredShard(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reason(self) -> str:
-        """What is wrong, and what to run again."""
+        """Returns the problem of the shard, and the command to run again."""
         return f"measuring shard {self.shard} on {self.target}: {self.problem}. {self.advice}"
 
     @property

@@ -55,9 +55,9 @@ class Claims(msgspec.Struct, frozen=True):
 
 
 Skipped = Literal["", "shared", "behind"]
-"""Why a run does not tune a task, whatever the cache has of it: both sides of every model that uses
-it have it (or no head of them is compiled), or all models that would pay for it stay far behind
-another runtime. '' where the run tunes what is left of it."""
+"""The reason why a run does not tune a task, whatever the cache has of it: both sides of every
+model that uses it have it (or no head of them is compiled), or all models that would pay for it
+stay far behind another runtime. '' where the run tunes what is left of it."""
 
 
 class ResolvedTask(msgspec.Struct, frozen=True):
@@ -70,7 +70,7 @@ class ResolvedTask(msgspec.Struct, frozen=True):
 
 
 class CacheUse(msgspec.Struct, frozen=True, kw_only=True):
-    """What the cache did for this run; `misses` counts by reason, `notes` are lines to show. `usd`
+    """The use of the cache in this run; `misses` counts by reason, `notes` are lines to show. `usd`
     is at the list prices of S3; None where the store is none of Amazon's. `claimed` counts the
     tasks of which only the run's own zone has something to measure."""
 

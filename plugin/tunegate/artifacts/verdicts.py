@@ -30,9 +30,9 @@ Status = Literal[
 
 
 class CandidateOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one candidate for the head. `ms` is set where several were measured, with
-    the least and the most of one launch; `reason` says why it does not run the model, or why the
-    one that ships was not measured. `error` is set for other numbers than float32, unless it
+    """The result of one candidate for the head. `ms` is set where several were measured, with the
+    least and the most of one launch; `reason` says why it does not run the model, or why the one
+    that ships was not measured. `error` is set for other numbers than float32, unless it
     `has_unknown_error`: then an earlier run measured it."""
 
     candidate: str
@@ -98,7 +98,7 @@ class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Named(msgspec.Struct, frozen=True):
-    """What a model, a target or a layer is called, inside a sentence."""
+    """A name of a model, a target or a layer inside a sentence."""
 
     text: str
 
@@ -115,9 +115,9 @@ class NextStep(msgspec.Struct, frozen=True):
 
 
 class VerdictOrigin(msgspec.Struct, frozen=True, kw_only=True):
-    """What a verdict was reached with: digests of the plan, of `measurements.json` and of the rules
-    ('' where there is none), and the machine, by a name that it has until it is started anew. Where
-    several measured, `machine` has the names of all."""
+    """The origin of a verdict: digests of the plan, of `measurements.json` and of the rules (''
+    where there is none), and the machine, by a name that lasts until it restarts. Where several
+    measured, `machine` has the names of all."""
 
     plan: str = ""
     measurements: str = ""

@@ -33,7 +33,8 @@ class Waiver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 ISSUE_TO_WRITE = "<the address of the issue>"
 REASON_TO_WRITE = "<why this slowdown is accepted>"
-"""What an offered waiver has in place of an issue and a reason: no file with them counts."""
+"""Placeholders for the issue and the reason of an offered waiver: a file that still has them is
+refused."""
 
 
 class WaiverOffer(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""What `tunegate warm` taught the cache."""
+"""The result of `tunegate warm`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tunegate.artifacts.verdicts import TuningSummary
 
 
 class WarmedModel(msgspec.Struct, frozen=True, kw_only=True):
-    """How many tasks of a model the cache knew before, and knows now; of `measured` that it knows
-    now the default schedule was timed, and no trial paid."""
+    """The numbers of a model's tasks that the cache knew before, and knows now; for `measured` of
+    these only the default schedule was timed, without a trial."""
 
     model: ModelPath
     target: str
@@ -24,7 +24,7 @@ class WarmedModel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WarmedShipping(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model ships with; `title` is what people call the candidate. `estimates` are its
+    """The candidate that a model ships with; `title` is its name in reports. `estimates` are its
     errors under a budget of accuracy, and `is_drawn` says that nobody gave inputs to tell them on.
     It `has_unknown_error` where it computes in other numbers than float32 and this run built
     nothing. `is_remembered`: an earlier run chose it. `reason` is why nothing ships, '' else.

@@ -8,7 +8,8 @@ import msgspec
 
 
 class JudgedEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """What base and head are, and what of the cache the run may write."""
+    """An event that is judged: its base and head, and the zone of the cache that the run may
+    write."""
 
     base: str
     head: str
@@ -26,7 +27,7 @@ EventTable = Mapping[str, JudgedEvent | RefusedEvent]
 
 
 def event_refusal(events: EventTable, name: str, instead: str) -> str:
-    """Why an event of this name is not judged; `instead` is for one that is not in the table."""
+    """Returns why an event of this name is refused; `instead` is the advice for an unknown one."""
     row = events.get(name)
     if isinstance(row, RefusedEvent):
         return f"event {name} is refused: {row.reason}. {row.instead}"

@@ -43,6 +43,7 @@ def of_branch(
 
 
 def of_pull_request(number: int, tip: str, target: str, zone: str | None) -> JobEvent:
-    """What is checked out may be the head of the pull request, or a merge of it with its target."""
+    """Returns the event of a pull request whose head, or a merge of it with its target, may be
+    checked out."""
     revisions = MergeBase(target=target) if target else Usual()
     return JobEvent(revisions=revisions, zone=zone, pull_request=number, tip=tip)

@@ -1,5 +1,4 @@
-"""What a CI is to the product: where it says what a job compares, and
-where it is told what came out.
+"""The protocol of a CI host: it reads the job's event, and shows the result.
 
 A CI is added as a folder beside this file, or by a package of its own:
 docs/how-to/extend.md.
@@ -20,7 +19,7 @@ Level = Literal["error", "warning", "notice"]
 
 
 class AskedRevisions(msgspec.Struct, frozen=True, kw_only=True):
-    """What the job itself names, as options or inputs: '' leaves it to the event."""
+    """The revisions that the job itself names, as options or inputs: '' leaves one to the event."""
 
     base: str = ""
     head: str = ""
@@ -29,8 +28,8 @@ class AskedRevisions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """What a job is about. `revisions` says how base and head are found. `checked_out` is the
-    commit that must be checked out, '' where finding them looks itself.
+    """The comparison that a job is about. `revisions` says how base and head are found.
+    `checked_out` is the commit that must be checked out, '' where finding them looks itself.
 
     Where it is '' and `revisions` are a MergeBase, `tip` or a merge of it with its target must be.
 
@@ -67,13 +66,13 @@ class Annotation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Outcome = Literal["passed", "nothing to check", "failed", "waits", "cancelled"]
-"""How a job that judges ended. One that `waits` needs somebody: to run it again, to fetch a base,
+"""The outcome of a judging job. One that `waits` needs somebody: to run it again, to fetch a base,
 or to agree to changed rules. It is not green."""
 
 
 class JobProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a job that judges has come: `outcome` None says that it begins. `name` tells its
-    report from others on this `commit`; `title` is one line, in words of ours alone."""
+    """The progress of a judging job: `outcome` None says that it begins. `name` tells its report
+    from others on this `commit`; `title` is one line, in words of ours alone."""
 
     name: str
     commit: str
@@ -82,9 +81,9 @@ class JobProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a job says besides its exit code: outputs for later jobs, annotations
-    with the most important first, and a page in Markdown. `directory` is where files
-    may be written, if anywhere. A report with nothing but `progress` says that a job begins."""
+    """The report of a job besides its exit code: outputs for later jobs, annotations with the most
+    important first, and a page in Markdown. `directory` is where files may be written, if anywhere.
+    A report with nothing but `progress` says that a job begins."""
 
     outputs: Mapping[str, str] = {}
     annotations: Sequence[Annotation] = ()
@@ -126,7 +125,7 @@ class CiHost(Protocol):
 
     @staticmethod
     def is_here(environment: Mapping[str, str]) -> bool:
-        """Whether a process with this environment is a job of this CI."""
+        """Returns whether a process with this environment is a job of this CI."""
         ...
 
     def event(self, asked: AskedRevisions) -> JobEvent: ...

@@ -1,4 +1,4 @@
-"""Which CIs are known: those that are installed, ours among them, by the entry-point group
+"""The known CIs: those that are installed, ours among them, by the entry-point group
 `tunegate.ci_hosts`. The value of each is a class that is a `CiHost`."""
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def opened_host(name: str, environment: Mapping[str, str]) -> CiHost:
 
 
 def is_in_ci(environment: Mapping[str, str]) -> bool:
-    """Whether this is a job of a CI that is known. Raises as `opened_host` does."""
+    """Returns whether this is a job of a known CI. Raises as `opened_host` does."""
     return _name_here(installed(HOST_GROUP), environment) != NO_CI
 
 
@@ -46,7 +46,7 @@ def run_address(environment: Mapping[str, str]) -> str:
 
 
 def job_event(environment: Mapping[str, str]) -> JobEvent | None:
-    """What the job that this is, is about; None where that cannot be told."""
+    """Returns the event of this job; None where it cannot be read."""
     try:
         return opened_host(_AUTO, environment).event(AskedRevisions())
     except Exception:  # noqa: BLE001 -- whatever a host of others does, no verdict is lost for it

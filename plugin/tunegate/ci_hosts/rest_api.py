@@ -169,7 +169,7 @@ class _Answer(threading.Thread):
 
 
 def _is_of_answer(error: Exception) -> bool:
-    """Whether the request may have arrived: a host that is not there never got it."""
+    """Returns whether the request may have arrived: a host that does not answer never got it."""
     if isinstance(error, urllib.error.URLError):
         return isinstance(error.reason, ConnectionResetError | RemoteDisconnected | TimeoutError)
     return isinstance(error, OSError | HTTPException)

@@ -1,4 +1,4 @@
-"""How long to wait before an API is asked again, as its answer says. Pure.
+"""Waiting times between requests to an API, as its answers demand. Pure.
 
 Limits are said by `Retry-After`, or by how many requests are left and when there are new ones.
 """
@@ -15,7 +15,8 @@ _PREFIXES = ("x-ratelimit-", "ratelimit-")
 
 
 def is_limited(status: int, headers: Mapping[str, str]) -> bool:
-    """Whether the answer says "not now" rather than "no". Such a request was not carried out."""
+    """Returns whether the answer says "not now" rather than "no". Such a request was not carried
+    out."""
     if status == FORBIDDEN:
         return "retry-after" in headers or _is_used_up(headers)
     return status == TOO_MANY
@@ -26,8 +27,9 @@ def is_server_error(status: int) -> bool:
 
 
 def wait_seconds(headers: Mapping[str, str], backoff_seconds: float, now: float) -> float:
-    """What the answer asks for, else `backoff_seconds`. `now` is in seconds since 1970, and counts
-    where the answer has no date of its own. The names of headers are in lower case."""
+    """Returns the seconds that the answer demands, else `backoff_seconds`. `now` is in seconds
+    since 1970, and counts where the answer has no date of its own. The names of headers are in
+    lower case."""
     asked = _retry_after(headers.get("retry-after", ""), _date(headers, now))
     if asked is None and _is_used_up(headers):
         asked = _reset(headers, _date(headers, now))

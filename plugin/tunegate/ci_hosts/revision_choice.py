@@ -18,8 +18,8 @@ class MergeCommit(_Choice, frozen=True, kw_only=True):
 
 
 class MergeBase(_Choice, frozen=True, kw_only=True):
-    """What is checked out with where it left the target: a commit, or a branch of the remote. The
-    target's rules judge."""
+    """The checkout, compared with where it left the target: a commit, or a branch of the remote.
+    The target's rules judge."""
 
     target: str
 
@@ -44,8 +44,8 @@ class Range(_Choice, frozen=True, kw_only=True):
 
 
 class Usual(_Choice, frozen=True, kw_only=True):
-    """What is checked out with its merge base with the default branch, and on that branch with its
-    parent. '' is the default branch that git finds. A branch that is named is fetched; with
+    """The checkout, compared with its merge base with the default branch, and on that branch with
+    its parent. '' is the default branch that git finds. A branch that is named is fetched; with
     `is_here_enough` it may be the one of the checkout where that fails, and where the event knows
     that the head `is_on_it` nothing is."""
 

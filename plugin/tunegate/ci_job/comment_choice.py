@@ -1,4 +1,4 @@
-"""Whether a report is written on its pull request, as the job asks. Pure."""
+"""The choice whether to write a report on its pull request. Pure."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ CommentChoice = Literal["write", "update", "say that nothing changes", "leave"]
 
 
 def comment_choice(when: CommentWhen, verdict: Verdict, changed_models: int) -> CommentChoice:
-    """What to do with the comment. A report that nobody waits for replaces an earlier one, and is
-    not the first: an old alarm must not stay where there is none any more."""
+    """Returns what to do with the comment. A report that nobody waits for replaces an earlier one,
+    and is not the first: an old alarm must not stay where there is none any more."""
     if when == "never":
         return "leave"
     is_weaker = any(each.weakens for each in verdict.policy_changes)

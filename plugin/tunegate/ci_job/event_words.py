@@ -1,4 +1,4 @@
-"""What an event decides, as words of a command line. Pure."""
+"""The decisions of an event, as words of a command line. Pure."""
 
 from __future__ import annotations
 

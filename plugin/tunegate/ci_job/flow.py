@@ -189,7 +189,8 @@ def _comment(
 def _refusal(
     host: CiHost, request: JobRequest, event: JobEvent, results: Results, choice: CommentChoice
 ) -> str:
-    """Why there is no comment, or an empty string where there is one. A host may be of others."""
+    """Returns why there is no comment, or an empty string where there is one. A host may be of
+    others."""
     report = NO_CHANGE if choice == "say that nothing changes" else results.markdown
     try:
         text = with_links(report, host.links(request.out), _revisions(results))

@@ -1,4 +1,4 @@
-"""What a fork's own run says, as Markdown: its numbers, and no sentence that it could write."""
+"""The report on a fork's own run, as Markdown: its numbers, and no sentence that it could write."""
 
 from __future__ import annotations
 

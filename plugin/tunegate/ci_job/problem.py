@@ -1,4 +1,4 @@
-"""What ended a run without a verdict, as an annotation and a page. Pure.
+"""The problem that ended a run without a verdict, as an annotation and a page. Pure.
 
 The text may quote a file of the pull request, and must show no secret.
 """
@@ -25,8 +25,8 @@ _MEANINGS = {
 
 
 class JobProblem(msgspec.Struct, frozen=True):
-    """What is wrong, in lines, the exit code that it ends with, and the place that the first is
-    about, if there is one."""
+    """A problem in lines, its exit code, and the place that the first line is about, if there is
+    one."""
 
     lines: tuple[str, ...]
     exit_code: int

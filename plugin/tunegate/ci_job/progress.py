@@ -1,4 +1,4 @@
-"""How far a job that judges has come, for a CI that shows it beside the commit. Pure."""
+"""The progress of a judging job, for a CI that shows it beside the commit. Pure."""
 
 from __future__ import annotations
 

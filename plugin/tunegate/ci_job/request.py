@@ -1,4 +1,4 @@
-"""What a job of a CI asks for."""
+"""The request of a CI job."""
 
 from __future__ import annotations
 

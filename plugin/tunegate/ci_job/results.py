@@ -1,4 +1,4 @@
-"""What a job left in its output directory, as a CI is told of it."""
+"""The results in a job's output directory, as a CI shows them."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Stamps = Mapping[str, tuple[int, int]]
-"""Which files there are, and which content of each: a file that is written again is another one."""
+"""Stamps of files by name: a file that is written again gets another one."""
 
 
 def stamps(out: Path) -> Stamps:

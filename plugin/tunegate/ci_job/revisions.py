@@ -41,7 +41,8 @@ def job_revisions(request: JobRequest, event: JobEvent) -> Revisions | None:
 
 
 def is_of_pull_request(path: Path, commit: str, tip: str) -> bool:
-    """Whether the commit is the head of the pull request with this tip, or its merge commit."""
+    """Returns whether the commit is the head of the pull request with this tip, or its merge
+    commit."""
     return bool(tip) and GitRepository(path).is_of_pull_request(commit, tip)
 
 
@@ -70,7 +71,7 @@ def _require_checkout(repository: GitRepository, event: JobEvent) -> None:
 
 
 def _is_settled(asked: AskedRevisions, choice: RevisionChoice) -> bool:
-    """Whether the event alone says both commits."""
+    """Returns whether the event alone gives both commits."""
     return not (asked.base or asked.head) and isinstance(choice, MergeCommit | Range)
 
 

@@ -18,8 +18,9 @@ _FLAG = "--ci"
 
 
 class AskedJob(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked for, and the CI that it is asked in. Where the command line names none,
-    `is_named` is false: it may be no job at all. `is_json` is for a program, not for people."""
+    """The request of a command line, and the CI that it is made in. Where the command line names
+    none, `is_named` is false: it may be no job at all. `is_json` is for a program, not for
+    people."""
 
     ci: str
     is_named: bool
@@ -28,8 +29,8 @@ class AskedJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def asked_job(arguments: Sequence[str]) -> AskedJob | None:
-    """What a command line asks for; None for a command that is never a job, and for a line that is
-    no command, of which nobody is told."""
+    """Returns the request of a command line; None for a command that is never a job, and for a line
+    that is no command, which is reported elsewhere."""
     if not HELP_FLAGS.isdisjoint(arguments):
         return None
     try:

@@ -1,4 +1,4 @@
-"""How a command declares itself: its options, its help, its examples, and where its code is.
+"""The declaration of a command: its options, help and examples, and where its code is.
 
 Nothing here or in `commands/` imports what carries a command out: help must not wait for it.
 """

@@ -36,7 +36,8 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser(command: Command) -> _Parser:
-    """What is not given stays out of the answer: the struct has the defaults."""
+    """Returns the argparse parser of a command, whose answer lacks what was not given: the struct
+    has the defaults."""
     parser = _Parser(
         prog=f"tunegate {command.name}",
         usage=usage(command),

@@ -64,7 +64,7 @@ def _on_stderr(problem: str) -> None:
 
 
 def _isolated() -> str:
-    """What is in the way. Nothing may be imported after it."""
+    """Returns what prevents isolation, '' if nothing does. Nothing may be imported after it."""
     try:
         from tunegate.isolation import isolate
 
@@ -107,7 +107,8 @@ def _forget_handled_interrupt() -> None:
 
 
 def _delivered(code: int) -> int:
-    """What was printed is written out. Standard output that could not be is no pass."""
+    """Returns the exit code once all output is flushed. Standard output that could not be is no
+    pass."""
     lost = [stream for stream in (sys.stdout, sys.stderr) if not _flushed(stream)]
     return _UNFIT if code == 0 and sys.stdout in lost else code
 

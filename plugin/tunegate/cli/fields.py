@@ -25,14 +25,14 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """What is written on the command line; empty for an argument."""
+        """Returns the flags on the command line; empty for an argument."""
         if isinstance(self.declared, Argument):
             return ()
         return self.declared.flags or (f"--{self.name.replace('_', '-')}",)
 
     @property
     def metavar(self) -> str:
-        """What stands for the value in help."""
+        """Returns the placeholder of the value in help."""
         return self.declared.metavar or "|".join(self.declared.choices)
 
     @property

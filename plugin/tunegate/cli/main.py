@@ -66,7 +66,8 @@ def _said(ended: Ending) -> int:
 
 
 def carried_out(arguments: Sequence[str]) -> Ending:
-    """How it ended, with what went wrong, which nobody has said yet."""
+    """Carries out a command line, and returns how it ended, with the problems that nobody has
+    reported yet."""
     with talking() as talk:
         ending = _ending(arguments, talk)
         for problem in ending.problems:
@@ -143,7 +144,7 @@ def _stopped(error: BaseException, asked: Parsed | None, talk: Talk) -> Ending:
 
 
 def _kept_of(out: Path) -> str:
-    """What a command that was cancelled leaves, and where."""
+    """Returns a sentence on what a cancelled command leaves, and where."""
     return (
         "there is no verdict. What tuning finished is in the cache where cache.mode is rw, and the "
         f"logs and all else of this run are in {out}"
@@ -157,7 +158,7 @@ def _written_to(asked: Parsed | None) -> list[Path]:
 
 
 def _report_of(error: BaseException, kept: LogFile | None) -> str:
-    """What to send with a report: the log of this run, or one that is made for it."""
+    """Returns what to send with a report: the log of this run, or one that is made for it."""
     if kept is not None:
         return f"the log {kept.path}"
     try:

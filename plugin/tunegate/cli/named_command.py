@@ -1,4 +1,4 @@
-"""Which command the first words of a command line name."""
+"""The command that the first words of a command line name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a field of an options struct declares the option or argument that fills it."""
+"""Declarations of options and arguments, as annotations on the fields of an options struct."""
 
 from __future__ import annotations
 

@@ -15,7 +15,8 @@ from tunegate.errors import TunegateError
 
 
 def is_answered(arguments: Sequence[str]) -> bool:
-    """Whether a page was asked for, which is printed. What cannot be understood is no page."""
+    """Prints the page that was asked for, and returns whether one was. What cannot be understood is
+    no page."""
     try:
         text = page(arguments)
     except TunegateError:
@@ -25,7 +26,7 @@ def is_answered(arguments: Sequence[str]) -> bool:
 
 
 def page(arguments: Sequence[str]) -> str:
-    """What is to be shown; empty where a command is to be carried out. Raises ConfigError."""
+    """Returns the page to show; empty where a command is to be carried out. Raises ConfigError."""
     words = list(arguments)
     match words:
         case ["--version", *_]:

@@ -1,4 +1,4 @@
-"""Which machines the product runs on. Standard library only: it is asked before anything else is
+"""The machines that the product runs on. Standard library only: it is asked before anything else is
 imported, also by an interpreter that is too old for the rest."""
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SYSTEMS = {"Darwin": "macOS"}
 
 
 class Machine(NamedTuple):
-    """What decides; `libc` is empty where it is not glibc."""
+    """The properties of a machine that decide; `libc` is empty where it is not glibc."""
 
     system: str
     processor: str
@@ -70,6 +70,6 @@ def _python_in_the_way(machine: Machine) -> str:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """What is not known counts as new enough."""
+    """Returns the numbers of a version; an unknown one counts as new enough."""
     parts = version.split(".")[:2]
     return tuple(map(int, parts)) if all(part.isdecimal() for part in parts) else _OLDEST_GLIBC

@@ -1,5 +1,5 @@
-"""What nobody raised on purpose, as an exit code and one line. Never 1, which means a regression.
-Imports only the standard library and the exit codes."""
+"""Unexpected exceptions as an exit code and one line. Never 1, which means a regression. Imports
+only the standard library and the exit codes."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def explained(error: BaseException) -> Ending:
 
 
 def was_cancelled(error: BaseException | None) -> bool:
-    """Whether it is a cancel, or came of one: what cleans up after it may fail, on a lost terminal
-    for one."""
+    """Returns whether the exception is a cancel, or came of one: cleaning up after it may fail, for
+    example on a lost terminal."""
     seen = set()
     while error is not None and id(error) not in seen:
         if isinstance(error, KeyboardInterrupt):
@@ -65,8 +65,8 @@ def _trouble(error: BaseException) -> str:
 
 
 def _came_of_an_import(error: BaseException) -> bool:
-    """Whether an import statement itself raised it, and no code of what it imports: before Python
-    3.11.4 a source file with null bytes is a ValueError."""
+    """Returns whether an import statement itself raised the exception, and no code of what it
+    imports: before Python 3.11.4 a source file with null bytes is a ValueError."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

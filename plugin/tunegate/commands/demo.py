@@ -28,7 +28,7 @@ from tunegate.wording.latency import compared_times, milliseconds
 
 _MINUTES = (1.0, 0.5)
 _QUICK_MINUTES = (0.15, 0.08)
-"""What tuning the first pull request may take, and what a later one's may."""
+"""Minutes of tuning for the first pull request, and for each later one."""
 _MARGIN_PERCENT, _QUICK_MARGIN_PERCENT = 3, 10
 """A model of a millisecond takes many launches to tell apart by less."""
 _PAIRS, _QUICK_PAIRS = 12, 6
@@ -37,7 +37,7 @@ _ALONE = "Run the demo again while nothing else runs."
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """Why an act did not go as expected, and the exit code that this is."""
+    """The reason why an act failed, and its exit code."""
 
     text: str
     exit_code: int
@@ -153,7 +153,7 @@ def third_problem(verdict: Verdict) -> Problem | None:
 
 
 def _other_than(verdict: Verdict, wanted: Status) -> Problem | None:
-    """What stands in the way of the wanted status; None where the verdict has it."""
+    """Returns what stands in the way of the wanted status; None where the verdict has it."""
     status = _only(verdict).status
     if status == wanted:
         return None
@@ -190,7 +190,7 @@ def _exact(candidate: CandidateOutcome) -> str:
 
 
 def _beside(candidate: CandidateOutcome, ours: float | None) -> str:
-    """How much faster what ships was when they were compared, as the report says it."""
+    """Returns how much faster the shipped candidate was than this one, as the report says it."""
     if candidate.ships or not ours or candidate.ms is None:
         return ""
     return f"; what ships is {compared_times(ours, candidate.ms)}"

@@ -18,7 +18,7 @@ SLOWED_LAYER = "fire5/expand3x3"
 _KERNEL, _QUICK_KERNEL = 9, 5
 _FIRST_OF_QUICK, _LAST_OF_QUICK = "fire5/squeeze1x1", "r31"
 _IMAGE = (1, 256, 27, 27)
-"""What the third module of the network gives the fourth."""
+"""The shape of the fourth module's input: (N, C, H, W)."""
 _OWN_SETTINGS = {
     "user.name": "tunegate demo",
     "user.email": "demo@tunegate.invalid",
@@ -44,9 +44,8 @@ gate:
 
 
 class DemoPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """What the configuration of the repository says: where its cache is, how many minutes a run
-    may tune, the gate's margin, the block pairs of a launch, and the error that the model may have,
-    None for none."""
+    """The settings of the repository: its cache, minutes of tuning, the gate's margin, the block
+    pairs of a launch, and the error that the model may have, None for none."""
 
     cache: Path
     minutes: float

@@ -80,7 +80,7 @@ def _pinned(installed: InstalledCommit | None) -> str:
 
 
 def _found(model: FoundModel) -> str:
-    """What is known of a model, in a line."""
+    """Returns a model's description, in a line."""
     known = model.note or _guessed(model) or "no dynamic sizes"
     return known if model.is_committed else f"{known}; not committed yet"
 

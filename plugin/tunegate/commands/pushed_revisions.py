@@ -1,4 +1,4 @@
-"""What a push brings, as pre-commit tells its hooks. Pure."""
+"""The revisions of a push, as pre-commit passes them to its hooks. Pure."""
 
 from __future__ import annotations
 

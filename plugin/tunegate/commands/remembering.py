@@ -38,7 +38,7 @@ from tunegate.tools import RunContext
 from tunegate.tuning.budget import price_of
 
 LEAST_SECONDS = 1.0
-"""What a run without a plan has to take to be worth a line."""
+"""Seconds that a run without a plan must take to be recorded."""
 
 
 def remember(
@@ -69,7 +69,7 @@ def remember_warming(
     config: Config,
     repository: GitRepository,
 ) -> None:
-    """What was tuned and not compared costs money, too; `shipped` are the tasks that paid."""
+    """Adds the costs of warming to the history; `shipped` are the tasks that paid."""
 
     def entries(facts: RunFacts) -> tuple[HistoryEntry, ...]:
         return warmed_entries(
@@ -169,7 +169,7 @@ def _is_cancel(error: BaseException) -> bool:
 
 
 def _reason(error: BaseException) -> str:
-    """Why a run ended, for the history that a team shares: a cancel has no other reason, and its
+    """Returns why a run ended, for the shared history: a cancel has no other reason, since its
     message has a path of this machine."""
     if _is_cancel(error):
         return "cancelled"

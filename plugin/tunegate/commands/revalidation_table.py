@@ -1,4 +1,4 @@
-"""What became of records that were measured again, as a table for people."""
+"""Results of revalidated records, as a table for people."""
 
 from __future__ import annotations
 

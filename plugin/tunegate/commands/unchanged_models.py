@@ -1,4 +1,4 @@
-"""What to do where a change touches no model: before the first one the cache has to be filled."""
+"""Advice for a change that touches no model: before the first one, fill the cache."""
 
 from __future__ import annotations
 

@@ -149,8 +149,8 @@ def _shipped(
 def _elected(
     tools: Tools, planned: TuningPlan, known: Sequence[RememberedElection]
 ) -> dict[ModelOnTarget, CandidateBuild]:
-    """What models ship with, where it is remembered or there is no choice. An election that was cut
-    short goes on."""
+    """Returns the builds that models ship with, where these are remembered or there is no choice.
+    An election that was cut short goes on."""
     candidates = tools.source.candidates
     alone = {
         (change.path, target): candidates[target][0]

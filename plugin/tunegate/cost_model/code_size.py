@@ -1,5 +1,5 @@
-"""What a sample becomes as code, before anything is lowered: what would keep
-the compiler busy is not tried.
+"""The size of a sample's code, before anything is lowered: samples that would keep the compiler
+busy are not tried.
 
 Trimmer (IEEE CLOUD 2022) rejects candidates by a model of their cost alone; that some need a
 hundred times as long to compile, and are no faster for it, was found here. On CPUs it is the copy

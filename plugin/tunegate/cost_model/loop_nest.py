@@ -1,4 +1,4 @@
-"""Which decision makes which loop of a sketch: what a tile means, before anything is lowered.
+"""The loops of a sketch by the decisions that make them, before anything is lowered.
 
 MetaSchedule's multi-level tiling splits every axis of a block by a sampled tile and puts the parts
 in one order (on a CPU: spatial, spatial, reduction, spatial, reduction, spatial). Read from the

@@ -31,7 +31,7 @@ _PARAMETERS = {
     "colsample_bytree": 0.8,
 }
 _FAR = 3.0
-"""How far outside of what it was fitted to a column may lie: eight times, in logarithms to 2."""
+"""The distance that a column may lie outside of the fitted data: 8x, in logarithms to 2."""
 
 
 class _Fitted(NamedTuple):
@@ -57,7 +57,8 @@ class Prior:
         return np.where(np.isnan(columns).all(axis=1), self._fitted.mean, expected)
 
     def knows(self, rows: Sequence[Sequence[float]]) -> np.ndarray:
-        """Whether each sample has a loop nest that is not far from all that was measured."""
+        """Returns a mask (n,) bool: whether each sample has a loop nest that is not far from the
+        fitted data."""
         columns = _nest_columns_of(rows)
         low, high = self._fitted.least - _FAR, self._fitted.most + _FAR
         inside = (columns >= low) & (columns <= high)

@@ -1,4 +1,4 @@
-"""What a surrogate sees of a sample: its decisions, and what they mean together.
+"""Features of a sample for a surrogate: its decisions, and their combined meaning.
 
 No lowering, no replay: features of a thousand samples cost milliseconds.
 """

@@ -89,17 +89,17 @@ class Surrogate:
         return lambda rows: correct(np.array(rows, dtype=np.float32), expect(rows))
 
     def _is_credible(self, prior: Prior, labels: np.ndarray) -> bool:
-        """Whether the prior may go on where the task's own trees know nothing. What it picks is
-        alike, so a few of them say little of its ranks; with more there are some among them
-        that it would have rejected."""
+        """Returns whether the prior may continue where the task's own trees know nothing. What it
+        picks is alike, so a few of them say little of its ranks; with more there are some among
+        them that it would have rejected."""
         if len(self._rows) < _ENOUGH_TO_DOUBT:
             return True
         expected = prior.ratios(self._rows).tolist()
         return rank_correlation(expected, labels.tolist()) > 0
 
     def _expectations(self, average: float) -> Iterator[Score]:
-        """What the trees may correct: the prior, and the average of the task. Of a few measurements
-        chance alone finds the average better as often as not."""
+        """Yields the predictions that the trees may correct: the prior's, and the average of the
+        task. Of a few measurements chance alone finds the average better as often as not."""
         if self.prior is not None:
             yield self.prior.ratios
         if self.prior is None or len(self._rows) >= _ENOUGH_TO_DOUBT:

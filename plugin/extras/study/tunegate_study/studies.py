@@ -16,7 +16,7 @@ CellSetting = dict[str, str]
 
 
 class Axis(msgspec.Struct, frozen=True, kw_only=True):
-    """What is varied, and the values that it takes; the others are held against the first."""
+    """An axis of a study and its levels; the first level is the reference."""
 
     name: str
     levels: tuple[str, ...]
@@ -79,8 +79,8 @@ class KeptCell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StudyDesign(msgspec.Struct, frozen=True, kw_only=True):
-    """Which cells were chosen. A `full` factorial has all that are possible. `untold` are the pairs
-    of axes whose interaction these cells cannot tell."""
+    """The cells of a study that were chosen. A `full` factorial has all that are possible. `untold`
+    are the pairs of axes whose interaction these cells cannot tell."""
 
     kind: Literal["full", "fraction"]
     axes: tuple[Axis, ...]
@@ -105,8 +105,8 @@ class MainEffect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PairEffect(msgspec.Struct, frozen=True, kw_only=True):
-    """How far two axes are from adding up: the time with both levels against what each of them
-    alone would make of it, in percent; 0 where they add up."""
+    """The interaction of two axes, in percent: the time with both levels against the product of
+    their single effects; 0 where they add up."""
 
     axes: tuple[str, str]
     levels: tuple[str, str]

@@ -30,7 +30,7 @@ def opened_api(
 
 
 def login_of(environment: Mapping[str, str], token: Secret, api: RestApi) -> str:
-    """Who comments with this token.
+    """Returns the login that comments with this token.
 
     An installation token may not ask for its user, and is told its app by the other API. Where
     neither answers it is taken for the job's own. Raises HostRefusedError where the server does

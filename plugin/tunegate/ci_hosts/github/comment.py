@@ -13,7 +13,7 @@ from tunegate.fitted_markdown import fitted_text
 MAX_COMMENT_CHARACTERS = 65_000
 """GitHub takes 65,536."""
 JOBS_OWN = "github-actions[bot]"
-"""Who writes with the token of a job."""
+"""The login that a job's token writes as."""
 _PAGE = 100
 _MAX_PAGES = 30
 

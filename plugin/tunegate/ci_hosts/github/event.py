@@ -1,4 +1,4 @@
-"""What an event of GitHub means: which commits, how much trust, which pull request. Pure.
+"""Events of GitHub as comparisons: commits, trust and pull request. Pure.
 
 It is a document, not variables: what contradicts itself in there is refused, and so is a pull
 request that is closed, which other CIs start nothing for.

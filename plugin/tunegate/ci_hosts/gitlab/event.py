@@ -1,4 +1,4 @@
-"""What a pipeline of GitLab is about: which commits, how much trust, which merge request. Pure.
+"""Pipelines of GitLab as comparisons: commits, trust and merge request. Pure.
 
 No variable says whether a merge request is closed: GitLab starts no pipeline for one that is.
 """
@@ -53,8 +53,9 @@ def _merge_request(job: JobVariables, head: str, number: int) -> JobEvent:
 
 
 def _target(job: JobVariables) -> str:
-    """What a merged result was merged onto; in a merge train that is the merge request before.
-    Without a merged result the target branch, of which the project of a fork has its own."""
+    """Returns the commit or branch that the merge request is compared with: the one that a merged
+    result was merged onto (in a merge train the merge request before). Without a merged result the
+    target branch, of which the project of a fork has its own."""
     merged_onto = "CI_MERGE_REQUEST_TARGET_BRANCH_SHA"
     if job.text(merged_onto):
         return job.commit(merged_onto)
@@ -80,7 +81,7 @@ def _is_fork(job: JobVariables) -> bool:
 
 
 def _is_elsewhere(job: JobVariables) -> bool:
-    """Whether the pipeline runs in another project than that of the merge request."""
+    """Returns whether the pipeline runs in another project than that of the merge request."""
     of_request = job.text("CI_MERGE_REQUEST_PROJECT_ID")
     return not of_request or of_request != job.text(_PROJECT_ID)
 

@@ -10,7 +10,7 @@ from tunegate.cli.shared_options import ComparedRevisions, Options
 
 
 class DetectOptions(Options, frozen=True, kw_only=True):
-    """What is compared."""
+    """Options of `detect`."""
 
     revisions: ComparedRevisions = ComparedRevisions()
     pushed: Annotated[

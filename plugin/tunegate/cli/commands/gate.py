@@ -14,7 +14,7 @@ from tunegate.cli.shared_options import (
 
 
 class GateOptions(Options, frozen=True, kw_only=True):
-    """How the planned change is measured and judged."""
+    """Options of `gate`."""
 
     revisions: PlannedRevisions = PlannedRevisions()
     margin: Margin = Margin()

@@ -13,7 +13,7 @@ HistoryFormat = Literal["html", "csv", "jsonl"]
 
 
 class HistoryOptions(Options, frozen=True, kw_only=True):
-    """Whose history, how much of it, and as what."""
+    """Options of `history`."""
 
     cache: CacheAddress = CacheAddress()
     runs: Annotated[int, Option("how many of the latest runs", "N", count)] = 500

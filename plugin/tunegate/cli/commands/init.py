@@ -10,7 +10,7 @@ from tunegate.cli.shared_options import Options
 
 
 class InitOptions(Options, frozen=True, kw_only=True):
-    """What `init` writes over."""
+    """Options of `init`."""
 
     force: Annotated[bool, Option("overwrite existing files")] = False
 

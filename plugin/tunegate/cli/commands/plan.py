@@ -18,7 +18,7 @@ from tunegate.cli.values import count
 
 
 class PlanOptions(Options, frozen=True, kw_only=True):
-    """What the plan settles for the later jobs."""
+    """Options of `plan`: the decisions for the later jobs."""
 
     revisions: ComparedRevisions = ComparedRevisions()
     budget: BudgetOptions = BudgetOptions()

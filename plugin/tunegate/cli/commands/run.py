@@ -15,7 +15,7 @@ from tunegate.cli.shared_options import (
 
 
 class RunOptions(Options, frozen=True, kw_only=True):
-    """What one process needs for every stage."""
+    """Options of `run`: those of all stages."""
 
     revisions: ComparedRevisions = ComparedRevisions()
     budget: BudgetOptions = BudgetOptions()

@@ -12,7 +12,7 @@ from tunegate.cli.values import positive
 
 
 class SelftestOptions(Options, frozen=True, kw_only=True):
-    """What is measured, and for how long."""
+    """Options of `selftest`."""
 
     model: Annotated[
         Path | None, Option("what is measured; default: a light SqueezeNet", "FILE", Path)

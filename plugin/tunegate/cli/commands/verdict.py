@@ -14,7 +14,7 @@ from tunegate.cli.shared_options import (
 
 
 class VerdictOptions(Options, frozen=True, kw_only=True):
-    """How the measurements of all shards are judged."""
+    """Options of `verdict`."""
 
     revisions: PlannedRevisions = PlannedRevisions()
     margin: Margin = Margin()

@@ -10,7 +10,7 @@ from tunegate.cli.shared_options import BudgetOptions, CacheAddress, Options
 
 
 class WarmOptions(Options, frozen=True, kw_only=True):
-    """What is tuned, and within what."""
+    """Options of `warm`."""
 
     budget: BudgetOptions = BudgetOptions()
     cache: CacheAddress = CacheAddress()

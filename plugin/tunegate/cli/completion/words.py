@@ -1,4 +1,4 @@
-"""What a shell can offer after each command: its options, and the kind of value of each."""
+"""Completions after each command: its options, and the kind of value of each."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Flag(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
-    """What can stand after one command: options, and values of each kind."""
+    """The completions after one command: options, and values of each kind."""
 
     command: str
     flags: tuple[Flag, ...]
@@ -69,7 +69,7 @@ def group_words() -> dict[str, tuple[Word, ...]]:
 
 
 def offers() -> Iterator[Offer]:
-    """What can follow each command."""
+    """Yields the completions after each command."""
     for command in all_commands():
         yield _offer(command)
 

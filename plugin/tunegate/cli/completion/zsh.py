@@ -85,7 +85,7 @@ def _action(flag: Flag) -> str:
 
 
 def _escaped(text: str) -> str:
-    """What would end a part of a specification."""
+    """Returns the text with the characters escaped that end a part of a specification."""
     for each in ("\\", ":", "[", "]"):
         text = text.replace(each, f"\\{each}")
     return text

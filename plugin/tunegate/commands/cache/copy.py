@@ -39,8 +39,8 @@ def run_pull(options: PullOptions) -> int:
 
 
 def run_push(options: PushOptions) -> int:
-    """What a directory store holds of the configured zone; without a directory, what earlier runs
-    on this machine could not deliver."""
+    """Pushes the records of a directory store, or without a directory those that earlier runs on
+    this machine could not deliver."""
     settings, directory = options.settings, options.directory
     if directory is not None and not directory.is_dir():
         raise ConfigError(f"{directory}: no such directory. Name one that tunegate wrote.")

@@ -44,8 +44,9 @@ def _flaws(admin: CacheAdmin, zone: str | None) -> tuple[Flaw, ...]:
 
 
 def _repaired(admin: CacheAdmin, found: tuple[Flaw, ...]) -> tuple[Compaction, ...]:
-    """What a store gives back damaged is of no use to anybody: such a segment is deleted. All else
-    a compaction makes anew from the archives."""
+    """Deletes segments that the store returns damaged, and compacts the groups with flaws: a
+    compaction restores all else from the archives. All else a compaction makes anew from the
+    archives."""
     for name in broken_segments(list(found)):
         admin.store.delete(name)
     groups = dict.fromkeys(flaw.group for flaw in found)

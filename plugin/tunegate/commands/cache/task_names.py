@@ -1,5 +1,4 @@
-"""What the tasks of a plan are called where one of them is asked for: as short as tells them
-apart."""
+"""Short names for the tasks of a plan: as short as tells them apart."""
 
 from __future__ import annotations
 

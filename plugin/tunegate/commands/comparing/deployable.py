@@ -1,5 +1,5 @@
-"""What the deploy gate refuses to measure here: builds for other devices, and code from a network
-that nobody vouched for."""
+"""Refusals of the deploy gate: builds for other devices, and code from a network that nobody
+vouched for."""
 
 from __future__ import annotations
 

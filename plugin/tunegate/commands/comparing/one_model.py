@@ -8,15 +8,15 @@ from tunegate.edges.models.file_pair import FilePair
 
 
 def is_one_model(both: AgainstModel, pair: FilePair) -> bool:
-    """Whether one and the same model would run under one and the same runtime. Raises ModelError
-    for a file that is no model."""
+    """Returns whether both sides are the same model under the same runtime. Raises ModelError for a
+    file that is no model."""
     return (
         isinstance(both.base, Model) and both.base.runtime == both.head.runtime and pair.are_same()
     )
 
 
 def unchanged(both: AgainstModel) -> ChangeSet:
-    """What is told of it."""
+    """Returns the change set of a comparison without a difference."""
     name = both.head.file.name
     revisions = Revisions(base=name, head=name, reason="one model on both sides")
     return ChangeSet(revisions=revisions, models=(), unchanged=(name,))

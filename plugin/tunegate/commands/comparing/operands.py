@@ -1,4 +1,4 @@
-"""What `tunegate compare` was asked to compare: two names, understood."""
+"""The operands of `tunegate compare`: two names, parsed."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ from tunegate.runtimes.runtime import Runtime
 
 
 class NoEnvironment(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a side has no environment. It is `broken` where that may be another time otherwise: a
-    package that could not be had, and not one that is refused."""
+    """The reason why a side has no environment. It is `broken` where that may be another time
+    otherwise: a package that could not be had, and not one that is refused."""
 
     reason: str
     broken: bool = False

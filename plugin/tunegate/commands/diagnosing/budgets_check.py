@@ -1,4 +1,4 @@
-"""Whether the cases that are given for a model can show that a build is inside its budget."""
+"""The check whether the given cases of a model suffice to prove a build inside its budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `tunegate doctor` found."""
+"""The findings of `tunegate doctor`."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def _of_project(project: Project, settings: Settings, checks: Sequence[HealthChe
 def _written(
     project: Project, models: Sequence[GatedModel], paths: Sequence[str]
 ) -> Iterator[HealthCheck]:
-    """What is wrong with the paths and waivers of the working tree. Where a path is wrong, a waiver
+    """Yields the problems of paths and waivers in the working tree. Where a path is wrong, a waiver
     may be about its models."""
     problems = [*unmatched_paths(project.config, paths, "the working tree")]
     yield from (_no("models", problem) for problem in problems)

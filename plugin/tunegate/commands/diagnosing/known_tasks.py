@@ -1,4 +1,4 @@
-"""How many tasks of each model the cache knows: what `tunegate warm` would still have to do."""
+"""The number of known tasks of each model: the rest is left to `tunegate warm`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What `tunegate doctor` found, for people: a line for each part that is fine, then the rest."""
+"""The findings of `tunegate doctor` for people: a line for each part that is fine, then the
+rest."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ _NAMES_ALONE: CheckPart = "runtimes"
 
 
 def show_diagnosis(diagnosis: Diagnosis, *, is_whole: bool) -> None:
-    """What is wrong comes last, where it is seen. Names and texts come from checkouts: nothing in
-    them is markup."""
+    """Prints the diagnosis, problems last, where they are seen. Names and texts come from
+    checkouts: nothing in them is markup."""
     shown, notable = diagnosis.checks, [each for each in diagnosis.checks if _is_notable(each)]
     if is_whole:
         _show_table(("check", "", "detail"), map(_check, shown))
@@ -44,7 +45,7 @@ def show_diagnosis(diagnosis: Diagnosis, *, is_whole: bool) -> None:
 
 
 def show_wrong(diagnosis: Diagnosis) -> None:
-    """What has to be mended alone; nothing where all is well."""
+    """Prints the problems alone; nothing where all is well."""
     show_lines(
         f"{check.name}: {visible(check.detail, _LONGEST)}"
         for check in diagnosis.checks
@@ -136,7 +137,7 @@ def _closing(diagnosis: Diagnosis, *, is_whole: bool) -> Iterator[str]:
 
 
 def _and_more(diagnosis: Diagnosis) -> str:
-    """What else there is to show, as the end of a sentence."""
+    """Returns what else there is to show, as the end of a sentence."""
     more = [
         plural(len(found), what)
         for what, found in (

@@ -1,4 +1,4 @@
-"""Whether the waivers of the working tree can be read, and are about something."""
+"""The check whether the waivers of the working tree are readable and match a model."""
 
 from __future__ import annotations
 

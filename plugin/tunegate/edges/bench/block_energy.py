@@ -9,7 +9,7 @@ from tunegate.tuning.costs.energy_counter import EnergyReading
 
 
 class BlockEnergy(NamedTuple):
-    """What the machine used while so many inferences were run."""
+    """The energy that the machine used during a number of inferences."""
 
     joules: float
     inferences: int

@@ -22,7 +22,7 @@ from tunegate.gate.histogram import histogram
 
 _PROBES_OF_BASE = 4
 _LIKE_A_NUMBER = re.compile(r"[+-]?(\d|\.\d|inf|nan)", re.IGNORECASE)
-"""How a line begins that is no word."""
+"""The start of a line that is a number, not a word."""
 _NUMBER = re.compile(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 

@@ -1,4 +1,4 @@
-"""What chance decides in one launch: its inputs, which process starts first, and which side each
+"""The random choices of a launch: its inputs, the process that starts first, and the side that each
 pair of blocks begins with."""
 
 from __future__ import annotations

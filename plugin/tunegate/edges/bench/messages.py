@@ -1,4 +1,4 @@
-"""What the driver asks a bench worker, and what it answers."""
+"""Messages between the driver and a bench worker."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class PairBench:
         return _summed(taken, processes, started, self._number_of(order.case))
 
     def _number_of(self, case: int) -> int:
-        """Which one that is, from 1, of the cases that were given; 0 where there is one or none."""
+        """Returns the number of a case, from 1; 0 where at most one was given."""
         cases = cases_of(self._inputs.base)
         return case % cases + 1 if cases > 1 else 0
 

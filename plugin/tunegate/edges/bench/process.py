@@ -32,9 +32,9 @@ Expected = TypeVar("Expected", Ready, Timed, Profiled)
 
 
 class Limits(NamedTuple):
-    """How long an answer may take, and how many processes share the memory: as much
-    as is free then, or `memory`. `pythons` are those of other environments, by the artifacts that
-    run there."""
+    """Limits of a bench process: seconds for an answer, and the number of processes that share the
+    memory: the free memory then, or `memory`. `pythons` are those of other environments, by the
+    artifacts that run there."""
 
     seconds: float = MAX_SECONDS
     processes: int = 1

@@ -1,4 +1,4 @@
-"""What base and head of a launch have, one each."""
+"""A pair of values: one for the base, one for the head of a launch."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Sides(NamedTuple, Generic[_T]):
     head: _T
 
     def of(self, side: Side) -> _T:
-        """What this side has."""
+        """Returns the value of this side."""
         return self.base if side == "base" else self.head
 
     def each(self, made: Callable[[_T], Made]) -> Sides[Made]:
-        """What is made of either side."""
+        """Returns the pair of results of applying `made` to either side."""
         return Sides(made(self.base), made(self.head))
 
 

@@ -35,8 +35,9 @@ def write_history(
     milliseconds: int,
     kept: MaintainedStore,
 ) -> str:
-    """Why nothing was written, or an empty string: a run does not fail with its history. What the
-    store does not take lies in `kept`, from where the next run delivers it."""
+    """Appends entries to the history, and returns why nothing was written, or an empty string: a
+    run does not fail with its history. What the store does not take lies in `kept`, from where the
+    next run delivers it."""
     if not entries or config.mode != "rw":
         return ""
     lines = b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries)
@@ -56,7 +57,7 @@ def write_history(
 
 
 def _waiting(kept: MaintainedStore, zone: str) -> Mapping[str, bytes]:
-    """What earlier runs could not deliver; the latest of it."""
+    """Returns the latest lines that earlier runs could not deliver."""
     try:
         return recent_history(kept, zone, _MOST_AT_ONCE)
     except StoreUnavailableError:
@@ -66,7 +67,8 @@ def _waiting(kept: MaintainedStore, zone: str) -> Mapping[str, bytes]:
 def _delivered(
     store: ObjectStore, kept: MaintainedStore, waiting: Mapping[str, bytes]
 ) -> Mapping[str, Trouble | None]:
-    """What the store said of each object in time. What it took is kept no longer."""
+    """Sends waiting objects, and returns the store's trouble with each, None for success, as far as
+    it answered in time. What it took is kept no longer."""
     asked = {name: partial(store.write, name, body) for name, body in waiting.items()}
     deadline = time.monotonic() + WRITE_SECONDS
     answers = dict(gather_with_deadline(asked, deadline=deadline, monotonic=time.monotonic))

@@ -167,13 +167,14 @@ def _bad_address_is_config_error() -> Iterator[None]:
 
 
 def undelivered_store(config: CacheConfig, *, root: Path) -> FileStore:
-    """What earlier runs on this machine could not deliver to this cache."""
+    """Returns the store of records that earlier runs on this machine could not deliver to this
+    cache."""
     place = stores.store_name(_address(config, root))
     return FileStore(state_home() / "undelivered" / place)
 
 
 def undelivered(config: CacheConfig, *, root: Path) -> int:
-    """How many segments wait for the configured zone."""
+    """Returns the number of segments that wait for the configured zone."""
     try:
         names = undelivered_store(config, root=root).names(f"ms1/z/{config.zone}/")
         return sum(parse_segment(name) is not None for name in names)

@@ -32,7 +32,7 @@ class PinFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 SnapshotPins = Mapping[Group, str]
-"""Which snapshot each group of a cache is read from."""
+"""The pinned snapshot of each group of a cache."""
 
 
 def read_pins(root: Path) -> SnapshotPins:
@@ -60,7 +60,7 @@ def pins_at(repository: GitRepository, revision: str) -> SnapshotPins:
 
 
 def pinned_otherwise(own: SnapshotPins, judging: SnapshotPins) -> PolicyChange:
-    """What is told of a head that pins other snapshots than what judges it."""
+    """Returns the policy change of a head whose pins differ from the judging ones."""
     return PolicyChange(
         key=PINS_FILE,
         old=_pinned(judging),

@@ -40,15 +40,14 @@ def conversions(attributes: Mapping[str, bytes], paths: Sequence[str]) -> dict[s
 
 
 def is_safe(path: str) -> bool:
-    """Whether a tree's path stays below its root: a tree that was made
-    by hand may hold any name."""
+    """Returns whether a tree's path stays below its root: a handmade tree may hold any name."""
     parts = PurePosixPath(path).parts
     return not path.startswith("/") and not {"..", ".git"} & {part.casefold() for part in parts}
 
 
 def changes_bytes(attribute: str, content: bytes) -> bool:
-    """Whether the conversion changes this content. `text=auto` leaves
-    alone what holds a zero byte."""
+    """Returns whether the conversion changes this content. `text=auto` leaves alone what holds a
+    zero byte."""
     return not (attribute.startswith(_BY_CONTENT) and b"\0" in content)
 
 

@@ -1,4 +1,4 @@
-"""Which two revisions to compare, for a person at a shell and where no event says it."""
+"""The two revisions to compare, in a shell and where no event gives them."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class GitHistory:
         return int(told) if told.isascii() and told.isdigit() else None
 
     def is_beside_default(self, commit: str) -> bool:
-        """Whether it is a commit here that no default branch has, as far as is known here."""
+        """Returns whether a commit here is on no default branch, as far as this clone knows."""
         return self.authored(commit) is not None and is_beside_default(self._git, commit)
 
     def name(self) -> str:
@@ -158,7 +158,8 @@ class GitHistory:
         return None if revision is None else self._commit(revision, option)
 
     def fetched(self, commit: str) -> bool:
-        """Whether the commit is here now: the checkout of a later job may lack it."""
+        """Fetches the commit if it is missing, and returns whether it is here: the checkout of a
+        later job may lack it."""
         return ensure_here(self._git, commit)
 
     def merged_before(self, head: str | None) -> str | None:

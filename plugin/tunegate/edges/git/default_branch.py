@@ -1,4 +1,4 @@
-"""Which branch changes are merged into, where nobody says it."""
+"""The default branch, where nothing names it."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def default_branch(git: GitProcess) -> str:
 
 
 def known_default_branch(git: GitProcess) -> str | None:
-    """What a clone has been told, or else what the remote says now, or else one of the usual names;
-    without a remote the only branch that there is."""
+    """Returns the default branch that the clone was told, else the remote's answer, else one of the
+    usual names; without a remote the only branch that there is."""
     told = _told(git)
     if told is not None:
         return told
@@ -45,8 +45,8 @@ def known_default_branch(git: GitProcess) -> str | None:
 
 
 def is_beside_default(git: GitProcess, commit: str) -> bool:
-    """Whether a commit is on no default branch, neither the remote's nor the local one of its name,
-    by what is known here; False where no such branch is. Asks nobody."""
+    """Returns whether a commit is on no default branch, neither the remote's nor the local one of
+    its name, by what is known here; False where no such branch is. Asks nobody."""
     ref = _told(git) or next((each for each in _usual_refs() if is_ref(git, each)), _local(git))
     if ref is None:
         return False

@@ -22,7 +22,7 @@ _OF_A_MERGE = 2
 
 
 class GitEvents(GitHistory):
-    """What is checked out must be what the event is about."""
+    """Checks that the checkout is what the event is about."""
 
     def merge_commit_revisions(self, base_tip: str, head_tip: str) -> Revisions:
         """The revisions of a pull request with these tips: its merge commit against the first
@@ -56,8 +56,8 @@ class GitEvents(GitHistory):
         raise RevisionError(message)
 
     def is_of_pull_request(self, commit: str, tip: str) -> bool:
-        """Whether this is the head of a pull request with this tip, or its merge with the target,
-        whichever of the two was merged into the other."""
+        """Returns whether this is the head of a pull request with this tip, or its merge with the
+        target, whichever of the two was merged into the other."""
         parents = self._parents(commit)
         return commit == tip or (len(parents) == _OF_A_MERGE and tip in parents)
 
@@ -95,8 +95,8 @@ class GitEvents(GitHistory):
         return self._against_parent(self.head(), f"the head is on {default_branch}")
 
     def asked_revisions(self, base: str | None, head: str | None) -> Revisions:
-        """What the job names. A branch of the remote is the one of today: a checkout that is used
-        again has an old one."""
+        """Returns the revisions that the job names. A branch of the remote is the one of today: a
+        checkout that is used again has an old one."""
         if base is not None:
             fetch_if_branch(self._git, base)
         return self.revisions(base, head)

@@ -22,19 +22,20 @@ ASK_SECONDS = 30
 
 
 def is_commit_id(text: str) -> bool:
-    """Whether it is a full id. Anything else git would take for a branch, or an option."""
+    """Returns whether the text is a full commit id. Anything else git would take for a branch, or
+    an option."""
     return _COMMIT_ID.fullmatch(text) is not None
 
 
 def is_here(git: GitProcess, commit: str) -> bool:
-    """Whether it is a commit that this clone has."""
+    """Returns whether this clone has the commit."""
     if not is_commit_id(commit):
         return False
     return git.output("cat-file", "-e", f"{commit}^{{commit}}") is not None
 
 
 def is_ref(git: GitProcess, ref: str) -> bool:
-    """Whether this is the full name of a branch or tag here."""
+    """Returns whether this is the full name of a branch or tag here."""
     return git.text("show-ref", "--verify", "-q", ref) is not None
 
 
@@ -43,12 +44,12 @@ def is_shallow(git: GitProcess) -> bool:
 
 
 def is_reachable(git: GitProcess) -> bool:
-    """Whether the remote answers."""
+    """Returns whether the remote answers."""
     return git.text("ls-remote", "origin", "HEAD", limit_seconds=ASK_SECONDS) is not None
 
 
 def ensure_here(git: GitProcess, commit: str) -> bool:
-    """Whether the commit is here, once fetching it has been tried."""
+    """Tries to fetch the commit if it is missing, and returns whether it is here."""
     if is_here(git, commit) or not is_commit_id(commit):
         return is_here(git, commit)
     # A depth would make a full clone shallow.
@@ -58,8 +59,8 @@ def ensure_here(git: GitProcess, commit: str) -> bool:
 
 
 def deepened_until(git: GitProcess, is_enough: Callable[[], bool], *heads: str) -> bool:
-    """Whether it is enough, once a shallow clone has got as much more of the history of these
-    commits as that takes: step by step, and in the end all of it."""
+    """Deepens a shallow clone step by step, in the end to all of its history, until `is_enough()`,
+    and returns whether it is."""
     for commits in (*_DEEPENINGS, None):
         if is_enough():
             return True
@@ -69,9 +70,9 @@ def deepened_until(git: GitProcess, is_enough: Callable[[], bool], *heads: str) 
 
 
 def deepen(git: GitProcess, commits: int | None, *heads: str) -> bool:
-    """Whether that many more commits, None for all, could be fetched. Git deepens only what it is
-    asked for: a pull request's commit is on no branch. A commit that was never pushed spoils the
-    request, so each is asked for alone, and the branches."""
+    """Fetches that many more commits, all for None, and returns whether it could. Git deepens only
+    what it is asked for: a pull request's commit is on no branch. A commit that was never pushed
+    spoils the request, so each is asked for alone, and the branches."""
     more = "--unshallow" if commits is None else f"--deepen={commits}"
     fetch = (*_FETCH, more, "origin")
     if git.text(*fetch, *heads) is not None:

@@ -1,4 +1,4 @@
-"""Which commit of our own repository this installation is: what a workflow pins it to."""
+"""The commit of our own repository that this installation is: a workflow pins it."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ class InstalledCommit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def installed_commit() -> InstalledCommit | None:
-    """What the release workflow wrote into the distribution, else the commit that pip
-    installed, else that of the checkout of an editable installation. None where nobody knows."""
+    """Returns the commit that the release workflow wrote into the distribution, else the one that
+    pip installed, else that of the checkout of an editable installation. None where nobody
+    knows."""
     try:
         ours = distribution("tunegate")
     except PackageNotFoundError:
@@ -72,7 +73,7 @@ def _released(stamp: str, ours: Distribution) -> InstalledCommit | None:
 
 
 def _from_origin(ours: Distribution) -> InstalledCommit | None:
-    """What pip wrote down of where it had the distribution from (PEP 610)."""
+    """Returns the commit in pip's record of the distribution's origin (PEP 610)."""
     origin = json.loads(ours.read_text("direct_url.json") or "{}")
     address = urlsplit(str(origin.get("url", "")))
     commit = str(origin.get("vcs_info", {}).get("commit_id", ""))

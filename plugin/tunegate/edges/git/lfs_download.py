@@ -16,7 +16,8 @@ _OF_THE_CHECKOUT = ".lfsconfig"
 
 
 def lfs_download(git: GitProcess, pointer: bytes, path: str, into: Writer) -> bool:
-    """What git-lfs answers, into a file; False where it cannot be had, or may not be asked."""
+    """Writes the answer of git-lfs into a file, and returns whether it could; False where it may
+    not be asked."""
     if shutil.which("git-lfs") is None:
         return False
     server = git.text("config", "--get", _SERVER)
@@ -28,7 +29,7 @@ def lfs_download(git: GitProcess, pointer: bytes, path: str, into: Writer) -> bo
 
 
 def names_a_server(git: GitProcess) -> bool:
-    """Whether there is a file of the checkout that git-lfs would read: it looks in the working
+    """Returns whether the checkout has a file that git-lfs would read: it looks in the working
     tree, the index and the head."""
     if os.path.lexists(git.root / _OF_THE_CHECKOUT):
         return True

@@ -37,14 +37,16 @@ def merge_base(git: GitProcess, tip: str, head: str) -> SharedCommit | None:
 
 
 def is_history_whole(git: GitProcess, base: str, head: str) -> bool:
-    """Whether each commit that the head has and the base has not is known with its parents. A
-    shallow clone cuts them off, and git then knows the commit as the first one of a repository."""
+    """Returns whether each commit that the head has and the base has not is known with its parents.
+    A shallow clone cuts them off, and git then knows the commit as the first one of a
+    repository."""
     line = ("rev-list", "--max-parents=0", "--max-count=1", f"{base}..{head}")
     return git.text(*line) == ""
 
 
 def is_ancestor(git: GitProcess, ancestor: str, commit: str) -> bool:
-    """Whether the commit's history has the ancestor. What a shallow clone lacks is fetched."""
+    """Returns whether the commit's history has the ancestor. What a shallow clone lacks is
+    fetched."""
 
     def is_one() -> bool:
         return git.text("merge-base", "--is-ancestor", ancestor, commit) is not None

@@ -1,4 +1,4 @@
-"""What people name with --base and --head: a branch, or one commit."""
+"""The revisions of --base and --head: a branch, or one commit."""
 
 from __future__ import annotations
 

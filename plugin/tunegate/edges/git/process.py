@@ -24,7 +24,7 @@ _MAX_SECONDS = 900
 
 
 class Writer(Protocol):
-    """What takes the output of git: a file, or what looks at it on its way."""
+    """A writer of git's output: a file, or a filter on its way."""
 
     def write(self, piece: bytes, /) -> int: ...
 
@@ -141,7 +141,7 @@ def _working_tree(path: Path) -> Path:
 
 
 def _is_content(git_dir: Path, root: Path) -> bool:
-    """Whether this is a directory of the checkout: a `.git` file may name any."""
+    """Returns whether the git directory is content of the checkout: a `.git` file may name any."""
     return git_dir.is_relative_to(root) and ".git" not in git_dir.relative_to(root).parts
 
 

@@ -1,4 +1,4 @@
-"""What a repository is called on the server that it came from. Pure."""
+"""The name of a repository on its server. Pure."""
 
 from __future__ import annotations
 

@@ -83,7 +83,8 @@ class GitRepository(GitEvents):
         return tuple(_entry(line) for line in listed.split(b"\0") if line)
 
     def entry(self, revision: str, path: str) -> TreeEntry | None:
-        """What the revision has at this very path, without its content. Raises RevisionError."""
+        """Returns the revision's entry at this very path, without its content; None without one.
+        Raises RevisionError."""
         listed = self._git.output("ls-tree", "-z", "--full-tree", revision, "--", path)
         if listed is None:
             raise RevisionError(f"{revision}: it cannot be read. Fetch the whole commit.")

@@ -1,5 +1,5 @@
-"""What git is told: nothing of the repository's settings starts a program here, but what a fetch
-needs, or changes what is read."""
+"""The settings that git gets: nothing of the repository's settings starts a program here, except
+what a fetch needs, or changes what is read."""
 
 from __future__ import annotations
 

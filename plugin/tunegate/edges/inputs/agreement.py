@@ -29,7 +29,7 @@ _WIDE = 4
 _NUMBERS = frozenset("fiub")
 """NumPy's kinds of types that one draw fills: numbers are drawn in the widest type, and cast."""
 _BITS = Integers(0, 1)
-"""What is drawn for integers and booleans of which nothing is known."""
+"""The range of integers and booleans of which nothing is known."""
 _NOTHING_IN_COMMON = (
     "input {0}: base and head take no equal values, and on different ones they do different work. "
     "Give values for it under inputs"
@@ -59,7 +59,7 @@ def agreed(
 
 
 def met(one: InputRule | None, other: InputRule | None) -> InputRule | None:
-    """What both rules allow, or the second where there is nothing."""
+    """Returns the intersection of both rules, or the second where it is empty."""
     if one is None or other is None or one == other:
         return other
     values = _narrowed(one.values, other.values)
@@ -67,8 +67,8 @@ def met(one: InputRule | None, other: InputRule | None) -> InputRule | None:
 
 
 def is_alike(one: str, other: str) -> bool:
-    """Whether one rule gives equal numbers in both types, by NumPy's names: in the same, in floats
-    of 4 or 8 bytes, and in such integers."""
+    """Returns whether one rule gives equal numbers in both types, by NumPy's names: in the same
+    type, in floats of 4 or 8 bytes, and in such integers."""
     types = np.dtype(one), np.dtype(other)
     are_wide = all(each.itemsize >= _WIDE for each in types)
     kinds = {each.kind for each in types}
@@ -102,7 +102,7 @@ def _met(base: ArtifactTensor, head: ArtifactTensor) -> tuple[ArtifactTensor, Ar
 
 
 def _are_floats(base: ArtifactTensor, head: ArtifactTensor) -> bool:
-    """Whether no model refuses what the other draws."""
+    """Returns whether both rules draw floats that every model takes."""
     drawn = (_values(base), _values(head))
     kinds = {np.dtype(side.dtype).kind for side in (base, head)}
     return kinds == {"f"} and all(isinstance(each, Normal | Uniform) for each in drawn)

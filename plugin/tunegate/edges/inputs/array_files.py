@@ -18,7 +18,8 @@ MAX_ARRAY_BYTES = 256 * 2**20
 """The size of the largest file, and of the largest array in one."""
 SUFFIXES = (".npy", ".npz", ".pb")
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-"""What unpacks no further than it is read; of others a few bytes unpack to gigabytes at once."""
+"""Compression methods that unpack no further than is read; with others a few bytes unpack to
+gigabytes at once."""
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -38,8 +39,9 @@ def read_array(content: bytes, name: str, key: str) -> Any:
 
 
 def read_safely(content: bytes, name: str, read: Callable[[str], Any]) -> Any:
-    """What `read` makes of the content, by the suffix of the file's name. Raises ModelError in a
-    few words for whatever it raises, for too much content, and for a suffix that is not known."""
+    """Returns the result of `read` on the content, by the suffix of the file's name. Raises
+    ModelError in a few words for whatever it raises, for too much content, and for a suffix that is
+    not known."""
     suffix = PurePath(name).suffix.lower()
     if len(content) > MAX_ARRAY_BYTES:
         raise ModelError(too_large_array(len(content)))

@@ -20,7 +20,7 @@ _SHARE = 5
 
 
 class Calibration(msgspec.Struct, frozen=True):
-    """What a runtime is calibrated on: the seeds of `inputs`, or `cases` of those."""
+    """The inputs that a runtime is calibrated on: drawn by the `seeds`, or `cases` of those."""
 
     inputs: tuple[ArtifactTensor, ...]
     seeds: tuple[int, ...]

@@ -34,8 +34,9 @@ def attributes_of(node: onnx.NodeProto) -> dict[str, Any]:
 
 
 def evaluated(node: onnx.NodeProto, arrays: _Arrays, most: int) -> Any:
-    """What the node makes of constants, or None where it is not one of a few simple operators, or
-    the result has more than `most` numbers. `Shape` and `Size` are given a shape."""
+    """Returns the value of a node of constants, or None where the operator is not one of a few
+    simple ones, or the result has more than `most` numbers. `Shape` and `Size` are given a
+    shape."""
     attributes = attributes_of(node)
     if node.op_type == "Constant":
         return _given(attributes, most)

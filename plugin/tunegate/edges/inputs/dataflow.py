@@ -42,8 +42,7 @@ class Use(NamedTuple):
 
 
 class Dataflow:
-    """What the outputs of a model are computed from. The dimensions of `tensors` are its
-    inputs'."""
+    """The sources of a model's outputs. The dimensions of `tensors` are its inputs'."""
 
     def __init__(self, model: onnx.ModelProto, tensors: Iterable[TensorLike]) -> None:
         known = _with_shapes(model, tensors)

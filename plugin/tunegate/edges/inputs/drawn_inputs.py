@@ -64,7 +64,7 @@ def _parsed(file: Path) -> onnx.ModelProto:
 
 
 def _inferred(model: onnx.ModelProto, tensors: Sequence[Tensor]) -> _Rules:
-    """What no shape of a graph may break: of one that is odd, nothing is inferred."""
+    """Returns the inferred rules; an odd graph gets none instead of an exception."""
     try:
         return inferred_rules(model, tensors)
     except Exception:  # noqa: BLE001 -- graphs are others' work, and ONNX Runtime judges them
@@ -100,8 +100,8 @@ def _has(model: onnx.ModelProto, tensor: Tensor) -> bool:
 
 
 def _candidates(own: _Rules, base: _Rules, given: _Rules) -> Iterator[dict[str, InputRule | None]]:
-    """What the base has comes first, then what both allow, then what the model itself asks for,
-    and at last less and less."""
+    """Yields rules to try: the base's first, then what both allow, then the model's own, and at
+    last less and less."""
     shared = {name: met(rule, own[name]) for name, rule in base.items()}
     yield {**own, **base, **given}
     if base:
@@ -132,7 +132,7 @@ def _with_rules(tensors: tuple[Tensor, ...], rules: _Rules) -> tuple[ArtifactTen
 
 
 def _is_taken_by_all(tensor: ArtifactTensor) -> bool:
-    """Whether no model refuses such values: floats, and booleans."""
+    """Returns whether every model takes such values: floats and booleans."""
     values = tensor.rule.values if tensor.rule is not None else None
     parts = values.parts if isinstance(values, Columns) else (values,)
     is_float = np.dtype(tensor.dtype).kind not in "iuO" and not tensor.form
@@ -178,7 +178,7 @@ def _session(model: Path) -> ReferenceSession | None:
 
 
 def _problem(session: ReferenceSession, tensors: tuple[ArtifactTensor, ...]) -> str | None:
-    """Why ONNX Runtime does not run on these values, or None."""
+    """Returns why ONNX Runtime does not run on these values, or None."""
     try:
         for feed in checked_feeds(tensors, _TRIED_SEEDS):
             session.run(feed)

@@ -8,7 +8,7 @@ from tunegate.artifacts.input_rules import Category
 from tunegate.edges.inputs.trace import Selected
 
 HIDES_NOTHING = "a mask that hides nothing"
-"""Why an input is 1 everywhere."""
+"""The reason why an input is 1 everywhere."""
 
 
 class Fact(NamedTuple):

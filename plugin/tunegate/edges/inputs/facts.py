@@ -1,4 +1,4 @@
-"""What the steps that read an input say of its values."""
+"""Facts about an input's values, from the steps that read it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _indices(size: int | None, of: str) -> Fact | None:
 
 
 def _called(name: str, flow: Dataflow) -> str:
-    """What people call a table: its name where it is a weight."""
+    """Returns the name of a table for people: its own where it is a weight."""
     if flow.is_weight(name):
         return f"the table {name[:_MAX_NAME]}"
     return "what the model computes"

@@ -72,7 +72,8 @@ def _scaled(use: Use, tensor: TensorLike, flow: Dataflow) -> InputRule | None:
 
 
 def _shifted(use: Use, tensor: TensorLike, flow: Dataflow) -> InputRule | None:
-    """What is taken from an input is its mean; what it is divided by next, its deviation."""
+    """Returns the rule of an input that is normalized: the subtracted number is its mean, the next
+    divisor its deviation."""
     mean = _shift(use, flow)
     if mean is None:
         return None
@@ -90,7 +91,7 @@ def _next(use: Use, flow: Dataflow) -> Use | None:
 
 
 def _divisor(use: Use | None, flow: Dataflow) -> Any:
-    """What a value is divided by, where that is positive everywhere."""
+    """Returns the positive divisor of a value, None without one."""
     if use is None or use.step.op not in {"Div", "Mul"}:
         return None
     other = flow.constant(use.step.inputs[1 - use.position])
@@ -102,7 +103,7 @@ def _divisor(use: Use | None, flow: Dataflow) -> Any:
 
 
 def _shift(use: Use | None, flow: Dataflow) -> Any:
-    """What is taken from a value."""
+    """Returns the constant that is subtracted from a value, None without one."""
     if use is None or use.step.op not in {"Add", "Sub"}:
         return None
     other = flow.constant(use.step.inputs[1 - use.position])

@@ -271,7 +271,7 @@ def _range(tensor: Tensor, low: float, high: float) -> InputRule:
 
 
 def _is_finite(low: float, high: float) -> bool:
-    """Whether numbers can be drawn between them, which their distance limits."""
+    """Returns whether numbers can be drawn between the bounds, which their distance limits."""
     try:
         return math.isfinite(float(high) - float(low))
     except OverflowError:

@@ -77,7 +77,7 @@ def _is_of(fact: Fact, column: int) -> bool:
 
 
 def _why(facts: Sequence[Fact], otherwise: str) -> str:
-    """What decided, the strictest first."""
+    """Returns the reasons for a rule, the strictest first."""
     ordered = sorted(facts, key=lambda fact: not fact.is_must)
     whys = list(dict.fromkeys(fact.why for fact in ordered)) or [otherwise]
     more = f" and {len(whys) - _WHYS} more" if len(whys) > _WHYS else ""
@@ -85,7 +85,7 @@ def _why(facts: Sequence[Fact], otherwise: str) -> str:
 
 
 def _part(facts: Sequence[Fact], usual: Draw) -> Draw:
-    """What all facts allow. A wish that contradicts the others is left out."""
+    """Returns the values that all facts allow. A wish that contradicts the others is left out."""
     if isinstance(usual, OneOf):
         return _of_texts(facts) or usual
     must = [fact for fact in facts if fact.is_must]

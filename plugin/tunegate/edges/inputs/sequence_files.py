@@ -26,7 +26,7 @@ MAX_TENSORS = 1024
 
 
 def read_value(content: bytes, name: str, key: str, form: InputForm) -> Any:
-    """What the content of the file `name` is for an input of this form: an array, a list of arrays,
+    """Returns the value of the file `name` for an input of this form: an array, a list of arrays,
     or None for an optional value that is absent. Raises ModelError in a few words."""
     if not form or (form == "optional" and not name.lower().endswith(".pb")):
         return read_array(content, name, key)

@@ -1,4 +1,4 @@
-"""What is wrong with a value that is given for an input: its type, its shape, or that it is NaN."""
+"""Misfits of a value that is given for an input: its type, its shape, or NaN."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tunegate.edges.models.prepared import OPEN, Tensor
 
 
 def misfit_of(value: Any, tensor: Tensor) -> str:
-    """What is wrong with a value, of the first tensor in it that does not fit."""
+    """Returns the misfit of the first tensor in a value that does not fit, '' without one."""
     told = (array_misfit(array, tensor) for array in arrays_of(value))
     return next(filter(None, told), "")
 
 
 def array_misfit(array: Any, tensor: Tensor) -> str:
-    """What is wrong with an array for the input, '' where nothing is."""
+    """Returns the misfit of an array for the input, '' without one."""
     wanted = np.dtype(tensor.dtype)
     if not (array.dtype == wanted or (wanted.kind == "O" and array.dtype.kind in "OU")):
         called = "texts" if wanted.kind == "O" else str(wanted)

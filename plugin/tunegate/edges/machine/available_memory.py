@@ -1,4 +1,4 @@
-"""How much memory there is for us: of the machine, and of the control groups that we run in."""
+"""The memory available to us: of the machine, and of the control groups that we run in."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ _OWN = Path("/proc/self/cgroup")
 
 
 def available_bytes(groups: Path = _GROUPS, own: Path = _OWN) -> int:
-    """What can be taken without swapping, and without being killed by the limit of a container."""
+    """Returns the bytes that can be taken without swapping, and without being killed by the limit
+    of a container."""
     room = [_room(directory) for directory in _own_groups(groups, own)]
     left = [each for each in room if each is not None]
     return int(min(psutil.virtual_memory().available, *left, 2**63))

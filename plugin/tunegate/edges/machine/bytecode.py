@@ -1,4 +1,4 @@
-"""Whether Python keeps what it compiles of the packages that each process of a run imports.
+"""The check whether Python keeps the bytecode of the packages that each process of a run imports.
 
 Where it may not, as in many containers, each of dozens of processes compiles all of their modules
 again: to import the compiler takes 4.5 s in place of 2.4 on a core of an AMD EPYC.

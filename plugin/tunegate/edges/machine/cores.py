@@ -1,4 +1,5 @@
-"""How many cores this process may use: the affinity mask, cut by the container's quota."""
+"""The number of cores that this process may use: the affinity mask, cut by the container's
+quota."""
 
 from __future__ import annotations
 

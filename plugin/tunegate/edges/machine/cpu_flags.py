@@ -1,4 +1,4 @@
-"""What the processor has for numbers that are narrower than float32, by Linux's own names."""
+"""The processor's features for precisions below float32, by Linux's own names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _KNOWN: Final = (
     *("avx", "avx2", "avx_vnni", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16"),
     *("amx_tile", "amx_int8", "amx_bf16", "amx_fp16"),
 )
-"""What a processor may have for a precision, from the oldest on."""
+"""Features of processors for a precision, oldest first."""
 
 
 def lacks_any(wanted: Collection[str], cpu_info: Path = CPU_INFO) -> str:

@@ -1,4 +1,4 @@
-"""What a process needs to ask for a device: which one, and where its lock is."""
+"""A claim on a device: which one, and where its lock is."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ _OPENED = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
-    """Who has the device, by what the file says. Anybody may write it:
-    show it, and believe nothing."""
+    """The holder of the device, by the lock's file. Anybody may write it: show it, and believe
+    nothing."""
 
     pid: int
     run: str = ""

@@ -1,4 +1,4 @@
-"""What must be right on a machine before a run can work, each as a check with its detail."""
+"""Requirements on a machine, each as a check with its detail."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _machine_checks(config: Config | None) -> Iterator[HealthCheck]:
 
 
 def load_check(load: float, *, machine: int, usable: int) -> HealthCheck:
-    """Whether what else runs on the machine leaves a target its threads. `load` is the average of
+    """Returns the check whether other work leaves a target its threads. `load` is the average of
     the last minute, `machine` and `usable` are cores."""
     free = max(0.0, min(usable, machine - load))
     told = f"{load:.1f} on {plural(machine, 'core')}, {free:.1f} free"

@@ -1,4 +1,4 @@
-"""Which version of a package is installed."""
+"""The installed version of a package."""
 
 from __future__ import annotations
 

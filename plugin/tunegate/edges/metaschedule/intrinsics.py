@@ -70,7 +70,7 @@ def _put_empty_package_in_place() -> None:
 
 
 def _load(file: Path) -> bool:
-    """Whether it was there, and whole."""
+    """Loads the kept intrinsics, and returns whether the file was there, and whole."""
     try:
         kept = tvm.ir.load_json(file.read_text())
         triples = list(zip(kept[::3], kept[1::3], kept[2::3], strict=True))

@@ -1,4 +1,4 @@
-"""How long kernels take inside a model: one build of it, or two that are run in turn."""
+"""Times of kernels inside a model: of one build, or of two that are run in turn."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def slower_in_model(
 def is_faster_whole(
     library: Path, beside: Path, *, inputs: Sequence[ArtifactTensor], seed: int
 ) -> bool:
-    """Whether `library` is the faster of two builds for a CPU, on the inputs of `seed`: both in
-    turn, for half a second, and nobody looks at their kernels."""
+    """Returns whether `library` is the faster of two builds for a CPU, on the inputs of `seed`:
+    both in turn, for half a second, without profiling kernels."""
     device = device_of_kind("llvm")
     arguments = arguments_of(inputs, seeded_inputs(inputs, seed), device)
     ours, theirs = (

@@ -31,8 +31,8 @@ LIBRARY = "model.so"
 
 
 class Finished(NamedTuple):
-    """What is linked, and the inputs that it is run on. `plain` is the module without schedules;
-    it is `module` where that has none."""
+    """A linked build, and the inputs that it is run on. `plain` is the module without schedules; it
+    is `module` where that has none."""
 
     opened: OpenModel
     module: Any

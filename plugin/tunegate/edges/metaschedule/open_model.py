@@ -13,7 +13,7 @@ from tunegate.edges.models.prepared import PreparedModel
 
 @dataclass(frozen=True)
 class OpenModel:
-    """What listing the tasks and building have in common. `objects` and `known` grow with each
+    """The shared state of listing the tasks and building. `objects` and `known` grow with each
     build."""
 
     prepared: PreparedModel

@@ -10,7 +10,7 @@ from tunegate.cli.shared_options import CacheAddress, Options
 
 
 class FsckOptions(Options, frozen=True, kw_only=True):
-    """Whether flaws are only told or mended too."""
+    """Options of `cache fsck`."""
 
     cache: CacheAddress = CacheAddress()
     repair: Annotated[bool, Option("mend what can be mended")] = False

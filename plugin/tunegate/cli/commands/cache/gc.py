@@ -11,7 +11,7 @@ from tunegate.cli.values import hours
 
 
 class GcOptions(Options, frozen=True, kw_only=True):
-    """What is old enough to be deleted."""
+    """Options of `cache gc`."""
 
     cache: CacheAddress = CacheAddress()
     dry_run: Annotated[bool, Option("only count")] = False

@@ -10,7 +10,7 @@ from tunegate.cli.shared_options import CacheAddress, Options
 
 
 class PinOptions(Options, frozen=True, kw_only=True):
-    """Whether the pin is set or removed."""
+    """Options of `cache pin`."""
 
     cache: CacheAddress = CacheAddress()
     remove: Annotated[bool, Option("delete tunegate.lock")] = False

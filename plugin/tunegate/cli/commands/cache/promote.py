@@ -10,7 +10,7 @@ from tunegate.cli.shared_options import CacheAddress, Options
 
 
 class PromoteOptions(Options, frozen=True, kw_only=True):
-    """Whose records are taken over."""
+    """Options of `cache promote`."""
 
     cache: CacheAddress = CacheAddress()
     from_zone: Annotated[str, Option("such as pr/<owner>/<repository>/7", "NAME")]

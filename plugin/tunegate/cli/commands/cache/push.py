@@ -11,7 +11,7 @@ from tunegate.cli.shared_options import CacheAddress, Options
 
 
 class PushOptions(Options, frozen=True, kw_only=True):
-    """What is brought."""
+    """Options of `cache push`."""
 
     cache: CacheAddress = CacheAddress()
     directory: Annotated[

@@ -11,7 +11,7 @@ from tunegate.cli.values import date
 
 
 class RevokeOptions(Options, frozen=True, kw_only=True):
-    """Which records; several options must all fit."""
+    """Options of `cache revoke`: the records to revoke; several options must all fit."""
 
     cache: CacheAddress = CacheAddress()
     key: Annotated[str, Option("records signed by this key", "ID")] = ""

@@ -1,4 +1,4 @@
-"""What is asked of the child that checks a compiled model, and what it answers."""
+"""Messages between the coordinator and the child that checks a compiled model."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What candidates are run on: for all of a task in one run the same
-values, made once in each worker."""
+"""Inputs of candidates: the same values for all of a task in one run, made once in each worker."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is rewritten before TVM's importer sees a model: one family of operators in each file."""
+"""Rewrites of a model before TVM's importer sees it: one family of operators in each file."""

@@ -1,4 +1,5 @@
-"""What the compiler cannot build of an imported model, found without compiling a kernel."""
+"""Problems of an imported model that the compiler cannot build, found without compiling a
+kernel."""
 
 from __future__ import annotations
 

@@ -55,8 +55,8 @@ def _is_composite(node: onnx.NodeProto) -> bool:
 
 
 def _definition(node: onnx.NodeProto, view: GraphView) -> onnx.FunctionProto | None:
-    """What one node stands for, in the opset of the model; None where that is not known, or not
-    what ONNX Runtime computes."""
+    """Returns the ONNX definition of one node in the opset of the model; None where it is unknown,
+    or not what ONNX Runtime computes."""
     types = [view.type_of(name) if name else None for name in node.input]
     if any(name and kind is None for name, kind in zip(node.input, types, strict=True)):
         return None

@@ -32,7 +32,7 @@ def transposed(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | 
 def _totals(
     node: onnx.NodeProto, extents: tuple[int, ...], kernel: tuple[int, ...], wanted: list[int]
 ) -> list[int]:
-    """How much longer than wanted each axis would be without pads."""
+    """Returns the total padding of each axis: its length without pads less the wanted one."""
     return [
         _at(node, "strides", axis, 1) * (extents[axis] - 1)
         + _at(node, "output_padding", axis, 0)

@@ -1,4 +1,4 @@
-"""What is known of the values of a graph: extents, types and constants."""
+"""Known facts about the values of a graph: extents, types and constants."""
 
 from __future__ import annotations
 

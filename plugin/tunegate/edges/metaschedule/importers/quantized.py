@@ -23,7 +23,7 @@ class _Operands(NamedTuple):
     types: Sequence[TensorType]
 
     def size(self, place: int) -> int:
-        """How many numbers it has."""
+        """Returns the number of elements of an operand."""
         return int(np.prod(self.types[place].shape))
 
     def flat(self, new: Replacement, place: int, behind: Sequence[int] = ()) -> str:
@@ -117,7 +117,7 @@ def _operands(node: onnx.NodeProto, view: GraphView) -> _Operands | None:
 
 
 def _are_bytes(types: Sequence[TensorType]) -> bool:
-    """Whether both operands and all zero points are bytes, with scales in float32."""
+    """Returns whether both operands and all zero points are bytes, with scales in float32."""
     scales = {_A_SCALE, _B_SCALE, _SCALE}
     return all(
         kind.dtype == np.float32 if place in scales else kind.dtype in (np.int8, np.uint8)

@@ -21,12 +21,12 @@ class Gates(NamedTuple):
     recurrent_bias: str
     peepholes: tuple[str, ...]
     is_coupled: bool
-    """Whether the forget gate is one less the input gate."""
+    """Whether the forget gate is 1 - input gate."""
     activations: Sequence[Activation]
 
 
 class State(NamedTuple):
-    """What a step hands to the next; `cell` is that of an LSTM."""
+    """The state between steps; `cell` is that of an LSTM."""
 
     hidden: str
     cell: str = ""

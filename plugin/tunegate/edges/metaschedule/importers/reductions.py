@@ -124,7 +124,8 @@ def _over(new: Replacement, node: onnx.NodeProto, axes: tuple[int, ...]) -> str:
 
 
 def _is_chosen(new: Replacement, axes: str, rank: int, chosen: tuple[int, ...]) -> str:
-    """Whether the input names these axes, in any order, from either end."""
+    """Returns a boolean value of the graph: the input names these axes, in any order, from either
+    end."""
     ranked = new.constant(rank, np.int64)
     place = new.add("Mod", [new.add("Add", [axes, ranked]), ranked])
     powers = new.constant([2**axis for axis in range(rank)], np.int64)
@@ -144,8 +145,8 @@ def _as_integers(node: onnx.NodeProto) -> list[onnx.NodeProto]:
 
 
 def _of_nothing(node: onnx.NodeProto, result: TensorType) -> list[onnx.NodeProto]:
-    """What is left of a tensor without elements. Raises UnsupportedModelError where that is none
-    either: the compiler cannot load such a constant."""
+    """Returns the nodes for a reduction of an empty tensor. Raises UnsupportedModelError where that
+    is none either: the compiler cannot load such a constant."""
     if 0 in result.shape:
         raise UnsupportedModelError(f"{node.op_type} to no elements is not supported")
     value = _OF_NOTHING.get(node.op_type, 0.0)

@@ -1,4 +1,4 @@
-"""What TVM would build wrong, or not build with an error that names nothing: refused by name."""
+"""Models that TVM would build wrong, or with an error that names nothing: refused by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rule rewrites which operator."""
+"""The rewrite rule of each operator."""
 
 from __future__ import annotations
 

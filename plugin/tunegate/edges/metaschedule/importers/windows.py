@@ -108,7 +108,7 @@ def _window(node: onnx.NodeProto, view: GraphView, operands: tuple[int, ...]) ->
 
 
 def _length(name: str, view: GraphView) -> int | None:
-    """How many numbers an operand has, where that is known."""
+    """Returns the length of a one-dimensional operand, None where it is unknown."""
     kind = view.type_of(name)
     return kind.shape[0] if kind is not None and kind.rank == 1 else None
 
@@ -126,14 +126,15 @@ def _entry(new: Replacement, values: str, axis: int) -> str:
 
 
 def _read(new: Replacement, value: str, places: str, axis: int, extent: int) -> str:
-    """What lies at these places of an axis; none is outside of the tensor."""
+    """Returns the elements at these places of an axis; a place outside reads the nearest one."""
     last = new.constant(max(extent - 1, 0), np.int64)
     within = new.add("Min", [new.add("Max", [places, new.constant(0, np.int64)]), last])
     return new.add("Gather", [value, within], axis=axis)
 
 
 def _is_inside(new: Replacement, places: str, extent: int, behind: int) -> str:
-    """Whether a place is of the tensor, to be broadcast over the axes behind this one."""
+    """Returns a boolean value of the graph: a place is inside of the tensor, broadcast over the
+    axes behind this one."""
     low = new.add("Less", [new.constant(-1, np.int64), places])
     high = new.add("Less", [places, new.constant(extent, np.int64)])
     return new.reshaped(new.add("And", [low, high]), [-1] + [1] * behind)

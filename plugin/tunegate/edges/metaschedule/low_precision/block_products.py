@@ -1,4 +1,4 @@
-"""What multiplies a block of rows by tiles of columns: the processor's tiles, or its vectors."""
+"""Products of a block of rows with tiles of columns: by the processor's tiles, or its vectors."""
 
 from __future__ import annotations
 

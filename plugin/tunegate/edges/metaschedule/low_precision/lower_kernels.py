@@ -115,7 +115,7 @@ def with_tiles(module: Any, kernels: Mapping[str, TileKernel]) -> Any:
 def key_parts(
     precision: str, built: Iterable[BuiltFunction], multiply: str = ""
 ) -> Mapping[str, Any]:
-    """What decides of a build besides what decides of one in float32."""
+    """Returns the parts of a build's key that are added in lower precision."""
     if precision == FLOAT32:
         return {}
     tiles = sorted(each.key.workload for each in built if each.source == "tiles")
@@ -155,13 +155,14 @@ def _made(
 
 
 def _for_activations(numbers: TileNumbers) -> TileNumbers | None:
-    """What two activations are multiplied in, where the kernels may use its instruction."""
+    """Returns the precision of products of two activations, None where the kernels may not use its
+    instruction."""
     found = BFLOAT16 if numbers.is_tiled else BFLOAT16_VECTORS
     return found if found.features <= numbers.features else None
 
 
 def _known_ms(choice: ScheduleChoice) -> float | None:
-    """What the kernel takes in float32, where that was measured."""
+    """Returns the measured float32 time of the kernel in ms, None without one."""
     record = choice.record
     is_own = record is not None and record.key.workload == choice.function.workload.digest
     return record.median_ms if record is not None and is_own else None

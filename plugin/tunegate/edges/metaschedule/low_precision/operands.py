@@ -1,4 +1,4 @@
-"""How a kernel rounds its image to the operands of tiles, and what their sums are worth."""
+"""The operands of tiles: how a kernel rounds its image to them, and the scale of their sums."""
 
 from __future__ import annotations
 

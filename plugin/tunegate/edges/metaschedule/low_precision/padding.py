@@ -53,7 +53,7 @@ def _parts(value: Any) -> tuple[Any | None, Any | None]:
 
 
 def _moved(index: Any, variable: Any) -> int | None:
-    """How far the index is before its variable."""
+    """Returns the offset of the index before its variable, None where there is none."""
     found = list(sym.detect_linear_equation(index, [variable]))
     if len(found) != 2 or not all(isinstance(each, IntImm) for each in found):  # noqa: PLR2004
         return None
@@ -64,7 +64,7 @@ def _moved(index: Any, variable: Any) -> int | None:
 def _is_border(
     block: Any, condition: Any | None, before: Sequence[int], extents: Sequence[int]
 ) -> bool:
-    """Whether the condition holds inside alone: it is asked at both sides of each edge."""
+    """Returns whether the condition holds inside alone: it is tested at both sides of each edge."""
     padded = [int(each.dom.extent) for each in block.iter_vars]
     if condition is None:
         return padded == [*extents] and not any(before)
@@ -79,7 +79,8 @@ def _is_border(
 
 
 def _is_as(condition: Any, block: Any, at: Sequence[int], wanted: bool) -> bool:
-    """Whether the condition is so at a place. Raises UnsupportedModelError."""
+    """Returns whether the condition has the wanted value at a place. Raises
+    UnsupportedModelError."""
     variables = [each.var for each in block.iter_vars]
     values = [IntImm(v.ty, place) for v, place in zip(variables, at, strict=True)]
     asked = rewritten(condition, dict(zip(variables, values, strict=True)), _load)

@@ -47,7 +47,7 @@ class Product(NamedTuple):
 
     @property
     def is_convolution(self) -> bool:
-        """Whether rows are positions of images, and no dimensions of a matrix product."""
+        """Returns whether rows are positions of images, and no dimensions of a matrix product."""
         return len(self.row_extents) == _IMAGE and self.row_extents[1:] == self.shape.result
 
     def row_at(self, image: Any, row: Any) -> list[Any]:

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 ROWS, COLUMNS, DEPTH = 16, 16, 32
-"""What one tile holds: rows of 32 bfloat16 (of int8 twice as many), or weights of 32 by 16."""
+"""The size of one tile: 16 rows of 32 bfloat16 (of int8 twice as many), or weights of 32 by 16."""
 
 
 class Extents(NamedTuple):
@@ -44,7 +44,7 @@ class ProductShape(NamedTuple):
 
     @property
     def products(self) -> int:
-        """How many products each result is the sum of."""
+        """Returns the number of products in each sum."""
         return self.window.height * self.window.width * self.channels
 
 
@@ -57,7 +57,7 @@ class RowsOfTiles:
 
     @cached_property
     def has_whole_windows(self) -> bool:
-        """Whether the pixels of one row of the window are neighbours."""
+        """Returns whether the pixels of one row of the window are neighbours."""
         return self.shape.dilation.width == 1
 
     @cached_property
@@ -97,7 +97,8 @@ class RowsOfTiles:
 
     @cached_property
     def taps(self) -> tuple[int, ...]:
-        """How far the operands of each tap are from its position, in the order of the window."""
+        """Returns the offset of each tap's operands from its position, in the order of the
+        window."""
         lines = [
             self.phases.index(row % self.shape.stride.height) * self.phase_height
             + row // self.shape.stride.height
@@ -133,7 +134,8 @@ class RowsOfTiles:
         return len(self.phases) * self.phase_height * self.line
 
     def size(self, rows: int) -> int:
-        """What is read where so many rows are computed, whole tiles of them."""
+        """Returns the number of elements read where so many rows are computed, whole tiles of
+        them."""
         last = (rows - 1) * self.step + max(self.taps) + self.tap_depth
         return max(last, self.image + self.depth)
 

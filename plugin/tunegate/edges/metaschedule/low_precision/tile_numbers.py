@@ -27,7 +27,7 @@ class TileNumbers(NamedTuple):
 
     @property
     def is_tiled(self) -> bool:
-        """Whether tiles multiply, or else vectors."""
+        """Returns whether tiles multiply, not vectors."""
         return self.row_bytes == _ROW_BYTES
 
     @property
@@ -37,7 +37,7 @@ class TileNumbers(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether they are integers, which have a scale."""
+        """Returns whether the numbers are integers, which have a scale."""
         return self.precision == "int8"
 
     @property

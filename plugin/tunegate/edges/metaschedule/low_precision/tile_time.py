@@ -31,7 +31,7 @@ _PAIR_DOT_NS: Final = 0.33
 _RESULT_NS: Final = 3.5
 """The cost of 16 results that are read, put through the stages and written."""
 _UNTUNED_GFLOPS: Final = 40.0
-"""What float32 reaches where no time is known, at best: tiles have to be faster than that."""
+"""The best float32 rate to assume where no time is known: tiles have to be faster than that."""
 _CLEARLY: Final = 0.9
 
 
@@ -43,7 +43,8 @@ def is_faster(
     *,
     packs: bool = False,
 ) -> bool:
-    """Whether tiles are clearly faster than float32, which took so long, or was not measured."""
+    """Returns whether tiles are clearly faster than float32, which took `float32_ms`, or was not
+    measured (None)."""
     known_ns = shape.flops / _UNTUNED_GFLOPS / threads if float32_ms is None else float32_ms * 1e6
     return tiles_ns(shape, threads, numbers, packs=packs) < _CLEARLY * known_ns
 
@@ -70,7 +71,7 @@ def tiles_ns(
 
 
 def _tap_ns(rows: RowsOfTiles, numbers: TileNumbers) -> float:
-    """What one tap of all rows takes for a tile of columns."""
+    """Returns the nanoseconds of one tap of all rows, for a tile of columns."""
     if not numbers.is_tiled:
         words = rows.tap_depth * numbers.each_bytes // 4
         return rows.row_count * words * (_DOT_NS if numbers.is_whole else _PAIR_DOT_NS)

@@ -1,4 +1,4 @@
-"""What a kernel is scheduled like where no record says better."""
+"""The default schedule of a kernel, where no record has a better one."""
 
 from __future__ import annotations
 
