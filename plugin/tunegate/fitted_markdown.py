@@ -69,7 +69,7 @@ def fitted_text(markdown: str, limit_chars: int) -> str:
 
 
 def _blocks(markdown: str) -> Iterator[str]:
-    """What blank lines divide; a fold is one block."""
+    """Yields the blocks between blank lines; a fold is one block."""
     lines: list[str] = []
     is_folded = False
     for line in markdown.splitlines():

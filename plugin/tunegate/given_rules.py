@@ -1,4 +1,4 @@
-"""What the configuration gives for the inputs of a model, and what follows from it."""
+"""Rules for the inputs of a model, from the configuration."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tunegate.config import ValuesConfig
 
 
 class GivenFor(msgspec.Struct, frozen=True, kw_only=True):
-    """What is given for the inputs of one side. Files are looked for at `revisions`, the one that
-    counts first; `former` are names that inputs had there, where these are others."""
+    """The given values and shapes of one side's inputs. Files are looked for at `revisions`, the
+    one that counts first; `former` are names that inputs had there, where these are others."""
 
     values: Mapping[str, ValuesConfig]
     shapes: Mapping[str, tuple[int, ...]]

@@ -1,5 +1,5 @@
-"""What a step takes from an earlier one, perhaps of another job: only what belongs together, to
-this checkout and to this configuration."""
+"""Checks on the files of earlier steps, perhaps of another job: they must belong together, to this
+checkout and to this configuration."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PLAN_AGAIN = "Run tunegate plan again."
 
 
 def origin_of(changes: ChangeSet, tasks: TaskSet, config: Config) -> PlanOrigin:
-    """What a plan of these is bound to."""
+    """Returns the origin that binds a plan to these."""
     return PlanOrigin(
         version=__version__,
         changes=digest_of(changes),
@@ -118,7 +118,7 @@ def read_outcomes(out: Path, planned: TuningPlan) -> Sequence[TuningOutcome]:
 def binding(
     planned: TuningPlan, outcomes: Sequence[TuningOutcome], rules: GateRules
 ) -> ShardBinding:
-    """What measurements of this plan are bound to. Of the rules it is what measuring obeys: a
+    """Returns the binding of measurements to this plan. Of the rules it is what measuring obeys: a
     waiver may be written in between."""
     obeyed = GateRules(gate=rules.gate, policies=Policies(objectives=rules.policies.objectives))
     return ShardBinding(
@@ -144,8 +144,8 @@ def _handed(path: Path) -> HandedShard:
 
 
 def _subjects(changes: ChangeSet, older: frozenset[ModelPath]) -> frozenset[tuple[object, ...]]:
-    """What is built and measured. A base that is `older` than the base revision, which cannot be
-    compiled, is known to the plan only."""
+    """Returns the subjects that are built and measured. A base that is `older` than the base
+    revision, which cannot be compiled, is known to the plan only."""
     return frozenset(
         (
             change.path,

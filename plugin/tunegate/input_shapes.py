@@ -16,11 +16,12 @@ from tunegate.artifacts.outlines import ModelInput
 from tunegate.symbol_sums import computed_size
 
 _NO_NAMES = frozenset({"", "?", "*", "-1", "None", "none", "null"})
-"""What exporters write where a dimension has no name: two of these are not the same dimension."""
+"""Names that exporters write where a dimension has no name: two of these are not the same
+dimension."""
 
 
 class ShapeLevel(msgspec.Struct, frozen=True, kw_only=True):
-    """What one part of the configuration says; `where` is that part, '' for the whole file."""
+    """The sizes of one part of the configuration; `where` is that part, '' for the whole file."""
 
     where: str = ""
     dims: Mapping[str, int] = {}
@@ -84,12 +85,12 @@ def resolve_shapes(inputs: Sequence[ModelInput], levels: Sequence[ShapeLevel]) -
 
 
 def is_symbol(name: str) -> bool:
-    """Whether a dimension's name is one: two with this name are the same."""
+    """Returns whether a dimension's name is a symbol: two with this name are the same."""
     return name not in _NO_NAMES
 
 
 def takes(value: ModelInput, shape: tuple[int, ...]) -> bool:
-    """Whether the model can be given this shape."""
+    """Returns whether the model can be given this shape."""
     return not _misfit(value, shape)
 
 

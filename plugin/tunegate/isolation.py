@@ -77,8 +77,8 @@ def _checkout_of(place: str) -> str | None:
 
 
 def _is_of_the_environment(entry: str) -> bool:
-    """Whether it is Python's own, or what is installed there, or the sources of ours that run now:
-    an environment may lie in a checkout."""
+    """Returns whether the entry is Python's own, or installed there, or the sources of ours that
+    run now: an environment may lie in a checkout."""
     libraries = [
         os.path.join(prefix, folder, "")
         for prefix in (sys.prefix, sys.base_prefix, sys.exec_prefix)
@@ -99,7 +99,7 @@ def _own_sources() -> list[str]:
 
 
 def _is_refused(entry: str, place: str, checkout: str | None) -> bool:
-    """Whether it is the place, or lies in the checkout. A link in a checkout is the
+    """Returns whether the entry is the place, or lies in the checkout. A link in a checkout is the
     checkout's, wherever it leads."""
     if not os.path.isabs(entry) or os.path.realpath(entry) == place:
         return True

@@ -1,5 +1,5 @@
-"""What a run needs from the outside world; for measuring it is in `bench_ports.py`. The real ones
-live in `edges/`, fakes in tests."""
+"""Ports of a run; those of measuring are in `bench_ports.py`. The real ones live in `edges/`, fakes
+in tests."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Repository(Protocol):
 
 
 class ModelReader(Protocol):
-    """What a revision says of its models, without compiling any.
+    """Reads the models of a revision, without compiling any.
 
     **Cheap first.** `models` looks at names, sizes and pointers only; its `external` stands for all
     that may be a model's data. The others read the bytes: `with_data_files` gives the version with
@@ -114,7 +114,8 @@ class RecordQueue(Protocol):
         ...
 
     def flush(self, seconds: float) -> int:
-        """How many of the queued records are not stored after so long."""
+        """Waits up to so many seconds, and returns the number of queued records that are not stored
+        yet."""
         ...
 
 
@@ -135,11 +136,11 @@ class TaskIndex(RecordQueue, Protocol):
         wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
         fastest: Mapping[WorkloadKey, int] | None = None,
     ) -> Mapping[WorkloadKey, ExactHit | TransferHit]:
-        """What only the run's own zone says, where it is not trusted. Ask after `lookup`."""
+        """Returns what only the run's own zone has, where it is not trusted. Ask after `lookup`."""
         ...
 
     def standings(self, keys: Sequence[WorkloadKey]) -> Mapping[WorkloadKey, Lookup]:
-        """What trusted zones have of whole models, without counting it."""
+        """Returns what trusted zones have of whole models, without counting it."""
         ...
 
     def publish(self, records: Sequence[TuningRecord]) -> bool: ...
@@ -188,8 +189,8 @@ class BuildJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Export(msgspec.Struct, frozen=True, kw_only=True):
-    """How many records were written to a stock database; `misfits` are layers whose records do not
-    replay here."""
+    """The result of an export: the number of records written to a stock database; `misfits` are
+    layers whose records do not replay here."""
 
     written: int
     misfits: tuple[str, ...]
@@ -204,8 +205,8 @@ class Compiler(Protocol):
     """
 
     def kernels(self, jobs: Sequence[ModelJob]) -> Sequence[str]:
-        """What the kernels of each model follow from, whatever its weights are, as a digest; ''
-        where that cannot be said."""
+        """Returns the digest that decides the kernels of each model, whatever its weights are; ''
+        where there is none."""
         ...
 
     def tasks(
@@ -216,7 +217,8 @@ class Compiler(Protocol):
         ...
 
     def refused(self, jobs: Sequence[ModelJob]) -> Sequence[str]:
-        """Why a whole model cannot be built, or computes other numbers untuned, else ''."""
+        """Returns for each whole model why it cannot be built, or computes other numbers untuned,
+        else ''."""
         ...
 
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]: ...
@@ -243,8 +245,8 @@ class CaseScorer(Protocol):
     """The user's own measure of how wrong a build is."""
 
     def scores(self, command: str, cases: Path) -> tuple[float, ...]:
-        """What the command says of each of the cases in a directory, which is gone afterwards: the
-        larger, the worse. Raises MeasurementError."""
+        """Returns the command's score for each of the cases in a directory, which is gone
+        afterwards: larger is worse. Raises MeasurementError."""
         ...
 
 

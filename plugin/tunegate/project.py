@@ -44,7 +44,7 @@ from tunegate.waivers import waivers_of
 
 
 class Review(msgspec.Struct, frozen=True, kw_only=True):
-    """What a change touches, and the rules that judge it: `config` is base's and head's together,
+    """The review of a change, and the rules that judge it: `config` is base's and head's together,
     `config_before` the base's, `pins` are the snapshots of the cache that both sides are built
     from, `watched` the lock files that changed."""
 
@@ -58,8 +58,8 @@ class Review(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """What a run works on, and by which rules: `commit` is the head of `repository`, `root` names
-    it in records. `rules_at` is the commit whose configuration judges, '' for that head, and
+    """The subject of a run, and its rules: `commit` is the head of `repository`, `root` names it in
+    records. `rules_at` is the commit whose configuration judges, '' for that head, and
     `config_before` that configuration. Without a review nothing is waived or pinned."""
 
     config: Config
@@ -156,7 +156,7 @@ class Project:
         )
 
     def checkout(self) -> Subject:
-        """What is checked out, with its own configuration."""
+        """Returns the checkout as a subject, with its own configuration."""
         return Subject(
             config=self.config,
             repository=self.repository,
@@ -165,7 +165,7 @@ class Project:
         )
 
     def identity(self, revision: str, path: str) -> str:
-        """What git calls the content of a file or directory; '' where there is none."""
+        """Returns git's id of the content of a file or directory; '' where there is none."""
         return self._files.identity(revision, path)
 
     def uncommitted(self, review: Review) -> tuple[str, ...]:

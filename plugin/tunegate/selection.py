@@ -1,4 +1,4 @@
-"""Which files the configuration means, and what it asks of each."""
+"""The files that the configuration selects, and the settings of each."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ WILDCARDS = frozenset("*?[")
 
 
 class Needs(msgspec.Struct, frozen=True):
-    """What the configuration asks of one model: when this changes, the model is checked again.
-    `said` is what it says of shapes, in whatever words; `accuracy` decides what may ship."""
+    """The configuration of one model: when this changes, the model is checked again. `said` is what
+    it says of shapes, in whatever words; `accuracy` decides what may ship."""
 
     said: tuple[ShapeLevel, ...]
     values: dict[str, ValuesConfig]
@@ -40,14 +40,14 @@ def profiles_for(config: Config, path: ModelPath) -> tuple[ModelPath, ...]:
 
 
 def shape_levels(config: Config, name: ModelPath) -> tuple[ShapeLevel, ...]:
-    """What is said of a model's shapes, by the whole file, its entry and its profile: the last one
-    counts first."""
+    """Returns the levels of a model's shapes, by the whole file, its entry and its profile: the
+    last one counts first."""
     entry = entry_for(config, name)
     return () if entry is None else entry_levels(config, entry, profile_of(name))
 
 
 def entry_levels(config: Config, entry: ModelConfig, profile: str) -> tuple[ShapeLevel, ...]:
-    """What an entry says of one of its profiles, above what the whole file says."""
+    """Returns the levels of one profile of an entry, above those of the whole file."""
     levels = (
         ShapeLevel(dims=config.dims),
         ShapeLevel(where=entry.path, dims=entry.dims, shapes=shapes_of(entry.inputs)),

@@ -1,4 +1,4 @@
-"""What the command line says, and how it overrides the file."""
+"""The settings of the command line, and how they override the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run works with, by purpose: everything that touches the world, behind its port."""
+"""The tools of a run, by purpose: everything that touches the world, behind its port."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ReadInputs = Callable[[Path], Sequence[ModelInput] | None]
 """The inputs of a model in a file, or None where it cannot be read."""
 
 ReadValues = Callable[[Path, GivenFor], GivenRules]
-"""What is given for the inputs of a model in a file, as rules."""
+"""Reads the given values of a model's inputs in a file, as rules."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,7 @@ class ModelSource:
 
 @dataclass(frozen=True, kw_only=True)
 class GateTools:
-    """What gates builds that exist: the stages choose runtime, measure and gate."""
+    """The tools that gate finished builds: the stages choose runtime, measure and gate."""
 
     context: RunContext
     rules: GateRules
@@ -88,7 +88,7 @@ class ReferenceRuntime(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Tools:
-    """What every stage of a run needs. `source` and `compiler` extract, `index` resolves, `tuner`
+    """The tools of every stage of a run. `source` and `compiler` extract, `index` resolves, `tuner`
     tunes, `builders` build, `gate` does the rest; the times of `reference` are with `threads`."""
 
     source: ModelSource

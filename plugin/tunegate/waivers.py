@@ -1,4 +1,4 @@
-"""Which slowdowns are waived, read from the revisions that are compared."""
+"""Waived slowdowns, read from the revisions that are compared."""
 
 from __future__ import annotations
 

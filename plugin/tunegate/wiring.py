@@ -109,8 +109,8 @@ def opened_gate_tools(
     out: OutputDirectory,
     rules: GateRules | None = None,
 ) -> Iterator[GateTools]:
-    """What gates builds that exist, by the configuration's rules or those given; `benchmarker` gets
-    a directory of its own, and the seed."""
+    """Opens the tools that gate finished builds, by the configuration's rules or those given;
+    `benchmarker` gets a directory of its own, and the seed."""
     policies = Policies(metric_margin=settings.metric_margin)
     with _opened_context(settings, ThisMachine(config.targets[0].kind), out) as context:
         yield GateTools(
@@ -126,8 +126,8 @@ def opened_gate_tools(
 def opened_upgrade_tools(
     settings: Settings, review: Review, out: OutputDirectory, pythons: Mapping[Path, Path]
 ) -> Iterator[GateTools]:
-    """What gates the upgraded models of a review; artifacts in `pythons` are run by the Python of
-    another environment."""
+    """Opens the tools that gate the upgraded models of a review; artifacts in `pythons` are run by
+    the Python of another environment."""
     config = review.config
 
     def benchmarker(scratch: Path, seed: int) -> FreshProcesses:

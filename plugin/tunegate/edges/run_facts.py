@@ -1,4 +1,4 @@
-"""What this run is of: the repository, the change, the commit, and the page of its CI job."""
+"""The facts of this run: the repository, the change, the commit, and the page of its CI job."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def run_facts(
 
 
 def _is_aside(event: JobEvent | None, repository: GitRepository, commit: str) -> bool:
-    """Whether the head is not the default branch's. A CI that lets the job teach the main zone has
-    said that it is."""
+    """Returns whether the head is outside of the default branch. A CI that lets the job teach the
+    main zone has said that it is."""
     if event is not None and event.zone == MAIN:
         return False
     has_request = event is not None and event.pull_request is not None

@@ -1,4 +1,5 @@
-"""What one measured candidate adds to the history of its task, and what the next ones may take."""
+"""The cost of one measured candidate, for the history of its task, and the time limits of the next
+ones."""
 
 from __future__ import annotations
 
@@ -28,10 +29,10 @@ def cost_of(
 
 
 def patience_seconds(costs: Sequence[CandidateCost]) -> float | None:
-    """What building, or measuring, may take, by what the candidates of the task took so far;
-    None before there are enough of them. What takes several times the longest of the others is
-    hardly the best. (DOPpler's limit adapts to the load, IEEE TPDS 2023; that of Helion's
-    autotuner to what was seen, as here.)"""
+    """Returns the seconds that building, or measuring, may take, by the times of the task's
+    candidates so far; None before there are enough of them. What takes several times the longest of
+    the others is hardly the best. (DOPpler's limit adapts to the load, IEEE TPDS 2023; that of
+    Helion's autotuner to what was seen, as here.)"""
     taken = [
         max(cost.build_seconds, cost.run_seconds)
         for cost in costs

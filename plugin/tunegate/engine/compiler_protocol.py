@@ -1,4 +1,4 @@
-"""What the coordinator asks the compiler of whole models, and what it answers. No TVM here."""
+"""Messages between the coordinator and the compiler of whole models. No TVM here."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class ListTasks(msgspec.Struct, frozen=True, tag="tasks", kw_only=True):
 
 
 class InParts(msgspec.Struct, frozen=True, kw_only=True):
-    """How a model is built in parts: for which runtime, run with so many threads. Which parts pay
-    is measured, and kept in the directory `decided` for what has the same kernels. In `whole` lies
-    the build that is compiled whole, '' for none. What an earlier run `elected` is cut without."""
+    """A build in parts: the runtime, and the number of threads. Which parts pay is measured, and
+    kept in the directory `decided` for what has the same kernels. In `whole` lies the build that is
+    compiled whole, '' for none. What an earlier run `elected` is cut without."""
 
     runtime: RuntimeName
     threads: int

@@ -38,7 +38,8 @@ def to_check(results: Sequence[Measured], rng: random.Random) -> tuple[int, ...]
 
 
 def corrected_batch(results: Sequence[Measured], alone: Mapping[int, Measured]) -> CheckedBatch:
-    """What was measured alone counts; of the others, the times less the error of the batch."""
+    """Returns the batch with corrected times: those measured alone count, the others are reduced by
+    the error of the batch."""
     together = {result.number: result for result in results}
     both = {
         number: _median(again)

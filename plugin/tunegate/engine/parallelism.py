@@ -1,4 +1,4 @@
-"""How many candidates of each task are timed at once on one device, batch by batch."""
+"""The number of candidates of each task that are timed at once on one device, batch by batch."""
 
 from __future__ import annotations
 

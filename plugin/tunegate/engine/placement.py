@@ -8,7 +8,8 @@ from tunegate.edges.machine.device_claim import Claim
 
 
 class Slot(msgspec.Struct, frozen=True, kw_only=True):
-    """What is held while timing. Where several are used at once, each has cores of its own."""
+    """A slot that is held while timing. Where several are used at once, each has cores of its
+    own."""
 
     claim: Claim
     cores: tuple[int, ...] = ()
@@ -28,5 +29,5 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def device(self) -> Claim:
-        """What tells it from another device."""
+        """Returns the claim that tells the device from another one."""
         return self.slots[0].claim

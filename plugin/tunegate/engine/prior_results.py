@@ -1,5 +1,5 @@
-"""What was known of a task before the run: what the cache answers, and
-what the run's own zone claims."""
+"""Results of a task from before the run: the cache's answer, and the claims of the run's own
+zone."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ class PriorResults:
 
     @property
     def incumbent(self) -> Schedule | None:
-        """What a claim must beat: the best that trusted zones have for this very task."""
+        """Returns the schedule that a claim must beat: the best that trusted zones have for this
+        very task."""
         if self.claims is None or not isinstance(self._lookup, ExactHit):
             return None
         return schedule_of(self._lookup.records[0])

@@ -1,4 +1,4 @@
-"""What the engine starts of a compiler: it knows their protocol, never their insides."""
+"""Programs that the engine starts: it knows their protocol, never their insides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the coordinator asks its children, and what they answer. No TVM here."""
+"""Messages between the coordinator and its children. No TVM here."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a candidate. `nanoseconds` is empty unless `status` is `ok`; `unfit` is why
-    the machine, and not the candidate, is at fault. Of `run_seconds` it waited `waited_seconds` for
-    the device. `has_killed_worker` is set where the worker's process ended on its own over it."""
+    """The result of a candidate. `nanoseconds` is empty unless `status` is `ok`; `unfit` is why the
+    machine, and not the candidate, is at fault. Of `run_seconds` it waited `waited_seconds` for the
+    device. `has_killed_worker` is set where the worker's process ended on its own over it."""
 
     number: int
     status: RecordStatus

@@ -52,7 +52,7 @@ class SearchChild:
         return self._child.pid
 
     def knows(self, workload: str) -> bool:
-        """Whether this task has been asked for, of this very process."""
+        """Returns whether this very process has been asked for the task."""
         return workload in self._introduced
 
     def asked_for(self, workload: str) -> int:

@@ -35,7 +35,8 @@ class SearchProgram(NamedTuple):
 
 
 class Searchers:
-    """What a task has learned stays in its child; the tasks are dealt out one after the other."""
+    """The search children, with the tasks dealt out one after the other: what a task has learned
+    stays in its child."""
 
     def __init__(
         self,
@@ -67,11 +68,11 @@ class Searchers:
         return next((child.target_json for child in self.children if child.target_json), "")
 
     def is_idle(self, workload: str) -> bool:
-        """Whether this task can be searched now."""
+        """Returns whether this task can be searched now."""
         return self._of[workload].is_idle
 
     def knows(self, workload: str) -> bool:
-        """Whether its child has this task's schedules and results already."""
+        """Returns whether its child has this task's schedules and results already."""
         return self._of[workload].knows(workload)
 
     def asked_for(self, workload: str) -> int:
@@ -82,7 +83,7 @@ class Searchers:
         self._of[request.workload].propose(request)
 
     def receive(self) -> list[Proposed]:
-        """What has come. Raises ModelError, EnvironmentUnfitError."""
+        """Returns the proposals that have arrived. Raises ModelError, EnvironmentUnfitError."""
         received = [proposed for child in self.children for proposed in child.receive()]
         for proposed in received:
             self._describe(proposed.workload, proposed.sketches)
@@ -102,5 +103,6 @@ def _apart(request: OpenModels, number: int) -> OpenModels:
 
 
 def searchers_for(workers: int, cores: int) -> int:
-    """How many children search for so many workers, on a machine with so many cores."""
+    """Returns the number of search children for so many workers, on a machine with so many
+    cores."""
     return max(1, min(cores, -(-workers // _WORKERS_OF_ONE)))

@@ -1,4 +1,4 @@
-"""What is left of the budget of one tuning run."""
+"""The remaining budget of one tuning run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class BudgetMeter:
         return None if cap is None else cap - _ending_seconds(cap) - self._spent()
 
     def is_out(self, reserve: float = 0.0) -> bool:
-        """Whether no more than the `reserve` is left."""
+        """Returns whether no more than the `reserve` is left."""
         left = self.seconds_left
         return left is not None and left <= reserve
 
@@ -35,7 +35,7 @@ class BudgetMeter:
         return None if self.budget.trials is None else max(0, self.budget.trials - used)
 
     def left(self, used: int, reserve: float) -> RemainingBudget:
-        """What is left for the next batch, after `used` trials."""
+        """Returns the budget of the next batch, after `used` trials."""
         seconds = self.seconds_left
         return RemainingBudget(
             trials=self.trials_left(used),
@@ -44,7 +44,7 @@ class BudgetMeter:
         )
 
     def confirmation_seconds(self, tasks: int) -> float:
-        """What is kept to measure the winners of so many tasks again."""
+        """Returns the seconds reserved for measuring the winners of so many tasks again."""
         seconds = self.budget.seconds
         if seconds is None:
             return 0.0

@@ -1,4 +1,4 @@
-"""What a tuning run knows of each task: results so far, as records and as an outcome."""
+"""The history of each task in a tuning run: results so far, as records and as an outcome."""
 
 from __future__ import annotations
 
@@ -78,8 +78,9 @@ class TaskHistory:
 
     @property
     def needs_default(self) -> bool:
-        """Whether the default schedule is to be measured: the task is too small to search, and one
-        measurement makes it known for ever. Not so a task that only the budget kept from it."""
+        """Returns whether the default schedule is to be measured: the task is too small to search,
+        and one measurement makes it known for ever. Not so a task that only the budget kept from
+        it."""
         is_small = not self.planned.trials and not self.planned.is_unpaid
         return is_small and not self.is_started
 
@@ -196,7 +197,7 @@ class TaskHistory:
         return dict(sorted(times.items(), key=lambda one: one[1]))
 
     def stopped(self, run: Stopped) -> Stopped:
-        """Why this task stopped, in a run that stopped for `run`."""
+        """Returns why this task stopped, in a run that stopped for `run`."""
         if not self.is_started or not (self._ok or self._failures):
             return "not-started"
         if not self._ok:

@@ -31,7 +31,7 @@ from tunegate.tuning.budget import pays_nothing
 
 
 class SearchOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How candidates are searched: `seed` draws them; without `filters` none of them is picked, for
+    """Options of the search: `seed` draws candidates; without `filters` none of them is picked, for
     comparison. A search that `explores` is to teach others: tasks take turns, each has its trials,
     and what is bad is tried, too."""
 

@@ -128,8 +128,8 @@ class TuningRun:
         return "budget"
 
     def _is_fast_enough(self) -> bool:
-        """Whether every model meets its target. It is False before what matters has been measured:
-        an expected time is no reason to stop."""
+        """Returns whether every model meets its target. It is False before what matters has been
+        measured: an expected time is no reason to stop."""
         if not self._spending.budget.target_ms:
             return False
         states = [history.state() for history in self._histories]

@@ -1,4 +1,4 @@
-"""What is still to be done once the medians of the launches pass."""
+"""The steps that remain once the medians of the launches pass."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def _bounded_by(rule: StoppingRule) -> int:
 
 
 def _may_fail(found: Assessment, rule: StoppingRule) -> bool:
-    """Whether the launches that there may be would likely prove that
-    the mean is over the margin."""
+    """Returns whether the remaining launches would likely prove that the mean is over the
+    margin."""
     seen = found.modes[0]
     likely = bounds(seen.effects, analyses=len(rule.analyses), cells=rule.cells)
     projected = projected_launches(likely, rule.margin, analyses=len(rule.analyses))

@@ -166,7 +166,7 @@ def _inferences(launches: Sequence[Launch]) -> int:
 def _excluded(
     modes: Sequence[Seen], rule: StoppingRule, inferences: int, starts: Sequence[Launch]
 ) -> Excluded:
-    """What all kinds exclude, told by the one that saw most slow launches."""
+    """Returns what all kinds of slow modes exclude, by the one with the most slow launches."""
     clean = not rule.rare or all(is_clean(rule.rare, seen) for seen in modes)
     shares = [excluded_share(seen) for seen in modes]
     known = [share for share in shares if share is not None]
@@ -196,7 +196,6 @@ def _most_slow(modes: Sequence[Seen], rare: float, usual: float) -> tuple[float,
 
 
 def _have_a_spread(launches: Sequence[Launch]) -> bool:
-    """Whether there are two numbers at least, and nothing that is none: an interval needs a
-    spread."""
+    """Returns whether there are two numbers at least, all finite: an interval needs a spread."""
     effects = [launch.effect for launch in launches]
     return len(effects) > 1 and all(math.isfinite(effect) for effect in effects)

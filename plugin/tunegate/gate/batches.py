@@ -26,5 +26,5 @@ def batch_means(effects: Sequence[float]) -> list[float]:
 
 
 def share_alone(launches: int) -> float:
-    """What is left of the error for the bounds of the launches themselves."""
+    """Returns the share of the error that is left for the bounds of the launches themselves."""
     return 1.0 if launches < FEWEST else 1.0 - SHARE

@@ -1,4 +1,4 @@
-"""Which block pairs of a launch a GPU's clocks permit to count.
+"""The block pairs of a launch that count, by a GPU's clocks.
 
 A clock that moved for its own reasons, a device held back by its heat, or somebody else's
 process on it disturb a pair. A clock that is lower whenever one side runs does not: that side
@@ -22,12 +22,13 @@ _MOVED = 0.015
 %."""
 _STEADY, _ABSENT = 0.8, 0.2
 OWN_DOING = frozenset({"power cap"})
-"""What a program does to a device by itself, always: it may hold both sides back.
-The rest comes from outside."""
+"""Throttle reasons that a program causes by itself: they may hold both sides back. The rest comes
+from outside."""
 
 
 def kept_pairs(base: Sequence[GpuState], head: Sequence[GpuState]) -> tuple[bool, ...]:
-    """Whether each pair of blocks is kept, by how the device was right after either one."""
+    """Returns for each pair of blocks whether it is kept, by the state of the device right after
+    either one."""
     moved = _moved(base, head)
     held_back = _held_back(base, head)
     strangers = _strangers(base, head)
@@ -35,7 +36,7 @@ def kept_pairs(base: Sequence[GpuState], head: Sequence[GpuState]) -> tuple[bool
 
 
 def clocks_of(base: Sequence[GpuState], head: Sequence[GpuState]) -> Clocks | None:
-    """What a launch keeps of them; None where the device tells nothing, as a CPU does."""
+    """Returns the clocks of a launch; None where the device reports nothing, as a CPU does."""
     if all(state == GpuState() for state in (*base, *head)):
         return None
     reasons = {reason for state in (*base, *head) for reason in state.throttled}
@@ -116,7 +117,8 @@ def _usual(reason: str, base: Sequence[bool], head: Sequence[bool]) -> tuple[boo
 
 
 def _strangers(base: Sequence[GpuState], head: Sequence[GpuState]) -> list[bool]:
-    """Who came after the first pair is not one of the two that we started."""
+    """Returns for each pair of blocks whether a process appeared on the GPU after the first pair,
+    which we did not start."""
     ours = {*base[0].processes, *head[0].processes} if base else set()
     return [
         not ours.issuperset({*before.processes, *after.processes})

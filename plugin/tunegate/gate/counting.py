@@ -1,4 +1,4 @@
-"""Which launches of a cell count."""
+"""The launches of a cell that count."""
 
 from __future__ import annotations
 

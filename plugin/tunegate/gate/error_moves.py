@@ -1,4 +1,4 @@
-"""Whether a head is less exact than its base, by the intervals of both. Pure.
+"""The check whether a head is less exact than its base, by the intervals of both. Pure.
 
 Each bound holds with 95% confidence, so two intervals that are apart by noise alone come in less
 than one of ten cases for each part of a budget, and far less where both are wide.
@@ -40,12 +40,13 @@ def moved_errors(
 
 
 def is_larger(before: OffPercent, after: OffPercent) -> bool:
-    """Whether the least that one can be is more than the most that the other can be."""
+    """Returns whether the least possible value after is above the largest possible one before."""
     return before.high is not None and after.low > before.high
 
 
 def _off(estimate: ErrorEstimate | None, what: What) -> OffPercent:
-    """What is not estimated is float32, and as exact as that; nobody knows its metric."""
+    """Returns the error of a side in percent; a side without an estimate is float32, and a metric
+    then unknown."""
     exact = {"max-error": FLOAT32_PERCENT, "min-agreement": 0.0}.get(what)
     if estimate is None or not estimate.samples:
         return OffPercent(0.0, exact if estimate is None else None)

@@ -1,5 +1,4 @@
-"""What must not decide: launches that something else disturbed, and
-machines that cannot hold still.
+"""Guards against launches that something else disturbed, and machines that cannot hold still.
 
 Both guards use how steady times were, never at which side was slower: leaving a launch out for
 its noise moves no verdict to either side.
@@ -22,8 +21,8 @@ _SPREADS = 4.0
 
 
 def undisturbed(noises: Sequence[float], margin: float) -> tuple[bool, ...]:
-    """Which launches count: those whose own noise is small beside the margin, or usual here.
-    `noises` are standard errors of launch effects, infinite where a launch must not count; a
+    """Returns for each launch whether it counts: its own noise is small beside the margin, or usual
+    here. `noises` are standard errors of launch effects, infinite where a launch must not count; a
     machine that is always noisy keeps its launches, their spread makes its bounds wide enough."""
     limit = noise_limit(noises, margin)
     return tuple(noise <= limit and math.isfinite(noise) for noise in noises)
@@ -35,8 +34,8 @@ def noise_limit(noises: Sequence[float], margin: float) -> float:
 
 
 def possible_error(noises: Sequence[float], controls: Sequence[float], margin: float) -> float:
-    """What the disturbance of a machine can have added to an effect: the noise of a launch that
-    still counted, and the largest effect that was seen of the base against itself. A verdict that
+    """Returns the error that disturbances of the machine can have added to an effect, in ln units:
+    twice the sum of the largest noise that still counts and the largest A/A control. A verdict that
     stands with twice that against it is right on any machine."""
     largest = max((abs(effect) for effect in controls), default=0.0)
     return 2 * (noise_limit(noises, margin) + largest)
@@ -48,20 +47,20 @@ def is_too_disturbed(kept: Sequence[bool]) -> bool:
 
 
 def may_be_a_burst(launches: int, budget: int) -> bool:
-    """Whether to wait for the end of a burst instead of giving the machine up: a third of six
-    launches is soon hit, a third of twelve is no accident."""
+    """Returns whether to wait for the end of a burst instead of giving the machine up: a third of
+    six launches is soon hit, a third of twelve is no accident."""
     return launches < min(BURST_LAUNCHES, budget)
 
 
 def is_control_due(launches: int) -> bool:
-    """Whether the base runs against itself next: it does after the
-    first launch and every sixth one."""
+    """Returns whether the base runs against itself next: after the first launch and every sixth
+    one."""
     return launches % CONTROL_EVERY == 1
 
 
 def outlying_controls(controls: Sequence[float], effects: Sequence[float], margin: float) -> int:
-    """How many effects of the base against itself are too large to be an accident: over the margin,
-    and over four times the spread of the launches. On healthy machines 0 to 2% of them are."""
+    """Returns the number of A/A controls that are too large to be an accident: over the margin, and
+    over four times the spread of the launches. On healthy machines 0 to 2% of them are."""
     spread = statistics.stdev(effects) if len(effects) > 1 else 0.0
     limit = max(margin, _SPREADS * spread)
     return sum(abs(effect) > limit for effect in controls)

@@ -64,6 +64,7 @@ def mean_ms(found: Histogram) -> float:
 
 
 def slower_than(found: Histogram, limit_ms: float) -> int:
-    """How many took longer; the bin that the limit lies in counts as longer."""
+    """Returns the number of inferences over the limit; the bin that the limit lies in counts as
+    over."""
     limit = math.floor(math.log(limit_ms) / STEP)
     return sum(count for at, count in enumerate(found.counts) if found.first + at >= limit)

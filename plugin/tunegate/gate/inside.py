@@ -1,4 +1,4 @@
-"""What the median of a block hides: the mean and the slow end of the latencies inside a launch.
+"""The mean and the slow end of the latencies inside a launch, which the median of a block hides.
 
 Each is a test of its own over launches, with Student's t as for the median. The mean of a launch
 is the Hodges-Lehmann estimate over its pairs of block means, which a few disturbed blocks hardly
@@ -102,14 +102,14 @@ def _decision(found: Bounds, margin: float, *, may_hold_up: bool) -> CellDecisio
 
 
 def _has_enough(sides: Sequence[tuple[Histogram, Histogram]], share: float) -> bool:
-    """Whether each side of each launch has an inference beyond the
-    percentile: one of 60 tells no p99."""
+    """Returns whether each side of each launch has an inference beyond the percentile: one of 60
+    has no p99."""
     return all(total(times) * (1 - share) >= 1 - _ROUNDING for side in sides for times in side)
 
 
 def _machine_tells(bases: Sequence[Histogram], share: float, margin: float, analyses: int) -> bool:
-    """Whether a head that scatters as the base does would be told apart. The head's own scatter is
-    not asked: it must not buy itself a way out."""
+    """Returns whether this machine would tell a head that scatters as the base does. The head's own
+    scatter is not asked: it must not buy itself a way out."""
     over = [math.log(quantile_ms(base, share) / quantile_ms(base, 0.5)) for base in bases]
     error = math.sqrt(2 / len(over)) * statistics.stdev(over)
     return t_quantile(len(over) - 1, 1 - PASS_ERROR / analyses) * error <= margin * _SUSPICIOUS

@@ -1,4 +1,5 @@
-"""How small a change a machine can tell from none, from launches of one thing against itself."""
+"""The smallest change that a machine can tell from none, from launches of one thing against
+itself."""
 
 from __future__ import annotations
 

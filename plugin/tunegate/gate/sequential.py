@@ -112,8 +112,8 @@ def guarded_stop(
 
 
 def _stands(counted: Sequence[float], rule: StoppingRule, slack: float) -> bool:
-    """Whether what would be said at the last analysis is the same with so much against it. A model
-    that takes twenty times as long has failed, however busy the machine is."""
+    """Returns whether the decision of the last analysis is the same with `slack` against it. A
+    model that takes twenty times as long has failed, however busy the machine is."""
     effects = counted[: last_analysis(len(counted), rule.analyses)]
     if len(effects) < 2:  # noqa: PLR2004 -- a spread needs two
         return False

@@ -1,5 +1,5 @@
-"""Whether slow starts are those of some of the cases that were given for the inputs: then chance is
-not what makes them slow."""
+"""The check whether slow starts are those of some of the given cases: then chance is not what makes
+them slow."""
 
 from __future__ import annotations
 

@@ -78,8 +78,8 @@ def lowest_cut_off(usual: float, worst: float) -> float:
 
 
 def is_excluded(share: float, seen: Seen) -> bool:
-    """Whether a mode of that share, and as slow as matters, would hardly ever have shown so few
-    slow launches. Where the usual launch is too slow already, nothing is."""
+    """Returns whether a mode of that share, and as slow as matters, would hardly ever have shown so
+    few slow launches. Where the usual launch is too slow already, nothing is."""
     if seen.usual >= seen.worst:
         return False
     cut = cut_off(share, seen.usual, seen.worst)
@@ -87,7 +87,7 @@ def is_excluded(share: float, seen: Seen) -> bool:
 
 
 def is_clean(rare: float, seen: Seen) -> bool:
-    """Whether every mode of the share `rare`, or a larger one, is excluded."""
+    """Returns whether every mode of the share `rare`, or a larger one, is excluded."""
     return not open_shares(rare, seen)
 
 
@@ -135,16 +135,16 @@ def second_look(rare: float, seen: Seen, most: int) -> int | None:
 
 
 def _is_bounded(share: float, cut: float, seen: Seen) -> bool:
-    """Whether the bounds over launches have hardly missed it. A slow start that they do not know is
-    answered with more launches first."""
+    """Returns whether the bounds over launches have hardly missed the mode. A slow start that they
+    do not know is answered with more launches first."""
     unknown = (*seen.left_out, *(seen.probed if seen.second is None else ()))
     return (1 - share) ** seen.bounded <= seen.error and not any(x >= cut for x in unknown)
 
 
 def _is_counted(share: float, cut: float, seen: Seen) -> bool:
-    """Whether the number of slow starts counts as a mode. Noise may hide one, and a machine may
-    slow down either side: both are in it. Who goes on after the second answer does not ask
-    again."""
+    """Returns whether the number of slow starts excludes a mode of that share. Noise may hide one,
+    and a machine may slow down either side: both are in it. Who goes on after the second answer
+    does not ask again."""
     if seen.second is not None and len(seen.effects) > seen.second:
         return False
     slow = sum(effect >= cut for effect in seen.effects)

@@ -1,4 +1,4 @@
-"""What a waiver does to a proven slowdown: it is let pass below the ceiling, until it expires."""
+"""The effect of a waiver on a proven slowdown: it passes below the ceiling, until it expires."""
 
 from __future__ import annotations
 

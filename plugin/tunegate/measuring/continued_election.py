@@ -12,7 +12,7 @@ LATE_IN_BASE = "not measured: the election of the base had no time for it"
 
 
 def are_lasting(builds: Sequence[Build]) -> bool:
-    """Whether another run would have the same builds to elect from."""
+    """Returns whether another run would have the same builds to elect from."""
     return not any(build.crashed or build.error == LATE_IN_BASE for build in builds)
 
 

@@ -16,7 +16,7 @@ from tunegate.tuning.expected_time import TargetKind, prior_ms
 SIDE_SECONDS = 4.0
 """Starting a compiler, checking the numbers and choosing the runtime, of one side."""
 TASK_SECONDS = 0.4
-"""What a kernel of one side adds."""
+"""Seconds that a kernel of one side adds."""
 OPENING_SECONDS = 0.6
 """One side of a model under a candidate that compiles nothing."""
 LAUNCH_SECONDS = 3.0
@@ -24,7 +24,7 @@ LAUNCH_SECONDS = 3.0
 BLOCK_INFERENCES = 20
 """The inferences of one side in one block."""
 EXPECTED_LAUNCHES = 10
-"""What decides a usual change, probes included."""
+"""Launches that decide a usual change, probes included."""
 
 
 def expected_seconds(

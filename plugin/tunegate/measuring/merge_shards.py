@@ -89,7 +89,7 @@ def _counted(
 
 
 def _flaws(shard: MeasuringShard, found: ShardMeasurements, bound: ShardBinding) -> Iterator[str]:
-    """Why the measurements are not those of this shard, of this plan, for this verdict."""
+    """Yields why the measurements are not those of this shard, of this plan, for this verdict."""
     if (found.shard, found.target) != (shard.index, shard.target):
         yield f"holds shard {found.shard} on {found.target}"
     if found.bound.plan != bound.plan:

@@ -1,4 +1,4 @@
-"""What each operator takes inside the model, of base and head in turn."""
+"""Times of each operator inside the model, of base and head in turn."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from tunegate.bench_ports import Benchmarker
 
 _TURNS = ("base", "head", "head", "base")
-"""What a machine gets faster or slower meanwhile, it does so to both alike."""
+"""The order of turns, in which a drift of the machine affects both sides alike."""
 
 
 def operator_times(base: Path, head: Path, benchmarker: Benchmarker) -> dict[str, dict[str, float]]:

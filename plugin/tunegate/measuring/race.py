@@ -22,7 +22,8 @@ _TOO_LATE = "not measured: the time of the election was over"
 
 @dataclass(frozen=True, kw_only=True)
 class Launching:
-    """What launches need. The builds are under `out`; after `seconds` nothing is launched again."""
+    """The context of launches. The builds are under `out`; after `seconds` nothing is launched
+    again."""
 
     benchmarker: Benchmarker
     clock: Clock

@@ -1,4 +1,4 @@
-"""What one measuring shard has of a plan, and what it leaves to the others. Pure."""
+"""The part of a plan that belongs to one measuring shard. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a child may take to answer, by the budgets that the user gave."""
+"""Time limits of children, by the budgets that the user gave."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What makes latencies of base and head those of other work: other inputs, and
-random numbers from a seed."""
+"""Changes that make base and head different work: other inputs, and random numbers from a seed."""
 
 from __future__ import annotations
 

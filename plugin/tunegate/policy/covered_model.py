@@ -1,4 +1,4 @@
-"""What is asked of one model that the base covers."""
+"""The rules for one model that the base covers."""
 
 from __future__ import annotations
 

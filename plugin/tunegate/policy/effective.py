@@ -79,8 +79,8 @@ def _is_entry_of(config: Config, entry: ModelConfig, paths: Iterable[ModelPath])
 
 
 def in_report_order(changes: Iterable[PolicyChange]) -> tuple[PolicyChange, ...]:
-    """What somebody has to agree to comes first, and of that the gate's own keys: a report that is
-    cut short has them."""
+    """Returns the changes in the report's order: first those that somebody has to agree to, of
+    these the gate's own keys first, since a long report is cut at its end."""
     gate = "gate."
     return tuple(
         sorted(changes, key=lambda each: (not each.weakens, not each.key.startswith(gate)))
@@ -88,8 +88,8 @@ def in_report_order(changes: Iterable[PolicyChange]) -> tuple[PolicyChange, ...]
 
 
 def _is_head_s(model: CoveredModel, found: Asked, config: Config) -> bool:
-    """Whether the head's own entry already asks for the same. A command runs only by an entry of
-    the base."""
+    """Returns whether the head's own entry already asks for the same. A command runs only by an
+    entry of the base."""
     if model.new is None:
         return False
     asked = set(model.new.targets or names(config))

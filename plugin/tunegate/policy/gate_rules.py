@@ -15,7 +15,7 @@ from tunegate.selection import entry_for
 
 
 class Policies(msgspec.Struct, frozen=True, kw_only=True):
-    """What was agreed on beside the margin; `today` is what waivers expire by,
+    """The agreements beside the margin; `today` is the date by which waivers expire,
     `pending_waivers` count once they are merged, `signed_waivers` are those of either that a commit
     has and no file; it `has_unread_waivers` where the file has a mistake. `metric_margin` is how
     much less of the user's metric is no fault."""
@@ -33,7 +33,7 @@ NO_POLICIES = Policies()
 
 
 def policies_under(waivers: Waivers, today: datetime.date, metric_margin: float) -> Policies:
-    """What these waivers allow today, beside a metric that may fall by so much."""
+    """Returns the policies of these waivers today, beside a metric that may fall by so much."""
     return Policies(
         waivers=waivers.counting,
         pending_waivers=waivers.pending,

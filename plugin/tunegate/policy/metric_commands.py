@@ -1,4 +1,5 @@
-"""Whose `metric-command` runs: the base's alone. A pull request chooses nothing that runs."""
+"""The choice of the `metric-command` that runs: the base's alone. A pull request chooses nothing
+that runs."""
 
 from __future__ import annotations
 
@@ -51,7 +52,7 @@ def without_commands(models: Iterable[ModelConfig]) -> tuple[ModelConfig, ...]:
 
 
 def new_commands(models: Iterable[ModelConfig]) -> Iterator[PolicyChange]:
-    """What is said of these entries' commands, which nobody has merged."""
+    """Yields the policy changes for these entries' commands, which nobody has merged."""
     for each in models:
         metric = metric_of(each.accuracy)
         if metric is not None:

@@ -15,7 +15,7 @@ _Said = TypeVar("_Said")
 
 
 class NamesInHead(msgspec.Struct, frozen=True):
-    """What became of the inputs of the base: they are `renamed`, or `lost`, or called as before.
+    """The names of the base's inputs in the head: they are `renamed`, or `lost`, or unchanged.
     `new` are the names of inputs of the head that were called otherwise, or were not there."""
 
     renamed: Mapping[str, str] = {}
@@ -23,7 +23,7 @@ class NamesInHead(msgspec.Struct, frozen=True):
     new: frozenset[str] = frozenset()
 
     def of(self, said: Mapping[str, _Said]) -> dict[str, _Said]:
-        """What is said of the base's inputs, under the names of the head."""
+        """Returns the values for the base's inputs, under the names of the head."""
         return {
             self.renamed.get(name, name): each
             for name, each in said.items()
@@ -44,7 +44,7 @@ class NamesInHead(msgspec.Struct, frozen=True):
 
     @property
     def backwards(self) -> NamesInHead:
-        """What became of the inputs of the head, seen as if the base were later."""
+        """Returns the names of the head's inputs in the base, as if the base were later."""
         renamed = {now: was for was, now in self.renamed.items()}
         return NamesInHead(renamed, self.new - renamed.keys(), self.gone)
 

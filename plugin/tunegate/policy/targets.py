@@ -1,4 +1,4 @@
-"""Which targets count: the base's as the base defines them, and those that only the head has."""
+"""The targets that count: the base's as the base defines them, and those that only the head has."""
 
 from __future__ import annotations
 

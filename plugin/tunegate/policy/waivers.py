@@ -1,4 +1,4 @@
-"""Which waivers count: those of the base, as far as the head still wants them."""
+"""The waivers that count: those of the base, as far as the head still wants them."""
 
 from __future__ import annotations
 

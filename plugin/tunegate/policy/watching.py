@@ -1,5 +1,5 @@
-"""Which lock files are watched: those of the base, and what the head adds. Where packages come from
-is the base's to say: an index of the head's counts once it is merged."""
+"""The watched lock files: those of the base, and what the head adds. Where packages come from is
+the base's to say: an index of the head's counts once it is merged."""
 
 from __future__ import annotations
 

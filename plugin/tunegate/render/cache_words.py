@@ -1,4 +1,4 @@
-"""What the cache had as the run began, and what that was worth, in sentences.
+"""Sentences on what the cache had as the run began, and what that was worth.
 
 The counts are those of `verdict.json`: a report has one number for one thing.
 """
@@ -35,7 +35,7 @@ def cache_words(tuning: TuningSummary, cache: CacheUse, saved: Cost | None) -> s
 
 
 def _others(tuning: TuningSummary, cache: CacheUse) -> Iterator[str]:
-    """What there was to begin with."""
+    """Yields phrases on what the cache had besides exact hits."""
     if tuning.unfinished:
         yield f"{tuning.unfinished} begun by an earlier run"
     if near := tuning.transfer - tuning.unfinished:

@@ -12,7 +12,7 @@ from tunegate.render.units import duration
 from tunegate.tuning.costs.energy_use import total_energy
 
 NEARLY_BEST = 1.02
-"""What is within this of a task's best was worth measuring."""
+"""The ratio to a task's best within which a candidate was worth measuring."""
 _ROWS = (
     "candidates that made a task faster",
     "candidates that did not",
@@ -66,8 +66,7 @@ def spending(outcomes: Sequence[TuningOutcome]) -> tuple[SpendingRow, ...]:
 
 
 def spending_words(outcomes: Sequence[TuningOutcome]) -> str:
-    """Which time the table adds up, beside the one that everything else tells; '' where nothing
-    was spent."""
+    """Returns which time the table adds up; '' where nothing was spent."""
     wall = sum(outcome.spent.seconds for outcome in outcomes)
     if not spending(outcomes):
         return ""
@@ -78,7 +77,7 @@ def spending_words(outcomes: Sequence[TuningOutcome]) -> str:
 
 
 def _bill(outcomes: Sequence[TuningOutcome]) -> float | None:
-    """What all of them cost, or None where nobody said what one of them does."""
+    """Returns the sum of the costs in USD, or None where one of them is unknown."""
     bills = [outcome.spent.usd for outcome in outcomes]
     known = [usd for usd in bills if usd is not None]
     return sum(known) if known and len(known) == len(bills) else None

@@ -1,4 +1,4 @@
-"""How long inferences took, all of them: base and head as cumulative shares."""
+"""The distribution of all inferences' latencies: base and head as cumulative shares."""
 
 from __future__ import annotations
 

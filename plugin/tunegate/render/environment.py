@@ -1,4 +1,4 @@
-"""What was compared, and on which machine."""
+"""The comparison and its machine."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def _changes(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def unchanged_names(report: Report, most: int = MAX_NAMED) -> str:
-    """How many configured models the change does not touch, and the names of the first of them."""
+    """Returns the number of configured models that the change does not touch, and the names of the
+    first of them."""
     names = report.changes.unchanged
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return f"{plural(len(names), 'model')}: {', '.join(names[:most])}{more}"

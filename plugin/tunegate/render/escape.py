@@ -16,10 +16,10 @@ ZERO_WIDTH = "&#8203;"
 _LONE_UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 """An underscore that is not inside a word may begin emphasis."""
 _BLOCK_MARKER = re.compile(r"^(\d*)([-+.)](?=\s|$)|[-=:](?=[-=:\s]*$)|(?<!\d)/)")
-"""What begins a list, or makes a heading or a table of the line above; a slash at the start of a
-line is a command to some hosts."""
+"""Markers that begin a list, or make a heading or a table of the line above; a slash at the start
+of a line is a command to some hosts."""
 _PLAIN_IN_ELEMENT = frozenset(" ,.()/%+-=;_")
-"""What no rule of Markdown takes for structure inside an element."""
+"""Characters that no rule of Markdown takes for structure inside an element."""
 
 
 def visible(text: str, limit: int = 300) -> str:

@@ -45,7 +45,7 @@ DECIDED_BY: dict[Status, str] = {
     "waived": "fail",
     "inconclusive": "undecided",
 }
-"""What the medians say where they are what decides."""
+"""The decision of the medians, for statuses that they decide."""
 WORST_FIRST: tuple[Status, ...] = (
     "error",
     "fail",
@@ -108,7 +108,7 @@ def _is_decided_by_median(report: Report, finding: Finding) -> bool:
 
 
 def counts(verdict: Verdict) -> str:
-    """How many checks ended how, in words of ours alone."""
+    """Returns the number of checks by outcome, in words of ours alone."""
     counted = Counter(finding.status for finding in verdict.findings)
     if not counted:
         return "no model was checked"
@@ -122,7 +122,8 @@ def worst_first(verdict: Verdict) -> tuple[Finding, ...]:
 
 
 def remarks(finding: Finding) -> str:
-    """What the reason says that the number does not; all of it where there is none."""
+    """Returns the part of the reason that the number does not say; all of it where there is no
+    number."""
     told = finding.reason if finding.change_percent is None else finding.remarks
     return told.rstrip(".")
 

@@ -1,4 +1,4 @@
-"""What an input was given, in a few words."""
+"""The values of an input, in a few words."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MAX_TEXT = 30
 
 
 def values_in_words(given: DrawnInput) -> str:
-    """What the values of an input are."""
+    """Returns the values of an input in words."""
     is_drawn = given.rule is None or not isinstance(given.rule.values, Files)
     if "sequence" in given.form and is_drawn:
         return f"{DRAWN_LENGTH} tensors, {_of_tensor(given)}"

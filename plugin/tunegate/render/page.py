@@ -1,5 +1,4 @@
-"""What every HTML page of ours is made with: templates in which no
-text can be anything but text."""
+"""The base of every HTML page of ours: templates in which no text can be anything but text."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def tuning(outcome: TuningOutcome, usd_per_hour: float | None, name: str) -> str
 
 
 def is_short_curve(outcome: TuningOutcome) -> bool:
-    """Whether tuning tried something, and came back with too few points for a plot."""
+    """Returns whether tuning tried something, and came back with too few points for a plot."""
     return _is_tried(outcome) and 1 < len(outcome.curve) < _FEWEST_POINTS
 
 

@@ -1,4 +1,4 @@
-"""What a change does to the rules of its own gate: said before everything else."""
+"""The changes of a gate's own rules, shown before everything else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which runtime each model ships with, what that saved, and what nobody measured, in sentences.
+"""Sentences on the runtime that each model ships with, what that saved, and what nobody measured.
 In short they have how many candidates are refused in place of the reasons.
 
 In percent: the times of that comparison are others than those of base and head.
@@ -49,7 +49,7 @@ def shipping_in_words(found: WarmedShipping) -> str:
 
 
 def _refused_in_short(build: Build) -> Iterator[str]:
-    """How many candidates are refused, where their reasons are not told."""
+    """Yields the number of refused candidates, where their reasons are left out."""
     refused = build.choice.refused if build.choice is not None else ()
     if len(refused) <= _TOLD_REASONS:
         return
@@ -98,7 +98,7 @@ def _choice(build: Build, *, in_short: bool = False) -> str:
 
 
 def _why_not(choice: RuntimeChoice, *, in_short: bool) -> str:
-    """What is wrong with the candidates that were not measured: in short, with a few of them."""
+    """Returns the reasons of candidates that were not measured: in short, of a few of them."""
     is_told = not in_short or len(choice.refused) <= _TOLD_REASONS
     shown = choice.refused if is_told else ()
     refused = [f"{each.title}: {_first_sentence(each.reason)}" for each in shown]
@@ -107,7 +107,8 @@ def _why_not(choice: RuntimeChoice, *, in_short: bool) -> str:
 
 
 def _first_sentence(text: str) -> str:
-    """What is wrong; what to do about it does not matter to a model that ships all the same."""
+    """Returns the first sentence, the problem; the advice does not matter to a model that ships all
+    the same."""
     return text.partition(". ")[0].rstrip(".")
 
 

@@ -1,4 +1,4 @@
-"""Why tuning or measuring ended, in words."""
+"""The reasons why tuning or measuring ended, in words."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _EARLY_ENDS = {
 
 
 def tuning_ended(tuning: TuningSummary) -> str:
-    """Why the whole of tuning ended."""
+    """Returns why the whole of tuning ended."""
     if tuning.exact + tuning.waiting == tuning.tasks:
         return "nothing to tune"
     if not tuning.trials and tuning.stopped in _LIMITS:

@@ -46,9 +46,9 @@ COLOURS: dict[Status, str] = {
     "waived": "blue",
 }
 UNDECIDABLE: frozenset[Status] = frozenset({"error", "no-baseline"})
-"""What somebody has to repair, whichever model it is."""
+"""Statuses that somebody has to repair, whichever model it is."""
 QUALIFIED: frozenset[Status] = frozenset({"fail", "waived"})
-"""What a waiver says of it counts."""
+"""Statuses to which a waiver's remarks apply."""
 TERMINAL_CHECKS = 30
 TERMINAL_OPERATORS = 5
 TERMINAL_UNTOUCHED = 5

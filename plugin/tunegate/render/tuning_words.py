@@ -1,4 +1,4 @@
-"""What tuning did and cost in a sentence, and what became of all tasks in another."""
+"""Sentences on what tuning did and cost, and on the results of all tasks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _price(tuning: TuningSummary) -> str:
 
 
 def _parts(tuning: TuningSummary) -> str:
-    """What became of all tasks."""
+    """Returns the results of all tasks in words."""
     if tuning.exact == tuning.tasks:
         all_of_them = f"All {tuning.tasks} tasks were known before"
         return "The only task was known before" if tuning.tasks == 1 else all_of_them

@@ -28,8 +28,8 @@ RevalidationStatus = Literal["taken", "known", "slower", "rejected", "not-measur
 
 
 class Revalidated(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the best record of one task. `slower` than what the zone has, or no
-    faster than no schedule at all; `rejected` did not replay, build, run or compute right."""
+    """The result of revalidating the best record of one task. `slower` than what the zone has, or
+    no faster than no schedule at all; `rejected` did not replay, build, run or compute right."""
 
     name: str
     key: WorkloadKey
@@ -73,7 +73,7 @@ def challenges(
 def revalidation_shard(
     target: str, challenges: Sequence[Challenge], seconds: float | None
 ) -> Shard:
-    """What has to be measured on one target."""
+    """Returns the shard of records to measure on one target."""
     tasks = tuple(
         PlannedTask(resolved=ResolvedTask(c.task, _seeds(c)), trials=0, gain_ms=0.0)
         for c in challenges

@@ -12,7 +12,7 @@ from tunegate.artifacts.history import CostSum, CostSums, HistoryEntry, ModelCos
 from tunegate.run_history.model_costs import together
 
 LET_THROUGH = frozenset({"pass", "new", "waived", "warmed"})
-"""What is said of a model that ships, or of one that was tuned on its own branch."""
+"""Statuses of a model that ships, or of one that was tuned on its own branch."""
 
 
 def cost_sums(entries: Sequence[HistoryEntry]) -> CostSums:
@@ -29,7 +29,8 @@ def cost_sums(entries: Sequence[HistoryEntry]) -> CostSums:
 
 
 def runs_of(entries: Iterable[HistoryEntry]) -> set[tuple[int, str, str]]:
-    """What tells the runs of these entries apart: each leaves a line for every model."""
+    """Returns keys that tell the runs of these entries apart: each leaves a line for every
+    model."""
     return {(entry.at, entry.commit, entry.repository) for entry in entries}
 
 

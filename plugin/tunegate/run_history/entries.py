@@ -61,15 +61,15 @@ def history_entries(
 
 
 class TuningMachine(msgspec.Struct, frozen=True):
-    """What tuned, with facts about it."""
+    """The machine that tuned, with facts about it."""
 
     device: DeviceFingerprint
     environment: Mapping[str, str]
 
 
 class Unfinished(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run ended before its verdict. `gate_seconds` went into everything but tuning
-    until then, at `usd_per_hour` of each target."""
+    """The end of a run before its verdict. `gate_seconds` went into everything but tuning until
+    then, at `usd_per_hour` of each target."""
 
     status: Literal["cancelled", "aborted"]
     reason: str
@@ -197,5 +197,5 @@ def _found_versions(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]
 
 
 def _cut(text: str) -> str:
-    """What is written must be readable again."""
+    """Returns the text cut to the readable length."""
     return text[:MAX_TEXT]

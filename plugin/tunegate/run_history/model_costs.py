@@ -1,4 +1,4 @@
-"""What each model of a run cost and was saved: everything that a run spent, shared out."""
+"""The cost and the savings of each model of a run: everything that a run spent, shared out."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _look_ups(plan: TuningPlan) -> Iterator[tuple[ModelOnTarget, dict[str, float
 
 
 def _saved(plan: TuningPlan, hits: int) -> dict[str, float]:
-    """What one hit saved: a plan tells what all of them did."""
+    """Returns what one hit saved: a plan has only the sum."""
     if plan.saved is None:
         return {}
     money = {} if plan.saved.usd is None else {"saved_usd": plan.saved.usd / hits}

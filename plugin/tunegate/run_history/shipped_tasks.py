@@ -1,4 +1,4 @@
-"""Which tasks ship compiled: only what tuning took off those makes anything faster."""
+"""Tasks that ship compiled: only what tuning took off those makes anything faster."""
 
 from __future__ import annotations
 

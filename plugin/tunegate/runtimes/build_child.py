@@ -146,7 +146,8 @@ def _first_run(
 
 
 def _does_not_run(title: str, artifact: ArtifactFile, error: Exception) -> str:
-    """What is not a float is likely an index, a length or a category, and invented here."""
+    """Returns why the artifact does not run: a value that is not a float is likely an index, a
+    length or a category, and invented here."""
     problem = memory_problem(error)
     if problem:
         return f"{artifact.model}: {problem}."

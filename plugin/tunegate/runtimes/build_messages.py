@@ -1,4 +1,4 @@
-"""What is asked of the child that makes an artifact for a runtime, and what it answers."""
+"""Messages to and from the child that makes an artifact for a runtime."""
 
 from __future__ import annotations
 
@@ -59,4 +59,4 @@ class Refused(msgspec.Struct, frozen=True, tag="refused"):
 
 
 WriteReply = Written | Refused
-"""What the child answers."""
+"""An answer of the child."""

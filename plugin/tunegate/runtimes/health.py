@@ -1,4 +1,4 @@
-"""What must be right of the runtimes before a run can work, each as a check with its detail."""
+"""Requirements of the runtimes, each as a check with its detail."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _checks(targets: Sequence[TargetConfig]) -> Iterator[HealthCheck]:
 
 
 def _optional(runtime: Runtime, targets: Sequence[TargetConfig]) -> Iterator[HealthCheck]:
-    """What `auto` might use if it were installed, and what it needs."""
+    """Yields optional runtimes that `auto` would use, and what they need."""
     free = next((target for target in targets if target.runtime == AUTO), None)
     if free is not None and _versions(runtime).is_absent:
         detail = f"optional: {runtime.unsupported(free)}"

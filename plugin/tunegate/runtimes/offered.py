@@ -1,4 +1,4 @@
-"""Which candidates the models of each target have."""
+"""The candidates for the models of each target."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a configuration needs of this installation, asked before any work: with a compiler missing,
-a run would go on with what is left and say nothing of what it was asked for."""
+"""Requirements of a configuration on this installation, checked before any work: with a compiler
+missing, a run would go on with what is left and say nothing of what it was asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a runtime is: `docs/how-to/extend.md` shows one.
+"""The protocol of a runtime: `docs/how-to/extend.md` shows one.
 
 Its module is imported by the command and by each process that measures, so whatever is heavy is
 imported inside of the methods.

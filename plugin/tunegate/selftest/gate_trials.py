@@ -41,7 +41,7 @@ class Injected(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Qualification(msgspec.Struct, frozen=True, kw_only=True):
-    """What a machine can do. `spread_percent` is that of launches of one thing against itself,
+    """The abilities of a machine. `spread_percent` is that of launches of one thing against itself,
     `margin_percent` the smallest margin of the usual ones that it can decide in `gate_seconds`."""
 
     aa_launches: int

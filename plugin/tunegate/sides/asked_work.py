@@ -1,4 +1,4 @@
-"""What the configurations of base and head ask of one model in one of its profiles."""
+"""The demands of base's and head's configurations on one model in one of its profiles."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class AskedWork(NamedTuple):
         return next(alike, None)
 
     def is_changed(self, name: ModelPath, former: ModelPath, after: ModelVersion) -> bool:
-        """Whether other targets, shapes, values or numbers are asked for. The same shapes in other
-        words are no change."""
+        """Returns whether other targets, shapes, values or precisions are asked for. The same
+        shapes in other words are no change."""
         now, then = needs_of(self.config, name), needs_of(self.old_config, former)
         if now == then or now is None or then is None:
             return now != then

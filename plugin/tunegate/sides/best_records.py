@@ -11,7 +11,7 @@ from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate_cache.format.records import ExactHit, Miss, TransferHit, TuningRecord, WorkloadKey
 
 _UNTRIED = ("not-started", "shared", "behind")
-"""What a task that nothing was run for ended with."""
+"""Endings of a task for which nothing was run."""
 
 
 class BestRecords(NamedTuple):

@@ -1,5 +1,4 @@
-"""Which candidate ships, remembered as records of the cache, so that an unchanged model elects
-nothing again.
+"""Elections of candidates as records of the cache, so that an unchanged model elects nothing again.
 
 Only what trusted zones say counts, for this kind of device, this compiler and all that is
 installed, and of a change only where both sides have one and the same key: base and head are then
@@ -207,8 +206,8 @@ class _Keying:
         return WorkloadKey(_digest(content), election_target(target))
 
     def _values(self, path: ModelPath, side: Side) -> object:
-        """What is given for the inputs, with the content of files: the same name may hold other
-        values, on which another candidate may be the fastest."""
+        """Returns the values for the inputs, with the content of files: the same name may hold
+        other values, on which another candidate may be the fastest."""
         values = values_for(self.tools.config, path)
         contents = {
             name: [PurePath(file).stem for file in rule.values.files]

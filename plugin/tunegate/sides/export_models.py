@@ -77,8 +77,8 @@ def export_models(changes: ChangeSet, source: ModelSource) -> ExportedModels:
 
 
 class _Said(NamedTuple):
-    """What one side's inputs add to the configuration that judges, those in it that are not of this
-    side, and the names that they have in the base where these are others."""
+    """The additions of one side's inputs to the judging configuration: `lost` and `not_of_it` are
+    inputs in it that this side lacks, `former` the base's names where these differ."""
 
     lost: SaidOfLost = SaidOfLost()
     not_of_it: frozenset[str] = frozenset()
@@ -86,7 +86,7 @@ class _Said(NamedTuple):
 
 
 class _Exporting:
-    """What has been exported so far."""
+    """The exports so far."""
 
     def __init__(self, source: ModelSource, revisions: Revisions) -> None:
         self._source = source
@@ -210,5 +210,5 @@ def versions(change: ModelChange) -> dict[Side, ModelVersion]:
 
 
 def is_measured(change: ModelChange) -> bool:
-    """Whether its head is built and measured."""
+    """Returns whether the model's head is built and measured."""
     return change.kind == "upgraded" or "head" in versions(change)

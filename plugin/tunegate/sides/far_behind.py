@@ -127,7 +127,7 @@ def _goes_on(
     tuned: Mapping[WorkloadKey, TaskOutcome],
     known: Collection[WorkloadKey],
 ) -> bool:
-    """Whether this run has spent trials on them, and a later one would spend more."""
+    """Returns whether this run has spent trials on the tasks, and a later one would spend more."""
     outcomes = [tuned[task.task.key] for task in tasks if task.task.key in tuned]
     is_tuned = any(outcome.trials for outcome in outcomes)
     return is_tuned and any(task.task.key not in known for task in tasks)

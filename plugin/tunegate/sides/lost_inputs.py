@@ -1,4 +1,5 @@
-"""What only the base's configuration says: of inputs that its model has, and the head's has not."""
+"""Settings that only the base's configuration has: of inputs that its model has, and the head's has
+not."""
 
 from __future__ import annotations
 
@@ -50,5 +51,5 @@ def said_of_lost(
 def _agree(
     one: Mapping[str, tuple[int, ...]], other: Mapping[str, tuple[int, ...]], lost: Collection[str]
 ) -> bool:
-    """Whether both say the same of the inputs that are not lost."""
+    """Returns whether both have the same shapes for the inputs that are not lost."""
     return all(other.get(name, shape) == shape for name, shape in one.items() if name not in lost)

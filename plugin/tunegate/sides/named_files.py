@@ -15,7 +15,7 @@ from tunegate.selection import values_of
 from tunegate.wording.did_you_mean import did_you_mean
 
 IdentityAt = Callable[[str, str], str]
-"""What a revision has at a path, as git names it: '' where it has nothing."""
+"""Looks up git's id of a path in a revision: '' where it has nothing."""
 
 _SCRIPTS = frozenset({".py", ".sh", ".bash", ".pl", ".rb", ".js", ".mjs", ".jl", ".r", ".lua"})
 _DIGITS = 12
@@ -46,7 +46,7 @@ def named_files(config: Config) -> Iterator[NamedFile]:
 
 
 def gives_values(entry: ModelConfig) -> bool:
-    """Whether an entry says what an input of its models is fed with."""
+    """Returns whether an entry gives values for an input of its models."""
     each = (entry.inputs, *(profile.inputs for profile in entry.profiles.values()))
     return any(map(values_of, each))
 
@@ -78,7 +78,7 @@ def described_missing(missing: NamedFile, paths: Sequence[str]) -> str:
 def replaced_files(
     config: Config, revisions: Revisions, identity: IdentityAt
 ) -> Iterator[PolicyChange]:
-    """What the change does to the files of the user's metric. `config` is that which
+    """Yields the policy changes that replace files of the user's metric. `config` is that which
     judges: it names what the base has, and the base's counts."""
     return replacements(dict.fromkeys(_judging_files(config)), revisions, identity)
 

@@ -61,7 +61,7 @@ def pair_models(
 def _may_be_another(
     path: ModelPath, base: _Found, head: _Found, covered: Collection[ModelPath]
 ) -> bool:
-    """Whether it is a new file, or one that nobody gated and that has other bytes now."""
+    """Returns whether it is a new file, or one that nobody gated and that has other bytes now."""
     if path not in base:
         return True
     return path not in covered and head[path].content_digest != base[path].content_digest
@@ -128,8 +128,8 @@ def _only_two(new: _Found, gone: _Found) -> Iterator[tuple[ModelPath, ModelPath]
 def alike(
     path: ModelPath, now: ModelOutline | None, was_path: ModelPath, was: ModelOutline | None
 ) -> float:
-    """How alike two models are. The same graph counts more than the same name, and both more than
-    any share of equal parts."""
+    """Returns the likeness of two models. The same graph counts more than the same name, and both
+    more than any share of equal parts."""
     name = _SAME_NAME if _name(path) == _name(was_path) else 0.0
     if now is None or was is None:
         return name

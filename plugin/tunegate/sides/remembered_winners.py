@@ -36,13 +36,13 @@ def remembered_winners(elections: Iterable[RememberedElection]) -> dict[Cell, st
 
 
 def is_left_out(elections: Iterable[RememberedElection]) -> Callable[[Cell, str], bool]:
-    """Whether a candidate of a cell is not built, by name."""
+    """Returns a function of a cell and a name: whether that candidate is not built."""
     known = {_cell(each): each for each in elections}
     return lambda cell, name: cell in known and known[cell].leaves_out(name)
 
 
 def remembered_how(elections: Iterable[RememberedElection]) -> dict[tuple[Cell, str], HowBuilt]:
-    """How the winner of each cell was built, where that is known."""
+    """Returns how the winner of each cell was built, where that is known."""
     return {(_cell(each), each.winner): each.how for each in elections if each.how is not None}
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with the sizes that a new configuration gives, for all of its models at once.
+"""Problems of the sizes that a new configuration gives, for all of its models at once.
 
 A size that it does not give concerns its model alone, whose finding says so.
 """

@@ -34,7 +34,8 @@ def decided_by_base(
     sources: Mapping[WorkloadKey, ScheduleSource],
     targets: Iterable[TargetConfig],
 ) -> dict[ModelPath, DecidedByBase]:
-    """What the base of each model decides for its head: on a GPU about what nobody has measured."""
+    """Returns what the base of each model decides for its head: on a GPU about what nobody has
+    measured."""
     cpus = {target.name for target in targets if target.kind == "llvm"}
     alike = {change.path for change in plan.changes.models if _is_alike(change)}
     found: dict[ModelPath, set[WorkloadKey]] = {}

@@ -15,7 +15,7 @@ from tunegate.sides.named_files import JudgingFile, replacements
 def replaced_values(
     reader: ModelReader, revisions: Revisions, config: Config, names: Iterable[ModelPath]
 ) -> Iterator[PolicyChange]:
-    """What the change does to the values of these models."""
+    """Yields the policy changes that replace values of these models."""
     return replacements(_files(config, names), revisions, reader.blob)
 
 

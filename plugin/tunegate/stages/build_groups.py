@@ -1,4 +1,4 @@
-"""Which candidates are built beside each other, and which one after the other."""
+"""The candidates that are built beside each other, and those built one after the other."""
 
 from __future__ import annotations
 

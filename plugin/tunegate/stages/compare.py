@@ -118,7 +118,7 @@ def _energy(
 
 
 def _excluded_with_floor(found: Assessment, probes: Sequence[Launch], gate: GateConfig) -> Excluded:
-    """Whether slow modes are excluded. Where the medians are only slower by less than the floor,
+    """Returns the excluded slow modes. Where the medians are only slower by less than the floor,
     all starts together must be, too."""
     if found.median != "fail":
         return found.excluded

@@ -143,7 +143,7 @@ def _added(asked: AskedWork, name: ModelPath, after: ModelVersion, reason: str) 
 
 
 def _no_file(version: ModelVersion) -> str:
-    """What is wrong with a data file that is none."""
+    """Returns why a data file is none, '' if all are files."""
     words = {"link": "a symbolic link", "submodule": "a submodule"}
     kinds = {file.path: file.digest.partition(":")[0] for file in version.external}
     odd = [

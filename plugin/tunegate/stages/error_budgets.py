@@ -15,8 +15,9 @@ from tunegate.selection import entry_for, values_for
 
 
 def is_tried(config: Config, cell: Cell, candidate: CandidateBuild, candidates: Candidates) -> bool:
-    """Whether a candidate is built: only a model with a budget has other numbers, unless its target
-    has no others, whose check then says so. What is calibrated needs values for inputs."""
+    """Returns whether a candidate is built: only a model with a budget has other precisions, unless
+    its target has no others, whose check then says so. What is calibrated needs values for
+    inputs."""
     if candidate.is_calibrated and not _has_values(config, cell.model):
         return False
     if candidate.precision == FLOAT32 or _accuracy(config, cell.model) != "same":
@@ -43,7 +44,7 @@ def samples_for(config: Config, model: ModelPath, candidate: CandidateBuild) -> 
 
 
 def is_scored(config: Config, model: ModelPath, candidate: CandidateBuild) -> bool:
-    """Whether a command of the user's says how wrong the build is."""
+    """Returns whether a command of the user's scores the build."""
     budget = _budget(config, model, candidate)
     return budget is not None and budget.metric_command is not None
 

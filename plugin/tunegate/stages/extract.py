@@ -54,7 +54,8 @@ def extract(
 
 
 def unusable_notes(models: ExportedModels) -> Iterator[str]:
-    """What the verdict will call an error, so that nobody waits for the end to read it."""
+    """Yields notes on models that the verdict will call an error, so that nobody waits for the end
+    to read it."""
     is_compared = any(side == "base" for _, side in (*models.files, *models.unreadable))
     for (path, side), why in models.unreadable.items():
         name = side_named(path, side, is_compared=is_compared)
@@ -63,7 +64,7 @@ def unusable_notes(models: ExportedModels) -> Iterator[str]:
 
 ExtractKey = tuple[ModelPath, Side, TargetConfig]
 _SIDES: tuple[Side, Side] = ("head", "base")
-"""What fails of a head is an error, and worth knowing first."""
+"""The sides in their order: a failure of a head is an error, and worth knowing first."""
 
 
 def _wanted(changes: ChangeSet, models: ExportedModels, candidates: Candidates) -> list[ExtractKey]:
@@ -109,7 +110,7 @@ def merge_tasks(
 
 
 def _may_run(error: ModelError, candidates: Sequence[CandidateBuild]) -> bool:
-    """Whether something may run a model that cannot be compiled."""
+    """Returns whether something may run a model that cannot be compiled."""
     is_valid = isinstance(error, UnsupportedModelError)
     return is_valid and not all(candidate.is_tuned for candidate in candidates)
 
@@ -121,7 +122,7 @@ def _untuned(name: str, path: ModelPath, said: str) -> str:
 def _untaken(
     name: str, of: ModelSide, error: ModelError, candidates: Sequence[CandidateBuild]
 ) -> str:
-    """What the compiler says of a model, and what runs it all the same."""
+    """Returns why the compiler does not take a model, and what runs it all the same."""
     path, side = of
     told = _untuned(name, path, str(error))
     titles = [each.title for each in candidates if not each.is_tuned and not each.variant]

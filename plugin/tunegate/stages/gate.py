@@ -156,7 +156,7 @@ def _judge(known: _Evidence, rules: GateRules) -> Finding:
 
 
 def _other_checks(known: _Evidence, rules: GateRules) -> Iterator[CheckResult]:
-    """What is compared beside the latency."""
+    """Yields the results of the checks beside the latency."""
     gate, policies = rules.gate, rules.policies
     comparison, measured, built = known.comparison, known.measured, known.built
     others = (

@@ -180,7 +180,8 @@ def _with_reference(
 
 
 def _is_compared(built: CellBuilds) -> bool:
-    """Whether it takes part of the error of a fail: there are two sides, and they differ."""
+    """Returns whether the cell takes part of the error of a fail: there are two sides, and they
+    differ."""
     base, head = _usable(built.base), _usable(built.head)
     return base is not None and head is not None and base.key != head.key
 

@@ -26,5 +26,5 @@ def matrix(plan: TuningPlan) -> dict[str, list[MatrixLeg]]:
 
 
 def _has_work(task: PlannedTask, budget: Budget) -> bool:
-    """Whether there is something to search, or a claim to measure."""
+    """Returns whether there is something to search, or a claim to measure."""
     return bool(task.trials) or (not pays_nothing(budget) and task.resolved.claims is not None)

@@ -80,7 +80,8 @@ def _with_claims(use: CacheUse, claimed: int) -> CacheUse:
 
 
 def _counted(use: CacheUse, unfinished: int, resumed: int) -> CacheUse:
-    """What is unfinished is no exact hit; `resumed` of it are tuned on in this run."""
+    """Returns the use of the cache without unfinished tasks as exact hits; `resumed` of them are
+    tuned on in this run."""
     tasks = plural(resumed, "task")
     note = f"cache: {tasks} that an earlier run did not finish: tuned on from what it has found"
     return msgspec.structs.replace(

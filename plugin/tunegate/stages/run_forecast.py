@@ -1,4 +1,4 @@
-"""What a run does once it is planned, and about how long each step takes."""
+"""The steps of a planned run, and the expected time of each."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Cell(msgspec.Struct, frozen=True):
 
     @property
     def is_compiled(self) -> bool:
-        """Whether a compiler takes anything of it; else it refuses at once."""
+        """Returns whether a compiler takes anything of the model; else it refuses at once."""
         return any(use.model == self.change.path for each in self.tasks for use in each.task.uses)
 
     @property

@@ -55,7 +55,7 @@ def _told(
     run: MeasurementRun | None,
     comparisons: Sequence[Comparison],
 ) -> tuple[str, ...]:
-    """What a reader should know, whatever the verdict is."""
+    """Returns notes for the reader, whatever the verdict is."""
     plan = judged.plan
     planned = (*plan.notes, *lost_shard_warnings(plan, judged.outcomes)) if plan else ()
     # What every report says of its tuning needs no warning.

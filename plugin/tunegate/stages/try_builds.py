@@ -59,7 +59,7 @@ def without_refused(tasks: TaskSet, refused: Mapping[TriedModel, str]) -> TaskSe
 
 
 def resolution_of(tasks: TaskSet, resolution: Resolution) -> Resolution:
-    """What is known of these tasks."""
+    """Returns the resolution of these tasks."""
     left = {(task.key, task.target): task for task in tasks.tasks}
     resolved = tuple(
         msgspec.structs.replace(each, task=left[each.task.key, each.task.target])

@@ -149,7 +149,8 @@ def _side_of(shard: Shard) -> Side:
 
 
 def _reached(outcome: TaskOutcome) -> str:
-    """What is known so far: the report has the time of a second measurement, of the best few."""
+    """Returns the progress in words: the report has the time of a second measurement, of the best
+    few."""
     best = "no time yet" if outcome.best_ms is None else f"{milliseconds(outcome.best_ms)} so far"
     if outcome.trials:
         return f"{best}, {plural(outcome.trials, 'trial')}"
@@ -157,7 +158,7 @@ def _reached(outcome: TaskOutcome) -> str:
 
 
 def _spent(spending: Spending) -> str:
-    """What is spent of the budget."""
+    """Returns the spent budget in words."""
     of = "" if spending.budget.seconds is None else f" of {spending.budget.seconds:.0f}"
     return f"{spending.seconds:.0f}{of} s, {plural(spending.trials, 'trial')}"
 

@@ -1,4 +1,4 @@
-"""How a number of trials is shared over tasks before any of them is tuned.
+"""Trials shared over tasks before any of them is tuned.
 
 Every task that matters gets a first batch before any gets more; the rest goes by the square root
 of the expected gain, because each further trial of one task gains less than the one before.
@@ -24,8 +24,8 @@ _BISECTIONS = 100
 
 
 class Demand(msgspec.Struct, frozen=True, kw_only=True):
-    """What decides a task's share. `headroom` is the share of its time
-    that can be saved, 0 to 1; `is_of_base_alone`: no head uses it."""
+    """The demand of a task for trials. `headroom` is the share of its time that can be saved, 0 to
+    1; `is_of_base_alone`: no head uses it."""
 
     weight: int
     now_ms: float

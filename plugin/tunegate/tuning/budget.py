@@ -69,7 +69,7 @@ def pays_nothing(budget: Budget) -> bool:
 
 
 class Spending(msgspec.Struct, frozen=True, kw_only=True):
-    """What a budget has paid for so far; failed candidates count as trials."""
+    """The spending of a budget so far; failed candidates count as trials."""
 
     budget: Budget
     seconds: float = 0.0
@@ -128,7 +128,7 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def clock_limit(budget: Budget) -> Limit:
-    """Which of the two limits on time bites first: the money or the minutes."""
+    """Returns the limit on time that ends tuning first: the money or the minutes."""
     bought = _seconds_bought(budget.usd, budget.usd_per_hour)
     if bought is not None and budget.seconds is not None and bought <= budget.seconds:
         return "usd"

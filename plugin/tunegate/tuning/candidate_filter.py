@@ -1,4 +1,4 @@
-"""Which samples are worth compiling: the best by a cheap score, and a few of the others.
+"""The samples that are worth compiling: the best by a cheap score, and a few of the others.
 
 What the score rejects is audited: a share of every batch is drawn at random from the rejected ones,
 and what they turn out to be says how often the filter is wrong. (Trimmer, IEEE CLOUD 2022, replaces

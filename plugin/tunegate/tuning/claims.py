@@ -34,8 +34,9 @@ def claims_beside(trusted: Lookup, own: ExactHit | TransferHit | None) -> Claims
 
 
 def is_settled(resolved: ResolvedTask) -> bool:
-    """Whether nothing is to be searched: trusted zones have the answer, this run does not pay for
-    the task, or the pull request's own search of a task that only the head has was ended."""
+    """Returns whether nothing is to be searched: trusted zones have the answer, this run does not
+    pay for the task, or the pull request's own search of a task that only the head has was
+    ended."""
     if resolved.skipped or isinstance(resolved.lookup, ExactHit):
         return True
     claims = resolved.claims
@@ -43,12 +44,12 @@ def is_settled(resolved: ResolvedTask) -> bool:
 
 
 def is_waiting(resolved: ResolvedTask) -> bool:
-    """Whether nobody has finished the task, and this run leaves it to `tunegate warm`."""
+    """Returns whether nobody has finished the task, and this run leaves it to `tunegate warm`."""
     return resolved.skipped == "shared" and not isinstance(resolved.lookup, ExactHit)
 
 
 def waiting_note(tasks: int) -> str:
-    """What a plan says of the tasks that both sides have, and that nobody has tuned."""
+    """Returns a plan's note on the tasks that both sides have, and that nobody has tuned."""
     which = plural(tasks, "shared task waits", "shared tasks wait")
     return f"{which} for tunegate warm: base and head have the same schedule, tuned or not"
 
@@ -58,7 +59,7 @@ def is_of_base(task: TuningTask) -> bool:
 
 
 def _promises_more(claim: TuningRecord, known: tuple[TuningRecord, ...]) -> bool:
-    """Whether the claim promises more. Times of different devices cannot be compared."""
+    """Returns whether the claim promises more. Times of different devices cannot be compared."""
     if not known or known[0].device.name != claim.device.name:
         return True
     return claim.shrunk_ms < known[0].shrunk_ms

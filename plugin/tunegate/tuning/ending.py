@@ -1,4 +1,4 @@
-"""How a shard's tuning ended: an outcome for every planned task, and one reason for the run."""
+"""The end of a shard's tuning: an outcome for every planned task, and one reason for the run."""
 
 from __future__ import annotations
 

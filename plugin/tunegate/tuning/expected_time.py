@@ -1,4 +1,4 @@
-"""What a task is expected to take, and how much tuning can save, before anything is measured.
+"""The expected time of a task, and the share that tuning can save, before anything is measured.
 
 Rough on purpose: it only decides who is served first and how the first trials are shared. The
 rates are what one small machine was seen to do; only their ratios matter.
@@ -47,7 +47,8 @@ CALL_MS: dict[TargetKind, float] = {"llvm": 0.002, "cuda": 0.005}
 MIN_HEADROOM = 0.05
 """Even what looks like pure data movement may hide a bad loop order."""
 TRANSFER_HEADROOM = 0.25
-"""What a search still finds over a neighbour's schedule (3-15% seen, for matrix products)."""
+"""The share that a search still saves over a neighbour's schedule (3-15% seen, for matrix
+products)."""
 TRANSFER_HEADROOM_PER_DISTANCE = 0.05
 PACES: dict[TargetKind, Pace] = {"llvm": INFORMED, "cuda": FROM_NOTHING}
 """There is experience from before for CPUs (`cost_model/data`)."""
@@ -115,7 +116,7 @@ def calls_on(side: Side, task: TuningTask) -> int:
 
 
 def starting_state(planned: PlannedTask, kind: TargetKind) -> TaskState:
-    """What the scheduler knows of a task before its first batch."""
+    """Returns the scheduler's state of a task before its first batch."""
     return TaskState(
         weight=weight_of(planned.resolved.task),
         prior_ms=known_ms(planned.resolved, kind),

@@ -1,4 +1,4 @@
-"""How many of a task's candidates are measured again before one of them is confirmed.
+"""The number of a task's candidates that are measured again before one of them is confirmed.
 
 DOPpler (IEEE TPDS 2023) ranks the best hundredth again, alone, whatever the first measurement said.
 Here it is those that the error of a quick measurement may have put behind, as many as the trials of
@@ -26,7 +26,7 @@ def finalist_count(times_ms: Sequence[float], trials: int) -> int:
 
 
 def tie_count(times_ms: Sequence[float]) -> int:
-    """How many of the finalists are still tied, of their times, the best first."""
+    """Returns the number of finalists that are still tied, of their times, the best first."""
     close = _close(times_ms)
     return close if close > 1 else 0
 

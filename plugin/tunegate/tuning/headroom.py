@@ -1,4 +1,4 @@
-"""What more budget can be expected to save of an operator's time."""
+"""The share of an operator's time that more budget is expected to save."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def of_transferred(now_ms: float) -> float:
 
 
 def _pace(history: Sequence[CandidateCost]) -> Pace:
-    """What picked the first candidate of the search had a reason, or none."""
+    """Returns the pace of the search: its first candidate was picked for a reason, or at random."""
     first = next((cost for cost in history if cost.origin == "search"), None)
     return INFORMED if first is not None and first.pick != "random" else FROM_NOTHING
 

@@ -73,7 +73,7 @@ def expected_gain(
 def is_plateaued(
     history: Sequence[MeasuredBatch], *, noise: float, warm_up: int, patience: int
 ) -> bool:
-    """Whether `patience` batches in a row together gained no more than the noise, the first
+    """Returns whether `patience` batches in a row together gained no more than the noise, the first
     `warm_up` batches not counted: a search starts slowly while its cost model knows nothing."""
     if len(history) < warm_up + patience:
         return False
@@ -115,9 +115,9 @@ def _exponent(history: Sequence[MeasuredBatch], *, prior: float, noise: float) -
 
 
 def _stalled(history: Sequence[MeasuredBatch], *, noise: float) -> float:
-    """How often the candidates have grown e-fold since a batch last gained more than the noise.
-    Each counts against the pace as much as what was known of it before the task: a search that is
-    over shows in nothing else."""
+    """Returns how often the candidates have grown e-fold since a batch last gained more than the
+    noise. Each counts against the pace as much as what was known of it before the task: a search
+    that is over shows in nothing else."""
     counted = since = history[0].trials
     for before, after in pairwise(history):
         counted += after.trials

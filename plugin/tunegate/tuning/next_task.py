@@ -27,7 +27,7 @@ MATTERS = 0.01
 
 
 class SearchPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be tuned about the tuning. `noise` is the least relative gain that counts. By
+    """Settings of the search. `noise` is the least relative gain that counts. By
     `first_round_seconds` after the start, or half of the time if that is earlier, all tasks that
     matter shall have been given their first batch. `exploratory_share` of what is left may go to a
     look, with `exploratory_batch` candidates, at each task that is believed not to matter.
@@ -121,8 +121,8 @@ def _unseen(states: Sequence[TaskState]) -> list[int]:
 def _is_cheap(
     states: Sequence[TaskState], unseen: int, left: RemainingBudget, policy: SearchPolicy
 ) -> bool:
-    """Whether a small batch of all that is believed to be small takes little of what is left: the
-    belief is only a guess from the operator."""
+    """Returns whether a small batch of all tasks believed to be small takes little of what is left:
+    the belief is only a guess from the operator."""
     trials = unseen * policy.exploratory_batch
     seconds = trials * seconds_per_candidate([state.history for state in states])
     return (left.trials is None or trials <= policy.exploratory_share * left.trials) and (
@@ -187,7 +187,8 @@ def _is_ready(state: TaskState) -> bool:
 
 
 def _has_its_results(state: TaskState, policy: SearchPolicy) -> bool:
-    """Whether at most the tail of a batch is missing, so that the search knows what it learned."""
+    """Returns whether at most the tail of a batch is missing, so that the search knows what it
+    learned."""
     if not state.history:
         return state.in_flight == 0
     return state.in_flight <= policy.batch // 4

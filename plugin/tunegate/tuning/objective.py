@@ -26,7 +26,7 @@ def model_ms(tasks: Iterable[TimedTask]) -> dict[str, float]:
 
 
 def is_reached(estimates: Mapping[str, float], targets_ms: Mapping[str, float]) -> bool:
-    """Whether there is a target, and every model is within its own."""
+    """Returns whether there is a target, and every model is within its own."""
     return bool(targets_ms) and all(
         estimates.get(model, 0.0) <= limit for model, limit in targets_ms.items()
     )

@@ -1,4 +1,5 @@
-"""Who pays for the tuning of a task: the models of which one side runs it, or runs it more often.
+"""The models that pay for the tuning of a task: those of which one side runs it, or runs it more
+often.
 
 What both sides of a model run equally often gets the same schedule on both, however good it is, so
 a comparison gains nothing from tuning it. `tunegate warm` tunes it, where nothing is compared. One
@@ -23,5 +24,5 @@ def paying_sides(task: TuningTask) -> tuple[ModelSide, ...]:
 
 
 def is_shared(task: TuningTask) -> bool:
-    """Whether both sides of every model that uses the task run it equally often."""
+    """Returns whether both sides of every model that uses the task run it equally often."""
     return not paying_sides(task)

@@ -1,4 +1,4 @@
-"""How far a task is behind what the other tasks of the run show this machine to be capable of."""
+"""The distance of a task from the rate that the other tasks of the run reach on this machine."""
 
 from __future__ import annotations
 

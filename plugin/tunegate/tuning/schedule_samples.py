@@ -19,7 +19,7 @@ from tunegate_cache.format.records import Decision
 RANDOM_SHARE, CROSSED_SHARE = 0.5, 0.2
 """The shares of a pool that are random and crossed; the rest are changes of good schedules."""
 SELDOM = 0.25
-"""How often a template that is seldom the best is drawn, beside one that is not."""
+"""The probability of a template that is seldom the best, relative to others."""
 _MORE_CHANGES = 0.4
 _FIRST_LOCATION = -2
 
@@ -30,9 +30,9 @@ class ScheduleSample(NamedTuple):
 
 
 class SampleSpace:
-    """What can be decided. `templates` have the `extent` of every tile, and for a compute location
-    the highest one that was seen as its `extent`. Those in `seldom` get fewer random samples; what
-    is good among them is followed like any other."""
+    """The decisions of a search space. `templates` have the `extent` of every tile, and for a
+    compute location the highest one that was seen as its `extent`. Those in `seldom` get fewer
+    random samples; what is good among them is followed like any other."""
 
     def __init__(
         self,

@@ -15,8 +15,9 @@ from tunegate.tuning.expected_time import seconds_per_trial
 
 
 class TargetPart(msgspec.Struct, frozen=True, kw_only=True):
-    """What one target may use. `seconds` is the wall clock of each of its `shards`; `trials` and
-    `usd` are for all of them together; None is no limit. `least_gain` is in percent per minute."""
+    """The part of the budget of one target. `seconds` is the wall clock of each of its `shards`;
+    `trials` and `usd` are for all of them together; None is no limit. `least_gain` is in percent
+    per minute."""
 
     target: TargetConfig
     tasks: tuple[ResolvedTask, ...]
@@ -31,7 +32,8 @@ class TargetPart(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def machine_seconds(self) -> float | None:
-        """What time and money allow to all its shards together."""
+        """Returns the machine seconds that time and money allow to all its shards together; None
+        for no limit."""
         limits = [] if self.seconds is None else [self.seconds * self.shards]
         if self.usd is not None and self.usd_per_hour:
             limits.append(self.usd / self.usd_per_hour * SECONDS_PER_HOUR)

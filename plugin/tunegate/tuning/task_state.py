@@ -1,4 +1,4 @@
-"""What is known of a task while it is tuned."""
+"""The state of a task while it is tuned."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether it may get candidates, now or later."""
+        """Returns whether the task may get candidates, now or later."""
         return not self.exhausted and self.headroom > 0
 
     @property

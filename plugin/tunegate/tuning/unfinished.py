@@ -18,7 +18,7 @@ def as_resumed(key: WorkloadKey, lookup: Lookup) -> Lookup:
 
 
 def is_resumed(key: WorkloadKey, lookup: Lookup) -> bool:
-    """Whether the key is of a record that `resume_point` gives."""
+    """Returns whether the key is of a record that `resume_point` gives."""
     return isinstance(lookup, TransferHit) and lookup.source_workloads == (key,)
 
 

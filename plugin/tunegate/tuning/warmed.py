@@ -1,4 +1,4 @@
-"""Which tasks of a model are known after tuning: finished, now or by an earlier run."""
+"""The tasks of a model that are known after tuning: finished, now or by an earlier run."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def shippings(
     elected: Mapping[ModelOnTarget, CandidateBuild],
     remembered: Collection[ModelOnTarget],
 ) -> tuple[WarmedShipping, ...]:
-    """What each model ships with: by its build of this run, else as it was `elected`, by an earlier
-    run where that is `remembered`."""
+    """Returns the candidate that each model ships with: by its build of this run, else as it was
+    `elected`, by an earlier run where that is `remembered`."""
     built = {(each.cell.model, each.cell.target): each for each in builds}
     return tuple(
         _of_build(built[where])
@@ -80,7 +80,7 @@ def _of_build(built: CellBuilds) -> WarmedShipping:
 
 
 def _trouble(head: Build) -> Iterator[str]:
-    """What the next run may pay for again, since nobody decided it."""
+    """Yields problems that the next run may pay for again, since nobody decided them."""
     if head.without_picks:
         yield f"built without transferred schedules, with them: {head.without_picks}"
     if head.without_graphs:

@@ -1,4 +1,4 @@
-"""What to do next: one sentence for each thing that somebody could change."""
+"""Next steps: one sentence for each thing that somebody could change."""
 
 from __future__ import annotations
 

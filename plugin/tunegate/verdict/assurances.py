@@ -1,4 +1,4 @@
-"""What a verdict on latency rests on beside the median, in words: no more than was shown."""
+"""The assurances of a verdict on latency beside the median, in words: no more than was shown."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def slower_inside(comparison: Comparison, gate: GateConfig) -> str:
 
 
 def undecided(comparison: Comparison, gate: GateConfig) -> str:
-    """Why there is no pass though the medians do."""
+    """Returns why there is no pass though the medians do."""
     open_tests = [each for each in comparison.inside if each.decision == "undecided"]
     if open_tests:
         told = ", ".join(f"{_NAMES[each.what]} by {_change(each)}" for each in open_tests)

@@ -1,4 +1,4 @@
-"""What is worth a line of the report about the builds that ship."""
+"""Notes for the report about the builds that ship."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether something else kept the machine busy while it measured, for who has to act on it."""
+"""The check whether something else kept the machine busy while it measured."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from tunegate.plurals import plural
 
 _OWN_LOAD = 1.0
-"""What measuring itself adds to the load beyond the cores: the sides take turns."""
+"""The load that measuring itself adds beyond the cores: the sides take turns."""
 
 
 def busy_words(environment: Mapping[str, str]) -> str:

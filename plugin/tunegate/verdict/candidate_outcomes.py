@@ -1,4 +1,4 @@
-"""What became of each candidate of a cell, for its finding."""
+"""The result of each candidate of a cell, for its finding."""
 
 from __future__ import annotations
 

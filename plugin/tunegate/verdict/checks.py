@@ -1,4 +1,4 @@
-"""What is said of one cell, one check result for each thing that is compared; the worst counts."""
+"""Check results of one cell, one for each thing that is compared; the worst counts."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def check_memory(
 def check_workspace(
     measured: CellMeasurement | None, margin_percent: float | None
 ) -> CheckResult | None:
-    """What running adds to the loaded artifact."""
+    """Returns the check of the memory that running adds to the loaded artifact."""
     launches = measured.launches if measured else ()
     before = [launch.base_workspace_bytes for launch in launches]
     after = [launch.head_workspace_bytes for launch in launches]
@@ -163,7 +163,7 @@ def _unfit(measured: CellMeasurement) -> str:
 
 
 def _ancestry(change: ModelChange) -> str:
-    """What a reader must know of a base that is older than it should be."""
+    """Returns the remark on a base that is older than it should be."""
     if change.ancestor is None or change.base is None:
         return ""
     back = "1 commit" if change.ancestor.commits == 1 else f"{change.ancestor.commits} commits"

@@ -52,8 +52,8 @@ def _confirmed(finding: Finding, others: Mapping[Cell, Finding]) -> Finding:
 
 
 def _differences(first: Verdict, second: Verdict) -> Iterator[str]:
-    """Why these are not two measurements of one change. The same machine twice is one: who is slow
-    there by accident, or fast, is so again."""
+    """Yields why these are not two measurements of one change. The same machine twice is one: who
+    is slow there by accident, or fast, is so again."""
     for name, one, other in (
         ("base", first.revisions.base, second.revisions.base),
         ("head", first.revisions.head, second.revisions.head),

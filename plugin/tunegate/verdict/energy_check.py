@@ -1,4 +1,4 @@
-"""What is said of the energy of one cell."""
+"""The check of the energy of one cell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is judged together."""
+"""The inputs of a judgment."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tunegate.artifacts.shard_measurements import UnmeasuredShard
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
-    """What is judged. Shards that are `unmeasured` decide about their models; `machine` is the name
-    of the machine that measured, or the names of all."""
+    """The inputs of a judgment. Shards that are `unmeasured` decide about their models; `machine`
+    is the name of the machine that measured, or the names of all."""
 
     changes: ChangeSet
     plan: TuningPlan | None = None

@@ -1,4 +1,4 @@
-"""Which status of several decides, and the exit code of each."""
+"""The worst status of several, and the exit code of each."""
 
 from __future__ import annotations
 

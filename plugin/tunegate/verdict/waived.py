@@ -1,4 +1,4 @@
-"""What a waiver says of a proven slowdown, and where it may be changed."""
+"""Remarks on the waiver of a proven slowdown, and where it may be changed."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ its neighbour: who decides sees one number. The upper bound of a second run exce
 after four launches, and once in forty after ten (the test draws them)."""
 _WIDEST_POINTS = 50
 _LEAST_SHARE, _LEAST_POINTS = 0.25, 3.0
-"""What to allow beyond the slowdown in any case: builds and days differ too, which the launches of
-one run cannot see."""
+"""The least room above the slowdown: builds and days differ too, which the launches of one run
+cannot see."""
 
 
 def waiver_offer(
@@ -97,8 +97,8 @@ def _offered(cell: Cell, change: Interval, old: Waiver | None, today: datetime.d
 
 
 def unbounded_steps(verdict: Verdict, comparisons: Sequence[Comparison]) -> Iterator[NextStep]:
-    """What to do where a slowdown is proven and a ceiling above its interval would allow anything:
-    no waiver is offered then."""
+    """Yields the steps where a slowdown is proven and a ceiling above its interval would allow
+    anything: no waiver is offered then."""
     failed = {(each.model, each.target) for each in verdict.findings if each.status == "fail"}
     for each in comparisons:
         where, change = (each.cell.model, each.cell.target), each.change_percent
@@ -112,7 +112,8 @@ def unbounded_steps(verdict: Verdict, comparisons: Sequence[Comparison]) -> Iter
 
 
 def _is_too_wide(change: Interval) -> bool:
-    """Whether the upper bound lies above twice the slowdown, and by more than so many points."""
+    """Returns whether the upper bound lies above twice the slowdown, and by more than so many
+    points."""
     return change.high - change.center > max(_WIDEST_POINTS, change.center)
 
 

@@ -17,8 +17,9 @@ def milliseconds(value: float | None, digits: int = 4) -> str:
 
 
 def compared_times(ours: float, other: float, than: str = "") -> str:
-    """How much faster ours is, in percent of the other: `51% faster`, with ` than …` behind it. One
-    that is slower won an election all the same, as nothing but a clear gain displaces a winner."""
+    """Returns how much faster ours is, in percent of the other: `51% faster`, with ` than …` behind
+    it. One that is slower won an election all the same, as nothing but a clear gain displaces a
+    winner."""
     percent = 100 * (1 - ours / other)
     beside = f" than {than}" if than else ""
     if percent < 0:

@@ -101,7 +101,7 @@ class DesignSpace:
         return self._apply(template, schedule.decisions)
 
     def reproduces(self, schedule: Schedule) -> bool:
-        """Whether the decisions fit here as they are, with nothing repaired."""
+        """Returns whether the decisions fit here as they are, with nothing repaired."""
         replayed = self.replay(schedule)
         return replayed is not None and self.describe(replayed.trace) == schedule
 
@@ -115,8 +115,8 @@ class DesignSpace:
         return None if moved is None else Schedule(schedule.template, moved)
 
     def sampling(self) -> dict[str, tuple[SamplingInstruction, ...]]:
-        """What each template decides, with the extent of every tile; a compute location has the
-        highest one that is worth a try."""
+        """Returns the decisions of each template, with the extent of every tile; a compute location
+        has the highest one that is worth a try."""
         if not self._sampling:
             for digest, schedule in self._examples.items():
                 values = dict(_split(schedule.trace)[1])
@@ -126,7 +126,7 @@ class DesignSpace:
         return self._sampling
 
     def sketches(self) -> dict[str, Sketch]:
-        """What each template has in common with those of other tasks."""
+        """Returns the sketch of each template: what it has in common with those of other tasks."""
         return {
             digest: Sketch(
                 each.variant.name, nest_of(each.signature), each.variant.lanes, self._registers

@@ -13,8 +13,7 @@ from tunegate_cache.format.records import Decision
 _END_OF_SKETCH = "EnterPostproc"
 _NAMES_A_BLOCK = "GetSBlock"
 _PARALLELISM = ["meta_schedule.parallel"]
-"""How far loops are made parallel depends on the number of cores; that
-of our own template counts."""
+"""Instructions that the number of cores decides; that of our own template counts."""
 
 
 class TraceSignature(NamedTuple):

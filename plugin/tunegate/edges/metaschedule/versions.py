@@ -1,4 +1,4 @@
-"""Which compiler this is, as records name it."""
+"""The version of the compiler, as records name it."""
 
 from __future__ import annotations
 

@@ -119,8 +119,8 @@ def _uncompiled(request: Measure, reason: str, seconds: float) -> Measured:
 
 @contextmanager
 def _watched(request: Measure) -> Iterator[None]:
-    """What hangs inside ends this process, whoever has Python's lock: a kernel that never
-    ends must not keep the device."""
+    """Ends this process if the body hangs, whoever has Python's lock: a kernel that never ends must
+    not keep the device."""
     if request.watched_seconds is None:
         yield
         return
@@ -176,8 +176,8 @@ def _run(request: Measure, built: SingleKernel, arguments: list[Any]) -> Measure
 
 
 def _enough_ms(request: Measure) -> float:
-    """What takes longer than this is timed once. A confirmation never is: a slow moment
-    of the machine is no reason to give up what has looked fastest."""
+    """Returns the milliseconds above which a candidate is timed once. A confirmation never is: a
+    slow moment of the machine is no reason to give up what has looked fastest."""
     return math.inf if _is_confirmation(request) else min(request.loser_ms, _SLOW_MS)
 
 
@@ -198,7 +198,7 @@ def _is_confirmation(request: Measure) -> bool:
 def _by_kernel_clock(
     function: Any, device: Any, arguments: list[Any], *, repeats: int, milliseconds: int
 ) -> tuple[int, ...]:
-    """What others do on the device meanwhile is not in it."""
+    """Returns the kernel's own times in ns, without the work of others on the device."""
     clock, main = kernel_clock(), function[MAIN]
     if clock is None:
         raise EnvironmentUnfitError("CUPTI was permitted when this run began, and is not now")

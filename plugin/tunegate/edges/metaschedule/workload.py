@@ -43,7 +43,8 @@ def canonical_workload(function: Any) -> Workload:
 
 @functools.cache
 def is_reference(type_key: str, field: str) -> bool:
-    """Whether an integer in this field of a JSON object graph is a node index, by reflection."""
+    """Returns whether an integer in this field of a JSON object graph is a node index, by
+    reflection."""
     kind = _field_kinds(type_key).get(field)
     return kind not in _INLINE_KINDS
 

@@ -60,7 +60,7 @@ def _refused(proto: onnx.ModelProto, path: str, error: Exception) -> str:
 
 
 def _simplify(optimized: Path, *, inputs: set[str]) -> None:
-    """What the optimizer leaves that compilers take badly, rewritten in the file."""
+    """Rewrites in the file what the optimizer leaves that compilers take badly."""
     proto = onnx.load(optimized)
     unused = [value for value in proto.graph.input if value.name not in inputs]
     for value in unused:  # initializers that it lists as inputs; main would want them all

@@ -1,4 +1,4 @@
-"""Which values of a graph decide how much there is to compute: shapes, counts, conditions, and all
+"""Values of a graph that decide how much there is to compute: shapes, counts, conditions, and all
 that they are computed from."""
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _DECIDING_INPUTS: dict[str, slice] = {
     "Upsample": slice(1, 2),
 }
 _OF_SHAPES_ONLY = {"Shape", "Size"}
-"""What these give does not depend on what is in the tensor."""
+"""Operators whose result does not depend on the content of the tensor."""
 
 Sources = dict[str, list[Iterable[str]]]
 

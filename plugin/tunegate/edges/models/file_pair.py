@@ -30,8 +30,8 @@ class FilePair:
                 raise ModelError(f"{file}: {too_large(file.stat().st_size)}.")
 
     def are_same(self) -> bool:
-        """Whether both are one model, down to the last file of data. Raises ModelError for a file
-        that is no model."""
+        """Returns whether both are one model, down to the last file of data. Raises ModelError for
+        a file that is no model."""
         return len({self._digest(file) for file in self._files.values()}) == 1
 
     def revisions(self, base: str | None, head: str | None) -> Revisions:

@@ -1,5 +1,4 @@
-"""What can be said of an ONNX file without compiling it: which graph it
-is, whatever its weights are."""
+"""The digest of an ONNX graph without its weights, found without compiling."""
 
 from __future__ import annotations
 

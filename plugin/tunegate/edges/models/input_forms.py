@@ -1,4 +1,4 @@
-"""What an input is made of: a tensor, a sequence of them, or one of these that may be absent."""
+"""The form of an input: a tensor, a sequence of them, or one of these that may be absent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a model its kernels follow from: two models with equal digests are compiled to the same
+"""The digest that decides a model's kernels: two models with equal digests are compiled to the same
 kernels, and have the same tuning tasks, whatever their weights are."""
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ _MD5 = re.compile(r"[0-9a-f]{32}")
 
 
 class ContentPointer(msgspec.Struct, frozen=True):
-    """What the content must be. `digest` is its sha-256 for LFS, its md5 for DVC; before 3.0, DVC
-    took the md5 of what looked like text with its line ends as Unix writes them (`md5-text`). No
+    """A pointer to content. `digest` is its sha-256 for LFS, its md5 for DVC; before 3.0, DVC took
+    the md5 of what looked like text with its line ends as Unix writes them (`md5-text`). No
     `size_bytes`: the pointer does not say."""
 
     digest: str
@@ -48,8 +48,8 @@ def lfs_pointer(content: bytes) -> ContentPointer | None:
 
 
 def is_odd_lfs_pointer(content: bytes) -> bool:
-    """Whether Git LFS would take for a pointer what is none to us: it forgives white
-    space, and knows older versions."""
+    """Returns whether Git LFS would take for a pointer what is none to us: it forgives white space,
+    and knows older versions."""
     if len(content) > MAX_POINTER_BYTES or lfs_pointer(content) is not None:
         return False
     lines = [line.strip() for line in content.split(b"\n") if line.strip()]
@@ -59,8 +59,8 @@ def is_odd_lfs_pointer(content: bytes) -> bool:
 
 
 def dvc_pointer(content: bytes, path: str) -> ContentPointer:
-    """What the DVC file of `path` says of it. Raises ModelError where
-    it says nothing of this file."""
+    """Returns the pointer in the DVC file of `path`. Raises ModelError where it says nothing of
+    this file."""
     out = _output(content, path)
     md5 = out.get("md5")
     if isinstance(md5, str) and md5.endswith(".dir"):

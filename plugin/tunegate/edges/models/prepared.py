@@ -29,7 +29,7 @@ class Tensor(msgspec.Struct, frozen=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether nothing says all of its sizes."""
+        """Returns whether some of its sizes are unknown."""
         return OPEN in self.shape
 
 
@@ -76,7 +76,7 @@ class PreparedModel:
 
     @property
     def unfixable(self) -> str:
-        """Why there is nothing for compilers; '' where there is."""
+        """Returns why there is no file for compilers; '' where there is one."""
         return self._made if isinstance(self._made, str) else ""
 
     def _compilable(self) -> Compilable:

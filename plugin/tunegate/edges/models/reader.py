@@ -28,7 +28,7 @@ from tunegate.ports import ModelReader, TreeEntry
 _MODEL = ".onnx"
 _DVC = ".dvc"
 _LOCATION = b"location"
-"""What every tensor that lies in another file has in the model's bytes."""
+"""The bytes in a model before the location of every external tensor."""
 
 
 class GitModelReader:

@@ -19,7 +19,7 @@ def save(proto: onnx.ModelProto, file: Path) -> None:
 
 
 def _fits_one_file(proto: onnx.ModelProto) -> bool:
-    """Whether protobuf can write it, and onnx's checker read it."""
+    """Returns whether protobuf can write the model, and onnx's checker read it."""
     return int(proto.ByteSize()) < PROTOBUF_LIMIT_BYTES
 
 

@@ -29,8 +29,8 @@ _DRIVER_SECONDS = 30.0
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
-    """Which process has locked the clocks of which device; `started` tells it from
-    a later one with its number."""
+    """The process that has locked the clocks of a device; `started` tells it from a later one with
+    its number."""
 
     uuid: str
     mhz: int

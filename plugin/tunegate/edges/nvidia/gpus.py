@@ -1,4 +1,4 @@
-"""Which GPUs there are for CUDA programs started here."""
+"""The GPUs for CUDA programs started here."""
 
 from __future__ import annotations
 

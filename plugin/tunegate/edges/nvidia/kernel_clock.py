@@ -69,8 +69,8 @@ def kernel_clock() -> KernelClock | None:
 
 
 def why_no_kernel_clock(variables: Mapping[str, str]) -> str:
-    """Why this host does not tell the times of kernels; '' where it does. Asked in a process of its
-    own with these variables: this one need not load a CUDA driver for it."""
+    """Returns why this host does not give the times of kernels; '' where it does. Asked in a
+    process of its own with these variables: this one need not load a CUDA driver for it."""
     asked = interpreter.ask(__name__, variables=variables, limit_seconds=_PROBE_SECONDS)
     if asked is None:
         return f"no answer in {_PROBE_SECONDS} s"

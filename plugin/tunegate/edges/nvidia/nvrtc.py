@@ -27,8 +27,8 @@ _SPILLED = re.compile(r"(\d+) bytes spill stores")
 
 
 class KernelFigures(msgspec.Struct, frozen=True):
-    """What the compiler says of a kernel: registers of a thread, bytes of shared memory of a block,
-    and bytes that a thread keeps in memory because registers ran out."""
+    """The compiler's figures of a kernel: registers of a thread, bytes of shared memory of a block,
+    and bytes that a thread spills to memory."""
 
     registers: int
     shared_bytes: int
@@ -43,7 +43,7 @@ class CompiledKernels(NamedTuple):
 
 
 def has_nvrtc(toolkit: Mapping[str, str]) -> bool:
-    """Whether `machine_code` can work with this toolkit, which is what `cuda_variables` found."""
+    """Returns whether `machine_code` can work with this toolkit, as `cuda_variables` found it."""
     return (
         toolkit.get("TVM_CUDA_COMPILE_MODE") == "nvrtc" and find_spec("cuda.bindings") is not None
     )

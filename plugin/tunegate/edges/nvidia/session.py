@@ -51,7 +51,7 @@ def is_expected(name: str, expected: str) -> bool:
 
 
 class Prepared(NamedTuple):
-    """How the clocks are, and what the report should say."""
+    """The state of the clocks, and the notes for the report."""
 
     clocks: Literal["locked", "floating"]
     notes: tuple[str, ...]

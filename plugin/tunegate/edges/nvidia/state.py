@@ -1,4 +1,4 @@
-"""How a GPU is just now, read through NVML."""
+"""The present state of a GPU, read through NVML."""
 
 from __future__ import annotations
 

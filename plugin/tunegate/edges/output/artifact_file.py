@@ -98,7 +98,7 @@ def _with_files(tensor: ArtifactTensor, rule: InputRule, files: Files) -> Artifa
 
 
 def files_in(directory: Path) -> dict[str, str]:
-    """What lies beside `artifact.json`, with its digests."""
+    """Returns the digests of the files beside `artifact.json`, by name."""
     return {
         str(file.relative_to(directory)): _sha256(file)
         for file in sorted(directory.rglob("*"))

@@ -181,7 +181,8 @@ def _refuse_tracked(path: Path) -> None:
 
 
 def _is_handed_over(file: Path) -> bool:
-    """Whether an earlier step of the pipeline may have written it, on another machine."""
+    """Returns whether an earlier step of the pipeline may have written the file, on another
+    machine."""
     if file.name == STUDY:
         return _are_cells(file)
     if not _HANDED_OVER.fullmatch(file.name):
@@ -198,7 +199,7 @@ def _has_schema(file: Path) -> bool:
 
 
 def _are_cells(directory: Path) -> bool:
-    """Whether there is nothing in it but the cells that shards of a study have left."""
+    """Returns whether the directory holds only the cells that shards of a study have left."""
     found = [Path(at, name) for at, _, names in os.walk(directory) for name in names]
     return all(each.parent == directory / CELLS and _has_schema(each) for each in found)
 

@@ -1,4 +1,4 @@
-"""Whether something has gone wrong for want of room on a disk.
+"""The check whether a failure came from a full disk.
 
 A compiler, or ONNX Runtime, that could not write a file says that the model is
 broken; so the disks are asked.

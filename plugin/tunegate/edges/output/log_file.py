@@ -17,7 +17,7 @@ from tunegate.redaction import redacted, secrets_of
 
 _OPENED = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
-"""What moves a cursor or colours a terminal. A line is told whole, however it was drawn."""
+"""Sequences that move a cursor or colour a terminal. A line is told whole, however it was drawn."""
 
 
 _STAMP = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ tunegate ")
@@ -43,7 +43,7 @@ class LogFile:
         self._file: FileIO | None = _opened(path)
 
     def write(self, text: str) -> None:
-        """What is not ended by a newline waits for the rest of its line."""
+        """Writes whole lines, and keeps the rest for the next call."""
         *lines, self._begun = (self._begun + text).split("\n")
         for line in lines:
             self._keep(line)
@@ -88,7 +88,8 @@ def _opened(path: Path) -> FileIO:
 
 
 def _refusal(descriptor: int) -> str:
-    """What is in the way of replacing the file: a slip of a word would cost a model otherwise."""
+    """Returns why the file must not be replaced, '' if it may: a mistyped name would otherwise cost
+    a model."""
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         return "no plain file"
     held = os.pread(descriptor, _STAMP_BYTES, 0)

@@ -1,5 +1,5 @@
-"""Whether a directory is ours: no link of a checkout leads to it, and
-our marker says that we made it.
+"""The check whether a directory is ours: no link of a checkout leads to it, and our marker says
+that we made it.
 
 Standard library only, and nothing newer than Python 3.8: the Action's clean-up step uses it too.
 """
@@ -35,12 +35,12 @@ def refuse_links(directory: Path) -> None:
 
 
 def is_marked(directory: Path) -> bool:
-    """Whether a run of ours wrote here, perhaps on another machine."""
+    """Returns whether a run of ours wrote here, perhaps on another machine."""
     return _marker(directory) is not None
 
 
 def is_marked_here(directory: Path) -> bool:
-    """Whether the marker was made in this very directory: one that was committed, or copied, names
+    """Returns whether the marker was made in this very directory: a committed or copied one names
     another."""
     marker = _marker(directory)
     return marker is not None and marker == _identity(directory)

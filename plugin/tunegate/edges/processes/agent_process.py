@@ -19,7 +19,8 @@ _NOWHERE = "/"
 
 
 def told_by_agent(command: AgentCommand, environment: Mapping[str, str]) -> str:
-    """Why the agent did not do it, without what it printed; '' where it did."""
+    """Asks the agent, and returns why it did not do it, without what it printed; '' where it
+    did."""
     program = _program(command, environment.get("PATH", ""))
     if program is None:
         return f"{command.program} was not found"

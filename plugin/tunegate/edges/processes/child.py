@@ -88,8 +88,7 @@ class Child(Generic[_Reply]):
 
     @property
     def is_ready(self) -> bool:
-        """Whether the child takes requests, which it does from the beginning:
-        what it is sent waits in its pipe."""
+        """Returns whether the child takes requests: always, since they wait in its pipe."""
         return True
 
     @property

@@ -66,7 +66,7 @@ class Conversation(Generic[_Reply]):
             self.child.kill()
 
     def _is_late(self, child: Child[_Reply], limit_seconds: float) -> bool:
-        """Whether the time is over, without that in which others had the cores."""
+        """Returns whether the time is over, without that in which others had the cores."""
         elapsed = time.monotonic() - self._asked
         if elapsed < limit_seconds:
             return False

@@ -12,12 +12,12 @@ MAX_FRAME_BYTES = 512 * 1024 * 1024
 """The schedules of a large model's tasks take a few."""
 
 LAST_WORDS = b"\xc1"
-"""What a body begins with that is no message, but why its sender ends. MessagePack never uses this
-byte."""
+"""The first byte of a body that is no message, but the reason why its sender ends. MessagePack
+never uses this byte."""
 
 
 class FrameError(Exception):
-    """What came is no message of ours."""
+    """An error for bytes that are no message of ours."""
 
 
 def framed(body: bytes) -> bytes:

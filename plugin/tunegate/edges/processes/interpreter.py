@@ -58,7 +58,7 @@ def begin(
 def ask(
     module: str, *, variables: Mapping[str, str], limit_seconds: float
 ) -> subprocess.CompletedProcess[bytes] | None:
-    """How `python -m module` ends; None where it does not in this time."""
+    """Runs `python -m module`, and returns how it ended; None where it did not in this time."""
     try:
         return subprocess.run(
             _command_line(module, (), None),
@@ -76,8 +76,8 @@ def ask(
 def ask_environment(
     python: Path, script: Path, arguments: Sequence[str], *, limit_seconds: float
 ) -> subprocess.CompletedProcess[bytes] | None:
-    """How a script of ours ends under the Python of an environment; None where it does not in this
-    time."""
+    """Runs a script of ours under the Python of an environment, and returns how it ended; None
+    where it did not in this time."""
     try:
         return subprocess.run(
             [str(python), *_FLAGS, str(script), *arguments],

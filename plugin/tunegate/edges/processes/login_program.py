@@ -41,8 +41,8 @@ def asked_helper(
     *,
     limit_seconds: float = _LIMIT_SECONDS,
 ) -> HelperAnswer:
-    """What `program get` says of a server, whose name it reads from standard input. It and what it
-    has started are ended after the limit, and with this process."""
+    """Returns the answer of `program get` about a server, whose name it reads from standard input.
+    It and what it has started are ended after the limit, and with this process."""
     environment = absolute_only(dict(variables))
     found = shutil.which(program, path=environment.get("PATH", "/nowhere"))
     if found is None:

@@ -1,5 +1,5 @@
-"""How much memory a child may take: a model of a few bytes, or a
-schedule, can ask for any amount."""
+"""The memory that a child may take: a model of a few bytes, or a schedule, can ask for any
+amount."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class MemoryLimit(msgspec.Struct, frozen=True):
 
 
 class Shares(NamedTuple):
-    """How many children may run at once, and what each may take."""
+    """The shares of children: how many may run at once, and the memory of each."""
 
     at_once: int
     memory: MemoryLimit

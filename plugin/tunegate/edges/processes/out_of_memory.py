@@ -11,7 +11,7 @@ _WORDS = (
 
 
 def memory_problem(error: BaseException) -> str:
-    """What to say of it; an empty string for an error of another kind."""
+    """Returns a sentence on the lack of memory; an empty string for an error of another kind."""
     text = f"{type(error).__name__}: {error}"
     if not any(words in text for words in _WORDS):
         return ""
@@ -22,6 +22,6 @@ def memory_problem(error: BaseException) -> str:
 
 
 def lacked_memory(error: BaseException) -> bool:
-    """Whether an error, or what it was raised from, is such a one."""
+    """Returns whether an error, or its cause, is a lack of memory."""
     cause = error.__cause__
     return bool(memory_problem(error)) or (cause is not None and lacked_memory(cause))

@@ -1,4 +1,4 @@
-"""What the kernel says of a process, by one small file: it is asked many times a second."""
+"""The kernel's view of a process, from one small file: it is read many times a second."""
 
 from __future__ import annotations
 

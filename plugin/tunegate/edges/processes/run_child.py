@@ -28,7 +28,7 @@ from tunegate.edges.processes.frames import (
 
 _PR_SET_PDEATHSIG = 1
 MEMORY_VARIABLE = "TUNEGATE_MEMORY_BYTES"
-"""What a child may take at most."""
+"""The variable with the memory limit of a child, in bytes."""
 
 
 def main(parent: int, module: str) -> int:

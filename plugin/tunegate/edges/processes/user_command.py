@@ -39,8 +39,9 @@ _USERS = Surroundings()
 
 
 def output_of(line: str, *more: str, within: Surroundings = _USERS) -> str:
-    """What it prints; `more` are arguments behind those of the line. Raises MeasurementError for a
-    command that cannot be run, fails, prints without end, or does not end in time."""
+    """Runs a command line of the user's, and returns its output; `more` are arguments behind those
+    of the line. Raises MeasurementError for a command that cannot be run, fails, prints without
+    end, or does not end in time."""
     with _begun(line, more, within) as process:
         try:
             printed, said = _read(process, line, within)

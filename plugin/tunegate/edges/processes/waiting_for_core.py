@@ -1,4 +1,4 @@
-"""How long a process wanted a core and had none: on a busy machine that is most of its time."""
+"""Time that a process waited for a core: on a busy machine that is most of its time."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ def waited_for_core(pid: int, proc: Path = Path("/proc")) -> float:
 
 
 def is_time_up(elapsed: float, limit: float, waited: float) -> bool:
-    """Whether so many seconds are over the limit, without those in which it `waited` for a core:
-    one that sleeps or computes gets no longer by it."""
+    """Returns whether `elapsed` seconds exceed the limit, without those in which the process
+    `waited` for a core: one that sleeps or computes gets no longer by it."""
     return elapsed - min(max(0.0, waited), MOST_WAITED * limit) >= limit

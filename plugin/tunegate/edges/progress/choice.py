@@ -1,4 +1,4 @@
-"""What people see while a run works: a live line on a terminal, plain lines in a log.
+"""The choice of the display while a run works: a live line on a terminal, plain lines in a log.
 
 Everything here goes to stderr; stdout belongs to the product.
 """
@@ -46,7 +46,7 @@ def _fitting(stream: TextIO) -> Terminal | Pulsed:
 
 
 class Both:
-    """What is shown, and what the log file keeps."""
+    """The display and the log file together."""
 
     def __init__(self, shown: Shown, kept: PlainLog) -> None:
         self._parts = (shown, kept)

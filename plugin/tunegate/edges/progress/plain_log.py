@@ -15,7 +15,7 @@ MAX_SILENT_SECONDS = 10.0
 
 
 class Lines(Protocol):
-    """What a log writes to."""
+    """A sink for the lines of a log."""
 
     def write(self, text: str, /) -> object: ...
     def flush(self) -> None: ...

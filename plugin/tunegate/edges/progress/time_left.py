@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from tunegate.artifacts.expected_steps import ExpectedStep, StepKind
 
 _LAST_SHARE, _OVERDUE_SHARE = 0.05, 0.25
-"""What is left of a part that takes longer than was expected, or than it told: the one share of
-that, and the other of what it took beyond it."""
+"""Shares of a late part that count as left: of its expected length, and of the time beyond it."""
 _ALIKE = 0.25
 """The share of a step's excess that the later ones are expected to have too: the machine may be
 slow, or this step alone was larger than expected."""
 _FIRST_WEIGHT = 0.25
-"""What was expected counts like so much of a part against those that were measured."""
+"""The weight of the expectation, in parts, against the measured ones."""
 _LATE_SECONDS, _LATE_SHARE = 5.0, 0.1
 """A part is late once it is over its end by both, the share being of what was expected."""
 
@@ -58,7 +57,7 @@ class TimeLeft:
         return "" if self._at is None else f"[{self._at + 1}/{len(self._steps)}] "
 
     def seconds(self, now: float) -> float | None:
-        """What the run still takes; None where nobody knows."""
+        """Returns the seconds that the run still takes; None where they are unknown."""
         if self._at is None:
             return None
         return self._of_part(now) + self._after_part(now)
@@ -76,7 +75,7 @@ class TimeLeft:
         return now - self._began if is_late else None
 
     def after_part(self, now: float) -> float:
-        """What comes after the part under way, in seconds."""
+        """Returns the seconds after the current part."""
         return 0.0 if self._at is None else self._after_part(now)
 
     def _of_part(self, now: float) -> float:
@@ -91,8 +90,8 @@ class TimeLeft:
         return math.pow(told, trust) * math.pow(left, 1 - trust)
 
     def _trust(self, now: float) -> float:
-        """How much what the part says of itself counts against what was expected: as much at its
-        beginning, and all once it has taken what was expected, which was wrong by then."""
+        """Returns the weight of the part's own report against the expectation: half at its
+        beginning, and all once the expected time has passed."""
         expected = self._expected()
         passed = min(1.0, (now - self._began) / expected) if expected > 0 else 1.0
         return (1 + passed**2) / 2
@@ -112,16 +111,17 @@ class TimeLeft:
 
     @property
     def ends_early(self) -> bool:
-        """Whether the step under way may end long before its cap."""
+        """Returns whether the current step may end long before its cap."""
         return self._at is not None and self._steps[self._at].has_cap
 
     @property
     def _is_certain(self) -> bool:
-        """Whether what the step says of itself is certain: a gate may decide long before."""
+        """Returns whether the step's own report is certain: a gate may decide long before."""
         return self._steps[self._at or 0].kind == "tune"
 
     def _pace(self) -> float:
-        """How much longer the parts of this step take than was expected, by those that are done."""
+        """Returns the ratio of measured to expected time of this step's parts, by those that are
+        done."""
         parts = self._steps[self._at or 0].parts
         done = sum(parts[: len(self._took)])
         weight = _FIRST_WEIGHT * max(parts, default=0.0)
@@ -129,8 +129,9 @@ class TimeLeft:
         return (sum(self._took) + self._slower * weight) / known if known else self._slower
 
     def _slower_after(self, now: float, still: float) -> float:
-        """How much longer later steps take, by what this one takes, `still` included. One that
-        tells its own end says nothing of the machine, nor does tuning, which ends at its cap."""
+        """Returns the ratio by which later steps are slower, from the time of this one, `still`
+        included. One that tells its own end says nothing of the machine, nor does tuning, which
+        ends at its cap."""
         if self._at is None or self._end is not None or self._is_certain:
             return self._slower
         expected = self._steps[self._at].seconds
@@ -140,5 +141,6 @@ class TimeLeft:
 
 
 def _left(end: float, length: float, now: float) -> float:
-    """What is left of something of that length that was to be over by `end`, and may be late."""
+    """Returns the seconds left of a part of that length that should end by `end`, and may be
+    late."""
     return max(end - now, _LAST_SHARE * length + _OVERDUE_SHARE * (now - end))

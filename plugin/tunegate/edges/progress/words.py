@@ -1,4 +1,4 @@
-"""What a run is expected to take, in words for a terminal and a log."""
+"""The expected time of a run in words, for a terminal and a log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a build and the reference computed on the same inputs, as files for a program of the user's.
+"""Outputs of a build and of the reference on the same inputs, as files for a program of the user's.
 
 Each case is an archive of NumPy's, and `cases.json` says what is in it. Names of a model are
 written there alone: they may hold anything, and an archive's names are paths to whoever unpacks it.

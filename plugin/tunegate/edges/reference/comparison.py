@@ -22,7 +22,7 @@ from tunegate.edges.reference.tolerance import differs, errors, is_numeric, tole
 
 
 class DidNotRun(NamedTuple):
-    """What the runtime said of an inference."""
+    """The runtime's reason why an inference failed."""
 
     reason: str
 

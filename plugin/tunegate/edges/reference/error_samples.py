@@ -76,20 +76,20 @@ _NO_NUMBER = "an output has another shape, text, NaN or infinity than in float32
 
 
 class _Sample(NamedTuple):
-    """What one input has shown: the largest error, the outputs that can tell one, and whether the
-    largest value of an output is in the same place."""
+    """The observations on one input: the largest error, the outputs that carry information, and
+    whether the largest value of an output is in the same place."""
 
     relative: float
     telling: frozenset[str]
     agrees: dict[str, bool]
 
     def agreements(self, names: Collection[str]) -> list[bool]:
-        """Whether each of these outputs has its largest value in the same place."""
+        """Returns for each of these outputs whether its largest value is in the same place."""
         return [is_same for name, is_same in self.agrees.items() if name in names]
 
 
 class _Watch:
-    """What the samples have shown so far."""
+    """The observations so far."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = names

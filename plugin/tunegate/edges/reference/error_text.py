@@ -1,4 +1,4 @@
-"""What an error of a runtime says, in one line."""
+"""The error of a runtime in one line."""
 
 from __future__ import annotations
 

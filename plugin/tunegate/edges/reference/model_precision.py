@@ -1,4 +1,4 @@
-"""How exact a model asks to be computed, by the types of its weights and its operators."""
+"""The precision that a model asks for, by the types of its weights and its operators."""
 
 from __future__ import annotations
 

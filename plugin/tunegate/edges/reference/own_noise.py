@@ -1,4 +1,4 @@
-"""How far the reference is from itself, which no build can be asked to be closer than.
+"""The noise of the reference: no build can be asked to be closer to it than that.
 
 Its optimization levels add up in another order and quantize at other places. Where all of them
 share an order, weights that are moved by as much as a sum is rounded show what rounding alone does:

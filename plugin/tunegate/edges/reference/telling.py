@@ -1,4 +1,4 @@
-"""Which elements of an output can tell an error.
+"""Elements of an output that carry information about an error.
 
 A clip, a sigmoid or a mask ends in values that an error before it does not move: elements that both
 sides have at such a bound say nothing of how far the two are apart.
@@ -24,7 +24,8 @@ class TellingElements:
         self.at_bounds = 0
 
     def tell(self, got: Any, reference: Any) -> bool:
-        """Whether one element or more tells an error on this input."""
+        """Records an output, and returns whether at least one element carries information on this
+        input."""
         self._compare(reference)
         if reference.dtype.kind != "f" or not reference.size or got.shape != reference.shape:
             return bool(reference.size)
@@ -69,8 +70,8 @@ def largest_places(reference: Any) -> Any | None:
 
 
 def agreement(got: Any, reference: Any) -> bool | None:
-    """Whether the largest value is in the same place in each row that has one; None where none
-    has."""
+    """Returns whether the largest value is in the same place in each row that has one; None where
+    none has."""
     places = largest_places(reference)
     if places is None:
         return None

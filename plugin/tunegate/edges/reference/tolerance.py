@@ -1,4 +1,4 @@
-"""How far two results of the same computation may lie apart, by dtype."""
+"""Tolerances between two results of the same computation, by dtype."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def tolerance(dtype: str) -> float:
 
 
 def differs(got: Any, expected: Any, allowed: float = 0.0) -> str:
-    """Why `got` is not the `expected` array, in words; '' when it is. An error up to `allowed` is
-    none, where that is more than the usual for its type."""
+    """Returns why `got` is not the `expected` array, in words; '' when it is. An error up to
+    `allowed` is none, where that is more than the usual for its type."""
     if got.shape != expected.shape:
         return f"shape {got.shape} instead of {expected.shape}"
     if not is_numeric(expected) or not is_numeric(got):
@@ -35,7 +35,7 @@ def differs(got: Any, expected: Any, allowed: float = 0.0) -> str:
 
 
 def is_numeric(array: Any) -> bool:
-    """Whether it has no texts."""
+    """Returns whether the array has no strings."""
     return array.dtype.kind not in "OUS"
 
 
@@ -49,7 +49,8 @@ def _other_texts(got: Any, expected: Any) -> str:
 
 
 def _misplaced(got: Any, expected: Any) -> str:
-    """What is no number must be none on either side, and infinity have the same sign."""
+    """Returns why NaN and infinity are at different places, or infinity has another sign, '' if
+    not."""
     is_number, should_be = np.isfinite(got), np.isfinite(expected)
     if np.any(should_be & ~is_number):
         return "not a number where one is expected"

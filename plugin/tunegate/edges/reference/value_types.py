@@ -1,4 +1,4 @@
-"""What ONNX Runtime knows of every tensor of a model before it runs: its type, and its shape where
+"""ONNX Runtime's knowledge of every tensor of a model before it runs: its type, and its shape where
 that follows from the graph."""
 
 from __future__ import annotations

@@ -37,8 +37,7 @@ def in_slot(request: Measure) -> Iterator[None]:
 
 
 def _is_exclusive(request: Measure) -> bool:
-    """What is to be timed one at a time is not checked later, so that no candidate of
-    another task may run beside it."""
+    """Returns whether the candidate is timed with nothing beside it: it is not checked later."""
     return request.alone or request.at_once == 1
 
 

@@ -1,4 +1,4 @@
-"""What a pool expects of a worker, wherever it is."""
+"""The contract between a pool and a worker, wherever it runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Worker(Protocol):
 
     @property
     def is_ready(self) -> bool:
-        """Whether the worker can be asked: False while it is still being started somewhere."""
+        """Returns whether the worker takes requests: False while it is still being started."""
         ...
 
     def fileno(self) -> int: ...

@@ -43,7 +43,7 @@ class WorkerPool:
 
     @property
     def slots(self) -> int:
-        """How many candidates can be timed at once on one device."""
+        """Returns the number of candidates that can be timed at once on one device."""
         return min(len(place.slots) for place in self._places.values())
 
     @property
@@ -58,7 +58,7 @@ class WorkerPool:
         self._queue.extend(requests)
 
     def drop_waiting(self) -> list[Measure]:
-        """What no worker has begun is given up, and returned."""
+        """Drops the requests that no worker has begun, and returns them."""
         dropped = list(self._queue)
         self._queue.clear()
         return dropped
@@ -80,7 +80,8 @@ class WorkerPool:
                 self._try_elsewhere(worker, str(error))
 
     def collect(self) -> list[tuple[Measure, Measured]]:
-        """What has finished, died or hung since the last call."""
+        """Returns the requests that have finished, died or hung since the last call, with their
+        results."""
         finished = []
         for worker in tuple(self._busy):
             measured = self._received(worker)

@@ -53,7 +53,8 @@ def accuracy_table(findings: Sequence[Finding]) -> ReportTable:
 
 
 def errors_in_words(finding: Finding) -> Iterator[str]:
-    """What ships in other numbers is off by, and its budget: a line for each part of it."""
+    """Yields a line for each part of the budget: the error of the head that ships in lower
+    precision, and the budget."""
     head = finding.accuracy.head if finding.accuracy is not None else None
     if head is None:
         return
@@ -70,7 +71,7 @@ def estimates_in_words(estimates: Sequence[ErrorEstimate], *, is_drawn: bool) ->
 
 
 def drawn_note(findings: Sequence[Finding]) -> str:
-    """What an error is worth that was told on drawn inputs; '' where all were given."""
+    """Returns a note on errors that were estimated on drawn inputs; '' where all were given."""
     if not any(_is_told_on_drawn(each) for each in findings):
         return ""
     return (

@@ -9,7 +9,7 @@ from tunegate.artifacts.verdicts import Finding
 from tunegate.render.candidates.accuracy import error_in_words
 
 ERROR_MOVED = "error-moved"
-"""What SARIF and annotations call it."""
+"""The name of the finding in SARIF and annotations."""
 
 
 def error_moves(finding: Finding, code: Callable[[str], str]) -> Iterator[str]:

@@ -14,7 +14,8 @@ _MOST_CHARACTERS = 300
 
 
 def candidates_table(outcomes: Sequence[CandidateOutcome]) -> ReportTable:
-    """What became of each candidate, and why; one alone needs no table."""
+    """Returns the table of candidates: the result of each, and its reason; empty for a single
+    candidate."""
     front = pareto_front(outcomes)
     rows = list(enumerate(outcomes, start=1)) if len(outcomes) > 1 else []
     columns: tuple[Column[tuple[int, CandidateOutcome]], ...] = (

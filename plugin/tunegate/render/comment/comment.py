@@ -39,7 +39,7 @@ SHOWN_CHECKS = 20
 SHOWN_OPERATORS = 6
 SHOWN_TASKS = 150
 SILENT = frozenset({"pass", "new"})
-"""What needs no reason where there are many."""
+"""Statuses that need no reason where there are many."""
 
 
 def render(report: Report, *, limit_chars: int = 60_000) -> str:
@@ -95,8 +95,8 @@ def _models(findings: Sequence[Finding]) -> ReportTable:
 
 
 def _remarks(report: Report, rows: tuple[Finding, ...]) -> str:
-    """Why, in the gate's words. The headline has said it where one check is all there is.
-    What is said of a model on several targets is said once."""
+    """Returns the remarks of the findings, in the gate's words. The headline has said it where one
+    check is all there is. What is said of a model on several targets is said once."""
     told = [(each, remarks(each)) for each in rows]
     if len(report.verdict.findings) == 1:
         return "".join(

@@ -1,4 +1,4 @@
-"""How numbers of the comment that a reader may divide or add go together."""
+"""Notes on how numbers of the comment go together, for a reader who divides or adds them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ CHANGE_SAID = "Change compares paired launches, so it is not Head / Base"
 
 
 def change_said(findings: Sequence[Finding], *, with_bounds: bool = True) -> str:
-    """What the change beside two medians is, and how sure its bounds are; empty where no row has
-    the three."""
+    """Returns what the change beside two medians is, and the confidence of its bounds; empty where
+    no row has the three."""
     if not any(each.change_percent and each.base_ms and each.head_ms for each in findings):
         return ""
     low, high = (f"{100 * (1 - error):g}%" for error in (FAIL_ERROR, PASS_ERROR))
@@ -29,7 +29,8 @@ def change_said(findings: Sequence[Finding], *, with_bounds: bool = True) -> str
 
 
 def layer_total(finding: Finding, slower: Sequence[Part]) -> str:
-    """What the shares of the layers are of, beside what the whole model lost."""
+    """Returns the total that the shares of the layers refer to, beside the loss of the whole
+    model."""
     if not slower:
         return ""
     total_ms = sum(part.difference_ms for part in slower)

@@ -1,4 +1,4 @@
-"""Which findings a reader of the comment sees, and how the others are counted."""
+"""The findings that the comment shows, and the count of the others."""
 
 from __future__ import annotations
 

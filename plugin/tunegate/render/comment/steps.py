@@ -1,4 +1,4 @@
-"""What to do next, as Markdown: names as code, and the first steps before the fold."""
+"""The next steps as Markdown: names as code, and the first steps before the fold."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ MAX_COLUMNS = 5
 
 
 def comment_tasks_table(rows: Sequence[TunedRow]) -> ReportTable:
-    """What tuning did for every task; times are of one call."""
+    """Returns the table of tuning by task; times are of one call."""
     columns: tuple[Column[TunedRow], ...] = (
         text_column("Task", lambda row: Identifier(row.label)),
         text_column("Schedule", lambda row: row.source),

@@ -1,4 +1,4 @@
-"""How a slowdown is accepted: what to paste, and where."""
+"""Instructions for accepting a slowdown: the text to paste, and its place."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def waiver_text(offer: WaiverOffer) -> str:
 
 
 def waiver_advice(offer: WaiverOffer, mark: str = "") -> str:
-    """What to do with the block; `mark` stands around the name of the file."""
+    """Returns the instructions for the waiver's block; `mark` stands around the name of the
+    file."""
     rest = len(offer.waivers) - _MAX_WAIVERS
     more = f" {plural(rest, 'more waiver')} would be needed." if rest > 0 else ""
     file = f"{mark}{WAIVERS_FILE}{mark}"

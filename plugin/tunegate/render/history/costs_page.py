@@ -88,7 +88,7 @@ def hit_rate(cost: ModelCost) -> str:
 
 
 def bought(row: CostSum) -> str:
-    """What a dollar of tuning came to in the run that gained most: time off an inference."""
+    """Returns what a dollar of tuning bought in the run that gained most: time off an inference."""
     if not row.gain_usd or not row.cost.gained_ms:
         return NONE
     return milliseconds(row.cost.gained_ms / row.gain_usd)
@@ -108,7 +108,7 @@ def _usd(cost: ModelCost) -> float | None:
 
 
 def _headline(total: CostSum) -> str:
-    """What tuning cost is told beside what was saved of it."""
+    """Returns the headline: the cost of tuning beside what was saved of it."""
     cost, usd = total.cost, _usd(total.cost)
     spent = duration(_spent_seconds(cost)) if usd is None else money(usd)
     tuning = duration(cost.seconds) if usd is None else money(cost.usd)
@@ -119,7 +119,7 @@ def _headline(total: CostSum) -> str:
 
 
 def _remarks(sums: CostSums) -> Iterator[str]:
-    """What the figures do not have, and what they have besides verdicts."""
+    """Yields notes on what the figures lack, and on what they contain besides verdicts."""
     if _usd(sums.total.cost) is None:
         yield NO_PRICE
     if sums.unfinished:

@@ -11,7 +11,7 @@ from tunegate.artifacts.history import HistoryEntry, ModelCost
 from tunegate.render.escape import drawn_as_text
 
 _FORMULA = frozenset("=+-@\t\r\n|%")
-"""How what a spreadsheet computes may begin. LibreOffice looks behind blanks, too."""
+"""Characters that begin a formula of a spreadsheet. LibreOffice looks behind blanks, too."""
 _DECIMALS = 6
 """A nanosecond of what is in milliseconds."""
 _COLUMNS: tuple[tuple[str, Callable[[HistoryEntry], str | float | None]], ...] = (

@@ -1,4 +1,4 @@
-"""What to see in each plot, in a sentence or two."""
+"""Captions of plots, in a sentence or two."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def of_launches(comparison: Comparison, margin_percent: float) -> str:
 
 
 def of_latencies(finding: Finding) -> str:
-    """Which bar is what, and how it was measured."""
+    """Returns the caption of the latencies: the meaning of each bar, and how it was measured."""
     told = "Medians of one inference. Each dot is the median of one launch, a process of its own"
     if finding.reference_ms is None:
         return f"{told}."
@@ -64,8 +64,8 @@ def of_waterfall(finding: Finding) -> str:
 
 
 def of_layers(finding: Finding, measured: CellMeasurement | None, margin_percent: float) -> str:
-    """How the layers were timed, or why they were not; nothing where a note says it, or none was to
-    be timed."""
+    """Returns the caption of the layers: how they were timed, or why they were not; nothing where a
+    note says it, or none was to be timed."""
     found, change = parts(finding.differences), finding.change_percent
     if found:
         return f"Times are of all calls of one inference, {_how_timed(found)}."
@@ -83,7 +83,7 @@ def _how_timed(layers: Sequence[Part]) -> str:
 
 
 def of_candidates() -> str:
-    """Which corner is the good one."""
+    """Returns the caption of the candidates: the good corner."""
     return (
         "Lower left is better: fast and exact. The dashed line joins those that no other beats in "
         "both. Numbers are rows of the table of candidates."
@@ -91,7 +91,7 @@ def of_candidates() -> str:
 
 
 def of_tuning(outcome: TuningOutcome) -> str:
-    """How far tuning came, and of what this is an estimate."""
+    """Returns the caption of tuning: its progress, and what it estimates."""
     (_, first), *_, (_, last) = outcome.curve
     return (
         f"From {milliseconds(first)} to {milliseconds(last)}: an estimate of the compiled model, "

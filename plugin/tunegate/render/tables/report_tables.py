@@ -37,8 +37,8 @@ from tunegate.wording.latency import milliseconds
 
 
 def models_table(findings: Sequence[Finding]) -> ReportTable:
-    """What became of every model on every target. ONNX Runtime's own time is in the plot alone:
-    it is another measurement."""
+    """Returns the table of results by model and target. ONNX Runtime's own time is in the plot
+    alone: it is another measurement."""
     columns: tuple[Column[Finding], ...] = (
         text_column("Verdict", lambda row: StatusWord(row.status)),
         text_column("Model", lambda row: Identifier(row.model)),
@@ -95,7 +95,7 @@ def _or(word: str, ms: float | None) -> str:
 
 
 def inside_table(tests: Sequence[Inside]) -> ReportTable:
-    """What the median of a launch hides: its mean, and its slow end."""
+    """Returns the table of mean and slow end, which the median of a launch hides."""
     columns: tuple[Column[Inside], ...] = (
         text_column("Percentile", lambda row: row.what),
         number_column("Base", lambda row: milliseconds(row.base_ms)),
@@ -135,7 +135,7 @@ def builds_table(sides: Sequence[tuple[str, Build]]) -> ReportTable:
 
 
 def outputs_table(label: str, outputs: Sequence[OutputDifference]) -> ReportTable:
-    """How far each output of a build is from the reference."""
+    """Returns the table of errors of a build's outputs against the reference."""
     columns: tuple[Column[OutputDifference], ...] = (
         text_column(f"Output of the {label}", lambda row: Identifier(row.name)),
         number_column("Absolute error", lambda row: _two_digits(row.max_absolute)),
@@ -145,7 +145,7 @@ def outputs_table(label: str, outputs: Sequence[OutputDifference]) -> ReportTabl
 
 
 def inputs_table(findings: Sequence[Finding]) -> ReportTable:
-    """What the models were run on, and from what that follows."""
+    """Returns the table of inputs, and the origin of their values."""
     rows = [(finding, given) for finding in findings for given in finding.inputs]
     columns: tuple[Column[tuple[Finding, DrawnInput]], ...] = (
         text_column("Input", lambda row: Identifier(row[1].name)),
@@ -162,7 +162,7 @@ def _why(given: DrawnInput) -> str:
 
 
 def tasks_table(rows: Sequence[TunedRow]) -> ReportTable:
-    """What tuning did for every task."""
+    """Returns the table of tuning by task."""
     columns: tuple[Column[TunedRow], ...] = (
         text_column("Task", lambda row: Identifier(row.label)),
         Column(title="Target", cell=lambda row: Identifier(row.target), under="Task"),
@@ -209,7 +209,7 @@ _SAVED_BY = {
 
 
 def savings_table(rows: Sequence[Saving]) -> ReportTable:
-    """What tuning did not cost, as far as that can be estimated."""
+    """Returns the table of savings, as far as they can be estimated."""
     columns: tuple[Column[Saving], ...] = (
         text_column("Saved by", lambda row: _SAVED_BY[row.by]),
         number_column("Time", lambda row: duration(row.cost.seconds)),
@@ -227,7 +227,7 @@ def _energy_columns(rows: Sequence[SpendingRow]) -> tuple[Column[Any], ...]:
 
 
 def _calls(row: TunedRow) -> str:
-    """How often one inference of the head runs the task."""
+    """Returns the number of runs of the task in one inference of the head."""
     if row.weight is None:
         return NONE
     return str(row.weight) if row.weight else "base only"

@@ -1,4 +1,4 @@
-"""What a table is, whoever draws it: columns that are declared once, and what a cell may hold."""
+"""Tables, whoever draws them: columns that are declared once, and the values of cells."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TableRow = TypeVar("TableRow")
 
 
 class Identifier(msgspec.Struct, frozen=True):
-    """What somebody called a thing: drawn as code."""
+    """A name that somebody gave: drawn as code."""
 
     text: str
 

@@ -1,4 +1,4 @@
-"""How long the operators of a model take under ONNX Runtime, by its own profiler."""
+"""Times of a model's operators under ONNX Runtime, by its own profiler."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tunegate.runtimes.onnxruntime.inserted_nodes import InsertedNodes
 
 _KERNEL = "_kernel_time"
 _ADDED = re.compile(r"_nchwc(__?\w*\d+)?$|_token_\d+$")
-"""What the optimizer adds to names."""
+"""Suffixes that the optimizer adds to names."""
 _INSERTED = re.compile(r"Reorder(In|Out)put|Memcpy\w+")
 _OF_THE_RUNTIME = "changes of layout by ONNX Runtime"
 _FUSED_AT_MOST = 3

@@ -1,4 +1,4 @@
-"""Which operators of a model ONNX Runtime runs elsewhere than it was told to."""
+"""Operators of a model that ONNX Runtime runs elsewhere than it was told to."""
 
 from __future__ import annotations
 

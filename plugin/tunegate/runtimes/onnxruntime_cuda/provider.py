@@ -1,4 +1,4 @@
-"""What the CUDA provider of ONNX Runtime is told, and whether this installation has it."""
+"""Options of ONNX Runtime's CUDA provider, and the check whether this installation has it."""
 
 from __future__ import annotations
 

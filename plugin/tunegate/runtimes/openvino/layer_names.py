@@ -1,4 +1,4 @@
-"""What the user calls the layers that OpenVINO runs, from the file that it loads."""
+"""The user's names of the layers that OpenVINO runs, from the file that it loads."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _MAX_STEPS = 8
 
 
 class ExecutedLayer(NamedTuple):
-    """What OpenVINO runs: the names of the nodes that it was made of, none for a change of layout
-    or type, and the layers that give it its value and take it."""
+    """A layer that OpenVINO runs: the names of the nodes that it was made of, none for a change of
+    layout or type, and the layers that give it its value and take it."""
 
     originals: tuple[str, ...] = ()
     before: str = ""

@@ -1,4 +1,4 @@
-"""How long the operators of a model take under OpenVINO, by its own profiling."""
+"""Times of a model's operators under OpenVINO, by its own profiling."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from tunegate.artifacts.candidates import FLOAT32, PRECISION, QUANTIZATION, STAT
 from tunegate.edges.machine.cpu_flags import CPU_INFO, lacks_any
 
 HINTS: Final[Mapping[str, str]] = {FLOAT32: "f32", "bfloat16": "bf16", "float16": "f16"}
-"""What OpenVINO calls each precision. A model of int8 says where it is quantized: the rest is
+"""OpenVINO's names of precisions. A model of int8 says where it is quantized: the rest is
 float32."""
 
 QUANTIZER: Final = "quantizer"

@@ -35,7 +35,7 @@ class OpenVino:
         return variants()
 
     def versions(self) -> Mapping[str, str]:
-        """What quantizes decides what runs, too."""
+        """Returns the versions that decide what runs, the quantizer's too."""
         return {name: version(name) for name in (self.name, OWN) if _is_installed(name)}
 
     def lacking(self, settings: Mapping[str, str]) -> str:

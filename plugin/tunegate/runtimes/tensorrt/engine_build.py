@@ -18,7 +18,7 @@ from tunegate.runtimes.tensorrt.library import Log, tensorrt
 from tunegate.runtimes.tensorrt.refusal import engine_refusal
 
 _TIMED = 8
-"""How often each kernel is timed before one is chosen: two builds of a model differ less."""
+"""The number of timings of each kernel before one is chosen: two builds of a model differ less."""
 
 
 def built_engine(model: Path, settings: Mapping[str, str]) -> bytes:

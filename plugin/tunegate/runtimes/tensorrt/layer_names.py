@@ -1,4 +1,4 @@
-"""What the user calls the layers that TensorRT runs, from what an engine says of itself."""
+"""The user's names of the layers that TensorRT runs, from the engine's own description."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long the layers of an engine take, by TensorRT's own profiler."""
+"""Times of an engine's layers, by TensorRT's own profiler."""
 
 from __future__ import annotations
 

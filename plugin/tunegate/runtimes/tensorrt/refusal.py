@@ -1,4 +1,4 @@
-"""What TensorRT says of a model that it does not take, in one line."""
+"""TensorRT's reason for refusing a model, in one line."""
 
 from __future__ import annotations
 

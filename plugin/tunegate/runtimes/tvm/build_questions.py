@@ -1,4 +1,4 @@
-"""What a child is asked once it has built a model: to check it, and to mend it if it is wrong."""
+"""Requests to a child that has built a model: to check it, and to mend it if it is wrong."""
 
 from __future__ import annotations
 

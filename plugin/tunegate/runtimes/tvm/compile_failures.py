@@ -1,4 +1,4 @@
-"""What is wrong where a compile child gave no answer: the model, the configuration, the machine."""
+"""The cause where a compile child gave no answer: the model, the configuration, the machine."""
 
 from __future__ import annotations
 

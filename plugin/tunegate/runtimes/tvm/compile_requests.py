@@ -1,4 +1,4 @@
-"""What the compiler's children are asked, each request with a private directory of its own."""
+"""Requests to the compiler's children, each with a private directory of its own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tunegate.ports import BuildJob, ModelJob
 from tunegate_cache.format.records import TuningRecord
 
 OpenedKey = tuple[str, tuple[tuple[str, tuple[int, ...]], ...], TargetConfig]
-"""What a child has open: the file, the shapes and the target."""
+"""The key of an open model: the file, the shapes and the target."""
 
 
 _CHECKS = 2
@@ -34,7 +34,7 @@ def opened_key(job: ModelJob) -> OpenedKey:
 
 
 def has_graphs(job: BuildJob) -> bool:
-    """Whether CUDA graphs launch its kernels; one launch needs none."""
+    """Returns whether CUDA graphs launch its kernels; one launch needs none."""
     target = job.model.target
     return target.kind == "cuda" and target.cuda_graphs and job.settings.get(LAUNCH) != WHOLE
 

@@ -53,7 +53,7 @@ _MAX_SECONDS = 900.0
 _KEPT_BYTES = 512 * 1024 * 1024
 """The size of all files whose children stay: an open model takes several times its file."""
 _BYTES_OF_ONE = 2**30
-"""What such a child may take by itself."""
+"""Bytes that such a child may take by itself."""
 
 _Wanted = TypeVar("_Wanted", Exported, Imported)
 _Reply = CompileReply | Checked | Mended
@@ -135,8 +135,9 @@ class MetaScheduleCompiler:
         return [self._built_in_parts(job, runtime) for job in jobs]
 
     def _built_in_parts(self, job: BuildJob, runtime: RuntimeName) -> Build:
-        """What is compiled whole and tuned may have parts that are slower than the others. Where no
-        whole build was asked for, parts are what an earlier run has elected."""
+        """Returns the build in parts: what is compiled whole and tuned may have parts that are
+        slower than the others. Where no whole build was asked for, parts are what an earlier run
+        has elected."""
         key = opened_key(job.model)
         whole = self._whole_at.get(key) if job.records else None
         elected = bool(job.records) and key not in self._whole_at
@@ -207,7 +208,7 @@ class MetaScheduleCompiler:
     def import_schedules(
         self, jobs: Sequence[ModelJob], foreign: Sequence[ForeignSchedule]
     ) -> Sequence[ImportedSchedule]:
-        """What fits a task of one of the models. Raises ModelError."""
+        """Returns the schedules that fit a task of one of the models. Raises ModelError."""
         found: dict[WorkloadKey, list[ImportedSchedule]] = {}
         for job in jobs:
             request = self._requests.import_schedules(job, foreign)

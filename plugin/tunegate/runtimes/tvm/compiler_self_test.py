@@ -1,5 +1,5 @@
-"""Whether the compiler works on this machine at all, found out in a child: one whose parts
-do not fit ends the process."""
+"""The check whether the compiler works on this machine at all, in a child: one whose parts do not
+fit ends the process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LIMIT_SECONDS = 120
 
 
 def compiler_failure() -> str:
-    """What its smallest use ends with; empty where it works."""
+    """Returns how the smallest use of the compiler ends; empty where it works."""
     done = interpreter.ask(_MODULE, variables={}, limit_seconds=_LIMIT_SECONDS)
     if done is None:
         return f"hangs ({_LIMIT_SECONDS} s)"

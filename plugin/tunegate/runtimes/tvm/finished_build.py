@@ -1,4 +1,4 @@
-"""What a compile child answered, as a build: its numbers were checked, or it has none."""
+"""The answer of a compile child as a build: its numbers were checked, or it has none."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def needless(job: BuildJob) -> Build:
 
 
 def refusal_of_build(build: Build) -> str:
-    """Why a model is not built; '' where it is, or where only running it failed: the machine that
-    tunes it may be another."""
+    """Returns why a model is not built; '' where it is, or where only running it failed: the
+    machine that tunes it may be another."""
     has_only_not_run = build.crashed and build.key
     return "" if build.error is None or has_only_not_run else build.error
 
@@ -91,7 +91,7 @@ def refused_builds(tried: Mapping[_Key, Build]) -> dict[_Key, Build]:
 
 
 def _has_died(checked: _Reply) -> bool:
-    """Whether the child ended, or lacked memory, while it checked."""
+    """Returns whether the child ended, or lacked memory, while it checked."""
     return isinstance(checked, ChildDiedError) or (isinstance(checked, Failed) and checked.memory)
 
 

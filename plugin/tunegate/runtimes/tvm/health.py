@@ -1,4 +1,4 @@
-"""What must be right on a machine before TVM can compile there, each as a check with its detail."""
+"""Requirements of TVM on a machine, each as a check with its detail."""
 
 from __future__ import annotations
 

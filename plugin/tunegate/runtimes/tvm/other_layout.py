@@ -31,8 +31,8 @@ def in_other_layout(
 
 
 def refusal_of_tuning(job: ModelJob, tried: Build | None) -> str:
-    """Why a model is not tuned that was tried as this build, if at all; '' where it is. Its tasks
-    are those of the preferred layout."""
+    """Returns why a model is not tuned that was tried as this build, if at all; '' where it is. Its
+    tasks are those of the preferred layout."""
     if tried is None or not tried.without_channels_last:
         return "" if tried is None else refusal_of_build(tried)
     return (

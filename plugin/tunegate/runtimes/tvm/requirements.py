@@ -1,4 +1,4 @@
-"""What TVM needs of this installation."""
+"""Requirements of TVM on this installation."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def require(targets: Sequence[TargetConfig], step: Step, instead: RuntimeName) -
 
 
 def linker() -> str | None:
-    """What TVM links builds with."""
+    """Returns the program that TVM links builds with, None without one."""
     return next((found for name in LINKERS if (found := shutil.which(name))), None)
 
 

@@ -1,4 +1,4 @@
-"""Which models have the same tasks, so that one of them is opened to list them."""
+"""Models with the same tasks: one of them is opened to list them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def told_once(
 
 
 def _is_listed(talk: Conversation[_Reply]) -> bool:
-    """Whether a child has told the tasks."""
+    """Returns whether a child has listed the tasks."""
     return bool(talk.replies) and isinstance(talk.replies[0], Tasks)
 
 

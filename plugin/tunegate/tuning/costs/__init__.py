@@ -1,1 +1,1 @@
-"""What tuning costs: what a plan is expected to, and what a run has used."""
+"""Costs of tuning: those that a plan expects, and those that a run has."""

@@ -10,7 +10,7 @@ from tunegate.artifacts.cost import EnergySource
 
 
 class EnergyReading(msgspec.Struct, frozen=True):
-    """What the machine has used since its counters were opened, and which counters say so."""
+    """The energy that the machine has used since its counters were opened, and its source."""
 
     joules: float
     source: EnergySource

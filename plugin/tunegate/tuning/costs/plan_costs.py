@@ -1,4 +1,4 @@
-"""What the shards of a plan are expected to cost, and what the cache spares them."""
+"""Expected costs of a plan's shards, and what the cache spares them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def estimated_cost(shards: Sequence[Shard]) -> Cost:
 
 
 def cost_of_hits(shards: Sequence[Shard], kinds: Mapping[str, TargetKind]) -> Cost | None:
-    """What measuring the candidates took that the exact hits have as records, at the times in
-    these; None without a hit. A look-up gives the best of them and the latest failures, so it is
-    the least that tuning took. `kinds` are those of the targets."""
+    """Returns the cost of measuring the candidates that the exact hits have as records, at the
+    times in these; None without a hit. A look-up gives the best of them and the latest failures, so
+    it is the least that tuning took. `kinds` are those of the targets."""
     if not trials_of_hits(shards):
         return None
     return _cost(shards, [_seconds_of_hits(shard, kinds[shard.target]) for shard in shards])

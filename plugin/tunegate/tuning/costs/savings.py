@@ -1,4 +1,4 @@
-"""What tuning did not cost: by the cache, and by the filter. Both are estimates.
+"""Savings by the cache and by the filter. Both are estimates.
 
 Trimmer (IEEE CLOUD 2022) counts the energy that its filter and its early stop save on runs with
 and without them. A run of ours has no twin without them, so each is estimated from what was
@@ -45,8 +45,8 @@ def savings(plan: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> tuple
 
 
 def _by_filter(outcomes: Sequence[TuningOutcome]) -> Cost | None:
-    """What as many improvements would have cost at the rate at which rejected candidates, which an
-    audit measures all the same, are improvements. None where too few of them were."""
+    """Returns the cost of finding as many improvements at the rate at which rejected candidates,
+    which an audit measures all the same, are improvements. None where too few of them were."""
     tasks = [task for outcome in outcomes for task in outcome.tasks]
     every = [cost for task in tasks for cost in task.costs]
     kept, rejected = _quick(every, "predicted"), _quick(every, "audit")

@@ -24,5 +24,5 @@ def fewest_trials(
 
 
 def _is_ready(state: TaskState, policy: SearchPolicy) -> bool:
-    """Whether its search is free, and knows nearly all results of its last batch."""
+    """Returns whether its search is free, and knows nearly all results of its last batch."""
     return state.is_open and not state.is_searching and state.in_flight <= policy.batch // 4

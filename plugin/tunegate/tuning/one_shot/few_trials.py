@@ -19,14 +19,14 @@ CONTRADICTED = -0.3
 
 
 class Prediction(NamedTuple):
-    """What was expected of a candidate (more is better), and the milliseconds it took."""
+    """The expected score of a candidate (larger is better), and the milliseconds it took."""
 
     expected: float
     milliseconds: float
 
 
 def is_enough(trials: int, limit: int, predictions: Sequence[Prediction]) -> bool:
-    """Whether a search of `limit` trials ends after so many."""
+    """Returns whether a search of `limit` trials ends after so many."""
     return trials >= limit and not disagrees(predictions)
 
 

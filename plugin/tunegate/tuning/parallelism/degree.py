@@ -1,4 +1,4 @@
-"""How many candidates one device measures at once: DOPpler's control law.
+"""The number of candidates that one device measures at once: DOPpler's control law.
 
 Source: DOPpler (Borowiec et al., IEEE TPDS 34(7), 2023), equations 6 and 7, with the constants of
 the authors' code. It is the congestion control of BIC-TCP on a degree of parallelism in place of a

@@ -1,4 +1,4 @@
-"""How far off the times of a batch are whose candidates were measured beside each other.
+"""The error of a batch's times whose candidates were measured beside each other.
 
 Source: DOPpler (Borowiec et al., IEEE TPDS 34(7), 2023), equations 3 to 5, with the constants of
 the authors' code: a sample and the outliers are measured again alone, and what they show is applied
@@ -60,7 +60,7 @@ def error(together_ms: Mapping[int, float], alone_ms: Mapping[int, float]) -> fl
 
 
 def correction(error_of_batch: float | None) -> float:
-    """What the times of the others are multiplied with."""
+    """Returns the factor for the times of the others."""
     if error_of_batch is None or error_of_batch >= MAX_CORRECTED:
         return 1.0
     return 1.0 - error_of_batch

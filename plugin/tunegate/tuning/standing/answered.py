@@ -8,6 +8,6 @@ from tunegate_cache.format.records import ExactHit
 
 
 def answers_next_run(outcome: TaskOutcome) -> bool:
-    """Whether what was measured is an answer: it was brought to its end, and confirmed."""
+    """Returns whether the measurements are an answer: brought to the end, and confirmed."""
     own = tuple(record for record in outcome.records if record.key == outcome.key)
     return bool(own) and not is_unfinished(ExactHit(own))

@@ -1,4 +1,4 @@
-"""Whether more tuning can bring a model's compiled build near the runtime that ships.
+"""The check whether more tuning can bring a model's compiled build near the runtime that ships.
 
 A ratio alone says little: a model that was 20 times slower than ONNX Runtime untuned was faster
 than it after ten minutes. So only what has been searched counts as what the model will keep.
@@ -16,11 +16,11 @@ from tunegate.tuning.expected_time import TargetKind, known_ms
 from tunegate_cache.format.records import WorkloadKey
 
 FAR = 2.0
-"""How many times slower than the runtime that ships is too far to catch up."""
+"""The ratio to the runtime that ships beyond which a build cannot catch up."""
 MIN_TRIALS = 32
 """The trials after which the curve of an unfinished search says something of what is left."""
 MORE = 8
-"""How many times its trials so far an unfinished task is given, to see what they would save."""
+"""The factor of further trials that an unfinished task is given, to see what they would save."""
 
 
 def is_far_behind(compiled_ms: float, other_ms: float, kept: float) -> bool:

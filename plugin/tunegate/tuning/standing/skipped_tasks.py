@@ -1,4 +1,4 @@
-"""Which tasks a run does not tune, whatever the cache has of them, and why."""
+"""Tasks that a run does not tune, whatever the cache has of them, and the reasons."""
 
 from __future__ import annotations
 

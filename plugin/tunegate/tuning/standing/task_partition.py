@@ -1,4 +1,4 @@
-"""What became of the tasks of a run: every one in one part, for all who count them."""
+"""The partition of a run's tasks: every one in one part, for all who count them."""
 
 from __future__ import annotations
 

@@ -12,5 +12,5 @@ def on_cell(finding: Finding, said: str, *, before: str = "") -> NextStep:
 
 
 def cell_names(finding: Finding) -> tuple[str | Named, ...]:
-    """What the cell is called, inside a sentence."""
+    """Returns the name of the cell, inside a sentence."""
     return Named(finding.model), " on ", Named(finding.target)

@@ -30,8 +30,8 @@ _OTHER_COMMANDS: dict[Skipped, str] = {
 
 
 class _Cause(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a layer is slow. `worth` says what more tuning saves of it, which is `saves_ms`; both are
-    empty where tuning does not help or nobody knows."""
+    """The cause of a slow layer. `worth` says what more tuning saves of it, which is `saves_ms`;
+    both are empty where tuning does not help or nobody knows."""
 
     said: str
     is_tunable: bool = False
@@ -53,13 +53,13 @@ class SlowLayer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def wants_budget(self) -> bool:
-        """Whether a larger budget of this command would tune it."""
+        """Returns whether a larger budget of this command would tune the layer."""
         return self.cause.is_tunable and not self.skipped
 
     @property
     def gives_ms(self) -> float:
-        """What can be had back: by tuning where that helps, else by undoing what was done to the
-        layer."""
+        """Returns the milliseconds that can be regained: by tuning where that helps, else by
+        undoing the change of the layer."""
         saves_ms = self.cause.saves_ms
         return self.difference.difference_ms if saves_ms is None else saves_ms
 
@@ -138,7 +138,7 @@ def _of_finding(
 
 
 def _how_much(layers: Sequence[SlowLayer]) -> str:
-    """What the layers lost, and its part of what all slower ones lost together."""
+    """Returns the loss of the layers in words, and its part of the loss of all slower ones."""
     one = layers[0]
     lost_ms = sum(layer.difference.difference_ms for layer in layers)
     is_new = "new in this change, " if one.difference.base_ms is None else ""
@@ -178,7 +178,8 @@ def _cause(
 
 
 def _is_answered(tuned: TaskOutcome) -> bool:
-    """Whether a search, or an earlier run, has found nothing that is faster in the model."""
+    """Returns whether a search, or an earlier run, has found nothing that is faster in the
+    model."""
     is_searched = tuned.trials > 0 and tuned.stopped in {"finished", "converged"}
     return is_searched or tuned.stopped == "exact"
 
@@ -211,8 +212,8 @@ def _outcome_of(
     outcomes: Sequence[TuningOutcome],
     plan: TuningPlan | None,
 ) -> TaskOutcome | None:
-    """What tuning did to the layer. Tasks of other models may have its name, and so has the base's
-    where the layer was changed: what the head does not use is not meant."""
+    """Returns the tuning of the layer, None without one. Tasks of other models may have its name,
+    and so has the base's where the layer was changed: what the head does not use is not meant."""
     named = [
         task
         for outcome in outcomes
@@ -233,7 +234,7 @@ def _outcome_of(
 
 
 def _skipped(tuned: TaskOutcome | None, plan: TuningPlan | None) -> Skipped:
-    """Why this command does not tune the task, whatever its budget."""
+    """Returns why this command does not tune the task, whatever its budget."""
     if tuned is None or plan is None:
         return ""
     found = (each for each in plan.resolution.tasks if each.task.key == tuned.key)

@@ -1,4 +1,4 @@
-"""What tuning lacked: budget for the rest, or a candidate that works."""
+"""Steps for what tuning lacked: budget for the rest, or a candidate that works."""
 
 from __future__ import annotations
 

@@ -76,8 +76,8 @@ def _most_sums(has: VectorRegisters, vectors: GroupVectors) -> int:
 
 
 class _Tile(NamedTuple):
-    """How many neighbours are summed up together: along a row, and of vectors; and the rows after
-    which the next vectors are taken."""
+    """A tile of neighbours that are summed together: `columns` along a row, and `vectors`; `rows`
+    after which the next vectors are taken."""
 
     columns: int
     vectors: int

@@ -1,4 +1,4 @@
-"""What follows a sum, computed where the sum is written."""
+"""Followers of a sum, computed where the sum is written."""
 
 from __future__ import annotations
 

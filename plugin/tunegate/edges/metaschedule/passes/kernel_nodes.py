@@ -1,4 +1,4 @@
-"""Which nodes of an ONNX model a kernel computes.
+"""The nodes of an ONNX model that a kernel computes.
 
 Legalization and fusion keep the names of variables: each is named after the node whose value it is,
 and read where the groups of fusion are known and their insides still are.

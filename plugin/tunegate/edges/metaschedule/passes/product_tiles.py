@@ -101,7 +101,7 @@ def _copy_in_vectors(schedule: Any, block: Any, has: VectorRegisters, threads: i
 
 
 def _is_plain_copy(body: Any) -> bool:
-    """Whether the image is padded by nothing."""
+    """Returns whether the image is padded by nothing."""
     store = body.body
     if not isinstance(store, BufferStore) or not isinstance(store.value, TensorLoad):
         return False

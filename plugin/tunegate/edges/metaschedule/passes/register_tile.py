@@ -1,4 +1,4 @@
-"""How many sums of a product are kept in registers at once, where no record says better.
+"""The number of sums of a product in registers at once, where no record has a better one.
 
 A step of a tile of c columns and v vectors reads v vectors of the one factor and c numbers of the
 other, and adds c x v vectors of products. So the tile whose sums fill the registers waits least for
@@ -17,7 +17,7 @@ _OTHERS = 1
 """A register for the number that a vector is multiplied by."""
 _FEW = 16
 _VECTOR_READ = 1.5
-"""What a vector of weights costs beside a number of the image: those are in the nearest cache."""
+"""The cost of a vector of weights beside a number of the image: those are in the nearest cache."""
 
 
 class RegisterTile(NamedTuple):

@@ -62,7 +62,8 @@ def _conditions(body: Any) -> list[Any]:
 
 
 def _edges(condition: Any, axis: Any) -> list[int]:
-    """What the axis is compared with; nothing where the condition is about other axes."""
+    """Returns the places that the axis is compared with; none where the condition is about other
+    axes."""
     if not any(variable.same_as(axis) for variable in _found(condition, Var)):
         return []
     return [int(number.value) for number in _found(condition, IntImm)]

@@ -157,7 +157,7 @@ def _odd_rational(x: Any, *, one_from: float, over: Sequence[float], under: Sequ
 
 
 def let(value: Any, body: Callable[[Any], Any]) -> Any:
-    """What is used more than once is computed once."""
+    """Returns the body with the value bound to a variable, so that it is computed once."""
     name = tirx.Var("t", value.ty)
     return tirx.Let(name, value, body(name))
 

@@ -1,1 +1,2 @@
-"""What the builds of one open model have in common: its precisions, and what is tried for them."""
+"""Shared state of the builds of one open model: its precisions, and the schedules tried for
+them."""

@@ -1,5 +1,5 @@
-"""What was found out of the schedules of an open model: which ones its records give, and which are
-slower inside it. That hangs on no precision, so each is asked once."""
+"""Known schedules of an open model: those that its records give, and those that are slower inside
+it. That hangs on no precision, so each is asked once."""
 
 from __future__ import annotations
 

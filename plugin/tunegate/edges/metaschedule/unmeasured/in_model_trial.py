@@ -91,8 +91,8 @@ def _is_slower(choice: ScheduleChoice, opened: OpenModel) -> bool | None:
 
 
 def _is_tried(choice: ScheduleChoice, request: BuildModel, opened: OpenModel) -> bool:
-    """Whether the schedule is held against the default one. On a GPU what was measured is not: a
-    kernel finds there in a model what it finds alone."""
+    """Returns whether the schedule is timed against the default one. On a GPU what was measured is
+    not: a kernel finds there in a model what it finds alone."""
     if choice.main is None or choice.function.workload.digest in request.settled:
         return False
     if _is_slower(choice, opened) is not None:
@@ -102,8 +102,8 @@ def _is_tried(choice: ScheduleChoice, request: BuildModel, opened: OpenModel) ->
 
 
 def is_faster_tried(request: BuildModel, without: Path, inputs: Sequence[ArtifactTensor]) -> bool:
-    """Whether the model is faster with what was tried than in this library. That is asked where
-    both are libraries for a CPU: a GPU computes on while it is timed."""
+    """Returns whether the model is faster with the tried schedules than in this library. That is
+    asked where both are libraries for a CPU: a GPU computes on while it is timed."""
     if _has_other_files(request) or request.target.kind != "llvm":
         return False
     tried = Path(request.scratch) / _TRIED

@@ -61,7 +61,7 @@ def prior_pick(
 
 
 def _is_known(workload: Workload, space: DesignSpace) -> bool:
-    """Whether a prior may know the operator: with steps of many numbers it is a grouped one, and so
+    """Returns whether a prior may know the operator: one with steps of vectors is grouped, and so
     is one that was asked to have none."""
     sketches = space.sketches().values()
     main = workload.module["main"]

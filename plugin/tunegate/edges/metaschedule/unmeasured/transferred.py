@@ -1,5 +1,4 @@
-"""Which of the neighbours' schedules are worth compiling: the likeliest by
-what is expected of them here.
+"""The neighbours' schedules that are worth compiling: the best by the expectation for this task.
 
 Neighbours offer dozens of schedules, each in two adaptations. What is measured in the first
 batch is all that many tasks ever get, so their order decides more than their number
@@ -21,7 +20,7 @@ MAX_TRANSFERRED = 8
 """The number of neighbours' schedules that are tried. Each is replayed twice, which takes as
 long as picking a batch of samples."""
 Expect = Callable[[Sequence[Schedule]], Sequence[float]]
-"""How good schedules of this space are expected to be; more is better."""
+"""Expects a score of each schedule of this space, (n,) floats; larger is better."""
 
 
 class Transferred(NamedTuple):

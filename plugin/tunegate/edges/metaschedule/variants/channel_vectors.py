@@ -1,4 +1,4 @@
-"""How the channels of a grouped convolution are cut into vectors."""
+"""Vectors of the channels of a grouped convolution."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def _groups(image: Any, weights: Any) -> Groups:
 def _is_grouped(
     found: GroupedConvolution, channel: Any, weights: Sequence[Any], output: Sequence[Any]
 ) -> bool:
-    """Whether all indices are those of a grouped convolution with channels last."""
+    """Returns whether all indices are those of a grouped convolution with channels last."""
     groups, (height, width, inside) = found.groups, found.window
     last = found.image[3]
     if groups.number == 1 or groups.number * groups.channels_out != found.extents[3]:
@@ -133,7 +133,7 @@ def _same(indices: Sequence[Any], variables: Sequence[Any]) -> bool:
 
 
 def _is_free(index: Any, variables: Sequence[Any]) -> bool:
-    """Whether the index does not depend on the variables."""
+    """Returns whether the index does not depend on the variables."""
     used = undefined_vars(index)
     return not any(each.same_as(variable) for each in used for variable in variables)
 

@@ -56,8 +56,8 @@ class _Convolution(NamedTuple):
 
     @property
     def window(self) -> int:
-        """How many pixels one output looks at. Channels in stand where
-        channels out do: last or first."""
+        """Returns the number of pixels that one output reads. Channels in stand where channels out
+        do: last or first."""
         height_and_width = self.extents[4:6] if self.channels == _LAST else self.extents[5:7]
         return math.prod(height_and_width)
 

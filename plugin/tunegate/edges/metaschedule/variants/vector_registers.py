@@ -17,7 +17,7 @@ _NEON = VectorRegisters(4, 32)
 
 
 def vector_registers(target: Any) -> VectorRegisters:
-    """What the target has; of a GPU, which has none, the default."""
+    """Returns the vector registers of the target; of a GPU, which has none, the default."""
     if str(target.kind.name) != "llvm":
         return VectorRegisters()
     triple = str(target.attrs.get("mtriple", "") or codegen.llvm_get_system_triple())

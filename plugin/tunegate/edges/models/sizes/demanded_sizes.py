@@ -1,5 +1,5 @@
-"""What a graph demands of an input that it leaves open: who reads it says how wide it is, and how
-many dimensions it has."""
+"""Sizes that a graph demands of an input that it leaves open: the nodes that read it decide its
+width and its rank."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def demanded_sizes(graph: onnx.GraphProto) -> dict[Place, int]:
 
 
 def demanded_ranks(graph: onnx.GraphProto) -> dict[str, int]:
-    """How many dimensions inputs have, by those who read them; none of an input that is read by
-    nobody who says it."""
+    """Returns the rank of inputs, by the nodes that read them; none for an input without such a
+    node."""
     weights = _weights(graph)
     found: dict[str, int] = {}
     for node, source in _readers(graph, weights):

@@ -127,7 +127,7 @@ def _others(kinds: dict[str, tuple[int, ...]]) -> Iterator[dict[str, int]]:
 
 
 def _fits(model: onnx.ModelProto, sizes: Mapping[Place, int]) -> bool:
-    """Whether shape inference finds no contradiction; what it cannot do refuses nothing."""
+    """Returns whether shape inference finds no contradiction; what it cannot do refuses nothing."""
     fixed = onnx.ModelProto()
     fixed.CopyFrom(model)
     for value in real_inputs(fixed.graph):

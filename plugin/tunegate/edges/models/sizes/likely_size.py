@@ -54,7 +54,7 @@ def likely_size(value: ModelInput, axis: int, *, is_sound: bool = False) -> Like
 
 
 def is_for_sound(inputs: Sequence[ModelInput]) -> bool:
-    """Whether the model asks for a sample rate."""
+    """Returns whether the model has an input for a sample rate."""
     return any(re.fullmatch(_SAMPLE_RATE, value.name, re.IGNORECASE) for value in inputs)
 
 
@@ -67,7 +67,7 @@ def _likely(value: ModelInput, axis: int) -> LikelySize:
 
 
 def is_generated(symbol: str) -> bool:
-    """Whether an exporter numbered it: in another model it means something else."""
+    """Returns whether an exporter numbered the symbol: in another model it means something else."""
     return re.fullmatch(_GENERATED, symbol, re.IGNORECASE) is not None
 
 
@@ -90,7 +90,7 @@ def _by_place(value: ModelInput, axis: int) -> LikelySize:
 
 
 def _is_state(value: ModelInput, axis: int) -> bool:
-    """Whether it is the batch of a recurrent state: layers, batch, width."""
+    """Returns whether the axis is the batch of a recurrent state: (layers, batch, width)."""
     dims = value.dimensions
     is_named = re.search(r"state|hidden|h_?0|c_?0|h_?n|c_?n|memory", value.name, re.IGNORECASE)
     return axis == 1 and len(dims) == _MATRIX_RANK + 1 and bool(is_named)

@@ -62,7 +62,7 @@ class ModelGraph:
         return digest_of_document(made)
 
     def families(self) -> list[str]:
-        """What each node with much to do is alike with; '' for all others."""
+        """Returns the family of each expensive node; '' for all others."""
         return [_family(node.op_type) for node in self._proto.graph.node]
 
     def of_static_shapes(self) -> set[int]:
@@ -163,7 +163,8 @@ def _inner(node: onnx.NodeProto, first: tuple[int, ...]) -> int:
 
 
 def _names_read(node: onnx.NodeProto) -> Iterator[str]:
-    """What the node reads, and what the graphs inside it read from outside."""
+    """Yields the names that the node reads, and those that the graphs inside it read from
+    outside."""
     yield from filter(None, node.input)
     for graph in bodies_of(node):
         own = {value.name for value in graph.input} | {t.name for t in graph.initializer}

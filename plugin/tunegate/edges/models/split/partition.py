@@ -1,4 +1,4 @@
-"""Which nodes of a graph run together: parts that are compiled, and parts under ONNX Runtime.
+"""Parts of a graph that run together: compiled, and under ONNX Runtime.
 
 Nodes are in an order in which they can run, as ONNX has them. Each gets a level: that of the node
 before it, or one more where the kind changes. So no path leaves a level and comes back, the levels
@@ -96,7 +96,7 @@ def _groups(
 
 
 def _others(levels: Sequence[int], compiled: Collection[int]) -> dict[int, list[int]]:
-    """What is not compiled, by level."""
+    """Returns the nodes that are not compiled, by level."""
     found: dict[int, list[int]] = defaultdict(list)
     for place, level in enumerate(levels):
         if place not in compiled:

@@ -60,7 +60,8 @@ def _halving(work: Sequence[float], cuts: Sequence[int], starts: Sequence[int]) 
 
 
 def _crossing(nodes: Sequence[Node], ordered: Sequence[int], outputs: Collection[str]) -> list[int]:
-    """How many tensors that were made before each place are read from there on."""
+    """Returns the number of tensors that cross each place of the order: made before it, and read
+    from there on."""
     made = {name: n for n, place in enumerate(ordered) for name in nodes[place].outputs}
     last = dict(_last_reads(nodes, ordered, made))
     steps = [0] * (len(ordered) + 1)

@@ -1,5 +1,5 @@
-"""What runs on the nodes of a cluster. Requests and answers are the bytes
-that a child process would get.
+"""Actors on the nodes of a cluster. Requests and answers are the bytes that a child process would
+get.
 
 Ray moves its own arguments by pickle, between the driver and the nodes of one cluster of the
 user's; no byte of a pull request or of the cache is ever unpickled.

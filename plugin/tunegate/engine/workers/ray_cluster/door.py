@@ -56,7 +56,7 @@ class Ray:
         return self._ray.put(value)
 
     def is_done(self, promise: Any) -> bool:
-        """Whether the promise has ended, also where it has failed."""
+        """Returns whether the promise has ended, also by a failure."""
         done, _ = self._ray.wait([promise], timeout=0, fetch_local=False)
         return bool(done)
 
@@ -73,9 +73,9 @@ class Ray:
         promise.future().add_done_callback(lambda _: call())
 
     def is_gone(self, node: str) -> bool:
-        """Whether this machine has left the cluster. The cluster takes a while to notice,
-        and a worker that died with its machine looks like one that a candidate has
-        killed: so we ask the machine."""
+        """Returns whether this machine has left the cluster. The cluster takes a while to notice,
+        and a worker that died with its machine looks like one that a candidate has killed: so we
+        ask the machine."""
         for each in self._ray.nodes():
             if each["NodeID"] == node:
                 address = (each["NodeManagerAddress"], each["NodeManagerPort"])

@@ -1,4 +1,4 @@
-"""What the default schedules computed, for the workers of all nodes."""
+"""The outputs of default schedules, for the workers of all nodes."""
 
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ class RemoteWorker:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the worker has started, also where it has failed to: then the
-        first thing it is asked says so."""
+        """Returns whether the worker has started, also where it has failed to: then its first
+        answer says so."""
         return self._ray.is_done(self.started)
 
     def fileno(self) -> int:
