@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,3 +45,29 @@ def test_any_other_name_is_refused_with_those_that_there_are(folder: Path, name:
 def test_every_extra_of_ours_has_a_lock_that_can_be_read() -> None:
     names = " ".join(path.parent.name.replace("_", "-") for path in EXTRAS.glob("*/pyproject.toml"))
     locks_of(extras_for(EXTRAS, {"TUNEGATE_EXTRAS": names}))
+
+
+def in_bootstrap(program: str, names: str) -> subprocess.CompletedProcess[str]:
+    prepared = f"import sys; sys.path[:0] = [{str(ROOT / 'action')!r}]; import bootstrap\n"
+    return subprocess.run(
+        [sys.executable, "-I", "-c", prepared + program],
+        env={**os.environ, "TUNEGATE_EXTRAS": names},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_action_imports_the_extras_that_its_workflow_names() -> None:
+    shows = "import os; print(bootstrap.our_own(os.environ)['PYTHONPATH'])"
+    core = [str(ROOT / name) for name in ("action", "plugin", "cache")]
+    assert in_bootstrap(shows, "").stdout.strip().split(":") == core
+    named = in_bootstrap(shows, "ci-hosts").stdout.strip().split(":")
+    assert named == [*core, str(EXTRAS / "ci_hosts")]
+
+
+def test_a_name_that_no_extra_has_ends_the_job_as_a_mistake_in_what_was_given() -> None:
+    runs = "import os; sys.exit(bootstrap.main(['run'], os.environ))"
+    done = in_bootstrap(runs, "nothing")
+    assert done.returncode == 2
+    assert '::error title=tunegate::input extras: "nothing" is no extra.' in done.stdout
