@@ -53,7 +53,7 @@ check: $(STAMP)
 	$(BIN)/zizmor --offline --quiet action.yml .github examples/*.yml
 	$(BIN)/python -m pytest tests/test_docs.py tests/house
 
-# The commands' page and the JSON Schemas, from what the code declares.
+# The commands' page, the table of keys and the JSON Schemas, from what the code declares.
 docs: $(STAMP)
 	$(BIN)/python -m pytest -q tests/plugin/cli/test_reference_page.py tests/schemas --update-golden
 

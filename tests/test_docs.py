@@ -8,13 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import msgspec
 import pytest
 import yaml
 
 from tests.support.documentation import CODE, anchors, pages
 from tests.support.json_schemas import require_valid
-from tunegate import config, errors
+from tunegate import errors
 from tunegate.cli.pages import page
 from tunegate.cli.parser import parse
 from tunegate.edges.config import file as config_file
@@ -89,23 +88,6 @@ def test_a_link_leads_to_a_file_and_to_a_heading_of_it(page: Path) -> None:
         assert file.exists(), target
         if anchor and file.suffix == ".md":
             assert anchor in anchors(file), f"{target}#{anchor}"
-
-
-def test_every_setting_is_in_the_table() -> None:
-    page = (ROOT / "docs" / "configuration.md").read_text()
-    sections: dict[str, type[msgspec.Struct]] = {
-        "models[]": config.ModelConfig,
-        "models[].profiles.<name>": config.ProfileConfig,
-        "models[].inputs.<name>": config.InputConfig,
-        "models[].inputs.<name>.values": config.ValuesConfig,
-        "targets[]": config.TargetConfig,
-        "cache": config.CacheConfig,
-        "budget": config.BudgetConfig,
-        "gate": config.GateConfig,
-    }
-    for name, section in sections.items():
-        for field in msgspec.structs.fields(section):
-            assert f"`{name}.{field.encode_name}`" in page
 
 
 def test_every_input_and_output_of_the_action_is_in_its_page() -> None:

@@ -11,6 +11,8 @@ import msgspec
 
 from tunegate.ci_hosts.protocol import AskedRevisions
 from tunegate.ci_job.request import PLANNING, JobRequest, StepName
+from tunegate.config import BudgetConfig, CacheConfig
+from tunegate.config_key import keys_of
 from tunegate.errors import ConfigError
 from tunegate.settings import CommentWhen
 from tunegate_action.debug_log import is_debug
@@ -25,13 +27,18 @@ _STEPS: Mapping[str, StepName] = {
 }
 _COMMENT_STAGE = "comment"
 _TRUE, _FALSE = {"true", "1", "yes"}, {"false", "0", "no"}
-_BUDGET = {
-    "MINUTES": "--minutes",
-    "USD": "--usd",
-    "TRIALS": "--trials",
-}
 _SHARDS = {"SHARDS": "--shards", "MEASURE_SHARDS": "--measure-shards"}
-_CACHE = {"CACHE_URL": "--cache-url", "CACHE_ENDPOINT_URL": "--cache-endpoint-url"}
+
+
+def input_flags(section: type[msgspec.Struct], place: str) -> Mapping[str, str]:
+    """The options of a section that the action has an input for, by the name of the variable."""
+    declared = (each.key for each in keys_of(section, place))
+    flags = [key.flag for key in declared if key.is_input]
+    return {flag.removeprefix("--").replace("-", "_").upper(): flag for flag in flags}
+
+
+_BUDGET = input_flags(BudgetConfig, "budget")
+_CACHE = input_flags(CacheConfig, "cache")
 
 
 class _Inputs:

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from tunegate.config import BudgetConfig, CacheConfig, Config, GateConfig
+from tunegate.config_key import keys_of
 
-CacheMode = Literal["off", "ro", "rw"]
 CommentWhen = Literal["always", "on-change", "on-alert", "never"]
 _Section = TypeVar("_Section", bound=BudgetConfig | CacheConfig | GateConfig)
 
 
-class Overrides(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings of the file that an argument replaces; None leaves the file's."""
+class Overrides(msgspec.Struct, frozen=True):
+    """Values that arguments put in place of the file's, by key: `budget.minutes`."""
 
-    minutes: float | None = None
-    usd: float | None = None
-    trials: int | None = None
-    margin_percent: float | None = None
-    cache_url: str | None = None
-    cache_endpoint_url: str | None = None
-    cache_mode: CacheMode | None = None
-    zone: str | None = None
+    values: Mapping[str, Any] = {}
+
+    def get(self, key: str) -> Any:  # noqa: ANN401  # as the key declares it
+        """Returns None where no argument replaces the key."""
+        return self.values.get(key)
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,25 +47,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 def overridden(config: Config, by: Overrides) -> Config:
     """The configuration with the arguments laid over it. The zone that the file names is the team's
     own, and one that is read; one that only an argument names is written."""
+    read_zones = tuple(dict.fromkeys((config.cache.zone, *config.cache.read_zones)))
+    cache = msgspec.structs.replace(config.cache, read_zones=read_zones)
     return msgspec.structs.replace(
         config,
-        budget=_replaced(config.budget, minutes=by.minutes, usd=by.usd, trials=by.trials),
-        gate=_replaced(
-            config.gate,
-            margin_percent=by.margin_percent,
-            release_margin_percent=by.margin_percent,
-        ),
-        cache=_replaced(
-            config.cache,
-            url=by.cache_url,
-            endpoint_url=by.cache_endpoint_url,
-            mode=by.cache_mode,
-            zone=by.zone,
-            read_zones=tuple(dict.fromkeys((config.cache.zone, *config.cache.read_zones))),
-        ),
+        budget=_replaced(config.budget, "budget", by),
+        gate=_replaced(config.gate, "gate", by),
+        cache=_replaced(cache, "cache", by),
     )
 
 
-def _replaced(section: _Section, **values: object) -> _Section:
-    given = {name: value for name, value in values.items() if value is not None}
-    return msgspec.structs.replace(section, **given)
+def _replaced(section: _Section, place: str, by: Overrides) -> _Section:
+    values: dict[str, object] = {}
+    for declared in keys_of(type(section), place):
+        if (value := by.get(declared.place)) is not None:
+            values |= dict.fromkeys(filter(None, (declared.field, declared.key.also)), value)
+    return msgspec.structs.replace(section, **values)

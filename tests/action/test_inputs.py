@@ -3,13 +3,20 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
+from msgspec import inspect
 
 from tunegate.ci_hosts.protocol import AskedRevisions
 from tunegate.cli.commands.tune import TuneOptions
 from tunegate.cli.parser import parse
 from tunegate.cli.shared_options import Options
+from tunegate.config import Config
+from tunegate.config_key import DeclaredKey, all_keys, expected
 from tunegate.errors import ConfigError
 from tunegate_action.inputs import read_request
+
+ROOT = Path(__file__).resolve().parents[2]
+TYPES = {"a number": "float", "a whole number": "integer", "a text": "string"}
 
 
 def options(environment: dict[str, str]) -> Options:
@@ -92,5 +99,29 @@ def test_every_stage_understands_what_it_is_given_when_every_input_is_set(stage:
             **{f"TUNEGATE_{name}": "2" for name in names},
         }
     ).settings
-    assert found.overrides.minutes == (2 if stage in {"all", "plan"} else None)
-    assert found.overrides.cache_url == "s3://bucket"
+    assert found.overrides.get("budget.minutes") == (2 if stage in {"all", "plan"} else None)
+    assert found.overrides.get("cache.url") == "s3://bucket"
+
+
+DECLARED = [each for each in all_keys(Config) if each.key.is_input]
+
+
+@pytest.mark.parametrize("declared", DECLARED, ids=lambda each: each.place)
+def test_an_input_of_the_action_is_what_its_key_declares(declared: DeclaredKey) -> None:
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    types = yaml.safe_load((ROOT / "action-types.yml").read_text())
+    name = declared.key.flag.removeprefix("--")
+    kind = expected(inspect.type_info(declared.kind))
+    says = declared.key.help
+    assert action["inputs"][name]["description"] == (
+        f"{says[0].upper() if not says.startswith('s3:') else 's'}{says[1:]}. "
+        f"Overrides {declared.place}."
+    )
+    assert types["inputs"][name]["type"] == TYPES[kind.split(" >")[0]]
+    variables = {
+        name: value
+        for step in action["runs"]["steps"]
+        for name, value in step.get("env", {}).items()
+    }
+    variable = f"TUNEGATE_{name.upper().replace('-', '_')}"
+    assert variables[variable] == f"${{{{ inputs.{name} }}}}"

@@ -17,7 +17,16 @@ BEGIN, END = "<!-- picture: made by `make picture` -->\n", "<!-- end of the pict
 PARTS = {"tunegate_action": "action", "tunegate": "plugin", "tunegate_cache": "cache"}
 COMPOSITION = ("wiring", "project", "pipeline", "handover", "waivers", "cache_admin")
 GROUND = (
-    *("artifact_io", "bench_ports", "config", "digests", "errors", "given_rules", "globs"),
+    *(
+        "artifact_io",
+        "bench_ports",
+        "config",
+        "config_key",
+        "digests",
+        "errors",
+        "given_rules",
+        "globs",
+    ),
     *(
         "input_shapes",
         "isolation",

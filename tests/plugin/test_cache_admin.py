@@ -20,7 +20,7 @@ def unsigned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def settings(root: Path, *, url: str | None = None, zone: str | None = None) -> Settings:
-    return Settings(repository=root, overrides=Overrides(cache_url=url, zone=zone))
+    return Settings(repository=root, overrides=Overrides({"cache.url": url, "cache.zone": zone}))
 
 
 def test_a_directory_without_a_configuration_has_the_default_cache(tmp_path: Path) -> None:

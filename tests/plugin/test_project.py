@@ -64,7 +64,9 @@ def test_a_later_job_finds_the_same_rules_whatever_its_plan_says(checkout: Check
 
 
 def test_arguments_override_both(checkout: Checkout) -> None:
-    review = reviewed(checkout, overrides=Overrides(margin_percent=9.0, zone="pr/1"))
+    review = reviewed(
+        checkout, overrides=Overrides({"gate.margin-percent": 9.0, "cache.zone": "pr/1"})
+    )
     assert review.config.gate.margin_percent == 9
     assert review.config.cache.zone == "pr/1"
     assert keys(review) == ["gate.release-tags"]

@@ -6,7 +6,7 @@ from tunegate.settings import Overrides, overridden
 
 def zones(written: CacheConfig, zone: str | None = None) -> tuple[str, tuple[str, ...]]:
     config = Config(models=(ModelConfig(path="m.onnx"),), cache=written)
-    cache = overridden(config, Overrides(zone=zone)).cache
+    cache = overridden(config, Overrides({"cache.zone": zone})).cache
     return cache.zone, cache.read_zones
 
 

@@ -1,12 +1,12 @@
 """The JSON Schemas that `docs/schemas` publishes, made from the types that read and write.
 
-What a key of `tunegate.yaml` means is said once, in the table of docs/configuration.md.
+What a key of `tunegate.yaml` means is said once, where it is declared (`config.py`): the table of
+docs/configuration.md is made from it, too.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,16 +16,18 @@ import msgspec
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.verdicts import Verdict
 from tunegate.config import Config
+from tunegate.config_key import DeclaredKey, all_keys, plain
 
 CONFIGURATION = Path(__file__).resolve().parents[2] / "docs" / "configuration.md"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+TABLE_HEAD = "| key | default | meaning |\n|---|---|---|\n"
 Node = dict[str, Any]
 
 
 def published() -> dict[str, Node]:
     """Each schema by the name of its file."""
     return {
-        "tunegate.schema.json": config_schema(CONFIGURATION.read_text()),
+        "tunegate.schema.json": config_schema(),
         "verdict.schema.json": _titled(Verdict, "verdict.json of tunegate"),
         "plan.schema.json": _titled(TuningPlan, "plan.json of tunegate"),
     }
@@ -35,22 +37,37 @@ def written(schema: Node) -> str:
     return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
 
 
-def config_schema(page: str) -> Node:
-    """The schema of `tunegate.yaml`, each key described by its row of the page."""
+def config_schema() -> Node:
+    """The schema of `tunegate.yaml`, each key with its meaning."""
     schema = _titled(Config, "tunegate.yaml")
-    for key, meaning in meanings(page):
-        _described(schema, key, meaning)
+    for declared in all_keys(Config):
+        _described(schema, declared.place, plain(declared.key.meaning))
     return schema
 
 
-def meanings(page: str) -> Iterator[tuple[str, str]]:
-    """The keys of the page's first table, and what they mean in plain text."""
-    table = page.partition("| key | default | meaning |\n")[2].partition("\n\n")[0]
-    for line in table.splitlines()[1:]:
-        keys, _, meaning = line.strip("|").split(" | ", 2)
-        plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", meaning).replace("`", "").strip()
-        for key in re.findall(r"`([^`]+)`", keys):
-            yield key, plain
+def configuration_page() -> str:
+    """docs/configuration.md with the table of all keys as they are declared."""
+    page = CONFIGURATION.read_text()
+    before, _, rest = page.partition(TABLE_HEAD)
+    after = rest[rest.index("\n\n") :]
+    rows = (
+        f"| `{each.place}` | {_default(each)} | {each.key.meaning} |" for each in all_keys(Config)
+    )
+    return before + TABLE_HEAD + "\n".join(rows) + after
+
+
+def _default(declared: DeclaredKey) -> str:
+    """The default as somebody would write it; a dash where there is none."""
+    value = declared.default
+    if declared.key.default:
+        return declared.key.default
+    if value in (msgspec.NODEFAULT, None, (), {}) or isinstance(value, msgspec.Struct):
+        return "–"
+    if isinstance(value, tuple):
+        return f"`[{', '.join(value)}]`"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    return f"`{value:g}`" if isinstance(value, float) else f"`{value}`"
 
 
 def properties(schema: Node) -> Iterator[tuple[str, str, Node]]:

@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 import yaml
 
-from tests.schemas.published import properties, published, written
+from tests.schemas.published import configuration_page, properties, published, written
 from tests.support.golden import FOLDER, Golden
 
 SCHEMAS = published()
@@ -22,7 +22,11 @@ def test_the_published_schema_is_what_the_types_say(name: str, golden: Golden) -
 def test_every_key_of_the_configuration_is_described() -> None:
     found = properties(SCHEMAS["tunegate.schema.json"])
     silent = [f"{struct}.{key}" for struct, key, node in found if "description" not in node]
-    assert not silent, "give each a row in the table of docs/configuration.md"
+    assert not silent, "give each a Key in config.py"
+
+
+def test_the_table_of_the_documentation_is_what_is_declared(golden: Golden) -> None:
+    golden.check("../../docs/configuration.md", configuration_page())
 
 
 def test_an_editor_refuses_what_the_reader_refuses() -> None:

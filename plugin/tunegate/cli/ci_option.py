@@ -65,7 +65,7 @@ def _request(asked: Parsed, job: CiJob, arguments: Sequence[str]) -> JobRequest:
             no_base=settings.no_base,
         ),
         policy=settings.policy or "",
-        zone=settings.overrides.zone or "",
-        is_without_cache=settings.overrides.cache_mode == "off",
+        zone=settings.overrides.get("cache.zone") or "",
+        is_without_cache=settings.overrides.get("cache.mode") == "off",
         comment=job.comment,
     )

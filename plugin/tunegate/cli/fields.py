@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from tunegate.cli.key_options import KeyOptions, options_of
 from tunegate.cli.option import Argument, Option
 
 Struct = TypeVar("Struct", bound=msgspec.Struct)
@@ -72,7 +73,7 @@ _TITLES = (
 def _fields(kind: type[msgspec.Struct], title: str) -> Iterator[Field]:
     for field in msgspec.structs.fields(kind):
         if _is_group(field.type):
-            yield from _fields(field.type, field.type.TITLE)
+            yield from _fields_of_group(field.type)
             continue
         value_type, declared = typing.get_args(field.type)
         is_required = field.default is msgspec.NODEFAULT
@@ -86,9 +87,26 @@ def _fields(kind: type[msgspec.Struct], title: str) -> Iterator[Field]:
         )
 
 
+def _fields_of_group(group: type[Any]) -> Iterator[Field]:
+    if not issubclass(group, KeyOptions):
+        yield from _fields(group, group.TITLE)
+        return
+    for key, option in options_of(group):
+        yield Field(
+            name=key,
+            declared=option,
+            is_switch=False,
+            is_required=False,
+            default=None,
+            title=group.TITLE,
+        )
+
+
 def filled(kind: type[Struct], given: Mapping[str, Any]) -> Struct:
     """The struct, and the groups in it, with the values that were
     given and defaults for the rest."""
+    if issubclass(kind, KeyOptions):
+        return kind(given={key: given[key] for key, _ in options_of(kind) if key in given})
     values = {
         field.name: filled(field.type, given) if _is_group(field.type) else given.get(field.name)
         for field in msgspec.structs.fields(kind)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, get_args
 
 import msgspec
 
+from tunegate.cli.key_options import KeyOptions
 from tunegate.cli.option import Option
-from tunegate.cli.values import Shape, not_negative, positive, seed, shape, whole
-from tunegate.settings import CacheMode, CommentWhen, Overrides, Settings
+from tunegate.cli.values import Shape, not_negative, seed, shape
+from tunegate.config import BudgetConfig, CacheConfig, GateConfig
+from tunegate.settings import CommentWhen, Overrides, Settings
 
 InputShapes = Annotated[
     tuple[Shape, ...],
@@ -97,43 +98,25 @@ class PlannedRevisions(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
 
 
-class BudgetOptions(msgspec.Struct, frozen=True, kw_only=True):
+class BudgetOptions(KeyOptions, frozen=True, kw_only=True):
     """What tuning may cost. The later jobs do not take it: the plan has settled it."""
 
     TITLE: ClassVar[str] = "budget"
-
-    minutes: Annotated[
-        float | None,
-        Option("cap on tuning time, without building and measuring", "N", not_negative),
-    ] = None
-    usd: Annotated[float | None, Option("cap on tuning cost", "N", not_negative)] = None
-    trials: Annotated[int | None, Option("cap on measured candidates", "N", whole)] = None
+    SECTION: ClassVar[type[msgspec.Struct]] = BudgetConfig
 
 
-class Margin(msgspec.Struct, frozen=True, kw_only=True):
+class Margin(KeyOptions, frozen=True, kw_only=True):
     """What the gate lets pass."""
 
     TITLE: ClassVar[str] = "gate"
-
-    margin_percent: Annotated[
-        float | None, Option("the slowdown that fails", "PERCENT", positive)
-    ] = None
+    SECTION: ClassVar[type[msgspec.Struct]] = GateConfig
 
 
-class CacheAddress(msgspec.Struct, frozen=True, kw_only=True):
+class CacheAddress(KeyOptions, frozen=True, kw_only=True):
     """Which cache is used, and how."""
 
     TITLE: ClassVar[str] = "cache"
-
-    cache_url: Annotated[str | None, Option("s3://bucket/prefix or a directory", "URL")] = None
-    cache_endpoint_url: Annotated[
-        str | None, Option("the address of an S3 that is not Amazon's", "URL")
-    ] = None
-    cache_mode: Annotated[
-        CacheMode | None,
-        Option("no cache, read only, or read and write", choices=get_args(CacheMode)),
-    ] = None
-    zone: Annotated[str | None, Option("the part of the cache that is written", "NAME")] = None
+    SECTION: ClassVar[type[msgspec.Struct]] = CacheConfig
 
 
 MetricCommand = Annotated[
@@ -215,17 +198,13 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def settings(self) -> Settings:
         """The settings that the shared options come to."""
-        given = dict(_shared(self))
-        overrides = Overrides(**_of(given, Overrides))
-        return Settings(overrides=overrides, **_of(given, Settings))
-
-
-def _shared(options: msgspec.Struct) -> Iterator[tuple[str, Any]]:
-    for name in options.__struct_fields__:
-        group = getattr(options, name)
-        if isinstance(group, msgspec.Struct):
-            yield from msgspec.structs.asdict(group).items()
-
-
-def _of(given: dict[str, Any], kind: type[msgspec.Struct]) -> dict[str, Any]:
-    return {name: value for name, value in given.items() if name in kind.__struct_fields__}
+        groups = [getattr(self, name) for name in self.__struct_fields__]
+        replaced: dict[str, Any] = {}
+        given: dict[str, Any] = {}
+        for group in groups:
+            if isinstance(group, KeyOptions):
+                replaced |= group.given
+            elif isinstance(group, msgspec.Struct):
+                given |= msgspec.structs.asdict(group)
+        known = {name: given[name] for name in Settings.__struct_fields__ if name in given}
+        return Settings(overrides=Overrides(replaced), **known)

@@ -114,7 +114,7 @@ def _play(letter: str, title: str, directory: Path, minutes: float, judge: Judge
         RunOptions(
             common=Common(repository=directory / "repository", out=out),
             revisions=ComparedRevisions(base=None if judge is first_problem else "main"),
-            budget=BudgetOptions(minutes=minutes),
+            budget=BudgetOptions(given={"budget.minutes": minutes}),
         )
     )
     verdict = artifact_io.read(out / "verdict.json", Verdict)

@@ -1,19 +1,24 @@
-"""Which of two values counts, for each key of the configuration.
+"""Which of two values counts, for each section of the configuration, as its keys declare it.
 
-A key that is named here has an order: the stricter value counts, whoever wrote it. Every other key
-has none: the base's value counts.
+A key with an order has the stricter value, whoever wrote it. Every other key has the base's.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import msgspec
 
-Strictness = Callable[[Any], float]
-"""The larger the number, the stricter the value."""
+from tunegate.config import (
+    AccuracyConfig,
+    BudgetConfig,
+    CacheConfig,
+    GateConfig,
+    MetricCommandConfig,
+    ObjectiveConfig,
+    TargetConfig,
+)
+from tunegate.config_key import Strictness, keys_of
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,53 +29,22 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     filled: frozenset[str] = frozenset()
 
 
-def smaller(value: float | None) -> float:
-    """The smaller, the stricter; no value at all is no limit."""
-    return -math.inf if value is None else -value
+def rules_of(section: type[msgspec.Struct]) -> Rules:
+    """The rules that the keys of a section declare."""
+    declared = {each.field: each.key for each in keys_of(section)}
+    return Rules(
+        ordered={name: key.stricter for name, key in declared.items() if key.stricter},
+        filled=frozenset(name for name, key in declared.items() if key.may_fill),
+    )
 
 
-def rarer(share: float) -> float:
-    """The rarer what is looked for, the stricter; 0 looks for nothing."""
-    return -share if share else -math.inf
-
-
-def larger(value: float) -> float:
-    return value
-
-
-def larger_if_any(value: float | None) -> float:
-    """The larger, the stricter; no value at all is no limit."""
-    return -math.inf if value is None else value
-
-
-def later(*values: str) -> Strictness:
-    """The values from the loosest to the strictest."""
-    return values.index
-
-
-GATE = Rules(
-    ordered={
-        "margin_percent": smaller,
-        "release_margin_percent": smaller,
-        "size_margin_percent": smaller,
-        "memory_margin_percent": smaller,
-        "workspace_margin_percent": smaller,
-        "energy_margin_percent": smaller,
-        "tail_margin_percent": smaller,
-        "rare_launches": rarer,
-        "absolute_floor_us": smaller,
-        "inconclusive": later("warn", "fail"),
-        "policy_changes": later("report", "fail"),
-        "waivers_from": later("head", "base"),
-        "waiver_trailers": smaller,
-    }
-)
+GATE = rules_of(GateConfig)
 # A change that is tuned less, or built from fewer records, is not judged more strictly: a base
-# below its best lets a slower head pass.
-BUDGET = Rules()
-CACHE = Rules()
-TARGET = Rules(filled=frozenset({"usd_per_hour", "expect_gpu"}))
-ACCURACY = Rules(ordered={"max_error": smaller, "min_agreement": larger_if_any})
-METRIC_COMMAND = Rules(ordered={"at_most": smaller})
+# below its best lets a slower head pass. So no key of these two has an order.
+BUDGET = rules_of(BudgetConfig)
+CACHE = rules_of(CacheConfig)
+TARGET = rules_of(TargetConfig)
+ACCURACY = rules_of(AccuracyConfig)
+METRIC_COMMAND = rules_of(MetricCommandConfig)
 """Two bounds on the same command have an order; of two commands the base's runs."""
-OBJECTIVE = Rules(ordered={"ms": smaller, "percentile": larger})
+OBJECTIVE = rules_of(ObjectiveConfig)

@@ -33,7 +33,7 @@ def settings(
 def test_a_whole_run_takes_both_revisions_and_the_zone() -> None:
     found = settings("run", REVISIONS)
     assert (found.base, found.head) == ("b" * 40, "a" * 40)
-    assert found.overrides.zone == "pr/o/r/7"
+    assert found.overrides.get("cache.zone") == "pr/o/r/7"
 
 
 def test_every_step_names_the_policy_and_the_later_ones_refuse_a_plan_of_another() -> None:
@@ -44,18 +44,18 @@ def test_every_step_names_the_policy_and_the_later_ones_refuse_a_plan_of_another
 
 def test_a_pull_request_writes_to_its_own_zone_in_every_step() -> None:
     for step in STEPS:
-        assert settings(step, REVISIONS).overrides.zone == "pr/o/r/7"
+        assert settings(step, REVISIONS).overrides.get("cache.zone") == "pr/o/r/7"
 
 
 @pytest.mark.parametrize("step", STEPS)
 def test_a_fork_only_reads(step: StepName) -> None:
     found = settings(step, REVISIONS, JobEvent(revisions=Usual(), zone=None))
-    assert (found.overrides.cache_mode, found.overrides.zone) == ("ro", None)
+    assert (found.overrides.get("cache.mode"), found.overrides.get("cache.zone")) == ("ro", None)
 
 
 def test_where_the_event_says_nothing_the_configuration_names_the_zone() -> None:
     found = settings("run", REVISIONS, JobEvent(revisions=Usual(), zone=""))
-    assert (found.overrides.cache_mode, found.overrides.zone) == (None, None)
+    assert (found.overrides.get("cache.mode"), found.overrides.get("cache.zone")) == (None, None)
 
 
 @pytest.mark.parametrize("step", ["tune", "gate"])

@@ -57,7 +57,7 @@ def test_the_words_that_are_carried_out_are_of_no_job() -> None:
     options = parse(found.request.words).options
     assert isinstance(options, RunOptions)
     assert options.job.ci == ""
-    assert options.settings.overrides.minutes == 5
+    assert options.settings.overrides.get("budget.minutes") == 5
 
 
 @pytest.mark.parametrize("named", [[], ["--ci", "auto"]])

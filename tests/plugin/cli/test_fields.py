@@ -35,7 +35,7 @@ def test_a_commands_own_fields_come_first_and_those_of_every_command_last() -> N
         ("dry_run", ("--dry-run",)),
         ("as_json", ("--json",)),
         ("quiet", ("-q", "--quiet")),
-        ("minutes", ("--minutes",)),
+        ("budget.minutes", ("--minutes",)),
     ],
 )
 def test_an_option_has_the_name_of_its_field_or_its_own(name: str, flags: tuple[str, ...]) -> None:
@@ -50,9 +50,11 @@ def test_help_shows_the_default_that_the_struct_has() -> None:
 
 
 def test_what_is_not_given_has_its_default_in_every_group() -> None:
-    options = filled(SomeOptions, {"place": Path("p"), "minutes": 3.0, "quiet": True})
+    options = filled(SomeOptions, {"place": Path("p"), "budget.minutes": 3.0, "quiet": True})
     assert options == SomeOptions(
-        place=Path("p"), budget=BudgetOptions(minutes=3.0), common=Common(quiet=True)
+        place=Path("p"),
+        budget=BudgetOptions(given={"budget.minutes": 3.0}),
+        common=Common(quiet=True),
     )
 
 

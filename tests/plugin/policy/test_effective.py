@@ -180,22 +180,6 @@ def test_what_weakens_the_gate_is_told_first(base: Config, head: Config) -> None
     assert weakens == sorted(weakens, reverse=True)
 
 
-UNORDERED = {
-    "gate": {"seconds", "extend", "election_share", "pairs", "release_tags"},
-    "budget": {*BudgetConfig.__struct_fields__},
-    "cache": {*CacheConfig.__struct_fields__},
-}
-"""The base's value counts. A new key belongs here, or into `policy/rules.py`."""
-
-
-@pytest.mark.parametrize(("name", "rules"), SECTIONS)
-def test_somebody_decided_which_value_of_a_key_counts(name: str, rules: Rules) -> None:
-    section = {"gate": GateConfig, "budget": BudgetConfig, "cache": CacheConfig}[name]
-    ordered = {*rules.ordered, *rules.filled}
-    assert ordered | UNORDERED[name] == {*section.__struct_fields__}
-    assert not ordered & UNORDERED[name]
-
-
 def test_the_gate_s_own_keys_come_first_of_what_weakens_it() -> None:
     base = Config(models=(ModelConfig(path="**", objective=ObjectiveConfig(ms=1)),))
     head = Config(

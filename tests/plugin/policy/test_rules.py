@@ -3,8 +3,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tunegate.config import GateConfig, ObjectiveConfig, TargetConfig
-from tunegate.policy.rules import GATE, OBJECTIVE, TARGET, Strictness, later, rarer, smaller
+from tunegate.config import GateConfig
+from tunegate.config_key import Strictness, later, rarer, smaller
+from tunegate.policy.rules import GATE, OBJECTIVE
 
 
 @pytest.mark.parametrize(
@@ -26,16 +27,6 @@ def test_values_are_ordered_from_the_loosest_to_the_strictest(
 ) -> None:
     weights = [weight(value) for value in loosest_first]
     assert weights == sorted(set(weights))
-
-
-def test_every_rule_is_about_a_key_that_the_section_has() -> None:
-    sections: tuple[tuple[type[msgspec.Struct], set[str]], ...] = (
-        (GateConfig, {*GATE.ordered, *GATE.filled}),
-        (ObjectiveConfig, {*OBJECTIVE.ordered, *OBJECTIVE.filled}),
-        (TargetConfig, {*TARGET.ordered, *TARGET.filled}),
-    )
-    for section, keys in sections:
-        assert keys <= {field.name for field in msgspec.structs.fields(section)}
 
 
 def test_every_margin_of_the_gate_has_an_order() -> None:

@@ -52,7 +52,7 @@ def parse_study(text: str, where: str) -> StudyConfig:
     try:
         config = msgspec.convert(content, StudyConfig)
     except msgspec.ValidationError as error:
-        raise _refused(where, problem_of(error, content)) from error
+        raise _refused(where, problem_of(error, content, StudyConfig)) from error
     for problem in _problems(config):
         raise _refused(where, problem)
     return config

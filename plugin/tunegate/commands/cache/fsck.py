@@ -27,9 +27,9 @@ def run(options: FsckOptions) -> int:
     settings = options.settings
     admin = open_cache_admin(settings)
     with answering(admin.config):
-        found = _flaws(admin, settings.overrides.zone)
+        found = _flaws(admin, settings.overrides.get("cache.zone"))
         repairs = _repaired(admin, found) if options.repair else ()
-        left = _flaws(admin, settings.overrides.zone) if options.repair else found
+        left = _flaws(admin, settings.overrides.get("cache.zone")) if options.repair else found
     if settings.as_json:
         write_json(Inspection(found=found, repairs=repairs, left=left))
     else:

@@ -34,7 +34,7 @@ def run(options: GcOptions) -> int:
                 grace_seconds=int(options.grace_hours * 3600),
                 dry_run=options.dry_run,
             )
-            for group in admin.groups(settings.overrides.zone)
+            for group in admin.groups(settings.overrides.get("cache.zone"))
         )
     if settings.as_json:
         write_json(Collections(dry_run=options.dry_run, groups=done))

@@ -22,7 +22,7 @@ def run(options: RevokeOptions) -> int:
     settings = options.settings
     admin = open_cache_admin(settings)
     with answering(admin.config):
-        groups = admin.groups(settings.overrides.zone)
+        groups = admin.groups(settings.overrides.get("cache.zone"))
         done = tuple(admin.compactor(group).run(revoke=[revocation]) for group in groups)
     show_compactions(settings, admin.config.url, done)
     return PASS

@@ -25,7 +25,7 @@ from tunegate.project import Subject
 from tunegate.runtimes.loading import titled_artifact
 from tunegate.runtimes.requirements import require_installed
 from tunegate.selection import shapes_for
-from tunegate.settings import Settings, overridden
+from tunegate.settings import Overrides, Settings, overridden
 from tunegate.sides.export_models import export_models
 from tunegate.sides.fixed_sides import Fixed
 from tunegate.wiring import model_source, opened_tools
@@ -84,8 +84,8 @@ def comparison_config(
         gate=found.gate,
     )
     by = settings.overrides
-    if all(limit is None for limit in (by.minutes, by.usd, by.trials)):
-        by = msgspec.structs.replace(by, trials=0)
+    if not any(key.startswith("budget.") for key in by.values):
+        by = Overrides({**by.values, "budget.trials": 0})
     return overridden(found, by)
 
 

@@ -9,72 +9,15 @@ from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import inspect
 
-from tunegate.config import (
-    BudgetConfig,
-    CacheConfig,
-    Config,
-    GateConfig,
-    InputConfig,
-    ModelConfig,
-    ProfileConfig,
-    TargetConfig,
-    ValuesConfig,
-)
-
-_SECTION_OF: dict[str, type[msgspec.Struct]] = {
-    "models": ModelConfig,
-    "targets": TargetConfig,
-    "cache": CacheConfig,
-    "budget": BudgetConfig,
-    "gate": GateConfig,
-}
-_INSIDE_MODEL: dict[str, type[msgspec.Struct]] = {
-    r".*\.values": ValuesConfig,
-    r".*\.inputs\..+": InputConfig,
-    r".*\.profiles\.[^.]+": ProfileConfig,
-}
-_LISTS = ("models", "targets")
-_PLACES = {
-    field.encode_name: f"{name}[].{field.encode_name}"
-    if name in _LISTS
-    else f"{name}.{field.encode_name}"
-    for name, section in reversed(_SECTION_OF.items())
-    for field in msgspec.structs.fields(section)
-} | {field.encode_name: field.encode_name for field in msgspec.structs.fields(Config)}
-"""Each key with its place; the earlier section where two have it."""
-_CHOICES = {"kind": "llvm or cuda", "mode": "off, ro or rw", "inconclusive": "fail or warn"}
-_UNITS = {
-    "minutes": "a number of minutes",
-    "usd": "a number of US dollars",
-    "usd-per-hour": "a number of US dollars",
-    "seconds": "a number of seconds",
-    "margin-percent": "a number of percent",
-    "ceiling-percent": "a number of percent",
-    "max-error": "a number of percent",
-    "min-agreement": "a number of percent",
-    "trials": "a whole number",
-}
-_WORDS = {
-    r"`(?:array \| object|object \| array)`": "a list or a mapping",
-    r", got `\w+`": "",
-    r"`str \| object`": "`same` or a mapping",
-    r"`int \| float(?: \| null)?`": "a number",
-    r"`array` of length >= 1": "a list of at least one",
-    r"`array`": "a list",
-    r"`object`": "a mapping",
-    r"`str` matching regex .*": "letters, digits, dots, dashes and underscores",
-    r"`str(?: \| null)?`": "a text",
-    r"`(?:int \| )?float(?: \| null)?`": "a number",
-    r"`int(?: \| null)?`": "a whole number",
-    r"Invalid RFC3339 encoded date": "expected a date as year-month-day",
-    r"`date`": "a date as year-month-day",
-    r"(?<=\d)\.0\b": "",
-}
-
+from tunegate.config import Config
+from tunegate.config_key import all_keys, expected, key_at
 
 _REMOVED = {
     "budget.joules": "budget.minutes, usd and trials cap tuning, and counted energy is reported",
+    "cache.prior": "the prior that ships is the one that searches know",
+    "cache.share-experience": "nothing reads what runs of others have measured",
     "targets.watts": "energy is reported where the machine counts it",
 }
 """Keys of earlier versions, and what there is instead."""
@@ -87,42 +30,52 @@ class KeyProblem(NamedTuple):
     text: str
 
 
-def problem_of(error: msgspec.ValidationError, content: Any) -> KeyProblem:
+def problem_of(
+    error: msgspec.ValidationError, content: Any, kind: type[msgspec.Struct] = Config
+) -> KeyProblem:
     """One line that says where in the content something is wrong, what it is,
-    and what belongs there instead."""
+    and what belongs there instead. `kind` is what the content was read as."""
     said, _, where = str(error).partition(" - at ")
     if where.startswith("`key`"):
         key = _dotted(where)
-        return KeyProblem(key, _bare_key(key, content))
-    path, value = _pointed_at(content, _dotted(where))
+        return KeyProblem(key, _bare_key(key, content, kind))
+    keys = _pointed_at(content, _dotted(where), kind)
+    path, value = _path(keys), _at(content, keys)
     unknown = re.fullmatch(r"Object contains unknown field `(.+)`", said, re.DOTALL)
     if unknown is not None:
-        return KeyProblem(key_place(path, unknown[1]), _unknown(unknown[1], path))
+        return KeyProblem(key_place(path, unknown[1]), _unknown(unknown[1], path, kind, keys))
     missing = re.fullmatch(r"Object missing required field `(.+)`", said)
     if missing is not None:
         key = key_place(path, missing[1])
         return KeyProblem(key, f"{key} is missing. Add it; `tunegate init` shows an example.")
     if isinstance(error.__cause__, ValueError):  # a section's own rule says it whole
         return KeyProblem(path, f"{path or 'the file'}: {said}.")
-    return KeyProblem(path, value_problem(said, path, value))
+    found = key_at(kind, keys)
+    if found is None:
+        return KeyProblem(path, f"{path or 'the file'}: {said}.")
+    unit = found.key.unit if found.key else ""
+    return KeyProblem(path, value_problem(found.kind, path, value, unit))
 
 
-def _bare_key(place: str, content: Any) -> str:
+def _bare_key(place: str, content: Any, kind: type[msgspec.Struct]) -> str:
     """The line for a key that YAML reads as something else than a text."""
-    path, inside = _pointed_at(content, place)
+    keys = _pointed_at(content, place, kind)
+    path, inside = _path(keys), _at(content, keys)
     bare = [key for key in inside if not isinstance(key, str)] if isinstance(inside, dict) else []
     named = f"key {_shown(bare[0])}" if bare else "a key"
     return f"{path or 'the file'}: {named} is no text. Put it in quotes."
 
 
-def value_problem(said: str, path: str, value: Any) -> str:
-    """The line for a value of another kind; `said` is what msgspec says of it."""
-    last = path.rpartition(".")[2]
-    if last in _UNITS and isinstance(value, str):
-        return f'{path} must be {_UNITS[last]} without a unit, not "{value}".'
-    if last in _CHOICES and said.startswith("Invalid enum value"):
-        return f'{path} is {_CHOICES[last]}, not "{value}".'
-    return f"{path or 'the file'}: {_plainly(said)}, not {_shown(value)}.{_hint(said, path, value)}"
+def value_problem(kind: inspect.Type, path: str, value: Any, unit: str = "") -> str:
+    """The line for a value that is not of its type, or out of its bounds."""
+    wanted, place = expected(kind, unit), path or "the file"
+    if isinstance(value, str):
+        if unit:
+            number = re.sub(r" [<>].*", "", wanted)
+            return f'{place} must be {number} without a unit, not "{value}".'
+        if isinstance(kind, inspect.LiteralType):
+            return f"{place} is {wanted}, not {_shown(value)}."
+    return f"{place}: expected {wanted}, not {_shown(value)}.{_hint(wanted, path, value)}"
 
 
 def _dotted(where: str) -> str:
@@ -130,19 +83,21 @@ def _dotted(where: str) -> str:
     return where.removeprefix("`key` in ").strip("`").removeprefix("$").removeprefix(".")
 
 
-def _pointed_at(content: Any, path: str) -> tuple[str, Any]:
-    """The path and its value. msgspec writes `[...]` for any key of a mapping; we name the key."""
+def _pointed_at(content: Any, path: str, kind: type[msgspec.Struct]) -> list[str | int]:
+    """The path step by step. msgspec writes `[...]` for any key of a mapping; we name the key."""
     keys: list[str | int] = []
     for step in re.findall(r"\[\.\.\.\]|\[\d+\]|[^.\[\]]+", path):
         value = _at(content, keys)
         if step == "[...]":
             wrong = (
-                name for name in value if _is_refused(_with(content, keys, {name: value[name]}))
+                name
+                for name in value
+                if _is_refused(_with(content, keys, {name: value[name]}), kind)
             )
             keys.append(next(wrong, ""))
         else:
             keys.append(int(step[1:-1]) if step.startswith("[") else step)
-    return _path(keys), _at(content, keys)
+    return keys
 
 
 def _at(content: Any, keys: Sequence[str | int]) -> Any:
@@ -164,9 +119,9 @@ def _with(content: Any, keys: Sequence[str | int], value: Any) -> Any:
     return changed
 
 
-def _is_refused(content: Any) -> bool:
+def _is_refused(content: Any, kind: type[msgspec.Struct]) -> bool:
     try:
-        msgspec.convert(content, Config)
+        msgspec.convert(content, kind)
     except msgspec.ValidationError:
         return True
     return False
@@ -177,17 +132,29 @@ def _path(keys: Sequence[str | int]) -> str:
     return "".join(steps).removeprefix(".")
 
 
-def _unknown(key: str, path: str) -> str:
+def _unknown(key: str, path: str, kind: type[msgspec.Struct], keys: Sequence[str | int]) -> str:
     """The keys of the same section come first; any other may be meant for another section."""
-    instead = _REMOVED.get(re.sub(r"\[\d+\]", "", key_place(path, key)))
+    place = key_place(path, key)
+    instead = _REMOVED.get(re.sub(r"\[\d+\]", "", place))
     if instead is not None:
-        return f"{key_place(path, key)} was removed: {instead}. Remove the key."
-    inside = (section for form, section in _INSIDE_MODEL.items() if re.fullmatch(form, path))
-    section = next(inside, None) or _SECTION_OF.get(re.sub(r"\[.*", "", path), Config)
-    own = [field.encode_name for field in msgspec.structs.fields(section)]
-    elsewhere = difflib.get_close_matches(key, sorted(_PLACES), n=1)
-    meant = meant_key(key, own) or (_PLACES[elsewhere[0]] if elsewhere else "")
-    return unknown_key(key_place(path, key), meant)
+        return f"{place} was removed: {instead}. Remove the key."
+    found = key_at(kind, keys)
+    section = found.section if found and found.section else kind
+    meant = meant_key(key, [field.encode_name for field in msgspec.structs.fields(section)])
+    if not meant:
+        elsewhere = _places(kind)
+        near = difflib.get_close_matches(key, sorted(elsewhere), n=1)
+        meant = elsewhere[near[0]] if near else ""
+    return unknown_key(place, meant)
+
+
+def _places(kind: type[msgspec.Struct]) -> dict[str, str]:
+    """Each key with its place: where several sections have it, the place with the fewest steps,
+    and of these the first."""
+    found: dict[str, str] = {}
+    for place in sorted((each.place for each in all_keys(kind)), key=lambda each: each.count(".")):
+        found.setdefault(place.rpartition(".")[2], place)
+    return found
 
 
 def meant_key(word: str, own: Collection[str]) -> str:
@@ -201,12 +168,6 @@ def unknown_key(place: str, meant: str) -> str:
     """The line for a key that nothing reads; `meant` is the one that was, '' for none."""
     hint = f"Did you mean {meant}?" if meant else "Remove it."
     return f"unknown key {place}. {hint}"
-
-
-def _plainly(said: str) -> str:
-    for pattern, words in _WORDS.items():
-        said = re.sub(pattern, words, said)
-    return said[:1].lower() + said[1:]
 
 
 def _shown(value: Any) -> str:
@@ -227,7 +188,7 @@ def _shown(value: Any) -> str:
     return textwrap.shorten(text, 60, placeholder="…")
 
 
-def _hint(said: str, path: str, value: Any) -> str:
+def _hint(wanted: str, path: str, value: Any) -> str:
     if path.endswith(".accuracy") and isinstance(value, int | float):
         return f" Write {{max-error: {value:g}}}, or what else the budget is."
     power = re.fullmatch(r"([-+]?\d+)(\.\d*)?e([-+]?)(\d+)", str(value), re.IGNORECASE)
@@ -235,7 +196,7 @@ def _hint(said: str, path: str, value: Any) -> str:
         whole, part, sign, exponent = power.groups()
         return f" YAML wants a point and a sign: {whole}{part or '.0'}e{sign or '+'}{exponent}."
     is_bare = isinstance(value, int | float)
-    if said.startswith("Expected `str") and is_bare:
+    if wanted == "a text" and is_bare:
         return " Put it in quotes."
     is_nameless = path.endswith(".profiles") and isinstance(value, list)
     return " Give each profile a name." if is_nameless else ""

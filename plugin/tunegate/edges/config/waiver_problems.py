@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
+from msgspec import inspect
 
 from tunegate.artifacts.waivers import Waiver
 from tunegate.edges.config.problem import key_place, meant_key, unknown_key, value_problem
 
 _KEYS = {field.encode_name: field.type for field in msgspec.structs.fields(Waiver)}
 _FILE = {"waivers": list[Any]}
+_MAPPING = inspect.type_info(dict[str, Any])
 
 
 def file_problems(content: Any) -> tuple[str, ...]:
@@ -33,7 +35,7 @@ def waiver_problems(entry: Any, path: str = "") -> tuple[str, ...]:
 
 def _of_mapping(content: Any, path: str, keys: Mapping[str, Any]) -> Iterator[str]:
     if not isinstance(content, dict):
-        yield value_problem("Expected `object`", path, content)
+        yield value_problem(_MAPPING, path, content)
         return
     meant = {key: meant_key(str(key), keys) for key in content if key not in keys}
     for key, near in meant.items():
@@ -48,5 +50,6 @@ def _of_mapping(content: Any, path: str, keys: Mapping[str, Any]) -> Iterator[st
 def _of_value(value: Any, path: str, kind: Any) -> Iterator[str]:
     try:
         msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        yield value_problem(str(error), path, value)
+    except msgspec.ValidationError:
+        unit = "percent" if path.endswith("-percent") else ""
+        yield value_problem(inspect.type_info(kind), path, value, unit)

@@ -11,9 +11,8 @@ def after(command: str) -> str:
 
 def test_a_switch_takes_no_value_and_a_choice_its_words() -> None:
     assert "'--dry-run[only count]'" in after("cache gc")
-    assert "--cache-mode=[no cache, read only, or read and write]:off|ro|rw:(off ro rw)" in after(
-        "run"
-    )
+    mode = "--cache-mode=[no cache (off), read only (ro), or read and write (rw)]"
+    assert f"{mode}:off|ro|rw:(off ro rw)" in after("run")
 
 
 def test_files_and_folders_are_offered_where_one_is_taken() -> None:

@@ -22,7 +22,7 @@ def test_a_healthy_machine_is_shown_with_the_source_of_each_setting(
     assert doctor.run(DoctorOptions(common=common)) == 0
     assert capsys.readouterr().out == ""
     common = Common(repository=workspace.root, as_json=True)
-    asked = DoctorOptions(common=common, cache=CacheAddress(cache_mode="ro"))
+    asked = DoctorOptions(common=common, cache=CacheAddress(given={"cache.mode": "ro"}))
     assert doctor.run(asked) == 0
     diagnosis = json.loads(capsys.readouterr().out)
     assert all(check["ok"] for check in diagnosis["checks"])

@@ -81,8 +81,8 @@ def test_an_empty_file_says_what_belongs_in_it(text: str) -> None:
     [
         ("{}", "models is missing. Add it; `tunegate init` shows an example."),
         ("models: []", "models: expected a list of at least one, not an empty list."),
-        ("models:", "models: expected a list, not nothing."),
-        ("models: m.onnx", 'models: expected a list, not "m.onnx".'),
+        ("models:", "models: expected a list of at least one, not nothing."),
+        ("models: m.onnx", 'models: expected a list of at least one, not "m.onnx".'),
         ("[]", "the file: expected a mapping, not an empty list."),
         ("models: [{}]", "models[0].path is missing. Add it; `tunegate init` shows an example."),
         ("1: 2", "the file: key 1 is no text. Put it in quotes."),
@@ -131,7 +131,7 @@ def test_an_unknown_key_is_named_with_what_it_may_mean(lines: str, message: str)
         ),
         (
             "budget: {trials: 2k}",
-            'budget.trials must be a whole number without a unit, not "2k".',
+            'budget.trials must be a whole number of trials without a unit, not "2k".',
         ),
         (
             "targets: [{name: t, usd-per-hour: 3 USD}]",
@@ -146,17 +146,23 @@ def test_a_unit_is_refused_with_the_unit_that_is_meant(lines: str, message: str)
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ("budget: {minutes: -1}", "budget.minutes: expected a number >= 0, not -1."),
-        ("gate: {margin-percent: 200}", "gate.margin-percent: expected a number <= 100, not 200."),
-        ("gate: {pairs: 100}", "gate.pairs: expected a whole number <= 24, not 100."),
-        ("budget: {trials: 1.5}", "budget.trials: expected a whole number, not 1.5."),
-        ("budget: {minutes: true}", "budget.minutes: expected a number, not true."),
+        ("budget: {minutes: -1}", "budget.minutes: expected a number of minutes >= 0, not -1."),
+        (
+            "gate: {margin-percent: 200}",
+            "gate.margin-percent: expected a number of percent > 0 and <= 100, not 200.",
+        ),
+        ("gate: {pairs: 100}", "gate.pairs: expected a whole number >= 4 and <= 24, not 100."),
+        (
+            "budget: {trials: 1.5}",
+            "budget.trials: expected a whole number of trials >= 0, not 1.5.",
+        ),
+        ("budget: {minutes: true}", "budget.minutes: expected a number of minutes >= 0, not true."),
         ("budget: {minutes: .inf}", "line 3: .inf is no number to work with. Fix the line."),
         (
             "targets: [{name: t, kind: cuda, algorithm: im2col}]",
             "targets[0]: algorithm is for kind: llvm, remove it.",
         ),
-        ("targets: [{name: t, kind: tpu}]", 'targets[0].kind is llvm or cuda, not "tpu".'),
+        ("targets: [{name: t, kind: tpu}]", 'targets[0].kind is cuda or llvm, not "tpu".'),
         ("cache: {mode: rx}", 'cache.mode is off, ro or rw, not "rx".'),
         ("gate: {inconclusive: ok}", 'gate.inconclusive is fail or warn, not "ok".'),
         ("cache: {zone: 1.0}", "cache.zone: expected a text, not 1.0. Put it in quotes."),
@@ -173,7 +179,7 @@ def test_a_value_out_of_bounds_is_said_with_its_bounds(lines: str, message: str)
 @pytest.mark.parametrize(
     ("shape", "message"),
     [
-        ("[1, n]", 'models[0].inputs.x.y[1]: expected a whole number, not "n".'),
+        ("[1, n]", 'models[0].inputs.x.y[1]: expected a whole number >= 0, not "n".'),
         ("[1, -1]", "models[0].inputs.x.y[1]: expected a whole number >= 0, not -1."),
         ("3", "models[0].inputs.x.y: expected a list or a mapping, not 3."),
     ],

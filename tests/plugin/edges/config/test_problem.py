@@ -34,10 +34,10 @@ def problem(**content: Any) -> str:
         ({"cache": {"mode": "write"}}, 'cache.mode is off, ro or rw, not "write".'),
         ({"cache": {"zone": 7}}, "cache.zone: expected a text, not 7. Put it in quotes."),
         ({"models": []}, "models: expected a list of at least one, not an empty list."),
-        ({"models": {"a": 1}}, "models: expected a list, not a mapping."),
+        ({"models": {"a": 1}}, "models: expected a list of at least one, not a mapping."),
         ({"gate": [1]}, "gate: expected a mapping, not a list."),
-        ({"gate": {"seconds": True}}, "gate.seconds: expected a number, not true."),
-        ({"dims": {"a": 1, "b": "n"}}, 'dims.b: expected a whole number, not "n".'),
+        ({"gate": {"seconds": True}}, "gate.seconds: expected a number of seconds > 0, not true."),
+        ({"dims": {"a": 1, "b": "n"}}, 'dims.b: expected a whole number >= 0, not "n".'),
         (
             {"models": [{**MODEL, "profiles": {"a": {}, "b": {"dim": {}}}}]},
             "unknown key models[0].profiles.b.dim. Did you mean dims?",
