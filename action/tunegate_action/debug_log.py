@@ -1,4 +1,4 @@
-"""What helps to understand a job: shown where somebody asked for GitHub's debug log."""
+"""Facts for understanding a job, shown where somebody asked for GitHub's debug log."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _JOB = ("GITHUB_ACTION_PATH", "GITHUB_WORKSPACE", "GITHUB_API_URL", "RUNNER_NAME
 
 
 def is_debug(environment: Mapping[str, str]) -> bool:
-    """Whether the job was started again with debug logging."""
+    """Returns whether the job was started again with debug logging."""
     return environment.get("RUNNER_DEBUG") == "1"
 
 

@@ -1,4 +1,4 @@
-"""What the workflow asks for: environment variables to the request of a job."""
+"""Inputs of the workflow: environment variables to the request of a job."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class _Inputs:
 
 
 class ForkReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What stage `comment` asks for: a report on the files of a fork's run."""
+    """The request of stage `comment`: a report on the files of a fork's run."""
 
     directory: Path
     comment: CommentWhen

@@ -20,7 +20,7 @@ _EVERYTHING = "everything"
 
 
 class WiderEnvironmentNeeded(Exception):
-    """What the configuration asks for may not be installed here."""
+    """An error for a configuration that needs more than is installed here."""
 
 
 def carried_out_in_narrow(arguments: Sequence[str]) -> Ending:
@@ -33,7 +33,7 @@ def carried_out_in_narrow(arguments: Sequence[str]) -> Ending:
 
 
 def is_narrow(environment: Mapping[str, str]) -> bool:
-    """Whether the bootstrap made an environment for one runtime."""
+    """Returns whether the bootstrap made an environment for one runtime."""
     return environment.get("TUNEGATE_ENVIRONMENT", "").startswith(_NARROW)
 
 

@@ -1,4 +1,4 @@
-"""What another program complained of, on one line and without passwords."""
+"""The complaint of another program, on one line and without passwords."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _PIP_INSTALL = (
 )
 
 _PIP_TOO = ("Hash mismatch", "No space left")
-"""What pip would end with too, after minutes."""
+"""Endings that pip would share, after minutes."""
 
 
 class Wanted(NamedTuple):
@@ -40,7 +40,8 @@ class Wanted(NamedTuple):
 
     @property
     def beside(self) -> Path:
-        """What uv needs only while it installs, on the same disk, so that files are linked."""
+        """Returns the directory that uv needs only while it installs, on the same disk, so that
+        files are linked."""
         return self.directory.with_name(f"{self.directory.name}.uv")
 
     @property

@@ -1,4 +1,4 @@
-"""Which lock a job needs. A wrong guess costs time and decides nothing: a run that misses a
+"""The lock that a job needs. A wrong guess costs time and decides nothing: a run that misses a
 runtime says so before it begins, and goes on in the environment that has everything."""
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ _RUNTIME = re.compile(
 
 
 def lock_for(locks: Path, environment: Mapping[str, str], driver: Path = DRIVER) -> Path:
-    """What compiles is 400 MB that not every runtime needs, and what a GPU needs another 200."""
+    """Returns the lock file for the job: TVM is 400 MB that not every runtime needs, and a GPU
+    needs another 200."""
     if given := environment.get("TUNEGATE_LOCK"):
         return Path(given).resolve()
     config = environment.get("TUNEGATE_CONFIG") or "tunegate.yaml"

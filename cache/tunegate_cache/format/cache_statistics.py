@@ -1,4 +1,4 @@
-"""What the cache did in one run, counted."""
+"""The use of the cache in one run, counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether decisions may be replayed under a template: checked before the compiler sees them."""
+"""The check whether decisions may be replayed under a template, before the compiler sees them."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class SamplingInstruction(msgspec.Struct, frozen=True, kw_only=True):
 def check_decisions(
     decisions: Sequence[Decision], template: Sequence[SamplingInstruction]
 ) -> str | None:
-    """Why these decisions do not fit the template, or None. Every sampling instruction must have
-    exactly one decision: a missing one would be sampled at random."""
+    """Returns why these decisions do not fit the template, or None. Every sampling instruction must
+    have exactly one decision: a missing one would be sampled at random."""
     if len(decisions) > _MAX_DECISIONS:
         return f"{len(decisions)} decisions"
     if [index for index, _ in decisions] != [instruction.index for instruction in template]:

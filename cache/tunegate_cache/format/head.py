@@ -26,7 +26,7 @@ class LaterHeadError(CorruptHeadError):
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """What a pinned build reads: an index and the packs it points into."""
+    """The snapshot that a pinned build reads: an index and the packs it points into."""
 
     version: int
     index: str

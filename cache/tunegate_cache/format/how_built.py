@@ -1,5 +1,5 @@
-"""What times decided while a model was built, as decisions of a record: so the next build of the
-same graph measures nothing again.
+"""The choices that times decided while a model was built, as decisions of a record: the next build
+of the same graph measures nothing again.
 
 It says how a model is built and never what it computes: whoever builds with it checks that it fits
 the model, and checks the numbers.

@@ -1,4 +1,4 @@
-"""Which candidate won the election of a whole model, kept as records.
+"""The election of a whole model, kept as records.
 
 Each candidate that was measured has one, whose template is made up of its name and its role alone.
 The winner's decisions say how it was built; the others have none. Where time did not suffice for
@@ -127,7 +127,7 @@ def election_of(
 
 
 def _roles(candidates: Iterable[str]) -> Iterator[tuple[str, tuple[str, _Part]]]:
-    """What each candidate's template is, by its part."""
+    """Yields the template of each candidate's part."""
     for name in candidates:
         for part in get_args(_Part):
             yield _role(name, part), (name, part)

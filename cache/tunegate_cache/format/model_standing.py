@@ -1,4 +1,4 @@
-"""How fast a whole model was, compiled and under the runtime that ships instead, kept as records.
+"""The speed of a whole model, compiled and under the runtime that ships instead, kept as records.
 
 A model is a workload like any other: its key is a digest of its tasks. It has two records, one for
 each runtime, whose templates are made up of the role alone and which have no decisions. So they are
@@ -77,7 +77,7 @@ def standing_of(
     device: DeviceFingerprint,
     toolchain: Toolchain,
 ) -> ModelStanding | None:
-    """What was measured on this kind of device with this compiler, or None."""
+    """Returns the measurements on this kind of device with this compiler, or None."""
     here = {
         record.template: record
         for record in records

@@ -101,7 +101,8 @@ class SegmentName(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def zone_problem(zone: str) -> str | None:
-    """Why a text is not a zone (`main`, `rel`, `team/x`, `pr/owner/repo/7`, `dev/me`), or None."""
+    """Returns why a text is not a zone (`main`, `rel`, `team/x`, `pr/owner/repo/7`, `dev/me`), or
+    None."""
     if _ZONE.fullmatch(zone) and len(zone) <= _MAX_ZONE:
         return None
     return (
@@ -154,7 +155,7 @@ def parse_content(name: str) -> ContentName | None:
 
 
 def parse_head(name: str) -> Group | None:
-    """Whose HEAD this is; None for any other object."""
+    """Returns the group whose HEAD this is; None for any other object."""
     match = _HEAD.fullmatch(name)
     return None if match is None else Group(match["zone"], match["target"])
 
@@ -169,5 +170,5 @@ def segments_under(prefix: str, listed: Iterable[str]) -> Iterator[SegmentName]:
 
 
 def is_of_target(segment: SegmentName, target: str) -> bool:
-    """Whether a target key is the one that the name shortens."""
+    """Returns whether a target key is the one that the name shortens."""
     return segment.target == target[:_TARGET_DIGITS]

@@ -1,4 +1,4 @@
-"""Which recorded workloads of the same skeleton are nearest in shape."""
+"""The recorded workloads of the same skeleton that are nearest in shape."""
 
 from __future__ import annotations
 

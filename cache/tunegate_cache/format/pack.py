@@ -26,7 +26,7 @@ class CorruptBlockError(Exception):
 def blocks(
     workloads: Iterable[tuple[str, list[StoredRecord]]],
 ) -> Iterator[tuple[list[str], bytes]]:
-    """Which workloads are in a block, and its bytes. All records of a workload are in one."""
+    """Yields the workloads of each block, and its bytes. All records of a workload are in one."""
     names: list[str] = []
     lines: list[bytes] = []
     size = 0

@@ -1,4 +1,4 @@
-"""What the cache stores, and nothing about where it is stored.
+"""Records of the cache, and nothing about where they are stored.
 
 A record holds decisions only: range-checked integers that the consumer replays on its own
 module under its own search-space template. It carries no instruction, no code, no binary.
@@ -17,9 +17,10 @@ CONFIRMED_REPEATS = 5
 """Times from which on a candidate counts as confirmed. A search measures each candidate
 with fewer, and measures what may win again."""
 CONFIRMED_MS = 1000.0
-"""What takes this long is its own average: once is enough."""
+"""Milliseconds from which a single time is its own average."""
 WINNERS_CURSE = 1.1
-"""How much faster than it is the best of many quick measurements may have seemed."""
+"""The winner's-curse factor: by how much the best of many quick measurements may have seemed faster
+than it is."""
 
 MissReason = Literal["absent", "corrupt", "rejected", "store-unavailable", "off"]
 RecordStatus = Literal["ok", "timeout", "compile", "runtime", "wrong", "constraint"]
@@ -37,7 +38,7 @@ class WorkloadKey(msgspec.Struct, frozen=True, order=True):
 
 
 class WorkloadShape(msgspec.Struct, frozen=True):
-    """What transfer compares: the digest with extents erased, and the extents in walk order."""
+    """The shape for transfer: the digest with extents erased, and the extents in walk order."""
 
     skeleton: str
     extents: tuple[int, ...]
@@ -62,7 +63,7 @@ class Toolchain(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True):
-    """Who wrote a record: repository, ref, commit and CI run; empty outside CI."""
+    """The origin of a record: repository, ref, commit and CI run; empty outside CI."""
 
     repository: str = ""
     ref: str = ""
@@ -110,9 +111,9 @@ class TuningRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shrunk_ms(self) -> float:
-        """What candidates are ranked by. The fastest of many quick measurements is biased: the
-        winner's curse: it comes before a confirmed measurement only if it is faster by more than
-        luck."""
+        """Returns the milliseconds that candidates are ranked by. The fastest of many quick
+        measurements is biased: the winner's curse: it comes before a confirmed measurement only if
+        it is faster by more than luck."""
         return self.median_ms if self.is_confirmed else WINNERS_CURSE * self.median_ms
 
 

@@ -1,4 +1,4 @@
-"""Which records are believed no longer. Pure."""
+"""Revocations: the records that do not count any longer. Pure."""
 
 from __future__ import annotations
 

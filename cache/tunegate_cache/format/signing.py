@@ -46,14 +46,14 @@ class Signer:
 
     @property
     def public(self) -> str:
-        """What others put among their trusted keys."""
+        """Returns the public key, which others add to their trusted keys."""
         raw = self._key.public_key().public_bytes_raw()
         return f"{_PREFIX}{base64.b64encode(raw).decode()}"
 
 
 class TrustedKeys:
-    """Which keys may have signed what stands in a zone. A zone without keys needs no signature; a
-    key for `team` holds for `team/x` too."""
+    """The keys that may have signed the objects of a zone. A zone without keys needs no signature;
+    a key for `team` holds for `team/x` too."""
 
     def __init__(self, keys: Mapping[str, tuple[str, ...]] | None = None) -> None:
         """Raises BadKeyError."""
@@ -66,7 +66,7 @@ class TrustedKeys:
         return self._of(zone) is not None
 
     def accepts(self, zone: str, name: str, digest: str, signature: Signature | None) -> bool:
-        """Whether an object of the zone may be believed."""
+        """Returns whether an object of the zone is trusted."""
         known = self._of(zone)
         if known is None:
             return True

@@ -1,4 +1,5 @@
-"""Which block of which pack holds a workload, and which workloads have the same skeleton."""
+"""The index of a snapshot: the block and pack of each workload, and the workloads of each
+skeleton."""
 
 from __future__ import annotations
 

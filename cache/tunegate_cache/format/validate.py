@@ -27,7 +27,7 @@ a loop, and a factor of 0 ends the compiler's process with a division."""
 
 
 def refusal(record: TuningRecord) -> str | None:
-    """Why these values are not usable, or None."""
+    """Returns why these values are not usable, or None."""
     if not 1 <= record.version <= KNOWN_VERSION:
         return "unknown version"
     if not all(_DIGEST.fullmatch(digest) for digest in _digests(record)):
@@ -38,8 +38,8 @@ def refusal(record: TuningRecord) -> str | None:
 
 
 def refusal_of_text(text: bytes) -> str | None:
-    """Why a line of JSON is not usable, or None, whatever its values mean: a duplicate key, a
-    number out of range, not finite or minus zero, or too much nesting, in known and unknown
+    """Returns why a line of JSON is not usable, or None, whatever its values mean: a duplicate key,
+    a number out of range, not finite or minus zero, or too much nesting, in known and unknown
     fields alike."""
     try:
         content: object = json.loads(
@@ -147,7 +147,8 @@ def _bad_extents(record: TuningRecord) -> str | None:
 
 
 def _bad_facts(record: TuningRecord) -> str | None:
-    """What is only shown or ordered by: numbers that are possible, text that is printable."""
+    """Returns what is wrong with the facts that are only shown or ordered by, or None: numbers must
+    be possible, text printable."""
     device, toolchain, source = record.device, record.toolchain, record.source
     numbers = (device.units, device.memory_bytes, record.measured_at)
     if not all(0 <= number <= _LARGEST for number in numbers):

@@ -24,7 +24,7 @@ GRACE_SECONDS = 24 * 3600
 
 
 class Collection(msgspec.Struct, frozen=True, kw_only=True):
-    """What was deleted, or would be."""
+    """The deleted objects, or those that would be."""
 
     group: Group
     segments: int

@@ -1,4 +1,5 @@
-"""Why a task was not found: the first of its keys that differs from everything there is."""
+"""The reason why a task was not found: the first of its keys that differs from everything there
+is."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Known(msgspec.Struct, frozen=True):
-    """What a group knows: whether a workload has a record that can be used, and its shapes."""
+    """The content of a group: whether a workload has a record that can be used, and its shapes."""
 
     group: Group
     workloads: dict[str, bool]
@@ -79,7 +80,7 @@ def explain(
 def _of_this_workload(
     having: Sequence[_Known], zones: Sequence[str], own: Sequence[str], workload: str, target: str
 ) -> tuple[Differs, str] | None:
-    """What differs for this workload, or None where nobody has it."""
+    """Returns the difference for this workload, or None where nobody has it."""
     here = [k for k in having if k.group.target == target]
     readable = [k for k in here if k.group.zone in zones]
     claimed = [k for k in here if k.group.zone in own and k.workloads[workload]]

@@ -1,5 +1,5 @@
-"""What runs have said, one small object for each: JSON lines under a
-zone, never changed, never joined.
+"""The history of runs, one small object for each: JSON lines under a zone, never changed, never
+joined.
 
 ms1/z/<zone>/history/<milliseconds13>-<sha256>.jsonl
 

@@ -1,4 +1,4 @@
-"""What requests to a store cost at list prices."""
+"""Costs of requests to a store, at list prices."""
 
 from __future__ import annotations
 

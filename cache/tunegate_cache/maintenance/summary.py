@@ -1,4 +1,4 @@
-"""What a store holds, counted by zone and target."""
+"""The content of a store, counted by zone and target."""
 
 from __future__ import annotations
 

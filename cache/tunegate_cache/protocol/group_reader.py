@@ -1,5 +1,5 @@
-"""What the readable zones hold for a target: segments are listed before HEAD is read, so that what
-was acknowledged before is in one of the two."""
+"""The records of a target in the readable zones: segments are listed before HEAD is read, so that
+what was acknowledged before is in one of the two."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands in the store for one group, read for its maintenance."""
+"""The state of one group in the store, read for its maintenance."""
 
 from __future__ import annotations
 

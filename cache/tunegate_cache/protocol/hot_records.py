@@ -25,7 +25,7 @@ class HotRecords:
     """
 
     def __init__(self, revoked: tuple[Revocation, ...] = ()) -> None:
-        """What is `revoked` is never added."""
+        """Starts empty; `revoked` records are never added."""
         self.revoked = revoked
         self._workloads: dict[str, dict[_Candidate, StoredRecord]] = {}
         self.added = 0

@@ -1,4 +1,4 @@
-"""What could not be read, remembered to give misses their reason."""
+"""The failures of reading, kept as reasons for misses."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class RollbackGuard:
         self._versions = _read(file)
 
     def is_older(self, group: Group, version: int) -> bool:
-        """Whether a later version was seen before; remembers this one otherwise."""
+        """Returns whether a later version was seen before; remembers this one otherwise."""
         seen = self._versions.get(group.prefix, 0)
         if version > seen:
             self._versions[group.prefix] = version

@@ -13,7 +13,7 @@ from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
 
 
 def opened_segment(name: SegmentName, body: bytes, keys: TrustedKeys) -> SegmentContents | str:
-    """What a segment holds, or why it must not be used."""
+    """Returns the content of a segment, or why it must not be used."""
     try:
         contents = segment.unpack_segment(body, name.digest)
     except segment.CorruptSegmentError as error:

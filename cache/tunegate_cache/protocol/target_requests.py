@@ -1,4 +1,4 @@
-"""What is asked of a store for one target, until one deadline."""
+"""The requests to a store for one target, until one deadline."""
 
 from __future__ import annotations
 

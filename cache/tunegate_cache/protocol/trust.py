@@ -1,4 +1,4 @@
-"""What a run believes of what a store says, and how it makes itself believed."""
+"""The trust of a run in a store's content, and its own signature."""
 
 from __future__ import annotations
 

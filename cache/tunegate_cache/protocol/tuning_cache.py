@@ -137,8 +137,8 @@ class TuningCache:
             return {key: hit for key, hit in found.items() if hit is not None}
 
     def standings(self, keys: Sequence[WorkloadKey]) -> Mapping[WorkloadKey, Lookup]:
-        """What the zones that are believed have of whole models. It gets what is left of the time
-        of a look-up; nothing is counted as a hit or a miss."""
+        """Returns what the trusted zones have of whole models. It gets what is left of the time of
+        a look-up; nothing is counted as a hit or a miss."""
         if self._mode == "off" or not keys:
             return {}
         with self._looking_up() as deadline:

@@ -34,8 +34,9 @@ class UploadQueue:
         threading.Thread(target=self._work, daemon=True).start()
 
     def came_through(self, deadline: float, monotonic: Callable[[], float]) -> bool:
-        """Whether all have, of those that ended since the last call and those that are still on
-        their way; waits for them until the deadline. Raises what is no trouble of the store."""
+        """Waits until the deadline for the uploads that are still on their way, and returns whether
+        all have come through, with those that ended since the last call. Raises what is no trouble
+        of the store."""
         troubles = 0
         while self._open:
             try:

@@ -38,7 +38,7 @@ class WriteAhead:
             self._files.delete(name.name)
 
     def pending(self, zone: str) -> Iterator[Pending]:
-        """What earlier runs could not deliver to the zone, oldest first."""
+        """Yields what earlier runs could not deliver to the zone, oldest first."""
         try:
             files = self._files.names("")
         except StoreUnavailableError:

@@ -1,5 +1,5 @@
-"""What some zones hold, as records in memory: each target is read once, then what
-the snapshots know of a task."""
+"""The records of some zones in memory: each target is read once, then what the snapshots know of a
+task."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ZoneRecords:
         self._snapshots: dict[str, tuple[OpenSnapshot, ...]] = {}
 
     def is_new_to(self, wanted: _Wanted) -> bool:
-        """Whether a target of these tasks has not been read yet."""
+        """Returns whether a target of these tasks has not been read yet."""
         return any(key.target not in self._snapshots for key, _ in wanted)
 
     def load(self, wanted: _Wanted, waiting: Sequence[Pending], deadline: float) -> None:

@@ -39,7 +39,8 @@ class Breaker:
         return self._ticket
 
     def record(self, ticket: int, outcome: CallOutcome) -> bool:
-        """What became of an admitted request; True where this opened the breaker."""
+        """Records the outcome of an admitted request, and returns whether this opened the
+        breaker."""
         if ticket != self._ticket:
             return False
         if self._next_trial is None:

@@ -130,7 +130,7 @@ class FileStore:
         return self._partials / secrets.token_hex(16)
 
     def _remove_abandoned(self) -> None:
-        """What writers left that were killed a day ago."""
+        """Removes what writers left that were killed a day ago."""
         oldest = time.time() - _ABANDONED_SECONDS
         for path in self._partials.iterdir():
             with suppress(OSError):

@@ -194,8 +194,8 @@ class S3Store:
 
 
 def _problem(page: Mapping[str, Any], prefix: str) -> str | None:
-    """What shows that a page is not what was asked for: the SDK takes an empty body for a page,
-    and records of another zone must not be read as ones of this."""
+    """Returns what shows that a page is not the requested one, or None: the SDK takes an empty body
+    for a page, and records of another zone must not be read as ones of this."""
     if "IsTruncated" not in page:
         return "no listing"
     if not all(found["Key"].startswith(prefix) for found in page.get("Contents", ())):

@@ -40,7 +40,7 @@ class PointerMovedError(Exception):
 
 
 class Pointer(msgspec.Struct, frozen=True):
-    """What a pointer says, and the store's tag of this version of it."""
+    """The body of a pointer, and the store's tag of this version of it."""
 
     body: bytes
     tag: str
@@ -71,7 +71,7 @@ class ObjectStore(Protocol):
 
 
 class MaintainedStore(ObjectStore, Protocol):
-    """What compaction and collection need besides, and no ordinary run may do."""
+    """A store with the operations of compaction and collection, which no ordinary run may use."""
 
     def move_pointer(self, name: str, body: bytes, expected: str | None) -> None:
         """Replace the version with tag `expected`; None where there must be none yet. Raises

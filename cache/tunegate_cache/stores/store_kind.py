@@ -1,5 +1,4 @@
-"""What an entry point of the group `tunegate.stores` names: one kind
-of store, and its addresses."""
+"""A kind of store and its addresses: the value of an entry point of the group `tunegate.stores`."""
 
 from __future__ import annotations
 
