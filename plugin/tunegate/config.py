@@ -485,6 +485,16 @@ class GateConfig(_Section, frozen=True, kw_only=True):
         msgspec.Meta(ge=4, le=24),
         Key("block pairs of a launch, before they are planned by the noise"),
     ] = 12
+    min_launches: Annotated[
+        int,
+        msgspec.Meta(ge=4, le=60),
+        Key(
+            "the fewest launches of each side before a verdict may pass. Seconds that pay for "
+            "fewer leave it inconclusive; a slowdown fails as soon as it is clear",
+            stricter=larger,
+            flag="--min-launches",
+        ),
+    ] = 4
     rare_launches: Annotated[
         float,
         msgspec.Meta(ge=0, le=0.5),

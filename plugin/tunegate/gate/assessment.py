@@ -9,11 +9,11 @@ import msgspec
 
 from tunegate.artifacts.measurements import EnergyChange, Excluded, Inside, Launch
 from tunegate.gate.counting import counted, left_out
-from tunegate.gate.decision import Bounds, CellDecision, bounds, decide_cell
+from tunegate.gate.decision import Bounds, CellDecision, bounds
 from tunegate.gate.energy import energy_change
 from tunegate.gate.histogram import total
 from tunegate.gate.inside import inside, mean_effects
-from tunegate.gate.sequential import StoppingRule, last_analysis
+from tunegate.gate.sequential import StoppingRule, decide_median, last_analysis
 from tunegate.gate.slow_cases import slow_cases
 from tunegate.gate.slow_modes import (
     POINTS_PERCENT,
@@ -66,7 +66,7 @@ def assess(
     analyses = len(rule.analyses)
     found = bounds([launch.effect for launch in decisive], analyses=analyses, cells=rule.cells)
     tests = inside(decisive, margin=rule.tail_margin, analyses=analyses, cells=rule.cells)
-    median = decide_cell(found, rule.margin)
+    median = decide_median(found, len(decisive), rule)
     second = starts[1] if len(starts) > 1 else None
     modes = tuple(
         msgspec.structs.replace(each, second=second)

@@ -9,7 +9,13 @@ from typing import Literal
 import msgspec
 
 from tunegate.config import GateConfig
-from tunegate.gate.decision import bounds, decide_cell, projected_launches
+from tunegate.gate.decision import (
+    Bounds,
+    CellDecision,
+    bounds,
+    decide_cell,
+    projected_launches,
+)
 from tunegate.gate.guards import (
     MAX_OUTLYING_CONTROLS,
     is_too_disturbed,
@@ -28,7 +34,8 @@ class StoppingRule(msgspec.Struct, frozen=True, kw_only=True):
     error is split over all `analyses`, those after `paid` launches are an extension.
     `tail_margin_percent` is that of the mean and the tail inside a launch; slow modes of the share
     `rare` of the launches, or a larger one, are looked for after a pass, none where it is 0.
-    `energy_margin_percent` is that of the energy of an inference, None where nobody asks."""
+    `energy_margin_percent` is that of the energy of an inference, None where nobody asks. Fewer
+    launches than `min_launches` pass nothing."""
 
     margin_percent: float
     analyses: tuple[int, ...]
@@ -37,6 +44,7 @@ class StoppingRule(msgspec.Struct, frozen=True, kw_only=True):
     tail_margin_percent: float = 10.0
     rare: float = 0.0
     energy_margin_percent: float | None = None
+    min_launches: int = 0
 
     @property
     def margin(self) -> float:
@@ -69,7 +77,14 @@ def stopping_rule(
         tail_margin_percent=gate.tail_margin_percent,
         rare=gate.rare_launches,
         energy_margin_percent=gate.energy_margin_percent,
+        min_launches=gate.min_launches,
     )
+
+
+def decide_median(found: Bounds, launches: int, rule: StoppingRule) -> CellDecision:
+    """The decision on the median of so many launches."""
+    decision = decide_cell(found, rule.margin)
+    return "undecided" if decision == "pass" and launches < rule.min_launches else decision
 
 
 def stop_after(effects: Sequence[float], rule: StoppingRule) -> Stop | None:
@@ -81,7 +96,7 @@ def stop_after(effects: Sequence[float], rule: StoppingRule) -> Stop | None:
         return None
     effects = effects[: rule.analyses[-1]]
     found = bounds(effects, analyses=len(rule.analyses), cells=rule.cells)
-    if decide_cell(found, rule.margin) != "undecided":
+    if decide_median(found, len(effects), rule) != "undecided":
         return "decided"
     if is_last:
         return "budget"
@@ -118,7 +133,8 @@ def _stands(counted: Sequence[float], rule: StoppingRule, slack: float) -> bool:
     if len(effects) < 2:  # noqa: PLR2004 -- a spread needs two
         return False
     found = bounds(effects, analyses=len(rule.analyses), cells=rule.cells)
-    return found.low - slack > rule.margin or found.high + slack < rule.margin
+    passes = found.high + slack < rule.margin and len(effects) >= rule.min_launches
+    return found.low - slack > rule.margin or passes
 
 
 def likely_end(effects: Sequence[float], rule: StoppingRule) -> int:

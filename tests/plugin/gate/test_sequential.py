@@ -7,6 +7,7 @@ import math
 import random
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -180,3 +181,12 @@ def test_disturbed_is_decided_only_as_it_would_be_without_the_guard(
     if guarded_stop(effects, BUSY, [control], SHORT) == "decided":
         counted = effects[:4]
         assert decide_cell(bounds(counted, analyses=3, cells=1), SHORT.margin) != "undecided"
+
+
+def test_a_pass_waits_for_the_launches_that_are_asked_for_and_a_fail_does_not() -> None:
+    asked = msgspec.structs.replace(RULE, min_launches=9)
+    even, slower = [0.0, 1e-4] * 4, [0.5, 0.5001] * 2
+    assert stop_after(even[:4], RULE) == "decided"
+    assert [stop_after(even[:size], asked) for size in (4, 6)] == [None, None]
+    assert stop_after([*even, 0.0], asked) == "decided"
+    assert stop_after(slower, asked) == "decided"
