@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from tunegate.artifacts.outcomes import Stopped, TaskOutcome
-from tunegate.edges.machine.cores import default_threads
+from tunegate.edges.machine.cores import default_threads, usable_cores
 from tunegate.engine.batches import Batch, OpenBatches
 from tunegate.engine.broken_machine import BrokenMachineWatch
 from tunegate.engine.measuring import CandidateMeasurements
@@ -29,6 +29,7 @@ from tunegate.engine.protocol import (
 from tunegate.engine.searchers import Searchers, SearchProgram
 from tunegate.engine.spending import BudgetMeter
 from tunegate.engine.task_history import TaskHistory
+from tunegate.engine.throughput import Throughput
 from tunegate.engine.workers.executor import Executor
 from tunegate.engine.workers.spawning import WORKERS_LOG
 from tunegate.errors import EnvironmentUnfitError
@@ -46,6 +47,7 @@ _LOOK_AHEAD = 4
 candidate for as many of them. A batch is found in less time than two of them take to measure; to
 look further ahead would be to search without their results."""
 _UNMEASURED_SHARE = 0.02
+_WORTH_JOINING_SECONDS = 60.0
 
 
 class TuningRun:
@@ -75,6 +77,7 @@ class TuningRun:
         workloads = [history.workload for history in self._histories]
         workers = len(self._pool.children)
         self._search = Searchers(request, workloads, workers, self._directory, searcher)
+        self._throughput = Throughput(workers, usable_cores())
         self._look_ahead = max(_LOOK_AHEAD, workers // _LOOK_AHEAD)
         self._policy = msgspec.structs.replace(
             policy_for(workers, len(workloads)),
@@ -101,7 +104,8 @@ class TuningRun:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return self._parallelism.notes()
+        is_gpu = self._request.target.kind == "cuda"
+        return (*self._parallelism.notes(), *(self._throughput.notes() if is_gpu else ()))
 
     def close(self) -> None:
         """Free the machine now, and keep what is measured but was not published yet."""
@@ -122,10 +126,24 @@ class TuningRun:
                 is_spent = self._spending.trials_left(self._used_trials()) == 0
                 return "budget" if is_spent else "converged"
             self._pool.dispatch()
-            self._wait([*self._search.children, *self._pool.children])
+            self._wait_in_search()
             self._take_proposal()
             yield from self._take_results()
+            self._let_search_keep_up()
         return "budget"
+
+    def _wait_in_search(self) -> None:
+        clock, has_idle = self._spending.clock, self._pool.has_idle
+        began = clock.monotonic()
+        self._wait([*self._search.children, *self._pool.children])
+        self._throughput.note_wait(clock.monotonic() - began, has_idle_worker=has_idle)
+
+    def _let_search_keep_up(self) -> None:
+        """More children search where the workers take more than these find, as both have been
+        measured, unless the run is over before one has opened the models."""
+        left = self._spending.seconds_left
+        if left is None or left > _WORTH_JOINING_SECONDS:
+            self._search.grow(self._throughput.searchers(len(self._search.children)))
 
     def _is_fast_enough(self) -> bool:
         """Returns whether every model meets its target. It is False before what matters has been
@@ -205,6 +223,7 @@ class TuningRun:
             history = next(x for x in self._histories if x.workload == proposed.workload)
             history.exhausted = history.exhausted or proposed.exhausted
             history.note_proposal(proposed.seconds, proposed.misfits)
+            self._throughput.note_proposal(proposed.seconds, len(proposed.candidates))
             if proposed.candidates:
                 self._start_batch(history, proposed)
 
@@ -231,6 +250,7 @@ class TuningRun:
         for request, measured in self._pool.collect():
             if measured.unfit:
                 raise EnvironmentUnfitError(measured.unfit)
+            self._throughput.note_result(measured)
             yield request, measured
 
     def _confirm(self, stopped: Stopped) -> Iterator[TaskOutcome]:

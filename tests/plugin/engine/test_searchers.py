@@ -29,8 +29,16 @@ TARGET = TargetConfig(name="cpu", threads=1, layout="nchw")
     ("workers", "cores", "children"),
     [(1, 2, 1), (2, 2, 1), (24, 16, 1), (25, 16, 2), (64, 16, 3), (64, 2, 2), (64, 1, 1)],
 )
-def test_one_child_searches_for_two_dozen_workers(workers: int, cores: int, children: int) -> None:
-    assert searchers_for(workers, cores) == children
+def test_one_child_begins_to_search_for_two_dozen_workers(
+    workers: int, cores: int, children: int
+) -> None:
+    assert searchers_for(workers, cores, "llvm", 99) == children
+
+
+def test_for_a_gpu_one_child_begins_for_four_workers_but_none_without_a_task() -> None:
+    assert searchers_for(16, 16, "cuda", 99) == 4
+    assert searchers_for(16, 16, "cuda", 3) == 3
+    assert searchers_for(16, 16, "cuda", 0) == 1
 
 
 def two_models(directory: Path) -> tuple[tuple[ModelFile, ...], list[str]]:
@@ -62,7 +70,7 @@ def received(found: Searchers, wanted: int) -> Iterator[Proposed]:
 def test_two_children_search_two_tasks_at_the_same_time(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(searchers, "_WORKERS_OF_ONE", 1)
+    monkeypatch.setitem(searchers._WORKERS_OF_ONE, "llvm", 1)
     monkeypatch.setattr(searchers, "usable_cores", lambda: 2)
     models, workloads = two_models(tmp_path)
     request = OpenModels(models=models, target=TARGET, directory=str(tmp_path), seed=1)
@@ -88,3 +96,27 @@ def test_two_children_search_two_tasks_at_the_same_time(
     # What the templates are crosses from the child's process, by template.
     assert set(described) == set(workloads)
     assert any(sketch.nest for each in described.values() for sketch in each.values())
+
+
+def test_a_child_that_joins_takes_a_task_over_once_it_has_opened_the_models(
+    tmp_path: Path,
+) -> None:
+    models, workloads = two_models(tmp_path)
+    request = OpenModels(models=models, target=TARGET, directory=str(tmp_path), seed=1)
+    program = SearchProgram(PROGRAMS.searcher)
+    with closing(Searchers(request, workloads, 2, tmp_path, program)) as found:
+        while not found.are_idle:
+            assert found.receive() == []
+            time.sleep(0.05)
+        found.grow(5)  # there are two tasks
+        assert len(found.children) == 2
+        assert found.are_idle  # nobody waits for one that is still to join
+        while not all(child.is_idle for child in found.children):
+            assert found.receive() == []
+            time.sleep(0.05)
+        found.receive()
+        first, second = workloads
+        found.propose(Propose(workload=first, count=1))
+        assert (found.is_idle(first), found.is_idle(second)) == (False, True)
+        found.propose(Propose(workload=second, count=1))
+        assert {each.workload for each in received(found, 2)} == set(workloads)

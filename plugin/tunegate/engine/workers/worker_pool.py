@@ -51,6 +51,11 @@ class WorkerPool:
         return len(self._queue)
 
     @property
+    def has_idle(self) -> bool:
+        """Whether a worker has nothing to do."""
+        return len(self._busy) < len(self._served)
+
+    @property
     def pending(self) -> int:
         return len(self._queue) + len(self._busy) + len(self._lost)
 
