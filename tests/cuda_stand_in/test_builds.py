@@ -1,0 +1,87 @@
+"""A model is built for a device, checked there and looked into: both faults that ended each run on
+the first GPU are found here without one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tests.cuda_stand_in.fixtures import WhatCuda
+from tests.support.small_onnx import save
+
+pytestmark = [pytest.mark.cuda_stand_in, pytest.mark.timeout(900)]
+BUILDS = """
+import json, sys
+from contextlib import closing
+from pathlib import Path
+from tunegate.artifacts.candidates import LAUNCH, WHOLE
+from tunegate.config import TargetConfig
+from tunegate.edges.bench.driver import FreshProcesses
+from tunegate.ports import BuildJob, ModelJob
+from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
+place, is_whole = Path(sys.argv[1]), sys.argv[2] == "whole"
+target = TargetConfig(name="gpu", kind="cuda", arch="sm_90")
+model = ModelJob(file=place / "m.onnx", path="m.onnx", shapes={}, target=target)
+settings = {LAUNCH: WHOLE} if is_whole else {}
+job = BuildJob(model=model, records={}, sources={}, directory=place / "out", settings=settings)
+with closing(MetaScheduleCompiler(place / "compiler", seed=1)) as compiler:
+    (built,) = compiler.build([job])
+found = {
+    "error": built.error,
+    "without_graphs": built.without_graphs,
+    "is_right": built.check is not None and built.check.passed,
+}
+if not is_whole:
+    found["layers"] = dict(FreshProcesses(place / "bench", 1, target).operators_ms(place / "out"))
+    found["names"] = sorted(task.name for task in built.tasks)
+print(json.dumps(found))
+"""
+
+
+def embedding_model() -> onnx.ModelProto:
+    """Rows of a table by their numbers, and two products of them: an index that is no number of a
+    row reads beyond the table."""
+    draw = np.random.default_rng(0)
+    weights = [
+        numpy_helper.from_array(draw.standard_normal(shape).astype(np.float32), name)
+        for name, shape in (("table", (50, 16)), ("v", (16, 16)), ("w", (16, 16)))
+    ]
+    nodes = [
+        helper.make_node("Gather", ["table", "ids"], ["rows"], name="rows"),
+        helper.make_node("MatMul", ["rows", "v"], ["first"], name="first"),
+        helper.make_node("Softmax", ["first"], ["shares"], name="shares"),
+        helper.make_node("MatMul", ["shares", "w"], ["y"], name="second"),
+    ]
+    inputs = [helper.make_tensor_value_info("ids", TensorProto.INT64, [8])]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [8, 16])]
+    graph = helper.make_graph(nodes, "g", inputs, outputs, weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+@pytest.mark.parametrize("launch", ["kernels", "whole"])
+def test_a_model_with_an_embedding_is_built_and_right(
+    cuda_stand_in: WhatCuda, tmp_path: Path, launch: str
+) -> None:
+    """With a launch for each kernel they are captured, and each has its time all the same; as one
+    launch they are timed one by one, in any order."""
+    save(embedding_model(), tmp_path / "m.onnx")
+    done = subprocess.run(
+        [sys.executable, "-c", BUILDS, str(tmp_path), launch],
+        env=cuda_stand_in(multiprocessors=1, memory_mb=512),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert (found["error"], found["without_graphs"], found["is_right"]) == (None, "", True)
+    if launch == "kernels":
+        assert sorted(found["layers"]) == sorted(set(found["names"]))
+        assert all(milliseconds > 0 for milliseconds in found["layers"].values())
