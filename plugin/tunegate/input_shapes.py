@@ -51,7 +51,7 @@ class ResolvedShapes(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """All that is wrong."""
+        """Returns all problems."""
         return (*self.mistakes, *self.gaps)
 
 
@@ -119,7 +119,7 @@ class _Level:
                     self._said.setdefault(symbol, {}).setdefault(key, size)
 
     def size(self, value: ModelInput, axis: int) -> tuple[int, str] | None:
-        """The size and the key that says it."""
+        """Returns the size and the key that gives it."""
         shape, symbol = self._level.shapes.get(value.name), value.symbol(axis)
         if shape is not None:
             return shape[axis], self._key(f"inputs.{value.name}")
@@ -220,8 +220,8 @@ def _nothing(
     dimensions: Sequence[OpenDimension],
     shapes: Mapping[str, tuple[int, ...]],
 ) -> Iterator[str]:
-    """A size of 0 is that of an input which may be empty, as a past is; the batch of a model whose
-    only inputs are empty then is a mistake: its latency says nothing."""
+    """Yields mistakes of sizes that leave nothing to compute: a size of 0 is right for an input
+    that may be empty, and wrong for the batch of a model whose only inputs are then empty."""
     emptied = [each for each in dimensions if each.size == 0]
     known = [shapes.get(value.name, value.dimensions) for value in inputs]
     sizes = [None if None in each else math.prod(size or 0 for size in each) for each in known]
@@ -241,7 +241,8 @@ def _gaps(
     dimensions: Sequence[OpenDimension],
     levels: Sequence[ShapeLevel],
 ) -> Iterator[str]:
-    """One line for each symbol, and one for each input with dimensions that have no name."""
+    """Yields a line for each symbol without a size, and one for each input with dimensions that
+    have no name."""
     given = {name for level in levels for name in level.shapes}
     tensors = {value.name for value in inputs if not value.is_several}
     still_open = [

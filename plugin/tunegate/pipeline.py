@@ -248,7 +248,7 @@ def built(
     outcomes: Sequence[TuningOutcome],
     fixed: Fixed = NOTHING_FIXED,
 ) -> tuple[CellBuilds, ...]:
-    """One build a side: for each candidate of its target, then the one that ships."""
+    """Returns one build a side: made for each candidate of its target, then the one that ships."""
     context, rules = tools.context, tools.gate.rules.gate
     planned = with_elections_after(tools, planned, outcomes)
     candidates = build(

@@ -89,9 +89,9 @@ class Project:
         return self.own or config_file.load_config(self.config_path)
 
     def review(self, settings: Settings) -> Review:
-        """The changes, with a note on models that are not committed, of which nothing is compared,
-        and on a configuration that is not, which is read.
-        Raises RevisionError, and ConfigError where neither side has a configuration."""
+        """Returns the review of the changes, with a note on models that are not committed, of which
+        nothing is compared, and on a configuration that is not, which is read. Raises
+        RevisionError, and ConfigError where neither side has a configuration."""
         found = self._review(self._revisions(settings))
         notes = (*found.changes.notes, *found.waivers.notes, *self.uncommitted(found))
         return msgspec.structs.replace(
@@ -169,8 +169,8 @@ class Project:
         return self._files.identity(revision, path)
 
     def uncommitted(self, review: Review) -> tuple[str, ...]:
-        """A line for a configuration that is not committed and read all the same, and where the
-        checkout is what is checked, one for each gated model with a change that is not."""
+        """Returns a line for a configuration that is not committed and read all the same, and,
+        where the checkout is compared, one for each gated model with an uncommitted change."""
         is_here = self.repository.head() == review.changes.revisions.head
         return self._uncommitted(review.config if is_here else None)
 
@@ -206,7 +206,7 @@ class Project:
 
     @cached_property
     def _reader(self) -> GitModelReader:
-        """One for all questions: the outlines that it made are kept."""
+        """Returns the reader for all questions: it keeps the outlines that it made."""
         return GitModelReader(self.repository)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Text that is shown or kept, without the secrets that it may quote. Pure."""
+"""Redaction of secrets in text that is shown or kept. Pure."""
 
 from __future__ import annotations
 

@@ -69,10 +69,10 @@ class BuiltTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CandidateTime(msgspec.Struct, frozen=True, kw_only=True):
-    """One inference of a side under one of its candidates; `title` is what people call that. `ms`
-    is the median of its launches, `low_ms` and `high_ms` the least and the most of one; `error` is
-    set for other numbers than float32. Of one that an earlier run measured in such numbers
-    nothing tells the error: it `has_unknown_error`."""
+    """The time of one inference of a side under one candidate; `title` is the candidate's name in
+    reports. `ms` is the median of its launches, `low_ms` and `high_ms` the least and the most of
+    one; `error` is set for other numbers than float32. Of one that an earlier run measured in such
+    numbers nothing tells the error: it `has_unknown_error`."""
 
     candidate: str
     title: str

@@ -12,15 +12,15 @@ RuntimeName = str
 
 
 PRECISION: Final = "precision"
-"""The setting that says in which numbers a candidate computes."""
+"""The setting for the precision that a candidate computes in."""
 FLOAT32: Final = "float32"
 """The precision of a candidate that does not say its own."""
 LAUNCH: Final = "launch"
-"""The setting that says how the kernels of a candidate are begun."""
+"""The setting for how a candidate's kernels are launched."""
 WHOLE: Final = "whole"
 """All at once: one launch runs the whole model."""
 QUANTIZATION: Final = "quantization"
-"""The setting that says when the ranges of activations are known."""
+"""The setting for when the ranges of activations are known."""
 STATIC: Final = "static"
 """The ranges come from inputs that the user gave: `PreparedModel.calibration` has some."""
 

@@ -11,7 +11,7 @@ EnergySource = Literal["rapl", "nvml", "rapl+nvml"]
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True):
-    """`usd` is None where no price is configured, `joules` where nothing tells them."""
+    """A cost; `usd` is None without a configured price, `joules` without a counter."""
 
     seconds: float
     usd: float | None = None

@@ -20,14 +20,14 @@ class SaturatedOutput(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SampledErrors(msgspec.Struct, frozen=True, kw_only=True):
-    """One number for each of the `inputs` on which an output tells an error: the largest error of
-    its outputs `relative` to the largest magnitude of the output, and whether the largest value is
-    in the same place. `saturated` are outputs that never tell one, `mostly_saturated` those that
-    tell it in less than half of their elements. `one_place` are those that vary, and have their
-    largest value in the same place on every input.
-    `largest_of` is the output with the largest error, `disagrees` the one whose largest value
-    moves most often; '' where none does. `telling` are the numbers of these inputs among all that
-    were run, and `scores` what a command of the user's said of all of them, in that order."""
+    """The errors on each of the `inputs` that carry information: the largest error of its outputs
+    `relative` to the largest magnitude of the output, and whether the largest value is in the same
+    place. `saturated` are outputs that never tell one, `mostly_saturated` those that tell it in
+    less than half of their elements. `one_place` are those that vary, and have their largest value
+    in the same place on every input. `largest_of` is the output with the largest error, `disagrees`
+    the one whose largest value moves most often; '' where none does. `telling` are the numbers of
+    these inputs among all that were run, and `scores` what a command of the user's said of all of
+    them, in that order."""
 
     relative: tuple[float, ...] = ()
     agrees: tuple[bool, ...] = ()

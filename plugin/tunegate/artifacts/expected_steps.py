@@ -11,9 +11,9 @@ StepKind = Literal["tune", "build", "choose", "measure"]
 
 
 class ExpectedStep(msgspec.Struct, frozen=True):
-    """A step to come: what it does, and the seconds that each of its parts is likely to take, in
-    the order in which they are told. Steps of equal kind and `subject` take about as long in the
-    next run on the same machine. One with a cap ends by it at the latest, and may long before."""
+    """A future step: what it does, and the expected seconds of each of its parts, in order. Steps
+    of equal kind and `subject` take about as long in the next run on the same machine. One with a
+    cap ends by it at the latest, and may long before."""
 
     kind: StepKind
     parts: tuple[float, ...]

@@ -11,7 +11,7 @@ InputForm = Literal["", "sequence", "optional", "optional sequence"]
 """The form of an input: '' for a tensor, else a sequence of tensors, or a value that may be
 absent."""
 DRAWN_LENGTH = 3
-"""The number of tensors that are drawn for a sequence of which nothing is said."""
+"""The number of tensors that are drawn for a sequence of unknown length."""
 
 
 class Normal(msgspec.Struct, frozen=True, tag="normal"):

@@ -12,8 +12,8 @@ from tunegate.artifacts.measurements import MeasurementRun
 
 
 class ShardBinding(msgspec.Struct, frozen=True, kw_only=True):
-    """Digests of what a shard was measured for: the plan, the rules that say how long to measure,
-    and the outcomes of tuning that the builds were made from."""
+    """Digests that bind a shard's measurements: the plan, the rules on how long to measure, and the
+    outcomes of tuning behind the builds."""
 
     plan: str
     rules: str

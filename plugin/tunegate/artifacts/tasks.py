@@ -46,9 +46,9 @@ class TaskSet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Claims(msgspec.Struct, frozen=True):
-    """Records that only the zone has which this run writes, where that zone is not trusted; the
-    best first, or the nearest. They are measured in this run before they count, on either side.
-    `is_searched` says that an earlier run searched this very task to its end."""
+    """The records of an untrusted zone that this run may write; the best first, or the nearest.
+    They are measured in this run before they count, on either side. `is_searched` says that an
+    earlier run searched this very task to its end."""
 
     records: tuple[TuningRecord, ...]
     is_searched: bool

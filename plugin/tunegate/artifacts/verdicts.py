@@ -47,12 +47,12 @@ class CandidateOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """`remarks` is what `reason` says beside the change of the median latency: all of it where
-    that is not what decides. `inside` are the mean and the tail beside the median, `excluded` the
-    slow launches that there are not: what was not resolvable, or not shown, is told there.
-    `inputs` are what the head was run on; `runtimes` are all its candidates, and what is wrong
-    with those that do not ship. `accuracy` is set for models with a budget of it, `energy` where
-    something tells the joules of an inference."""
+    """The result of one cell; `remarks` is the part of `reason` beside the change of the median
+    latency: all of it where that is not what decides. `inside` are the mean and the tail beside the
+    median, `excluded` the slow launches that there are not: what was not resolvable, or not shown,
+    is told there. `inputs` are what the head was run on; `runtimes` are all its candidates, and
+    what is wrong with those that do not ship. `accuracy` is set for models with a budget of it,
+    `energy` where something tells the joules of an inference."""
 
     model: ModelPath
     target: str

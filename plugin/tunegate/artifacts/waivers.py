@@ -16,8 +16,8 @@ WAIVERS_FILE = "tunegate-waivers.yaml"
 
 
 class Waiver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
-    """One cell may be slower, up to `ceiling_percent` and through the day `expires`. A model's path
-    stands for all of its profiles."""
+    """A waiver: one cell may be slower, up to `ceiling_percent` and through the day `expires`. A
+    model's path stands for all of its profiles."""
 
     model: ModelPath
     target: str

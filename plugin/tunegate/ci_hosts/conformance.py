@@ -34,8 +34,8 @@ Tokens = Mapping[str, str]
 
 
 class HostRule(msgspec.Struct, frozen=True, kw_only=True):
-    """`problem` says what is wrong with a class of hosts, given the variables that hold its tokens:
-    an empty text where the rule is kept."""
+    """A rule of the contract; `problem` returns what is wrong with a class of hosts, given the
+    variables that hold its tokens, '' where the rule is kept."""
 
     name: str
     problem: Callable[[type[CiHost], Tokens], str]

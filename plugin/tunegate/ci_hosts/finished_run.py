@@ -1,4 +1,4 @@
-"""A run of a pull request from a fork that has ended, and that somebody with more rights reports.
+"""A finished run of a pull request from a fork, reported by a run with more rights.
 
 The run is the fork's own: its files are hostile. What is said here comes from the CI alone.
 """

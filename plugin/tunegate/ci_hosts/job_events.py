@@ -22,7 +22,7 @@ def require_judged(events: EventTable, name: str, variable: str, instead: str = 
 
 
 def as_asked(number: int | None, tip: str) -> JobEvent:
-    """Whoever names both base and head says what the job means. It only reads the cache."""
+    """Returns the event of a job that names both base and head itself. It only reads the cache."""
     return JobEvent(revisions=Usual(), pull_request=number, tip=tip if number else "")
 
 

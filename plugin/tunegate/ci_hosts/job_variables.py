@@ -1,5 +1,4 @@
-"""The variables in which a CI says what a job is about, checked: a value that contradicts its name
-is refused."""
+"""The variables of a CI job, checked: a value that contradicts its name is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One comment for each report, written anew by every run: the same rules for every CI.
+"""A comment for each report, replaced by every run: the same rules for every CI.
 
 Ours is found by its first line and by its author. It is never written twice for a lost answer.
 """

@@ -18,8 +18,7 @@ def log_annotations(annotations: Sequence[Annotation]) -> None:
 
 
 def log_line(annotation: Annotation) -> str:
-    """One line in which nothing but the text can be read: no colours, no sections, no second
-    line."""
+    """Returns the annotation as one line of plain text: no colours, no sections, no second line."""
     place = f"{annotation.file}:{annotation.line}: " if annotation.file and annotation.line else ""
     said = f"{annotation.title}: {annotation.level}: {place}{annotation.text}"[:_MAX_CHARACTERS]
     return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in said)

@@ -46,8 +46,8 @@ class JobEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Links(msgspec.Struct, frozen=True, kw_only=True):
-    """The pages where people look at this job, and at the files that it keeps; `commit` with a
-    commit's id behind it is the page of that commit. '' where that is unknown."""
+    """The pages of this job and of its files; `commit` with a commit's id behind it is the page of
+    that commit. '' where one is unknown. '' where that is unknown."""
 
     run: str = ""
     report: str = ""

@@ -37,8 +37,7 @@ def is_in_ci(environment: Mapping[str, str]) -> bool:
 
 
 def run_address(environment: Mapping[str, str]) -> str:
-    """The page where people look at the job that this is; '' where it is none, or cannot be
-    told."""
+    """Returns the page of this job; '' outside of a job, or where it cannot be found."""
     try:
         return opened_host(_AUTO, environment).links(Path()).run
     except Exception:  # noqa: BLE001 -- whatever a host of others does, a device is not lost for it

@@ -141,7 +141,7 @@ def _is_web_address(address: str) -> bool:
 
 
 class _Answer(threading.Thread):
-    """One answer, read beside who waits for it: a server can send a byte now and then for ever."""
+    """An answer, read in a thread of its own: a server can send a byte now and then for ever."""
 
     def __init__(
         self, opener: urllib.request.OpenerDirector, request: urllib.request.Request

@@ -1,4 +1,4 @@
-"""A CI that is told nothing on standard output, as a program reads it."""
+"""A host that prints nothing on standard output, which a program reads."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class UntoldHost:
 
     @staticmethod
     def is_here(environment: Mapping[str, str]) -> bool:
-        """It is put around a host that is."""
+        """Returns False: it wraps another host."""
         return False
 
     def event(self, asked: AskedRevisions) -> JobEvent:
-        """Says what the other host says."""
+        """Returns the other host's event."""
         return self._host.event(asked)
 
     def links(self, out: Path) -> Links:
-        """Says what the other host says."""
+        """Returns the other host's links."""
         return self._host.links(out)
 
     def literal_output(self) -> AbstractContextManager[None]:
-        """Nothing is printed beside what the program reads."""
+        """Changes nothing: only the program's output is printed."""
         return nullcontext()
 
     def tell(self, report: JobReport) -> None:
@@ -46,5 +46,5 @@ class UntoldHost:
     def comment(
         self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False
     ) -> None:
-        """Says what the other host says."""
+        """Comments as the other host does."""
         self._host.comment(event, name, markdown, updates_only=updates_only)

@@ -25,7 +25,8 @@ def _found(request: JobRequest, revisions: Revisions) -> list[str]:
 
 
 def _asked(request: JobRequest) -> list[str]:
-    """A release before is found by the command, as its configuration says what tags are called."""
+    """Returns the words for base and head; the command finds the release before, as its
+    configuration has the tags."""
     asked = request.asked
     chooses = asked.since_release and request.step in PLANNING
     head = [f"--head={asked.head}"] if asked.head else []
@@ -33,7 +34,8 @@ def _asked(request: JobRequest) -> list[str]:
 
 
 def _trust(request: JobRequest, event: JobEvent) -> list[str]:
-    """Whoever may write no zone of the cache only reads, a fork for one, whatever else is asked."""
+    """Returns the words for the cache: whoever may write no zone only reads, a fork for one,
+    whatever else is asked."""
     if event.zone is None:
         return [] if request.is_without_cache else ["--cache-mode=ro"]
     zone = request.zone or event.zone

@@ -1,5 +1,5 @@
-"""A command in a job of a CI: its event says what is compared and what may be written, and the CI
-is told what came out. What a CI refuses never changes a verdict."""
+"""A command in a job of a CI: its event decides what is compared and what may be written, and the
+CI gets the result. What a CI refuses never changes a verdict."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from tunegate.errors import BUG, CANCELLED, FAIL, PASS, ConfigKey, TunegateError
 from tunegate.redaction import redacted, secrets_of
 
 Ended = tuple[int, str, ConfigKey | None, tuple[str, ...]]
-"""An exit code, what went wrong in one line that nobody has said yet, what of the
-configuration it is about, and further lines."""
+"""An exit code, the problem in one line that was not printed yet, the key of the configuration
+behind it, and further lines."""
 
 
 def run_job(

@@ -38,7 +38,7 @@ class JobProblem(msgspec.Struct, frozen=True):
         return Annotation(level="error", title="tunegate", text=text, file=file, line=line)
 
     def markdown(self) -> str:
-        """Nothing in it is markup: whatever is quoted stays text."""
+        """Returns the page in Markdown, in which whatever is quoted stays text."""
         meaning = _MEANINGS.get(self.exit_code, "no verdict")
         shown = "\n".join(html.escape(line).replace("\n", " ") for line in self.lines)
         return (

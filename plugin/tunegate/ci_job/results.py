@@ -62,8 +62,9 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def annotations(self, repository: Path, config: Path) -> list[Annotation]:
-        """The loosened rules first, at their line of the configuration; then the findings that need
-        somebody, and errors that got larger for nothing, at their model."""
+        """Returns the annotations: the loosened rules first, at their line of the configuration;
+        then the findings that need somebody, and errors that got larger for nothing, at their
+        model."""
         if self.verdict is None:
             return []
         level: Level = "error" if self.verdict.policy_fails else "warning"

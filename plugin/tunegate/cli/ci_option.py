@@ -30,7 +30,7 @@ class AskedJob(msgspec.Struct, frozen=True, kw_only=True):
 
 def asked_job(arguments: Sequence[str]) -> AskedJob | None:
     """Returns the request of a command line; None for a command that is never a job, and for a line
-    that is no command, which is reported elsewhere."""
+    that is no command."""
     if not HELP_FLAGS.isdisjoint(arguments):
         return None
     try:

@@ -1,4 +1,4 @@
-"""The options of one command, read by argparse as its declaration says."""
+"""The options of one command, parsed by argparse from its declaration."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _parser(command: Command) -> _Parser:
 
 
 def usage(command: Command) -> str:
-    """One line with the arguments, and the options that must be given."""
+    """Returns the usage line, with the arguments and the required options."""
     parts = [_usage_of(field) for field in fields_of(command.options)]
     return " ".join(("tunegate", command.name, "[OPTION ...]", *filter(None, parts)))
 

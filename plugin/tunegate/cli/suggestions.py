@@ -18,5 +18,5 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 
 
 def _cutoff(word: str) -> float:
-    """One letter at the wrong place weighs more in a short word."""
+    """Returns the least likeness of a suggestion: one wrong letter weighs more in a short word."""
     return 0.6 if len(word) <= _SHORT else 0.7

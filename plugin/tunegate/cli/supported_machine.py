@@ -42,7 +42,7 @@ def this_machine() -> Machine:
 
 
 def why_unsupported(machine: Machine) -> str:
-    """One line that says what is in the way and what is supported; empty where nothing is."""
+    """Returns why the machine is not supported, and what is; empty where it is."""
     found = _system_in_the_way(machine) or _python_in_the_way(machine)
     return f"{found} is not supported. tunegate runs on {SUPPORTED}." if found else ""
 

@@ -101,7 +101,8 @@ def _played(options: DemoOptions) -> tuple[Act, ...]:
 
 
 def exit_code(problems: Sequence[Problem]) -> int:
-    """The machine explains what came after it: a bug is told only where nothing else is."""
+    """Returns the exit code of the problems: the machine explains what came after it, so a bug
+    counts only alone."""
     codes = {problem.exit_code for problem in problems}
     return next((code for code in (UNFIT, INCONCLUSIVE, BUG) if code in codes), PASS)
 
@@ -172,8 +173,8 @@ def _only(verdict: Verdict) -> Finding:
 
 
 def election_lines(outcomes: Sequence[CandidateOutcome]) -> Iterator[str]:
-    """A line for each candidate that was measured, the one that ships first, and one for each that
-    was not; none where there was no choice. Times of the election are others than those of base
+    """Yields a line for each candidate that was measured, the one that ships first, and one for
+    each that was not; none without a choice. Times of the election are others than those of base
     and head: they are told in percent."""
     if len(outcomes) < _A_CHOICE:
         return
@@ -203,7 +204,7 @@ class _Runtime(Protocol):
 
 
 def absent_lines(runtimes: Iterable[_Runtime]) -> Iterator[str]:
-    """A line for each runtime that is not elected from here, with the package that it needs."""
+    """Yields a line for each runtime that is missing here, with the package that it needs."""
     for each in runtimes:
         if reason := each.unsupported(TargetConfig(name="cpu")):
             yield f"{each.title} did not take part: it {reason}"

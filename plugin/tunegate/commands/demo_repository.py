@@ -120,8 +120,8 @@ def slowed_kernel(*, is_quick: bool = False) -> int:
 
 
 def slowed(*, is_quick: bool = False) -> onnx.ModelProto:
-    """One 3x3 convolution becomes as large as `slowed_kernel`: the same shapes around it, with more
-    work."""
+    """Returns the network with one 3x3 convolution enlarged to `slowed_kernel`: the same shapes
+    around it, with more work."""
     side = slowed_kernel(is_quick=is_quick)
     model = network(is_quick=is_quick)
     node = next(n for n in model.graph.node if n.name == SLOWED_LAYER)

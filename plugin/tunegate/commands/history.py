@@ -1,4 +1,4 @@
-"""`tunegate history`: what runs have said and cost, as pages or as data."""
+"""`tunegate history`: earlier runs and their costs, as pages or as data."""
 
 from __future__ import annotations
 

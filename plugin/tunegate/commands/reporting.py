@@ -36,7 +36,7 @@ def finish(report: Report, settings: Settings) -> int:
 
 
 def _no_passes(verdict: Verdict) -> Iterator[str]:
-    """One line for each finding that the exit code is about."""
+    """Yields a line for each finding behind the exit code."""
     if verdict.exit_code == PASS:
         return
     for each in verdict.findings:

@@ -26,7 +26,7 @@ _LONGEST = 600
 
 
 def run(options: RunOptions) -> int:
-    """Nothing of the compiler is started for a change that touches no model."""
+    """Runs all stages; a change that touches no model starts nothing of the compiler."""
     settings = options.settings
     project = open_project(settings)
     with opened_output(settings.out, "run") as out:

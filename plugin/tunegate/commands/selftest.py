@@ -105,7 +105,7 @@ def _show(found: Qualification, wanted_percent: float) -> None:
 
 
 def advice(found: Qualification, wanted_percent: float) -> str:
-    """One sentence that says what to set, or what to do about the machine."""
+    """Returns one sentence on what to set, or what to do about the machine."""
     budget = f"{found.gate_seconds:.0f} s"
     if found.wrong:
         return (

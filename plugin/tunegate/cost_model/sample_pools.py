@@ -1,4 +1,4 @@
-"""Samples that are worth compiling, and more that are made from those of the best scores."""
+"""Pools of samples: those worth compiling, and more bred from the best scores."""
 
 from __future__ import annotations
 

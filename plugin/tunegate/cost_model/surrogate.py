@@ -68,9 +68,9 @@ class Surrogate:
         self._milliseconds.append(milliseconds)
 
     def score(self) -> Score | None:
-        """Fit, and say what tells good samples from others; None until there is evidence that
-        it means anything. `evidence` is the rank correlation of predictions with measurements
-        that they were not fitted to."""
+        """Fits the model, and returns a score that ranks samples; None until there is evidence that
+        it does. `evidence` is the rank correlation of predictions with measurements that they were
+        not fitted to."""
         times = [t for t in self._milliseconds if t is not None]
         if len(self._rows) < MIN_EVIDENCE or not times:
             return None if self.prior is None else self.prior.ratios

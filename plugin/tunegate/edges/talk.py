@@ -1,5 +1,4 @@
-"""The stderr of a running command: what is said goes to the terminal,
-to the log file, or to both."""
+"""The stderr of a running command: messages go to the terminal, to the log file, or to both."""
 
 from __future__ import annotations
 
@@ -43,7 +42,7 @@ class Talk(io.TextIOBase):
             self.log.write(text)
 
     def end(self) -> None:
-        """Closes the log file, and says why where it is not whole."""
+        """Closes the log file, and warns where it is not whole."""
         if self.log is None:
             return
         self.log.close()

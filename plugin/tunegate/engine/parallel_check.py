@@ -27,8 +27,8 @@ class CheckedBatch(NamedTuple):
 
 
 def to_check(results: Sequence[Measured], rng: random.Random) -> tuple[int, ...]:
-    """Numbers of the candidates to be measured again alone: those that failed, a sample with all
-    outliers, and the fastest, so that nothing becomes the best by an optimistic time."""
+    """Returns the numbers of candidates to be measured again alone: those that failed, a sample
+    with all outliers, and the fastest, so that nothing becomes the best by an optimistic time."""
     good = [result for result in results if result.status == "ok"]
     failed = [result.number for result in results if result.status in _BESIDE_OTHERS]
     places = checked([_share(result) for result in good], rng)

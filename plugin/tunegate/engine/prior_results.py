@@ -34,14 +34,14 @@ class PriorResults:
 
     @property
     def is_served(self) -> bool:
-        """Nothing is run for this task: it stays as trusted zones have it."""
+        """Returns whether nothing is run for this task: it stays as trusted zones have it."""
         is_known = isinstance(self._lookup, ExactHit) and not self.is_measured_only
         return is_known or bool(self._skipped)
 
     @property
     def is_measured_only(self) -> bool:
-        """Nothing is searched, but what is known is measured here: its times are of another
-        device or compiler, or claims."""
+        """Returns whether nothing is searched, but the known schedules are measured here: their
+        times are of another device or compiler, or claims."""
         if self._skipped:
             return False
         return self._is_settled and (self.claims is not None or self._is_foreign)

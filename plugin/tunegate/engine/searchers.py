@@ -25,15 +25,15 @@ What a run measures itself adds to them."""
 
 
 Describe = Callable[[str, Mapping[str, Sketch]], None]
-"""Is told the templates of a workload, each time that candidates are proposed for it."""
+"""Receives the templates of a workload, each time that candidates are proposed for it."""
 
 
 def untold(workload: str, sketches: Mapping[str, Sketch]) -> None:
-    """Nobody wants to know."""
+    """Ignores its arguments: the callback where templates are not needed."""
 
 
 class SearchProgram(NamedTuple):
-    """The module that a child runs, and who is told what it says of templates."""
+    """The module that a child runs, and the receiver of its templates."""
 
     module: str
     describe: Describe = untold

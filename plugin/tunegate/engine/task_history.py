@@ -31,7 +31,8 @@ on a machine that others share."""
 
 
 class TaskHistory:
-    """One task's books. Records are made for every scheduled candidate, failures included."""
+    """The history of one task. Records are made for every scheduled candidate, failures
+    included."""
 
     def __init__(
         self,
@@ -132,7 +133,7 @@ class TaskHistory:
         self._misfits += misfits
 
     def note_batch(self, trials: int, seconds: float, default_seconds: float = 0.0) -> None:
-        """One batch is finished: a point of the improvement history."""
+        """Adds a finished batch to the improvement history."""
         self._history.append(
             MeasuredBatch(
                 trials=trials,
@@ -186,7 +187,7 @@ class TaskHistory:
         return [self._candidates[s] for s in schedules if s in self._candidates]
 
     def ties(self) -> list[Candidate]:
-        """The finalists that have been measured again, and that this has not told apart."""
+        """Returns the finalists that have been measured again and are still tied."""
         times = {s: ms for s, ms in self._ranked().items() if s in self._confirmed}
         schedules = list(times)[: tie_count(list(times.values()))]
         return [self._candidates[s] for s in schedules if s in self._candidates]

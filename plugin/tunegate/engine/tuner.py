@@ -65,7 +65,7 @@ class EngineTuner:
         self.notes: tuple[str, ...] = ()
 
     def describing(self, describe: Describe) -> EngineTuner:
-        """This tuner, which from now on says what the templates of each task are."""
+        """Returns this tuner, which from now on passes on the templates of each task."""
         self._describe = describe
         return self
 

@@ -1,4 +1,4 @@
-"""All that the launches of one cell say: the median, what is inside a launch, slow launches."""
+"""The assessment of a cell's launches: the median, the inside of a launch, slow launches."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def decision(self) -> CellDecision:
-        """One test that fails is enough; a pass needs all of them."""
+        """Returns the decision of all tests: one that fails is enough; a pass needs all of them."""
         tests = [self.median, *(each.decision for each in self.inside)]
         if "fail" in tests:
             return "fail"

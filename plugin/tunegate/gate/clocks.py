@@ -95,8 +95,8 @@ def _differences(base: Sequence[GpuState], head: Sequence[GpuState]) -> list[flo
 
 
 def _held_back(base: Sequence[GpuState], head: Sequence[GpuState]) -> list[bool]:
-    """A reason that comes with a side, or that a program gives itself on both, explains itself:
-    then only the pairs that are unlike the others are out of order."""
+    """Returns for each pair whether the device was held back in it unlike in the others: a reason
+    that comes with a side, or that a program causes itself on both, explains itself."""
     reasons = {reason for state in (*base, *head) for reason in state.throttled}
     out = [False] * len(base)
     for reason in reasons:

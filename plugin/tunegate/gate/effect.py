@@ -1,4 +1,4 @@
-"""One launch's effect from its block pairs."""
+"""The effect of a launch, from its block pairs."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ ENERGY_FAIL_ERROR = 0.01
 def energy_change(
     launches: Sequence[Launch], margin_percent: float | None, *, analyses: int, cells: int
 ) -> EnergyChange | None:
-    """Returns None unless the same counters told all of these launches: half of them is no
-    measurement. Without a margin nothing is decided."""
+    """Returns the change of energy, None unless the same counters covered all of these launches:
+    half of them is no measurement. Without a margin nothing is decided."""
     told = [
         (launch.base_joules, launch.head_joules)
         for launch in launches

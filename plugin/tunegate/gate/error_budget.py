@@ -21,7 +21,8 @@ COVERED_PERCENT = 95.0
 
 
 def samples_needed(budget: AccuracyConfig) -> int:
-    """The fewest inputs that can show that a build is inside its budget, and some to spare."""
+    """Returns the fewest inputs that can show that a build is inside its budget, and a quarter to
+    spare."""
     return math.ceil(1.25 * fewest_samples(budget))
 
 
@@ -120,7 +121,7 @@ def _max_error(errors: SampledErrors) -> ErrorEstimate:
 
 
 def _metric(errors: SampledErrors) -> ErrorEstimate:
-    """The scores of the inputs on which an output tells an error."""
+    """Returns the estimate of the scores, over inputs that carry information."""
     scored = [number for number in errors.telling if number < len(errors.scores)]
     return _exceeded_by_few("metric", [errors.scores[number] for number in scored], errors)
 

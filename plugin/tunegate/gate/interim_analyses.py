@@ -7,8 +7,7 @@ PLANNED = (4, 6, 9, 13, 19, 28, 41, 60)
 
 
 def affordable_analyses(seconds: float, launch_seconds: float) -> tuple[int, ...]:
-    """The analyses whose launches fit the budget; always the first one, or nothing could be
-    said."""
+    """Returns the analyses whose launches fit the budget, the first one at least."""
     fitting = tuple(size for size in PLANNED if size * launch_seconds <= seconds)
     return fitting or PLANNED[:1]
 

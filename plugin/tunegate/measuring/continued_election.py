@@ -1,4 +1,4 @@
-"""An election that its time, or a crash, keeps from being whole, and one that goes on."""
+"""Elections that were cut short by their time or a crash, and their continuation."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def lasting(build: Build, builds: Sequence[Build]) -> Build:
 
 
 def with_earlier(build: Build | None, cell: CellCandidates) -> Build | None:
-    """The build; its choice has the times, too, of those that had lost in an earlier run, and
-    those that it refused."""
+    """Returns the build, with the times of candidates that lost in an earlier run, and with those
+    that it refused."""
     if build is None or build.choice is None or not build.choice.times:
         return build
     choice = build.choice

@@ -19,7 +19,7 @@ RUNTIME_NOISE = 0.02
 """A smaller effect does not displace what is there."""
 LAUNCHES = 3
 MAX_SIDE_SECONDS = 30.0
-"""Whoever was not launched by then is not elected."""
+"""The seconds within which a candidate must be launched to be elected."""
 
 
 def side_seconds(gate_seconds: float, share: float) -> float:

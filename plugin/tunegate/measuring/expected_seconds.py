@@ -18,7 +18,7 @@ SIDE_SECONDS = 4.0
 TASK_SECONDS = 0.4
 """Seconds that a kernel of one side adds."""
 OPENING_SECONDS = 0.6
-"""One side of a model under a candidate that compiles nothing."""
+"""The seconds for one side of a model under a candidate that compiles nothing."""
 LAUNCH_SECONDS = 3.0
 """Two processes that start, load and warm up."""
 BLOCK_INFERENCES = 20

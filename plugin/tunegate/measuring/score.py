@@ -14,7 +14,7 @@ from tunegate.errors import MeasurementError
 from tunegate.ports import Progress
 
 _NOT_SCORED = {"identical", "error"}
-"""Nothing differs, or there is nothing to score."""
+"""Statuses without a score: nothing differs, or there is nothing to score."""
 
 
 def scored(

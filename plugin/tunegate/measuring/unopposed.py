@@ -1,4 +1,4 @@
-"""A side that one build alone runs: its time is taken, so that the next run knows it."""
+"""The time of a side that only one build runs, so that the next run knows it."""
 
 from __future__ import annotations
 

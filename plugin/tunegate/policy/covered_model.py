@@ -67,7 +67,7 @@ def asked_of(
 def _shapes(
     model: CoveredModel, old: EntryOf, head: Config, inputs_of: tuple[InputsOf, InputsOf]
 ) -> JudgingShapes:
-    """Nobody looks into a model that the same is asked of."""
+    """Returns the judging shapes; a model with the same settings is not opened."""
     if model.new is None:
         return judging_shapes(old, None, None)
     new = EntryOf(head, model.new)
@@ -102,7 +102,7 @@ def _objective(model: CoveredModel) -> tuple[ObjectiveConfig | None, list[Policy
 
 
 def _accuracy(model: CoveredModel) -> tuple[Accuracy, list[PolicyChange]]:
-    """Nothing is stricter than the same numbers."""
+    """Returns the stricter accuracy, and its changes; nothing is stricter than the same numbers."""
     old, new = model.old.accuracy, model.new.accuracy if model.new else "same"
     if model.new is None or old == new:
         return old, []
@@ -122,7 +122,8 @@ def _accuracy(model: CoveredModel) -> tuple[Accuracy, list[PolicyChange]]:
 def _targets(
     model: CoveredModel, base: Config, head: Config
 ) -> tuple[tuple[str, ...], list[PolicyChange]]:
-    """Targets that are gone from the file, or new in it, are said once, and not of every model."""
+    """Returns the targets that are gated, and the changes; targets gone from the file, or new in
+    it, are reported once, and not for every model."""
     old = model.old.targets or names(base)
     new = (model.new.targets or names(head)) if model.new else old
     lost = [name for name in old if name not in new and name in names(head)]

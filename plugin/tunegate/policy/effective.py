@@ -120,7 +120,7 @@ def _of_sections(base: Config, head: Config) -> Iterator[PolicyChange]:
 
 
 def _of_models(asked: Iterable[tuple[CoveredModel, Asked]]) -> Iterator[PolicyChange]:
-    """One change for all models of an entry that it is the same for."""
+    """Yields one change for all models of an entry that it is the same for."""
     found = [(model.old.path, change) for model, each in asked for change in each.changes]
     found.sort(key=lambda pair: (pair[0], msgspec.structs.astuple(_anywhere(pair[1]))))
     for (glob, _), same in groupby(found, key=lambda pair: (pair[0], _anywhere(pair[1]))):

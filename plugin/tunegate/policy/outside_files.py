@@ -10,8 +10,8 @@ from tunegate.selection import values_of
 
 
 def newly_outside(base: Config, judging: Config) -> tuple[str, ...]:
-    """One line for each absolute path that the base's configuration does not have: a change, of a
-    fork for one, must not choose what is read on the runner."""
+    """Returns a line for each absolute path that the base's configuration does not have: a change,
+    of a fork for one, must not choose what is read on the runner."""
     known = {file for _, file in _outside(base)}
     return tuple(
         f"models: {where}: {file} lies outside of the repository, and only a configuration that is "

@@ -16,8 +16,8 @@ from tunegate.wording.did_you_mean import did_you_mean
 def stray_waivers(
     waivers: Iterable[Waiver], config: Config, models: Iterable[ModelPath]
 ) -> Iterator[str]:
-    """One line for each waiver that is about none of the models, or about no target of its model.
-    A model's path stands for all of its profiles."""
+    """Yields a line for each waiver that is about none of the models, or about no target of its
+    model. A model's path stands for all of its profiles."""
     names = {without_upgrade(name) for name in models}
     known = names | {path_of(name) for name in names}
     for cell in dict.fromkeys(waiver.cell for waiver in waivers):

@@ -19,7 +19,8 @@ def kernel_coverage(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _words(build: Build) -> str:
-    """Shares of the time alone: how many tasks are in which part is said of the tuning."""
+    """Returns the shares of the time by the source of schedules: the numbers of tasks are in the
+    line on tuning."""
     total_ms = sum(task.weight * (task.ms or 0.0) for task in build.tasks)
     timed: list[str] = []
     untimed: list[str] = []

@@ -23,7 +23,7 @@ _WIDE, _FEW_DECADES = 6, 3
 
 
 def distribution(launches: Sequence[Launch], name: str) -> str:
-    """Nothing where no launch kept its times."""
+    """Returns the plot, '' where no launch kept its times."""
     base = merged_histogram(
         [launch.base_times for launch in launches if launch.base_times is not None]
     )

@@ -23,7 +23,7 @@ _PLAIN_IN_ELEMENT = frozenset(" ,.()/%+-=;_")
 
 
 def visible(text: str, limit: int = 300) -> str:
-    """One line in which every character can be seen, cut in the middle beyond the limit."""
+    """Returns one line in which every character is visible, cut in the middle beyond the limit."""
     shown = drawn_as_text(" ".join(text.split()))
     if len(shown) <= limit:
         return shown

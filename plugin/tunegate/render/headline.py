@@ -1,4 +1,4 @@
-"""The verdict in words: what every rendering says first."""
+"""The headline: the verdict in words, first in every rendering."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def _draw(values: Draw) -> str:
 
 
 def _columns(values: Columns) -> str:
-    """Neighbours with the same values are told together."""
+    """Returns the values of columns in words; neighbours with the same values are joined."""
     told = []
     for draw, same in groupby(enumerate(values.parts), key=lambda each: each[1]):
         places = [place for place, _ in same]

@@ -21,7 +21,7 @@ def policy_lines(verdict: Verdict, name: Callable[[str], str] = str) -> list[str
 
 
 def described_change(change: PolicyChange, name: Callable[[str], str] = str) -> str:
-    """One change with its old and new value, and when it counts."""
+    """Returns a change in words, with its old and new value, and when it counts."""
     places = [name(place) for place in (change.model, change.target) if place]
     where = f" of {' on '.join(places)}" if places else ""
     values = f"{name(change.old)} → {name(change.new)}"
@@ -31,7 +31,7 @@ def described_change(change: PolicyChange, name: Callable[[str], str] = str) -> 
 
 
 def summed_up(verdict: Verdict) -> str:
-    """One sentence for the headline, or an empty string where nothing weakens the gate."""
+    """Returns a sentence for the headline, or an empty string where nothing weakens the gate."""
     weakening = sum(change.weakens for change in verdict.policy_changes)
     if not weakening:
         return ""

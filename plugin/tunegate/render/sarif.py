@@ -153,7 +153,7 @@ CONFIGURATION = "tunegate.yaml"
 
 
 def render(report: Report) -> str:
-    """A log of one run: every rule, a result for every change that loosens the rules, for
+    """Returns a log of one run: every rule, a result for every change that loosens the rules, for
     every finding that is not green and for every error that got larger for nothing."""
     rules = (*(rule for _, rule in SARIF_RULES.values()), POLICY_RULE, ERROR_RULE)
     driver = Driver("tunegate", __version__, rules)

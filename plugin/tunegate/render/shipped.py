@@ -20,7 +20,7 @@ _TOLD_REASONS = 1
 
 
 def shipped(report: Report, code: Callable[[str], str]) -> Iterator[str]:
-    """One sentence for each model whose head had a choice, or runs schedules that were picked;
+    """Yields a sentence for each model whose head had a choice, or runs schedules that were picked;
     `code` marks a model's name."""
     for built in report.run.builds if report.run else ():
         if (head := _told(built)) is not None:

@@ -18,7 +18,7 @@ SOURCE_WORDS = {
 
 
 def run_by(difference: TaskDifference) -> str:
-    """The runtime that runs the layer, and for one with a schedule where that is from."""
+    """Returns the runtime of the layer, and the source of its schedule if it has one."""
     if difference.source == "library":
         return difference.library
     return f"TVM, {SOURCE_WORDS[difference.source]}"

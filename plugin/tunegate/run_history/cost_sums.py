@@ -55,8 +55,8 @@ def _row(name: str, entries: Sequence[HistoryEntry]) -> CostSum:
 
 
 def _counted(entry: HistoryEntry, cost: ModelCost) -> ModelCost:
-    """The cost without a gain that nobody has: what a run took off a model that it did not let
-    through is not shipped."""
+    """Returns the cost without a gain that nobody has: what a run took off a model that it did not
+    let through is not shipped."""
     return cost if entry.status in LET_THROUGH else msgspec.structs.replace(cost, gained_ms=0.0)
 
 

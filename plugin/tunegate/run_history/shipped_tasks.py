@@ -14,7 +14,8 @@ Shipped = Collection[ShippedTask]
 
 
 def of_builds(builds: Iterable[CellBuilds]) -> Iterator[ShippedTask]:
-    """Those of the heads that were built; one that ships with another runtime has none."""
+    """Yields the tasks of the heads that were built; one that ships with another runtime has
+    none."""
     for built in builds:
         if built.head is not None and built.head.error is None:
             for task in built.head.tasks:

@@ -127,9 +127,8 @@ def _first_run(
     artifact: ArtifactFile,
     request: WriteArtifact,
 ) -> tuple[tuple[ArtifactTensor, ...], tuple[str, ...]]:
-    """One inference shows that it runs, what comes out, since a graph need not say its shapes, and
-    what there is to know of how it ran. Raises ModelError where it loads, and does not run on these
-    inputs."""
+    """Runs one inference, and returns the outputs, since a graph need not have their shapes, and
+    notes on how it ran. Raises ModelError where it loads, and does not run on these inputs."""
     loaded = runtime.load(Path(request.directory), artifact)
     feed = seeded_inputs(artifact.inputs, request.seeds[0])
     loaded.bound(feed)

@@ -1,4 +1,4 @@
-"""The ways in which runtimes of NVIDIA GPUs run a model: what each candidate is told."""
+"""The ways in which runtimes of NVIDIA GPUs run a model: the settings of each candidate."""
 
 from __future__ import annotations
 

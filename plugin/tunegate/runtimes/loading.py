@@ -22,8 +22,8 @@ def load(directory: Path | str) -> Loaded:
 
 
 def titled_artifact(directory: Path) -> Build:
-    """Returns the artifact as a build that says what runs it. Raises ArtifactError, and ConfigError
-    where its runtime is not installed."""
+    """Returns the artifact as a build with the title of its runtime. Raises ArtifactError, and
+    ConfigError where its runtime is not installed."""
     build = built_artifact(directory)
     return msgspec.structs.replace(build, title=runtime_named(build.runtime).title)
 

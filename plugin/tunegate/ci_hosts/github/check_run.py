@@ -90,7 +90,7 @@ class CheckRun:
 
 
 def check_name(report: str) -> str:
-    """A name that no job has: a rule that requires the job must not be met by the check."""
+    """Returns a name that no job has: a rule that requires the job must not be met by the check."""
     return "tunegate verdict" if report == ".tunegate" else f"tunegate verdict ({report})"
 
 

@@ -16,8 +16,8 @@ _MESSAGE_CHARACTERS = 4000
 
 
 def command_of(annotation: Annotation) -> str:
-    """One workflow command; shown beside the run, and at the line of
-    the file where one is named."""
+    """Returns the workflow command of an annotation; shown beside the run, and at the line of the
+    file where one is named."""
     file, line = _property(annotation.file), annotation.line
     where = f"file={file},line={line}," if file and line else ""
     text = _data(annotation.text[:_MESSAGE_CHARACTERS])

@@ -11,8 +11,8 @@ import re
 _ZERO_WIDTH = "&#8203;"
 _COMMAND = re.compile(r"^([^\S\n]*)/", re.MULTILINE)
 _KEPT = r"`[^`\n]*`|<code>(?:(?!</?code>).)*</code>|\]\(https?://[^\s()]*\)|<[^<>]*>"
-"""Nothing is looked for in code, in the address of a link and in a tag. Each ends at the
-latest where another one begins, so that no text takes longer than its length."""
+"""The parts of a text that are left alone: code, addresses of links, tags. Each ends at the latest
+where another one begins, so that no text takes longer than its length."""
 _ENTITY_MARK = r"&\#(?:33|35|36|37|38|64|91|94|126);"
 _MARK = r"[!%^#@~$&]"
 """Those that begin a reference, as they are or as character references: these are read first."""

@@ -1,4 +1,4 @@
-"""No CI: what a job would be told stands in files beside the results."""
+"""The host without a CI: results for a job become files beside the report."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class NoCiHost:
 
     @staticmethod
     def is_here(environment: Mapping[str, str]) -> bool:
-        """It is taken where no other one is."""
+        """Returns False: it is chosen where no other host is."""
         return False
 
     def event(self, asked: AskedRevisions) -> JobEvent:
@@ -39,11 +39,11 @@ class NoCiHost:
         return JobEvent(revisions=Usual(), zone="")
 
     def links(self, out: Path) -> Links:
-        """The link by a variable in which many a CI says it."""
+        """Returns the link in a variable that many a CI sets."""
         return Links(run=self._environment.get(_ADDRESS, ""))
 
     def literal_output(self) -> AbstractContextManager[None]:
-        """Nobody reads instructions out of what is printed."""
+        """Changes nothing: nobody reads instructions out of the output."""
         return nullcontext()
 
     def tell(self, report: JobReport) -> None:

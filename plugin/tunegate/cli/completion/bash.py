@@ -64,7 +64,8 @@ def _offered(command: str, words: list[str], when: str = "*") -> str:
 
 
 def _values(flags: Iterable[Flag]) -> list[str]:
-    """One line for each kind of value: the options before it, and what is offered for it."""
+    """Returns a line for each kind of value: the options before it, and the values offered for
+    it."""
     names: dict[str, dict[str, None]] = {}
     for flag in flags:
         if flag.kind is not None:

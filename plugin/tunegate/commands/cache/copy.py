@@ -25,7 +25,8 @@ class Copy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_pull(options: PullOptions) -> int:
-    """Everything the run would read, as a store of its own: `cache.url` may name the directory."""
+    """Copies everything that the run would read into a store of its own: `cache.url` may name the
+    directory."""
     settings = options.settings
     admin = open_cache_admin(settings)
     with answering(admin.config):

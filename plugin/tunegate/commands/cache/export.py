@@ -36,8 +36,8 @@ class Exports(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run(options: ExportOptions) -> int:
-    """One database for each target, in a folder of its name. Raises ConfigError for a folder that
-    holds a database already."""
+    """Writes one database for each target, in a folder of its name. Raises ConfigError for a folder
+    that holds a database already."""
     settings = options.settings
     project = open_project(settings)
     for target in project.config.targets:

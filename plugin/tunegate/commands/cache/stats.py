@@ -85,7 +85,7 @@ def target_names(
 
 
 def _name(row: GroupSummary, called: Mapping[str, Sequence[str]]) -> str:
-    """Anybody who writes to the zone may have chosen these."""
+    """Returns a name for a row, made visible: anybody who writes to the zone may have chosen it."""
     known = (", ".join(called.get(row.target, ())), " / ".join(row.devices[:2]))
     return visible(": ".join(filter(None, known)), _LONGEST)
 

@@ -11,8 +11,9 @@ _DIGITS = 12
 
 
 def task_names(tasks: Sequence[TuningTask]) -> tuple[str, ...]:
-    """A name for each, by which `tasks_named` finds it: that of a layer, with its model where
-    another task has the same, with the start of its digest where even that is not enough."""
+    """Returns a name for each task, by which `tasks_named` finds it: that of a layer, with its
+    model where another task has the same, with the start of its digest where even that is not
+    enough."""
     names = [(task.uses[0].name, _with_model(task)) for task in tasks]
     short = Counter(name for name, _ in names)
     longer = Counter(name for _, name in names)

@@ -24,7 +24,8 @@ _SHOWN = 8
 
 
 class Explained(msgspec.Struct, frozen=True, kw_only=True):
-    """`at_look_up` is what the last run was answered; `now` what the cache says now."""
+    """The explanation of a miss: `at_look_up` is the last run's answer, `now` the cache's present
+    one."""
 
     schema: int = 1
     task: str
@@ -76,7 +77,7 @@ def _last_plan(out: Path) -> TuningPlan:
 
 
 def _find(tasks: tuple[ResolvedTask, ...], wanted: str) -> tuple[ResolvedTask, str]:
-    """The task, and the name that tells it from the others."""
+    """Returns the task, and its unique name."""
     about = [resolved.task for resolved in tasks]
     names = task_names(about)
     found = tasks_named(about, wanted)

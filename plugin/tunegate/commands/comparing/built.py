@@ -1,4 +1,4 @@
-"""Two things that run already: artifacts of earlier builds, or commands that print latencies."""
+"""Comparisons of finished things: artifacts of earlier builds, or commands that print latencies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tunegate.wiring import opened_gate_tools
 
 
 def compare_artifacts(settings: Settings, config: Config, base: Path, head: Path) -> int:
-    """Nothing is removed before both can be read. Raises ArtifactError for
+    """Compares two artifacts; nothing is removed before both can be read. Raises ArtifactError for
     a directory that holds none."""
     built = built_sides(base, head)
     with opened_output(settings.out, "compare") as out:

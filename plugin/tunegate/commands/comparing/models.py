@@ -40,9 +40,9 @@ def paired(both: AgainstModel, revisions: Revisions = TWO_FILES) -> FilePair:
 def models_report(
     settings: Settings, config: Config, both: AgainstModel, pair: FilePair, out: OutputDirectory
 ) -> Report:
-    """Nothing is tuned unless a budget is given: models are built with what the cache has. One
-    model on both sides is not built, and what is wrong with the configuration is told all the
-    same. Raises ConfigError, ModelError, EnvironmentUnfitError."""
+    """Returns the report on two models, built with what the cache has: nothing is tuned without a
+    budget. One model on both sides is not built, and what is wrong with the configuration is told
+    all the same. Raises ConfigError, ModelError, EnvironmentUnfitError."""
     fixed, wanted = _fixed(both), _wanted(both)
     if fixed.runtimes:
         targets = tuple(msgspec.structs.replace(each, runtime=AUTO) for each in config.targets)

@@ -28,7 +28,7 @@ class Artifact(msgspec.Struct, frozen=True):
 
 
 class Artifacts(msgspec.Struct, frozen=True):
-    """Nothing is built."""
+    """Two artifacts to compare; nothing is built."""
 
     base: Path
     head: Path

@@ -38,7 +38,8 @@ _TOLD = {"configuration", "shapes", "models", "files", "waivers"}
 
 
 def run(options: DoctorOptions) -> int:
-    """Exit code 4 when something is in the way of every run, 2 when it is what a run was told."""
+    """Runs the checks, and returns 4 when something prevents every run, 2 when the given
+    configuration is wrong."""
     settings = options.settings
     project, checks = _configuration(settings)
     config = project.config if project else None

@@ -23,8 +23,9 @@ _MAX_BYTES = 2**20
 def waivers_check(
     root: Path, config: Config, models: Sequence[ModelPath] | None, today: datetime.date
 ) -> Iterator[HealthCheck]:
-    """Nothing where there is no file; else one line, or one for each problem. `models` are the
-    names under which models are gated; where they are None nobody looks what a waiver is about."""
+    """Yields the check of the waivers: nothing without a file; else one line, or one for each
+    problem. `models` are the names under which models are gated; where they are None nobody looks
+    what a waiver is about."""
     file = opened_inside(root, WAIVERS_FILE)
     if file is None:
         return

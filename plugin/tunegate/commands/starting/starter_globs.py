@@ -11,7 +11,7 @@ _ENDING = ".onnx"
 
 
 def starter_globs(paths: Sequence[str]) -> tuple[str, ...]:
-    """One glob for the models of each top-level directory, in order of their paths: for one
+    """Returns one glob for the models of each top-level directory, in order of their paths: for one
     directory, or for all below the deepest that they share."""
     places: dict[str, list[str]] = {}
     for path in sorted(paths):

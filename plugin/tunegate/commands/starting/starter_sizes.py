@@ -20,7 +20,7 @@ dims:
 
 
 def shared_sizes(models: Sequence[FoundModel]) -> dict[str, GuessedSize]:
-    """The symbols that mean the same in every model that has them."""
+    """Returns the symbols with the same size in every model that has them."""
     found: dict[str, list[GuessedSize]] = {}
     for guess in (guess for model in models for guess in model.guesses):
         if _is_written(guess) and not is_generated(guess.symbol):

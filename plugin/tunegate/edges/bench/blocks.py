@@ -37,7 +37,7 @@ class Blocks:
 
     @property
     def pairs(self) -> int:
-        """All that were made."""
+        """Returns the number of block pairs that were made."""
         return len(self._times.head)
 
     def times(self, side: Side) -> list[float]:
@@ -45,11 +45,11 @@ class Blocks:
         return [ms for block in self._counted(side) for ms in block]
 
     def counted_medians(self) -> Sides[list[float]]:
-        """One number for each block that counts, of the base and of the head."""
+        """Returns the median of each block that counts, of the base and of the head."""
         return self._of_each_block(statistics.median)
 
     def counted_means(self) -> Sides[list[float]]:
-        """One number for each block that counts, of the base and of the head."""
+        """Returns the mean of each block that counts, of the base and of the head."""
         return self._of_each_block(statistics.fmean)
 
     def clocks(self) -> Clocks | None:
@@ -67,6 +67,7 @@ class Blocks:
         return self._kept(self._times.of(side))
 
     def _kept(self, every: list[_Of]) -> list[_Of]:
-        """All of them where none counts: then the launch does not, and what it took is told."""
+        """Returns the blocks that count, or all where none does: then the launch does not count
+        either."""
         kept = kept_pairs(*self._states)
         return [block for block, keep in zip(every, kept, strict=True) if keep] or every

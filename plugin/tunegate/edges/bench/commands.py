@@ -48,7 +48,7 @@ class Commands:
         return histogram(latencies_ms(self._lines[artifact]))
 
     def operators_ms(self, artifact: Path) -> Mapping[str, float]:
-        """Nothing is known of what a command runs."""
+        """Returns nothing: the operators of a command are unknown."""
         return {}
 
     def reference_ms(self, model: ShapedModel, *, threads: int) -> float:
@@ -57,7 +57,7 @@ class Commands:
 
 
 class CommandPair:
-    """Nothing inside a launch is repeated: its noise shows between launches."""
+    """A pair of commands; a launch has no repeats inside, so its noise shows between launches."""
 
     within_spread = start_seconds = pair_seconds = 0.0
 

@@ -20,8 +20,8 @@ from tunegate.tuning.costs.energy_counter import EnergyCounter
 
 
 class LeasedDevice(NamedTuple):
-    """A device for the time of a measurement: variables for the processes that measure on it, how
-    it is now, and the energy that it has used since. A CPU has no such state."""
+    """A device leased for a measurement: variables for the processes that measure on it, its
+    present state, and the energy that it has used since. A CPU has no such state."""
 
     variables: dict[str, str]
     look: StateReader
@@ -29,8 +29,8 @@ class LeasedDevice(NamedTuple):
 
 
 class Devices:
-    """`cuda` is the target of the artifacts for GPUs; the first device that is right for it is
-    used, so that all launches compare on one. `powercap` has the processors' counters."""
+    """The devices of a measurement; `cuda` is the target of artifacts for GPUs. The first matching
+    device is used, so that all launches compare on one. `powercap` has the processors' counters."""
 
     def __init__(self, cuda: TargetConfig | None, powercap: Path = POWERCAP) -> None:
         self._powercap = powercap

@@ -1,4 +1,4 @@
-"""One fresh process that loads an artifact and times it."""
+"""A fresh process that loads an artifact and times it."""
 
 from __future__ import annotations
 

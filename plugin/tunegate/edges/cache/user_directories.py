@@ -27,7 +27,7 @@ def state_home(variables: Mapping[str, str] = os.environ) -> Path:
 
 
 def _home(name: str, parts: tuple[str, ...], variables: Mapping[str, str]) -> Path:
-    """The directory that holds a part already, else the one that the variable names. A relative one
+    """Returns the directory that holds a part already, else the one in the variable. A relative one
     would depend on the working directory, which may be a checkout: it is ignored."""
     usual = Path(DEFAULT_CACHE_URL).expanduser()
     base = Path(variables.get(name, ""))

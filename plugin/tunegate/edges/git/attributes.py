@@ -19,8 +19,8 @@ _BY_CONTENT = "text=auto "
 
 
 def conversions(attributes: Mapping[str, bytes], paths: Sequence[str]) -> dict[str, str]:
-    """The attribute that converts each of these paths, such as `eol=crlf`; a path that stays as it
-    is is left out. `attributes` are the contents of the revision's `.gitattributes` by path."""
+    """Returns the attribute that converts each of these paths, such as `eol=crlf`; unconverted
+    paths are left out. `attributes` are the contents of the revision's `.gitattributes` by path."""
     if not attributes or not paths:
         return {}
     with tempfile.TemporaryDirectory() as directory:

@@ -57,8 +57,8 @@ class GitHistory:
         return self._commit("HEAD", "--head")
 
     def default_branch_name(self) -> str:
-        """The name that the default branch has on the remote, and before the first commit that of
-        the branch that begins; '' where none is known here."""
+        """Returns the name of the default branch on the remote, and before the first commit that of
+        the unborn branch; '' where none is known here."""
         found = short(known_default_branch(self._git) or self._unborn() or "")
         return found.removeprefix("origin/")
 
@@ -174,8 +174,8 @@ class GitHistory:
     # ---------------------------------------------------------------------------
 
     def _against_named(self, name: str, branch: str, head: str) -> Revisions:
-        """The head against the branch that a name stands for, which is told where it is called
-        otherwise."""
+        """Returns the head against the branch of a name; the reason names the branch where it
+        differs."""
         found = self._against(branch, head)
         if short(branch) == short(name).removeprefix("heads/"):
             return found
@@ -200,8 +200,8 @@ class GitHistory:
         return Revisions(base=found.commit, head=head, reason=reason, policy=policy)
 
     def _nearest(self, branches: Sequence[str], head: str) -> str:
-        """The branch that the head left last: a local one may be older than that of the remote, or
-        have what was not pushed yet."""
+        """Returns the branch that the head left last: a local one may be older than that of the
+        remote, or have unpushed commits."""
         chosen, *others = branches
         for branch in others:
             left, later = self._merge_base(chosen, head), self._merge_base(branch, head)
@@ -224,7 +224,8 @@ class GitHistory:
         return parent
 
     def _no_merge_base(self, what: str) -> TunegateError:
-        """A clone that lacks history cannot know that there is none."""
+        """Returns the error for a missing merge base: a clone that lacks history cannot know that
+        there is none."""
         if is_shallow(self._git):
             return EnvironmentUnfitError(f"{what} in this shallow clone. {REMEDY}")
         return NoBaselineError(f"{what}: nothing to compare with. Name a base to compare with.")

@@ -82,7 +82,7 @@ def _said_by_remote(git: GitProcess) -> str | None:
 
 
 def _tracked(git: GitProcess) -> str | None:
-    """A usual name among the branches of a remote that says none."""
+    """Returns a usual name among the branches of a remote that names no default."""
     here = next((each for each in _usual_refs() if is_ref(git, each)), None)
     if here is not None:
         return here

@@ -60,7 +60,7 @@ def public_address() -> str:
 
 
 def public_source(ours: Distribution) -> str:
-    """The address in `pyproject.toml`: the one place that says where the project is."""
+    """Returns the project's address in `pyproject.toml`."""
     urls = dict(line.split(", ", 1) for line in ours.metadata.get_all("Project-URL") or [])
     return str(urls.get("Source", ""))
 

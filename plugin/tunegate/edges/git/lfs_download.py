@@ -1,4 +1,4 @@
-"""Git LFS, asked for a file that is not here: from the server that the job's own settings name.
+"""Downloads by Git LFS of missing files, from the server that the job's own settings name.
 
 `.lfsconfig` is a file of the checkout, so a pull request could send the
 job's credentials anywhere with it.

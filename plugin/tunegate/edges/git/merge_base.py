@@ -9,7 +9,8 @@ from tunegate.edges.git.process import GitProcess
 
 
 class SharedCommit(NamedTuple):
-    """`doubt` says, in words for the report, why another one may be nearer; '' where none is."""
+    """A commit shared by two histories; `doubt` says in words for the report why another one may be
+    nearer, '' if not."""
 
     commit: str
     doubt: str

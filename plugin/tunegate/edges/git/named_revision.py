@@ -41,8 +41,8 @@ def named_commit(git: GitProcess, name: str, option: str) -> str:
 
 
 def named_branches(git: GitProcess, name: str) -> tuple[str, ...]:
-    """The full names here of the branch that is named so: a local one, that of the remote, or
-    both. Empty for whatever names one commit, such as an id, a tag, `HEAD` and `main~1`."""
+    """Returns the full names of the branches of this name here: local, remote, or both. Empty for
+    whatever names one commit, such as an id, a tag, `HEAD` and `main~1`."""
     if is_commit_id(name) or name in {"HEAD", "@"}:
         return ()
     if name.startswith(_BRANCHES) and is_ref(git, name):
@@ -77,8 +77,7 @@ def _fetch(git: GitProcess, name: str) -> None:
 
 
 def _ancestor(git: GitProcess, name: str) -> str | None:
-    """The commit that is named by the way to it from one that is here: a shallow clone has the
-    first one alone."""
+    """Returns the commit of a name like `HEAD~2`: a shallow clone has the first one alone."""
     way = _ANCESTOR.fullmatch(name)
     start = None if way is None else _here(git, way[1])
     if start is None:

@@ -30,7 +30,7 @@ class Writer(Protocol):
 
 
 class GitProcess:
-    """Runs git in one repository, whatever GIT_DIR says: inside a hook it names another one."""
+    """Runs git in one repository, whatever GIT_DIR is set to: inside a hook it is another one."""
 
     def __init__(self, path: Path) -> None:
         """Raises RevisionError where there is no working tree, or git refuses to read it."""
@@ -44,7 +44,8 @@ class GitProcess:
         settings: Mapping[str, str] | None = None,
         limit_seconds: float | None = None,
     ) -> str | None:
-        """Standard output without its last newline; None when git says no, or does not end."""
+        """Returns standard output without its last newline; None when git fails, or does not
+        end."""
         content = BytesIO()
         code, _ = _run(
             self.root, arguments, content, settings=settings, limit_seconds=limit_seconds
@@ -58,8 +59,8 @@ class GitProcess:
         standard_input: bytes = b"",
         settings: Mapping[str, str] | None = None,
     ) -> bytes | None:
-        """The output of git with these settings beside ours, or None
-        when it says no, or does not end."""
+        """Returns the output of git with these settings beside ours, or None when it fails, or does
+        not end."""
         content = BytesIO()
         is_said = self.copy(
             *arguments, into=content, standard_input=standard_input, settings=settings
@@ -73,7 +74,8 @@ class GitProcess:
         standard_input: bytes = b"",
         settings: Mapping[str, str] | None = None,
     ) -> bool:
-        """Standard output, piece by piece; whether git said yes."""
+        """Copies standard output into the writer, piece by piece, and returns whether git
+        succeeded."""
         code, _ = _run(self.root, arguments, into, standard_input, settings or {})
         return code == 0
 
@@ -162,8 +164,8 @@ def _run(
     *,
     limit_seconds: float | None = None,
 ) -> tuple[int, bytes]:
-    """The exit code, and what was said on standard error. Where git is stopped, by its limit, an
-    interrupt or the writer, so is what it has started."""
+    """Runs git, and returns its exit code and standard error. Where git is stopped, by its limit,
+    an interrupt or the writer, so is what it has started."""
     pairs = {**SETTINGS, **(settings or {})}.items()
     words = (word for key, value in pairs for word in ("-c", f"{key}={value}"))
     with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as errors:

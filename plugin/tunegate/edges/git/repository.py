@@ -33,7 +33,7 @@ file of zeros is small in git."""
 
 
 class _Short:
-    """A file that ends the git that gives more."""
+    """A writer that ends git once it gives more than expected."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -153,8 +153,8 @@ class GitRepository(GitEvents):
         return content.getvalue()
 
     def conversions(self, revision: str, paths: Sequence[str]) -> Mapping[str, str]:
-        """The attribute that has a checkout write other bytes than are committed,
-        for each path that has one."""
+        """Returns the attribute that makes a checkout write other bytes than are committed, for
+        each path that has one."""
         return conversions(self._attributes(revision), paths) if paths else {}
 
     def _read_attributes(self, revision: str) -> Mapping[str, bytes]:

@@ -1,5 +1,5 @@
-"""Inputs on which a runtime sees what ranges the tensors of a model have, and inputs that are kept
-from it: an error that is told on the same inputs would be too small."""
+"""Inputs for calibration, and others that are kept from it: errors on the same inputs would be too
+small."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tunegate.errors import ModelError
 
 MAX_INPUTS = 32
 _SHARE = 5
-"""One of so many cases calibrates."""
+"""One in this many cases calibrates."""
 
 
 class Calibration(msgspec.Struct, frozen=True):

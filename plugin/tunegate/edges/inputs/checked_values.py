@@ -28,8 +28,8 @@ class CommittedFiles(Repository, Protocol):
 def value_problems(
     repository: Repository, config: Config, files: Mapping[ModelPath, Path], revision: str
 ) -> Iterator[str]:
-    """One line for each value that a model does not take, but for files that are missing, which
-    `sides/named_files.py` tells of. `files` are the models, and those of values are read at
+    """Yields a line for each value that a model does not take, except for missing files, which
+    `sides/named_files.py` reports. `files` are the models, and those of values are read at
     `revision`."""
     with TemporaryDirectory(prefix="tunegate-values-") as place:
         given = GivenValues(repository, Path(place))

@@ -72,8 +72,8 @@ def _inferred(model: onnx.ModelProto, tensors: Sequence[Tensor]) -> _Rules:
 
 
 def _of_base(file: str, tensors: tuple[Tensor, ...]) -> _Rules:
-    """The rules that the base has for inputs of the same name and shape, in types that one rule
-    gives equal numbers in."""
+    """Returns the base's rules for inputs of the same name and shape, in types that one rule gives
+    equal numbers in."""
     if not file:
         return {}
     try:
@@ -170,7 +170,8 @@ def _require_shapes(tensors: tuple[ArtifactTensor, ...], path: str) -> None:
 
 
 def _session(model: Path) -> ReferenceSession | None:
-    """Returns None where ONNX Runtime does not load it: that is told of where it is built."""
+    """Returns a session, or None where ONNX Runtime does not load the model: the build reports
+    that."""
     try:
         return ReferenceSession(model)
     except Exception:  # noqa: BLE001 -- its errors have no common base class

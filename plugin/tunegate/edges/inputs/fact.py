@@ -1,4 +1,4 @@
-"""One thing that a graph says of the values of an input."""
+"""A fact about the values of an input, read from the graph."""
 
 from __future__ import annotations
 

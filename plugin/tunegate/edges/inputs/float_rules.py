@@ -24,7 +24,8 @@ _MIN_MASK = -100.0
 
 
 def float_rule(tensor: TensorLike, flow: Dataflow) -> InputRule | None:
-    """The rule of an input of floats, or None where nothing says more than standard normal."""
+    """Returns the rule of an input of floats, or None where standard normal numbers are all that is
+    known."""
     name = tensor.name
     for _ in range(_MAX_STEPS):
         uses = flow.uses(name)
@@ -40,7 +41,7 @@ def float_rule(tensor: TensorLike, flow: Dataflow) -> InputRule | None:
 
 
 def _quantized(use: Use, _: TensorLike, flow: Dataflow) -> InputRule | None:
-    """All that the quantization can tell apart."""
+    """Returns the rule that covers the range of the quantization."""
     step, position = use
     if position != 0:
         return None
@@ -136,7 +137,7 @@ def _scaler(use: Use, tensor: TensorLike, _: Dataflow) -> InputRule | None:
 
 
 def _trees(use: Use, tensor: TensorLike, _: Dataflow) -> InputRule | None:
-    """Each feature around the thresholds that it is compared with."""
+    """Returns the rule of features around the thresholds that each is compared with."""
     attributes = attributes_of(use.step.node)
     features, limits = attributes.get("nodes_featureids"), attributes.get("nodes_values")
     modes = attributes.get("nodes_modes", ())

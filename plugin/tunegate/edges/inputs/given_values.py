@@ -1,4 +1,4 @@
-"""The values that a user gives for inputs, as rules: checked beside the model that they are for."""
+"""Rules from the values that a user gave for inputs, checked beside their model."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class GivenValues:
         self._known: dict[tuple[Path, bytes], GivenRules] = {}
 
     def rules(self, model: Path, wanted: GivenFor) -> GivenRules:
-        """The first revision that has a file that fits counts. The stages of a run ask for the
-        same, and what they ask for is read once."""
+        """Returns the rules from the first revision whose file fits. The stages of a run ask for
+        the same, and what they ask for is read once."""
         if not wanted.values:
             return GivenRules({}, ())
         question = (model, msgspec.json.encode(wanted))
@@ -92,7 +92,7 @@ class GivenValues:
         return InputRule(Files(files, names), f"given: {', '.join(names[:3])}")
 
     def _sequence(self, tensor: Tensor, files: Sequence[str], wanted: GivenFor) -> InputRule:
-        """One value, with a tensor of each file."""
+        """Returns a sequence value with a tensor of each file."""
         if "sequence" not in tensor.form:
             raise ModelError("the input is no sequence: give a file, or cases")
         if len(files) > MAX_TENSORS:
@@ -218,8 +218,8 @@ def _outside(file: Path) -> Sequence[bytes]:
 
 
 def _tensors(model: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Tensor] | None:
-    """The inputs as they are fed; a dimension that nothing says is `OPEN`. None for what is no
-    model, which is told of where it is built."""
+    """Returns the inputs as they are fed; a dimension of unknown size is `OPEN`. None for what is
+    no model, which is told of where it is built."""
     values = values_of_file(model)
     if values is None:
         return None

@@ -58,7 +58,7 @@ def _rule(tensor: TensorLike, flow: Dataflow) -> InputRule | None:
 
 
 def _discrete(tensor: TensorLike, facts: Sequence[Fact], usual: Draw, why: str) -> InputRule:
-    """One part for all of the input, or one for each column where facts are of some."""
+    """Returns one part for all of the input, or one for each column where facts are about some."""
     axes = {fact.columns.axis for fact in facts if fact.columns is not None}
     axis = min(axes, default=0)
     if len(axes) == 1 and 0 < tensor.shape[axis] <= _MAX_COLUMNS:

@@ -72,7 +72,7 @@ class ThisMachine:
 
 
 def _gpu_environment() -> dict[str, str]:
-    """Facts about the first GPU that is visible; those that it does not tell are left out."""
+    """Returns facts about the first visible GPU; those that it does not report are left out."""
     gpus = visible_gpus()
     if not gpus:
         return {}

@@ -1,4 +1,4 @@
-"""One user of a device at a time on this host, whoever they are: a lock of the kernel's on a file.
+"""A lock of the kernel's on a file: one user of a device at a time on this host.
 
 A CI's own concurrency groups know one repository; runners of several, and people, share a GPU.
 """

@@ -72,7 +72,7 @@ def _gpu_checks() -> Iterator[HealthCheck]:
 
 
 def check_cache(config: CacheConfig, *, root: Path) -> HealthCheck:
-    """One listing; the store's own time-outs bound it."""
+    """Returns the check of the cache by one listing; the store's own time-outs bound it."""
     if config.mode == "off":
         return _cache("off")
     try:

@@ -73,8 +73,8 @@ def fused(model: ImportedModel, target: Any, *, channels_last: bool) -> Any:
 
 
 def _names_of(rewritten: onnx.ModelProto, proto: onnx.ModelProto) -> Sequence[str]:
-    """A node that gives what one of the model gives is that one. One without a name is called by
-    its operator and what it gives."""
+    """Returns the names of nodes after rewriting: a node keeps the name of the original one with
+    its output. One without a name is called by its operator and what it gives."""
     known = {
         output: node.name or f"{node.op_type} {node.output[0]}"
         for node in proto.graph.node
@@ -88,7 +88,7 @@ def _names_of(rewritten: onnx.ModelProto, proto: onnx.ModelProto) -> Sequence[st
 
 @contextlib.contextmanager
 def _told(proto: onnx.ModelProto, path: str) -> Iterator[None]:
-    """Nothing is printed, and each error says what is wrong with the model."""
+    """Silences the importer, and turns each error into one that names the model."""
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")

@@ -116,7 +116,8 @@ def _parse(name: str) -> None:
 
 @contextlib.contextmanager
 def _watched() -> Iterator[list[Any]]:
-    """Everything that is registered meanwhile: a name, a description and an implementation each."""
+    """Yields a list that collects everything registered meanwhile: a name, a description and an
+    implementation each."""
     seen: list[Any] = []
 
     def register(name: str, description: Any, implementation: Any) -> None:

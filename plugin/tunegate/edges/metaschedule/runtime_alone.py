@@ -44,7 +44,8 @@ def import_runtime() -> None:
 
 @contextmanager
 def _types_that_there_are() -> Iterator[None]:
-    """Nothing changes where another version of TVM has no such question."""
+    """Restores a question of TVM's on registered types; nothing changes where another version lacks
+    it."""
     core = importlib.import_module("tvm_ffi.core")
     ask = getattr(core, _ASKED, None)
     if ask is None:

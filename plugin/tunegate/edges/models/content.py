@@ -1,5 +1,4 @@
-"""A model's real bytes where git holds only a pointer to them: never
-others than the pointer says."""
+"""The content of a model where git holds only a pointer: its bytes must match the pointer."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def model_input(value: onnx.ValueInfoProto) -> ModelInput:
 
 
 def _type(number: int) -> str:
-    """NumPy's name, or that of ONNX for a type that NumPy lacks."""
+    """Returns NumPy's name of a type, or ONNX's for one that NumPy lacks."""
     try:
         return str(onnx.helper.tensor_dtype_to_np_dtype(number))
     except KeyError:

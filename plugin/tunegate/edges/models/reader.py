@@ -133,8 +133,8 @@ class GitModelReader:
         )
 
     def _tracked(self, revision: str, entry: TreeEntry) -> ModelVersion:
-        """A .dvc file that says nothing still stands for its model:
-        opening it tells what is wrong."""
+        """Returns the version of a tracked model; an empty .dvc file still stands for it, and
+        opening reports what is wrong."""
         path = entry.path[: -len(_DVC)]
         pointer = None
         with suppress(RevisionError, ModelError):

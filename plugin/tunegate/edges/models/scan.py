@@ -1,5 +1,5 @@
-"""One pass over an ONNX file before it is parsed: that it is of a moderate size in every way, and
-which data files it names, wherever in it a tensor stands.
+"""A scan of an ONNX file before it is parsed: it must be of a moderate size in every way, and its
+data files are collected, wherever in it a tensor stands.
 
 Parsed, a few bytes become a large object each; the parser itself has no limits.
 """

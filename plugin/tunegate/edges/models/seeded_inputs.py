@@ -58,8 +58,8 @@ def seeded_inputs(
 
 
 def checked_feeds(tensors: Sequence[RuledTensor], seeds: Sequence[int]) -> list[dict[str, Any]]:
-    """The inputs that a build must compute right: those of each seed, and each case that the user
-    gave."""
+    """Returns the inputs that a build must compute right: those of each seed, and each case that
+    the user gave."""
     number = max(len(seeds), cases_of(tensors))
     return [
         seeded_inputs(tensors, seed, case)

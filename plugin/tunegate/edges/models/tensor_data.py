@@ -29,7 +29,8 @@ def with_data(model: bytes, directory: Path) -> tuple[onnx.ModelProto, bool]:
 
 
 def _tensors(message: Any) -> Iterator[onnx.TensorProto]:
-    """All there are, by what protobuf says of its messages: a list of places would miss one."""
+    """Yields all tensors of a message, by protobuf's own reflection: a list of places would miss
+    one."""
     waiting = [message]
     while waiting:
         for field, value in waiting.pop().ListFields():

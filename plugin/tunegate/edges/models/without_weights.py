@@ -12,8 +12,8 @@ _OF_SHAPES = {onnx.TensorProto.INT32, onnx.TensorProto.INT64}
 
 
 def without_weights(model: onnx.ModelProto, most: int) -> onnx.ModelProto:
-    """A copy that says of a tensor of more than `most` numbers only its type and its extents. Whole
-    numbers stay: shapes may be picked out of them."""
+    """Returns a copy in which a tensor of more than `most` numbers has only its type and its
+    extents. Whole numbers stay: shapes may be picked out of them."""
     light = onnx.ModelProto()
     light.CopyFrom(model)
     waiting = [light.graph]

@@ -59,14 +59,15 @@ def locked_clocks(gpu: Gpu, mhz: int, directory: Path) -> Iterator[bool]:
 
 
 def _is_ready(guard: interpreter.BinaryProcess) -> bool:
-    """A driver that hangs is none that has locked anything."""
+    """Returns whether the guard has locked the clocks: a hanging driver has not."""
     if guard.stdout is None or not select.select([guard.stdout], [], [], _DRIVER_SECONDS)[0]:
         return False
     return guard.stdout.readline() == _READY
 
 
 def _wait(guard: interpreter.BinaryProcess) -> None:
-    """One that does not end is killed: its note says to the next run that clocks may be locked."""
+    """Waits for the guard, and kills one that does not end: its note tells the next run that clocks
+    may be locked."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         guard.wait(_DRIVER_SECONDS)
         return

@@ -1,4 +1,4 @@
-"""Nobody else may be on a GPU that is measured."""
+"""The check that nobody else uses a GPU that is measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NVRTC, the door: CUDA C becomes machine code, and the compiler says what each kernel needs."""
+"""NVRTC: CUDA C becomes machine code, with the compiler's figures of each kernel."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class ArtifactFile(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(found, inputs=inputs)
 
     def write(self, directory: Path) -> None:
-        """The last file of a build: it says what the others are, and takes in the files of given
+        """Writes the last file of a build: it lists the others, and takes in the files of given
         inputs. Raises OutputError."""
         inputs = tuple(_taken_in(tensor, at, directory) for at, tensor in enumerate(self.inputs))
         found = msgspec.structs.replace(self, inputs=inputs, files=files_in(directory))

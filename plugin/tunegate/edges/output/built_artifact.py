@@ -42,7 +42,7 @@ def check_unchanged(directory: Path, digest: str) -> None:
 
 
 def _verified(directory: Path) -> tuple[ArtifactFile, dict[str, str]]:
-    """The artifact, and the digests of its files, which are those that it says."""
+    """Returns the artifact, and the digests of its files, after checking them."""
     artifact = ArtifactFile.read(directory)
     files = files_in(directory)
     for name in {artifact.file, *artifact.files}:
@@ -58,8 +58,8 @@ def _verified(directory: Path) -> tuple[ArtifactFile, dict[str, str]]:
 
 
 def _content_key(artifact: ArtifactFile, files: dict[str, str]) -> str:
-    """A digest of all that decides what runs, by its bytes: what an
-    artifact says of itself may be edited."""
+    """Returns a digest of all that decides what runs, by its bytes: an artifact's own description
+    may be edited."""
     said = msgspec.structs.replace(
         artifact, files=files, model="", key="", target={}, toolchain={}, tasks=[]
     )

@@ -18,8 +18,8 @@ _FULL_BYTES = 1024**2
 
 
 def as_full_disk(error: Exception, directories: Sequence[Path]) -> Exception:
-    """The error itself, or, where a disk is full, the one that says so. `directories` are what the
-    run writes to. A cancelled run, and what the user can mend, stay what they are."""
+    """Returns the error itself, or, where a disk is full, an error about that. `directories` are
+    what the run writes to. A cancelled run, and what the user can mend, stay what they are."""
     if isinstance(error, (CancelledError, ConfigError, RevisionError)):
         return error
     lacking = next((e for e in _chain(error) if e.errno in _NO_ROOM), None)

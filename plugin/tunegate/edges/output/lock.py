@@ -1,4 +1,4 @@
-"""One run at a time in an output directory: a lock of the kernel's on a file in it.
+"""A lock of the kernel's on a file: one run at a time in an output directory.
 
 The kernel frees it with the process that holds it, however that ends. Standard library only, and
 nothing newer than Python 3.8: the Action's clean-up step uses it too.

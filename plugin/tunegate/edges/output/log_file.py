@@ -1,5 +1,4 @@
-"""`--log-file`: everything that a command says, in plain text, with
-the time and without secrets."""
+"""`--log-file`: all messages of a command, in plain text, with the time and without secrets."""
 
 from __future__ import annotations
 
@@ -52,7 +51,7 @@ class LogFile:
         """A whole line is in the file already."""
 
     def close(self) -> None:
-        """Nothing is written after it."""
+        """Closes the file; nothing is written after it."""
         if self._begun:
             self.write("\n")
         if self._file is not None:

@@ -1,4 +1,4 @@
-"""The agent of a CI as a child process: it is told what a host wants said, and nothing else.
+"""The agent of a CI as a child process, which gets a host's messages and nothing else.
 
 It works in no directory of anybody's, and gets those variables of the job that the command names.
 """

@@ -31,7 +31,7 @@ _MAX_OF_A_LOOK = 2.0
 for longer, the child was not."""
 _END_SECONDS = 10.0
 _MOST_WORDS = 300
-"""The characters of what a child says of its end."""
+"""The most characters that are kept of a child's last words."""
 
 
 class ChildDiedError(Exception):
@@ -178,7 +178,7 @@ class Child(Generic[_Reply]):
         return f"{self._memory.limit_bytes / 1e9:.1f} GB"
 
     def _failed(self, words: bytes) -> ChildDiedError:
-        """Returns what to raise of a process that has said why it ends."""
+        """Returns the error for a process that has given the reason of its end."""
         self.kill()
         return ChildDiedError(f"failed ({words.decode(errors='replace')[:_MOST_WORDS]})")
 

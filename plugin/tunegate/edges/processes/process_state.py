@@ -19,7 +19,7 @@ class ProcessState(NamedTuple):
 
 
 def process_state(pid: int) -> ProcessState:
-    """Nothing of a process that is gone."""
+    """Returns the state of a process, empty for one that is gone."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return ProcessState(int(fields[_RESIDENT_PAGES]) * _PAGE_BYTES, fields[_STATE] == "T")

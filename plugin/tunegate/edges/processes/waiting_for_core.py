@@ -11,8 +11,8 @@ _NANOSECONDS = 1e9
 
 
 def waited_for_core(pid: int, proc: Path = Path("/proc")) -> float:
-    """The seconds that the thread which waited longest was ready and did not run, since it began.
-    0 of a process that is gone, and where the kernel does not count them."""
+    """Returns the seconds that the thread which waited longest was ready and did not run, since it
+    began. 0 of a process that is gone, and where the kernel does not count them."""
     waited = 0.0
     with suppress(OSError):
         for thread in (proc / str(pid) / "task").iterdir():

@@ -58,7 +58,7 @@ class PlainLog:
                 self._line(f"  {text}{self._end()}")
 
     def pulse(self) -> None:
-        """Says that the step goes on, where nothing was said for too long."""
+        """Shows that the step goes on, after a long silence."""
         with self._lock:
             if self._clock() - self._shown >= MAX_SILENT_SECONDS:
                 text = self._text or f"{self._clock() - self._entered:.0f} s so far"

@@ -52,7 +52,7 @@ class CaseFiles:
     def add(
         self, case: int, feed: Mapping[str, Any], got: Sequence[Any], expected: Sequence[Any]
     ) -> None:
-        """Keeps a case, and says so in `cases.json`, as long as there is room for it."""
+        """Keeps a case, listed in `cases.json`, as long as there is room for it."""
         of_inputs = list(_arrays((each.name, feed[each.name]) for each in self._inputs))
         of_outputs = list(self._of_outputs(expected))
         arrays = {

@@ -127,7 +127,7 @@ def _worse(
 
 
 def _paired(got: Any, expected: Any) -> tuple[list[tuple[PlacedArray, PlacedArray]], str]:
-    """The arrays that are compared, and what is said where there are other ones."""
+    """Returns the pairs of arrays to compare, and a message where others are present."""
     ours, theirs = list(arrays_in(got)), list(arrays_in(expected))
     places, should_be = ([part.place for part in each] for each in (ours, theirs))
     if places != should_be:

@@ -122,7 +122,8 @@ class _Watch:
         self._samples.append(_Sample(largest, frozenset(telling), agrees))
 
     def found(self) -> SampledErrors:
-        """An input counts where an output tells its error: one that is not always the same."""
+        """Returns the errors of the inputs on which an output that is not always the same carries
+        information."""
         varying = {name for (name, _), each in self._arrays.items() if each.varies}
         telling = [at for at, each in enumerate(self._samples) if each.telling & varying]
         counting = [self._samples[at] for at in telling]
@@ -152,7 +153,7 @@ class _Watch:
 
 
 _MOST_PERCENT = 50.0
-"""An output that is at its bounds in more of its elements is told."""
+"""The percentage of elements at a bound above which an output is reported."""
 
 
 def _most(counts: Mapping[str, float]) -> str:

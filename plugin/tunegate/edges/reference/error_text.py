@@ -13,8 +13,8 @@ _ONNX_RUNTIME = re.compile(
 
 
 def said(error: Exception) -> str:
-    """Returns the message without what is about the library itself: the last line of a traceback,
-    and all of what ONNX Runtime says, which puts the cause last."""
+    """Returns the message without parts about the library itself: the last line of a traceback, and
+    all of ONNX Runtime's message, which puts the cause last."""
     text = _ONNX_RUNTIME.sub(lambda found: " ".join(found[2].split()), str(error))
     lines = text.strip().splitlines() or [type(error).__name__]
     return lines[-1][:_MAX_CHARACTERS]

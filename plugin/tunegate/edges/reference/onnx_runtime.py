@@ -1,4 +1,4 @@
-"""ONNX Runtime with nobody told of it: its builds send what they run to their maker, unless this
+"""ONNX Runtime without telemetry: its builds send what they run to their maker, unless this
 variable is set before they are loaded (Privacy.md of the package). Models are their owners'
 business, and what a session may do is ours."""
 

@@ -68,7 +68,7 @@ def _scalars(model: onnx.ModelProto) -> set[str]:
 
 
 def _dtype(text: str) -> str:
-    """`tensor(float)` is what ONNX Runtime says."""
+    """Returns the dtype of ONNX Runtime's `tensor(float)`."""
     if not text.startswith(_TENSOR):
         return ""
     name = text.removeprefix(_TENSOR).removesuffix(")")

@@ -63,7 +63,8 @@ def errors_in_words(finding: Finding) -> Iterator[str]:
 
 
 def estimates_in_words(estimates: Sequence[ErrorEstimate], *, is_drawn: bool) -> Iterator[str]:
-    """Each error, with its budget where it has one; `is_drawn` where nobody gave inputs for it."""
+    """Yields each error, with its budget where it has one; `is_drawn` where nobody gave inputs for
+    it."""
     drawn = "drawn input" if is_drawn else "input"
     for each in estimates:
         limit = "" if each.limit is None else f"; the budget is {each.limit:g}{each.unit}"
@@ -117,13 +118,13 @@ def error_in_words(estimate: ErrorEstimate) -> str:
 
 
 def _inputs(estimate: ErrorEstimate) -> str:
-    """Those that tell an error, of all that were run."""
+    """Returns the number of inputs that carry information, of all that were run."""
     told = str(estimate.samples)
     return f"{told} of {estimate.samples + estimate.silent}" if estimate.silent else told
 
 
 def _silent(estimate: ErrorEstimate) -> Iterator[str]:
-    """The outputs that tell nothing, and those that do in few of their elements."""
+    """Yields the outputs without information, and those with it in few of their elements."""
     yield from estimate.saturated
     for each in estimate.mostly_saturated:
         yield f"{each.output} ({each.percent:.0f}% at its bounds)"

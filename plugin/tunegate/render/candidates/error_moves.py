@@ -13,7 +13,7 @@ ERROR_MOVED = "error-moved"
 
 
 def error_moves(finding: Finding, code: Callable[[str], str]) -> Iterator[str]:
-    """One sentence for each part of the budget; `code` marks names."""
+    """Yields a sentence for each part of the budget; `code` marks names."""
     shipped = finding.accuracy
     if shipped is None or shipped.base is None or shipped.head is None:
         return

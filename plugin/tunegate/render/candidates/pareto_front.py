@@ -30,8 +30,8 @@ def error_percent(estimate: ErrorEstimate | None) -> ErrorPercent:
 
 
 def pareto_front(outcomes: Sequence[CandidateOutcome]) -> tuple[CandidateOutcome, ...]:
-    """Those of the measured ones that are faster than all that are as exact, the fastest first. One
-    whose error nothing tells is not among them."""
+    """Returns the measured candidates that are faster than all that are as exact, the fastest
+    first. One whose error nothing tells is not among them."""
     measured = [
         (each.ms, error_percent(each.error).center, each)
         for each in outcomes

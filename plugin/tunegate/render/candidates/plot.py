@@ -18,8 +18,8 @@ _INCHES = (4.8, 3.0)
 
 
 def latency_by_error(outcomes: Sequence[CandidateOutcome], name: str) -> str:
-    """Nothing where all compute the same numbers: then the times say it all. A number names the row
-    of the table. One whose error nothing tells has no place in it."""
+    """Returns the plot, '' where all compute the same numbers: then the times are enough. A number
+    names the row of the table. One whose error nothing tells has no place in it."""
     measured = [
         (row, each)
         for row, each in enumerate(outcomes, start=1)

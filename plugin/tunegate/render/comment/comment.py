@@ -84,7 +84,8 @@ def _checks(report: Report, shown: ShownFindings) -> str:
 
 
 def _tuning(report: Report) -> str:
-    """Nothing of a change that touches no model: its rules alone changed."""
+    """Returns the line on tuning, '' for a change that touches no model: its rules alone
+    changed."""
     if not (report.verdict.findings or report.verdict.tuning.tasks):
         return ""
     return f"Tuning: {prose(tuning_words(report.verdict.tuning))}."

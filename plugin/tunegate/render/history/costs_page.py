@@ -60,8 +60,8 @@ def render(sums: CostSums, location: str, refused: int = 0) -> str:
 
 
 def costs_table(title: str, rows: Sequence[CostSum], *, gains: bool = False) -> ReportTable:
-    """One row for each; columns of money only where there is a price, and of `gains` only where
-    each row is one model."""
+    """Returns a table with a row for each sum; columns of money only where there is a price, and of
+    `gains` only where each row is one model."""
     is_priced = any(_usd(row.cost) is not None for row in rows)
     gained: tuple[Column[Any], ...] = (
         number_column("Faster by", lambda row: milliseconds(row.cost.gained_ms or None)),
@@ -131,7 +131,7 @@ def _remarks(sums: CostSums) -> Iterator[str]:
 
 
 def _figures(total: CostSum) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Each by its name, in parts between which a line may end."""
+    """Yields each figure by its name, in parts between which a line may end."""
     cost = total.cost
     yield "Spent", _with_money(_spent_seconds(cost), _usd(cost))
     yield "of it on tuning", _with_money(cost.seconds, cost.usd)

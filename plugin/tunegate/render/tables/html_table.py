@@ -26,9 +26,9 @@ _Drawn = tuple[Column[Any], CellContent]
 
 
 def html_table(table: ReportTable, longest_text: int, title: str) -> Markup:
-    """The column that names a row comes first: on a narrow page it heads what a row says. Texts
-    beyond `longest_text` characters are cut in the middle. `title` is what is read aloud of the
-    table; whoever has no mouse can scroll in it."""
+    """Returns the table in HTML with the column that names a row first: on a narrow page it heads
+    the row's cells. Texts beyond `longest_text` characters are cut in the middle. `title` is what
+    is read aloud of the table; whoever has no mouse can scroll in it."""
     named = {column.under for column in table.columns if column.under}
     columns = sorted(table.columns, key=lambda column: column.title not in named)
     shown = [column for column in columns if not column.under]

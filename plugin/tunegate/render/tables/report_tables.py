@@ -57,7 +57,7 @@ def models_table(findings: Sequence[Finding]) -> ReportTable:
 
 
 def _inference_energy(findings: Sequence[Finding]) -> tuple[Column[Finding], ...]:
-    """The joules of one inference, where something tells them."""
+    """Returns the column of joules of one inference, none without any."""
     if not any(finding.energy for finding in findings):
         return ()
     column: Column[Finding] = number_column("Energy", lambda row: _energy(row.energy))

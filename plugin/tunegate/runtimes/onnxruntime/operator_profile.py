@@ -74,8 +74,8 @@ def _may_be_saved(file: Path, model: onnx.ModelProto) -> bool:
 
 
 def _own_times(events: Iterable[_Event]) -> list[tuple[_Event, int]]:
-    """The microseconds of each event without those inside of it: a loop lasts as long as its body,
-    and the body's operators are told by themselves."""
+    """Returns the microseconds of each event without those inside of it: a loop lasts as long as
+    its body, and the body's operators count by themselves."""
     own: list[tuple[_Event, int]] = []
     around: list[int] = []
     for event in sorted(events, key=lambda each: (each.tid, each.ts, -each.dur)):

@@ -31,8 +31,8 @@ class Checked(msgspec.Struct, frozen=True, tag="checked"):
 
 
 class MendBuild(msgspec.Struct, frozen=True, tag="mend", kw_only=True):
-    """A request to find the kernels that make the build that was made last fail its check, and to
-    build it again without their schedules, within the time."""
+    """A request to find the kernels of the last build that fail its check, and to build it again
+    without their schedules, within the time."""
 
     build: BuildModel
     check: CheckArtifact

@@ -1,4 +1,5 @@
-"""Each scheduled kernel beside its default schedule, on what the model itself gives it."""
+"""Errors of each scheduled kernel against its default schedule, on the model's own intermediate
+values."""
 
 from __future__ import annotations
 

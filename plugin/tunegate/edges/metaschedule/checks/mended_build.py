@@ -1,4 +1,4 @@
-"""A build that computes other numbers, mended: the kernels that do get their default schedule.
+"""Mending of a build that computes other numbers: the kernels that do get their default schedule.
 
 Each scheduled kernel is run beside its default schedule on what the model itself gives it. The ones
 that are off by most lose their schedule, until the whole model computes what it should: more and

@@ -23,7 +23,7 @@ _COMPOSITE = frozenset(
         "ai.onnx.preview.FlexAttention",
     }
 )
-"""Those that TVM does not import, or takes for another operator of that name."""
+"""Operators that TVM does not import, or takes for another operator of that name."""
 _BY_OUTPUTS = frozenset({"LayerNormalization"})
 """Those of which TVM has the first output only."""
 _DOMAIN = "defined"

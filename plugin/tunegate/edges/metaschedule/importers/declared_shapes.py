@@ -34,7 +34,7 @@ def expanded_to(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] |
 
 
 def tiled(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """Tile, as often as the result says."""
+    """Returns Tile with repeats that follow from the result."""
     result, data = view.type_of(node.output[0]), view.type_of(node.input[0])
     if result is None or data is None or _is_known(node, 1, view) or 0 in data.shape:
         return None

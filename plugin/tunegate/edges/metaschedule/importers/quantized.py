@@ -27,7 +27,8 @@ class _Operands(NamedTuple):
         return int(np.prod(self.types[place].shape))
 
     def flat(self, new: Replacement, place: int, behind: Sequence[int] = ()) -> str:
-        """One number, or one for each channel, to be broadcast over the axes behind it."""
+        """Returns an operand as one number, or one for each channel, broadcast over the axes behind
+        it."""
         shape = [] if self.size(place) == 1 else [-1, *behind]
         return new.reshaped(self.names[place], shape)
 
@@ -97,7 +98,7 @@ def _rescaled(
 
 
 def _zero_of_b(new: Replacement, operands: _Operands, view: GraphView) -> str:
-    """One number where all columns or channels have the same."""
+    """Returns the zero point, one number where all columns or channels have the same."""
     known = view.constant(operands.names[_B_ZERO])
     if known is not None and bool((known == known.flat[0]).all()):
         return new.constant(known.flat[0], known.dtype)

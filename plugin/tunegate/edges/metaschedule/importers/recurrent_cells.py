@@ -76,7 +76,7 @@ def gru_step(new: Replacement, projection: str, before: State, gates: Gates) -> 
 
 
 def rnn_step(new: Replacement, projection: str, before: State, gates: Gates) -> State:
-    """One gate."""
+    """Returns the state after one step of an RNN."""
     (activation,) = gates.activations
     own = new.add("MatMul", [before.hidden, gates.recurrent])
     return State(activation(new, new.add("Add", [projection, own])))

@@ -29,7 +29,7 @@ _OF_NOTHING = {
 
 
 def reduced(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """The reduction over the axes that its result has no more; where several sets of axes leave
+    """Returns the reduction over the axes that the result lacks; where several sets of axes leave
     the same extents, the one that the input names is chosen when the model runs."""
     data, result = view.type_of(node.input[0]), view.type_of(node.output[0])
     if data is None or result is None:
@@ -78,8 +78,8 @@ def extreme(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | Non
 
 
 def cumulative(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """CumSum and CumProd along an axis that is an input: along each, and the one that it names is
-    chosen."""
+    """Returns CumSum and CumProd along an axis that is an input: computed along each, and the named
+    one is chosen."""
     data = view.type_of(node.input[0])
     if data is None or view.constant(node.input[1]) is not None or not data.rank:
         return None

@@ -1,5 +1,5 @@
 """Resize by scales or sizes that are inputs of the model: along each axis, a product with a matrix
-that is computed when the model runs."""
+computed when the model runs."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class _Resizing:
         return self._extrapolated(resized, axis, rank)
 
     def _cropped(self, count: str, before: int, after: int, place: int) -> str:
-        """The places inside a region, whose ends are told as shares of the axis."""
+        """Returns the places inside a region, whose ends are shares of the axis."""
         new, number = self.new, self._number
         roi, last = self._node.input[_ROI], number(before - 1)
         start, end = (new.sliced(roi, 0, at, at + 1) for at in (place, place + self._count_of_axes))

@@ -59,7 +59,7 @@ def require_tiles(
 
 
 def _numbers_for(precision: str, cpu: str, lacks: Callable[..., str] = lacks_some) -> TileNumbers:
-    """The fastest that this machine, and a `cpu` that was named, can multiply."""
+    """Returns the fastest numbers that this machine, and the named `cpu`, can multiply."""
     problem = ""
     for numbers in NUMBERS[precision]:
         problem = lacks(numbers.flags) or _unknown_to(cpu, numbers)

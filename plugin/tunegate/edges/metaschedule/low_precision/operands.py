@@ -42,7 +42,7 @@ class Bfloat16Operands:
         self.numbers = numbers
 
     def prepare(self, product: Product, weights: Any, threads: int) -> None:
-        """Nothing: each number is rounded by itself."""
+        """Does nothing: each number is rounded by itself."""
 
     def round_numbers(self, source: Any, target: Any, count: int, filled: int) -> None:
         amx.round_numbers(source, target, count, filled)

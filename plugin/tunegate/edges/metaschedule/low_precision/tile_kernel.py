@@ -153,7 +153,7 @@ class _Kernel:
                 self._sums(image, block, column, left)
 
     def _sums(self, image: Any, block: Any, column: Any, lanes: Sequence[int]) -> None:
-        """One block of sums, through all taps, and then through the stages."""
+        """Writes one block of sums, through all taps, and then through the stages."""
         base = image * self._rows.image + block * (self._high * self._rows.step)
         weights = column * (self._products.tiles * self._column_size)
         if self._product.right is not None:

@@ -30,8 +30,8 @@ _WORDS: Final = f"<{COLUMNS} x i32>"
 
 _REGISTERS: Final = ",".join(f"~{{zmm{number}}}" for number in range(32))
 _FORGET: Final = f'  call void asm sideeffect "", "{_REGISTERS}"()'
-"""Nothing stays in a register here. The stages behind the sums have constants: LLVM would keep
-these in registers while products are added up, and the sums on the stack."""
+"""An instruction after which no register holds a value. The stages behind the sums have constants:
+LLVM would keep these in registers while products are added up, and the sums on the stack."""
 
 
 class _Dot(NamedTuple):
@@ -70,13 +70,13 @@ class VectorProducts:
         return "\n".join([declared, *made])
 
     def require(self) -> None:
-        """Nothing: who has the instruction may use it."""
+        """Does nothing: who has the instruction may use it."""
 
     def begin(self) -> None:
-        """Nothing: registers need no settings."""
+        """Does nothing: registers need no settings."""
 
     def end(self) -> None:
-        """Nothing: registers need no settings."""
+        """Does nothing: registers need no settings."""
 
     def add_up(self, block: SumBlock) -> None:
         rows, numbers = self._rows, self._numbers

@@ -42,7 +42,7 @@ class _Plain(relax.PyExprMutator):  # type: ignore[misc]
         return _OPERATORS[kind[1]](value, relax.const(number, str(number.dtype)))
 
     def _number(self, bound: Any) -> np.ndarray | None:
-        """The one number that it is; None where that is known only later."""
+        """Returns the constant of a bound; None where it is known only later."""
         made = self._made(bound)
         if isinstance(made, tvm.ir.GenericConst):
             found: np.ndarray = made.value.numpy()

@@ -19,8 +19,8 @@ _OF_NODE = re.compile(r"node(\d+)")
 
 
 def with_node_names(module: Any, values: Mapping[Any, int]) -> Any:
-    """The module with variables that are called like their nodes; `values` has the place of the
-    node of each expression that an importer made of one."""
+    """Returns the module with variables named like their nodes; `values` has the place of the node
+    of each expression that an importer made of one."""
     main = module["main"]
     bindings = [binding for block in main.body.blocks for binding in block.bindings]
     places = {

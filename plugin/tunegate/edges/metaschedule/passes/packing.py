@@ -44,8 +44,8 @@ class Move(NamedTuple):
 
 
 def moves_of(prepack: Any) -> tuple[Move, ...] | None:
-    """One move for each output of a function that lays arguments out anew, in their order, or None
-    where the function does anything else."""
+    """Returns one move for each output of a function that lays arguments out anew, in their order,
+    or None where the function does anything else."""
     if not isinstance(prepack.body, SBlockRealize):
         return None
     buffers, body = list(prepack.params), prepack.body.block.body

@@ -82,7 +82,7 @@ class SplitKernel(NamedTuple):
 
 
 def split_kernel(module: Any) -> SplitKernel:
-    """One scheduled function, without the packing of its constants."""
+    """Returns a scheduled function without the packing of its constants, and the packing."""
     main = module[MAIN]
     types = [_tensor_type(a) for a in ms.arg_info.ArgInfo.from_prim_func(main)]
     as_it_is = tuple(ArgumentSource("argument", index) for index in range(len(types)))

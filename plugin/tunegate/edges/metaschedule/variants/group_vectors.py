@@ -162,7 +162,7 @@ class _Steps:
         return [*self._found.image[:3], start + self._number(first) if first else start]
 
     def _inside(self) -> tuple[Callable[[Any, Piece], Any], Any]:
-        """One number of the image times a vector of weights of its group."""
+        """Returns one number of the image times a vector of weights of its group."""
         found, channel = self._found, self._found.window[2]
         in_group = found.groups.channels_out // self._vectors.lanes
         group = tirx.floordiv(self._vector, self._number(in_group))

@@ -47,7 +47,7 @@ class _Convolution(NamedTuple):
         return tuple(place for place in range(4) if place != self.channels)
 
     def fused(self, variables: Sequence[Any], places: Sequence[int]) -> Any:
-        """One index for several loops, the first one slowest; all variables are given."""
+        """Returns one index for several loops, the first one slowest; all variables are given."""
         index, stride = variables[places[-1]], 1
         for place, inner in zip(reversed(places[:-1]), reversed(places[1:]), strict=True):
             stride *= self.extents[inner]

@@ -45,7 +45,8 @@ def _weights(graph: onnx.GraphProto) -> _Shapes:
 
 
 def _readers(graph: onnx.GraphProto, weights: _Shapes) -> Iterator[tuple[onnx.NodeProto, str]]:
-    """Each node whose first operand is an input, also behind operators that keep its shape."""
+    """Yields each node whose first operand is an input, also behind operators that keep its
+    shape."""
     origins = {value.name: value.name for value in graph.input if value.name not in weights}
     for node in graph.node:
         source = origins.get(node.input[0]) if node.input else None

@@ -76,7 +76,8 @@ _Chosen = Mapping[str, int]
 
 
 def _with_demands(inputs: Sequence[ModelInput], graph: onnx.GraphProto) -> _Places:
-    """One guess for each open dimension. What one place demands, its symbol demands everywhere."""
+    """Returns one guess for each open dimension. What one place demands, its symbol demands
+    everywhere."""
     demands = demanded_sizes(graph)
     likely: _Places = {}
     by_symbol: dict[str, LikelySize] = {}
@@ -115,7 +116,7 @@ def _sums(likely: _Places, chosen: _Chosen, symbols: Mapping[Place, str]) -> dic
 
 
 def _others(kinds: dict[str, tuple[int, ...]]) -> Iterator[dict[str, int]]:
-    """One kind at a time first, then all together by their places."""
+    """Yields guesses to try: one kind at a time first, then all together by their places."""
     usual = {kind: sizes[0] for kind, sizes in kinds.items()}
     tries = [usual | {kind: size} for kind, sizes in kinds.items() for size in sizes[1:]]
     longest = max(map(len, kinds.values()), default=0)

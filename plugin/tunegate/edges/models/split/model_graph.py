@@ -41,8 +41,8 @@ class ModelGraph:
             raise ValueError(message)
 
     def kind_of(self, place: int) -> tuple[object, ...]:
-        """Equal for nodes that a compiler takes or refuses alike: operator, attributes, the types
-        and ranks of what goes in, and which of that is constant."""
+        """Returns a key that is equal for nodes that a compiler takes or refuses alike: operator,
+        attributes, the types and ranks of its inputs, and which of these are constant."""
         node = self._proto.graph.node[place]
         return (
             node.op_type,

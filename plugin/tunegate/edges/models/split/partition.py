@@ -134,7 +134,7 @@ def _crossing(
     readers: dict[str, list[int]],
     outputs: Collection[str],
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The tensors that the group reads of others, and those of its own that others read."""
+    """Returns the tensors that the group reads of others, and those of its own that others read."""
     inside = set(group)
     made = list(_each_once(name for place in group for name in nodes[place].outputs))
     read = _each_once(name for place in group for name in nodes[place].inputs)

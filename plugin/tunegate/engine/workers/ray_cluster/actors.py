@@ -59,8 +59,8 @@ class BuildingWorker:
         return _reply_of(asked, self._worker.handle_request(asked))
 
     def library(self, request: bytes) -> bytes:
-        """Built for another node to measure, or why it does not build;
-        that node tells them apart."""
+        """Returns the library built for another node to measure, or why it does not build; that
+        node tells them apart."""
         library: bytes = self._worker.library_of(msgspec.msgpack.decode(request, type=Measure))
         return library
 

@@ -82,7 +82,7 @@ class RayCluster:
         return WorkerPool([place] * size, partial(self._begin, threads))
 
     def _begin(self, threads: int, _: Placement) -> Worker:
-        """The one that told its device is the first of the pool."""
+        """Returns a worker; the one that reported its device is the first of the pool."""
         worker, self._first = self._first, None
         return worker or self._worker(threads=threads)
 

@@ -48,7 +48,8 @@ class Ray:
         return dict(self._ray.cluster_resources())
 
     def actor(self, kind: type[object], *arguments: object, cpus: float, gpus: float = 0) -> Any:
-        """One more, somewhere; it waits there is room. It is not started again when it dies."""
+        """Starts one more actor, which waits until there is room. It is not started again when it
+        dies."""
         remote = self._ray.remote(kind)
         return remote.options(num_cpus=cpus, num_gpus=gpus, max_restarts=0).remote(*arguments)
 
