@@ -85,7 +85,7 @@ lock: $(BIN)/uv
 	$(LOCKED) --extra tvm --extra mlflow --extra hub -c requirements/gpu.lock pyproject.toml -o requirements/deploy.lock
 	for extra in $(EXTRAS); do $(BIN)/python -c '$(LIBRARIES)' $$extra/pyproject.toml | \
 	  $(LOCKED) -c requirements/gpu.lock - -o $$extra/requirements.lock || exit 1; done
-	$(LOCKED) --extra tvm --extra nvidia --extra ray --group dev -c requirements/gpu.lock -c requirements/installer.lock pyproject.toml $(EXTRAS:=/requirements.lock) -o requirements/dev.lock
+	$(LOCKED) --extra tvm --extra nvidia --group dev -c requirements/gpu.lock -c requirements/installer.lock pyproject.toml $(EXTRAS:=/requirements.lock) -o requirements/dev.lock
 	$(LOCKED) --group pyproject.toml:site -o requirements/site.lock
 	$(LOCKED) --group pyproject.toml:pipelines -c requirements/dev.lock -o requirements/pipelines.lock
 

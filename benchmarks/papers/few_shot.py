@@ -12,7 +12,6 @@ from pathlib import Path
 from research.experience.judging.evaluation import BATCH, SHOTS, way_regrets
 from research.experience.judging.folds import folds
 from research.experience.judging.rankers import ADAPTED_TREES
-from research.experience.network.taught_network import ADAPTED_NETWORK
 
 from benchmarks.papers.headline import Figure
 from tunegate.cost_model.prior import experience_of
@@ -22,6 +21,10 @@ WAYS = {"network": "network, meta-trained", "trees": "trees, corrected"}
 
 
 def figures(scratch: Path) -> Iterator[Figure]:
+    from research.experience.network.taught_network import (  # noqa: PLC0415 -- needs jax
+        ADAPTED_NETWORK,
+    )
+
     tasks = experience_of("llvm")
     judged = way_regrets(folds(tasks), {}, ADAPTED_TREES | ADAPTED_NETWORK)
     means = {(one.way, one.shots): one.mean for one in judged if one.shots}

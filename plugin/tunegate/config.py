@@ -22,6 +22,8 @@ DEFAULT_CACHE_URL = "~/.cache/tunegate"
 """The user's own cache directory, wherever `edges/cache/user_directories.py` finds it."""
 
 
+LOCAL = "local"
+"""The executor on this machine. Others are found by the entry-point group `tunegate.workers`."""
 AUTO = "auto"
 """The value of a target's key that leaves the choice to what is measured."""
 Algorithm = Literal["auto", "direct", "im2col", "group-vectors"]
@@ -614,9 +616,9 @@ class Config(_Section, frozen=True, kw_only=True):
     )
     watch: Annotated[WatchConfig, Key("which files decide what runs the models")] = WatchConfig()
     executor: Annotated[
-        Literal["local", "ray"],
+        Name,
         Key(
             "where candidates are built and measured: `local`, or `ray`, the cluster of "
-            "`RAY_ADDRESS` (`tunegate[ray]`)"
+            "`RAY_ADDRESS` (the extra `ray`)"
         ),
-    ] = "local"
+    ] = LOCAL

@@ -8,12 +8,13 @@ from typing import Literal, NamedTuple
 
 from tunegate.errors import ConfigError
 
-Kind = Literal["command", "CI", "runtime", "store", "address"]
+Kind = Literal["command", "CI", "runtime", "store", "executor", "address"]
 GROUPS: Mapping[Kind, str] = {
     "command": "tunegate.commands",
     "CI": "tunegate.ci_hosts",
     "runtime": "tunegate.runtimes",
     "store": "tunegate.stores",
+    "executor": "tunegate.workers",
 }
 """The entry-point group of each kind. Addresses of models are read by a command of an extra."""
 
@@ -44,6 +45,7 @@ KNOWN_EXTRAS = (
         {"command": ("deploy-gate",), "address": ("https", "oci", "models", "hf")},
     ),
     KnownExtra("study", {"command": ("study",)}),
+    KnownExtra("ray", {"executor": ("ray",)}),
     KnownExtra("hybrid", {"runtime": ("hybrid",)}),
 )
 

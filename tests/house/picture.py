@@ -85,7 +85,6 @@ OUTSIDE = {
     "tvm": "TVM",
     "onnxruntime": "ONNX Runtime",
     "boto3": "S3",
-    "ray": "Ray",
     "pynvml": "NVML",
     "cupti": "CUPTI",
 }

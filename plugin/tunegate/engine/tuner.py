@@ -14,7 +14,7 @@ from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Shard
 from tunegate.artifacts.record_origin import RecordOrigin
 from tunegate.artifacts.shaped_model import ShapedModel
-from tunegate.config import Config, TargetConfig
+from tunegate.config import LOCAL, Config, TargetConfig
 from tunegate.edges.nvidia.session import gpus_of, held_together, prepared
 from tunegate.edges.run_seed import derived
 from tunegate.engine.programs import Programs
@@ -23,9 +23,8 @@ from tunegate.engine.searchers import Describe, SearchProgram, untold
 from tunegate.engine.spending import BudgetMeter
 from tunegate.engine.task_history import TaskHistory
 from tunegate.engine.tuning_run import TuningRun
+from tunegate.engine.workers.cluster import open_cluster
 from tunegate.engine.workers.executor import Executor, LocalExecutor
-from tunegate.engine.workers.ray_cluster.cluster import RayCluster
-from tunegate.engine.workers.ray_cluster.door import Ray
 from tunegate.ports import Clock, Publish, Tuner
 from tunegate.tuning.budget import pays_nothing
 
@@ -44,7 +43,7 @@ USUAL_SEARCH = SearchOptions()
 
 
 class EngineTuner:
-    """Tunes shards with the compiler whose `programs` it starts, on this machine or on a Ray
+    """Tunes shards with the compiler whose `programs` it starts, on this machine or on a
     cluster, as `config` says. Candidates are run on inputs of `seed`."""
 
     def __init__(
@@ -138,8 +137,9 @@ class EngineTuner:
         self, target: TargetConfig, directory: Path
     ) -> Iterator[tuple[Executor, RecordOrigin]]:
         """The executor with the device as it is while something is measured there."""
-        if self._config.executor == "ray":
-            with closing(RayCluster(Ray(), target, self._programs.worker)) as cluster:
+        if self._config.executor != LOCAL:
+            worker = self._programs.worker
+            with closing(open_cluster(self._config.executor, target, worker)) as cluster:
                 yield cluster, msgspec.structs.replace(self._origin, device=cluster.device())
             return
         if target.kind != "cuda":

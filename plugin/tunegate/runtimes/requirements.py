@@ -4,14 +4,15 @@ missing, a run would go on with what is left and say nothing of what it was aske
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from importlib.util import find_spec
 
 from tunegate.artifacts.candidates import CandidateBuild, Candidates, RuntimeName
-from tunegate.config import Config, TargetConfig
+from tunegate.config import LOCAL, Config, TargetConfig
 from tunegate.errors import ConfigError
+from tunegate.known_extras import GROUPS, refuse_missing
 from tunegate.runtimes.offered import offered
 from tunegate.runtimes.registry import installed_runtimes, tunes
 from tunegate.runtimes.runtime import Runtime, Step, TuningRuntime
+from tunegate_cache.installed_plugins import plugin_named
 
 
 def require_installed(
@@ -31,8 +32,8 @@ def require_installed(
             raise ConfigError(f"target {target.name}: no runtime that is installed runs there.")
     for runtime in filter(tunes, installed.runtimes):
         _require_tuning(runtime, [t for t in wanted if _has(found[t.name], runtime)], step, found)
-    if config.executor == "ray" and step in {"tune", "run"}:
-        _require_ray()
+    if config.executor != LOCAL and step in {"tune", "run"}:
+        _require_workers(config.executor)
 
 
 def _require_tuning(
@@ -47,9 +48,7 @@ def _has(candidates: Sequence[CandidateBuild], runtime: Runtime) -> bool:
     return any(each.runtime == runtime.name or each.in_parts for each in candidates)
 
 
-def _require_ray() -> None:
-    if find_spec("ray") is None:
-        message = (
-            "executor: ray, and Ray is not installed. Run: python -m pip install 'tunegate[ray]'."
-        )
-        raise ConfigError(message)
+def _require_workers(executor: str) -> None:
+    if plugin_named(GROUPS["executor"], executor) is None:
+        refuse_missing("executor", executor)
+        raise ConfigError(f"executor: {executor} is not installed. Write executor: local.")

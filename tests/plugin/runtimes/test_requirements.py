@@ -27,10 +27,9 @@ def config(*targets: TargetConfig, ray: bool = False) -> Config:
 
 
 def missing(monkeypatch: pytest.MonkeyPatch, *modules: str) -> None:
-    for module in (requirements, of_all):
-        monkeypatch.setattr(
-            module, "find_spec", lambda name: None if name in modules else find_spec(name)
-        )
+    monkeypatch.setattr(
+        requirements, "find_spec", lambda name: None if name in modules else find_spec(name)
+    )
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -84,10 +83,11 @@ def test_a_gpu_needs_its_management_library_and_a_toolkit(
 
 
 @pytest.mark.parametrize("step", ["tune", "run"])
-def test_a_cluster_needs_ray(monkeypatch: pytest.MonkeyPatch, step: Step) -> None:
-    missing(monkeypatch, "ray")
+def test_a_cluster_needs_its_extra(monkeypatch: pytest.MonkeyPatch, step: Step) -> None:
+    require_installed(config(CPU, ray=True), step)
+    monkeypatch.setattr(of_all, "plugin_named", lambda group, name: None)
     require_installed(config(CPU, ray=True), "gate")
-    with pytest.raises(ConfigError, match=r"executor: ray.*tunegate\[ray\]"):
+    with pytest.raises(ConfigError, match=r"executor ray is not installed\. .*tunegate\[ray\]"):
         require_installed(config(CPU, ray=True), step)
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import msgspec
 
-from tunegate.config import AUTO, CacheConfig, Config, TargetConfig
+from tunegate.config import AUTO, LOCAL, CacheConfig, Config, TargetConfig
 from tunegate.edges.config.model_entries import entry_problems
 from tunegate.edges.config.problem import problem_of
 from tunegate.edges.config.retired_keys import say_retired, without_retired_keys
 from tunegate.edges.config.strict_yaml import YamlProblemError, read_yaml
 from tunegate.errors import ConfigError, ConfigKey, config_error
-from tunegate.known_extras import missing
+from tunegate.known_extras import GROUPS, missing
 from tunegate_cache.format.names import zone_problem
 from tunegate_cache.format.signing import BadKeyError, TrustedKeys
 from tunegate_cache.installed_plugins import installed, plugin_named
@@ -23,7 +23,7 @@ from tunegate_cache.stores.store_kind import StoreAddress
 
 CONFIG_FILE = "tunegate.yaml"
 
-_RUNTIMES = "tunegate.runtimes"
+_RUNTIMES, _WORKERS = GROUPS["runtime"], GROUPS["executor"]
 _RAREST = 0.02
 _MAX_BYTES = 16 * 2**20
 
@@ -81,6 +81,7 @@ def check_config(config: Config, where: str, *, is_merged: bool = False) -> None
     ConfigError."""
     _check_cache(config.cache, where)
     _check_targets(config, where)
+    _check_executor(config, where)
     _check_models(config, where, is_merged=is_merged)
     _check_prices(config, where)
     if 0 < config.gate.rare_launches < _RAREST:
@@ -96,6 +97,15 @@ def _check_models(config: Config, where: str, *, is_merged: bool) -> None:
     if problems:
         lines = [_on_one_line(where, each.text) for each in problems]
         raise config_error(lines, ConfigKey(where, problems[0].key))
+
+
+def _check_executor(config: Config, where: str) -> None:
+    """One that an extra would bring may be missing here: another job tunes."""
+    name = config.executor
+    if name != LOCAL and not missing("executor", name) and plugin_named(_WORKERS, name) is None:
+        known = ", ".join((LOCAL, *installed(_WORKERS)))
+        message = f"executor: {name} is not installed. Write one of {known}."
+        raise _refused(ConfigKey(where, "executor"), message)
 
 
 def _check_targets(config: Config, where: str) -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tunegate.artifacts.gpus import Gpu
-from tunegate.config import Config
+from tunegate.config import LOCAL, Config
 from tunegate.edges.energy.rapl import POWERCAP, Rapl
 from tunegate.edges.nvidia.energy import JoulesReader, counted_gpus
 from tunegate.edges.nvidia.gpus import visible_gpus
@@ -38,7 +38,7 @@ class MachineEnergy:
 @contextmanager
 def energy_for(config: Config) -> Iterator[EnergyCounter]:
     """This machine's counters for a run; none where the machines of a cluster do the work."""
-    if config.executor == "ray":
+    if config.executor != LOCAL:
         yield NO_COUNTER
         return
     kinds = {target.kind for target in config.targets}

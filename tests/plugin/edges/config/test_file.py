@@ -284,3 +284,10 @@ def test_a_runtime_that_is_not_installed_is_told_with_those_that_are() -> None:
 def test_a_configuration_without_an_end_is_refused() -> None:
     with pytest.raises(ConfigError, match="more than 16 MiB"):
         load_config(Path("/dev/zero"))
+
+
+def test_an_executor_that_nobody_knows_is_refused_and_one_of_an_extra_is_not() -> None:
+    text = "models: [{path: m.onnx}]\nexecutor: NAME\n"
+    assert parse_config(text.replace("NAME", "ray"), "x").executor == "ray"
+    with pytest.raises(ConfigError, match=r"executor: rai is not installed\. Write one of local"):
+        parse_config(text.replace("NAME", "rai"), "x")

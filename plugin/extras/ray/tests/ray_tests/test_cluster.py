@@ -8,12 +8,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-
 from tests.plugin.engine.test_tuner import DEVICE, Workshop
 from tests.support.small_onnx import conv_model, save
+
 from tunegate.artifacts.plans import Budget
 from tunegate.engine import task_history
-from tunegate.engine.workers.ray_cluster import cluster as ray_workers
+from tunegate_ray import cluster as ray_workers
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 from tests.plugin.engine.workers.test_worker_pool import request
-from tunegate.engine.workers.ray_cluster.door import Ray
-from tunegate.engine.workers.ray_cluster.references import References
+
+from tunegate_ray.door import Ray
+from tunegate_ray.references import References
 
 
 class Shelf(Ray):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tunegate.engine.protocol import Measure
-from tunegate.engine.workers.ray_cluster.door import Ray
+from tunegate_ray.door import Ray
 
 
 class References:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tunegate.engine.workers.ray_cluster.door import Ray
 from tunegate.errors import EnvironmentUnfitError
+from tunegate_ray.door import Ray
 
 
 def test_without_the_extra_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import cast
 
 import pytest
-
 from tests.plugin.engine.workers.test_worker_pool import request
-from tunegate.engine.workers.ray_cluster.door import Ray
-from tunegate.engine.workers.ray_cluster.references import References
-from tunegate.engine.workers.ray_cluster.remote_worker import RemoteWorker
+
+from tunegate_ray.door import Ray
+from tunegate_ray.references import References
+from tunegate_ray.remote_worker import RemoteWorker
 
 
 class Started:

@@ -13,9 +13,9 @@ import msgspec
 
 from tunegate.edges.processes.child import ChildDiedError
 from tunegate.engine.protocol import Measure, Measured
-from tunegate.engine.workers.ray_cluster.door import Ray, first_line
-from tunegate.engine.workers.ray_cluster.references import References
 from tunegate.engine.workers.worker import LostWorkerError, Worker
+from tunegate_ray.door import Ray, first_line
+from tunegate_ray.references import References
 
 Call = Callable[[bytes, Any], Any]
 """A call with an encoded request and a reference (bytes, or where they are), which

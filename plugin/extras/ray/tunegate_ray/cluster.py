@@ -10,16 +10,16 @@ import msgspec
 from tunegate.config import TargetConfig
 from tunegate.edges.machine.device_claim import Claim
 from tunegate.engine.placement import Placement, Slot
-from tunegate.engine.workers.executor import Executor
-from tunegate.engine.workers.ray_cluster.actors import BuildingWorker, MeasuringWorker, device_of
-from tunegate.engine.workers.ray_cluster.door import Ray
-from tunegate.engine.workers.ray_cluster.references import References
-from tunegate.engine.workers.ray_cluster.remote_worker import RemoteWorker
+from tunegate.engine.workers.cluster import OpenCluster
 from tunegate.engine.workers.spawning import worker_variables
 from tunegate.engine.workers.worker import Worker
 from tunegate.engine.workers.worker_pool import WorkerPool
 from tunegate.errors import EnvironmentUnfitError
 from tunegate_cache.format.records import DeviceFingerprint
+from tunegate_ray.actors import BuildingWorker, MeasuringWorker, device_of
+from tunegate_ray.door import Ray
+from tunegate_ray.references import References
+from tunegate_ray.remote_worker import RemoteWorker
 
 _LIMIT_SECONDS = 60.0
 """Building, the turn on the node's device, measuring, and the way there and back."""
@@ -107,4 +107,9 @@ class RayCluster:
         return RemoteWorker(self._ray, actors, call, started, self._references)
 
 
-_: type[Executor] = RayCluster
+def open_cluster(target: TargetConfig, program: str) -> RayCluster:
+    """The cluster of `RAY_ADDRESS`, or that of this machine. Raises EnvironmentUnfitError."""
+    return RayCluster(Ray(), target, program)
+
+
+_: OpenCluster = open_cluster

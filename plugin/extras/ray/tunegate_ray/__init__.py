@@ -1,0 +1,1 @@
+"""Workers of tunegate on a Ray cluster."""
