@@ -21,7 +21,7 @@ SOURCES = ("action", "plugin", "cache")
 EXTRAS = ROOT / "plugin" / "extras"
 LOCKS = ROOT / "requirements"
 ISOLATED = ("-P", "-s")
-"""Nothing is imported from the workspace. `-I` would forget where our sources are."""
+"""Flags that keep the workspace out of all imports. `-I` would forget where our sources are."""
 USAGE, UNFIT, BUG, CANCELLED = 2, 4, 70, 130
 SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|_KEY", re.IGNORECASE)
 MIN_SECRET = 6
@@ -77,7 +77,7 @@ def run(environment: Mapping[str, str]) -> int:
 
 
 def found_or_made(environment: Mapping[str, str]) -> tuple[str, Path, Path]:
-    """The key and the Python of an environment, and the lock that says what is in it."""
+    """Returns the key and the Python of an environment, and its lock."""
     from tunegate_environment.children import cancel_on_signals
     from tunegate_environment.extras import extras_for, locks_of
     from tunegate_environment.kept import environment_for
@@ -107,7 +107,7 @@ def unsupported_machine() -> str:
 
 
 def explained(error: BaseException) -> tuple[str, int]:
-    """One line and an exit code of the contract. SystemExit is what `act` ends with."""
+    """Returns one line and an exit code of the contract. SystemExit is what `act` ends with."""
     if isinstance(error, SystemExit) and isinstance(error.code, int):
         raise error
     what = f"{type(error).__name__}: {one_line(str(error))}"

@@ -97,7 +97,8 @@ def read_request(environment: Mapping[str, str]) -> JobRequest:
 
 
 def _comment(inputs: _Inputs) -> CommentWhen:
-    """The words of earlier releases are said to be old. Raises ConfigError."""
+    """Returns when to comment; words of earlier releases are reported as old. Raises
+    ConfigError."""
     text = inputs.text("COMMENT").lower() or "on-change"
     known: tuple[CommentWhen, ...] = get_args(CommentWhen)
     if text in known:

@@ -1,4 +1,4 @@
-"""The way from an environment that was chosen before the configuration was read to one that has
+"""The switch from an environment that was chosen before the configuration was read to one that has
 everything. The rules of the base may ask for more than the checkout's configuration says."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""A virtual environment with exactly what a lock says: by uv, whose version and hashes are pinned
-too, and by pip where uv cannot be had or does not start."""
+"""Installation of exactly a lock's content into a virtual environment: by uv, whose version and
+hashes are pinned too, and by pip where uv cannot be had or does not start."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The environments of a runner: each is made once, under a name that says what is in it, by
-whichever job comes first. One that was interrupted or damaged is made again."""
+"""The environments of a runner: each is made once, under a name of its content, by whichever job
+comes first. One that was interrupted or damaged is made again."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ def cache_directory(environment: Mapping[str, str]) -> Path:
 
 @contextmanager
 def _alone(cache: Path, key: str) -> Iterator[None]:
-    """One job at a time makes or checks an environment. The lock ends with its process."""
+    """Locks the environment, so that one job at a time makes or checks it. The lock ends with its
+    process."""
     with (cache / f"{key}.lock").open("a") as guard:
         began = said = time.monotonic()
         while not _is_locked(guard):

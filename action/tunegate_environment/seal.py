@@ -1,4 +1,5 @@
-"""A complete environment says what is in it, so that whatever was lost, changed or added is seen.
+"""The seal of a complete environment: its list of files, by which whatever was lost, changed or
+added is seen.
 
 Most of the time a look at each file's size and times is enough. Where those are others, as after
 an environment was restored on another machine, the content decides.

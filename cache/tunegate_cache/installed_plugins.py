@@ -97,8 +97,8 @@ def _places() -> tuple[Path, ...]:
 
 
 def _own_registrations(group: str) -> Mapping[str, Plugin]:
-    """Returns those of the sources that run now: where they are no installed package, as in the
-    action, pyproject.toml says what an installation would say."""
+    """Returns the registrations of the sources that run now: where they are no installed package,
+    as in the action, those of pyproject.toml."""
     project = _SOURCES.parent / "pyproject.toml"
     if _SOURCES.name != "cache" or not project.is_file():
         return {p.name: p for p in _registered(group, (_SOURCES,), is_ours=True)}

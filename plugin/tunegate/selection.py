@@ -69,7 +69,7 @@ def shapes_for(
 def entry_shapes(
     levels: Sequence[ShapeLevel], inputs: Sequence[ModelInput] | None
 ) -> ResolvedShapes:
-    """The shapes by these levels; of a model that nobody could look into, those that are given."""
+    """Returns the shapes by these levels; of an unreadable model, those that are given."""
     if inputs is not None:
         return resolve_shapes(inputs, levels)
     shapes = {name: shape for level in levels for name, shape in level.shapes.items()}

@@ -20,8 +20,8 @@ from tunegate.ports import Repository, Trailer
 def waivers_of(
     repository: Repository, changes: ChangeSet, config: Config, today: datetime.date
 ) -> Waivers:
-    """The waivers of a change that this configuration judges, with a note on each that is about
-    nothing. Raises ConfigError like `read_waivers`."""
+    """Returns the waivers of a change that this configuration judges, with a note on each that
+    matches nothing. Raises ConfigError like `read_waivers`."""
     found = read_waivers(repository, changes.revisions, config.gate, today)
     models = (*changes.unchanged, *(change.path for change in changes.models))
     strays = stray_waivers((*found.counting, *found.pending), config, models)
@@ -75,7 +75,7 @@ def _with_trailers(
 def _filed_before(
     repository: Repository, revision: str, today: datetime.date
 ) -> tuple[tuple[Waiver, ...], tuple[str, ...]]:
-    """The waivers, and what is told where they cannot be understood."""
+    """Returns the waivers, and a note where they cannot be read."""
     try:
         return _filed(repository, revision, today), ()
     except ConfigError as error:

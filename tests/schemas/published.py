@@ -46,7 +46,7 @@ def config_schema() -> Node:
 
 
 def configuration_page() -> str:
-    """docs/configuration.md with the table of all keys as they are declared."""
+    """Returns docs/configuration.md with the table of all keys as they are declared."""
     page = CONFIGURATION.read_text()
     before, _, rest = page.partition(TABLE_HEAD)
     after = rest[rest.index("\n\n") :]

@@ -1,4 +1,4 @@
-"""HEAD: what the last compaction of a group says there is. The only object that changes."""
+"""HEAD: the content of a group as of the last compaction. The only object that changes."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unreferenced(msgspec.Struct, frozen=True, array_like=True):
-    """An object that nothing refers to, and since when (seconds since 1970): of a compaction that
-    died, lost its race, or was followed by others."""
+    """An unreferenced object, and since when (seconds since 1970): of a compaction that died, lost
+    its race, or was followed by others."""
 
     name: str
     since: int

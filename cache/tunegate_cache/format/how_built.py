@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 _Decision = tuple[int, tuple[int, ...]]
-"""One of a record: an index, and the integers there."""
+"""A decision of a record: an index, and the integers there."""
 MOST_NODES = 2**20
 MOST_DECISIONS = 256
 """A record has no more."""

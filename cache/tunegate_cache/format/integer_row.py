@@ -46,7 +46,7 @@ class RowReader:
         return self._row[self._at - 1]
 
     def numbers(self, least: int, most: int, most_of_them: int) -> tuple[int, ...]:
-        """The number before them says how many there are."""
+        """Returns the numbers that follow their count."""
         return tuple(self.number(least, most) for _ in range(self.number(0, most_of_them)))
 
     def digest(self) -> str:

@@ -55,8 +55,8 @@ def election_records(
     toolchain: Toolchain,
     source: Provenance,
 ) -> tuple[TuningRecord, ...]:
-    """The records of the winner and of the fastest others, and of those that an election that goes
-    on does not build again."""
+    """Returns the records of the winner and of the fastest others, and of those that an unfinished
+    election does not build again."""
     times = election.nanoseconds
     slower = max(times.values(), default=0) + 1
     how = decisions_of(election.how) if election.how is not None else None

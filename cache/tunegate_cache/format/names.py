@@ -161,8 +161,8 @@ def parse_head(name: str) -> Group | None:
 
 
 def segments_under(prefix: str, listed: Iterable[str]) -> Iterator[SegmentName]:
-    """The segments of exactly that zone and target: a store that lists more is not believed, or a
-    pull request's records could come in under `main`."""
+    """Yields the segments of exactly that zone and target: a store that lists more is not trusted,
+    or a pull request's records could come in under `main`."""
     for name in listed:
         segment = parse_segment(name)
         if segment is not None and segment_prefix(segment.zone, segment.target) == prefix:

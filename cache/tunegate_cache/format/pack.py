@@ -20,7 +20,7 @@ _NOBODY = b"-"
 
 
 class CorruptBlockError(Exception):
-    """The bytes are not what the index says, or no block."""
+    """An error for bytes that differ from the index, or are no block."""
 
 
 def blocks(

@@ -141,7 +141,7 @@ class TransferHit(msgspec.Struct, frozen=True, tag="transfer"):
 
 
 class Miss(msgspec.Struct, frozen=True, tag="miss"):
-    """Nothing usable; `reason` is one of the counted reasons of the cache statistics."""
+    """A miss; `reason` is one of the counted reasons of the cache statistics."""
 
     reason: MissReason
     failures: tuple[TuningRecord, ...] = ()

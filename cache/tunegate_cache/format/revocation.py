@@ -8,8 +8,9 @@ from tunegate_cache.format.stored_record import StoredRecord
 
 
 class Revocation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A record is revoked when everything that is given here fits it: the id of the key that signed
-    it, the repository or the CI run it came from, when it was measured (seconds since 1970)."""
+    """A revocation: a record is revoked when it matches everything given here: the id of the key
+    that signed it, the repository or the CI run it came from, when it was measured (seconds since
+    1970)."""
 
     key: str = ""
     repository: str = ""

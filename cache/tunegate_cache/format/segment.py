@@ -38,7 +38,7 @@ class SegmentContents(msgspec.Struct, frozen=True):
 
 
 class CorruptSegmentError(Exception):
-    """The bytes are not what their name says, or not a segment at all."""
+    """An error for bytes that differ from their name, or are no segment."""
 
 
 def pack_segment(records: Sequence[TuningRecord]) -> bytes:

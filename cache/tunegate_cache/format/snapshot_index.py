@@ -20,7 +20,7 @@ _MAX_BYTES = 256 * 1024 * 1024
 
 
 class CorruptIndexError(Exception):
-    """The bytes are not what their name says, or no index."""
+    """An error for bytes that differ from their name, or are no index."""
 
 
 class IndexRow(msgspec.Struct, frozen=True, array_like=True):

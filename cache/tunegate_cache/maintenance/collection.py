@@ -64,8 +64,8 @@ def collect(
 def _archived_segments(
     store: MaintainedStore, group: Group, listing: Listing, head: Head, problems: list[str]
 ) -> Iterator[SegmentName]:
-    """Those that stand beside an archive that holds them; archives are read latest first, and only
-    until all are found."""
+    """Yields the segments that stand beside an archive that holds them; archives are read latest
+    first, and only until all are found."""
     covered = set(head.covers)
     wanted = {name.file: name for name in listing.segments if name.file in covered}
     for digest in reversed(head.archives):

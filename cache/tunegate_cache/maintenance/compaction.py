@@ -137,7 +137,8 @@ class Compactor:
         return hot
 
     def _orphans(self, listing: Listing, old: Head | None) -> tuple[str, ...]:
-        """Archives that no HEAD refers to, unless all they hold is in archives that it does."""
+        """Returns the archives that no HEAD refers to, unless all their content is in archives that
+        it does."""
         found = [content.digest for name in listing.archives if (content := parse_content(name))]
         unknown = [digest for digest in found if old is None or digest not in old.archives]
         if not unknown or old is None:
@@ -264,8 +265,7 @@ class Compactor:
         return tuple(digest for digest in known if digest not in self._lost)
 
     def _unreferenced(self, found: _Found, head: Head) -> tuple[Unreferenced, ...]:
-        """The objects that the next collections may delete; those that are known keep their
-        date."""
+        """Returns the objects that the next collections may delete; known ones keep their date."""
         old, listing = found.old, found.listing
         known = {gone.name: gone.since for gone in (old.unreferenced if old else ())}
         referenced, now = set(head.referenced(self._group)), self._seconds()

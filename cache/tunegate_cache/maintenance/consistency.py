@@ -21,7 +21,7 @@ Kind = Literal["head", "snapshot", "archive", "segment", "unarchived", "orphan"]
 
 
 class Flaw(msgspec.Struct, frozen=True, kw_only=True):
-    """`head`, `snapshot` and `orphan` are healed by a compaction that starts anew; a broken
+    """A flaw: `head`, `snapshot` and `orphan` are healed by a compaction that starts anew; a broken
     `archive` or `segment` is lost; `unarchived` is a segment that HEAD covers and no archive holds,
     which would be a broken promise."""
 
@@ -55,7 +55,8 @@ def flaws(store: MaintainedStore, group: Group, keys: TrustedKeys) -> Iterator[F
 
 
 def broken_segments(found: list[Flaw]) -> Iterator[str]:
-    """Names of segments whose content is not what their name says: nothing of them can be used."""
+    """Yields the names of segments whose content differs from their name: nothing of them can be
+    used."""
     for flaw in found:
         if flaw.kind == "segment" and "signed" not in flaw.what:
             yield flaw.name

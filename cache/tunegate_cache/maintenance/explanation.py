@@ -33,9 +33,9 @@ class Neighbour(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    """`differs` is the first key that no record shares with the task: `nothing` is an exact hit,
-    `trust` that only the run's own zone has records, which it does not trust, `status` means that
-    only failures are known, `extents` that shapes can be transferred from."""
+    """The explanation of a miss; `differs` is the first key that no record shares with the task:
+    `nothing` is an exact hit, `trust` that only the run's own, untrusted zone has records, `status`
+    means that only failures are known, `extents` that shapes can be transferred from."""
 
     differs: Differs
     detail: str
@@ -59,8 +59,8 @@ def explain(
     *,
     own: Sequence[str] = (),
 ) -> Explanation:
-    """`zones` are those that a run trusts, `own` the one that it writes and does not trust.
-    Raises StoreUnavailableError."""
+    """Returns the explanation; `zones` are those that a run trusts, `own` the one that it writes
+    and does not trust. Raises StoreUnavailableError."""
     known = [_known(store, group, keys) for group in group_state.groups(store)]
     target = group_of("", key.target).target
     neighbour = _neighbour(known, zones, target, key, shape)

@@ -31,7 +31,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
 
 
 class CorruptArchiveError(Exception):
-    """The bytes are not what their name says, or not an archive at all."""
+    """An error for bytes that differ from their name, or are no archive."""
 
 
 def pack_archive(segments: Sequence[tuple[SegmentName, bytes]]) -> bytes:
@@ -59,7 +59,7 @@ def unpack_archive(body: bytes, digest: str, group: Group) -> Iterator[tuple[Seg
 
 
 def files(store: ObjectStore, name: str) -> frozenset[str]:
-    """File names of the segments an archive says it holds, from its first bytes. Raises
+    """Returns the file names of an archive's segments, from its first bytes. Raises
     CorruptArchiveError, and what the store raises."""
     begin = len(_MAGIC) + _LENGTH_BYTES
     first = store.read_part(name, 0, _FIRST_READ_BYTES)

@@ -22,8 +22,9 @@ class Listing(msgspec.Struct, frozen=True):
 
 
 class CurrentHead(msgspec.Struct, frozen=True):
-    """`head` is None where there is none, or where `problem` says why it cannot be used; `tag` is
-    needed to replace it all the same. One of a later version (`is_later`) must not be replaced."""
+    """The present HEAD; `head` is None where there is none, or where `problem` is the reason that
+    it cannot be used; `tag` is needed to replace it all the same. One of a later version
+    (`is_later`) must not be replaced."""
 
     head: Head | None
     tag: str | None

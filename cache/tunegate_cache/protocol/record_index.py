@@ -40,7 +40,7 @@ class RecordIndex:
                 self._shapes[kind][record.key.workload] = record.shape
 
     def discard_faster(self, key: WorkloadKey, nanoseconds: int) -> int:
-        """Drops the records of a workload that claim less time, and says how many they were."""
+        """Drops the records of a workload that claim less time, and returns their number."""
         known = self._records.get(key, set())
         implausible = {
             r for r in known if min(r.run_nanoseconds, default=nanoseconds) < nanoseconds
@@ -88,7 +88,8 @@ class RecordIndex:
         return tuple(sorted(usable, key=self._fastest_first))
 
     def _latest(self, key: WorkloadKey) -> Iterable[TuningRecord]:
-        """One record for each candidate: its latest measurement, if possible on our device."""
+        """Returns one record for each candidate: its latest measurement, if possible on our
+        device."""
         latest: dict[_RankedRecord, TuningRecord] = {}
         for record in self._records.get(key, ()):
             candidate = (record.template, record.decisions)

@@ -42,8 +42,8 @@ class SnapshotReader:
         wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
         requests: TargetRequests,
     ) -> Iterator[TuningRecord]:
-        """Everything known of the wanted workloads, and of the nearest shapes of those that no
-        snapshot knows. All of `wanted` have one target."""
+        """Yields all records of the wanted workloads, and of the nearest shapes of those that no
+        snapshot has. All of `wanted` have one target."""
         opened = list(snapshots)
         known = {key for key, _ in wanted if any(key.workload in s.block_of for s in opened)}
         asked = {}

@@ -43,8 +43,8 @@ Mode = Literal["off", "ro", "rw"]
 
 
 class Zones(msgspec.Struct, frozen=True):
-    """The zone that a run writes to, and the zones that it believes. What it writes to a zone that
-    it does not believe is a claim of its own."""
+    """The zone that a run writes to, and the zones that it trusts. What it writes to a zone that it
+    does not believe is a claim of its own."""
 
     write: str
     believed: tuple[str, ...]
@@ -67,7 +67,8 @@ _BUDGET = Seconds()
 
 
 class TuningCache:
-    """One run's view. Segments are read once; what is published is seen by later look-ups."""
+    """The cache as one run sees it. Segments are read once; what is published is seen by later
+    look-ups."""
 
     def __init__(
         self,
@@ -220,7 +221,7 @@ class TuningCache:
 
     @property
     def _written(self) -> ZoneRecords:
-        """The zone records that the zone belongs to that this run writes."""
+        """Returns the records of the zone that this run may write."""
         return self._own if self._own.zones else self._believed
 
     def _load(

@@ -63,7 +63,7 @@ class Breaker:
         return calls >= _MIN_CALLS and errors >= _SHARE_OF_ERRORS * calls
 
     def _open(self) -> None:
-        """Opens for a minute; a trial that never comes back costs no more than that."""
+        """Opens the breaker for a minute; a trial that never comes back costs no more than that."""
         self._ticket += 1
         self._next_trial = self._monotonic() + OPEN_SECONDS
 

@@ -19,8 +19,8 @@ STORE_RULES: tuple[Rule[MaintainedStore], ...] = (*OBJECT_RULES, *POINTER_RULES)
 
 
 class GuaranteeResult(msgspec.Struct, frozen=True, kw_only=True):
-    """`needed` findings must be ok for the cache to work at all; without the others it works, and
-    `detail` says what to mind."""
+    """The result of a promise: `needed` ones must be ok for the cache to work at all; without the
+    others it works, and `detail` has the precautions."""
 
     name: str
     ok: bool

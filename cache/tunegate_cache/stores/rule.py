@@ -1,4 +1,4 @@
-"""One promise of a store, that is checked by doing what it is about."""
+"""A promise of a store, checked by doing it."""
 
 from __future__ import annotations
 

@@ -32,7 +32,8 @@ _ABSENT = {"NoSuchKey", "404", "NotFound"}
 _DENIED = {"ExpiredToken", "InvalidToken", "TokenRefreshRequired"}
 """Refusals that S3 gives with status 400."""
 _MAX_PAGES = 1000
-"""A million names: a listing that goes on after that would go on for ever."""
+"""The most pages of a listing, a million names: one that goes on after that would go on for
+ever."""
 
 
 class S3Store:
@@ -120,7 +121,8 @@ class S3Store:
         return answer["Body"].read(), str(answer.get("ETag", ""))
 
     def _require_equal(self, name: str, body: bytes) -> None:
-        """Somebody was first, or our own request was, whose answer was lost."""
+        """Checks that the stored body is equal: another writer was first, or our own request, whose
+        answer was lost."""
         try:
             stored = self.read(name)
         except ObjectNotFoundError:

@@ -36,7 +36,7 @@ class ObjectConflictError(StoreUnavailableError):
 
 
 class PointerMovedError(Exception):
-    """Somebody else moved the pointer since it was read."""
+    """An error for a pointer that was moved since it was read."""
 
 
 class Pointer(msgspec.Struct, frozen=True):
@@ -66,7 +66,8 @@ class ObjectStore(Protocol):
         ...
 
     def read_pointer(self, name: str) -> Pointer:
-        """One of the few objects that change. Raises ObjectNotFoundError before its first move."""
+        """Returns a pointer, one of the few objects that change. Raises ObjectNotFoundError before
+        its first move."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""A store that never answers, and says why: what a plugin is that cannot be used."""
+"""A store that never answers, and gives the reason: it stands for a plugin that cannot be used."""
 
 from __future__ import annotations
 

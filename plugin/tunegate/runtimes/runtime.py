@@ -45,7 +45,7 @@ class Loaded(Protocol):
 
 
 class NotingLoaded(Loaded, Protocol):
-    """One that may run otherwise than it was told to, as on another device."""
+    """A loaded model that may run otherwise than asked, as on another device."""
 
     def notes(self) -> Sequence[str]:
         """Returns what a user should know of that, once it has run."""
@@ -76,7 +76,7 @@ class Runtime(Protocol):
 
 
 class SavingRuntime(Runtime, Protocol):
-    """One that takes a model nearly as it is: its artifacts are made by `build_child.py`."""
+    """A runtime that takes a model nearly as it is: its artifacts are made by `build_child.py`."""
 
     def save(self, model: PreparedModel, directory: Path, settings: Mapping[str, str]) -> str:
         """Writes files into the directory, and returns the name of the one to load."""
@@ -95,7 +95,7 @@ class OpenCompiler(Compiler, Protocol):
 
 
 class LackingRuntime(Runtime, Protocol):
-    """One with variants that some processors have no instructions for."""
+    """A runtime with variants that some processors have no instructions for."""
 
     def lacking(self, settings: Mapping[str, str]) -> str:
         """Says what this machine lacks for these settings, and what it has; '' for nothing."""
@@ -103,7 +103,8 @@ class LackingRuntime(Runtime, Protocol):
 
 
 class PartsRuntime(Runtime, Protocol):
-    """One that runs a model in parts: those that the runtime that tunes can compile, and others."""
+    """A runtime that runs a model in parts: those that the tuning runtime can compile, and
+    others."""
 
     def builder(self, compiler: OpenCompiler) -> Builder:
         """Returns what builds with that runtime's compiler, from the same records."""
@@ -111,7 +112,7 @@ class PartsRuntime(Runtime, Protocol):
 
 
 class TuningRuntime(Runtime, Protocol):
-    """One that compiles, and has tasks to tune. `programs` are what the engine drives."""
+    """A runtime that compiles, and has tasks to tune. `programs` are what the engine drives."""
 
     @property
     def programs(self) -> Programs: ...

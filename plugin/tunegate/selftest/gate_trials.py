@@ -54,8 +54,7 @@ class Qualification(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def wrong(self) -> tuple[Injected, ...]:
-        """Gates that said what is not true: a fail without a slowdown over
-        the margin, or a pass over it."""
+        """Returns the wrong gates: a fail without a slowdown over the margin, or a pass over it."""
         margin = self.margin_percent or 0.0
         return tuple(
             each

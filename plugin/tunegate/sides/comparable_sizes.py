@@ -19,8 +19,8 @@ def static_sizes(
 
 
 def same_as_base(shapes: _Shapes, head: Sequence[ModelInput]) -> dict[str, tuple[int, ...]]:
-    """The shapes that the base is run at, for the inputs that the head leaves open: a symbol that
-    has another name in the head makes no model smaller."""
+    """Returns the shapes that the base is run at, for the inputs that the head leaves open: a
+    symbol with another name in the head makes no model smaller."""
     return _taken(shapes, head)
 
 

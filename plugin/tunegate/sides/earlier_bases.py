@@ -37,7 +37,8 @@ def with_working_bases(
 def with_earlier_bases(
     changes: ChangeSet, broken: Mapping[ModelPath, str], reader: ModelReader
 ) -> ChangeSet:
-    """One version further back for each of these models that has one."""
+    """Returns the changes, with the base of each of these models one version further back, where
+    there is one."""
     models = [
         _earlier(change, broken[change.path], reader) if change.path in broken else change
         for change in changes.models

@@ -46,7 +46,8 @@ class ExportedModels(msgspec.Struct, frozen=True, kw_only=True):
     resized: Mapping[tuple[ModelPath, Side], Shapes] = {}
 
     def job(self, path: ModelPath, side: Side, target: TargetConfig) -> ModelJob:
-        """One side of a model, for the compiler. Raises ModelError for one that is no model."""
+        """Returns one side of a model, for the compiler. Raises ModelError for one that is no
+        model."""
         if (path, side) in self.unreadable:
             raise ModelError(self.unreadable[path, side])
         model = self.files[path, side]
@@ -63,8 +64,8 @@ class ExportedModels(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def export_models(changes: ChangeSet, source: ModelSource) -> ExportedModels:
-    """One directory for each version that has work to do; equal contents share one. What an
-    earlier stage of the run has written to the `workdir` is not written again."""
+    """Exports each version that has work to do into a directory of its own; equal contents share
+    one. What an earlier stage of the run has written to the `workdir` is not written again."""
     exporting = _Exporting(source, changes.revisions)
     for change in changes.models:
         exporting.add(change)
@@ -134,8 +135,8 @@ class _Exporting:
     def _given(
         self, name: ModelPath, side: Side, file: Path, shapes: Shapes, said: _Said
     ) -> Mapping[str, InputRule]:
-        """Raises ModelError with all that is wrong with the values that are given. A base that
-        does not take them is run on what it does take."""
+        """Returns the given values as rules. A base that does not take them is run on what it does
+        take."""
         values = {**said.lost.values, **values_for(self._source.config, name)}
         wanted = GivenFor(
             values=values, shapes=shapes, revisions=self._revisions, former=said.former
@@ -197,8 +198,8 @@ def _identity(version: ModelVersion) -> str:
 
 
 def versions(change: ModelChange) -> dict[Side, ModelVersion]:
-    """The sides of a change that must be compiled: none of a model that is gone, merely renamed, or
-    the same under other packages."""
+    """Returns the sides of a change that must be compiled: none of a model that is gone, merely
+    renamed, or the same under other packages."""
     if change.kind in {"deleted", "renamed", "unreadable", "upgraded"}:
         return {}
     sides: dict[Side, ModelVersion] = {}

@@ -139,7 +139,8 @@ def _is_at_head(task: TuningTask, where: ModelOnTarget) -> bool:
 
 
 def _times(head: Build | None, candidates: Sequence[CandidateBuild]) -> tuple[float, float] | None:
-    """The milliseconds of the fastest candidate that is tuned, and of the fastest that is not."""
+    """Returns the milliseconds of the fastest candidate that is tuned, and of the fastest that is
+    not."""
     if head is None or head.choice is None:
         return None
     tuned = {candidate.name for candidate in candidates if candidate.is_tuned}

@@ -22,7 +22,7 @@ NOTHING_FIXED = Fixed()
 
 
 def restricted(candidates: Sequence[CellCandidates], fixed: Fixed) -> tuple[CellCandidates, ...]:
-    """The candidates that may still be chosen; a side that is no model stays one."""
+    """Returns the candidates that may still be chosen; a side that is no model stays one."""
     return tuple(
         msgspec.structs.replace(
             each, base=_of(each.base, "base", fixed), head=_of(each.head, "head", fixed)

@@ -1,5 +1,5 @@
-"""The files of the repository that a configuration names: whether they are there, and which of
-those that no model feeds on a change replaces."""
+"""The files of the repository that a configuration names: their presence, and those without model
+data that a change replaces."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class JudgingFile(NamedTuple):
 
 
 def named_files(config: Config) -> Iterator[NamedFile]:
-    """Each file of the repository that must be there, in the order of the configuration. Files on
-    the runner are not among them: another machine may have them."""
+    """Yields each file of the repository that must be there, in the order of the configuration.
+    Files on the runner are not among them: another machine may have them."""
     for at, entry in enumerate(config.models):
         yield from _of_entry(f"models[{at}]", entry)
 

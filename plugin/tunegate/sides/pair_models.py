@@ -86,8 +86,8 @@ def _same_bytes(gone: _Found, new: _Found) -> dict[ModelPath, ModelPath]:
 def _moved(
     reader: ModelReader, gone: _Found, new: _Found, base: _Found
 ) -> dict[ModelPath, ModelPath]:
-    """New path -> old one: the most alike first, and in the end the only two that are
-    left, where that is a new file."""
+    """Returns the old path of each moved model: the most alike first, and in the end the only two
+    that are left, where that is a new file."""
     if not gone or not new:
         return {}
     is_small = len(gone) * len(new) <= LOOKED_INTO

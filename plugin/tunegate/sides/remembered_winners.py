@@ -65,8 +65,8 @@ def as_remembered(
     elections: Iterable[RememberedElection],
     candidates: Candidates,
 ) -> tuple[CellCandidates, ...]:
-    """The cells; a build that is the only one of its side says what was elected, and when. An
-    election that goes on begins with its leader."""
+    """Returns the cells, in which a build that is the only one of its side has the election and its
+    date. An election that goes on begins with its leader."""
     known = {_cell(each): each for each in elections}
     return tuple(
         _remembered(each, known[each.cell], candidates) if each.cell in known else each

@@ -25,8 +25,8 @@ def shape_problems(
     old_config: Config | None,
     found: Mapping[ModelPath, ModelVersion],
 ) -> tuple[str, ...]:
-    """One line each, for the models `found` in the head. Nobody looks into models where the base's
-    configuration says the same; those that cannot be read have no problem."""
+    """Returns a line for each problem of the models `found` in the head. Nobody looks into models
+    where the base's configuration says the same; those that cannot be read have no problem."""
     if old_config is not None and _said(old_config) == _said(config):
         return ()
     inputs = {path: _inputs(reader, found[path]) for path in selected(config, found)}

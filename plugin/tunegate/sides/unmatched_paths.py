@@ -17,7 +17,8 @@ _COMMIT = "commit the model (also when it is stored by LFS or DVC)."
 
 
 def unmatched_paths(config: Config, paths: Sequence[ModelPath], place: str) -> Iterator[str]:
-    """One line for each entry of `models` that matches none of the paths; `place` says in what."""
+    """Yields a line for each entry of `models` that matches none of the paths; `place` describes
+    them."""
     written = {entry.path for entry in config.models}
     for entry in config.models:
         if not any(matches(entry.path, path) for path in paths):

@@ -20,7 +20,7 @@ def replaced_values(
 
 
 def _files(config: Config, names: Iterable[ModelPath]) -> Iterator[JudgingFile]:
-    """Each file of each model once, whatever profiles share it."""
+    """Yields each file of each model once, whatever profiles share it."""
     found = {
         (path_of(name), given, file.removeprefix("./"))
         for name in names

@@ -173,7 +173,7 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
 def _with_unreadable(
     cell: CellCandidates, unreadable: Mapping[tuple[ModelPath, Side], str]
 ) -> CellCandidates:
-    """A side that is no model is a build that says so."""
+    """Returns the cell, with a failed build in place of a side that is no model."""
     model = cell.cell.model
     base, head = (
         (unbuilt(unreadable[model, side].removeprefix(f"{model}: ")),)

@@ -29,9 +29,9 @@ class WantedBuild(NamedTuple):
 
 
 def built_together(candidates: Candidates) -> list[list[CandidateBuild]]:
-    """The candidates of all targets in groups: those of one runtime that compiles nothing may be
-    built beside each other, and cores that one build leaves idle do the next. A compiler times what
-    it builds, so that its candidates come one after the other."""
+    """Returns the candidates of all targets in groups: those of one runtime that compiles nothing
+    may be built beside each other, and cores that one build leaves idle do the next. A compiler
+    times what it builds, so that its candidates come one after the other."""
     groups: list[list[CandidateBuild]] = []
     for each in _distinct(candidates):
         last = groups[-1][0] if groups else None
@@ -80,6 +80,7 @@ def told_builds(
 
 
 def _distinct(candidates: Candidates) -> list[CandidateBuild]:
-    """One with settings of its own for a target is another."""
+    """Returns the candidates without duplicates; one with settings of its own for a target is
+    another."""
     every = [candidate for each in candidates.values() for candidate in each]
     return [candidate for at, candidate in enumerate(every) if candidate not in every[:at]]

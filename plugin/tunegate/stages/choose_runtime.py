@@ -154,8 +154,8 @@ def _refused(cell: Cell, builds: Sequence[Build]) -> Iterator[RefusedCandidate]:
 
 
 def _unusable(cell: Cell, builds: Sequence[Build], choice: RuntimeChoice) -> Build | None:
-    """A build whose error has the reasons of all candidates; one that computed other numbers says
-    by how much."""
+    """Returns a build whose error has the reasons of all candidates; one that computed other
+    numbers has its error."""
     if not builds:
         return None
     errors = list(dict.fromkeys(_told(cell, build) for build in builds))
@@ -174,7 +174,7 @@ def _sentence(text: str) -> str:
 
 
 def _late(builds: Sequence[Build], elected: Build | None) -> frozenset[str]:
-    """The candidates of a base that work, and that its election had no time for."""
+    """Returns the working candidates of a base that its election had no time for."""
     if elected is None or elected.choice is None or not elected.choice.times:
         return frozenset()
     usable = {build.candidate for build in builds if build.error is None}
@@ -197,9 +197,9 @@ def _without(late: Collection[str], head: Sequence[Build]) -> tuple[Build, ...]:
 
 
 def _comparable(each: CellCandidates, base: Build | None, late: Collection[str]) -> Build | None:
-    """The base, unless a build of it crashed that the head has, or its election had no time for all
-    that the head can ship: with what is left it may be slower than what ships, and a slower head
-    would pass."""
+    """Returns the base, unless a build of it crashed that the head has, or its election had no time
+    for all that the head can ship: with what is left it may be slower than what ships, and a slower
+    head would pass."""
     of_head = {build.candidate for build in each.head if build.error is None}
     lost = [build for build in each.base if build.crashed and build.candidate in of_head]
     if base is None or base.error is not None:

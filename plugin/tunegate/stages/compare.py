@@ -35,7 +35,7 @@ _NOISE_OF_OPERATOR = 0.05
 
 
 def compare(run: MeasurementRun, gate: GateConfig) -> tuple[Comparison, ...]:
-    """One comparison for each cell, in order."""
+    """Returns a comparison for each cell, in order."""
     builds = {built.cell: built for built in run.builds}
     cells = _shares(run.cells, gate)
     return tuple(
@@ -47,8 +47,8 @@ def compare(run: MeasurementRun, gate: GateConfig) -> tuple[Comparison, ...]:
 
 
 def _shares(measured: Sequence[CellMeasurement], gate: GateConfig) -> dict[Cell, int]:
-    """The number of parts that the error of a fail is split into, for
-    each cell that has an interval."""
+    """Returns the number of parts that the error of a fail is split into, for each cell that has an
+    interval."""
     found = {each.cell: _assessed(each, gate, cells=1) for each in measured}
     analyses = {each.cell: len(each.analyses) for each in measured}
     p_values = {
@@ -160,8 +160,8 @@ def _with_floor(
 def operator_differences(
     built: CellBuilds, measured: CellMeasurement
 ) -> tuple[TaskDifference, ...]:
-    """The costs of each operator on either side, the one that adds most first: inside the model
-    where that was measured, else by the times of tuning, where these tell both sides."""
+    """Returns the costs of each operator on either side, the largest increase first: inside the
+    model where that was measured, else by the times of tuning, where both sides have these."""
     if "base" in measured.task_ms and "head" in measured.task_ms:
         return differences_in_model(built, measured.task_ms["base"], measured.task_ms["head"])
     return task_differences(built)
@@ -230,7 +230,7 @@ def task_differences(built: CellBuilds) -> tuple[TaskDifference, ...]:
 def _paired(
     base: Sequence[BuiltTask], head: Sequence[BuiltTask]
 ) -> Iterator[tuple[BuiltTask | None, BuiltTask | None]]:
-    """Each task of either side once, beside what it is on the other."""
+    """Yields each task of either side once, with its counterpart on the other."""
     before = {task.key.workload: task for task in base}
     after = {task.key.workload: task for task in head}
     gone = [task for workload, task in before.items() if workload not in after]

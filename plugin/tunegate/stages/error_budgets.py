@@ -52,7 +52,8 @@ def is_scored(config: Config, model: ModelPath, candidate: CandidateBuild) -> bo
 def with_scores(
     build: Build, job: BuildJob, config: Config, candidate: CandidateBuild, scorer: CaseScorer
 ) -> Build:
-    """The build with what the user's command says of its cases; an error where it says nothing."""
+    """Returns the build with the scores of the user's command on its cases; an error where there
+    are none."""
     model = job.model.path
     budget = _budget(config, model, candidate)
     metric = budget.metric_command if budget is not None else None

@@ -90,7 +90,7 @@ def merge_tasks(
     answers: Sequence[Sequence[TuningTask] | ModelError],
     candidates: Candidates,
 ) -> TaskSet:
-    """One task for each key and target, with a use for each model and side that has it."""
+    """Returns one task for each key and target, with a use for each model and side that has it."""
     tasks: dict[tuple[WorkloadKey, str], TuningTask] = {}
     notes: list[str] = []
     broken: dict[ModelPath, str] = {}

@@ -44,8 +44,8 @@ def decide_verdict(
     *,
     unmeasured: Sequence[UnmeasuredShard] = (),
 ) -> Verdict:
-    """A finding for every cell that the changes call for; a cell without a result is an error, or
-    what its shard says that is `unmeasured`."""
+    """Returns the verdict, with a finding for every cell that the changes call for; a cell without
+    a result is an error, or the problem of its `unmeasured` shard."""
     gate, policies = rules.gate, rules.policies
     found = _evidence(comparisons, run, changes, unmeasured)
     findings = {each.cell: _judge(each, rules) for each in found}

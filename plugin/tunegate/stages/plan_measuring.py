@@ -66,7 +66,7 @@ def _loads(
 
 
 def _counts(loads: Sequence[Sequence[float]], shards: int | None) -> list[int]:
-    """One for each target at least, and no more than it has models."""
+    """Returns the number of shards of each target: one at least, and no more than it has models."""
     least = [1] * len(loads)
     if shards is None or shards <= len(loads):
         return least

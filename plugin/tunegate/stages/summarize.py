@@ -1,4 +1,4 @@
-"""Everything that a run knows, gathered into one report that any renderer can draw."""
+"""The report of a run: everything that it knows, ready for any renderer."""
 
 from __future__ import annotations
 

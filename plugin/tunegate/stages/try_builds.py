@@ -1,4 +1,5 @@
-"""Models that cannot be built are not tuned: each that would be is built once before, untuned."""
+"""Trial builds: each model that would be tuned is built once before, untuned, and what cannot be
+built is not tuned."""
 
 from __future__ import annotations
 

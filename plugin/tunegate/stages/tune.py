@@ -106,7 +106,7 @@ class _Run:
         return f"{_short(outcome.name)}{' (base)' if outcome.key in self._of_base else ''}"
 
     def _estimate_ms(self) -> float:
-        """One side's: the sum of both would be the time of no model."""
+        """Returns the estimate of one side in ms: the sum of both would be the time of no model."""
         return sum(
             calls_on(self._side, p.resolved.task) * self._task_ms(p) for p in self._shard.tasks
         )
@@ -143,7 +143,7 @@ class _Publisher:
 
 
 def _side_of(shard: Shard) -> Side:
-    """The side whose time is told: head, or base where no task is of head."""
+    """Returns the side whose time is shown: head, or base where no task is of head."""
     sides = {use.side for planned in shard.tasks for use in planned.resolved.task.uses}
     return "base" if sides == {"base"} else "head"
 

@@ -26,8 +26,8 @@ def final_outcomes(
     *,
     is_cancelled: bool,
 ) -> tuple[TaskOutcome, ...]:
-    """One for each planned task, in the plan's order; what was begun is 'cancelled' then:
-    a tuner says how a task ended only when all have."""
+    """Returns an outcome for each planned task, in the plan's order; unfinished ones are
+    'cancelled': a tuner gives the end of a task only when all have ended."""
     outcomes = []
     for task in planned:
         outcome = latest.get(task.resolved.task.key) or _untouched(task)

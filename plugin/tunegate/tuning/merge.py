@@ -10,8 +10,8 @@ from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
 
 
 def merge_outcomes(outcomes: Iterable[TuningOutcome]) -> tuple[TuningOutcome, ...]:
-    """One outcome per shard. Where a shard was tuned again after a kill, the longest attempt
-    speaks for the shard and each task has the best of all attempts.
+    """Returns one outcome per shard. Where a shard was tuned again after a kill, the longest
+    attempt speaks for the shard and each task has the best of all attempts.
 
     Attempts are not summed: the same outcome twice must change nothing.
     """

@@ -15,7 +15,7 @@ from tunegate.artifacts.tasks import TuningTask
 
 
 def paying_sides(task: TuningTask) -> tuple[ModelSide, ...]:
-    """The side that runs the task more often, for each model whose sides differ in that."""
+    """Returns the side that runs the task more often, for each model whose sides differ in that."""
     surplus: Counter[ModelPath] = Counter()
     for use in task.uses:
         surplus[use.model] += use.weight if use.side == "head" else -use.weight

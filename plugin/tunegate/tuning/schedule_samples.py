@@ -72,7 +72,7 @@ class SampleSpace:
         return ScheduleSample(template, tuple((s.index, self._decided(s)) for s in sampling))
 
     def _changed(self, sample: ScheduleSample) -> ScheduleSample:
-        """One decision more or less often than two, and so on."""
+        """Returns the sample with changed decisions: one more often than two, and so on."""
         decisions = list(sample.decisions)
         sampling = self._templates[sample.template]
         while decisions:  # a sketch may leave nothing to decide

@@ -87,7 +87,8 @@ def _load(tasks: Sequence[ResolvedTask], target: TargetConfig) -> float:
 
 
 def _shard_counts(by_target: Sequence[Sequence[ResolvedTask]], shards: int | None) -> list[int]:
-    """One for each target at least, and no more than it has tasks left to tune."""
+    """Returns the number of shards of each target: one at least, and no more than it has tasks left
+    to tune."""
     most = [max(1, left_to_tune(tasks)) for tasks in by_target]
     if shards is None or shards <= len(most):
         return [1] * len(most)

@@ -46,5 +46,5 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def trials(self) -> int:
-        """The candidates that it has had, and those that are out."""
+        """Returns the number of its candidates, finished and in flight."""
         return sum(batch.trials for batch in self.history) + self.in_flight

@@ -11,7 +11,7 @@ from tunegate_cache.format.records import ExactHit, Lookup, TransferHit, Workloa
 
 
 def as_resumed(key: WorkloadKey, lookup: Lookup) -> Lookup:
-    """A start instead of an answer, where that is all that is known."""
+    """Returns the look-up, as a start instead of an answer where it is unfinished."""
     if isinstance(lookup, ExactHit) and is_unfinished(lookup):
         return resume_point(key, lookup)
     return lookup

@@ -73,7 +73,8 @@ def _has_timed_layers(finding: Finding, run: MeasurementRun | None) -> bool:
 
 
 def _for_unfit(finding: Finding, compared: Comparison | None) -> NextStep:
-    """Latency that was told on a steady machine leaves the energy, which no counter told."""
+    """Returns the step for an unfit machine: with a steady machine only the energy, which no
+    counter gave, is left."""
     if compared is None or compared.decision is None or compared.stopped in _UNSTEADY:
         return on_cell(
             finding,

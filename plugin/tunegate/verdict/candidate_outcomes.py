@@ -11,7 +11,8 @@ from tunegate.artifacts.verdicts import CandidateOutcome
 
 
 def candidate_outcomes(head: Build | None) -> tuple[CandidateOutcome, ...]:
-    """The candidate that ships first, then those that are slower, then those that do not run it."""
+    """Returns the candidate that ships first, then those that are slower, then those that do not
+    run the model."""
     if head is None or not head.candidate:
         return ()
     return tuple(_outcomes(head, head.choice or RuntimeChoice()))

@@ -182,7 +182,7 @@ def _identical(change: ModelChange, built: CellBuilds) -> CheckResult:
 
 
 def _packages(change: ModelChange, measured: CellMeasurement) -> str:
-    """The packages of an upgraded model: the one that was found, else what the lock file says."""
+    """Returns the packages of an upgraded model: the measured ones, else those of the lock file."""
     return measured.packages or change.reason if change.kind == "upgraded" else ""
 
 

@@ -75,7 +75,8 @@ def _differences(first: Verdict, second: Verdict) -> Iterator[str]:
 
 
 def _machines(verdict: Verdict) -> set[str]:
-    """All that measured for it; an older verdict may not say any."""
+    """Returns the names of all machines that measured for the verdict; an older verdict may have
+    none."""
     return set(verdict.origin.machine.split(", "))
 
 

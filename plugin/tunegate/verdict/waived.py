@@ -28,8 +28,8 @@ def apply_waiver(
 
 
 def pending_cover(policies: Policies, cell: Cell, change: Interval | None) -> Waiver | None:
-    """The waiver of the head that would let the slowdown pass, and does not count yet; that of its
-    file before that of a commit."""
+    """Returns the waiver of the head that would let the slowdown pass, and does not count yet; that
+    of its file before that of a commit."""
     signed = policies.signed_waivers
     filed = [each for each in policies.pending_waivers if each not in signed]
     for pending in (waiver_of(filed, cell), waiver_of(policies.pending_waivers, cell)):

@@ -65,8 +65,8 @@ def _filed(policies: Policies) -> Iterator[Waiver]:
 def _waivers(
     verdict: Verdict, comparisons: Sequence[Comparison], policies: Policies
 ) -> Iterator[Waiver]:
-    """One that is filed keeps what it says, and allows more. None where the head has one that would
-    do."""
+    """Yields the waivers to offer; a filed one keeps its words, and allows more. None where the
+    head has one that would do."""
     filed = {each.cell: each for each in _filed(policies)}
     proven = {
         (each.cell.model, each.cell.target): each.change_percent
@@ -122,9 +122,9 @@ def _are_commits(revisions: Revisions) -> bool:
 
 
 def _ceiling(change: Interval) -> int:
-    """The first step above the slowdown with what it is allowed, and above its upper bound by as
-    much as that lies above the slowdown: most of that comes of the few launches of a run, and the
-    slowdown itself is much the same in the next."""
+    """Returns the ceiling in percent: the first step above the slowdown with its room, and above
+    its upper bound by as much as that lies above the slowdown: most of that comes of the few
+    launches of a run, and the slowdown itself is much the same in the next."""
     allowed = change.center + max(_LEAST_POINTS, _LEAST_SHARE * change.center)
     needed = max(allowed, change.high + (change.high - change.center))
     decade = 10.0 ** math.floor(math.log10(needed) - 1)

@@ -38,7 +38,8 @@ class CudaModel:
         return [*([told] if told else []), *([without] if self._without_graphs else [])]
 
     def operators_ms(self, feed: Mapping[str, Any], inferences: int) -> Mapping[str, float]:
-        """Each kernel is waited for, so the times are the device's, and no graph is captured."""
+        """Returns the time of each operator in ms; each kernel is waited for, so the times are the
+        device's, and no graph is captured."""
         os.environ["CUDA_LAUNCH_BLOCKING"] = "1"
         # Reads the graph with the `onnx` package, which would double the time to start.
         from tunegate.runtimes.onnxruntime.operator_profile import profiled_ms  # noqa: PLC0415

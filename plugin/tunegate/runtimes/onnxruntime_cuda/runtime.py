@@ -1,4 +1,4 @@
-"""ONNX Runtime on NVIDIA GPUs: its CUDA provider, told in which numbers it computes."""
+"""ONNX Runtime on NVIDIA GPUs: its CUDA provider, in the precision of each candidate."""
 
 from __future__ import annotations
 

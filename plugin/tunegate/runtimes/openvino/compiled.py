@@ -27,8 +27,8 @@ _MAX_CHARACTERS: Final = 200
 def settings_of(
     settings: Mapping[str, str], threads: int, *, is_profiled: bool = False
 ) -> dict[str, Any]:
-    """Returns what OpenVINO is told. Its own default of a precision is bfloat16 where the
-    processor has it. The gate chooses the cores, so it must not pin its threads."""
+    """Returns OpenVINO's settings. Its own default of a precision is bfloat16 where the processor
+    has it. The gate chooses the cores, so it must not pin its threads."""
     return {
         _HINT: HINTS.get(settings.get(PRECISION, FLOAT32), HINTS[FLOAT32]),
         "INFERENCE_NUM_THREADS": threads,
@@ -57,7 +57,7 @@ def compiled(model: Path, inputs: Sequence[ArtifactTensor], told: Mapping[str, A
 
 
 def refusal_of(error: Exception) -> str:
-    """Returns what the error says of the model, in one line."""
+    """Returns the error's statement about the model, in one line."""
     text = str(error).strip()
     for pattern, said in _TELLING:
         found = pattern.search(text)

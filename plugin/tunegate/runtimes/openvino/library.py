@@ -1,4 +1,4 @@
-"""OpenVINO with nobody told of it: `import openvino` reports to its maker through the package
+"""OpenVINO without telemetry: `import openvino` reports to its maker through the package
 `openvino_telemetry`, and goes on without where that cannot be imported."""
 
 from __future__ import annotations

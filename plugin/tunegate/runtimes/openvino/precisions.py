@@ -18,7 +18,7 @@ HINTS: Final[Mapping[str, str]] = {FLOAT32: "f32", "bfloat16": "bf16", "float16"
 float32."""
 
 QUANTIZER: Final = "quantizer"
-"""The setting that says whose tool quantizes: ONNX Runtime's where there is none."""
+"""The setting for the tool that quantizes: ONNX Runtime's without it."""
 OWN: Final = "nncf"
 """The tool of OpenVINO's makers."""
 

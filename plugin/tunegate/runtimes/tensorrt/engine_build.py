@@ -22,7 +22,7 @@ _TIMED = 8
 
 
 def built_engine(model: Path, settings: Mapping[str, str]) -> bytes:
-    """Raises UnsupportedModelError with what TensorRT says, where it does not take the model."""
+    """Builds an engine."""
     log = Log()
     try:
         builder = tensorrt.Builder(log)

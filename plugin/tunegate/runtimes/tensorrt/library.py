@@ -1,4 +1,4 @@
-"""TensorRT, the door: imported here and nowhere else, with what it says kept for errors."""
+"""TensorRT: imported here and nowhere else, with its messages kept for errors."""
 
 from __future__ import annotations
 

@@ -32,7 +32,8 @@ class CompileFailures:
         )
 
     def _require_working_compiler(self) -> None:
-        """One that dies of every model says nothing about this one."""
+        """Raises unless the compiler works: one that dies of every model says nothing about this
+        one."""
         failure = "" if self._is_known_to_work else compiler_failure()
         if failure:
             message = (

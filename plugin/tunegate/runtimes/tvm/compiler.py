@@ -130,8 +130,8 @@ class MetaScheduleCompiler:
         return [build or next(built) for build in known]
 
     def build_in_parts(self, jobs: Sequence[BuildJob], runtime: RuntimeName) -> Sequence[Build]:
-        """One model after the other: their parts are timed, and what else runs would be measured,
-        too."""
+        """Builds one model after the other: their parts are timed, and anything else that runs
+        would be measured, too."""
         return [self._built_in_parts(job, runtime) for job in jobs]
 
     def _built_in_parts(self, job: BuildJob, runtime: RuntimeName) -> Build:
@@ -201,8 +201,8 @@ class MetaScheduleCompiler:
         converse(talks, at_once=shares.at_once, limit_seconds=self._limit_seconds, ended=ended)
 
     def export(self, jobs: Sequence[BuildJob]) -> Sequence[Export]:
-        """Each job into the database in its directory, one after the other: several may share one.
-        Raises ModelError."""
+        """Exports each job into the database in its directory, one after the other: several may
+        share one. Raises ModelError."""
         return [self._exported(job) for job in jobs]
 
     def import_schedules(
@@ -271,7 +271,7 @@ class MetaScheduleCompiler:
     def _listed(
         self, job: ModelJob, talk: Conversation[_Reply]
     ) -> Sequence[TuningTask] | ModelError:
-        """The answer, with what it says of parts and of a model that is refused remembered."""
+        """Returns the answer, and remembers what it says of parts and of a refused model."""
         reply, key = talk.replies[0] if talk.replies else None, opened_key(job)
         if isinstance(reply, Tasks) and reply.not_whole:
             self._not_whole[key] = unbuilt(reply.not_whole)

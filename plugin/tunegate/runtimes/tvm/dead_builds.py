@@ -20,9 +20,9 @@ class DeadBuilds:
         self._builds: dict[Hashable, Build] = {}
 
     def add(self, job: BuildJob, build: Build) -> None:
-        """Remembers one that died before anything was linked, and one launch that is refused, for
-        which every kernel is timed. What fails when it is run may do so on the inputs of its side
-        alone."""
+        """Remembers a build that died before anything was linked, and one launch that is refused,
+        for which every kernel is timed. What fails when it is run may do so on the inputs of its
+        side alone."""
         is_costly = build.crashed or job.settings.get(LAUNCH) == WHOLE
         if build.error is not None and is_costly and not build.key:
             self._builds[self._alike(job)] = build

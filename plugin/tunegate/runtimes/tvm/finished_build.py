@@ -82,7 +82,7 @@ def refusal_of_build(build: Build) -> str:
 
 
 def refused_builds(tried: Mapping[_Key, Build]) -> dict[_Key, Build]:
-    """Those that are not built, as what they are then: one that died is still one that died."""
+    """Returns the failed builds as refusals: one that died is still one that died."""
     return {
         key: unbuilt(reason, crashed=build.crashed)
         for key, build in tried.items()

@@ -44,7 +44,7 @@ def linker() -> str | None:
 
 
 def wrong_version(distribution: str) -> str:
-    """Says what is installed instead of the version that works; empty where that is."""
+    """Returns which version is installed instead of the working one; empty where that is."""
     wanted, found = PINNED[distribution], installed_version(distribution)
     if not found:
         return f"{distribution} {wanted} is not installed"

@@ -1,5 +1,5 @@
-"""Schedules that nobody has compiled and run here: a build that dies of them, or takes too long, is
-made again without."""
+"""Schedules that nobody has compiled and run here: a build that they kill, or slow down too much,
+is made again without."""
 
 from __future__ import annotations
 

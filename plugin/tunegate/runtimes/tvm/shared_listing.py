@@ -55,7 +55,7 @@ def told_once(
     kernels: Callable[[ModelJob], str],
     asking: Callable[[Mapping[int, ModelJob]], dict[int, Conversation[_Reply]]],
 ) -> tuple[dict[int, Conversation[_Reply]], Collection[int]]:
-    """Returns what was told of each job, and the places where it was told of another: only one of
+    """Returns the answer for each job, and the places whose answer is another job's: only one of
     those with the same kernels is asked about, unless it has no tasks."""
     same = with_same_kernels(jobs, kernels)
     talks = asking({n: job for n, job in jobs.items() if n not in same})
@@ -70,9 +70,9 @@ def _is_listed(talk: Conversation[_Reply]) -> bool:
 
 
 class TakenLists:
-    """The tasks that models were said to have since others have them: the other side, or the same
-    model in an earlier run. A build that has others could have no schedule for these, where its
-    other side has one: it is none. One in parts may have others where it was cut, on both sides."""
+    """The task lists that models have from others: the other side, or the same model in an earlier
+    run. A build that has others could have no schedule for these, where its other side has one: it
+    is none. One in parts may have others where it was cut, on both sides."""
 
     def __init__(self) -> None:
         self._lists: dict[OpenedKey, tuple[str, frozenset[WorkloadKey]]] = {}

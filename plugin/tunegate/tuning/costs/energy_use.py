@@ -10,7 +10,7 @@ from tunegate.tuning.costs.energy_counter import EnergyCounter
 
 
 class TotalEnergy(NamedTuple):
-    """Joules and the counters that told them; None where one part is not known."""
+    """A sum of joules and its counters; None where one part is unknown."""
 
     joules: float | None
     source: EnergySource | None

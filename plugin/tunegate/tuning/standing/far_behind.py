@@ -18,7 +18,7 @@ from tunegate_cache.format.records import WorkloadKey
 FAR = 2.0
 """The ratio to the runtime that ships beyond which a build cannot catch up."""
 MIN_TRIALS = 32
-"""The trials after which the curve of an unfinished search says something of what is left."""
+"""The trials after which the curve of an unfinished search predicts what is left."""
 MORE = 8
 """The factor of further trials that an unfinished task is given, to see what they would save."""
 

@@ -79,7 +79,7 @@ def slow_layers(
 
 
 def slowdown_steps(layers: Sequence[SlowLayer], limit_key: str) -> Iterator[NextStep]:
-    """A step for each layer, or for several of which the same is said. The first that a larger
+    """Yields a step for each layer, or for several with the same text. The first that a larger
     budget helps asks for it."""
     first = next((layer for layer in layers if layer.wants_budget), None)
     for alike in _alike(layers):
@@ -90,7 +90,7 @@ def slowdown_steps(layers: Sequence[SlowLayer], limit_key: str) -> Iterator[Next
 
 
 def _alike(layers: Sequence[SlowLayer]) -> Iterator[list[SlowLayer]]:
-    """The layers in groups of which the same is said. What a larger budget helps is told alone."""
+    """Yields the layers in groups with the same text. What a larger budget helps is told alone."""
     groups: dict[object, list[SlowLayer]] = {}
     for layer in layers:
         said = (layer.where, layer.cause.said, layer.skipped, layer.difference.base_ms is None)
