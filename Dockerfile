@@ -1,6 +1,6 @@
-# Images of the wheel in dist/, installed from locked requirements alone: docs/how-to/other-pipelines.md.
+# Images of the wheels in dist/, the core and all extras, installed from locked requirements alone: docs/how-to/other-pipelines.md.
 #   slim: gates with ONNX Runtime.   cuda: full, for NVIDIA GPUs.
-#   full: TVM, a linker, and the clients of MLflow and of the hub for the deploy gate.
+#   full: TVM, a linker, and the clients of MLflow and of the hub for the extra deploy.
 # python:3.12.14-slim-trixie, the index of all its architectures.
 FROM python:3.12.14-slim-trixie@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9adf565ae1ac9b536e184ea AS base
 # git is what a run reads revisions with. Its version is Debian's: with security fixes.
@@ -24,14 +24,16 @@ RUN apt-get update \
 # What is built is copied out of these: no cache and no pip is in an image.
 FROM base AS slim-environment
 RUN --mount=type=bind,source=requirements,target=/requirements \
+    --mount=type=bind,source=plugin/extras,target=/extras \
     --mount=type=bind,source=dist,target=/dist \
     python -m venv --without-pip /opt/tunegate \
- && pip --python /opt/tunegate/bin/python install --no-cache-dir --only-binary :all: --require-hashes --requirement /requirements/run-onnxruntime.lock \
+ && pip --python /opt/tunegate/bin/python install --no-cache-dir --only-binary :all: --require-hashes --requirement /requirements/run-onnxruntime.lock --requirement /extras/upgrades/requirements.lock \
  && pip --python /opt/tunegate/bin/python install --no-cache-dir --no-index --no-deps /dist/*.whl
 
 FROM slim-environment AS full-environment
 RUN --mount=type=bind,source=requirements,target=/requirements \
-    pip --python /opt/tunegate/bin/python install --no-cache-dir --only-binary :all: --require-hashes --requirement /requirements/deploy.lock
+    --mount=type=bind,source=plugin/extras,target=/extras \
+    pip --python /opt/tunegate/bin/python install --no-cache-dir --only-binary :all: --require-hashes --requirement /requirements/run.lock --requirement /extras/deploy/clients.lock
 
 FROM full-environment AS cuda-environment
 RUN --mount=type=bind,source=requirements,target=/requirements \

@@ -77,14 +77,17 @@ format: $(STAMP)
 LOCKED := $(BIN)/uv --no-config pip compile -q --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock'
 # What an extra needs besides the core.
 LIBRARIES := import sys, tomllib; print(*(each for each in tomllib.load(open(sys.argv[1], "rb"))["project"]["dependencies"] if not each.startswith("tunegate")), sep="\n")
+# What the images have for the addresses of the extra deploy.
+CLIENTS := import sys, tomllib; print(*sum(tomllib.load(open(sys.argv[1], "rb"))["project"]["optional-dependencies"].values(), []), sep="\n")
 lock: $(BIN)/uv
 	$(LOCKED) requirements/installer.in -o requirements/installer.lock
-	$(LOCKED) --extra tvm --extra upgrades -c requirements/installer.lock pyproject.toml -o requirements/run.lock
-	$(LOCKED) --extra upgrades -c requirements/run.lock pyproject.toml -o requirements/run-onnxruntime.lock
-	$(LOCKED) --extra tvm --extra nvidia --extra upgrades -c requirements/run.lock pyproject.toml -o requirements/gpu.lock
-	$(LOCKED) --extra tvm --extra mlflow --extra hub -c requirements/gpu.lock pyproject.toml -o requirements/deploy.lock
+	$(LOCKED) --extra tvm -c requirements/installer.lock pyproject.toml -o requirements/run.lock
+	$(LOCKED) -c requirements/run.lock pyproject.toml -o requirements/run-onnxruntime.lock
+	$(LOCKED) --extra tvm --extra nvidia -c requirements/run.lock pyproject.toml -o requirements/gpu.lock
 	for extra in $(EXTRAS); do $(BIN)/python -c '$(LIBRARIES)' $$extra/pyproject.toml | \
 	  $(LOCKED) -c requirements/gpu.lock - -o $$extra/requirements.lock || exit 1; done
+	$(BIN)/python -c '$(CLIENTS)' plugin/extras/deploy/pyproject.toml | \
+	  $(LOCKED) -c requirements/gpu.lock - -o plugin/extras/deploy/clients.lock
 	$(LOCKED) --extra tvm --extra nvidia --group dev -c requirements/gpu.lock -c requirements/installer.lock pyproject.toml $(EXTRAS:=/requirements.lock) -o requirements/dev.lock
 	$(LOCKED) --group pyproject.toml:site -o requirements/site.lock
 	$(LOCKED) --group pyproject.toml:pipelines -c requirements/dev.lock -o requirements/pipelines.lock

@@ -576,7 +576,7 @@ class WatchConfig(_Section, frozen=True, kw_only=True):
         Key(
             "globs of lock files, requirements and Dockerfiles: a change of one gates all "
             "models with the packages of base and head; one that matches no committed file is "
-            "told ([upgrades](upgrades.md#a-lock-file-of-the-repository))"
+            "told (the extra [upgrades](../plugin/extras/upgrades/README.md))"
         ),
     ] = ()
     indexes: Annotated[

@@ -8,15 +8,16 @@ from typing import Literal, NamedTuple
 
 from tunegate.errors import ConfigError
 
-Kind = Literal["command", "CI", "runtime", "store", "executor", "address"]
+Kind = Literal["command", "CI", "runtime", "store", "executor", "key"]
 GROUPS: Mapping[Kind, str] = {
     "command": "tunegate.commands",
     "CI": "tunegate.ci_hosts",
     "runtime": "tunegate.runtimes",
     "store": "tunegate.stores",
     "executor": "tunegate.workers",
+    "key": "tunegate.upgrades",
 }
-"""The entry-point group of each kind. Addresses of models are read by a command of an extra."""
+"""The entry-point group of each kind. A key is one of the configuration that an extra reads."""
 
 
 class KnownExtra(NamedTuple):
@@ -40,12 +41,10 @@ KNOWN_EXTRAS = (
             "jenkins": ("JENKINS_URL", "BUILD_TAG"),
         },
     ),
-    KnownExtra(
-        "deploy",
-        {"command": ("deploy-gate",), "address": ("https", "oci", "models", "hf")},
-    ),
+    KnownExtra("deploy", {"command": ("deploy-gate",)}),
     KnownExtra("study", {"command": ("study",)}),
     KnownExtra("ray", {"executor": ("ray",)}),
+    KnownExtra("upgrades", {"key": ("watch.files",)}),
     KnownExtra("hybrid", {"runtime": ("hybrid",)}),
 )
 
@@ -54,8 +53,7 @@ def missing(kind: Kind, name: str) -> str:
     """Returns what to install for something that is not installed; empty where no extra has it."""
     for extra in KNOWN_EXTRAS:
         if name in extra.offers.get(kind, ()):
-            shown = f"tunegate {name}" if kind == "command" else f"{kind} {name}"
-            return f"{shown} is not installed. {_how_to_install(extra)}"
+            return f"{_shown(kind, name)} is not installed. {_how_to_install(extra)}"
     return ""
 
 
@@ -76,6 +74,12 @@ def refuse_missing_ci(environment: Mapping[str, str], installed: Container[str])
                     f"installed. Write --ci none to go on without it. {_how_to_install(extra)}"
                 )
                 raise ConfigError(message)
+
+
+def _shown(kind: Kind, name: str) -> str:
+    if kind == "key":
+        return f"{name} is in the configuration, and what reads it"
+    return f"tunegate {name}" if kind == "command" else f"{kind} {name}"
 
 
 def _how_to_install(extra: KnownExtra) -> str:

@@ -1,5 +1,5 @@
 """The port of what gates models under the packages of watched lock files. What answers it is found
-by the entry-point group `tunegate.upgrades`; the value of each is a `LockFileWatcher`."""
+by the entry point `watch.files` of the group `tunegate.upgrades`, a `LockFileWatcher`."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ from tunegate.artifacts.changes import (
 from tunegate.artifacts.measurements import MeasurementRun
 from tunegate.config import Config, WatchConfig
 from tunegate.errors import ConfigError, EnvironmentUnfitError
+from tunegate.known_extras import missing
 from tunegate.ports import Repository
 from tunegate.tools import GateTools, ModelSource, RunContext
-from tunegate_cache.installed_plugins import PluginError, installed, load_plugin
+from tunegate_cache.installed_plugins import PluginError, load_plugin, plugin_named
 
 UPGRADES_GROUP = "tunegate.upgrades"
-_MISSING = (
-    "watch.files: nothing that reads lock files is installed. Run: pip install 'tunegate[upgrades]'"
-)
+_KEY = "watch.files"
 
 
 class Upgrades(Protocol):
@@ -127,10 +126,10 @@ def watched_locks(repository: Repository, revisions: Revisions, watch: WatchConf
 def installed_watcher() -> LockFileWatcher:
     """What reads lock files here. Raises ConfigError where nothing does, and EnvironmentUnfitError
     for a package that cannot be used."""
-    known = installed(UPGRADES_GROUP)
-    if not known:
-        raise ConfigError(_MISSING)
+    plugin = plugin_named(UPGRADES_GROUP, _KEY)
+    if plugin is None:
+        raise ConfigError(missing("key", _KEY))
     try:
-        return cast(LockFileWatcher, load_plugin(next(iter(known.values()))))
+        return cast(LockFileWatcher, load_plugin(plugin))
     except PluginError as error:
-        raise EnvironmentUnfitError(f"{error}.") from error
+        raise EnvironmentUnfitError(f"{error}. Install it again, or remove it.") from error

@@ -38,7 +38,7 @@ GROUND = (
         "selection",
         "settings",
     ),
-    *("fitted_markdown", "known_extras", "lock_files", "symbol_sums"),
+    *("fitted_markdown", "known_extras", "symbol_sums"),
 )
 ROOMS = {
     "tunegate.edges.metaschedule": "tunegate.edges.metaschedule",

@@ -16,7 +16,12 @@ from tests.house.sources import ROOT
 from tests.support.small_onnx import conv_model, save
 
 TEXT = (ROOT / "Dockerfile").read_text()
-IMAGES = {"slim": "run-onnxruntime.lock", "full": "deploy.lock", "cuda": "gpu.lock"}
+IMAGES = {
+    "slim": ("/requirements/run-onnxruntime.lock", "/extras/upgrades/requirements.lock"),
+    "full": ("/requirements/run.lock", "/extras/deploy/clients.lock"),
+    "cuda": ("/requirements/gpu.lock",),
+}
+PLACES = {"requirements": ROOT / "requirements", "extras": ROOT / "plugin" / "extras"}
 PROGRAMS = Path(sys.executable).parent
 
 
@@ -56,30 +61,34 @@ def test_an_image_starts_tunegate_as_nobody(name: str) -> None:
     assert f"COPY --from={name}-environment /opt/tunegate /opt/tunegate" in stages()[name].lines
 
 
-@pytest.mark.parametrize(("name", "lock"), IMAGES.items())
-def test_what_an_image_installs_is_locked_with_hashes(name: str, lock: str) -> None:
-    assert (ROOT / "requirements" / lock).exists()
+@pytest.mark.parametrize(("name", "locks"), IMAGES.items())
+def test_what_an_image_installs_is_locked_with_hashes(name: str, locks: tuple[str, ...]) -> None:
+    for lock in locks:
+        _, place, rest = lock.split("/", 2)
+        assert (PLACES[place] / rest).exists()
     (run,) = stages()[f"{name}-environment"].said("RUN")
     installs = run.split("pip --python ")[1:]
-    assert f"--require-hashes --requirement /requirements/{lock}" in installs[0]
+    options = " ".join(f"--requirement {lock}" for lock in locks)
+    assert f"--require-hashes {options}" in installs[0]
     assert all("--no-index --no-deps /dist/" in one for one in installs[1:])
 
 
 def test_full_has_the_clients_of_the_deploy_gate_at_the_versions_of_the_rest() -> None:
-    deploy, gpu, slim = (
-        locked(name) for name in ("deploy.lock", "gpu.lock", "run-onnxruntime.lock")
+    full = locked(ROOT / "plugin" / "extras" / "deploy" / "clients.lock")
+    gpu, slim = (
+        locked(ROOT / "requirements" / name) for name in ("gpu.lock", "run-onnxruntime.lock")
     )
     clients = {"mlflow-skinny", "huggingface-hub"}
-    assert clients <= deploy.keys()
+    assert clients <= full.keys()
     assert not clients & slim.keys()
-    both = deploy.keys() & gpu.keys()
-    assert {name: deploy[name] for name in both} == {name: gpu[name] for name in both}
+    both = full.keys() & gpu.keys()
+    assert {name: full[name] for name in both} == {name: gpu[name] for name in both}
 
 
-def locked(name: str) -> dict[str, list[str]]:
+def locked(lock: Path) -> dict[str, list[str]]:
     """The versions of each package of a lock, with the machines that they are for."""
     found: dict[str, list[str]] = {}
-    for line in (ROOT / "requirements" / name).read_text().splitlines():
+    for line in lock.read_text().splitlines():
         if line[:1].isalpha():
             package, _, version = line.rstrip(" \\").partition("==")
             found.setdefault(package, []).append(version)
@@ -92,7 +101,7 @@ def test_no_secret_has_a_way_into_an_image() -> None:
         f"COPY --from={name}-environment /opt/tunegate /opt/tunegate" for name in IMAGES
     }
     ignored = (ROOT / ".dockerignore").read_text().splitlines()
-    assert ignored[1:] == ["*", "!dist/*.whl", "!requirements/*.lock"]
+    assert ignored[1:] == ["*", "!dist/*.whl", "!requirements/*.lock", "!plugin/extras/*/*.lock"]
 
 
 def test_a_release_builds_each_image() -> None:
@@ -112,7 +121,9 @@ def test_hadolint_finds_nothing() -> None:
 @pytest.mark.timeout(1800)
 def test_the_commands_of_each_image_make_an_environment_that_gates(tmp_path: Path) -> None:
     """The images' own RUNs, one on top of the other, with their absolute paths somewhere else."""
-    list(WheelBuilder(str(ROOT)).build(directory=str(tmp_path / "dist"), versions=["standard"]))
+    for project in (ROOT, *(path.parent for path in ROOT.glob("plugin/extras/*/pyproject.toml"))):
+        builder = WheelBuilder(str(project))
+        list(builder.build(directory=str(tmp_path / "dist"), versions=["standard"]))
     models = tmp_path / "models"
     save(conv_model(), models / "a.onnx")
     save(conv_model(), models / "b.onnx")
@@ -120,7 +131,7 @@ def test_the_commands_of_each_image_make_an_environment_that_gates(tmp_path: Pat
     looked = ("deploy-gate", "--production", "models:/asr/1", "--candidate", "a.onnx")
     assert made("slim", tmp_path) == {"boto3", "onnxruntime"}
     assert ran(tmp_path, *compared) == (0, "")
-    assert ran(tmp_path, *looked)[1].endswith("python -m pip install 'tunegate[mlflow]'")
+    assert ran(tmp_path, *looked)[1].endswith("python -m pip install 'tunegate-deploy[mlflow]'")
     assert made("full", tmp_path) == {"boto3", "huggingface_hub", "mlflow", "onnxruntime", "tvm"}
     assert ran(tmp_path, *looked)[1].endswith("such as https://mlflow.example.com.")
     assert made("cuda", tmp_path) >= {"cuda", "mlflow", "tvm"}
@@ -131,7 +142,7 @@ def made(image: str, root: Path) -> set[str]:
     """Those of some packages that are there, after the RUN of the image's environment."""
     (run,) = stages()[f"{image}-environment"].said("RUN")
     command = re.sub(r"RUN (--mount=\S+ *)+", "", run)
-    places = {"opt": root / "opt", "dist": root / "dist", "requirements": ROOT / "requirements"}
+    places = {"opt": root / "opt", "dist": root / "dist", **PLACES}
     for name, place in places.items():
         command = command.replace(f" /{name}/", f" {place}/")
     subprocess.run(["bash", "-ec", command], check=True, env=environment(root))

@@ -9,6 +9,7 @@ import pytest
 from tests.support.git_repository import new_repository
 from tests.support.small_onnx import conv_model
 from tunegate import upgrades
+from tunegate.commands.diagnosing.files_check import files_check
 from tunegate.errors import ConfigError
 from tunegate.project import open_project
 from tunegate.settings import Settings
@@ -32,7 +33,7 @@ def test_lock_files_that_are_watched_are_never_left_unread(tmp_path: Path, side:
         for config in both
     )
     settings = Settings(repository=checkout.path, base=base)
-    with pytest.raises(ConfigError, match=r"pip install 'tunegate\[upgrades\]'"):
+    with pytest.raises(ConfigError, match=r'pip install "tunegate\[upgrades\]"'):
         open_project(settings).review(settings)
 
 
@@ -45,3 +46,13 @@ def test_nothing_is_asked_for_where_no_file_is_watched(tmp_path: Path) -> None:
     review = open_project(settings).review(settings)
     assert [change.kind for change in review.changes.models] == ["modified"]
     assert review.watched is upgrades.NOTHING_WATCHED
+
+
+def test_doctor_says_what_to_install(tmp_path: Path) -> None:
+    checkout = new_repository(tmp_path / "r")
+    watching = CONFIG + b"watch: {files: [r.txt]}\n"
+    files = {"m.onnx": conv_model().SerializeToString(), "tunegate.yaml": watching}
+    checkout.commit({**files, "r.txt": b"a==1\n"})
+    (check,) = files_check(open_project(Settings(repository=checkout.path)), [])
+    assert (check.name, check.ok) == ("watch", False)
+    assert "tunegate[upgrades]" in check.detail

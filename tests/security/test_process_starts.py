@@ -21,10 +21,15 @@ STARTERS = {
         "sys.executable",
     },
     "plugin/tunegate/edges/processes/agent_process.py": {"subprocess.run"},
-    "plugin/tunegate/edges/processes/login_program.py": {"subprocess.Popen"},
+    "plugin/extras/deploy/tunegate_deploy/model_sources/login_program.py": {"subprocess.Popen"},
     "plugin/tunegate/edges/git/process.py": {"subprocess.Popen"},
-    "plugin/tunegate/edges/environments/uv.py": {"subprocess.run", "sys.executable"},
-    "plugin/tunegate/edges/environments/kept_environments.py": {"sys.executable"},
+    "plugin/extras/upgrades/tunegate_upgrades/environments/uv.py": {
+        "subprocess.run",
+        "sys.executable",
+    },
+    "plugin/extras/upgrades/tunegate_upgrades/environments/kept_environments.py": {
+        "sys.executable"
+    },
     "plugin/tunegate/edges/processes/user_command.py": {"subprocess.Popen"},
 }
 """The doors: the environment of the Action, the same process again, our own Python, the agent of
@@ -136,7 +141,8 @@ def loads(tree: ast.AST) -> Iterator[str]:
 def trees() -> Iterator[tuple[Path, ast.AST]]:
     for part in ("action", "plugin", "cache"):
         for path in (ROOT / part).rglob("*.py"):
-            yield path, ast.parse(path.read_text())
+            if not {"tests", "examples"} & {*path.relative_to(ROOT).parts}:  # those of extras
+                yield path, ast.parse(path.read_text())
 
 
 def starts(tree: ast.AST) -> Iterator[str]:

@@ -30,7 +30,6 @@ COMMANDS = (
     "measure",
     "verdict",
     "compare",
-    "deploy-gate",
     "selftest",
     "confirm",
     "history",

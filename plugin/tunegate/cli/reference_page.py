@@ -18,7 +18,7 @@ This page is made from the declarations in `plugin/tunegate/cli/commands/` (`mak
 bash, zsh and fish complete it.
 
 Exit codes are in the [README](../README.md). What a command prints to stdout is its product;
-talk goes to stderr. So the verdict of `run`, `gate`, `compare` and `deploy-gate` is read on stderr,
+talk goes to stderr. So the verdict of `run`, `gate` and `compare` is read on stderr,
 and in the files of `--out`; with `--json` `verdict.json` goes to stdout. Options are never
 abbreviated.
 """

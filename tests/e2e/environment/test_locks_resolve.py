@@ -13,8 +13,14 @@ import pytest
 from tunegate.cli.supported_machine import NEWEST, OLDEST
 
 UV = Path(sys.executable).with_name("uv")
-LOCKS = Path(__file__).resolve().parents[3] / "requirements"
-RUN = ("run.lock", "run-onnxruntime.lock", "gpu.lock", "deploy.lock", "installer.lock")
+ROOT = Path(__file__).resolve().parents[3]
+LOCKS = ROOT / "requirements"
+EXTRAS = ROOT / "plugin" / "extras"
+RUN = (
+    *(LOCKS / name for name in ("run.lock", "run-onnxruntime.lock", "gpu.lock", "installer.lock")),
+    EXTRAS / "deploy" / "clients.lock",
+    EXTRAS / "upgrades" / "requirements.lock",
+)
 PROCESSORS = ("x86_64", "aarch64")
 BOUND = r"^([a-z0-9-]+)==\S+ ; python_full_version (<|>=) '3\.(\d+)'"
 PYTHONS = [f"3.{minor}" for minor in range(OLDEST[1], NEWEST[1] + 1)]
@@ -22,14 +28,14 @@ PYTHONS = [f"3.{minor}" for minor in range(OLDEST[1], NEWEST[1] + 1)]
 
 @pytest.mark.pipelines
 @pytest.mark.parametrize(("lock", "processor", "python"), [*product(RUN, PROCESSORS, PYTHONS)])
-def test_a_lock_resolves_to_wheels(lock: str, processor: str, python: str, tmp_path: Path) -> None:
+def test_a_lock_resolves_to_wheels(lock: Path, processor: str, python: str, tmp_path: Path) -> None:
     """The resolver takes nothing but wheels for glibc 2.28, with the hashes of the lock."""
     made = subprocess.run(
         [
             *(str(UV), "--no-config", "pip", "install", "--dry-run", "--require-hashes"),
             *("--only-binary", ":all:", "--target", str(tmp_path / "nothing")),
             *("--python-platform", f"{processor}-manylinux_2_28", "--python-version", python),
-            *("-r", str(LOCKS / lock)),
+            *("-r", str(lock)),
         ],
         capture_output=True,
         text=True,
@@ -39,9 +45,9 @@ def test_a_lock_resolves_to_wheels(lock: str, processor: str, python: str, tmp_p
     assert "Would install" in made.stderr
 
 
-@pytest.mark.parametrize("lock", sorted(path.name for path in LOCKS.glob("*.lock")))
-def test_every_distribution_of_a_lock_is_pinned_and_hashed(lock: str) -> None:
-    lines = (LOCKS / lock).read_text().split("\n")
+@pytest.mark.parametrize("lock", sorted([*LOCKS.glob("*.lock"), *EXTRAS.glob("*/*.lock")]))
+def test_every_distribution_of_a_lock_is_pinned_and_hashed(lock: Path) -> None:
+    lines = lock.read_text().split("\n")
     for number, line in enumerate(lines):
         if line and not line.startswith((" ", "#")):
             assert re.fullmatch(r"[A-Za-z0-9._-]+(\[[a-z,]+\])?==\S+( ; .+)? \\", line), line

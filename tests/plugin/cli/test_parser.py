@@ -15,7 +15,6 @@ from tunegate.settings import overridden
 REQUIRED = {
     "completion": ["bash"],
     "compare": ["a", "b"],
-    "deploy-gate": ["--production", "a", "--candidate", "b"],
     "confirm": ["a", "b"],
     "cache why-miss": ["layer"],
     "cache promote": ["--from-zone", "dev/me"],

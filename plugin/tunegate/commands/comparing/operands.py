@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -9,8 +10,11 @@ import msgspec
 from tunegate.artifacts.candidates import RuntimeName
 from tunegate.errors import ConfigError
 from tunegate.known_extras import refuse_missing
+from tunegate.redaction import redacted
 from tunegate.runtimes.registry import RUNTIME_GROUP
 from tunegate_cache.installed_plugins import plugin_named
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|models:/")
 
 
 class Model(msgspec.Struct, frozen=True):
@@ -65,6 +69,12 @@ def _side(text: str) -> Model | Artifact:
     if file and plugin_named(RUNTIME_GROUP, installed) is not None:
         return Model(Path(file), runtime)
     path = Path(text)
+    if _ADDRESS.match(text):
+        message = (
+            f"{redacted(text.partition('?')[0], ())}: compare takes files and directories of this "
+            "machine. Gate addresses with tunegate deploy-gate."
+        )
+        raise ConfigError(message)
     if file and not path.exists():
         refuse_missing("runtime", installed)
     return Artifact(path) if path.is_dir() else Model(path)

@@ -26,7 +26,7 @@ def completed(line: str) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "offered"),
     [
-        ("tunegate de", ["demo", "detect", "deploy-gate"]),
+        ("tunegate dem", ["demo"]),
         ("tunegate cache g", ["gc"]),
         ("tunegate help cache w", ["why-miss"]),
         ("tunegate plan --sh", ["--shards"]),

@@ -32,3 +32,11 @@ def test_directories_are_artifacts(tmp_path: Path) -> None:
 def test_an_artifact_comes_first(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="Name it first"):
         understood("a.onnx", str(tmp_path))
+
+
+@pytest.mark.parametrize("address", ["oci://a/b:1", "https://u:secret@h/m.onnx?k=v", "models:/a/1"])
+def test_an_address_is_for_the_deploy_gate(address: str) -> None:
+    with pytest.raises(ConfigError, match="tunegate deploy-gate") as caught:
+        understood(address, "b.onnx")
+    assert "secret" not in str(caught.value)
+    assert "k=v" not in str(caught.value)

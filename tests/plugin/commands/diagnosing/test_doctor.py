@@ -46,8 +46,7 @@ def test_each_dynamic_dimension_is_shown_with_what_says_its_size(
     workspace = Workspace(tmp_path / "w", NOT_COMPILED)
     for name in ("m", "n"):
         save(matmul_model(rows=name), workspace.root / "models" / f"{name}.onnx")
-    watch = "watch: {files: [locks/*.txt, tunegate.yaml]}\n"
-    workspace.write("tunegate.yaml", f"dims: {{m: 3}}\n{watch}{NOT_COMPILED}")
+    workspace.write("tunegate.yaml", f"dims: {{m: 3}}\n{NOT_COMPILED}")
     common = Common(repository=workspace.root, as_json=True)
     assert doctor.run(DoctorOptions(common=common)) == 2
     diagnosis = json.loads(capsys.readouterr().out)
@@ -55,9 +54,6 @@ def test_each_dynamic_dimension_is_shown_with_what_says_its_size(
     assert sizes == [("m", 3, "dims"), ("n", None, "")]
     (wrong,) = [check["detail"] for check in diagnosis["checks"] if check["name"] == "shapes"]
     assert wrong.startswith('models/n.onnx: dimension "n" (axis 0 of x) is dynamic.')
-    (unmatched,) = [check for check in diagnosis["checks"] if check["name"] == "watch"]
-    assert unmatched["warns"]
-    assert unmatched["detail"].startswith("watch.files: locks/*.txt matches no committed file")
     assert [each["state"] for each in diagnosis["models"]] == [
         "changed since the commit",
         "not committed yet",

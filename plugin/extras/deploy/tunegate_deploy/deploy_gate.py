@@ -1,0 +1,138 @@
+"""`tunegate deploy-gate`: what is in production against what would be deployed."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from tunegate import pipeline
+from tunegate.artifacts.changes import ChangeSet, Revisions
+from tunegate.artifacts.verdicts import Report, Status
+from tunegate.cli.suggestions import suggestion
+from tunegate.commands.comparing.built import artifacts_report, built_sides
+from tunegate.commands.comparing.models import comparison_config, models_report, paired
+from tunegate.commands.comparing.operands import Artifact, Artifacts, Model, against
+from tunegate.commands.reporting import finish
+from tunegate.config import Config
+from tunegate.edges.output.directory import OutputDirectory, opened_output
+from tunegate.errors import ConfigError
+from tunegate_deploy.command import DeployGateOptions
+from tunegate_deploy.deployable import require_usable
+from tunegate_deploy.model_sources.addressed_model import AddressedModel, MovableModel
+from tunegate_deploy.model_sources.download_limits import DownloadLimits, within_limits
+from tunegate_deploy.model_sources.fetched_model import FetchedModel, fetched_model
+from tunegate_deploy.model_sources.open_address import OpenedAddress, open_address
+from tunegate_deploy.model_sources.source_settings import SourceSettings
+
+_SECONDS_PER_MINUTE = 60
+
+
+def run(options: DeployGateOptions) -> int:
+    """Downloads both models, pinned to what their addresses name now, and does what `compare` does.
+    A name is moved only after a pass."""
+    settings = options.settings
+    config = _on_targets(comparison_config(settings, "", {}), options.target)
+    places = SourceSettings(endpoint_url=config.cache.endpoint_url, region=config.cache.region)
+    production = open_address(options.production, places)
+    candidate = open_address(options.candidate, places)
+    movable = _movable(production.model, candidate.model) if options.promote else None
+    limits = DownloadLimits(seconds=options.download_minutes * _SECONDS_PER_MINUTE)
+    with (
+        opened_output(settings.out, "deploy-gate") as out,
+        tempfile.TemporaryDirectory(prefix="tunegate-models-") as scratch,
+    ):
+        out.forget(since="plan")
+        base = _fetched(production, Path(scratch, "production"), limits)
+        head = _fetched(candidate, Path(scratch, "candidate"), limits)
+        report = _report(options, config, base, head, out)
+        exit_code = finish(report, settings)
+        if movable is not None:
+            status = report.verdict.status
+            move_after_pass(movable, candidate.model, head.path, status, limits)
+    return exit_code
+
+
+def _movable(production: AddressedModel, candidate: AddressedModel) -> MovableModel:
+    if not isinstance(production, MovableModel):
+        message = (
+            f"{production.shown}: nothing that --promote could move. Name an alias of MLflow, "
+            f"a tag of a registry or a key of a bucket as --production."
+        )
+        raise ConfigError(message)
+    production.require_movable_to(candidate)
+    return production
+
+
+def _fetched(opened: OpenedAddress, into: Path, limits: DownloadLimits) -> FetchedModel:
+    found = fetched_model(opened.model, into, limits, opened.sha256)
+    pin = found.pin
+    said = f"{pin.address}: {pin.version + ', ' if pin.version else ''}sha256 {pin.sha256[:12]}"
+    sys.stderr.write(f"{into.name}: {said}\n")
+    return found
+
+
+def _report(
+    options: DeployGateOptions,
+    config: Config,
+    base: FetchedModel,
+    head: FetchedModel,
+    out: OutputDirectory,
+) -> Report:
+    settings = options.settings
+    revisions = Revisions(
+        base=base.pin.sha256,
+        head=head.pin.sha256,
+        reason="what the addresses named",
+        pins=(base.pin, head.pin),
+    )
+    if base.pin.sha256 == head.pin.sha256:
+        changes = ChangeSet(revisions=revisions, models=(), unchanged=(head.path.name,))
+        return pipeline.nothing_to_do(config, changes, out.path)
+    config = require_usable(config, (base, head), trust_compiled=options.trust_compiled)
+    both = against(_side(base), _side(head))
+    if isinstance(both, Artifacts):
+        return artifacts_report(settings, config, built_sides(both.base, both.head), revisions, out)
+    shapes = dict(options.shapes)
+    config = msgspec.structs.replace(
+        config, models=comparison_config(settings, both.head.file.name, shapes).models
+    )
+    return models_report(settings, config, both, paired(both, revisions), out)
+
+
+def _side(fetched: FetchedModel) -> Model | Artifact:
+    return Artifact(fetched.path) if fetched.path.is_dir() else Model(fetched.path)
+
+
+def _on_targets(config: Config, names: tuple[str, ...]) -> Config:
+    """The configuration with these targets alone. Raises ConfigError for one that it lacks."""
+    known = {target.name: target for target in config.targets}
+    for name in names:
+        if name not in known:
+            message = (
+                f"--target {name}: the configuration has {', '.join(known)}."
+                f"{suggestion(name, known)}"
+            )
+            raise ConfigError(message)
+    kept = tuple(target for target in config.targets if not names or target.name in names)
+    return msgspec.structs.replace(config, targets=kept)
+
+
+def move_after_pass(
+    production: MovableModel,
+    candidate: AddressedModel,
+    downloaded: Path,
+    status: Status,
+    limits: DownloadLimits,
+) -> None:
+    """Moves the name where the verdict is a pass, whatever exit code the configuration gives to
+    others. Raises what the server of the name raises."""
+    if status != "pass":
+        sys.stderr.write(f"{production.shown}: not moved, since this is no pass.\n")
+        return
+    moved = within_limits(
+        lambda: production.move_to(candidate, downloaded), production.shown, limits
+    )
+    sys.stderr.write(f"{production.shown}: moved to {moved}.\n")

@@ -1,0 +1,56 @@
+"""Refusals of the deploy gate: builds for other devices, and code from a network that nobody
+vouched for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from tunegate.artifacts.gpus import Gpu
+from tunegate.config import Config
+from tunegate.edges.nvidia.gpus import visible_gpus
+from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.errors import ConfigError
+from tunegate_deploy.model_sources.fetched_model import FetchedModel
+
+_KINDS = {"cpu": "llvm", "cuda": "cuda"}
+"""The kind of a target by the device of an artifact."""
+
+
+def require_usable(
+    config: Config, fetched: Iterable[FetchedModel], *, trust_compiled: bool
+) -> Config:
+    """Returns the configuration with the targets on whose device the artifacts run. Raises
+    ConfigError where there is none, and for an artifact from a network that is not trusted."""
+    for each in fetched:
+        if not each.path.is_dir():
+            continue
+        if not (each.is_local or trust_compiled):
+            message = (
+                f"{each.pin.address}: an artifact with code that would run here. "
+                f"Say --trust-compiled where only people you trust can write there."
+            )
+            raise ConfigError(message)
+        config = on_device_of(config, each.pin.address, ArtifactFile.read(each.path))
+    return config
+
+
+def on_device_of(
+    config: Config, shown: str, artifact: ArtifactFile, gpus: Sequence[Gpu] | None = None
+) -> Config:
+    """Returns the configuration with the targets of the artifact's device. Raises ConfigError where
+    there is none, or where the GPU here is another than it was built for."""
+    kind = _KINDS[artifact.device]
+    targets = tuple(target for target in config.targets if target.kind == kind)
+    if not targets:
+        names = ", ".join(target.name for target in config.targets)
+        message = f"{shown}: built for {artifact.device}, which is not the device of {names}."
+        raise ConfigError(message)
+    built_for = str(artifact.target.get("arch", ""))
+    visible = visible_gpus() if gpus is None else gpus
+    here = [f"sm_{gpu.compute_capability.replace('.', '')}" for gpu in visible[:1]]
+    if artifact.device == "cuda" and built_for and here not in ([], [built_for]):
+        message = f"{shown}: built for {built_for}, and the GPU here is {here[0]}. Build it anew."
+        raise ConfigError(message)
+    return msgspec.structs.replace(config, targets=targets)

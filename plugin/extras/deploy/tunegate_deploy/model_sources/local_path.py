@@ -1,0 +1,56 @@
+"""A model on this machine: an ONNX file, or the directory of an artifact of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tunegate.edges.output.artifact_file import ARTIFACT_FILE
+from tunegate.errors import ConfigError, ModelError
+from tunegate_deploy.model_sources.addressed_model import PAGE, AddressedModel
+from tunegate_deploy.model_sources.download_limits import ByteCount
+from tunegate_deploy.model_sources.model_files import bring_artifact, bring_model, pieces_of
+
+
+class LocalPath:
+    """The files are copied: what is measured is what was pinned, whatever becomes of the path."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @property
+    def shown(self) -> str:
+        return str(self._path)
+
+    def resolve(self) -> str:
+        real = self._path.resolve()
+        if not real.exists():
+            message = (
+                f"{self._path}: no such file. Name an ONNX file, a directory with an "
+                f"artifact.json, or an address ({PAGE})."
+            )
+            raise ConfigError(message)
+        if real.is_dir() and not (real / ARTIFACT_FILE).is_file():
+            message = (
+                f"{self._path}: a directory without an {ARTIFACT_FILE}. Name an ONNX file in it."
+            )
+            raise ConfigError(message)
+        return "" if real == self._path.absolute() else str(real)
+
+    def download(self, into: Path, count: ByteCount) -> Path:
+        real = self._path.resolve()
+        if real.is_dir():
+            return bring_artifact(into, lambda name: _read(real, name), count)
+        return bring_model(real.name, into, lambda name: _read(real.parent, name), count)
+
+
+def _read(directory: Path, name: str) -> Iterator[bytes]:
+    """Raises ModelError for a file that is not there, or that this user may not read."""
+    try:
+        yield from pieces_of(directory / name)
+    except OSError as error:
+        message = f"its file {name!r} cannot be read ({error.strerror})"
+        raise ModelError(message) from error
+
+
+_: type[AddressedModel] = LocalPath

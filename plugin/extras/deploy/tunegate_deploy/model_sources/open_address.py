@@ -1,0 +1,68 @@
+"""What the user wrote to the model that it names. Nobody is asked yet."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import unquote
+
+import msgspec
+
+from tunegate.errors import ConfigError
+from tunegate.redaction import redacted
+from tunegate_deploy.model_sources.addressed_model import PAGE, AddressedModel
+from tunegate_deploy.model_sources.https_file import HttpsFile
+from tunegate_deploy.model_sources.hub_file import HubFile
+from tunegate_deploy.model_sources.local_path import LocalPath
+from tunegate_deploy.model_sources.mlflow_version import MlflowVersion
+from tunegate_deploy.model_sources.oci_artifact import OciArtifact
+from tunegate_deploy.model_sources.s3_object import S3Object
+from tunegate_deploy.model_sources.source_settings import SourceSettings
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://|(models):/")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_KINDS: dict[str, Callable[[str, SourceSettings], AddressedModel]] = {
+    "https": HttpsFile,
+    "http": HttpsFile,
+    "s3": S3Object,
+    "oci": OciArtifact,
+    "models": MlflowVersion,
+    "hf": HubFile,
+}
+
+
+class OpenedAddress(msgspec.Struct, frozen=True):
+    """`sha256` is what the content must have, '' where the address does not say it."""
+
+    model: AddressedModel
+    sha256: str
+
+
+def open_address(text: str, settings: SourceSettings) -> OpenedAddress:
+    """Raises ConfigError for an address of no known kind, or that is not whole."""
+    address, sha256 = _pinned(text)
+    found = _SCHEME.match(address)
+    if found is None:
+        if not address:
+            message = "an address is empty: name a file, a directory or an address."
+            raise ConfigError(message)
+        return OpenedAddress(LocalPath(Path(address)), sha256)
+    scheme = (found[1] or found[2]).lower()
+    if scheme not in _KINDS:
+        known = ", ".join(f"{name}:" for name in sorted(_KINDS) if name != "http")
+        message = (
+            f"{redacted(address, ())}: no models are taken from {scheme}:. "
+            f"Write a path, or one of {known} ({PAGE})."
+        )
+        raise ConfigError(message)
+    return OpenedAddress(_KINDS[scheme](address, settings), sha256)
+
+
+def _pinned(text: str) -> tuple[str, str]:
+    """The address, and the digest behind `#sha256=`. A path may have a `#` of its own."""
+    address, mark, digest = text.partition("#sha256=")
+    if mark and not _SHA256.fullmatch(digest):
+        message = f"#sha256={unquote(digest)[:80]}: not 64 digits from 0 to 9 and a to f."
+        raise ConfigError(message)
+    return address, digest

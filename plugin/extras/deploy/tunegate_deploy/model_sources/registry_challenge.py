@@ -1,0 +1,66 @@
+"""What a registry that asks who we are is answered: the login of the user, or a token that its own
+server gives for it."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlencode
+
+import msgspec
+
+from tunegate.errors import ConfigError, EnvironmentUnfitError
+from tunegate_deploy.model_sources.docker_credentials import RegistryLogin, registry_login
+from tunegate_deploy.model_sources.web import (
+    WebRequest,
+    require_success,
+    require_web_address,
+    web_answer,
+)
+
+_MAX_TOKEN_BYTES = 2**20
+_PARAMETER = re.compile(r'(\w+)="([^"]*)"')
+_CLIENT = "tunegate"
+
+
+class _Token(msgspec.Struct):
+    token: str = ""
+    access_token: str = ""
+
+
+def authorization(host: str, challenge: str, shown: str) -> str:
+    """The header that answers the challenge (`WWW-Authenticate`) of a registry. Raises ConfigError
+    where it wants a login that nobody has, EnvironmentUnfitError for an answer without a token."""
+    login = registry_login(host)
+    kind, _, rest = challenge.partition(" ")
+    if kind.lower() == "basic" and login.basic:
+        return f"Basic {login.basic}"
+    parameters = dict(_PARAMETER.findall(rest))
+    if kind.lower() != "bearer" or "realm" not in parameters:
+        message = f"{shown}: the registry wants a login. Run: oras login {host}"
+        raise ConfigError(message)
+    realm = parameters.pop("realm")
+    require_web_address(realm)
+    wanted = {name: parameters[name] for name in ("service", "scope") if name in parameters}
+    with web_answer(_token_request(realm, wanted, login)) as answer:
+        require_success(answer, shown)
+        body = answer.body(_MAX_TOKEN_BYTES)
+    try:
+        token = msgspec.json.decode(body, type=_Token)
+    except msgspec.DecodeError:
+        message = f"{shown}: the registry gave no token. Try again."
+        raise EnvironmentUnfitError(message) from None
+    return f"Bearer {token.token or token.access_token}"
+
+
+def _token_request(realm: str, wanted: dict[str, str], login: RegistryLogin) -> WebRequest:
+    """An identity token is a refresh token of OAuth 2, which is sent in a body."""
+    if login.identity_token:
+        form = {"grant_type": "refresh_token", "client_id": _CLIENT, **wanted}
+        return WebRequest(
+            url=realm,
+            method="POST",
+            body=urlencode({**form, "refresh_token": login.identity_token}).encode(),
+            headers={"Content-Type": "application/x-www-form-urlencoded"},
+        )
+    headers = {"Authorization": f"Basic {login.basic}"} if login.basic else {}
+    return WebRequest(url=f"{realm}?{urlencode(wanted)}", headers=headers)

@@ -1,0 +1,208 @@
+"""The one door to HTTP of the model sources: bounded, with checked hosts, and without a way for an
+answer to take credentials elsewhere."""
+
+from __future__ import annotations
+
+import re
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+import msgspec
+from urllib3 import BaseHTTPResponse, HTTPConnectionPool, Timeout, proxy_from_url
+from urllib3.exceptions import HTTPError
+
+from tunegate.errors import ConfigError, EnvironmentUnfitError
+from tunegate_deploy.model_sources.addressed_model import PAGE
+from tunegate_deploy.model_sources.checked_connections import checked_pool
+from tunegate_deploy.model_sources.peer_rules import PeerRules, is_loopback_name
+
+_CONNECT_SECONDS, _STALLED_SECONDS = 10.0, 30.0
+_ATTEMPTS, _FIRST_PAUSE_SECONDS = 3, 0.5
+_MAX_REDIRECTS = 5
+_PIECE_BYTES = 2**18
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_BUSY = frozenset({429, 500, 502, 503, 504})
+_REFUSED = frozenset({401, 403})
+_ABSENT = frozenset({404, 410})
+_FIRST_REFUSAL = 400
+_HOST = re.compile(r"[\w.:%-]+")
+
+
+class WebRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked, of an address that may be secret in its query."""
+
+    url: str
+    headers: Mapping[str, str] = {}
+    method: str = "GET"
+    body: bytes | None = None
+
+
+class WebAnswer:
+    """What a server answered. `headers` are by their names in small letters."""
+
+    def __init__(self, answer: BaseHTTPResponse) -> None:
+        self._answer = answer
+        self.status = answer.status
+        self.headers = {name.lower(): value for name, value in answer.headers.items()}
+
+    def pieces(self) -> Iterator[bytes]:
+        """The body as it was sent: what is packed stays so, and cannot grow."""
+        while piece := self._answer.read1(_PIECE_BYTES, decode_content=False):
+            yield piece
+
+    def body(self, most_bytes: int) -> bytes:
+        """The whole body. Raises EnvironmentUnfitError where it is longer."""
+        found = bytearray()
+        for piece in self.pieces():
+            found += piece
+            if len(found) > most_bytes:
+                message = f"an answer of more than {most_bytes:,} bytes"
+                raise EnvironmentUnfitError(message)
+        return bytes(found)
+
+
+@contextmanager
+def web_answer(request: WebRequest) -> Iterator[WebAnswer]:
+    """The answer to one request, whatever its status; redirects of a GET or HEAD are followed. The
+    `Authorization` of the request goes to its own host alone. Raises ConfigError for an address
+    that is not taken, EnvironmentUnfitError for a server that does not answer in time."""
+    try:
+        with _followed(request, PeerRules()) as answer:
+            yield WebAnswer(answer)
+    except (HTTPError, OSError) as error:
+        message = f"{shown_url(request.url)}: no whole answer ({type(error).__name__}). Try again."
+        raise EnvironmentUnfitError(message) from None
+
+
+def require_success(answer: WebAnswer, shown: str) -> None:
+    """Raises ConfigError for what the user can change, EnvironmentUnfitError for the rest."""
+    if answer.status in _REFUSED:
+        message = f"{shown}: refused ({answer.status}). Give credentials: {PAGE}"
+        raise ConfigError(message)
+    if answer.status in _ABSENT:
+        message = f"{shown}: not there ({answer.status})."
+        raise ConfigError(message)
+    if answer.status >= _FIRST_REFUSAL or answer.status in _REDIRECTS:
+        raise EnvironmentUnfitError(f"{shown}: the server answered {answer.status}. Try again.")
+
+
+def shown_url(url: str) -> str:
+    """The address without its query, which may be a signature, and without a user."""
+    parts = _parts(url)
+    return SplitResult(parts.scheme, _host_of(parts), parts.path, "", "").geturl()
+
+
+def require_web_address(url: str) -> SplitResult:
+    """Raises ConfigError for one with credentials in it, or that is not encrypted on its way over a
+    network."""
+    parts = _parts(url)
+    if "@" in parts.netloc:
+        message = (
+            f"{shown_url(url)}: credentials in an address show in logs. "
+            f"Put them into ~/.netrc ({PAGE})."
+        )
+        raise ConfigError(message)
+    host = parts.hostname or ""
+    if not _HOST.fullmatch(host):
+        message = f"{shown_url(url)}: an address without a host that can be asked."
+        raise ConfigError(message)
+    is_plain = parts.scheme == "http" and is_loopback_name(host)
+    if parts.scheme != "https" and not is_plain:
+        message = f"{shown_url(url)}: not encrypted. Write https://."
+        raise ConfigError(message)
+    return parts
+
+
+def _parts(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        message = "an address that is none: its host or port cannot be read."
+        raise ConfigError(message) from None
+    return parts
+
+
+def _host_of(parts: SplitResult) -> str:
+    return parts.netloc.rpartition("@")[2]
+
+
+@contextmanager
+def _followed(request: WebRequest, peers: PeerRules) -> Iterator[BaseHTTPResponse]:
+    for _ in range(_MAX_REDIRECTS + 1):
+        parts = require_web_address(request.url)
+        with (
+            closing(_pool(parts, peers)) as pool,
+            closing(_patient(pool, request, parts)) as answer,
+        ):
+            target = _redirected(answer, request)
+            if target is None:
+                yield answer
+                return
+        request = _led_to(urljoin(request.url, target), request)
+    message = f"{shown_url(request.url)}: more than {_MAX_REDIRECTS} redirects."
+    raise EnvironmentUnfitError(message)
+
+
+def _redirected(answer: BaseHTTPResponse, request: WebRequest) -> str | None:
+    if request.method in {"GET", "HEAD"} and answer.status in _REDIRECTS:
+        return answer.headers.get("location")
+    return None
+
+
+def _led_to(url: str, request: WebRequest) -> WebRequest:
+    """The request to where a redirect leads: without credentials on another host."""
+    headers = request.headers
+    if _parts(url)[:2] != _parts(request.url)[:2]:
+        headers = {name: value for name, value in headers.items() if name != "Authorization"}
+    return msgspec.structs.replace(request, url=url, headers=headers)
+
+
+def _patient(pool: HTTPConnectionPool, request: WebRequest, parts: SplitResult) -> BaseHTTPResponse:
+    """Asks again where a server is busy or cannot be reached."""
+    for attempt in range(1, _ATTEMPTS):
+        try:
+            answer = _asked(pool, request, parts)
+        except (HTTPError, OSError):
+            answer = None
+        if answer is not None:
+            if answer.status not in _BUSY:
+                return answer
+            answer.close()
+        time.sleep(_FIRST_PAUSE_SECONDS * attempt)
+    return _asked(pool, request, parts)
+
+
+def _asked(pool: HTTPConnectionPool, request: WebRequest, parts: SplitResult) -> BaseHTTPResponse:
+    path = parts.path or "/"
+    return pool.urlopen(
+        request.method,
+        f"{path}?{parts.query}" if parts.query else path,
+        body=request.body,
+        headers={"Accept-Encoding": "identity", "User-Agent": "tunegate", **request.headers},
+        redirect=False,
+        retries=False,
+        preload_content=False,
+        decode_content=False,
+    )
+
+
+def _pool(parts: SplitResult, peers: PeerRules) -> HTTPConnectionPool:
+    host, timeout = parts.hostname or "", Timeout(connect=_CONNECT_SECONDS, read=_STALLED_SECONDS)
+    peers.require_allowed(host)
+    proxy = _proxy_for(parts)
+    if proxy:
+        manager = proxy_from_url(proxy, timeout=timeout)
+        return manager.connection_from_host(host, parts.port, parts.scheme)
+    return checked_pool(parts.scheme, host, parts.port, timeout, peers)
+
+
+def _proxy_for(parts: SplitResult) -> str | None:
+    """The proxy of the usual variables (HTTPS_PROXY, NO_PROXY), where one is set for this host."""
+    host = parts.hostname or ""
+    if is_loopback_name(host) or urllib.request.proxy_bypass(host):
+        return None
+    return urllib.request.getproxies().get(parts.scheme)

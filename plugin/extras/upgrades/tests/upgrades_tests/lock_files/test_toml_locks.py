@@ -1,0 +1,90 @@
+"""The lock files of uv and of PEP 751."""
+
+from __future__ import annotations
+
+import pytest
+
+from tunegate_upgrades.lock_files.lock import LockFile, LockFileError
+from tunegate_upgrades.lock_files.toml_locks import read_pylock, read_uv_lock
+
+DIGEST = f"sha256:{'0' * 64}"
+WHEELS = f'wheels = [{{ url = "https://f.example/w.whl", hash = "{DIGEST}" }}]\n'
+
+
+def uv_package(name: str, version: str, more: str = "", wheels: str = WHEELS) -> str:
+    source = 'source = { registry = "https://pypi.org/simple" }\n'
+    own = more if "source" in more else source + more
+    return f'[[package]]\nname = "{name}"\nversion = "{version}"\n{own}{wheels}'
+
+
+def uv_lock(*packages: str) -> LockFile:
+    return read_uv_lock("uv.lock", "version = 1\n" + "".join(packages))
+
+
+def test_pins_of_uv_have_their_hashes_and_their_index() -> None:
+    (pin,) = uv_lock(uv_package("numpy", "2.3.5")).pins.values()
+    assert (pin.name, pin.version, pin.hashes) == ("numpy", "2.3.5", (DIGEST,))
+    assert pin.indexes == ("https://pypi.org/simple",)
+
+
+def test_of_a_fork_the_version_for_this_machine_counts() -> None:
+    found = uv_lock(
+        uv_package("numpy", "1.0", "resolution-markers = [\"sys_platform == 'win32'\"]\n"),
+        uv_package("numpy", "2.0", "resolution-markers = [\"sys_platform == 'linux'\"]\n"),
+    )
+    assert found.pins["numpy"].version == "2.0"
+
+
+def test_two_versions_for_this_machine_are_refused() -> None:
+    found = uv_lock(uv_package("numpy", "1.0"), uv_package("numpy", "2.0"))
+    assert "pinned to 1.0 too" in found.refused["numpy"]
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ('git = "https://evil.example/x?rev=1#2"', "a repository"),
+        ('url = "https://evil.example/x.whl"', "an address (https://evil.example/x.whl)"),
+        ('path = "wheels/x.whl"', "a file or a directory"),
+        ('editable = "."', "a file or a directory"),
+        ('virtual = "."', "a file or a directory"),
+    ],
+)
+def test_a_package_from_no_index_is_refused_by_name(source: str, why: str) -> None:
+    found = uv_lock(uv_package("onnxruntime", "9.9", f"source = {{ {source} }}\n"))
+    assert why in found.refused["onnxruntime"]
+
+
+def test_a_package_without_a_wheel_is_refused() -> None:
+    found = uv_lock(uv_package("onnxruntime", "9.9", wheels=""))
+    assert "has no wheel" in found.refused["onnxruntime"]
+
+
+def test_pylock_is_read_with_markers_and_indexes() -> None:
+    wheels = (
+        f'wheels = [{{ url = "https://f.example/w.whl", hashes = {{ sha256 = "{"0" * 64}" }} }}]'
+    )
+    text = (
+        'lock-version = "1.0"\n'
+        f'[[packages]]\nname = "numpy"\nversion = "2.0"\nindex = "https://i.example"\n{wheels}\n'
+        f'[[packages]]\nname = "w"\nversion = "1"\nmarker = "sys_platform == \'win32\'"\n{wheels}\n'
+        '[[packages]]\nname = "here"\ndirectory = { path = "." }\n'
+    )
+    found = read_pylock("pylock.toml", text)
+    (pin,) = found.pins.values()
+    assert (pin.name, pin.hashes, pin.indexes) == ("numpy", (DIGEST,), ("https://i.example",))
+    assert "a file or a directory" in found.refused["here"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["version = 2\n", "= nonsense", "version = 1\npackage = 3\n", "version = 1\n[[package]]\n"],
+)
+def test_what_is_no_lock_of_uv_is_one_line(text: str) -> None:
+    with pytest.raises(LockFileError, match=r"^uv\.lock: [^\n]*$"):
+        read_uv_lock("uv.lock", text)
+
+
+def test_a_later_pylock_is_refused() -> None:
+    with pytest.raises(LockFileError, match=r"lock-version 2\.0"):
+        read_pylock("pylock.toml", 'lock-version = "2.0"\n')

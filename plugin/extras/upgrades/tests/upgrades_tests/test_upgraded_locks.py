@@ -1,0 +1,109 @@
+"""Which watched files changed, in real repositories."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.support.git_repository import Checkout, new_repository
+
+from tunegate.artifacts.changes import Revisions
+from tunegate.config import WatchConfig
+from tunegate.edges.git.repository import GitRepository
+from tunegate_upgrades.lock_files.lock import LockFileError
+from tunegate_upgrades.upgraded_locks import WatchedChanges, watched_changes
+
+WATCH = WatchConfig(files=("*.txt", "Dockerfile"))
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    made = new_repository(tmp_path / "r")
+    made.commit({"r.txt": b"a==1\n", "Dockerfile": b"FROM python:3.11\n", "x.md": b"1"})
+    return made
+
+
+def after(
+    checkout: Checkout, files: dict[str, bytes | None], watch: WatchConfig = WATCH
+) -> WatchedChanges:
+    base = checkout.git("rev-parse", "HEAD")
+    revisions = Revisions(base=base, head=checkout.commit(files))
+    return watched_changes(GitRepository(checkout.path), revisions, watch)
+
+
+def test_a_changed_pin_is_found_with_both_sides(checkout: Checkout) -> None:
+    (lock,) = after(checkout, {"r.txt": b"a==2\n"}).locks
+    assert lock.base is not None
+    assert (lock.base.pins["a"].version, lock.head.pins["a"].version) == ("1", "2")
+
+
+@pytest.mark.parametrize("text", [b"# why\na==1\n", b"a == 1\n"])
+def test_other_words_for_the_same_pins_are_no_change(checkout: Checkout, text: bytes) -> None:
+    assert after(checkout, {"r.txt": text, "x.md": b"2"}) == WatchedChanges()
+
+
+def test_nothing_is_read_without_a_glob(checkout: Checkout) -> None:
+    assert after(checkout, {"r.txt": b"what is this\n"}, WatchConfig()) == WatchedChanges()
+
+
+def test_a_glob_that_watches_nothing_is_told(checkout: Checkout) -> None:
+    watch = WatchConfig(files=("r.txt", "locks/*.txt"))
+    (said,) = after(checkout, {"x.md": b"2"}, watch).notes
+    assert said == "watch.files: locks/*.txt matches no committed file, so it watches nothing"
+    assert after(checkout, {"r.txt": None}, watch).notes == (said,)
+
+
+def test_a_file_that_was_renamed_is_compared_with_what_it_was(checkout: Checkout) -> None:
+    found = after(checkout, {"r.txt": None, "s.txt": b"a==2\n"})
+    (lock,) = found.locks
+    assert lock.base is not None
+    assert found.policy_changes == ()
+
+
+def test_a_file_that_is_gone_loosens_the_gate(checkout: Checkout) -> None:
+    found = after(checkout, {"r.txt": None})
+    (change,) = found.policy_changes
+    assert (change.key, change.old, change.new, change.weakens) == (
+        "watch.files",
+        "r.txt",
+        "deleted",
+        True,
+    )
+
+
+def test_a_new_file_has_nothing_to_compare_with(checkout: Checkout) -> None:
+    (lock,) = after(checkout, {"s.txt": b"a==1\n"}).locks
+    assert (lock.base, lock.reason) == (None, "s.txt is new")
+
+
+def test_a_base_that_cannot_be_read_blocks_nobody(checkout: Checkout) -> None:
+    checkout.commit({"r.txt": b"what is this\n"})
+    (lock,) = after(checkout, {"r.txt": b"a==1\n"}).locks
+    assert lock.base is None
+    assert "at the base, r.txt:1: no requirement" in lock.reason
+
+
+@pytest.mark.parametrize("text", [b"what is this\n", b"\xff\xfe==1\n"])
+def test_a_head_that_cannot_be_read_is_told(checkout: Checkout, text: bytes) -> None:
+    with pytest.raises(LockFileError, match=r"r\.txt"):
+        after(checkout, {"r.txt": text})
+
+
+def test_a_link_is_not_followed(checkout: Checkout) -> None:
+    (checkout.path / "r.txt").unlink()
+    (checkout.path / "r.txt").symlink_to("/etc/passwd")
+    with pytest.raises(LockFileError, match="link"):
+        after(checkout, {})
+
+
+def test_an_included_file_counts_though_nobody_watches_it(checkout: Checkout) -> None:
+    checkout.commit({"r.txt": b"-r more.in\n", "more.in": b"a==1\n"})
+    (lock,) = after(checkout, {"more.in": b"a==2\n"}).locks
+    assert lock.head.pins["a"].version == "2"
+
+
+def test_another_base_image_is_told_and_not_built(checkout: Checkout) -> None:
+    found = after(checkout, {"Dockerfile": b"FROM python:3.12\nRUN true\n"})
+    (note,) = found.notes
+    assert note.startswith("Dockerfile: base image python:3.11 -> python:3.12; it is not built")
+    assert after(checkout, {"Dockerfile": b"FROM python:3.12\nRUN false\n"}).notes == ()

@@ -1,0 +1,1 @@
+"""Models under the packages of watched lock files."""

@@ -1,0 +1,130 @@
+"""Which package makes an upgraded model slower: measured in environments with some packages of the
+head, and the others of the base."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tunegate.artifacts.builds import Build, CellBuilds
+from tunegate.artifacts.measurements import CellMeasurement, MeasurementRun
+from tunegate.digests import digest_of_document
+from tunegate.edges.bench.driver import FreshProcesses
+from tunegate.errors import MeasurementError
+from tunegate.measuring.time_limits import answer_seconds
+from tunegate.stages.compare import compare
+from tunegate.stages.measure import measure
+from tunegate.tools import GateTools
+from tunegate_upgrades.environments.uv import UvError
+from tunegate_upgrades.lock_files.lock import PinnedPackage
+from tunegate_upgrades.locked_sides import LockedSides, MakeEnvironment
+from tunegate_upgrades.package_search import FoundPackages, search
+
+MAX_SECONDS_OF_ONE = 60.0
+"""The seconds of one measurement of the search, for a slowdown that is known already."""
+
+
+class Culprits:
+    """Finds packages; all searches of a run together take `gate.seconds` at most, but for one
+    measurement that has begun."""
+
+    def __init__(
+        self, locked: Mapping[str, LockedSides], made: MakeEnvironment, scratch: Path
+    ) -> None:
+        """Packages go by the names of the models that they run."""
+        self._locked, self._made, self._scratch = locked, made, scratch
+
+    def found(self, run: MeasurementRun, tools: GateTools) -> MeasurementRun:
+        """The measurements, with a line on the package of each upgraded model that is slower."""
+        slower = {each.cell for each in compare(run, tools.rules.gate) if each.decision == "fail"}
+        builds = {built.cell: built for built in run.builds}
+        until = tools.context.clock.monotonic() + tools.rules.gate.seconds
+        cells = [
+            self._blamed(cell, builds[cell.cell], tools, until)
+            if cell.cell in slower and cell.cell.model in self._locked
+            else cell
+            for cell in run.cells
+        ]
+        return msgspec.structs.replace(run, cells=tuple(cells))
+
+    def _blamed(
+        self, cell: CellMeasurement, built: CellBuilds, tools: GateTools, until: float
+    ) -> CellMeasurement:
+        locked = self._locked[cell.cell.model]
+
+        def is_slower(names: frozenset[str]) -> bool | None:
+            if tools.context.clock.monotonic() >= until:
+                return None
+            shown = ", ".join(sorted(names))
+            tools.context.progress.step(f"which package: {shown} of the head alone")
+            return self._is_slower(built, locked.mixed(names), tools)
+
+        found = search(locked.changed(), is_slower)
+        return msgspec.structs.replace(cell, packages=sentence(locked, found))
+
+    def _is_slower(
+        self, built: CellBuilds, pins: Sequence[PinnedPackage], tools: GateTools
+    ) -> bool | None:
+        """Measures the base against an environment with these packages. None for one that cannot be
+        made, in which the model does not run, or where the gate decides nothing."""
+        if built.base is None:
+            return None
+        try:
+            python = self._made(pins) / "bin" / "python"
+            mixed, places = self._copied(built, built.base, python, tools.context.out)
+            return self._decided(mixed, places, tools)
+        except (UvError, OSError, MeasurementError):
+            return None
+
+    def _copied(
+        self, built: CellBuilds, base: Build, python: Path, out: Path
+    ) -> tuple[CellBuilds, dict[Path, Path]]:
+        place = out / f"{base.directory}-mixed"
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(out / base.directory, place)
+        mixed = msgspec.structs.replace(
+            base,
+            key=digest_of_document([base.key, str(python)]),
+            directory=str(place.relative_to(out)),
+        )
+        return msgspec.structs.replace(built, head=mixed), {place: python}
+
+    def _decided(
+        self, built: CellBuilds, places: Mapping[Path, Path], tools: GateTools
+    ) -> bool | None:
+        gate = tools.rules.gate
+        gate = msgspec.structs.replace(
+            gate, seconds=min(gate.seconds, MAX_SECONDS_OF_ONE), extend=False, rare_launches=0.0
+        )
+        rules = msgspec.structs.replace(tools.rules, gate=gate)
+        pins = self._locked[built.cell.model].pins.base
+        base_python = self._made(tuple(pins.values())) / "bin" / "python"
+        base = tools.context.out / (built.base.directory if built.base else "")
+        benchmarker = FreshProcesses(
+            self._scratch,
+            tools.context.seed,
+            limit_seconds=answer_seconds(gate),
+            pythons={**places, base: base_python},
+        )
+        run = measure(
+            [built], benchmarker=benchmarker, rules=rules, context=tools.context, references={}
+        )
+        for place in places:
+            shutil.rmtree(place, ignore_errors=True)
+        (comparison,) = compare(run, gate) or (None,)
+        decision = comparison.median if comparison is not None else None
+        return {"fail": True, "pass": False}.get(decision or "")
+
+
+def sentence(locked: LockedSides, found: FoundPackages) -> str:
+    """What the report says of the packages that were found."""
+    told = ", ".join(locked.told(name) for name in found.packages)
+    count = len(locked.changed())
+    if count == 1:
+        return f"{told} is all that differs"
+    if found.is_one:
+        return f"{told} did it, of {count} packages that differ"
+    return f"one of {told}, or several together: {found.why}"

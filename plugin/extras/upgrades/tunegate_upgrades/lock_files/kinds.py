@@ -1,0 +1,43 @@
+"""Which kind of lock file a path is, and its content."""
+
+from __future__ import annotations
+
+import re
+from posixpath import basename
+from typing import Literal
+
+from tunegate_upgrades.lock_files.lock import LockFile, LockFileError
+from tunegate_upgrades.lock_files.requirements_file import ReadText, read_requirements
+from tunegate_upgrades.lock_files.toml_locks import read_pylock, read_uv_lock
+
+LockKind = Literal["requirements", "uv", "pylock", "dockerfile"]
+_OTHERS = r"(?:poetry|pdm|pipfile|pixi|conda)\b"
+_NAMES: dict[LockKind, str] = {
+    "uv": r"uv\.lock",
+    "pylock": r"pylock(?:\.[^.]+)?\.toml",
+    "dockerfile": r"(?:dockerfile|containerfile)(?:\..+)?|.+\.dockerfile",
+    "requirements": rf"(?!{_OTHERS}).+\.(?:txt|lock|in)",
+}
+
+
+def lock_kind(path: str) -> LockKind:
+    """Raises LockFileError for what is none of them."""
+    for kind, name in _NAMES.items():
+        if re.fullmatch(name, basename(path), re.IGNORECASE):
+            return kind
+    message = (
+        f"watch: {path} is of no kind that is read. Watch requirements (*.txt, *.lock, *.in), "
+        "uv.lock, pylock.toml or a Dockerfile."
+    )
+    raise LockFileError(message)
+
+
+def read_lock(path: str, text: str, read_other: ReadText) -> LockFile:
+    """The pins of a file that is no Dockerfile. Raises LockFileError."""
+    match lock_kind(path):
+        case "uv":
+            return read_uv_lock(path, text)
+        case "pylock":
+            return read_pylock(path, text)
+        case _:
+            return read_requirements(path, text, read_other)

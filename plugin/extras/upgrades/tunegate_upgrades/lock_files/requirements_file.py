@@ -1,0 +1,163 @@
+"""Requirements as pip reads them, with hashes or without.
+
+Only `name==version` is a pin. Addresses, paths, revisions of a repository and open versions are
+refused by name; they matter only where a runtime needs the package.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import msgspec
+from packaging.requirements import InvalidRequirement, Requirement
+
+from tunegate_upgrades.lock_files.lock import (
+    LockFile,
+    LockFileError,
+    PinnedPackage,
+    as_lock,
+    normal_name,
+)
+from tunegate_upgrades.lock_files.markers import applies
+
+ReadText = Callable[[str], str]
+"""The text of another file of the same revision. Raises LockFileError where there is none."""
+
+MAX_INCLUDED = 16
+"""Files that include each other."""
+_MAX_REQUIREMENT = 4000
+_OPTION = re.compile(r"(--?[A-Za-z][A-Za-z-]*)(?:\s*=\s*|\s+|$)(.*)", re.DOTALL)
+_INLINE = re.compile(r"\s--(?:hash|config-settings?|global-option|install-option)(?=[\s=])")
+_HASH = re.compile(r"--hash[=\s]\s*(sha(?:256|384|512):[0-9a-f]{64,128})(?=\s|$)")
+_WHEEL = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.]*)-[^/\\-]+(?:-[^/\\]+)?\.(?:whl|tar\.gz|zip)")
+_EGG = re.compile(r"[#&]egg=([A-Za-z0-9][A-Za-z0-9._-]*)")
+_INDEX = {"-i", "--index-url", "--extra-index-url"}
+_FILES = {"-f", "--find-links"}
+_INCLUDE = {"-r", "--requirement"}
+
+
+class _Line(NamedTuple):
+    text: str
+    where: str
+
+
+def read_requirements(path: str, text: str, read_other: ReadText) -> LockFile:
+    """The pins of a file and of those that it includes. Raises LockFileError."""
+    reading = _Reading(read_other)
+    reading.add(path, text)
+    indexes = tuple(dict.fromkeys(reading.indexes))
+    pins = (msgspec.structs.replace(pin, indexes=indexes) for pin in reading.pins)
+    return as_lock(path, pins, reading.refused)
+
+
+class _Reading:
+    """What has been read so far."""
+
+    def __init__(self, read_other: ReadText) -> None:
+        self._read_other = read_other
+        self._seen: set[str] = set()
+        self.pins: list[PinnedPackage] = []
+        self.refused: dict[str, str] = {}
+        self.indexes: list[str] = []
+
+    def add(self, path: str, text: str) -> None:
+        self._seen.add(path)
+        if len(self._seen) > MAX_INCLUDED:
+            raise LockFileError(f"{path}: more than {MAX_INCLUDED} files of requirements.")
+        for line in _lines(path, text):
+            option = _OPTION.match(line.text) if line.text.startswith("-") else None
+            if option is not None:
+                self._option(path, option[1], option[2].strip(), line.where)
+            else:
+                self._requirement(line)
+
+    def _option(self, path: str, name: str, value: str, where: str) -> None:
+        if name in _INCLUDE:
+            other = _beside(path, value, where)
+            if other not in self._seen:
+                self.add(other, self._read_other(other))
+        elif name in _INDEX:
+            self.indexes.append(value)
+        elif name in _FILES:
+            self.indexes.append(f"--find-links {value}")
+        elif name in {"-e", "--editable"} and (named := _named_by_address(value)):
+            self.refused[named] = f"{where}: {named} is a directory or a repository"
+
+    def _requirement(self, line: _Line) -> None:
+        inline = _INLINE.search(line.text)
+        asked = line.text[: inline.start()] if inline else line.text
+        try:
+            wanted = Requirement(asked) if len(asked) <= _MAX_REQUIREMENT else None
+        except (InvalidRequirement, RecursionError):
+            wanted = None
+        if wanted is None:
+            self._unread(asked, line.where)
+            return
+        try:
+            is_here = wanted.marker is None or applies(str(wanted.marker))
+        except ValueError as error:
+            raise LockFileError(f"{line.where}: {error}.") from error
+        if is_here:
+            self._wanted(wanted, line)
+
+    def _wanted(self, wanted: Requirement, line: _Line) -> None:
+        name = normal_name(wanted.name)
+        pinned = [each for each in wanted.specifier if each.operator in {"==", "==="}]
+        version = pinned[0].version if len(pinned) == len(wanted.specifier) == 1 else ""
+        if wanted.url:
+            self.refused[name] = f"{line.where}: {name} is taken from {_shown(wanted.url)}"
+        elif not version or "*" in version:
+            said = str(wanted.specifier) or "any version"
+            self.refused[name] = f"{line.where}: {name} is not pinned to one version ({said})"
+        else:
+            hashes = tuple(_HASH.findall(line.text))
+            self.pins.append(
+                PinnedPackage(name=name, version=version, hashes=hashes, where=line.where)
+            )
+
+    def _unread(self, asked: str, where: str) -> None:
+        """A path or an address. One that is of no package's name can be no runtime's."""
+        if named := _named_by_address(asked):
+            self.refused[named] = f"{where}: {named} is taken from {_shown(asked)}"
+        elif not re.search(r"[/\\]|^\.", asked):
+            raise LockFileError(f"{where}: no requirement: {asked.strip()[:80]}")
+
+
+def _lines(path: str, text: str) -> Iterator[_Line]:
+    """Lines as pip sees them: continued ones are one, comments are none."""
+    waiting, begun = "", 0
+    for number, line in enumerate(text.splitlines(), start=1):
+        begun = begun if waiting else number
+        is_comment = line.lstrip().startswith("#")
+        if line.endswith("\\") and not is_comment:
+            waiting += line[:-1] + " "
+            continue
+        whole = (waiting + ("" if is_comment else line)).strip()
+        waiting = ""
+        plain = re.sub(r"(^|\s)#.*$", "", whole).strip()
+        if plain:
+            yield _Line(plain, f"{path}:{begun}")
+    if waiting.strip():
+        yield _Line(waiting.strip(), f"{path}:{begun}")
+
+
+def _beside(path: str, value: str, where: str) -> str:
+    """The included file, which lies in the repository."""
+    other = posixpath.normpath(posixpath.join(posixpath.dirname(path), value))
+    if not value or ":" in value or other.startswith(("/", "../")) or other in {"..", "."}:
+        raise LockFileError(f"{where}: -r {value[:80]} lies outside of the repository.")
+    return other
+
+
+def _named_by_address(text: str) -> str:
+    """The package that an address or a path names, '' where it names none."""
+    file = text.partition("#")[0].rstrip().rpartition("/")[2]
+    found = _EGG.search(text) or _WHEEL.match(file)
+    return normal_name(found[1]) if found else ""
+
+
+def _shown(address: str) -> str:
+    return re.sub(r"(?<=://)[^/@\s]+@", "", address.strip())[:80]

@@ -1,0 +1,140 @@
+"""The lock files that are TOML: `uv.lock`, and `pylock.toml` of PEP 751."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from tunegate_upgrades.lock_files.lock import (
+    LockFile,
+    LockFileError,
+    PinnedPackage,
+    as_lock,
+    normal_name,
+)
+from tunegate_upgrades.lock_files.markers import applies
+
+_Kind = TypeVar("_Kind", bound=msgspec.Struct)
+
+
+class _Wheel(msgspec.Struct, frozen=True):
+    hash: str = ""
+    hashes: dict[str, str] = {}
+
+
+class _Package(msgspec.Struct, frozen=True, rename="kebab"):
+    """`source` and `resolution_markers` are of uv, the others of PEP 751."""
+
+    name: str
+    version: str = ""
+    source: dict[str, Any] = {}
+    resolution_markers: tuple[str, ...] = ()
+    marker: str = ""
+    index: str = ""
+    wheels: tuple[_Wheel, ...] = ()
+    vcs: Any = None
+    directory: Any = None
+    archive: Any = None
+
+
+class _UvLock(msgspec.Struct, frozen=True):
+    version: int
+    package: tuple[_Package, ...] = ()
+
+
+class _PyLock(msgspec.Struct, frozen=True, rename="kebab"):
+    lock_version: str
+    packages: tuple[_Package, ...] = ()
+
+
+def read_uv_lock(path: str, text: str) -> LockFile:
+    """The version whose markers hold here counts, where a package is in several. Raises
+    LockFileError."""
+    found = _decoded(path, text, _UvLock)
+    if found.version != 1:
+        raise LockFileError(f"{path}: version {found.version} of uv.lock, and 1 is what is read.")
+    here = [each for each in found.package if _is_here(path, each.resolution_markers)]
+    refused = dict(_elsewhere(path, here))
+    return as_lock(path, _pins(path, here, refused), refused)
+
+
+def read_pylock(path: str, text: str) -> LockFile:
+    """Raises LockFileError."""
+    found = _decoded(path, text, _PyLock)
+    if found.lock_version.partition(".")[0] != "1":
+        raise LockFileError(f"{path}: lock-version {found.lock_version}, and 1 is what is read.")
+    here = [
+        each for each in found.packages if _is_here(path, (each.marker,) if each.marker else ())
+    ]
+    refused = dict(_elsewhere(path, here))
+    return as_lock(path, _pins(path, here, refused), refused)
+
+
+def _decoded(path: str, text: str, kind: type[_Kind]) -> _Kind:
+    try:
+        return msgspec.convert(tomllib.loads(text), kind)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError) as error:
+        problem = " ".join(str(error).split())[:200]
+        raise LockFileError(f"{path}: cannot be read ({problem}).") from error
+
+
+def _is_here(path: str, markers: tuple[str, ...]) -> bool:
+    try:
+        return not markers or any(map(applies, markers))
+    except ValueError as error:
+        raise LockFileError(f"{path}: {error}.") from error
+
+
+def _elsewhere(path: str, packages: list[_Package]) -> Iterator[tuple[str, str]]:
+    """The packages that come from no index, and why each is refused."""
+    for each in packages:
+        name = normal_name(each.name)
+        places = {**each.source, **_other_places(each)}
+        places.pop("registry", None)
+        if places:
+            yield name, f"{path}: {name} is taken from {_place(places)}"
+        elif not each.version:
+            yield name, f"{path}: {name} has no version"
+        elif not each.wheels:
+            yield name, f"{path}: {name} {each.version} has no wheel, and nothing else is installed"
+
+
+def _other_places(package: _Package) -> dict[str, Any]:
+    given = {"vcs": package.vcs, "directory": package.directory, "archive": package.archive}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _place(places: Mapping[str, Any]) -> str:
+    kind, value = next(iter(places.items()))
+    shown = value if isinstance(value, str) else ""
+    words = {"git": "a repository", "vcs": "a repository", "url": "an address"}
+    what = words.get(kind, "a file or a directory")
+    return f"{what} ({shown.rpartition('@')[2][:80]})" if shown else what
+
+
+def _pins(
+    path: str, packages: list[_Package], refused: Mapping[str, str]
+) -> Iterator[PinnedPackage]:
+    for each in packages:
+        name = normal_name(each.name)
+        if name in refused:
+            continue
+        registry = each.source.get("registry", each.index)
+        yield PinnedPackage(
+            name=name,
+            version=each.version,
+            hashes=tuple(_hashes(each.wheels)),
+            indexes=(registry,) if isinstance(registry, str) and registry else (),
+            where=path,
+        )
+
+
+def _hashes(wheels: tuple[_Wheel, ...]) -> Iterator[str]:
+    for wheel in wheels:
+        if wheel.hash:
+            yield wheel.hash
+        elif "sha256" in wheel.hashes:
+            yield f"sha256:{wheel.hashes['sha256']}"

@@ -1,0 +1,125 @@
+"""Which watched lock files differ between base and head, and what they pin on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from tunegate.artifacts.changes import PolicyChange, Revisions
+from tunegate.config import WatchConfig
+from tunegate.errors import ModelError, RevisionError
+from tunegate.globs import matches
+from tunegate.policy.watching import unmatched_globs
+from tunegate.ports import Repository, TreeEntry
+from tunegate_upgrades.lock_files.dockerfile import base_images
+from tunegate_upgrades.lock_files.kinds import lock_kind, read_lock
+from tunegate_upgrades.lock_files.lock import LockFile, LockFileError
+
+_MAX_BYTES = 16 * 2**20
+
+
+class UpgradedLock(msgspec.Struct, frozen=True, kw_only=True):
+    """A lock file that pins other packages in the head. Without a `base` there is nothing to
+    compare with, and `reason` says why."""
+
+    head: LockFile
+    base: LockFile | None = None
+    reason: str = ""
+
+
+class WatchedChanges(msgspec.Struct, frozen=True, kw_only=True):
+    """What changed in the watched files."""
+
+    locks: tuple[UpgradedLock, ...] = ()
+    notes: tuple[str, ...] = ()
+    policy_changes: tuple[PolicyChange, ...] = ()
+
+
+def watched_changes(
+    repository: Repository, revisions: Revisions, watch: WatchConfig
+) -> WatchedChanges:
+    """Files of the head that cannot be read raise ConfigError; those of the base are no base to
+    compare with: who repairs them must not be blocked by them."""
+    if revisions.base is None or not watch.files:
+        return WatchedChanges()
+    reading = _Reading(repository, watch)
+    before, after = reading.entries(revisions.base), reading.entries(revisions.head)
+    former = _former(before, after)
+    locks: list[UpgradedLock] = []
+    notes: list[str] = []
+    for path in sorted(after):
+        was = former.get(path, "")
+        if lock_kind(path) == "dockerfile":
+            notes += _image_notes(path, reading.texts(revisions, path, was))
+        elif (found := reading.lock(revisions, path, was)) is not None:
+            locks.append(found)
+    gone = sorted(before.keys() - former.values())
+    notes += unmatched_globs(watch, [*before, *after])
+    return WatchedChanges(
+        locks=tuple(locks), notes=tuple(notes), policy_changes=tuple(map(_gone, gone))
+    )
+
+
+class _Reading:
+    """Reads files of both revisions."""
+
+    def __init__(self, repository: Repository, watch: WatchConfig) -> None:
+        self._repository, self._watch = repository, watch
+
+    def entries(self, revision: str) -> Mapping[str, TreeEntry]:
+        """The watched files of a revision."""
+        return {
+            entry.path: entry
+            for entry in self._repository.files(revision)
+            if any(matches(glob, entry.path) for glob in self._watch.files)
+        }
+
+    def texts(self, revisions: Revisions, path: str, former: str) -> tuple[str, str]:
+        """The text at base, '' where there is none or it cannot be read, and at head."""
+        try:
+            base = self._text(revisions.base or "", former) if former else ""
+        except LockFileError:
+            base = ""
+        return base, self._text(revisions.head, path)
+
+    def lock(self, revisions: Revisions, path: str, former: str) -> UpgradedLock | None:
+        """The change of a lock file, None where it pins the same."""
+        head = self._lock(revisions.head, path)
+        if not former:
+            return UpgradedLock(head=head, reason=f"{path} is new")
+        try:
+            base = self._lock(revisions.base or "", former)
+        except LockFileError as error:
+            return UpgradedLock(head=head, reason=f"at the base, {error}")
+        return None if base.decides() == head.decides() else UpgradedLock(head=head, base=base)
+
+    def _lock(self, revision: str, path: str) -> LockFile:
+        text = self._text(revision, path)
+        return read_lock(path, text, lambda other: self._text(revision, other))
+
+    def _text(self, revision: str, path: str) -> str:
+        try:
+            return self._repository.data(revision, path, _MAX_BYTES).decode()
+        except (RevisionError, ModelError) as error:
+            raise LockFileError(str(error)) from error
+        except UnicodeDecodeError as error:
+            raise LockFileError(f"{path}: is no text ({error.reason}).") from error
+
+
+def _former(before: Mapping[str, TreeEntry], after: Mapping[str, TreeEntry]) -> dict[str, str]:
+    """Path in the head -> path at the base. The only one that is gone is the only new one."""
+    same = {path: path for path in after if path in before}
+    new, gone = after.keys() - before.keys(), before.keys() - after.keys()
+    return same | (dict(zip(new, gone, strict=True)) if len(new) == len(gone) == 1 else {})
+
+
+def _image_notes(path: str, texts: tuple[str, str]) -> Iterator[str]:
+    base, head = (base_images(text) for text in texts)
+    if texts[0] and base != head:
+        old, new = (", ".join(each) or "none" for each in (base, head))
+        yield f"{path}: base image {old} -> {new}; it is not built, so nothing in it is measured"
+
+
+def _gone(path: str) -> PolicyChange:
+    return PolicyChange(key="watch.files", old=path, new="deleted", effect="loosened", counts="now")

@@ -1,0 +1,205 @@
+"""The environments of the lock files of a change, and the models that run under them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import product
+from pathlib import Path
+
+import msgspec
+
+from tunegate.artifacts.builds import Cell, CellBuilds, unbuilt
+from tunegate.artifacts.changes import SIDES, ChangeSet, ModelChange
+from tunegate.artifacts.measurements import MeasurementRun
+from tunegate.artifacts.model_names import upgraded_name, without_upgrade
+from tunegate.commands.comparing.under_environments import (
+    NoEnvironment,
+    SideEnvironment,
+    built_under,
+    located,
+)
+from tunegate.config import TargetConfig
+from tunegate.edges.bench.sides import Sides
+from tunegate.edges.cache.user_directories import cache_home
+from tunegate.edges.environments.runtime_environment import RuntimeEnvironment
+from tunegate.errors import ModelError
+from tunegate.ports import ModelJob
+from tunegate.runtimes.builder import SavingBuilder
+from tunegate.runtimes.registry import runtime_named
+from tunegate.sides.export_models import export_models
+from tunegate.stages.build import build_directory
+from tunegate.tools import GateTools, ModelSource, RunContext
+from tunegate_upgrades.culprits import Culprits
+from tunegate_upgrades.environments.kept_environments import KeptEnvironments
+from tunegate_upgrades.environments.locked_packages import needed_pins
+from tunegate_upgrades.environments.uv import Uv, UvError
+from tunegate_upgrades.lock_files.lock import LockFile, LockFileError, PinnedPackage
+from tunegate_upgrades.locked_runtimes import LockedRuntime
+from tunegate_upgrades.locked_sides import LockedSides
+from tunegate_upgrades.upgraded_locks import UpgradedLock
+
+
+class UpgradedSides:
+    """Implements upgrades.Upgrades: the models of the head, with the packages of base and head."""
+
+    def __init__(
+        self,
+        source: ModelSource,
+        out: Path,
+        environments: Mapping[str, Sides[SideEnvironment]],
+        runtimes: Mapping[str, str],
+        search: Culprits | None = None,
+    ) -> None:
+        """Environments and runtimes go by the names of the models that they run."""
+        self._source, self._out = source, out
+        self._environments, self._runtimes = environments, runtimes
+        self._search = search
+
+    def pythons(self, changes: ChangeSet) -> dict[Path, Path]:
+        """The Python that runs each artifact."""
+        return {
+            self._out / build_directory(Cell(model=each.path, target=target), side): found.python
+            for each in upgraded(changes)
+            for target in each.targets
+            for side in SIDES
+            if isinstance(found := self._environments[each.path].of(side), RuntimeEnvironment)
+        }
+
+    def builds(self, changes: ChangeSet, context: RunContext) -> Sequence[CellBuilds]:
+        """A build for each side of every upgraded model among these changes."""
+        targets = {target.name: target for target in self._source.config.targets}
+        return [
+            self._built(each, targets[name], changes, context)
+            for each in upgraded(changes)
+            for name in each.targets
+            if name in targets
+        ]
+
+    def explained(self, run: MeasurementRun, tools: GateTools) -> MeasurementRun:
+        """The measurements, with the package that makes each upgraded model slower."""
+        return self._search.found(run, tools) if self._search is not None else run
+
+    def _built(
+        self, change: ModelChange, target: TargetConfig, changes: ChangeSet, context: RunContext
+    ) -> CellBuilds:
+        cell = Cell(model=change.path, target=target.name)
+        runtime = runtime_named(self._runtimes[change.path])
+        scratch = self._source.workdir / "save" / "upgraded" / target.name
+        places = Sides(*(self._out / build_directory(cell, side) for side in SIDES))
+        context.progress.step(f"build: {change.path} on {target.name}")
+        try:
+            model = self._model(change, target, changes)
+        except ModelError as error:
+            return CellBuilds(cell=cell, base=None, head=unbuilt(str(error)))
+        base, head = built_under(
+            runtime,
+            model,
+            places,
+            self._environments[change.path],
+            SavingBuilder(runtime, scratch, seed=context.seed),
+        ).each(lambda build: located(build, self._out))
+        return CellBuilds(cell=cell, base=base, head=head)
+
+    def _model(self, change: ModelChange, target: TargetConfig, changes: ChangeSet) -> ModelJob:
+        """The head's model, as a new one would be run. Raises ModelError."""
+        name = without_upgrade(change.path)
+        alone = msgspec.structs.replace(change, path=name, kind="added", base=None)
+        only = msgspec.structs.replace(changes, models=(alone,))
+        return export_models(only, self._source).job(name, "head", target)
+
+
+def upgraded(changes: ChangeSet) -> list[ModelChange]:
+    """The changes that are gated for a lock file."""
+    return [each for each in changes.models if each.kind == "upgraded"]
+
+
+@contextmanager
+def opened_upgrades(
+    locks: Sequence[UpgradedLock],
+    runtimes: Sequence[LockedRuntime],
+    changes: ChangeSet,
+    source: ModelSource,
+    out: Path,
+) -> Iterator[UpgradedSides]:
+    """Makes the environments, which stay until the end. Raises ConfigError for a lock file of the
+    head with a package that is refused, and where uv is not installed."""
+    wanted = upgraded(changes)
+    if not wanted:
+        yield UpgradedSides(source, out, {}, {})
+        return
+    place = cache_home() / "environments"
+    indexes = source.config.watch.indexes
+    with tempfile.TemporaryDirectory(prefix="tunegate-uv-") as scratch:
+        uv = Uv(indexes, Path(scratch))
+        with KeptEnvironments(place, uv, indexes) as kept:
+            making = _Making(indexes, uv, kept)
+            environments, names, locked = {}, {}, {}
+            for lock, runtime in _pairs(locks, runtimes, wanted):
+                sides = making.sides(lock, runtime)
+                for change in wanted:
+                    model = without_upgrade(change.path)
+                    if change.path == upgraded_name(model, runtime.name, lock.head.path):
+                        environments[change.path] = sides
+                        names[change.path] = runtime.name
+                        if both := making.locked(lock, runtime):
+                            locked[change.path] = both
+            search = Culprits(locked, kept.made, source.workdir / "culprits")
+            yield UpgradedSides(source, out, environments, names, search)
+
+
+class _Making:
+    """Makes environments of lock files."""
+
+    def __init__(self, indexes: Sequence[str], uv: Uv, kept: KeptEnvironments) -> None:
+        self._indexes, self._uv, self._kept = indexes, uv, kept
+        self._pins: dict[tuple[frozenset[tuple[object, ...]], str], dict[str, PinnedPackage]] = {}
+
+    def sides(self, lock: UpgradedLock, runtime: LockedRuntime) -> Sides[SideEnvironment]:
+        """Raises LockFileError where the head's is refused."""
+        head: SideEnvironment = self._made(lock.head, runtime)
+        base: SideEnvironment = None
+        if lock.base is not None:
+            try:
+                base = self._made(lock.base, runtime)
+            except LockFileError as error:
+                base = NoEnvironment(reason=f"at the base, {error}")
+        return Sides(base, head)
+
+    def locked(self, lock: UpgradedLock, runtime: LockedRuntime) -> LockedSides | None:
+        """The packages of both sides, where both have an environment."""
+        if lock.base is None:
+            return None
+        files = (lock.base, lock.head)
+        base, head = (self._pins.get((each.decides(), runtime.name)) for each in files)
+        if base is None or head is None:
+            return None
+        return LockedSides(pins=Sides(base, head), roots=runtime.packages)
+
+    def _made(self, lock: LockFile, runtime: LockedRuntime) -> RuntimeEnvironment | NoEnvironment:
+        roots = runtime.packages
+        try:
+            pins = needed_pins(lock, roots, self._uv, self._indexes)
+            directory = self._kept.made(pins)
+        except (UvError, OSError) as error:
+            return NoEnvironment(reason=f"{lock.path} cannot be installed: {error}", broken=True)
+        self._pins[lock.decides(), runtime.name] = {pin.name: pin for pin in pins}
+        versions = {pin.name: pin.version for pin in pins}
+        return RuntimeEnvironment(
+            directory=directory,
+            python=directory / "bin" / "python",
+            version=versions[roots[0]],
+            packages=versions,
+            others={},
+        )
+
+
+def _pairs(
+    locks: Sequence[UpgradedLock], runtimes: Sequence[LockedRuntime], wanted: Sequence[ModelChange]
+) -> Iterator[tuple[UpgradedLock, LockedRuntime]]:
+    """Lock files with the runtimes that some model runs under them."""
+    for lock, runtime in product(locks, runtimes):
+        ending = upgraded_name("", runtime.name, lock.head.path)
+        if any(change.path.endswith(ending) for change in wanted):
+            yield lock, runtime

@@ -1,0 +1,71 @@
+"""The watched lock files of a change, as the core asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import msgspec
+
+from tunegate.artifacts.changes import (
+    ChangeSet,
+    ModelChange,
+    ModelPath,
+    ModelVersion,
+    PolicyChange,
+    Revisions,
+)
+from tunegate.config import Config, WatchConfig
+from tunegate.ports import Repository
+from tunegate.tools import ModelSource
+from tunegate.upgrades import LockFileWatcher, Upgrades, WatchedLocks
+from tunegate_upgrades.locked_runtimes import LockedRuntime, locked_runtimes
+from tunegate_upgrades.upgraded_locks import WatchedChanges, watched_changes
+from tunegate_upgrades.upgraded_models import unmeasured, upgraded_models
+from tunegate_upgrades.upgraded_sides import opened_upgrades
+
+
+class Watched(msgspec.Struct, frozen=True, kw_only=True):
+    """Implements upgrades.WatchedLocks: what changed in the watched files, and the runtimes that
+    they may pin."""
+
+    changes: WatchedChanges = WatchedChanges()
+    runtimes: tuple[LockedRuntime, ...] = ()
+
+    @property
+    def loosened(self) -> tuple[PolicyChange, ...]:
+        """The watched files that are gone."""
+        return self.changes.policy_changes
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Lines on what of it is not measured."""
+        return (*self.changes.notes, *unmeasured(self.changes.locks, self.runtimes))
+
+    def models(
+        self, config: Config, heads: Mapping[ModelPath, ModelVersion]
+    ) -> Iterator[ModelChange]:
+        """Yields each model of the head once for each lock file and runtime that it pins. Raises
+        LockFileError."""
+        return upgraded_models(config, heads, self.changes.locks, self.runtimes)
+
+    def opened(
+        self, changes: ChangeSet, source: ModelSource, out: Path
+    ) -> AbstractContextManager[Upgrades]:
+        """Makes the environments, which stay until the end. Raises ConfigError."""
+        return opened_upgrades(self.changes.locks, self.runtimes, changes, source, out)
+
+
+class Watcher:
+    """Implements upgrades.LockFileWatcher."""
+
+    def watched(self, repository: Repository, revisions: Revisions, watch: WatchConfig) -> Watched:
+        """Compares the files of base and head. Runtimes are imported only where one changed."""
+        changes = watched_changes(repository, revisions, watch)
+        return Watched(changes=changes, runtimes=locked_runtimes() if changes.locks else ())
+
+
+WATCHER = Watcher()
+_watcher: LockFileWatcher = WATCHER
+_watched: type[WatchedLocks] = Watched

@@ -1,1 +1,0 @@
-"""Models under the packages of two environments: made from lock files, or named by the user."""
