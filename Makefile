@@ -17,7 +17,7 @@ FUZZ_MINUTES ?= 10
 # One more than there are cores: some tests wait for a limit of time or for a process.
 WORKERS ?= $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
 
-.PHONY: site demo environment test pipelines pipelines-environment programs fuzz check picture docs figures lock format clean
+.PHONY: site demo environment test gpu-jobs pipelines pipelines-environment programs fuzz check picture docs figures lock format clean
 
 demo: $(RUN_STAMP)
 	PYTHONPATH=$(CURDIR)/plugin:$(CURDIR)/cache $(RUN_VENV)/bin/python -P -m tunegate demo $(DEMO)
@@ -26,6 +26,10 @@ environment: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+# Whole jobs on the stand-in for a CUDA device: a few minutes each.
+gpu-jobs: $(STAMP)
+	$(BIN)/python -m pytest -m gpu_job
 
 # The files of other pipelines, run by the tools of each: npm, Java and whatever else is there.
 pipelines: pipelines-environment

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -58,6 +59,13 @@ def variables(
     named = {f"NVIDIA_STAND_IN_{name.upper()}": str(value) for name, value in settings.items()}
     kept = {name: value for name, value in inherited.items() if name != "CUDA_VISIBLE_DEVICES"}
     return {**kept, **given, **named}
+
+
+def launches(given: Mapping[str, str]) -> tuple[int, ...]:
+    """How often each device has launched a kernel, by all processes that had these variables."""
+    counters = Path(given["NVIDIA_STAND_IN_COUNTERS"]).read_bytes()
+    devices = len(given["NVIDIA_STAND_IN_UUIDS"].split(","))
+    return struct.unpack_from(f"{devices}q", counters, 16)
 
 
 def _gpu(uuid: str, memory_mb: int, parts: Sequence[str]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cuda_stand_in import programs
+from tests.cuda_stand_in.environment import launches
 from tests.cuda_stand_in.fixtures import WhatCuda
 
 pytestmark = pytest.mark.cuda_stand_in
@@ -394,8 +395,9 @@ def test_several_devices_have_memory_and_errors_of_their_own(cuda_stand_in: What
     c.runtime.cudaSetDevice(0)
     seen = [count.value, c.runtime.cudaSetDevice(2), fine, bad, c.synchronize()]
     """
-    devices = ("GPU-one", "GPU-two")
-    assert seen_by(cuda_stand_in(devices=devices), program) == [2, 101, 0, 700, 0]
+    variables = cuda_stand_in(devices=("GPU-one", "GPU-two"))
+    assert seen_by(variables, program) == [2, 101, 0, 700, 0]
+    assert launches(variables) == (0, 2)
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,8 @@ const std::vector<int>& visible() {
   return devices;
 }
 
-// Counters that all processes share, in the file that NVIDIA_STAND_IN_COUNTERS names.
+// Counters that all processes share, in the file that NVIDIA_STAND_IN_COUNTERS names: launches,
+// whether the device is lost, and the launches of each device.
 std::atomic<long>* launch_counter() {
   static std::atomic<long>* const counter = [] {
     const std::string path = text_setting("COUNTERS");
@@ -170,6 +171,7 @@ bool is_lost(int device) {
 
 bool count_launch(int device) {
   const long launches = ++launch_counter()[0], limit = setting("LOST_AFTER", -1);
+  ++launch_counter()[2 + visible()[device]];
   if (limit < 0 || visible()[device] != setting("LOST_DEVICE", 0)) return true;
   if (launches <= limit) return !is_lost(device);
   if (launch_counter()[1].exchange(1) == 0) {

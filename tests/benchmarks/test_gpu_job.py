@@ -1,0 +1,108 @@
+"""A dry run of the job of a lease, on a stand-in for the device: a real one is lent for minutes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from benchmarks.gpu_job import Step, carried_out, more_work
+
+from tests.cuda_stand_in.fixtures import WhatCuda
+from tests.support.small_onnx import chain_model, save
+
+ROOT = Path(__file__).resolve().parents[2]
+CONFIG = """\
+models:
+  - path: models/*.onnx
+targets:
+  - name: gpu
+    kind: cuda
+    arch: sm_75
+    device-wait-seconds: 60
+budget:
+  trials: 2
+gate:
+  pairs: 4
+  seconds: 1
+  extend: false
+  rare-launches: 0
+  margin-percent: 100
+  tail-margin-percent: 1000
+cache:
+  url: cache
+"""
+
+
+def test_more_work_computes_the_mean_of_both(tmp_path: Path) -> None:
+    model = chain_model(layers=2, width=8)
+    before, after = (
+        onnxruntime.InferenceSession(each.SerializeToString(), providers=["CPUExecutionProvider"])
+        for each in (model, more_work(model))
+    )
+    x = np.ones((4, 8), np.float32)
+    np.testing.assert_allclose(
+        after.run(None, {"x": x})[0], before.run(None, {"x": x})[0], rtol=0.01
+    )
+    assert len(more_work(model).graph.node) == 3 * len(model.graph.node)
+
+
+def test_a_step_out_of_time_is_interrupted_and_told(tmp_path: Path) -> None:
+    text = "import time; print('so far', flush=True); time.sleep(60)"
+    began = time.monotonic()
+    figures = carried_out(Step("slow", (sys.executable, "-c", text), 60), tmp_path, tmp_path, 2)
+    assert time.monotonic() - began < 30
+    assert (figures["exit_code"], figures["is_as_expected"]) == (None, False)
+    assert "so far" in (tmp_path / "slow.log").read_text()
+
+
+@pytest.mark.cuda_stand_in
+def test_the_script_starts_and_leaves_figures_after_each_step(
+    tmp_path: Path, cuda_stand_in: WhatCuda
+) -> None:
+    (doctor, *_), code = dry_run(tmp_path, cuda_stand_in(multiprocessors=1), ["doctor"])
+    assert doctor["step"] == "doctor"
+    assert (code, doctor["is_as_expected"]) == (0, True), (tmp_path / "out/doctor.log").read_text()
+
+
+@pytest.mark.cuda_stand_in
+@pytest.mark.gpu_job
+@pytest.mark.timeout(2400)
+def test_the_whole_job_ends_as_it_should(tmp_path: Path, cuda_stand_in: WhatCuda) -> None:
+    given = cuda_stand_in(multiprocessors=1, capability=75)
+    steps, code = dry_run(tmp_path, given, ["doctor", "warm", "weights", "slower"])
+    told = {each["step"]: (each["exit_code"], each["last_line"]) for each in steps}
+    assert code == 0, told
+    assert [each["exit_code"] for each in steps] == [0, 0, 0, 1], told
+    assert json.loads((tmp_path / "out" / "slower.verdict.json").read_text())["status"] == "fail"
+
+
+def dry_run(
+    place: Path, variables: dict[str, str], steps: Sequence[str]
+) -> tuple[list[dict[str, Any]], int]:
+    model = save(chain_model(layers=4, width=32), place / "m.onnx")
+    (place / "tunegate.yaml").write_text(CONFIG)
+    interpreter = Path(sys.executable).parent
+    done = subprocess.run(
+        [
+            *("bash", str(ROOT / "benchmarks" / "gpu.sh"), "--", "--minutes", "0.5"),
+            *("--seconds", "2000", "--models", str(model), "--steps", *steps),
+            *("--config", str(place / "tunegate.yaml")),
+        ],
+        env={
+            **variables,
+            "OUT": str(place / "out"),
+            "PATH": f"{interpreter}{os.pathsep}{variables['PATH']}",
+        },
+        stdout=subprocess.DEVNULL,
+        check=False,
+    )
+    return json.loads((place / "out" / "gpu.json").read_text())["steps"], done.returncode

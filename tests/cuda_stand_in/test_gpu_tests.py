@@ -1,0 +1,35 @@
+"""Tests for a real GPU that say nothing of speed run on the stand-in, too."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cuda_stand_in.fixtures import WhatCuda
+
+_CHECKOUT = Path(__file__).resolve().parents[2]
+_WITHOUT_SPEED = (
+    "test_the_driver_tells_the_state_of_the_device",
+    "test_a_transformer_built_for_the_device_computes_what_it_should",
+)
+
+
+@pytest.mark.cuda_stand_in
+@pytest.mark.gpu_job
+@pytest.mark.timeout(1200)
+def test_tests_for_a_gpu_that_measure_nothing_pass(cuda_stand_in: WhatCuda) -> None:
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "gpu"),
+            *("tests/gpu", "-k", " or ".join(_WITHOUT_SPEED)),
+        ],
+        cwd=_CHECKOUT,
+        env=cuda_stand_in(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert f"{len(_WITHOUT_SPEED)} passed" in done.stdout, done.stdout

@@ -1,0 +1,137 @@
+"""A whole job on a GPU runner, with a stand-in for the device: minutes each, by `make gpu-jobs`.
+
+The device has compute capability 7.5, for which one launch of a whole model is not offered: its
+kernels are timed by tens of thousands of launches.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+from benchmarks.kit.model_changes import new_weights
+
+from tests.cuda_stand_in.environment import launches
+from tests.cuda_stand_in.fixtures import WhatCuda
+from tests.support.small_onnx import chain_model, save
+from tests.support.workspace import FIRST_ANALYSIS, Workspace
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.cuda_stand_in,
+    pytest.mark.gpu_job,
+    pytest.mark.timeout(1800),
+]
+
+CONFIG = f"""models:
+  - path: models/*.onnx
+targets:
+  - name: gpu
+    kind: cuda
+    arch: sm_75
+    device-wait-seconds: 60
+budget:
+  trials: 2
+cache:
+  url: cache
+{FIRST_ANALYSIS}  margin-percent: 100
+  tail-margin-percent: 1000
+"""
+SMALL: dict[str, object] = {"multiprocessors": 1, "capability": 75}
+WIDTH = 32
+
+
+class GpuRunner:
+    """A repository with a chain of products, and a machine with these devices."""
+
+    def __init__(self, root: Path, variables: Mapping[str, str]) -> None:
+        self.workspace = Workspace(root, CONFIG)
+        self.workspace.begin_with(chain_model(layers=2, width=WIDTH))
+        self.variables = variables
+
+    def tunegate(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return self.workspace.tunegate(*arguments, **self.variables)
+
+    def commit(self, model: onnx.ModelProto) -> None:
+        save(model, self.workspace.root / "models" / "m.onnx")
+        self.workspace.commit()
+
+    def verdict(self) -> Any:
+        return json.loads((self.workspace.root / ".tunegate" / "verdict.json").read_text())
+
+
+def test_new_weights_pass_without_trials_and_more_work_fails(
+    tmp_path: Path, cuda_stand_in: WhatCuda
+) -> None:
+    runner = GpuRunner(tmp_path / "w", cuda_stand_in(**SMALL))
+    warmed = runner.tunegate("warm", "--trials", "2", "--json")
+    assert warmed.returncode == 0, warmed.stderr
+    assert json.loads(warmed.stdout)["left"] == 0
+    runner.commit(new_weights(chain_model(layers=2, width=WIDTH)))
+    passed = runner.tunegate("run", "--base", "HEAD~1")
+    assert passed.returncode == 0, passed.stderr
+    assert runner.verdict()["tuning"]["trials"] == 0
+    runner.commit(chain_model(layers=10, width=WIDTH))
+    failed = runner.tunegate("run", "--base", "HEAD~1", "--trials", "0")
+    assert failed.returncode == 1, failed.stderr
+    (finding,) = runner.verdict()["findings"]
+    assert finding["change_percent"]["center"] > 100
+    assert re.search(r"product[2-9]", failed.stderr)
+
+
+def test_a_job_that_is_cancelled_ends_soon_and_says_so(
+    tmp_path: Path, cuda_stand_in: WhatCuda
+) -> None:
+    runner = GpuRunner(tmp_path / "w", cuda_stand_in(**SMALL))
+    with runner.workspace.start("warm", "-v", **runner.variables) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "tune: shard 0" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert process.returncode == 130
+
+
+def test_both_devices_of_a_machine_tune(tmp_path: Path, cuda_stand_in: WhatCuda) -> None:
+    variables = cuda_stand_in(devices=("GPU-one", "GPU-two"), **SMALL)
+    runner = GpuRunner(tmp_path / "w", variables)
+    warmed = runner.tunegate("warm", "--trials", "8")
+    assert warmed.returncode == 0, warmed.stderr
+    first, second = launches(variables)
+    assert first > 0
+    assert second > 0
+
+
+def test_where_nvrtc_is_missing_nvcc_compiles(tmp_path: Path, cuda_stand_in: WhatCuda) -> None:
+    runner = GpuRunner(tmp_path / "w", cuda_stand_in(has_nvrtc=False, **SMALL))
+    warmed = runner.tunegate("warm", "--trials", "2")
+    assert warmed.returncode == 0, warmed.stderr
+    assert "ships with TVM" in warmed.stdout
+
+
+def test_a_device_that_is_lost_while_it_runs_decides_nothing(
+    tmp_path: Path, cuda_stand_in: WhatCuda
+) -> None:
+    runner = GpuRunner(tmp_path / "w", cuda_stand_in(lost_after=30, **SMALL))
+    runner.commit(new_weights(chain_model(layers=2, width=WIDTH)))
+    done = runner.tunegate("run", "--base", "HEAD~1")
+    assert done.returncode == 4, done.stderr
+    assert "cudaErrorUnknown (999)" in done.stderr
+
+
+def test_a_model_that_does_not_fit_says_that_the_device_has_no_memory(
+    tmp_path: Path, cuda_stand_in: WhatCuda
+) -> None:
+    runner = GpuRunner(tmp_path / "w", cuda_stand_in(memory_mb=1, **SMALL))
+    runner.commit(chain_model(layers=2, width=512))
+    done = runner.tunegate("run", "--base", "HEAD~1")
+    assert done.returncode == 2, done.stderr
+    assert "cudaErrorMemoryAllocation (2): out of memory" in done.stderr
