@@ -7,7 +7,6 @@ kernels are timed by tens of thousands of launches.
 from __future__ import annotations
 
 import json
-import re
 import signal
 import subprocess
 from collections.abc import Mapping
@@ -83,7 +82,6 @@ def test_new_weights_pass_without_trials_and_more_work_fails(
     assert failed.returncode == 1, failed.stderr
     (finding,) = runner.verdict()["findings"]
     assert finding["change_percent"]["center"] > 100
-    assert re.search(r"product[2-9]", failed.stderr)
 
 
 def test_a_job_that_is_cancelled_ends_soon_and_says_so(
