@@ -1,4 +1,4 @@
-"""What a user may set: the one declaration of each key.
+"""The configuration: the one declaration of each key.
 
 The reading of `tunegate.yaml` is in `edges/config/file.py`, what a declaration says in
 `config_key.py`.
@@ -70,9 +70,9 @@ class MetricCommandConfig(_Section, frozen=True, kw_only=True):
 
 
 class AccuracyConfig(_Section, frozen=True, kw_only=True):
-    """How far a build in other numbers than float32 may be from float32, in percent: `max-error` is
-    of the largest output, `min-agreement` the share of inputs whose largest output is the same. Or
-    by the user's own `metric-command`."""
+    """The accuracy budget of builds in lower precision, in percent: `max-error` is of the largest
+    output, `min-agreement` the share of inputs whose largest output is the same. Or by the user's
+    own `metric-command`."""
 
     max_error: Annotated[
         Annotated[float, msgspec.Meta(gt=0, le=100)] | None,
@@ -121,7 +121,7 @@ Scalar = bool | int | float | str
 
 
 class ValuesConfig(_Section, frozen=True, kw_only=True):
-    """What an input is fed with: numbers from `low` to `high`, the content of a `file`, one of the
+    """The values of an input: numbers from `low` to `high`, the content of a `file`, one of the
     `cases`, or a `sequence` with the tensor of each file. Exactly one of the four is given."""
 
     low: Annotated[int | float | None, Key("the smallest number")] = None
@@ -154,8 +154,8 @@ class ValuesConfig(_Section, frozen=True, kw_only=True):
 
 
 class InputConfig(_Section, frozen=True, kw_only=True):
-    """What is said of one input. Its `shape` may be missing where the symbols of its dimensions
-    are given."""
+    """The settings of one input. Its `shape` may be missing where the symbols of its dimensions are
+    given."""
 
     shape: Annotated[InputShape | None, Key("the whole shape")] = None
     values: Annotated[
@@ -315,7 +315,7 @@ class TargetConfig(_Section, frozen=True, kw_only=True):
 
 
 class CacheConfig(_Section, frozen=True, kw_only=True):
-    """Where tuning results are shared, and whose records count."""
+    """The cache of tuning results, and the zones whose records count."""
 
     url: Annotated[
         str,
@@ -370,8 +370,7 @@ class CacheConfig(_Section, frozen=True, kw_only=True):
 
 
 class BudgetConfig(_Section, frozen=True, kw_only=True):
-    """What tuning may cost, and when it has done enough. Gains are of the estimated end-to-end
-    time."""
+    """The budget of tuning, and its goals. Gains are of the estimated end-to-end time."""
 
     minutes: Annotated[
         NotNegative | None,
@@ -426,7 +425,7 @@ class BudgetConfig(_Section, frozen=True, kw_only=True):
 
 
 class GateConfig(_Section, frozen=True, kw_only=True):
-    """What fails, and how hard it is tried to find out."""
+    """The rules of the gate, and the effort of measuring."""
 
     margin_percent: Annotated[
         float,
@@ -569,7 +568,7 @@ class GateConfig(_Section, frozen=True, kw_only=True):
 
 
 class WatchConfig(_Section, frozen=True, kw_only=True):
-    """Which files decide what runs the models."""
+    """The files that decide what runs the models."""
 
     files: Annotated[
         tuple[str, ...],

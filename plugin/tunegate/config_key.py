@@ -1,4 +1,4 @@
-"""What a key of `tunegate.yaml` says of itself beside its type and bounds, and how it is read.
+"""The declaration of a key of `tunegate.yaml` beside its type and bounds, and how it is read.
 
 A key is declared once, in `config.py`. From there come the merge of base's and head's values
 (`policy/rules.py`), the messages for wrong values (`edges/config/problem.py`), the options
@@ -113,7 +113,7 @@ def _all_keys(
 
 
 class KeyAt(NamedTuple):
-    """What is declared at a path of a file: the type of the value, the key that it belongs to, and
+    """The declaration at a path of a file: the type of the value, the key that it belongs to, and
     the section, where the value is one."""
 
     kind: inspect.Type

@@ -124,8 +124,8 @@ def watched_locks(repository: Repository, revisions: Revisions, watch: WatchConf
 
 
 def installed_watcher() -> LockFileWatcher:
-    """What reads lock files here. Raises ConfigError where nothing does, and EnvironmentUnfitError
-    for a package that cannot be used."""
+    """Returns the installed reader of lock files. Raises ConfigError without one, and
+    EnvironmentUnfitError for a package that cannot be used."""
     plugin = plugin_named(UPGRADES_GROUP, _KEY)
     if plugin is None:
         raise ConfigError(missing("key", _KEY))

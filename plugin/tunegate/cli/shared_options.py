@@ -57,7 +57,7 @@ class Common(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ComparedRevisions(msgspec.Struct, frozen=True, kw_only=True):
-    """What is compared with what."""
+    """Options for the revisions to compare."""
 
     TITLE: ClassVar[str] = "revisions"
 
@@ -87,7 +87,8 @@ class ComparedRevisions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlannedRevisions(msgspec.Struct, frozen=True, kw_only=True):
-    """What the plan must be of: a later job never judges what an earlier one did not plan."""
+    """Options for the revisions that the plan must be of: a later job never judges what an earlier
+    one did not plan."""
 
     TITLE: ClassVar[str] = "revisions of the plan"
 
@@ -99,21 +100,21 @@ class PlannedRevisions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BudgetOptions(KeyOptions, frozen=True, kw_only=True):
-    """What tuning may cost. The later jobs do not take it: the plan has settled it."""
+    """Options for the budget of tuning. The later jobs do not take it: the plan has settled it."""
 
     TITLE: ClassVar[str] = "budget"
     SECTION: ClassVar[type[msgspec.Struct]] = BudgetConfig
 
 
 class Margin(KeyOptions, frozen=True, kw_only=True):
-    """What the gate lets pass."""
+    """Options for the margin of the gate."""
 
     TITLE: ClassVar[str] = "gate"
     SECTION: ClassVar[type[msgspec.Struct]] = GateConfig
 
 
 class CacheAddress(KeyOptions, frozen=True, kw_only=True):
-    """Which cache is used, and how."""
+    """Options for the cache."""
 
     TITLE: ClassVar[str] = "cache"
     SECTION: ClassVar[type[msgspec.Struct]] = CacheConfig
@@ -140,7 +141,7 @@ Seed = Annotated[
 
 
 class MeasuringOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How builds are measured. The metric is no key of the configuration: a pull request would
+    """Options for measuring builds. The metric is no key of the configuration: a pull request would
     choose what runs on the runner."""
 
     TITLE: ClassVar[str] = "measuring"
@@ -151,7 +152,7 @@ class MeasuringOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShardMeasuringOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How the builds of one shard are measured."""
+    """Options for measuring the builds of one shard."""
 
     TITLE: ClassVar[str] = "measuring"
 
@@ -160,7 +161,7 @@ class ShardMeasuringOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgedMetric(msgspec.Struct, frozen=True, kw_only=True):
-    """What the verdict lets pass of the metric that the shards measured."""
+    """Options for judging the metric that the shards measured."""
 
     TITLE: ClassVar[str] = "measuring"
 
@@ -191,7 +192,7 @@ class CiJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """What every command's options have; each command's own struct derives from it."""
+    """Options of every command; each command's own struct derives from it."""
 
     common: Common = Common()
 

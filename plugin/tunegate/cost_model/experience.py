@@ -1,4 +1,4 @@
-"""What was measured of other tasks, in words that are the same for all of them.
+"""Measurements of other tasks, in terms that are the same for all of them.
 
 Knowledge from before the first trial: One-Shot Tuner (CC 2022) and MetaTune (2021) train
 a cost model on many tasks, and let it choose for a task that it has never seen. Here a
@@ -26,9 +26,9 @@ class VectorRegisters(msgspec.Struct, frozen=True):
 
 
 class Sketch(msgspec.Struct, frozen=True):
-    """What of a template is the same for any task; `variant` is that of the workload. Without
-    a loop nest it says nothing. A step of the innermost loop computes `lanes` numbers, in the
-    target's `registers`."""
+    """The part of a template that is the same for any task; `variant` is that of the workload.
+    Without a loop nest it says nothing. A step of the innermost loop computes `lanes` numbers, in
+    the target's `registers`."""
 
     variant: str
     nest: LoopNest | None
@@ -68,10 +68,10 @@ class _Tile(NamedTuple):
 
 
 def nest_columns(sketch: Sketch, decided: Decided) -> list[float]:
-    """What a cost model sees of the loops; `NEST_COLUMNS` of them, all
-    unknown without a loop nest. The last three are the share of all registers that holds the sums,
-    how much of these is filled, and the size of a register. A tile that needs more registers than
-    there are is slower by an order, on any target."""
+    """Returns a cost model's features of the loops: (`NEST_COLUMNS`,) floats, all NaN without a
+    loop nest. The last three are the share of all registers that holds the sums, how much of these
+    is filled, and the size of a register. A tile that needs more registers than there are is slower
+    by an order, on any target."""
     if sketch.nest is None:
         return [math.nan] * NEST_COLUMNS
     tile = _tile(sketch.nest, decided, sketch.lanes)
@@ -103,8 +103,8 @@ NEST_COLUMNS = len(_Tile._fields) + 15
 
 
 def innermost(sketch: Sketch, decided: Decided) -> Decided:
-    """What decides most of a time: how much of each axis the innermost loops do. All
-    decisions without a loop nest."""
+    """Returns the decisions that matter most for the time: how much of each axis the innermost
+    loops do. All decisions without a loop nest."""
     if sketch.nest is None:
         return decided
     return ((*(decided[place][-1] for place in sketch.nest.spatial),),)

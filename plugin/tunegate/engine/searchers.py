@@ -73,7 +73,7 @@ class Searchers:
 
     @property
     def are_idle(self) -> bool:
-        """Whether nobody searches. One that is still to join finds nothing by itself."""
+        """Returns whether no child searches. One that is still to join finds nothing by itself."""
         return all(child.is_idle for child in self._serving)
 
     def grow(self, count: int) -> None:

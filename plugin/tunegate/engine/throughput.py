@@ -1,4 +1,5 @@
-"""How fast a tuning run goes: what a candidate costs, who was busy, and whom the others waited for.
+"""The throughput of a tuning run: the cost of a candidate, who was busy, and whom the others waited
+for.
 
 Candidates go through two queues, one after the other: search children find them, workers build and
 time them. So the run is as fast as the slower of both, and the search keeps up where its children

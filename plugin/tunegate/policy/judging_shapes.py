@@ -34,8 +34,8 @@ class JudgingShapes(NamedTuple):
 
 
 class _Profile(NamedTuple):
-    """What one side asks of a profile. `given` is what it says of shapes; `dims` are only kept
-    where nobody could look into the model."""
+    """A profile as one side sets it. `given` is what it says of shapes; `dims` are only kept where
+    nobody could look into the model."""
 
     found: ResolvedShapes
     values: Mapping[str, ValuesConfig]
@@ -77,8 +77,8 @@ def judging_shapes(
 
 
 def _leaves_open(side: EntryOf, inputs: Sequence[ModelInput] | None) -> bool:
-    """Whether an entry does not say all sizes of a model with these inputs, as that of the head
-    does not of a base whose symbols have other names."""
+    """Returns whether an entry lacks sizes of a model with these inputs, as that of the head does
+    for a base whose symbols have other names."""
     profiles = side.entry.profiles or ("",)
     levels = (entry_levels(side.config, side.entry, name) for name in profiles)
     return inputs is not None and any(entry_shapes(each, inputs).problems for each in levels)
@@ -179,7 +179,7 @@ def _key(old: ModelConfig, new: ModelConfig) -> str:
 
 
 def _told(old: _Profile, new: _Profile) -> tuple[str, str]:
-    """What differs, the coarsest first."""
+    """Returns the difference, the coarsest first."""
     for one, other in zip(old.asked, new.asked, strict=True):
         if one != other:
             return written(one), written(other)

@@ -1,4 +1,4 @@
-"""Which of two values counts, for each section of the configuration, as its keys declare it.
+"""The merge of two configurations: for each section the value that counts, as its keys declare it.
 
 A key with an order has the stricter value, whoever wrote it. Every other key has the base's.
 """

@@ -77,8 +77,8 @@ def _parsed(text: str, where: str) -> tuple[Config, tuple[str, ...]]:
 
 
 def check_config(config: Config, where: str, *, is_merged: bool = False) -> None:
-    """What no type can say, of a file or of what judges by those of base and head. Raises
-    ConfigError."""
+    """Checks what no type can say, of a file or of the merged configuration of base and head.
+    Raises ConfigError."""
     _check_cache(config.cache, where)
     _check_targets(config, where)
     _check_executor(config, where)

@@ -35,7 +35,7 @@ class FilesOfConfig:
         self._directories = cache(repository.directories)
 
     def identity(self, revision: str, path: str) -> str:
-        """What git calls the content of a file or directory; '' where there is none."""
+        """Returns git's id of the content of a file or directory; '' where there is none."""
         return self._reader.blob(revision, path) or self._directories(revision).get(path, "")
 
     def check_change(self, config: Config, before: Config | None, revisions: Revisions) -> None:

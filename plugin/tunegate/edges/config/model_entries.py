@@ -1,4 +1,4 @@
-"""What no type can say of the entries of `models`: names of targets and profiles, forms of
+"""Checks of `models` entries that no type can say: names of targets and profiles, forms of
 values."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a value of `tunegate.yaml` should have been, in words for who wrote it."""
+"""Expectations for a value of `tunegate.yaml`, in words for its author."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with waivers as somebody wrote them: all of it at once, in words for who did."""
+"""Problems of waivers as they are written: all of them at once, in words for their author."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def parse_waivers(text: str, where: str, today: datetime.date) -> tuple[Waiver, 
 
 
 def _problems(waivers: Iterable[Waiver], today: datetime.date) -> Iterator[str]:
-    """What is wrong with those that can be read, one line each."""
+    """Yields the problems of readable waivers, one line each."""
     seen: set[Cell] = set()
     for waiver in waivers:
         twice = ("it is waived twice. Keep one.",) if waiver.cell in seen else ()
@@ -52,7 +52,7 @@ def _problems(waivers: Iterable[Waiver], today: datetime.date) -> Iterator[str]:
 
 
 def terms_problems(waiver: Waiver, today: datetime.date) -> Iterator[str]:
-    """What is wrong with the terms of one that can be read."""
+    """Yields the problems of a readable waiver's terms."""
     if waiver.expires > today + MAX_VALIDITY:
         latest = today + MAX_VALIDITY
         yield f"expires {waiver.expires} is over 90 days ahead. Write {latest} or earlier."

@@ -52,7 +52,7 @@ class WorkerPool:
 
     @property
     def has_idle(self) -> bool:
-        """Whether a worker has nothing to do."""
+        """Returns whether a worker has nothing to do."""
         return len(self._busy) < len(self._served)
 
     @property
