@@ -20,24 +20,24 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from benchmarks.kit.command import command_line, scratch_folder
+from benchmarks.kit.our_model import Records, records
 from benchmarks.kit.tables import heading, row
-from benchmarks.real_models.hybrid_pieces import Records, records
 from tunegate.config import TargetConfig
 from tunegate.edges.inputs.drawn_inputs import drawn_inputs
 from tunegate.edges.metaschedule.build_model import build_model
 from tunegate.edges.metaschedule.importers import recurrent
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.loader import TvmArtifact
-from tunegate.edges.metaschedule.open_model import OpenModel
-from tunegate.edges.metaschedule.parts.opening import opened_model
-from tunegate.edges.metaschedule.parts.race import raced
-from tunegate.edges.metaschedule.parts.steps import use_threads
+from tunegate.edges.metaschedule.opening import opened_model
+from tunegate.edges.metaschedule.race import raced
+from tunegate.edges.metaschedule.runtime import use_threads
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.models.seeded_inputs import seeded_inputs
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.edges.reference.part_session import opened_part
 from tunegate.engine.compiler_protocol import BuildModel
 from tunegate.engine.protocol import ModelFile
+from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 
 GATES = {"LSTM": 4, "GRU": 3}
 TUNED_STEPS = 8
@@ -64,7 +64,8 @@ def main() -> None:
         for hidden in options.hidden:
             with scratch_folder() as folder:
                 few = saved(kind, TUNED_STEPS, hidden, folder)
-                known = records(few, CPU, options.seconds, folder / "tuned")
+                compiler = MetaScheduleCompiler(folder / "compiler", seed=1)
+                known = records(compiler, few, CPU, options.seconds, folder / "tuned")
                 for steps in options.steps:
                     one = timed(saved(kind, steps, hidden, folder), steps, known)
                     times = (f"{one.build_seconds:.1f}", f"{one.compiled_ms:.3f}")
@@ -99,8 +100,7 @@ def timed(file: Path, steps: int, known: Records) -> Timed:
     given = ModelFile(file=str(file), path="m.onnx", shapes={})
     place = file.with_suffix("")
     started = time.monotonic()
-    opened = opened_model(given, CPU, place / "opened", in_parts=False)
-    assert isinstance(opened, OpenModel)
+    opened = opened_model(given, CPU, place / "opened")
     request = BuildModel(
         model=given,
         target=CPU,

@@ -13,6 +13,10 @@ import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
+import onnx
+
+from tunegate.edges.models.sizes.guessed_sizes import guessed_sizes
+
 _LOCK = Path(__file__).parents[1] / "data" / "real_models.lock"
 _DERIVE = Path(__file__).with_name("derived.py")
 
@@ -90,6 +94,20 @@ def collected(directory: Path) -> dict[str, Path]:
 def models_in(directory: Path) -> dict[str, Path]:
     """What lies there as <name>/model.onnx, by name."""
     return {file.parent.name: file for file in sorted(directory.glob("*/model.onnx"))}
+
+
+def guessed(file: Path) -> dict[str, tuple[int, ...]]:
+    """The sizes that `init` writes."""
+    model = onnx.load(file, load_external_data=False)
+    sizes = {(each.input, each.axis): each.size for each in guessed_sizes(model)}
+    return {
+        value.name: tuple(
+            sizes.get((value.name, axis), dim.dim_value)
+            for axis, dim in enumerate(value.type.tensor_type.shape.dim)
+        )
+        for value in model.graph.input
+        if any(value.name == name for name, _ in sizes)
+    }
 
 
 def _extract(wheel: Wheel, directory: Path) -> None:

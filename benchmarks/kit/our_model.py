@@ -19,9 +19,11 @@ from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
 from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.edges.metaschedule.versions import toolchain
+from tunegate.engine.programs import Programs
 from tunegate.engine.tuner import EngineTuner, SearchOptions
 from tunegate.errors import ModelError
 from tunegate.ports import BuildJob, ModelJob, Publish
+from tunegate.runtimes.runtime import OpenCompiler
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 from tunegate.runtimes.tvm.programs import PROGRAMS
 from tunegate_cache.format.records import (
@@ -32,6 +34,9 @@ from tunegate_cache.format.records import (
     TuningRecord,
     WorkloadKey,
 )
+
+Records = dict[str, tuple[TuningRecord, ...]]
+"""Those of tasks, by workload."""
 
 
 class Tuned(msgspec.Struct, frozen=True, kw_only=True):
@@ -146,7 +151,22 @@ def tasks_of(model: Path, target: TargetConfig, scratch: Path) -> Sequence[Tunin
     return tasks
 
 
-def imported(compiler: MetaScheduleCompiler, job: ModelJob) -> Sequence[TuningTask]:
+def records(
+    compiler: OpenCompiler,
+    model: Path,
+    target: TargetConfig,
+    seconds: float,
+    folder: Path,
+    programs: Programs = PROGRAMS,
+) -> Records:
+    """Returns what tuning leaves of a model whose tasks this compiler lists, which is closed."""
+    tasks = imported(compiler, ModelJob(file=model, path="m.onnx", shapes={}, target=target))
+    compiler.close()
+    outcomes = tuned(model, target, tasks, {}, seconds, lambda _: True, folder, programs=programs)
+    return {key.workload: each.records for key, each in outcomes.items() if each.records}
+
+
+def imported(compiler: OpenCompiler, job: ModelJob) -> Sequence[TuningTask]:
     (tasks,) = compiler.tasks([job])
     if isinstance(tasks, ModelError):
         raise tasks
@@ -191,11 +211,12 @@ def tuned(
     filters: bool = True,
     seed: int = 1,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
+    programs: Programs = PROGRAMS,
 ) -> dict[WorkloadKey, TaskOutcome]:
     """A number is a budget of so many seconds, used up."""
     allowed = budget if isinstance(budget, Budget) else lasting(budget)
     shard = shard_of(tasks, target, allowed, found)
-    tuner = tuner_of(target, scratch, filters=filters, seed=seed)
+    tuner = tuner_of(target, scratch, filters=filters, seed=seed, programs=programs)
     shaped = ShapedModel(model, shapes or {})
     return {o.key: o for o in tuner.tune(shard, {("m.onnx", "head"): shaped}, publish)}
 
@@ -232,6 +253,7 @@ def tuner_of(
     filters: bool = True,
     seed: int = 1,
     on_ray: bool = False,
+    programs: Programs = PROGRAMS,
 ) -> EngineTuner:
     return EngineTuner(
         config=Config(
@@ -241,7 +263,7 @@ def tuner_of(
         ),
         origin=RecordOrigin(device=DEVICE, toolchain=toolchain(), source=Provenance()),
         clock=time,
-        programs=PROGRAMS,
+        programs=programs,
         scratch=scratch / "tuner",
         seed=1,
         search=SearchOptions(seed=seed, filters=filters),

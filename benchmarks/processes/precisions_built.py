@@ -17,10 +17,10 @@ from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from benchmarks.kit.collected import guessed
 from benchmarks.kit.command import command_line
 from benchmarks.kit.models import TARGET, saved
 from benchmarks.kit.tables import heading, row
-from benchmarks.real_models.hybrid_pieces import guessed
 from tunegate.artifacts.candidates import PRECISION
 from tunegate.artifacts.schedule_source import ScheduleSource
 from tunegate.ports import BuildJob, ModelJob

@@ -21,10 +21,17 @@ from typing import Any, NamedTuple
 
 import msgspec
 import onnx
+from tunegate_hybrid.assembly import Assembly, CompiledPart
+from tunegate_hybrid.compiler import PartsCompiler
+from tunegate_hybrid.open_parts import SplitModel
+from tunegate_hybrid.opening import cut_open, opened_in_parts
+from tunegate_hybrid.partition import ModelPart
+from tunegate_hybrid.runtime import RUNTIME
+from tunegate_hybrid.winners import Winners
 
-from benchmarks.kit.collected import collected
+from benchmarks.kit.collected import collected, guessed
 from benchmarks.kit.command import command_line, scratch_folder
-from benchmarks.kit.our_model import imported, tuned
+from benchmarks.kit.our_model import Records, records
 from benchmarks.kit.tables import heading, row
 from tunegate.config import TargetConfig
 from tunegate.edges.inputs.drawn_inputs import drawn_inputs
@@ -32,26 +39,19 @@ from tunegate.edges.metaschedule.build_model import build_model
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.linked_build import LIBRARY
 from tunegate.edges.metaschedule.open_model import OpenModel
-from tunegate.edges.metaschedule.parts.assembly import Assembly, CompiledPart
-from tunegate.edges.metaschedule.parts.open_parts import SplitModel
-from tunegate.edges.metaschedule.parts.opening import cut_open, opened_model
-from tunegate.edges.metaschedule.parts.race import raced
-from tunegate.edges.metaschedule.parts.steps import use_threads
-from tunegate.edges.metaschedule.parts.winners import Winners
+from tunegate.edges.metaschedule.race import raced
+from tunegate.edges.metaschedule.runtime import use_threads
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.models.preparation import prepare
 from tunegate.edges.models.seeded_inputs import seeded_inputs
-from tunegate.edges.models.sizes.guessed_sizes import guessed_sizes
-from tunegate.edges.models.split.partition import ModelPart
 from tunegate.edges.reference.part_session import opened_part
 from tunegate.engine.compiler_protocol import BuildModel
 from tunegate.engine.protocol import ModelFile
 from tunegate.errors import ModelError
-from tunegate.ports import ModelJob
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
-from tunegate_cache.format.records import TuningRecord
+from tunegate.runtimes.tvm.programs import PROGRAMS
 
-Records = dict[str, tuple[TuningRecord, ...]]
+PROGRAMS_OF_PARTS = PROGRAMS._replace(searcher=RUNTIME.searcher)
 NAMED = 2
 """The operators that a piece is named by: those that it has most of."""
 HELPERS = {"Constant", "Identity", "Reshape", "Unsqueeze", "Squeeze", "Cast", "Shape", "Flatten"}
@@ -102,34 +102,25 @@ def of_model(file: Path, options: argparse.Namespace, folder: Path) -> Cut | str
     try:
         model = prepare(file, shapes=guessed(file), into=folder / "fixed", path="m.onnx").fixed
         if not options.measure_only:
-            kept.write_bytes(msgspec.json.encode(records(model, target, options.seconds, folder)))
+            kept.write_bytes(
+                msgspec.json.encode(in_parts_records(model, target, options.seconds, folder))
+            )
         known = msgspec.json.decode(kept.read_bytes(), type=Records) if kept.exists() else {}
         return Cutting(model, target, known, folder).measured()
     except (ModelError, ValueError) as error:
         return str(error)
 
 
-def guessed(file: Path) -> dict[str, tuple[int, ...]]:
-    """The sizes that `init` writes."""
-    model = onnx.load(file, load_external_data=False)
-    sizes = {(each.input, each.axis): each.size for each in guessed_sizes(model)}
-    return {
-        value.name: tuple(
-            sizes.get((value.name, axis), dim.dim_value)
-            for axis, dim in enumerate(value.type.tensor_type.shape.dim)
-        )
-        for value in model.graph.input
-        if any(value.name == name for name, _ in sizes)
-    }
+def parts_compiler(folder: Path, target: TargetConfig) -> PartsCompiler:
+    """Returns a compiler that takes models on this target in parts, too."""
+    whole = MetaScheduleCompiler(folder / "whole", seed=1)
+    return PartsCompiler(whole, {target.name}, folder / "parts", seed=1, limit_seconds=900.0)
 
 
-def records(model: Path, target: TargetConfig, seconds: float, folder: Path) -> Records:
-    compiler = MetaScheduleCompiler(folder / "compiler", seed=1)
-    job = ModelJob(file=model, path="m.onnx", shapes={}, target=target, in_parts=True)
-    tasks = imported(compiler, job)
-    compiler.close()
-    outcomes = tuned(model, target, tasks, {}, seconds, lambda _: True, folder)
-    return {key.workload: each.records for key, each in outcomes.items() if each.records}
+def in_parts_records(model: Path, target: TargetConfig, seconds: float, folder: Path) -> Records:
+    """Returns the records of a model after so many seconds, of its parts where it has some."""
+    compiler = parts_compiler(folder / "compiler", target)
+    return records(compiler, model, target, seconds, folder, programs=PROGRAMS_OF_PARTS)
 
 
 class Cutting:
@@ -141,7 +132,7 @@ class Cutting:
         use_threads(self._threads)
         self._file = ModelFile(file=str(model), path="m.onnx", shapes={})
         self._target, self._known, self._folder = target, known, folder
-        opened = opened_model(self._file, target, folder / "opened", in_parts=True)
+        opened = opened_in_parts(self._file, target, folder / "opened")
         if isinstance(opened, OpenModel):
             opened = cut_open(opened, self._file, target, folder / "opened")
         self._split: SplitModel = opened

@@ -22,20 +22,22 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.kit.collected import collected
+from tunegate_hybrid.loader import HybridArtifact
+
+from benchmarks.kit.collected import collected, guessed
 from benchmarks.kit.command import command_line, scratch_folder
 from benchmarks.kit.our_model import Tuned, imported, tune
 from benchmarks.kit.our_model import tuned as tune_tasks
 from benchmarks.kit.results import machine, saved_rows
 from benchmarks.kit.tables import heading, row
-from benchmarks.real_models.hybrid_pieces import guessed
+from benchmarks.real_models.hybrid_pieces import PROGRAMS_OF_PARTS, parts_compiler
 from tunegate.artifacts.input_rules import KnownInputs
 from tunegate.config import TargetConfig
 from tunegate.edges.inputs.drawn_inputs import drawn_inputs
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.loader import TvmArtifact
-from tunegate.edges.metaschedule.parts.race import raced
-from tunegate.edges.metaschedule.parts.steps import use_threads
+from tunegate.edges.metaschedule.race import raced
+from tunegate.edges.metaschedule.runtime import use_threads
 from tunegate.edges.models.preparation import prepare
 from tunegate.edges.models.prepared import PreparedModel
 from tunegate.edges.models.seeded_inputs import seeded_inputs
@@ -43,8 +45,6 @@ from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.edges.reference.part_session import opened_part
 from tunegate.errors import ModelError, UnsupportedModelError
 from tunegate.ports import BuildJob, ModelJob
-from tunegate.runtimes.hybrid.loader import HybridArtifact
-from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 from tunegate_cache.format.records import TuningRecord, WorkloadKey
 
 KnownRecords = Mapping[WorkloadKey, tuple[TuningRecord, ...]]
@@ -125,18 +125,27 @@ def tuned_parts(
     model: Path, target: TargetConfig, seconds: Sequence[float], folder: Path
 ) -> KnownRecords:
     """The records of its parts after the last of the seconds."""
-    compiler = MetaScheduleCompiler(folder / "lister", seed=1)
-    job = ModelJob(file=model, path="m.onnx", shapes={}, target=target, in_parts=True)
+    compiler = parts_compiler(folder / "lister", target)
+    job = ModelJob(file=model, path="m.onnx", shapes={}, target=target)
     tasks = imported(compiler, job)
     compiler.close()
-    found = tune_tasks(model, target, tasks, {}, seconds[-1], lambda _: True, folder / "of-parts")
+    found = tune_tasks(
+        model,
+        target,
+        tasks,
+        {},
+        seconds[-1],
+        lambda _: True,
+        folder / "of-parts",
+        programs=PROGRAMS_OF_PARTS,
+    )
     return {key: each.records for key, each in found.items() if each.records}
 
 
 def in_parts(model: Path, target: TargetConfig, records: KnownRecords, folder: Path) -> Path | str:
     """The build in parts, or why there is none."""
-    compiler = MetaScheduleCompiler(folder / "parts-compiler", seed=1)
-    job = ModelJob(file=model, path="m.onnx", shapes={}, target=target, in_parts=True)
+    compiler = parts_compiler(folder / "parts-compiler", target)
+    job = ModelJob(file=model, path="m.onnx", shapes={}, target=target)
     whole, parts = (
         BuildJob(
             model=job,
@@ -147,7 +156,7 @@ def in_parts(model: Path, target: TargetConfig, records: KnownRecords, folder: P
         for name in ("whole", "parts")
     )
     compiler.build([whole])
-    (build,) = compiler.build_in_parts([parts], "hybrid")
+    (build,) = compiler.builder.build([parts])
     compiler.close()
     return build.error or parts.directory
 

@@ -192,7 +192,7 @@ def every_build(
     others = [each for each in candidates if not each.is_tuned and each.name != REFERENCE]
     builds = {each.name: built(each, job, options.samples, scratch) for each in others}
     if options.minutes:
-        ours = [each for each in candidates if each.is_tuned and not each.in_parts]
+        ours = [each for each in candidates if each.is_tuned and not each.extends]
         builds |= tvm_builds(ours, job, options.minutes, options.samples, scratch)
     return builds
 

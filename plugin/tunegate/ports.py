@@ -148,15 +148,13 @@ class TaskIndex(RecordQueue, Protocol):
 
 
 class ModelJob(msgspec.Struct, frozen=True, kw_only=True):
-    """One model file for the compiler; `path` is what messages call it. `in_parts`: where it cannot
-    be compiled whole, the parts that can are wanted."""
+    """One model file for the compiler; `path` is what messages call it."""
 
     file: Path
     path: ModelPath
     shapes: Shapes
     target: TargetConfig
     inputs: KnownInputs = NOTHING_KNOWN
-    in_parts: bool = False
 
 
 class BuildJob(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 
 from tunegate.artifacts.candidates import Candidates, RuntimeName
 from tunegate.artifacts.record_origin import RecordOrigin
@@ -29,6 +30,7 @@ from tunegate.edges.output.directory import OutputDirectory
 from tunegate.edges.output.shipping import BuildDirectories
 from tunegate.edges.progress.paced import paced_progress
 from tunegate.edges.run_seed import new_seed
+from tunegate.engine.programs import Programs
 from tunegate.engine.tuner import EngineTuner
 from tunegate.measuring.time_limits import answer_seconds, build_seconds
 from tunegate.policy.gate_rules import GateRules, Policies, policies_under, with_configured
@@ -43,10 +45,9 @@ from tunegate.runtimes.registry import (
     installed_runtimes,
     runtime_named,
     saves,
-    splits,
     tunes,
 )
-from tunegate.runtimes.runtime import OpenCompiler, TuningRuntime
+from tunegate.runtimes.runtime import OpenCompiler
 from tunegate.settings import Settings
 from tunegate.tools import GateTools, ModelSource, ReferenceRuntime, RunContext, Tools
 from tunegate.tuning.costs.energy_counter import NO_COUNTER, EnergyCounter
@@ -74,6 +75,9 @@ def opened_tools(
         energy_for(config) as energy,
         _opened_context(settings, _device(config, installed), out, energy, progress) as context,
         _opened_compilers(installed, out.workdir, config, context.seed) as compilers,
+        _opened_extension(
+            installed, compilers, found.candidates, out.workdir, (config, context.seed)
+        ) as extension,
     ):
         for problem in (*installed.problems, *found.problems):
             context.progress.warn(f"runtimes: {problem}.")
@@ -81,13 +85,13 @@ def opened_tools(
         yield Tools(
             origin=origin,
             source=model_source(subject, out.workdir, found.candidates),
-            compiler=compilers[installed.tuning.name],
+            compiler=extension.compiler,
             index=_index(subject, context.device),
-            tuner=_tuner(installed.tuning, origin, subject, context, out.workdir),
+            tuner=_tuner(extension.programs, origin, subject, context, out.workdir),
             builders={
                 **_saving_builders(installed, out.workdir, config, context.seed),
                 **compilers,
-                **_parts_builders(installed, compilers[installed.tuning.name]),
+                **extension.builders,
             },
             gate=GateTools(
                 context=context,
@@ -217,8 +221,39 @@ def _saving_builders(
     }
 
 
-def _parts_builders(installed: Installed, compiler: OpenCompiler) -> dict[RuntimeName, Builder]:
-    return {r.name: r.builder(compiler) for r in filter(splits, installed.runtimes)}
+class _Extension(NamedTuple):
+    """The compiler of the runtime that tunes, the programs of its search, and what builds with it,
+    all with what another runtime adds to them."""
+
+    compiler: OpenCompiler
+    programs: Programs
+    builders: Mapping[RuntimeName, Builder]
+
+
+@contextmanager
+def _opened_extension(
+    installed: Installed,
+    compilers: Mapping[RuntimeName, OpenCompiler],
+    candidates: Candidates,
+    workdir: Path,
+    limits: tuple[Config, int],
+) -> Iterator[_Extension]:
+    """Nothing is added where no target has a candidate of a runtime that extends another."""
+    tuning, extending, (config, seed) = installed.tuning, installed.extension, limits
+    compiler = compilers[tuning.name]
+    targets = {name for name, offers in candidates.items() if any(c.extends for c in offers)}
+    if extending is None or not targets:
+        yield _Extension(compiler, tuning.programs, {})
+        return
+    scratch, limit_seconds = workdir / "compile" / extending.name, build_seconds(config.budget)
+    extended = extending.extended(
+        compiler, targets, scratch, seed=seed, limit_seconds=limit_seconds
+    )
+    programs = tuning.programs._replace(searcher=extending.searcher)
+    with closing(extended):
+        # What is built for the first runtime is known to what builds for the other.
+        builders = {tuning.name: extended, extending.name: extended.builder}
+        yield _Extension(extended, programs, builders)
 
 
 def _benchmarker(
@@ -276,7 +311,7 @@ def _origin(installed: Installed, subject: Subject, context: RunContext) -> Reco
 
 
 def _tuner(
-    tuning: TuningRuntime,
+    programs: Programs,
     origin: RecordOrigin,
     subject: Subject,
     context: RunContext,
@@ -287,6 +322,6 @@ def _tuner(
         origin=origin,
         clock=context.clock,
         seed=context.seed,
-        programs=tuning.programs,
+        programs=programs,
         scratch=workdir / "tune",
     )

@@ -26,8 +26,6 @@ OTHER_MEANINGS = {
     # ONNX Runtime is also the reference, which decides what numbers are right.
     "plugin/tunegate/edges/reference": {"onnxruntime"},
     "plugin/tunegate/runtimes/reference.py": {"onnxruntime"},
-    # It is made of the two.
-    "plugin/tunegate/runtimes/hybrid": {"tvm", "onnxruntime"},
     # The same package, with another of its providers; and how it tells the times of operators.
     "plugin/tunegate/runtimes/onnxruntime_cuda": {"onnxruntime"},
     # An example of a command line.

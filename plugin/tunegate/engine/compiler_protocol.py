@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tunegate.artifacts.builds import BuiltTask
-from tunegate.artifacts.candidates import FLOAT32, LAUNCH, PRECISION, WHOLE, RuntimeName
+from tunegate.artifacts.candidates import FLOAT32, LAUNCH, PRECISION, WHOLE
 from tunegate.artifacts.foreign_schedules import ForeignSchedule, ImportedSchedule
 from tunegate.artifacts.input_rules import NOTHING_KNOWN, DrawnInput, KnownInputs
 from tunegate.artifacts.tasks import TuningTask
@@ -16,30 +16,14 @@ from tunegate_cache.format.records import TuningRecord
 
 
 class ListTasks(msgspec.Struct, frozen=True, tag="tasks", kw_only=True):
-    """`in_parts`: of a model that cannot be compiled whole, those of the parts that can."""
-
     model: ModelFile
     target: TargetConfig
     scratch: str
-    in_parts: bool = False
-
-
-class InParts(msgspec.Struct, frozen=True, kw_only=True):
-    """A build in parts: the runtime, and the number of threads. Which parts pay is measured, and
-    kept in the directory `decided` for what has the same kernels. In `whole` lies the build that is
-    compiled whole, '' for none. What an earlier run `elected` is cut without."""
-
-    runtime: RuntimeName
-    threads: int
-    decided: str
-    whole: str = ""
-    elected: bool = False
 
 
 class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
     """Transferred schedules are tried in the model, on the inputs of `seed`; those of the workloads
-    in `settled` stay as they are. A build that is known by its `how` tries nothing. With `in_parts`
-    only what cannot be compiled whole is built.
+    in `settled` stay as they are. A build that is known by its `how` tries nothing.
 
     With `cuda_graphs` the kernels of a GPU are launched as one; a model that `is_whole` is one
     kernel. `variant` is the name of the candidate, and `precision` the numbers that it computes
@@ -55,7 +39,6 @@ class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
     cuda_graphs: bool = False
     inputs: KnownInputs = NOTHING_KNOWN
     settled: tuple[str, ...] = ()
-    in_parts: InParts | None = None
     how: HowBuilt | None = None
     variant: str = ""
     precision: str = FLOAT32
@@ -89,14 +72,9 @@ class ImportSchedules(msgspec.Struct, frozen=True, tag="import", kw_only=True):
 
 
 class Tasks(msgspec.Struct, frozen=True, tag="tasks"):
-    """`not_whole` is why they are those of parts; '' where the model is compiled whole."""
+    """Those of a model."""
 
     tasks: tuple[TuningTask, ...]
-    not_whole: str = ""
-
-
-class NoParts(msgspec.Struct, frozen=True, tag="no-parts"):
-    """The compiler takes the model whole, or nothing of it that is worth compiling."""
 
 
 class BuiltFunction(BuiltTask, frozen=True, kw_only=True):
@@ -135,4 +113,4 @@ class Imported(msgspec.Struct, frozen=True, tag="imported"):
 
 
 CompileRequest = ListTasks | BuildModel | ExportDatabase | ImportSchedules
-CompileReply = Tasks | Built | NoParts | Exported | Imported | Failed
+CompileReply = Tasks | Built | Exported | Imported | Failed

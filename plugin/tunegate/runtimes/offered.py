@@ -10,7 +10,7 @@ import msgspec
 from tunegate.artifacts.candidates import CandidateBuild, RuntimeName
 from tunegate.config import AUTO, TargetConfig
 from tunegate.errors import ConfigError
-from tunegate.runtimes.registry import Installed, runtime_named, splits, tunes
+from tunegate.runtimes.registry import Installed, extends, runtime_named, tunes
 from tunegate.runtimes.runtime import Runtime
 
 _VARIANT = re.compile(r"|[a-z0-9][a-z0-9_.]*")
@@ -65,8 +65,8 @@ def _candidates(runtime: Runtime, target: TargetConfig) -> Iterator[CandidateBui
             title=f"{runtime.title} ({variant})" if variant else runtime.title,
             variant=variant,
             settings=dict(settings),
-            is_tuned=tunes(runtime) or splits(runtime),
-            in_parts=splits(runtime),
+            is_tuned=tunes(runtime) or extends(runtime),
+            extends=extends(runtime),
         )
 
 

@@ -14,10 +14,10 @@ from tunegate.artifacts.candidates import RuntimeName
 from tunegate.errors import ConfigError
 from tunegate.known_extras import refuse_missing
 from tunegate.runtimes.runtime import (
+    ExtendingRuntime,
     LackingRuntime,
     Loaded,
     NotingLoaded,
-    PartsRuntime,
     Runtime,
     SavingRuntime,
     TuningRuntime,
@@ -36,7 +36,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _TEXTS = ("name", "title")
 _METHODS = ("unsupported", "variants", "versions", "load")
 _SAVES = ("save",)
-_SPLITS = ("builder",)
+_EXTENDS = ("extended",)
 _LACKS = ("lacking",)
 _NOTES = ("notes",)
 _TUNES = ("toolchain", "compiler", "require", "checks")
@@ -56,6 +56,11 @@ class Installed(NamedTuple):
             if tunes(runtime):
                 return runtime
         raise ConfigError("runtimes: none is installed that tunes. Install tunegate again.")
+
+    @property
+    def extension(self) -> ExtendingRuntime | None:
+        """What extends the one that tunes, the first by name."""
+        return next(filter(extends, self.runtimes), None)
 
     def versions(self) -> dict[str, str]:
         """The version of this product, and of each distribution that decides what runs."""
@@ -109,8 +114,8 @@ def knows_lacks(runtime: Runtime) -> TypeGuard[LackingRuntime]:
     return not _absent(runtime, _LACKS)
 
 
-def splits(runtime: Runtime) -> TypeGuard[PartsRuntime]:
-    return not _absent(runtime, _SPLITS)
+def extends(runtime: Runtime) -> TypeGuard[ExtendingRuntime]:
+    return not _absent(runtime, _EXTENDS)
 
 
 def has_notes(loaded: Loaded) -> TypeGuard[NotingLoaded]:
@@ -140,7 +145,7 @@ def _problem(name: str, found: object) -> str:
     runtime = cast("Runtime", found)
     if runtime.name != name:
         return f"calls itself {runtime.name!r}, and is registered as {name!r}"
-    is_built = saves(runtime) or tunes(runtime) or splits(runtime)
+    is_built = saves(runtime) or tunes(runtime) or extends(runtime)
     return "" if is_built else f"has no {_SAVES[0]}"
 
 

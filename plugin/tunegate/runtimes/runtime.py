@@ -6,18 +6,17 @@ imported inside of the methods.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from tunegate.artifacts.builds import Build
 from tunegate.artifacts.candidates import RuntimeName
 from tunegate.config import TargetConfig
 from tunegate.edges.machine.health_check import HealthCheck
 from tunegate.edges.models.prepared import PreparedModel
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.engine.programs import Programs
-from tunegate.ports import Builder, BuildJob, Compiler
+from tunegate.ports import Builder, Compiler
 from tunegate_cache.format.records import Toolchain
 
 Feed = Mapping[str, Any]
@@ -86,11 +85,6 @@ class SavingRuntime(Runtime, Protocol):
 class OpenCompiler(Compiler, Protocol):
     """A compiler with processes of its own."""
 
-    def build_in_parts(self, jobs: Sequence[BuildJob], runtime: RuntimeName) -> Sequence[Build]:
-        """Returns builds of models that it cannot take whole, with the parts that it can, for a
-        runtime that runs both kinds."""
-        ...
-
     def close(self) -> None: ...
 
 
@@ -102,12 +96,35 @@ class LackingRuntime(Runtime, Protocol):
         ...
 
 
-class PartsRuntime(Runtime, Protocol):
-    """A runtime that runs a model in parts: those that the tuning runtime can compile, and
-    others."""
+class ExtendedCompiler(OpenCompiler, Protocol):
+    """The compiler of the runtime that tunes, with what another adds: it has tasks also of models
+    that the compiler refuses."""
 
-    def builder(self, compiler: OpenCompiler) -> Builder:
-        """Returns what builds with that runtime's compiler, from the same records."""
+    @property
+    def builder(self) -> Builder:
+        """What builds for that other runtime, from the same records."""
+        ...
+
+
+class ExtendingRuntime(Runtime, Protocol):
+    """One that takes more of a model than the runtime that tunes, with kernels of that one."""
+
+    @property
+    def searcher(self) -> str:
+        """The module of the child that searches, for the kernels of its models, too."""
+        ...
+
+    def extended(
+        self,
+        compiler: OpenCompiler,
+        targets: Collection[str],
+        scratch: Path,
+        *,
+        seed: int,
+        limit_seconds: float,
+    ) -> ExtendedCompiler:
+        """Returns this compiler, extended where the target is one of these. Closing it closes what
+        it has opened itself."""
         ...
 
 

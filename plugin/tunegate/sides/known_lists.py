@@ -63,7 +63,6 @@ class KnownLists:
             kernels,
             sorted(job.shapes.items()),
             job.target.threads or self._tools.threads,
-            job.in_parts,
         ]
         return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
 

@@ -41,7 +41,7 @@ def extract(
     wanted = _wanted(changes, models, source.candidates)
     if wanted:
         progress.step(f"extract: {_count(len({path for path, _, _ in wanted}))}")
-    answers = lists([_job(models, which, source.candidates) for which in wanted])
+    answers = lists([models.job(*which) for which in wanted])
     found = merge_tasks(changes, wanted, answers, source.candidates)
     notes = [*found.notes, *unusable_notes(models)]
     notes += [_resized(*each, shapes) for each, shapes in models.resized.items()]
@@ -77,11 +77,6 @@ def _wanted(changes: ChangeSet, models: ExportedModels, candidates: Candidates) 
         for side in _SIDES
         if (change.path, side) in models.files
     ]
-
-
-def _job(models: ExportedModels, which: ExtractKey, candidates: Candidates) -> ModelJob:
-    in_parts = any(candidate.in_parts for candidate in candidates[which[2].name])
-    return msgspec.structs.replace(models.job(*which), in_parts=in_parts)
 
 
 def merge_tasks(

@@ -24,8 +24,8 @@ from tunegate_cache.format.records import Miss
 
 _CANDIDATE_LAUNCHES = 2
 """The launches of a candidate in a usual election."""
-_IN_PARTS = 2.0
-"""A model in parts is built once to time its parts, and once of those that pay."""
+_EXTENDED = 2.0
+"""What extends the compiler builds a model once to time what it can do with it, and once more."""
 _LATER = 0.25
 """The share of float32's time that a build in other numbers takes after it: most kernels are
 compiled by then."""
@@ -159,15 +159,15 @@ def _job_seconds(cell: _Cell, candidate: CandidateBuild, *, is_alone: bool) -> f
     if candidate.is_tuned:
         once = building_seconds(cell.change, [known.task for known in cell.tasks])
         is_later = candidate.precision != FLOAT32 and not is_alone
-        return (_IN_PARTS if candidate.in_parts else _LATER if is_later else 1.0) * once
+        return (_EXTENDED if candidate.extends else _LATER if is_later else 1.0) * once
     return OPENING_SECONDS * cell.sides
 
 
 def _choosing(
     cells: Sequence[_Cell], config: Config, candidates: Candidates
 ) -> ExpectedStep | None:
-    """A part for each side that has a choice: launches of each challenger beside the leader. A
-    model in parts is a candidate where it is none as a whole."""
+    """A part for each side that has a choice: launches of each challenger beside the leader. What
+    extends the compiler is for models that this does not take, or not well."""
     chosen = [each for each in cells if len(candidates[each.target.name]) > 1]
     if not chosen:
         return None
@@ -178,7 +178,7 @@ def _choosing(
         tried = [
             candidate
             for candidate in candidates[each.target.name]
-            if not candidate.in_parts and is_tried(config, cell, candidate, candidates)
+            if not candidate.extends and is_tried(config, cell, candidate, candidates)
         ]
         launches = _CANDIDATE_LAUNCHES * max(1, len(tried) - 1)
         parts += [min(most, launches * LAUNCH_SECONDS)] * each.sides

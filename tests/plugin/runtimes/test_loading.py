@@ -96,7 +96,7 @@ def test_an_artifact_gives_what_its_model_gives_and_the_times_of_its_operators(
 def test_an_artifact_of_a_runtime_that_is_not_installed_is_told_as_that(tmp_path: Path) -> None:
     artifact = identity(tmp_path, runtime="absent")
     with pytest.raises(
-        ConfigError, match=r"absent is not installed\. Installed: hybrid, onnx.*tvm"
+        ConfigError, match=r"absent is not installed\. Installed: .*onnxruntime, .*tvm"
     ):
         bound_inference(artifact, seed=1)
     with pytest.raises(ConfigError, match="absent"):

@@ -13,20 +13,26 @@ from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.errors import ConfigError
 from tunegate.runtimes.offered import offered
 from tunegate.runtimes.openvino import runtime
-from tunegate.runtimes.registry import Installed, installed_runtimes
+from tunegate.runtimes.registry import Installed, extends, installed_runtimes
 from tunegate.runtimes.runtime import Loaded
 
 CPU = TargetConfig(name="cpu")
 GPU = TargetConfig(name="gpu", kind="cuda", arch="sm_90")
 ONNX_RUNTIME = ["onnxruntime", "onnxruntime-int8", "onnxruntime-int8.dynamic"]
 TVM = ["tvm", "tvm-bf16", "tvm-int8.dynamic"]
-OURS = [*TVM, "hybrid", *ONNX_RUNTIME]
+OURS = [*TVM, *ONNX_RUNTIME]
 
 
 @pytest.fixture(autouse=True)
 def without_extras(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever runs the tests may have installed them."""
     monkeypatch.setattr(runtime, "find_spec", lambda name: None)
+
+
+def of_the_core() -> Installed:
+    """What is installed, without what extends it."""
+    installed = installed_runtimes()
+    return Installed(tuple(each for each in installed.runtimes if not extends(each)), ())
 
 
 class Precisions:
@@ -53,8 +59,20 @@ class Precisions:
         raise NotImplementedError
 
 
+class Extending(Precisions):
+    """Builds with the compiler of another."""
+
+    name = "extending"
+
+    def variants(self, target: TargetConfig) -> Mapping[str, Mapping[str, str]]:
+        return {"": {}}
+
+    def extended(self) -> None:
+        raise NotImplementedError
+
+
 def with_another(runtime: Precisions) -> Installed:
-    return Installed((*installed_runtimes().runtimes, runtime), ())
+    return Installed((*of_the_core().runtimes, runtime), ())
 
 
 def named(target: TargetConfig, installed: Installed) -> list[str]:
@@ -63,7 +81,7 @@ def named(target: TargetConfig, installed: Installed) -> list[str]:
 
 
 def test_auto_is_all_that_run_on_the_target() -> None:
-    assert named(CPU, installed_runtimes()) == OURS
+    assert named(CPU, of_the_core()) == OURS
     assert named(GPU, installed_runtimes()) == ["tvm", "tvm-whole"]
 
 
@@ -71,8 +89,14 @@ def test_each_variant_is_a_candidate_with_settings_and_a_title() -> None:
     found = offered([CPU], with_another(Precisions())).candidates["cpu"]
     assert [each.name for each in found] == [*OURS, "precisions", "precisions-half"]
     assert (found[-1].title, found[-1].settings) == ("Precisions (half)", {"precision": "float16"})
-    assert [each.name for each in found if each.is_tuned] == [*TVM, "hybrid"]
-    assert [each.name for each in found if each.in_parts] == ["hybrid"]
+    assert [each.name for each in found if each.is_tuned] == TVM
+
+
+def test_what_extends_the_compiler_has_its_tasks() -> None:
+    installed = Installed((*of_the_core().runtimes, Extending()), ())
+    found = offered([CPU, GPU], installed).candidates["cpu"]
+    assert [each.name for each in found if each.is_tuned] == [*TVM, "extending"]
+    assert [each.name for each in found if each.extends] == ["extending"]
 
 
 @pytest.mark.parametrize("variant", ["a b", "../x", "Half", "-"])

@@ -93,7 +93,6 @@ OTHERS = [
     [job("odd.head"), job("odd.base")],
     [job("same.head"), job("same.base", path="another.onnx")],
     [BOTH[0], msgspec.structs.replace(BOTH[1], shapes={"x": (2, 3)})],
-    [msgspec.structs.replace(each, in_parts=True) for each in BOTH],
     [msgspec.structs.replace(each, target=TargetConfig(name="cpu", threads=7)) for each in BOTH],
     [msgspec.structs.replace(each, target=TargetConfig(name="cpu", cpu="znver3")) for each in BOTH],
 ]

@@ -3,12 +3,13 @@ records, and checks the build."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
-
-import msgspec
+from typing import TypeVar
 
 from tunegate.artifacts.candidates import FLOAT32
 from tunegate.artifacts.tasks import TaskUse, TuningTask
+from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.build_model import ModelBuild, build_model
 from tunegate.edges.metaschedule.checks.check import check_numbers
 from tunegate.edges.metaschedule.checks.check_messages import (
@@ -24,16 +25,8 @@ from tunegate.edges.metaschedule.import_schedules import import_schedules
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
 from tunegate.edges.metaschedule.low_precision.lower_kernels import require_tiles
 from tunegate.edges.metaschedule.open_model import OpenModel
-from tunegate.edges.metaschedule.parts.build_parts import build_parts
-from tunegate.edges.metaschedule.parts.open_parts import SplitModel
-from tunegate.edges.metaschedule.parts.opening import (
-    OpenedModel,
-    cut_open,
-    opened_as,
-    opened_model,
-)
-from tunegate.edges.metaschedule.parts.whole import is_slower
-from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
+from tunegate.edges.metaschedule.opening import opened_model
+from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.metaschedule.whole.size import require_small
 from tunegate.edges.processes.out_of_memory import lacked_memory, memory_problem
 from tunegate.engine.compiler_protocol import (
@@ -45,9 +38,7 @@ from tunegate.engine.compiler_protocol import (
     Exported,
     Imported,
     ImportSchedules,
-    InParts,
     ListTasks,
-    NoParts,
     Tasks,
 )
 from tunegate.engine.protocol import Failed, ModelFile
@@ -56,19 +47,27 @@ from tunegate_cache.format.records import WorkloadKey
 
 Request = CompileRequest | CheckArtifact | MendBuild
 
-_open_model: tuple[ModelFile, OpenedModel] | None = None
+_Reply = TypeVar("_Reply")
+
+_open_model: tuple[ModelFile, OpenModel] | None = None
 """The model that was asked about last: the next question is about the same one."""
 _last_build: ModelBuild | None = None
 
 
 def handle_request(request: Request) -> CompileReply | CheckReply:
     """Serve one request; a model that cannot be compiled is a reply, not a crash."""
+    return reply_or_failure(lambda: _answered(request), _path(request), _wanted(request))
+
+
+def reply_or_failure(answer: Callable[[], _Reply], path: str, wanted: str) -> _Reply | Failed:
+    """Returns the answer, or why there is none: of the model called `path`, or where TVM does not
+    offer what is `wanted` of it."""
     try:
-        return _answered(request)
+        return answer()
     except ConfigError as error:
         return Failed(str(error), model=False, configuration=True)
     except NotOfferedError as error:
-        return Failed(_not_offered(request, error), model=True)
+        return Failed(f"{path}: TVM does not offer {wanted}: {error}.", model=True)
     except TunegateError as error:
         is_valid = isinstance(error, UnsupportedModelError)
         return Failed(str(error), model=True, compiler=is_valid, memory=lacked_memory(error))
@@ -76,8 +75,7 @@ def handle_request(request: Request) -> CompileReply | CheckReply:
         problem = memory_problem(error)
         if not problem:
             raise
-        told = f"{_path(request)}: {problem}."
-        return Failed(told, model=True, compiler=True, memory=True)
+        return Failed(f"{path}: {problem}.", model=True, compiler=True, memory=True)
 
 
 def _answered(request: Request) -> CompileReply | CheckReply:
@@ -96,11 +94,10 @@ def _answered(request: Request) -> CompileReply | CheckReply:
             return _import_schedules(request)
 
 
-def _not_offered(request: Request, error: NotOfferedError) -> str:
-    precision = request.precision if isinstance(request, BuildModel) else FLOAT32
-    is_whole = isinstance(request, BuildModel) and request.is_whole
-    what = "one launch" if is_whole else precision
-    return f"{_path(request)}: TVM does not offer {what}: {error}."
+def _wanted(request: Request) -> str:
+    if not isinstance(request, BuildModel):
+        return FLOAT32
+    return "one launch" if request.is_whole else request.precision
 
 
 def _path(request: Request) -> str:
@@ -114,9 +111,8 @@ def _path(request: Request) -> str:
 
 
 def _list_tasks(request: ListTasks) -> Tasks:
-    opened = _open(request, in_parts=request.in_parts)
-    tasks = _merge(opened.functions, request, tvm_target(request.target))
-    return Tasks(tuple(tasks), opened.reason if isinstance(opened, SplitModel) else "")
+    functions = _open(request).functions
+    return Tasks(tuple(merged_tasks(functions, request.model.path, request.target)))
 
 
 def _export_database(request: ExportDatabase) -> Exported:
@@ -131,43 +127,37 @@ def _import_schedules(request: ImportSchedules) -> Imported:
     return Imported(tuple(import_schedules(functions, request.foreign, target)))
 
 
-def _open(request: CompileRequest, *, in_parts: bool = True) -> OpenedModel:
+def _open(request: CompileRequest) -> OpenModel:
     """A child serves one target only."""
     global _open_model  # noqa: PLW0603 -- the state of this process
     if _open_model is None or _open_model[0] != request.model:
-        _open_model = request.model, _opened(request, in_parts)
+        load_intrinsics(request.target.kind)
+        opened = opened_model(request.model, request.target, Path(request.scratch))
+        _open_model = request.model, opened
     return _open_model[1]
 
 
-def _opened(request: CompileRequest, in_parts: bool) -> OpenedModel:
-    load_intrinsics(request.target.kind)
-    return opened_model(
-        request.model,
-        request.target,
-        Path(request.scratch),
-        in_parts=in_parts,
-    )
-
-
-def _merge(
-    functions: list[ModelFunction], request: ListTasks, target: ResolvedTarget
+def merged_tasks(
+    functions: Sequence[ModelFunction], path: str, target: TargetConfig
 ) -> list[TuningTask]:
-    """Functions of one workload are one task: fusion may name the same code twice."""
+    """Returns the tasks of a model. Functions of one workload are one task: fusion may name the
+    same code twice."""
+    target_key = tvm_target(target).key
     together: dict[str, list[ModelFunction]] = {}
     for function in functions:
         together.setdefault(function.workload.digest, []).append(function)
     return [
         TuningTask(
-            key=WorkloadKey(digest, target.key),
+            key=WorkloadKey(digest, target_key),
             shape=same[0].workload.shape,
-            target=request.target.name,
+            target=target.name,
             operator=same[0].operator,
             dtype=same[0].dtype,
             flops=same[0].flops,
             bytes_moved=same[0].bytes_moved,
             uses=(
                 TaskUse(
-                    model=request.model.path,
+                    model=path,
                     side="head",
                     weight=sum(f.weight for f in same),
                     name=same[0].label,
@@ -178,58 +168,19 @@ def _merge(
     ]
 
 
-def _build(request: BuildModel) -> Built | NoParts:
+def _build(request: BuildModel) -> Built:
     global _last_build  # noqa: PLW0603 -- the state of this process
     require_tiles(request.precision, request.target)
     target = tvm_target(request.target)
-    if request.in_parts is not None:
-        return _build_in_parts(request, request.in_parts, target)
-    opened = _open_whole(request)
+    opened = _open(request)
     if request.is_whole and request.target.kind == "llvm":
         require_small(opened.functions, target)
     _last_build = build_model(request, opened, target)
     return _last_build.built
 
 
-def _open_whole(request: BuildModel) -> OpenModel:
-    opened = _open(request, in_parts=False)
-    if isinstance(opened, SplitModel):
-        raise UnsupportedModelError(opened.reason)
-    return opened
-
-
 def _mend(request: MendBuild) -> Mended:
-    if _last_build is None or request.build.in_parts is not None:
+    if _last_build is None:
         return Mended()
     target = tvm_target(request.build.target)
-    return mended_build(request, _last_build, _open_whole(request.build), target)
-
-
-def _build_in_parts(request: BuildModel, how: InParts, target: ResolvedTarget) -> Built | NoParts:
-    if request.how is not None and request.how.compiled:
-        try:
-            known = _open_model[1] if _open_model and _open_model[0] == request.model else None
-            place = Path(request.scratch)
-            load_intrinsics(request.target.kind)
-            split = opened_as(request.model, request.target, place, request.how, known)
-        except UnsupportedModelError:
-            pass  # what is remembered is of another model
-        else:
-            return build_parts(request, how, split, target)
-    return _build_fastest_parts(msgspec.structs.replace(request, how=None), how, target)
-
-
-def _build_fastest_parts(
-    request: BuildModel, how: InParts, target: ResolvedTarget
-) -> Built | NoParts:
-    if how.whole and not is_slower(request, how):
-        return NoParts()
-    try:
-        opened = _open(request)
-        if isinstance(opened, OpenModel) and (how.whole or how.elected):
-            opened = cut_open(opened, request.model, request.target, Path(request.scratch))
-    except UnsupportedModelError:
-        return NoParts()
-    if isinstance(opened, SplitModel):
-        return build_parts(request, how, opened, target)
-    return NoParts()
+    return mended_build(request, _last_build, _open(request.build), target)

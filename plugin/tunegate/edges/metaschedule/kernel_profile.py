@@ -13,7 +13,7 @@ from typing import Any
 import tvm
 from tvm.runtime.vm import VMInstrumentReturnKind
 
-from tunegate.edges.metaschedule.parts.race import raced
+from tunegate.edges.metaschedule.race import raced
 from tunegate.edges.metaschedule.runtime import (
     arguments_of,
     device_of_kind,

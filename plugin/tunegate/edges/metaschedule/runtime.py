@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -13,8 +14,12 @@ import tvm
 import tvm_ffi
 from tvm.runtime.vm import VirtualMachine
 
+from tunegate.edges.metaschedule.runtime_alone import BRIEF_WAITS, thread_variables
+
 _RUN_OR_CAPTURE = "vm.builtin.cuda_graph.run_or_capture"
 _EXTRA = "libtvm_runtime_extra.so"
+_FAST_CORES = 1
+"""Cores of the faster kind, where there are two."""
 
 
 class _Named(Protocol):
@@ -66,6 +71,14 @@ def device_of_kind(kind: str) -> Any:
 def arguments_of(inputs: Iterable[_Named], feed: Mapping[str, Any], device: Any) -> list[Any]:
     """The arrays of inputs, on the device, in their order."""
     return [tvm.runtime.tensor(feed[each.name], device) for each in inputs]
+
+
+def use_threads(threads: int) -> None:
+    """Gives the kernels of this process so many threads, or as many as its first kernel had: TVM
+    makes no more later, and by itself as many as half of the machine's cores. All may run on the
+    cores that this one has: TVM would bind it to the first of the machine."""
+    os.environ.update(thread_variables(threads) | BRIEF_WAITS)
+    tvm.get_global_func("runtime.config_threadpool")(_FAST_CORES, threads)
 
 
 @cache

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
+from tunegate.config import TargetConfig
 from tunegate.cost_model.prior import Prior, prior_of
+from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.parts.opening import opened_model
+from tunegate.edges.metaschedule.opening import opened_model
 from tunegate.edges.metaschedule.search import TaskSearch
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.metaschedule.workload import Workload
 from tunegate.engine.protocol import (
     Failed,
+    ModelFile,
     Opened,
     OpenModels,
     Propose,
@@ -27,69 +31,78 @@ from tunegate.errors import TunegateError
 Request = SearchRequest
 
 
-class _State:
-    def __init__(self) -> None:
-        self.seed = 1
-        self.filters = True
-        self.explores = False
-        self.prior: Prior | None = None
-        self.first_number = 1
-        self.target: object = None
-        self.workloads: dict[str, Workload] = {}
-        self.searches: dict[str, TaskSearch] = {}
+ModelFunctions = Callable[[ModelFile, TargetConfig, Path], Sequence[ModelFunction]]
+"""The kernels of a model that are tuned. Raises ModelError."""
 
 
-_state = _State()
+class Searcher:
+    """Answers the requests of one tuning run, about the kernels that `functions_of` finds in its
+    models."""
+
+    def __init__(self, functions_of: ModelFunctions) -> None:
+        self._functions_of = functions_of
+        self._seed = 1
+        self._filters = True
+        self._explores = False
+        self._prior: Prior | None = None
+        self._first_number = 1
+        self._target: object = None
+        self._workloads: dict[str, Workload] = {}
+        self._searches: dict[str, TaskSearch] = {}
+
+    def handle_request(self, request: SearchRequest) -> SearchReply:
+        """Serve one request of the coordinator."""
+        match request:
+            case OpenModels():
+                return self._open(request)
+            case Propose():
+                return self._propose(request)
+
+    def _open(self, request: OpenModels) -> SearchReply:
+        load_intrinsics(request.target.kind)
+        target = tvm_target(request.target)
+        self._target, self._seed = target.target, request.seed
+        self._filters, self._first_number = request.filters, request.first_number
+        self._explores = request.explores
+        is_informed = request.filters and not request.explores
+        self._prior = prior_of(request.target.kind) if is_informed else None
+        for number, model in enumerate(request.models):
+            into = Path(request.directory) / f"model-{number}"
+            try:
+                functions = self._functions_of(model, request.target, into)
+            except TunegateError as error:
+                return Failed(str(error), model=True)
+            for function in functions:
+                self._workloads.setdefault(function.workload.digest, function.workload)
+        return Opened(tuple(self._workloads), target.export_json())
+
+    def _propose(self, request: Propose) -> SearchReply:
+        started = time.monotonic()
+        search = self._search_of(request.workload)
+        search.remember(request.known)
+        search.learn(request.results)
+        search.avoid(request.failed)
+        proposed: Proposed = search.propose(request.count, request.seeds)
+        seconds, sketches = time.monotonic() - started, search.space.sketches()
+        return msgspec.structs.replace(proposed, seconds=seconds, sketches=sketches)
+
+    def _search_of(self, workload: str) -> TaskSearch:
+        if workload not in self._searches:
+            self._searches[workload] = TaskSearch(
+                self._workloads[workload],
+                self._target,
+                seed=self._seed,
+                filters=self._filters,
+                prior=self._prior,
+                first_number=self._first_number,
+                explores=self._explores,
+            )
+        return self._searches[workload]
+
+
+_searcher = Searcher(lambda *model: opened_model(*model).functions)
 
 
 def handle_request(request: SearchRequest) -> SearchReply:
     """Serve one request of the coordinator."""
-    match request:
-        case OpenModels():
-            return _open(request)
-        case Propose():
-            return _propose(request)
-
-
-def _open(request: OpenModels) -> SearchReply:
-    load_intrinsics(request.target.kind)
-    target = tvm_target(request.target)
-    _state.target, _state.seed = target.target, request.seed
-    _state.filters, _state.first_number = request.filters, request.first_number
-    _state.explores = request.explores
-    is_informed = request.filters and not request.explores
-    _state.prior = prior_of(request.target.kind) if is_informed else None
-    for number, model in enumerate(request.models):
-        into = Path(request.directory) / f"model-{number}"
-        try:
-            opened = opened_model(model, request.target, into, in_parts=True)
-        except TunegateError as error:
-            return Failed(str(error), model=True)
-        for function in opened.functions:
-            _state.workloads.setdefault(function.workload.digest, function.workload)
-    return Opened(tuple(_state.workloads), target.export_json())
-
-
-def _propose(request: Propose) -> SearchReply:
-    started = time.monotonic()
-    search = _search_of(request.workload)
-    search.remember(request.known)
-    search.learn(request.results)
-    search.avoid(request.failed)
-    proposed: Proposed = search.propose(request.count, request.seeds)
-    seconds, sketches = time.monotonic() - started, search.space.sketches()
-    return msgspec.structs.replace(proposed, seconds=seconds, sketches=sketches)
-
-
-def _search_of(workload: str) -> TaskSearch:
-    if workload not in _state.searches:
-        _state.searches[workload] = TaskSearch(
-            _state.workloads[workload],
-            _state.target,
-            seed=_state.seed,
-            filters=_state.filters,
-            prior=_state.prior,
-            first_number=_state.first_number,
-            explores=_state.explores,
-        )
-    return _state.searches[workload]
+    return _searcher.handle_request(request)

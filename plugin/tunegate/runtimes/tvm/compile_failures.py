@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tunegate.edges.metaschedule.checks.check_messages import Checked, Mended
+import msgspec
+
 from tunegate.edges.processes.child import ChildDiedError
-from tunegate.engine.compiler_protocol import CompileReply
 from tunegate.engine.protocol import Failed
 from tunegate.errors import ConfigError, EnvironmentUnfitError, ModelError, UnsupportedModelError
 from tunegate.runtimes.tvm.compiler_self_test import compiler_failure
@@ -19,7 +19,7 @@ class CompileFailures:
         self._log = log
         self._is_known_to_work = False
 
-    def of(self, path: str, reply: CompileReply | Checked | Mended | ChildDiedError) -> ModelError:
+    def of(self, path: str, reply: msgspec.Struct | ChildDiedError) -> ModelError:
         """The error of the model. Raises ConfigError or EnvironmentUnfitError where it is none of
         the model's."""
         if isinstance(reply, Failed) and reply.model:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tunegate.artifacts.candidates import FLOAT32, LAUNCH, PRECISION, WHOLE, RuntimeName
+from tunegate.artifacts.candidates import FLOAT32, LAUNCH, PRECISION, WHOLE
 from tunegate.artifacts.foreign_schedules import ForeignSchedule
 from tunegate.config import TargetConfig
 from tunegate.edges.inputs.lasting_seeds import error_seeds
-from tunegate.edges.machine.cores import default_threads
 from tunegate.edges.run_seed import derived
 from tunegate.engine.compiler_protocol import (
     BuildModel,
     ExportDatabase,
     ImportSchedules,
-    InParts,
     ListTasks,
 )
 from tunegate.engine.protocol import ModelFile
@@ -47,16 +45,14 @@ class CompileRequests:
         self._count = 0
 
     def tasks(self, job: ModelJob) -> ListTasks:
-        return ListTasks(
-            model=_file(job), target=job.target, scratch=self._fresh(), in_parts=job.in_parts
-        )
+        return ListTasks(model=_file(job), target=job.target, scratch=self._fresh())
 
     def untuned(self, job: ModelJob) -> BuildJob:
         """Returns the job of a build that is only tried."""
         directory = Path(self._fresh()) / "tried"
         return BuildJob(model=job, records={}, sources={}, directory=directory, is_followed=True)
 
-    def build(self, job: BuildJob, cuda_graphs: bool, in_parts: InParts | None) -> BuildModel:
+    def build(self, job: BuildJob, cuda_graphs: bool = False) -> BuildModel:
         return BuildModel(
             model=_file(job.model),
             target=job.model.target,
@@ -68,7 +64,6 @@ class CompileRequests:
             seed=derived(self._seed, "in-model"),
             inputs=job.model.inputs,
             settled=tuple(sorted(key.workload for key in job.settled)),
-            in_parts=in_parts,
             how=job.how,
             variant=job.variant,
             precision=job.settings.get(PRECISION, FLOAT32),
@@ -82,15 +77,6 @@ class CompileRequests:
     def samples(self, job: BuildJob) -> tuple[int, ...]:
         """Returns the seeds of the inputs that tell the error of a build in other numbers."""
         return error_seeds(job.samples)
-
-    def in_parts(
-        self, job: BuildJob, runtime: RuntimeName, whole: Path | None, *, elected: bool = False
-    ) -> InParts:
-        """Returns how this model is built in parts; what is decided of it holds for the run."""
-        threads = job.model.target.threads or default_threads()
-        decided = str((self._scratch / "decided").resolve())
-        at = str(whole.resolve()) if whole is not None else ""
-        return InParts(runtime=runtime, threads=threads, decided=decided, whole=at, elected=elected)
 
     def export(self, job: BuildJob) -> ExportDatabase:
         return ExportDatabase(

@@ -68,12 +68,6 @@ def _build(
     )
 
 
-def needless(job: BuildJob) -> Build:
-    """There is nothing to build in parts."""
-    reason = f"{job.model.path}: the compiler takes all or nothing of it, not parts."
-    return msgspec.structs.replace(unbuilt(reason), is_needless=True)
-
-
 def refusal_of_build(build: Build) -> str:
     """Returns why a model is not built; '' where it is, or where only running it failed: the
     machine that tunes it may be another."""

@@ -45,7 +45,7 @@ def with_same_kernels(
     for place, job in jobs.items():
         digest = kernels(job) if versions[job.path] > 1 else ""
         if digest:
-            at = first.setdefault((digest, opened_key(job)[1:], job.in_parts), place)
+            at = first.setdefault((digest, opened_key(job)[1:]), place)
             found |= {place: at} if at != place else {}
     return found
 
@@ -70,9 +70,9 @@ def _is_listed(talk: Conversation[_Reply]) -> bool:
 
 
 class TakenLists:
-    """The task lists that models have from others: the other side, or the same model in an earlier
-    run. A build that has others could have no schedule for these, where its other side has one: it
-    is none. One in parts may have others where it was cut, on both sides."""
+    """The tasks that models were said to have since others have them: the other side, or the same
+    model in an earlier run. A build that has others could have no schedule for these, where its
+    other side has one: it is none."""
 
     def __init__(self) -> None:
         self._lists: dict[OpenedKey, tuple[str, frozenset[WorkloadKey]]] = {}
@@ -85,7 +85,7 @@ class TakenLists:
 
     def held(self, job: BuildJob, build: Build) -> Build:
         taken = self._lists.get(opened_key(job.model))
-        if taken is None or build.error is not None or (build.how and build.how.compiled):
+        if taken is None or build.error is not None:
             return build
         whose, known = taken
         others = [task.name for task in build.tasks if task.key not in known]

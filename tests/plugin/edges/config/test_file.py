@@ -275,10 +275,9 @@ def test_a_share_that_nobody_can_look_for_is_refused() -> None:
 
 def test_a_runtime_that_is_not_installed_is_told_with_those_that_are() -> None:
     text = MODELS + "targets: [{name: a, runtime: onnxruntme}]"
-    assert refusal(text) == (
-        "target a: runtime onnxruntme is not installed. "
-        "Write one of auto, hybrid, onnxruntime, onnxruntime_cuda, openvino, tensorrt, tvm."
-    )
+    told, _, known = refusal(text).partition(" Write one of ")
+    assert told == "target a: runtime onnxruntme is not installed."
+    assert set(known.removesuffix(".").split(", ")) >= {"auto", "onnxruntime", "openvino", "tvm"}
 
 
 def test_a_configuration_without_an_end_is_refused() -> None:

@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 from tests.support.small_onnx import one_node_model, save
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.open_model import OpenModel
-from tunegate.edges.metaschedule.parts.opening import open_model
+from tunegate.edges.metaschedule.opening import open_model
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.models.preparation import prepare
 from tunegate.errors import UnsupportedModelError

@@ -11,18 +11,13 @@ from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compile_requests import CompileRequests, has_graphs, opened_key
 
 
-def test_requests_share_no_directory_but_that_of_what_is_decided(tmp_path: Path) -> None:
+def test_requests_share_no_directory(tmp_path: Path) -> None:
     model = ModelJob(
         file=tmp_path / "m.onnx", path="m.onnx", shapes={}, target=TargetConfig(name="a", threads=3)
     )
     job = BuildJob(model=model, records={}, sources={}, directory=tmp_path / "out")
     requests = CompileRequests(tmp_path, seed=1)
-    how = requests.in_parts(job, "r", tmp_path / "whole")
-    asked = (requests.tasks(model), requests.build(job, cuda_graphs=False, in_parts=how))
-    assert asked[0].scratch != asked[1].scratch
-    assert (how.runtime, how.threads) == ("r", 3)
-    assert requests.in_parts(job, "r", tmp_path / "whole") == how
-    assert (how.whole, requests.in_parts(job, "r", None).whole) == (str(tmp_path / "whole"), "")
+    assert requests.tasks(model).scratch != requests.build(job).scratch
 
 
 def test_a_build_in_other_numbers_draws_what_tells_its_error_alike_in_each_run(
@@ -41,7 +36,7 @@ def test_a_build_in_other_numbers_draws_what_tells_its_error_alike_in_each_run(
         samples=3,
     )
     requests = CompileRequests(tmp_path, seed=1)
-    asked = requests.build(job, cuda_graphs=False, in_parts=None)
+    asked = requests.build(job)
     assert (asked.variant, asked.precision) == ("bf16", "bfloat16")
     assert len(set(requests.samples(job))) == 3
     assert CompileRequests(tmp_path, seed=2).samples(job) == requests.samples(job)
@@ -56,7 +51,7 @@ def test_a_build_says_whether_it_is_one_launch(
     )
     job = BuildJob(model=model, records={}, sources={}, directory=tmp_path, settings=settings)
     requests = CompileRequests(tmp_path, seed=1)
-    assert requests.build(job, cuda_graphs=False, in_parts=None).is_whole is is_whole
+    assert requests.build(job).is_whole is is_whole
 
 
 def test_a_model_is_open_for_one_target_and_one_set_of_shapes(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import msgspec
 import pytest
 
 from tests.support.small_onnx import chain_model, conv_model, save
-from tests.support.tuning_records import make_record
 from tunegate.artifacts.builds import Build, unbuilt
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.build_model import build_model
@@ -29,13 +28,12 @@ from tunegate.edges.processes.memory_limit import MemoryLimit
 from tunegate.engine.compiler_protocol import (
     BuildModel,
     Built,
-    InParts,
     ListTasks,
     Tasks,
 )
 from tunegate.engine.protocol import Failed, Measured, ModelFile
 from tunegate.ports import BuildJob, ModelJob
-from tunegate.runtimes.tvm.compile_requests import CompileRequests, opened_key
+from tunegate.runtimes.tvm.compile_requests import CompileRequests
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 
 GPU = TargetConfig(name="gpu", kind="cuda", arch="sm_80")
@@ -80,11 +78,7 @@ class Device(MetaScheduleCompiler):
 
     is_broken = False
 
-    def _built(
-        self,
-        jobs: Sequence[tuple[BuildJob, bool]],
-        in_parts: InParts | None = None,
-    ) -> list[Build]:
+    def _built(self, jobs: Sequence[tuple[BuildJob, bool]]) -> list[Build]:
         return [
             build("capture failed" if graphs else "broken" if self.is_broken else None)
             for _, graphs in jobs
@@ -167,63 +161,16 @@ def test_what_cannot_be_built_untuned_is_not_built_again(tmp_path: Path) -> None
     assert found.error == "broken"
 
 
-class AskedForParts(MetaScheduleCompiler):
-    """Remembers what it is asked to build in parts."""
-
-    asked: InParts | None = None
-
-    def _built(
-        self,
-        jobs: Sequence[tuple[BuildJob, bool]],
-        in_parts: InParts | None = None,
-    ) -> list[Build]:
-        if in_parts is None:
-            return super()._built(jobs)
-        self.asked = in_parts
-        return [build(None)]
-
-
-def test_what_is_held_against_its_parts_is_the_tuned_build_and_not_the_one_that_was_tried(
-    tmp_path: Path,
-) -> None:
-    model = ModelJob(file=save(conv_model(), tmp_path / "m.onnx"), path="m", shapes={}, target=CPU)
-    record = make_record()
-    tuned = BuildJob(
-        model=model, records={record.key: (record,)}, sources={}, directory=tmp_path / "out"
-    )
-    with closing(AskedForParts(tmp_path / "compiler", seed=1)) as compiler:
-        assert compiler.refused([model]) == [""]
-        assert compiler.build([tuned])[0].error is None
-        compiler.build_in_parts([tuned], "hybrid")
-    assert compiler.asked is not None
-    assert compiler.asked.whole == str((tmp_path / "out").resolve())
-    assert not compiler.asked.elected
-
-
-def test_parts_that_an_earlier_run_elected_are_built_without_the_whole(tmp_path: Path) -> None:
-    """A model that is compiled whole, too, of which nothing else is built in this run."""
-    model = ModelJob(file=save(conv_model(), tmp_path / "m.onnx"), path="m", shapes={}, target=CPU)
-    record = make_record()
-    tuned = BuildJob(
-        model=model, records={record.key: (record,)}, sources={}, directory=tmp_path / "out"
-    )
-    compiler = AskedForParts(tmp_path / "compiler", seed=1)
-    compiler._without_parts.add(opened_key(model))
-    compiler.build_in_parts([tuned], "hybrid")
-    assert compiler.asked is not None
-    assert (compiler.asked.whole, compiler.asked.elected) == ("", True)
-
-
 def test_a_model_that_builds_untuned_is_built_by_the_same_child(tmp_path: Path) -> None:
     model = ModelJob(file=save(conv_model(), tmp_path / "m.onnx"), path="m", shapes={}, target=CPU)
     with closing(MetaScheduleCompiler(tmp_path / "compiler", seed=1)) as compiler:
         assert compiler.refused([model]) == [""]
-        assert len(compiler._kept) == 1
+        assert len(compiler._children._kept) == 1
         job = BuildJob(model=model, records={}, sources={}, directory=tmp_path / "out")
         for is_followed in (True, False):
             (found,) = compiler.build([msgspec.structs.replace(job, is_followed=is_followed)])
             assert found.error is None
-            assert len(compiler._kept) == is_followed
+            assert len(compiler._children._kept) == is_followed
 
 
 @pytest.mark.parametrize("most", [0, 1])
@@ -245,7 +192,7 @@ def test_a_child_stays_with_its_model_where_there_is_memory_for_one(
     )
     talk: Conversation[Any] = Conversation(lambda: child, question)
     talk.child, talk.replies = child, [Tasks(())]
-    compiler._keep(job, talk, most)
+    compiler._children._keep(job, talk, most)
     assert child.is_running is (most == 1)
     compiler.close()
     assert not child.is_running
@@ -256,7 +203,7 @@ def test_a_build_is_run_on_inputs_of_the_runs_seed(tmp_path: Path) -> None:
     memory, seeds = MemoryLimit(1 << 30), set[int]()
     for seed in (1, 2):
         compiler, asking = MetaScheduleCompiler(tmp_path, seed=seed), job(tmp_path, CPU)
-        request = CompileRequests(tmp_path, seed).build(asking, cuda_graphs=False, in_parts=None)
+        request = CompileRequests(tmp_path, seed).build(asking)
         talk = compiler._building(asking, request, memory)
         asked, check = talk._first, talk._then(built)
         assert isinstance(asked, BuildModel)
@@ -269,7 +216,7 @@ def test_a_build_is_run_on_inputs_of_the_runs_seed(tmp_path: Path) -> None:
 def test_a_build_without_memory_says_less_than_a_refusal(tmp_path: Path, memory: bool) -> None:
     """How much a child may take hangs on how many models the run has."""
     compiler, asking = MetaScheduleCompiler(tmp_path, seed=1), job(tmp_path, CPU)
-    request = CompileRequests(tmp_path, 1).build(asking, cuda_graphs=False, in_parts=None)
+    request = CompileRequests(tmp_path, 1).build(asking)
     talk = compiler._building(asking, request, MemoryLimit(1 << 30))
     talk.replies.append(Failed("m.onnx: no", model=True, compiler=True, memory=memory))
     build = compiler._finish(asking, talk)
@@ -281,7 +228,7 @@ def test_a_model_that_cannot_be_imported_is_not_built_unless_it_lacked_memory(
     tmp_path: Path, memory: bool
 ) -> None:
     device, asking = Device(tmp_path, seed=1), job(tmp_path, CPU)
-    request = CompileRequests(tmp_path, 1).build(asking, cuda_graphs=False, in_parts=None)
+    request = CompileRequests(tmp_path, 1).build(asking)
     talk = device._building(asking, request, MemoryLimit(1 << 30))
     talk.replies.append(Failed("m.onnx: no", model=True, compiler=True, memory=memory))
     device._listed(asking.model, talk)

@@ -8,8 +8,6 @@ from typing import Any
 
 from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact, Checked, CheckReply
 from tunegate.edges.metaschedule.loader import TvmArtifact, device_exists
-from tunegate.edges.metaschedule.parts.plan_file import PLAN_FILE, PartsPlan
-from tunegate.edges.metaschedule.parts.program import PartsProgram
 from tunegate.edges.native.loader import NativeArtifact
 from tunegate.edges.native.native_object import NATIVE_OBJECT
 from tunegate.edges.output.artifact_file import ArtifactFile
@@ -17,7 +15,7 @@ from tunegate.edges.reference.comparison import DidNotRun, compared
 from tunegate.edges.reference.error_samples import sampled_errors
 from tunegate.engine.protocol import Failed
 
-_Run = Callable[[Mapping[str, Any]], Sequence[Any]]
+Run = Callable[[Mapping[str, Any]], Sequence[Any]]
 
 
 def check_numbers(request: CheckArtifact) -> CheckReply:
@@ -27,7 +25,12 @@ def check_numbers(request: CheckArtifact) -> CheckReply:
         return Checked()
     directory = Path(request.directory)
     artifact = ArtifactFile.read(directory)
-    run, reference = _run_of(directory, artifact), Path(request.reference)
+    return check_run(_run_of(directory, artifact), artifact, request)
+
+
+def check_run(run: Run, artifact: ArtifactFile, request: CheckArtifact) -> Checked | Failed:
+    """Answers as `check_numbers` does, of an artifact that is loaded."""
+    reference = Path(request.reference)
     if request.samples:
         names = [each.name for each in artifact.outputs]
         sampled = sampled_errors(
@@ -40,9 +43,7 @@ def check_numbers(request: CheckArtifact) -> CheckReply:
     return Failed(found.reason, model=True) if isinstance(found, DidNotRun) else Checked(found)
 
 
-def _run_of(directory: Path, artifact: ArtifactFile) -> _Run:
-    if artifact.file == PLAN_FILE:
-        return PartsProgram(directory, PartsPlan.read(directory), artifact.threads).run
+def _run_of(directory: Path, artifact: ArtifactFile) -> Run:
     if artifact.file == NATIVE_OBJECT:
         return NativeArtifact(directory, artifact).run
     return TvmArtifact(directory, artifact).run
