@@ -29,14 +29,15 @@ from benchmarks.kit.collected import collected
 from benchmarks.kit.command import command_line, scratch_folder
 from benchmarks.kit.models import saved
 from benchmarks.kit.tables import heading, row
-from tunegate.artifacts.candidates import LAUNCH, WHOLE
+from tunegate.artifacts.candidates import LAUNCH
 from tunegate.config import TargetConfig
 from tunegate.edges.bench.driver import FreshProcesses
-from tunegate.edges.native.c_compiler import c_compiler
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.ports import Builder, BuildJob, ModelJob
 from tunegate.runtimes.builder import reference_builder
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
+from tunegate_whole_model.forms import WHOLE
+from tunegate_whole_model.native.c_compiler import c_compiler
 
 SHAPES = Path(__file__).parents[1] / "data" / "real_shapes.json"
 Shapes = dict[str, dict[str, tuple[int, ...]]]

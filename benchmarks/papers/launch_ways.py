@@ -13,11 +13,12 @@ from tests.support.small_onnx import save
 
 from benchmarks.kit.command import scratch_folder
 from benchmarks.kit.tables import heading, row
-from tunegate.artifacts.candidates import LAUNCH, WHOLE
+from tunegate.artifacts.candidates import LAUNCH
 from tunegate.config import TargetConfig
 from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
+from tunegate_whole_model.forms import WHOLE
 
 SEQUENCE = 64
 PAIRS = 8

@@ -21,13 +21,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 import onnx
-from tunegate_hybrid.assembly import Assembly, CompiledPart
-from tunegate_hybrid.compiler import PartsCompiler
-from tunegate_hybrid.open_parts import SplitModel
-from tunegate_hybrid.opening import cut_open, opened_in_parts
-from tunegate_hybrid.partition import ModelPart
-from tunegate_hybrid.runtime import RUNTIME
-from tunegate_hybrid.winners import Winners
 
 from benchmarks.kit.collected import collected, guessed
 from benchmarks.kit.command import command_line, scratch_folder
@@ -36,8 +29,8 @@ from benchmarks.kit.tables import heading, row
 from tunegate.config import TargetConfig
 from tunegate.edges.inputs.drawn_inputs import drawn_inputs
 from tunegate.edges.metaschedule.build_model import build_model
+from tunegate.edges.metaschedule.forms import LIBRARY
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.linked_build import LIBRARY
 from tunegate.edges.metaschedule.open_model import OpenModel
 from tunegate.edges.metaschedule.race import raced
 from tunegate.edges.metaschedule.runtime import use_threads
@@ -50,6 +43,13 @@ from tunegate.engine.protocol import ModelFile
 from tunegate.errors import ModelError
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 from tunegate.runtimes.tvm.programs import PROGRAMS
+from tunegate_hybrid.assembly import Assembly, CompiledPart
+from tunegate_hybrid.compiler import PartsCompiler
+from tunegate_hybrid.open_parts import SplitModel
+from tunegate_hybrid.opening import cut_open, opened_in_parts
+from tunegate_hybrid.partition import ModelPart
+from tunegate_hybrid.runtime import RUNTIME
+from tunegate_hybrid.winners import Winners
 
 PROGRAMS_OF_PARTS = PROGRAMS._replace(searcher=RUNTIME.searcher)
 NAMED = 2

@@ -22,8 +22,6 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from tunegate_hybrid.loader import HybridArtifact
-
 from benchmarks.kit.collected import collected, guessed
 from benchmarks.kit.command import command_line, scratch_folder
 from benchmarks.kit.our_model import Tuned, imported, tune
@@ -46,6 +44,7 @@ from tunegate.edges.reference.part_session import opened_part
 from tunegate.errors import ModelError, UnsupportedModelError
 from tunegate.ports import BuildJob, ModelJob
 from tunegate_cache.format.records import TuningRecord, WorkloadKey
+from tunegate_hybrid.loader import HybridArtifact
 
 KnownRecords = Mapping[WorkloadKey, tuple[TuningRecord, ...]]
 

@@ -7,7 +7,7 @@ The reading of `tunegate.yaml` is in `edges/config/file.py`, what a declaration 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -26,6 +26,8 @@ LOCAL = "local"
 """The executor on this machine. Others are found by the entry-point group `tunegate.workers`."""
 AUTO = "auto"
 """The value of a target's key that leaves the choice to what is measured."""
+RUNTIME_ARTIFACT: Final = "runtime"
+"""The kind of artifact that is the file of the runtime that ships."""
 Algorithm = Literal["auto", "direct", "im2col", "group-vectors"]
 """The form of convolutions."""
 
@@ -261,7 +263,8 @@ class TargetConfig(_Section, frozen=True, kw_only=True):
         Name,
         Key(
             "`tvm`, `onnxruntime` (CPUs; needs no TVM and tunes nothing), `hybrid` (CPUs; [what"
-            " TVM compiles in part](hybrid.md)), [`openvino`](runtimes.md) (CPUs; an extra), "
+            " TVM compiles in part](../plugin/extras/hybrid/README.md), an extra), "
+            "[`openvino`](runtimes.md) (CPUs; an extra), "
             "[`onnxruntime_cuda` and `tensorrt`](runtimes.md#onnx-runtime-and-tensorrt-on-gpus) "
             "(GPUs), [another that is installed](how-to/extend.md), or `auto`: all that run "
             "on the target are built and measured, and the fastest ships"
@@ -271,7 +274,8 @@ class TargetConfig(_Section, frozen=True, kw_only=True):
         Literal["runtime", "native"],
         Key(
             "`runtime`: the file of the runtime that ships; `native` (CPUs): one shared object "
-            "with a C header, which [needs no runtime](native.md)"
+            "with a C header, which [needs no runtime](../plugin/extras/whole_model/README.md) "
+            "(an extra)"
         ),
     ] = "runtime"
     runner: Annotated[tuple[str, ...], Key("labels for the CI matrix")] = ("self-hosted",)

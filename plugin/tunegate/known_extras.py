@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from tunegate.errors import ConfigError
 
-Kind = Literal["command", "CI", "runtime", "store", "executor", "key"]
+Kind = Literal["command", "CI", "runtime", "store", "executor", "key", "artifact"]
 GROUPS: Mapping[Kind, str] = {
     "command": "tunegate.commands",
     "CI": "tunegate.ci_hosts",
@@ -16,6 +16,7 @@ GROUPS: Mapping[Kind, str] = {
     "store": "tunegate.stores",
     "executor": "tunegate.workers",
     "key": "tunegate.upgrades",
+    "artifact": "tunegate.tvm_forms",
 }
 """The entry-point group of each kind. A key is one of the configuration that an extra reads."""
 
@@ -46,6 +47,7 @@ KNOWN_EXTRAS = (
     KnownExtra("ray", {"executor": ("ray",)}),
     KnownExtra("upgrades", {"key": ("watch.files",)}),
     KnownExtra("hybrid", {"runtime": ("hybrid",)}),
+    KnownExtra("whole-model", {"artifact": ("native", "native_whole", "whole")}),
 )
 
 

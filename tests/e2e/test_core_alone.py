@@ -61,6 +61,20 @@ def test_help_shows_the_commands_of_the_core(workspace: Workspace) -> None:
     assert "  run " in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("key", "extra"), [("runtime: hybrid", "hybrid"), ("artifact: native", "whole-model")]
+)
+def test_a_configuration_that_needs_an_extra_says_what_to_install(
+    tmp_path: Path, key: str, extra: str
+) -> None:
+    target = f"targets:\n  - name: cpu\n    {key}\n"
+    made = Workspace(tmp_path / "w", NOT_COMPILED.partition("targets:")[0] + target)
+    done = core("run", cwd=made.root)
+    assert done.returncode == 2
+    (said,) = done.stderr.splitlines()
+    assert said.endswith(f'pip install "tunegate[{extra}]"')
+
+
 def test_a_job_of_a_ci_that_is_not_installed_says_what_to_install(workspace: Workspace) -> None:
     for line, variables in ((("--ci", "azure"), {}), ((), {"TF_BUILD": "True"})):
         done = core("run", *line, cwd=workspace.root, **variables)

@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.models.transformer import transformer
 from tests.support.small_onnx import chain_model, save
-from tunegate.artifacts.candidates import LAUNCH, WHOLE
+from tunegate.artifacts.candidates import LAUNCH
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.record_origin import RecordOrigin
@@ -41,6 +41,7 @@ from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 from tunegate.runtimes.tvm.programs import PROGRAMS
 from tunegate_cache.format.records import Miss, Provenance, TuningRecord
+from tunegate_whole_model.forms import WHOLE
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 TARGET = TargetConfig(name="gpu", kind="cuda", device_wait_seconds=60.0)

@@ -62,7 +62,6 @@ PURPOSES = {
     "tunegate.policy": "whose rules count: base, head, waivers",
     "tunegate.gate": "the statistics",
     "tunegate.tuning": "the policies: what to tune next, when to stop",
-    "tunegate.whole_model": "a model as one launch: stages, barriers, races",
     "tunegate.revalidation": "records of others, measured again",
     "tunegate.selftest": "which margin a machine can decide",
     "tunegate.run_history": "what is kept of a run",

@@ -17,7 +17,7 @@ NAMES = tuple(
 )
 OTHER_MEANINGS = {
     # What to install for a runtime that is not.
-    "plugin/tunegate/known_extras.py": {"hybrid"},
+    "plugin/tunegate/known_extras.py": {"hybrid", "tvm"},
     # The package `tvm` has one door, where kernels are made; a record says by which version.
     "plugin/tunegate/edges/metaschedule": {"tvm"},
     "cache/tunegate_cache/format": {"tvm"},
@@ -28,6 +28,9 @@ OTHER_MEANINGS = {
     "plugin/tunegate/runtimes/reference.py": {"onnxruntime"},
     # The same package, with another of its providers; and how it tells the times of operators.
     "plugin/tunegate/runtimes/onnxruntime_cuda": {"onnxruntime"},
+    # They extend one runtime, or are made of two.
+    "plugin/extras/hybrid": {"tvm", "onnxruntime"},
+    "plugin/extras/whole_model": {"tvm"},
     # An example of a command line.
     "plugin/tunegate/cli/commands/compare.py": {"tvm", "onnxruntime"},
 }

@@ -56,7 +56,10 @@ LOADERS = {
     ("plugin/tunegate/edges/metaschedule/runtime.py", "CDLL"),  # a part of TVM
     ("plugin/tunegate/edges/metaschedule/runtime.py", "load_module"),  # an artifact's
     ("plugin/tunegate/edges/metaschedule/worker.py", "load_module"),  # a candidate's
-    ("plugin/tunegate/edges/native/loader.py", "CDLL"),  # a native artifact's
+    (
+        "plugin/extras/whole_model/tunegate_whole_model/native/loader.py",
+        "CDLL",
+    ),  # a native artifact's
 }
 STARTING = ("exec", "spawn", "posix_spawn", "fork", "popen", "system", "startfile")
 OTHER_STARTERS = {"multiprocessing", "pty", "asyncio", "runpy", "git", "sh", "pexpect"}

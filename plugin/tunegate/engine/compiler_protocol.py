@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tunegate.artifacts.builds import BuiltTask
-from tunegate.artifacts.candidates import FLOAT32, LAUNCH, PRECISION, WHOLE
+from tunegate.artifacts.candidates import FLOAT32, LAUNCH, PRECISION
 from tunegate.artifacts.foreign_schedules import ForeignSchedule, ImportedSchedule
 from tunegate.artifacts.input_rules import NOTHING_KNOWN, DrawnInput, KnownInputs
 from tunegate.artifacts.tasks import TuningTask
@@ -25,9 +25,9 @@ class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
     """Transferred schedules are tried in the model, on the inputs of `seed`; those of the workloads
     in `settled` stay as they are. A build that is known by its `how` tries nothing.
 
-    With `cuda_graphs` the kernels of a GPU are launched as one; a model that `is_whole` is one
-    kernel. `variant` is the name of the candidate, and `precision` the numbers that it computes
-    in. With `keeps_constants` default schedules pack no weights."""
+    With `cuda_graphs` the kernels of a GPU are launched as one; `launch` is how a form launches
+    them, '' for the usual way. `variant` is the name of the candidate, and `precision` the numbers
+    that it computes in. With `keeps_constants` default schedules pack no weights."""
 
     model: ModelFile
     target: TargetConfig
@@ -42,14 +42,14 @@ class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
     how: HowBuilt | None = None
     variant: str = ""
     precision: str = FLOAT32
-    is_whole: bool = False
+    launch: str = ""
     keeps_constants: bool = False
 
     @property
     def settings(self) -> dict[str, str]:
         """Those of the candidate, as its artifact has them."""
         lower = {PRECISION: self.precision} if self.precision != FLOAT32 else {}
-        return {**lower, LAUNCH: WHOLE} if self.is_whole else lower
+        return {**lower, LAUNCH: self.launch} if self.launch else lower
 
 
 class ExportDatabase(msgspec.Struct, frozen=True, tag="export", kw_only=True):

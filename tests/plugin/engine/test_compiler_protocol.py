@@ -12,18 +12,18 @@ from tunegate.engine.protocol import ModelFile
 
 
 @pytest.mark.parametrize(
-    ("precision", "is_whole", "settings"),
+    ("precision", "launch", "settings"),
     [
-        (FLOAT32, False, {}),
-        ("bfloat16", False, {"precision": "bfloat16"}),
-        (FLOAT32, True, {"launch": "whole"}),
-        ("bfloat16", True, {"precision": "bfloat16", "launch": "whole"}),
+        (FLOAT32, "", {}),
+        ("bfloat16", "", {"precision": "bfloat16"}),
+        (FLOAT32, "whole", {"launch": "whole"}),
+        ("bfloat16", "whole", {"precision": "bfloat16", "launch": "whole"}),
     ],
 )
 def test_settings_are_what_differs_from_the_usual_build(
-    tmp_path: Path, precision: str, is_whole: bool, settings: dict[str, str]
+    tmp_path: Path, precision: str, launch: str, settings: dict[str, str]
 ) -> None:
-    assert build_request(tmp_path, precision, is_whole=is_whole).settings == settings
+    assert build_request(tmp_path, precision, launch=launch).settings == settings
 
 
 def test_a_request_is_known_by_its_tag(tmp_path: Path) -> None:
@@ -31,7 +31,7 @@ def test_a_request_is_known_by_its_tag(tmp_path: Path) -> None:
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(request), type=CompileRequest) == request
 
 
-def build_request(directory: Path, precision: str, *, is_whole: bool = False) -> BuildModel:
+def build_request(directory: Path, precision: str, *, launch: str = "") -> BuildModel:
     return BuildModel(
         model=ModelFile(file="m.onnx", path="m.onnx", shapes={"x": (1, 3)}),
         target=TargetConfig(name="cpu", threads=1),
@@ -41,5 +41,5 @@ def build_request(directory: Path, precision: str, *, is_whole: bool = False) ->
         scratch=str(directory / "scratch"),
         seed=1,
         precision=precision,
-        is_whole=is_whole,
+        launch=launch,
     )

@@ -20,7 +20,7 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RuntimePacka
 
 
 def names() -> list[str]:
-    """Without what extends the compiler, which whoever runs the tests may have installed."""
+    """The names of what is installed, without what extends the compiler."""
     return [each.name for each in installed_runtimes().runtimes if not extends(each)]
 
 

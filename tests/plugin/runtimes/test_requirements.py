@@ -100,13 +100,3 @@ def test_a_runtime_that_runs_nothing_on_a_target_is_refused_there() -> None:
 def test_only_what_is_asked_for_must_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     missing(monkeypatch, "tvm")
     require_installed(config(CPU), "run", runtimes=["onnxruntime"])
-
-
-def test_a_native_artifact_needs_a_c_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    native = TargetConfig(name="cpu", artifact="native")
-    require_installed(config(native), "run")
-    monkeypatch.setattr(requirements, "c_compiler", lambda: None)
-    require_installed(config(CPU), "run")
-    require_installed(config(native), "plan")
-    with pytest.raises(EnvironmentUnfitError, match="none of gcc, clang, cc is on the PATH"):
-        require_installed(config(native), "run")

@@ -15,7 +15,7 @@ from tunegate.artifacts.schedule_source import UNMEASURED
 from tunegate.digests import digest_of_document
 from tunegate.edges.inputs.drawn_inputs import drawn_inputs
 from tunegate.edges.metaschedule.build_model import build_model
-from tunegate.edges.metaschedule.linked_build import LIBRARY
+from tunegate.edges.metaschedule.forms import LIBRARY
 from tunegate.edges.metaschedule.open_model import OpenModel
 from tunegate.edges.metaschedule.runtime import use_threads
 from tunegate.edges.metaschedule.targets import ResolvedTarget

@@ -42,7 +42,8 @@ _Wanted = TypeVar("_Wanted", Exported, Imported)
 
 class PartsCompiler:
     """Asks `whole` about each model, and children of its own about those that it refuses, on these
-    targets: `parts` has them. `scratch` is a private directory; builds are run on inputs of `seed`."""
+    targets: `parts` has them. `scratch` is a private directory; builds are run on inputs of
+    `seed`."""
 
     def __init__(
         self,

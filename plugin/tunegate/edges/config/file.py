@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from tunegate.config import AUTO, LOCAL, CacheConfig, Config, TargetConfig
+from tunegate.config import AUTO, LOCAL, RUNTIME_ARTIFACT, CacheConfig, Config, TargetConfig
 from tunegate.edges.config.model_entries import entry_problems
 from tunegate.edges.config.problem import problem_of
 from tunegate.edges.config.retired_keys import say_retired, without_retired_keys
@@ -118,6 +118,14 @@ def _check_targets(config: Config, where: str) -> None:
         if target.runtime != AUTO and plugin_named(_RUNTIMES, target.runtime) is None:
             about = ConfigKey(where, f"targets[{number}].runtime")
             raise _refused(about, _unknown_runtime(target))
+        if target.artifact != RUNTIME_ARTIFACT and _is_unknown_form(target.artifact):
+            about = ConfigKey(where, f"targets[{number}].artifact")
+            line = missing("artifact", target.artifact) or "no installed package writes it."
+            raise _refused(about, f"target {target.name}: {line}")
+
+
+def _is_unknown_form(artifact: str) -> bool:
+    return plugin_named(GROUPS["artifact"], artifact) is None
 
 
 def _unknown_runtime(target: TargetConfig) -> str:

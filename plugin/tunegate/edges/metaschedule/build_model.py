@@ -16,17 +16,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tunegate.artifacts.candidates import LAUNCH, WHOLE
+from tunegate.artifacts.candidates import LAUNCH
+from tunegate.config import RUNTIME_ARTIFACT
 from tunegate.digests import digest_of_document
 from tunegate.edges.inputs.drawn_inputs import drawn_inputs
+from tunegate.edges.metaschedule.forms import LIBRARY, form_for
 from tunegate.edges.metaschedule.functions import ModelFunction
-from tunegate.edges.metaschedule.linked_build import (
-    LIBRARY,
-    Finished,
-    is_native,
-    link,
-    link_kernels,
-)
+from tunegate.edges.metaschedule.linked_build import Finished, link, link_kernels
 from tunegate.edges.metaschedule.low_precision.lower_kernels import (
     TileKernels,
     key_parts,
@@ -53,7 +49,6 @@ from tunegate.edges.metaschedule.unmeasured.in_model_trial import (
 from tunegate.edges.metaschedule.versions import toolchain
 from tunegate.edges.models.prepared import PreparedModel
 from tunegate.edges.models.saved_model import file_digests
-from tunegate.edges.native.native_object import NATIVE_OBJECT
 from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.engine.compiler_protocol import BuildModel, Built, BuiltFunction
 from tunegate_cache.format.how_built import HowBuilt, mark_of
@@ -181,6 +176,7 @@ def _build_key(
     multiply: str,
 ) -> str:
     """Equal keys mean equal code and equal weights: such a pair needs no measuring."""
+    artifact = request.target.artifact
     parts = {
         "model": file_digests(prepared.optimized),
         "target": target.attributes,
@@ -188,8 +184,8 @@ def _build_key(
         "defaults": DEFAULTS_VERSION,
         "schedules": sorted({(f.key.workload, f.rid) for f in built}),
         **({"cuda-graphs": True} if request.cuda_graphs else {}),
-        **({"artifact": "native"} if is_native(request) else {}),
-        **({LAUNCH: WHOLE} if request.is_whole else {}),
+        **({"artifact": artifact} if artifact != RUNTIME_ARTIFACT else {}),
+        **({LAUNCH: request.launch} if request.launch else {}),
         **key_parts(request.precision, built, multiply),
     }
     return digest_of_document(parts)
@@ -202,7 +198,8 @@ def _write_artifact(
     built: list[BuiltFunction],
     key: str,
 ) -> None:
-    file, entry = (NATIVE_OBJECT, "model_run") if is_native(request) else (LIBRARY, "main")
+    form = form_for(request.target, request.settings)
+    file, entry = (form.file, form.entry) if form is not None else (LIBRARY, "main")
     ArtifactFile(
         runtime="tvm",
         variant=request.variant,

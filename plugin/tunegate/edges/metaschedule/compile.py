@@ -20,6 +20,7 @@ from tunegate.edges.metaschedule.checks.check_messages import (
 )
 from tunegate.edges.metaschedule.checks.mended_build import mended_build
 from tunegate.edges.metaschedule.export_database import export_database
+from tunegate.edges.metaschedule.forms import form_for
 from tunegate.edges.metaschedule.functions import ModelFunction
 from tunegate.edges.metaschedule.import_schedules import import_schedules
 from tunegate.edges.metaschedule.intrinsics import load_intrinsics
@@ -27,7 +28,6 @@ from tunegate.edges.metaschedule.low_precision.lower_kernels import require_tile
 from tunegate.edges.metaschedule.open_model import OpenModel
 from tunegate.edges.metaschedule.opening import opened_model
 from tunegate.edges.metaschedule.targets import tvm_target
-from tunegate.edges.metaschedule.whole.size import require_small
 from tunegate.edges.processes.out_of_memory import lacked_memory, memory_problem
 from tunegate.engine.compiler_protocol import (
     BuildModel,
@@ -97,7 +97,8 @@ def _answered(request: Request) -> CompileReply | CheckReply:
 def _wanted(request: Request) -> str:
     if not isinstance(request, BuildModel):
         return FLOAT32
-    return "one launch" if request.is_whole else request.precision
+    form = form_for(request.target, request.settings) if request.launch else None
+    return form.title if form is not None else request.precision
 
 
 def _path(request: Request) -> str:
@@ -173,8 +174,9 @@ def _build(request: BuildModel) -> Built:
     require_tiles(request.precision, request.target)
     target = tvm_target(request.target)
     opened = _open(request)
-    if request.is_whole and request.target.kind == "llvm":
-        require_small(opened.functions, target)
+    form = form_for(request.target, request.settings)
+    if form is not None:
+        form.require(opened.functions, target)
     _last_build = build_model(request, opened, target)
     return _last_build.built
 

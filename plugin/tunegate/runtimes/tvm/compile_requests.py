@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tunegate.artifacts.candidates import FLOAT32, LAUNCH, PRECISION, WHOLE
+from tunegate.artifacts.candidates import FLOAT32, LAUNCH, PRECISION
 from tunegate.artifacts.foreign_schedules import ForeignSchedule
 from tunegate.config import TargetConfig
 from tunegate.edges.inputs.lasting_seeds import error_seeds
@@ -32,9 +32,9 @@ def opened_key(job: ModelJob) -> OpenedKey:
 
 
 def has_graphs(job: BuildJob) -> bool:
-    """Returns whether CUDA graphs launch its kernels; one launch needs none."""
+    """Whether CUDA graphs launch its kernels; a form launches them by itself."""
     target = job.model.target
-    return target.kind == "cuda" and target.cuda_graphs and job.settings.get(LAUNCH) != WHOLE
+    return target.kind == "cuda" and target.cuda_graphs and LAUNCH not in job.settings
 
 
 class CompileRequests:
@@ -67,7 +67,7 @@ class CompileRequests:
             how=job.how,
             variant=job.variant,
             precision=job.settings.get(PRECISION, FLOAT32),
-            is_whole=job.settings.get(LAUNCH) == WHOLE,
+            launch=job.settings.get(LAUNCH, ""),
         )
 
     def checks(self) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 
 from tunegate.artifacts.builds import Build
-from tunegate.artifacts.candidates import LAUNCH, WHOLE
+from tunegate.artifacts.candidates import LAUNCH
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compile_requests import opened_key
 
@@ -23,7 +23,7 @@ class DeadBuilds:
         """Remembers a build that died before anything was linked, and one launch that is refused,
         for which every kernel is timed. What fails when it is run may do so on the inputs of its
         side alone."""
-        is_costly = build.crashed or job.settings.get(LAUNCH) == WHOLE
+        is_costly = build.crashed or LAUNCH in job.settings
         if build.error is not None and is_costly and not build.key:
             self._builds[self._alike(job)] = build
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tunegate.edges.machine.bytecode import bytecode_check
 from tunegate.edges.machine.health_check import HealthCheck
-from tunegate.edges.native.c_compiler import NO_C_COMPILER, c_compiler
+from tunegate.edges.metaschedule.forms import installed_forms
 from tunegate.runtimes.tvm.compiler_self_test import compiler_failure
 from tunegate.runtimes.tvm.requirements import LINKERS, PINNED, linker, wrong_version
 
@@ -23,10 +23,8 @@ def compiler_checks() -> Iterator[HealthCheck]:
     found = linker()
     missing = f"none of {', '.join(LINKERS)}: install one, builds are linked with it"
     yield HealthCheck("linker", ok=found is not None, detail=found or missing)
-    # Nothing else needs one, so a machine without is not unfit.
-    has_one = c_compiler()
-    detail = has_one or NO_C_COMPILER
-    yield HealthCheck("C compiler", ok=True, detail=detail, is_absent=not has_one)
+    for form in installed_forms():
+        yield from form.checks()
 
 
 def _pinned(distribution: str) -> HealthCheck:

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from tunegate.artifacts.candidates import RuntimeName
 from tunegate.config import TargetConfig
 from tunegate.edges.machine.installed_version import installed_version
-from tunegate.edges.native.c_compiler import NO_C_COMPILER, c_compiler
+from tunegate.edges.metaschedule.forms import form_for
 from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate.runtimes.runtime import Step
@@ -34,8 +34,9 @@ def require(targets: Sequence[TargetConfig], step: Step, instead: RuntimeName) -
             f"PATH to link with. Install one{other}."
         )
         raise EnvironmentUnfitError(message)
-    if step != "plan" and any(t.artifact == "native" for t in targets) and c_compiler() is None:
-        raise EnvironmentUnfitError(NO_C_COMPILER)
+    for form in (form_for(target, {}) for target in targets if step != "plan"):
+        if form is not None and (unfit := form.unfit()):
+            raise EnvironmentUnfitError(unfit)
 
 
 def linker() -> str | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tunegate.artifacts.candidates import LAUNCH, PRECISION, WHOLE, RuntimeName
+from tunegate.artifacts.candidates import PRECISION, RuntimeName
 from tunegate.config import TargetConfig
 from tunegate.edges.machine.health_check import HealthCheck
 from tunegate.edges.machine.installed_version import installed_version
-from tunegate.edges.native.native_object import NATIVE_OBJECT
+from tunegate.edges.metaschedule.forms import installed_forms, loaded_form
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.runtimes.runtime import Loaded, OpenCompiler, Step, TuningRuntime
 from tunegate.runtimes.tvm.programs import PROGRAMS
@@ -26,11 +26,10 @@ class Tvm:
     def variants(self, target: TargetConfig) -> Mapping[str, Mapping[str, str]]:
         narrow = {"bf16": {PRECISION: "bfloat16"}, "int8.dynamic": {PRECISION: "int8"}}
         lower = narrow if target.kind == "llvm" else {}
-        # One thread has nothing to launch.
-        has_threads = target.artifact == "native" and target.threads != 1
-        has_launches = target.kind == "cuda" or has_threads
-        whole = {WHOLE: {LAUNCH: WHOLE}} if has_launches else {}
-        return {"": {}, **lower, **whole}
+        found: dict[str, Mapping[str, str]] = {"": {}, **lower}
+        for form in installed_forms():
+            found |= form.variants(target)
+        return found
 
     def versions(self) -> Mapping[str, str]:
         from tunegate.runtimes.tvm.requirements import PINNED  # noqa: PLC0415
@@ -38,10 +37,8 @@ class Tvm:
         return {name: installed_version(name) for name in PINNED}
 
     def load(self, directory: Path, artifact: ArtifactFile) -> Loaded:
-        if artifact.file == NATIVE_OBJECT:
-            from tunegate.edges.native.loader import NativeArtifact  # noqa: PLC0415
-
-            return NativeArtifact(directory, artifact)
+        if (loaded := loaded_form(directory, artifact)) is not None:
+            return loaded
         from tunegate.edges.metaschedule.runtime_alone import (  # noqa: PLC0415
             import_runtime,
             set_threads,

@@ -42,16 +42,16 @@ def test_a_build_in_other_numbers_draws_what_tells_its_error_alike_in_each_run(
     assert CompileRequests(tmp_path, seed=2).samples(job) == requests.samples(job)
 
 
-@pytest.mark.parametrize(("settings", "is_whole"), [({}, False), ({"launch": "whole"}, True)])
-def test_a_build_says_whether_it_is_one_launch(
-    tmp_path: Path, settings: dict[str, str], is_whole: bool
+@pytest.mark.parametrize("settings", [{}, {"launch": "whole"}, {"precision": "int8"}])
+def test_a_build_has_the_settings_of_its_candidate(
+    tmp_path: Path, settings: dict[str, str]
 ) -> None:
     model = ModelJob(
         file=tmp_path / "m.onnx", path="m.onnx", shapes={}, target=TargetConfig(name="a")
     )
     job = BuildJob(model=model, records={}, sources={}, directory=tmp_path, settings=settings)
     requests = CompileRequests(tmp_path, seed=1)
-    assert requests.build(job).is_whole is is_whole
+    assert requests.build(job).settings == settings
 
 
 def test_a_model_is_open_for_one_target_and_one_set_of_shapes(tmp_path: Path) -> None:

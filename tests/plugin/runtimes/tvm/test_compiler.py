@@ -11,13 +11,14 @@ import msgspec
 import pytest
 
 from tests.support.small_onnx import chain_model, conv_model, save
+from tests.support.tuning_records import make_record
 from tunegate.artifacts.builds import Build, unbuilt
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.build_model import build_model
 from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact
+from tunegate.edges.metaschedule.forms import LIBRARY
 from tunegate.edges.metaschedule.functions import functions_of
 from tunegate.edges.metaschedule.import_in_layout import import_in_layout
-from tunegate.edges.metaschedule.linked_build import LIBRARY
 from tunegate.edges.metaschedule.open_model import OpenModel
 from tunegate.edges.metaschedule.targets import tvm_target
 from tunegate.edges.models.preparation import prepare
@@ -33,6 +34,7 @@ from tunegate.engine.compiler_protocol import (
 )
 from tunegate.engine.protocol import Failed, Measured, ModelFile
 from tunegate.ports import BuildJob, ModelJob
+from tunegate.runtimes.tvm.compile_children import CompileChildren
 from tunegate.runtimes.tvm.compile_requests import CompileRequests
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 
@@ -109,6 +111,13 @@ def test_a_build_that_runs_in_no_way_says_why_without_graphs(tmp_path: Path) -> 
     assert found.error == "broken"
 
 
+class Unasked(CompileChildren[Any]):
+    """Children that nobody asks."""
+
+    def converse(self, *_: object) -> None:
+        pass
+
+
 class Dying(MetaScheduleCompiler):
     """A compiler whose children die of transferred schedules, or of all if it `is_broken`."""
 
@@ -116,6 +125,7 @@ class Dying(MetaScheduleCompiler):
 
     def __init__(self, scratch: Path) -> None:
         super().__init__(scratch, seed=1)
+        self._children = Unasked("", object, scratch / "log", 1.0)
         self.asked: list[BuildModel] = []
 
     def _building(
@@ -123,9 +133,6 @@ class Dying(MetaScheduleCompiler):
     ) -> Conversation[Any]:
         self.asked.append(request)
         return super()._building(job, request, memory)
-
-    def _converse(self, *_: object, **__: object) -> None:
-        """Nobody is asked."""
 
     def _finish(self, job: BuildJob, talk: Conversation[Any]) -> Build:
         has_died = self.is_broken or "transfer" in job.sources.values()

@@ -10,7 +10,7 @@ import pytest
 from tests.support.measured_cells import make_build
 from tests.support.tuning_records import make_key
 from tunegate.artifacts.builds import Build, unbuilt
-from tunegate.artifacts.candidates import LAUNCH, WHOLE
+from tunegate.artifacts.candidates import LAUNCH
 from tunegate.config import TargetConfig
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.dead_builds import DeadBuilds
@@ -41,7 +41,7 @@ def test_new_weights_die_of_what_the_base_died_of() -> None:
     [
         job("new/m"),
         job("head/m", path="other"),
-        job("head/m", settings={LAUNCH: WHOLE}),
+        job("head/m", settings={LAUNCH: "whole"}),
         job("head/m", sources={make_key("a"): "transfer"}),
     ],
     ids=["kernels", "model", "settings", "schedules"],
@@ -51,7 +51,7 @@ def test_another_build_is_made(other: BuildJob) -> None:
 
 
 def test_one_launch_is_refused_once_for_both_sides() -> None:
-    whole = {LAUNCH: WHOLE}
+    whole = {LAUNCH: "whole"}
     assert after(job(settings=whole), REFUSED).of(job("head/m", settings=whole)) == REFUSED
     assert after(job(), REFUSED).of(job("head/m")) is None
 

@@ -3,8 +3,6 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import msgspec
-
 from tunegate.config import TargetConfig
 from tunegate.runtimes.tvm.requirements import PINNED
 from tunegate.runtimes.tvm.runtime import RUNTIME
@@ -18,13 +16,8 @@ def test_it_runs_on_all_targets_and_on_cpus_in_narrow_numbers_too() -> None:
         "bf16": {"precision": "bfloat16"},
         "int8.dynamic": {"precision": "int8"},
     }
-    assert RUNTIME.variants(gpu) == {"": {}, "whole": {"launch": "whole"}}
-
-
-def test_a_native_artifact_of_several_threads_may_have_one_launch() -> None:
-    two = TargetConfig(name="a", threads=2, artifact="native")
-    assert RUNTIME.variants(two)["whole"] == {"launch": "whole"}
-    assert "whole" not in RUNTIME.variants(msgspec.structs.replace(two, threads=1))
+    assert RUNTIME.variants(gpu)[""] == {}
+    assert "bf16" not in RUNTIME.variants(gpu)
 
 
 def test_its_versions_are_those_that_work() -> None:

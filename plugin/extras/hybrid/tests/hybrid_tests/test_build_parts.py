@@ -3,11 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
-from tunegate_hybrid.build_parts import part_request
 
 from tunegate.config import TargetConfig
 from tunegate.engine.compiler_protocol import BuildModel
 from tunegate.engine.protocol import ModelFile
+from tunegate_hybrid.build_parts import part_request
 
 
 def request(tmp_path: Path) -> BuildModel:

@@ -21,10 +21,6 @@ from tests.support.small_onnx import (
     save,
 )
 from tests.support.tuning_records import make_record
-from tunegate_hybrid.compiler import PartsBuilds, PartsCompiler, needless
-from tunegate_hybrid.plan_file import PartsPlan
-from tunegate_hybrid.runtime import RUNTIME
-from tunegate_hybrid.searcher import handle_request
 
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.tasks import TuningTask
@@ -36,6 +32,10 @@ from tunegate.runtimes.loading import load, operators_ms
 from tunegate.runtimes.runtime import ExtendedCompiler
 from tunegate.runtimes.tvm.compile_requests import opened_key
 from tunegate.runtimes.tvm.runtime import RUNTIME as TVM
+from tunegate_hybrid.compiler import PartsBuilds, PartsCompiler, needless
+from tunegate_hybrid.plan_file import PartsPlan
+from tunegate_hybrid.runtime import RUNTIME
+from tunegate_hybrid.searcher import handle_request
 
 TARGET = TargetConfig(name="cpu", threads=1)
 

@@ -5,9 +5,9 @@ from typing import cast
 
 import msgspec
 from tests.support.tuning_records import make_record
-from tunegate_hybrid.decision import PartsDecision
 
 from tunegate.edges.metaschedule.functions import ModelFunction
+from tunegate_hybrid.decision import PartsDecision
 
 
 class Kernel(msgspec.Struct):

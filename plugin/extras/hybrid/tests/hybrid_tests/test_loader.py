@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.support.small_onnx import one_node_model, save
-from tunegate_hybrid.loader import HybridArtifact
-from tunegate_hybrid.plan_file import PartsPlan, PartTensor, PlannedPart
 
 from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.errors import ArtifactError
+from tunegate_hybrid.loader import HybridArtifact
+from tunegate_hybrid.plan_file import PartsPlan, PartTensor, PlannedPart
 
 X, Y = (ArtifactTensor(name, (4, 4), "float32") for name in ("x", "y"))
 FEED = {"x": np.full((4, 4), -1, np.float32)}

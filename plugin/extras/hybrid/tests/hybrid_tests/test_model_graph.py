@@ -9,10 +9,10 @@ import onnx
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from tunegate_hybrid.model_graph import ModelGraph
-from tunegate_hybrid.partition import partition
 
 from tunegate.edges.reference.value_types import value_types
+from tunegate_hybrid.model_graph import ModelGraph
+from tunegate_hybrid.partition import partition
 
 FLOAT = TensorProto.FLOAT
 

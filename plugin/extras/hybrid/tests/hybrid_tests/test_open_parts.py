@@ -8,18 +8,18 @@ from pathlib import Path
 import onnx
 import pytest
 from tests.support.small_onnx import chain_model, parts_model, save
-from tunegate_hybrid.open_parts import (
-    SplitModel,
-    opener_of,
-    split_as,
-    split_model,
-)
 
 from tunegate.edges.metaschedule.open_model import OpenModel
 from tunegate.edges.models.preparation import prepare
 from tunegate.edges.models.prepared import PreparedModel
 from tunegate.errors import UnsupportedModelError
 from tunegate_cache.format.how_built import HowBuilt, mark_of
+from tunegate_hybrid.open_parts import (
+    SplitModel,
+    opener_of,
+    split_as,
+    split_model,
+)
 
 
 class Compiler:

@@ -12,13 +12,13 @@ import pytest
 from onnx import TensorProto, helper
 from tests.support.graphs import GraphInput, graph_of, node
 from tests.support.small_onnx import one_node_model, parts_model, save
-from tunegate_hybrid.open_parts import SplitModel
-from tunegate_hybrid.opening import OpenedModel, opened_in_parts
 
 from tunegate.config import TargetConfig
 from tunegate.edges.metaschedule.open_model import OpenModel
 from tunegate.engine.protocol import ModelFile
 from tunegate.errors import UnsupportedModelError
+from tunegate_hybrid.open_parts import SplitModel
+from tunegate_hybrid.opening import OpenedModel, opened_in_parts
 
 
 def opened(model: onnx.ModelProto, place: Path) -> OpenedModel:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tunegate_hybrid.partition import ModelPart, Node, partition
 
 OUTPUTS = {"out"}

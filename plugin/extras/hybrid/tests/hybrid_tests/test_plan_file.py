@@ -3,9 +3,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tunegate_hybrid.plan_file import PartsPlan, PartTensor, PlannedPart
 
 from tunegate.errors import ArtifactError
+from tunegate_hybrid.plan_file import PartsPlan, PartTensor, PlannedPart
 
 
 def plan(file: str) -> PartsPlan:

@@ -9,12 +9,12 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
+
+from tunegate.edges.reference.value_types import value_types
 from tunegate_hybrid.model_graph import ModelGraph
 from tunegate_hybrid.partition import partition
 from tunegate_hybrid.plan_file import PartsPlan, PartTensor, PlannedPart
 from tunegate_hybrid.program import PartsProgram
-
-from tunegate.edges.reference.value_types import value_types
 
 
 def program(nodes: list[onnx.NodeProto], outputs: list[str], directory: Path) -> PartsProgram:

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from tunegate_hybrid.runtime import RUNTIME
 
 from tunegate.config import TargetConfig
 from tunegate.runtimes.registry import runtime_named
+from tunegate_hybrid.runtime import RUNTIME
 
 
 def test_it_runs_on_cpus_and_says_so_of_others() -> None:

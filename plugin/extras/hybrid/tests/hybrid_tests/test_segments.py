@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tunegate_hybrid.partition import Node
 from tunegate_hybrid.segments import segments
 

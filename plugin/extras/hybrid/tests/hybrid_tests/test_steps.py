@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 from tests.support.small_onnx import one_node_model, save
+
+from tunegate.edges.reference.part_session import opened_part
 from tunegate_hybrid.plan_file import PartTensor, PlannedPart
 from tunegate_hybrid.steps import onnx_step
 from tunegate_hybrid.tensors import Tensors
-
-from tunegate.edges.reference.part_session import opened_part
 
 
 def test_what_is_made_lies_where_it_lay_before(tmp_path: Path) -> None:

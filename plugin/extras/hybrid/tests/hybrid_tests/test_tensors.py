@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from tunegate_hybrid.plan_file import PartTensor
 from tunegate_hybrid.tensors import Tensors
 

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact, Checked, CheckReply
+from tunegate.edges.metaschedule.forms import loaded_form
 from tunegate.edges.metaschedule.loader import TvmArtifact, device_exists
-from tunegate.edges.native.loader import NativeArtifact
-from tunegate.edges.native.native_object import NATIVE_OBJECT
 from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.edges.reference.comparison import DidNotRun, compared
 from tunegate.edges.reference.error_samples import sampled_errors
@@ -44,6 +43,4 @@ def check_run(run: Run, artifact: ArtifactFile, request: CheckArtifact) -> Check
 
 
 def _run_of(directory: Path, artifact: ArtifactFile) -> Run:
-    if artifact.file == NATIVE_OBJECT:
-        return NativeArtifact(directory, artifact).run
-    return TvmArtifact(directory, artifact).run
+    return (loaded_form(directory, artifact) or TvmArtifact(directory, artifact)).run

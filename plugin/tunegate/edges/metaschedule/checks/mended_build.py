@@ -17,6 +17,7 @@ import msgspec
 import tvm
 
 from tunegate.artifacts.builds import NumericCheck, WrongKernel
+from tunegate.config import RUNTIME_ARTIFACT
 from tunegate.edges.metaschedule.build_model import ModelBuild, link_model
 from tunegate.edges.metaschedule.checks.check import check_numbers
 from tunegate.edges.metaschedule.checks.check_messages import (
@@ -26,7 +27,7 @@ from tunegate.edges.metaschedule.checks.check_messages import (
     Mended,
 )
 from tunegate.edges.metaschedule.checks.kernel_errors import KernelError, kernel_errors
-from tunegate.edges.metaschedule.linked_build import LIBRARY
+from tunegate.edges.metaschedule.forms import LIBRARY
 from tunegate.edges.metaschedule.open_model import OpenModel
 from tunegate.edges.metaschedule.passes.prepacking import MAIN
 from tunegate.edges.metaschedule.runtime import arguments_of
@@ -51,13 +52,14 @@ def mended_build(
     if not scheduled:
         return Mended()
     directory = Path(request.build.scratch) / "default"
-    usual = msgspec.structs.replace(request.build.target, artifact="runtime")
+    usual = msgspec.structs.replace(request.build.target, artifact=RUNTIME_ARTIFACT)
     # Kernels with the arguments of the workloads, whatever order they read weights in.
     plain = msgspec.structs.replace(
         request.build,
         directory=str(directory),
         cuda_graphs=False,
         target=usual,
+        launch="",
         keeps_constants=True,
     )
     inputs = ArtifactFile.read(Path(request.build.directory)).inputs

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from tunegate.artifacts.candidates import FLOAT32
 from tunegate.artifacts.schedule_source import UNMEASURED
+from tunegate.edges.metaschedule.forms import form_for
 from tunegate.edges.metaschedule.kernel_profile import is_faster_whole, slower_in_model
 from tunegate.edges.metaschedule.loader import device_exists
 from tunegate.edges.metaschedule.low_precision.lower_kernels import tile_kernels
@@ -111,5 +112,5 @@ def is_faster_tried(request: BuildModel, without: Path, inputs: Sequence[Artifac
 
 
 def _has_other_files(request: BuildModel) -> bool:
-    is_native = request.target.artifact == "native"
-    return is_native or request.is_whole or request.precision != FLOAT32
+    form = form_for(request.target, request.settings)
+    return form is not None or request.precision != FLOAT32

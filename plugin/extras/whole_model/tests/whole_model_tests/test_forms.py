@@ -1,0 +1,83 @@
+"""What this adds to TVM: candidates, and the files of their builds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.support.small_onnx import chain_model, save
+
+from tunegate.config import Config, ModelConfig, TargetConfig
+from tunegate.edges.metaschedule.forms import LIBRARY, form_for
+from tunegate.edges.metaschedule.linked_build import Finished, link
+from tunegate.edges.metaschedule.low_precision.lower_kernels import TileKernels
+from tunegate.edges.metaschedule.open_model import OpenModel
+from tunegate.edges.models.preparation import prepare
+from tunegate.edges.output.artifact_file import ArtifactTensor
+from tunegate.engine.compiler_protocol import BuildModel
+from tunegate.engine.protocol import ModelFile
+from tunegate.errors import EnvironmentUnfitError
+from tunegate.runtimes.requirements import require_installed
+from tunegate.runtimes.tvm.runtime import RUNTIME
+from tunegate_whole_model import forms
+from tunegate_whole_model.forms import NATIVE, NATIVE_LAUNCH, PERSISTENT
+from whole_model_tests.models import TARGET, opened
+
+GPU = TargetConfig(name="gpu", kind="cuda", arch="sm_80")
+SHAPE = (4, 64)
+
+
+def test_one_launch_is_a_candidate_on_gpus_and_of_native_objects_with_several_threads() -> None:
+    two = TargetConfig(name="a", threads=2, artifact="native")
+    assert RUNTIME.variants(GPU) == {"": {}, "whole": {"launch": "whole"}}
+    assert RUNTIME.variants(two)["whole"] == {"launch": "whole"}
+    assert "whole" not in RUNTIME.variants(msgspec.structs.replace(two, threads=1))
+    assert "whole" not in RUNTIME.variants(msgspec.structs.replace(two, artifact="runtime"))
+
+
+def test_each_candidate_is_built_in_one_form() -> None:
+    native, whole = TargetConfig(name="a", artifact="native"), {"launch": "whole"}
+    assert [form_for(native, {}), form_for(native, whole)] == [NATIVE, NATIVE_LAUNCH]
+    assert [form_for(GPU, {}), form_for(GPU, whole)] == [None, PERSISTENT]
+    assert form_for(TargetConfig(name="a"), {}) is None
+
+
+def test_a_native_artifact_needs_a_c_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    def config(target: TargetConfig) -> Config:
+        return Config(models=(ModelConfig(path="*.onnx"),), targets=(target,))
+
+    native = TargetConfig(name="cpu", artifact="native")
+    require_installed(config(native), "run")
+    monkeypatch.setattr(forms, "c_compiler", lambda: None)
+    require_installed(config(TargetConfig(name="cpu")), "run")
+    require_installed(config(native), "plan")
+    with pytest.raises(EnvironmentUnfitError, match="none of gcc, clang, cc is on the PATH"):
+        require_installed(config(native), "run")
+
+
+def test_one_launch_is_a_library_like_any_other(tmp_path: Path) -> None:
+    request = BuildModel(
+        model=ModelFile(file="m.onnx", path="m.onnx", shapes={}),
+        target=GPU,
+        records={},
+        sources={},
+        directory=str(tmp_path / "out"),
+        scratch=str(tmp_path),
+        cuda_graphs=False,
+        seed=1,
+        launch="whole",
+    )
+    module = opened("chain").scheduled.plain
+    file = save(chain_model(layers=3, width=64), tmp_path / "m.onnx")
+    prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
+    finished = Finished(
+        opened=OpenModel(prepared, module, []),
+        module=module,
+        plain=module,
+        inputs=(ArtifactTensor("x", SHAPE, "float32"),),
+        outputs=(ArtifactTensor("y", SHAPE, "float32"),),
+        lower=TileKernels({}, TARGET),
+    )
+    assert link(finished, request) == (tmp_path / "out" / LIBRARY).stat().st_size
+    assert b"launch_whole" in (tmp_path / "out" / LIBRARY).read_bytes()

@@ -1,0 +1,81 @@
+"""A native artifact, loaded by the functions of its header: no runtime is imported."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.errors import ArtifactError
+from tunegate_whole_model.native.program import ALIGNMENT_BYTES
+
+
+class NativeArtifact:
+    """One instance of the model, in this process. Raises ArtifactError where it does not load."""
+
+    def __init__(self, directory: Path, artifact: ArtifactFile) -> None:
+        self._artifact = artifact
+        file = (directory / artifact.file).resolve()
+        try:
+            self._library = ctypes.CDLL(str(file))
+        except OSError as error:
+            raise ArtifactError(f"{file}: it does not load ({error}). Build it again.") from error
+        self._library.model_error.restype = ctypes.c_char_p
+        self._instance = ctypes.c_void_p()
+        self._asked(self._library.model_create(None, ctypes.byref(self._instance)))
+
+    def run(self, feed: Mapping[str, Any]) -> Sequence[Any]:
+        """Returns the output arrays."""
+        run, outputs = self._prepared(feed)
+        run()
+        return outputs
+
+    def bound(self, feed: Mapping[str, Any]) -> Callable[[], object]:
+        """Returns one inference: nothing but the call."""
+        return self._prepared(feed)[0]
+
+    def operators_ms(self, feed: Mapping[str, Any], inferences: int) -> Mapping[str, float]:
+        """Returns nothing: the object does not stop between two kernels."""
+        return {}
+
+    def _prepared(self, feed: Mapping[str, Any]) -> tuple[Callable[[], object], list[Any]]:
+        inputs = [_copied(feed[each.name], each.dtype) for each in self._artifact.inputs]
+        outputs = [_empty(each.shape, each.dtype) for each in self._artifact.outputs]
+        model_run, asked, instance = self._library.model_run, self._asked, self._instance
+        given, taken = _pointers(inputs), _pointers(outputs)
+        # The pointers do not keep the arrays.
+        kept = inputs, outputs
+
+        def run() -> object:
+            asked(model_run(instance, given, taken))
+            return kept
+
+        return run, outputs
+
+    def _asked(self, code: int) -> None:
+        if code:
+            said = self._library.model_error().decode(errors="replace")
+            raise ArtifactError(f"{self._artifact.file}: {said}.")
+
+
+def _copied(array: Any, dtype: str) -> Any:
+    copy = _empty(np.shape(array), dtype)
+    copy[...] = array
+    return copy
+
+
+def _empty(shape: tuple[int, ...], dtype: str) -> Any:
+    """An array where kernels want it: the object copies inputs that lie elsewhere."""
+    kind = np.dtype(dtype)
+    size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+    raw = np.empty(size + ALIGNMENT_BYTES, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT_BYTES
+    return raw[start : start + size].view(kind).reshape(shape)
+
+
+def _pointers(arrays: Sequence[Any]) -> Any:
+    return (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))

@@ -1,0 +1,241 @@
+"""The persistent kernel of a model: in which context, and each of its kernels in which way.
+
+In each context each kernel is measured by itself, once for each way, and the fastest are put
+together; then the contexts are measured (Zhuang et al., "MonoNN", OSDI 2024). So the cost is the
+sum over kernels, not the product. The texts of all contexts are compiled beside each other: that
+takes most of the time. Where there is no device to measure on, the first way and the
+context with the most threads that needs no memory for registers are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from tunegate.errors import NotOfferedError
+from tunegate_whole_model.native.program import NativeProgram
+from tunegate_whole_model.persistent.compiling_beside import Compile, CompilingBeside
+from tunegate_whole_model.persistent.kernel_text import kernel_text
+from tunegate_whole_model.persistent.kernel_timer import KernelTimer, TimedText
+from tunegate_whole_model.persistent.launching_module import WHOLE_KERNEL
+from tunegate_whole_model.persistent.nvrtc import CompiledKernels, KernelFigures
+from tunegate_whole_model.persistent.stage_program import (
+    StageProgram,
+    WholeModel,
+    require_sound,
+    stage_program,
+)
+from tunegate_whole_model.stages.contexts import CONTEXTS, Context, by_threads, fastest
+from tunegate_whole_model.stages.residency import MULTIPROCESSORS, KernelNeeds, resident_blocks
+
+_MOST_NESTS = 1000
+_MOST_TEXT = 2_000_000
+"""The compiler takes minutes beyond these."""
+_PROVED_GRIDS = (1, 8)
+"""The steps of a block follow one rule for every number of blocks."""
+_ONE_WAY = "only_"
+"""What the names of kernels begin with that are measured by themselves."""
+
+
+class ChosenKernel(NamedTuple):
+    """`refused` says why the other contexts are none."""
+
+    context: Context
+    program: NativeProgram
+    stages: StageProgram
+    text: str
+    compiled: CompiledKernels
+    refused: tuple[str, ...]
+
+    @property
+    def figures(self) -> KernelFigures:
+        return self.compiled.figures[WHOLE_KERNEL]
+
+    @property
+    def timed(self) -> TimedText:
+        return TimedText(self.text, self.compiled, self.stages.arena_bytes, self.context)
+
+
+class _Written(NamedTuple):
+    """The text for one context, with the fastest ways, before it is compiled."""
+
+    context: Context
+    program: NativeProgram
+    stages: StageProgram
+    text: str
+
+
+def chosen_kernel(
+    model_at: Callable[[int], WholeModel],
+    arch: str,
+    compiled: Compile,
+    timer: KernelTimer | None,
+) -> ChosenKernel:
+    """`model_at` gives the model for blocks of so many threads. Raises NotOfferedError with the
+    reasons where no context can hold it."""
+    if arch not in MULTIPROCESSORS:
+        raise NotOfferedError(f"what {arch} holds at once is not known")
+    refused: list[tuple[Context, str]] = []
+    with CompilingBeside(compiled) as beside:
+        written = _all_written(model_at, beside, timer, refused)
+        known = list(_that_fit(written, arch, beside, timer, refused))
+    if not known:
+        raise NotOfferedError("; ".join(_reasons(refused)))
+    best = min(known, key=lambda each: _cost(each, timer))
+    return best._replace(refused=_reasons(refused))
+
+
+def _all_written(
+    model_at: Callable[[int], WholeModel],
+    beside: CompilingBeside,
+    timer: KernelTimer | None,
+    refused: list[tuple[Context, str]],
+) -> list[_Written]:
+    """The text of each context. What a device is to measure is compiled beside each other, and
+    measured one after another."""
+    models: dict[Context, WholeModel] = {}
+    for context in CONTEXTS if timer is not None else by_threads():
+        try:
+            models[context] = model_at(context.threads)
+            if timer is not None:
+                beside.begin(_text_of_ways(models[context], context))
+        except NotOfferedError as error:
+            models.pop(context, None)
+            refused.append((context, str(error)))
+    written = []
+    for context, model in models.items():
+        try:
+            written.append(_written(model, context, beside, timer))
+        except NotOfferedError as error:
+            refused.append((context, str(error)))
+            continue
+        if timer is not None:
+            beside.begin(written[-1].text)
+    return written
+
+
+def _that_fit(
+    written: Sequence[_Written],
+    arch: str,
+    beside: CompilingBeside,
+    timer: KernelTimer | None,
+    refused: list[tuple[Context, str]],
+) -> Iterator[ChosenKernel]:
+    """Yields those that a device has room for; without one, none after the first that spills
+    nothing."""
+    for each in written:
+        try:
+            code = beside(each.text)
+            made = ChosenKernel(each.context, each.program, each.stages, each.text, code, ())
+            _require_room(made, arch)
+        except NotOfferedError as error:
+            refused.append((each.context, str(error)))
+            continue
+        yield made
+        if timer is None and not made.figures.spilled_bytes:
+            return
+
+
+def _reasons(refused: Sequence[tuple[Context, str]]) -> tuple[str, ...]:
+    """Each reason once, with the contexts that it holds for."""
+    contexts: dict[str, list[str]] = {}
+    for context, reason in refused:
+        contexts.setdefault(reason, []).append(str(context))
+    return tuple(
+        reason if len(of) == len(CONTEXTS) else f"{', '.join(of)}: {reason}"
+        for reason, of in contexts.items()
+    )
+
+
+def _cost(made: ChosenKernel, timer: KernelTimer | None) -> float:
+    if timer is None:
+        return made.figures.spilled_bytes
+    return timer.milliseconds(made.program, made.timed).get(WHOLE_KERNEL, float("inf"))
+
+
+def _written(
+    model: WholeModel, context: Context, compiled: Compile, timer: KernelTimer | None
+) -> _Written:
+    offered = {symbol: tuple(ways) for symbol, ways in model.ways.items()}
+    times = _times(model, context, compiled, timer) if timer is not None else {}
+    stages = _stages(model, fastest(offered, times), context)
+    require_sound(stages, _PROVED_GRIDS)
+    text = _text(model, {WHOLE_KERNEL: stages}, context)
+    return _Written(context, model.program, stages, text)
+
+
+def _require_room(made: ChosenKernel, arch: str) -> None:
+    figures, wanted = made.figures, made.context.blocks_each
+    needs = KernelNeeds(made.context.threads, figures.registers, figures.shared_bytes)
+    room = resident_blocks(needs, MULTIPROCESSORS[arch])
+    if room < wanted:
+        raise NotOfferedError(
+            f"a multiprocessor holds {room} blocks ({figures.registers} registers, "
+            f"{figures.shared_bytes} bytes of shared memory)"
+        )
+
+
+def _times(
+    model: WholeModel, context: Context, compiled: Compile, timer: KernelTimer
+) -> dict[str, dict[str, float]]:
+    """Milliseconds of kernels with a choice, by symbol and way: each way of each is a kernel of
+    one text."""
+    entries = dict(_entries(model, context))
+    arena_bytes = max((each.arena_bytes for each in entries.values()), default=1)
+    text = _text_of_ways(model, context)
+    kernels = TimedText(text, compiled(text), arena_bytes, context)
+    keys = [*entries]
+    found: dict[str, dict[str, float]] = {}
+    for name, milliseconds in timer.milliseconds(model.program, kernels).items():
+        symbol, source = keys[int(name.removeprefix(_ONE_WAY))]
+        found.setdefault(symbol, {})[source] = milliseconds
+    return found
+
+
+def _text_of_ways(model: WholeModel, context: Context) -> str:
+    entries = dict(_entries(model, context))
+    named = {f"{_ONE_WAY}{n}": each for n, each in enumerate(entries.values())}
+    return _text(model, named, context)
+
+
+def _entries(model: WholeModel, context: Context) -> Iterator[tuple[tuple[str, str], StageProgram]]:
+    """The nests of each kernel with a choice, in each way."""
+    for source in dict.fromkeys(chain.from_iterable(model.ways.values())):
+        picks = {
+            symbol: source if source in ways else next(iter(ways))
+            for symbol, ways in model.ways.items()
+        }
+        stages = _stages(model, picks, context)
+        for symbol, (first, count) in _places(model, picks):
+            ways = model.ways[symbol]
+            if source in ways and len(ways) > 1:
+                yield (symbol, source), stages.only(first, count)
+
+
+def _stages(model: WholeModel, picks: Mapping[str, str], context: Context) -> StageProgram:
+    ways = {symbol: model.ways[symbol][source] for symbol, source in picks.items()}
+    found = stage_program(model.program, ways, context.threads)
+    if len(found.nests) > _MOST_NESTS:
+        raise NotOfferedError(f"it has {len(found.nests)} loop nests, more than {_MOST_NESTS}")
+    return found
+
+
+def _places(model: WholeModel, picks: Mapping[str, str]) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yields each kernel, the place of the first nest of its first call, and how many there are."""
+    at = 0
+    seen = set[str]()
+    for call in model.program.calls:
+        count = len(model.ways[call.symbol][picks[call.symbol]].codes)
+        if call.symbol not in seen:
+            seen.add(call.symbol)
+            yield call.symbol, (at, count)
+        at += count
+
+
+def _text(model: WholeModel, entries: Mapping[str, StageProgram], context: Context) -> str:
+    counts = len(model.program.inputs), len(model.program.outputs)
+    found = kernel_text(model.head, entries, *counts, context)
+    if len(found) > _MOST_TEXT:
+        raise NotOfferedError(f"its kernel has {len(found) / 1e6:.1f} MB of text, and 2 at most")
+    return found

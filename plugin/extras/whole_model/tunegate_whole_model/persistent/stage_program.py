@@ -1,0 +1,151 @@
+"""A model as nests in stages for a persistent kernel, with the place of each buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from tunegate.errors import NotOfferedError, UnsupportedModelError
+from tunegate_whole_model.native.program import ALIGNMENT_BYTES, NativeBuffer, NativeProgram
+from tunegate_whole_model.nests.nests import Kernel
+from tunegate_whole_model.nests.taken_apart import nest_symbol, taken_apart
+from tunegate_whole_model.persistent.device_code import DeviceKernel
+from tunegate_whole_model.stages.arena import Arena, buffers_of, placed
+from tunegate_whole_model.stages.block_steps import strided
+from tunegate_whole_model.stages.faults import faults
+from tunegate_whole_model.stages.parts import Span, StagePart
+from tunegate_whole_model.stages.stage_numbers import stage_numbers
+
+
+class CodedKernel(NamedTuple):
+    """One way to do a kernel: its nests, and the code of each."""
+
+    kernel: Kernel
+    codes: tuple[DeviceKernel, ...]
+
+
+class WholeModel(NamedTuple):
+    """`ways` are by the symbols of the calls, and of each in the order of preference."""
+
+    program: NativeProgram
+    head: str
+    ways: Mapping[str, Mapping[str, CodedKernel]]
+
+
+class PlacedNest(NamedTuple):
+    """A nest in the model. `arguments` are expressions in C, in the order of the parameters, and
+    `buffers` what they point to."""
+
+    code: DeviceKernel
+    arguments: tuple[str, ...]
+    buffers: tuple[NativeBuffer, ...]
+
+
+class StageProgram(NamedTuple):
+    """All nests in the order of the model. The blocks of `parts` are those of a launch; `outputs`
+    are the bytes that lie where the caller wants them."""
+
+    nests: tuple[PlacedNest, ...]
+    parts: tuple[StagePart, ...]
+    stages: tuple[int, ...]
+    arena_bytes: int
+    outputs: tuple[Span, ...]
+
+    @property
+    def barriers(self) -> int:
+        return max(self.stages, default=0)
+
+    def only(self, first: int, count: int) -> StageProgram:
+        """The program of some neighbouring nests, as if they were a model. No two of its buffers
+        share memory, so that it may run again over what it was given: in the model its results may
+        lie where its inputs were, and one of these may be an index."""
+        parts = self.parts[first : first + count]
+        places = _placed(parts, (0,) * len(parts), self.outputs)
+        nests = tuple(
+            places.nest(each.code, each.buffers) for each in self.nests[first : first + count]
+        )
+        return StageProgram(nests, parts, stage_numbers(parts), places.size_bytes, self.outputs)
+
+
+def stage_program(
+    program: NativeProgram, ways: Mapping[str, CodedKernel], threads: int
+) -> StageProgram:
+    """`ways` are those of the kernels, by the symbols of the calls, for blocks of so many threads.
+    Buffers must not share memory yet: they are placed here, by stages."""
+    apart = taken_apart(program, {symbol: way.kernel for symbol, way in ways.items()})
+    codes = {
+        nest_symbol(symbol, n): code
+        for symbol, way in ways.items()
+        for n, code in enumerate(way.codes)
+    }
+    used = [codes[call.symbol] for call in apart.calls]
+    parts = tuple(
+        msgspec.structs.replace(part, blocks=launch_blocks(code, threads))
+        for part, code in zip(apart.parts, used, strict=True)
+    )
+    stages = stage_numbers(parts)
+    outputs = _outputs(program)
+    places = _placed(parts, stages, outputs)
+    nests = tuple(
+        places.nest(code, tuple(call.buffers[each] for each in code.order))
+        for call, code in zip(apart.calls, used, strict=True)
+    )
+    return StageProgram(nests, parts, stages, places.size_bytes, outputs)
+
+
+def launch_blocks(code: DeviceKernel, threads: int) -> int:
+    """The blocks of so many threads that a nest is shared out to: its own, or, where its threads
+    have nothing to do with each other, as few as hold them all."""
+    if code.is_together:
+        return code.block_count
+    return -(-code.block_count * code.thread_count // threads)
+
+
+def require_sound(program: StageProgram, grids: Sequence[int]) -> None:
+    """Raises NotOfferedError where the steps of some number of blocks would hang or race."""
+    for grid in grids:
+        wrong = faults(program.parts, strided(program.parts, program.stages, grid))
+        if wrong:
+            raise NotOfferedError(f"its stages are wrong for {grid} blocks ({wrong[0]})")
+
+
+def _outputs(program: NativeProgram) -> tuple[Span, ...]:
+    """The bytes of each output, which the kernel writes where the caller wants them."""
+    spans = tuple(each.buffer.span for each in program.outputs)
+    if any(span.place != "arena" for span in spans):
+        raise UnsupportedModelError("an output is an input, or a constant")
+    if any(one.overlaps(other) for n, one in enumerate(spans) for other in spans[:n]):
+        raise UnsupportedModelError("two outputs are one")
+    return spans
+
+
+def _placed(
+    parts: Sequence[StagePart], stages: Sequence[int], outputs: tuple[Span, ...]
+) -> _Places:
+    """Places for the buffers of these parts; those of one stage share none."""
+    buffers = [b for b in buffers_of(parts, outputs) if not any(map(b.overlaps, outputs))]
+    return _Places(placed(buffers, parts, stages, (), ALIGNMENT_BYTES), outputs)
+
+
+class _Places(NamedTuple):
+    arena: Arena
+    outputs: tuple[Span, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        return max(ALIGNMENT_BYTES, self.arena.size_bytes)
+
+    def nest(self, code: DeviceKernel, buffers: tuple[NativeBuffer, ...]) -> PlacedNest:
+        return PlacedNest(code, tuple(map(self.expression, buffers)), buffers)
+
+    def expression(self, buffer: NativeBuffer) -> str:
+        if buffer.place == "input":
+            return f"input_{buffer.at}"
+        if buffer.place == "weight":
+            return f"weights + {buffer.at}"
+        for n, output in enumerate(self.outputs):
+            if output.overlaps(buffer.span):
+                return f"output_{n} + {buffer.at - output.start}"
+        return f"arena + {self.arena.moved(buffer.at)}"

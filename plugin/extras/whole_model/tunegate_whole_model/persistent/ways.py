@@ -1,0 +1,109 @@
+"""The ways to do each kernel of a model inside blocks of one size: with the schedules of records,
+with default ones, and with one thread for each element, which always fits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import tvm
+from tvm import relax
+from tvm.relax.backend.cuda import pipeline
+from tvm.s_tir import dlight
+
+from tunegate.edges.metaschedule.passes.default_schedule import with_default_schedule
+from tunegate.errors import NotOfferedError, UnsupportedModelError
+from tunegate_whole_model.native.straight_code import SYMBOL, StraightCode
+from tunegate_whole_model.nests.nests import Kernel, nests_of
+from tunegate_whole_model.nests.taken_apart import nest_symbol
+from tunegate_whole_model.persistent.device_code import device_code, fits
+from tunegate_whole_model.persistent.stage_program import CodedKernel, WholeModel
+
+
+class Scheduled(NamedTuple):
+    """A model with the schedules of its records, and without any; equal where there are none."""
+
+    recorded: Any
+    plain: Any
+
+
+Names = tuple[Sequence[str], Sequence[str]]
+"""Those of the inputs and of the outputs."""
+
+
+def whole_model(model: Scheduled, names: Names, target: Any, threads: int) -> WholeModel:
+    """Raises UnsupportedModelError for what is no straight-line code of kernels, and
+    NotOfferedError where a kernel has no way that fits."""
+    bounded = tvm.target.Target({**dict(target.export()), "max_threads_per_block": threads})
+    lowered = {
+        source: _lowered(module, bounded) for source, module in _sources(model, bounded).items()
+    }
+    first = next(iter(lowered.values()))
+    kernels = {variable for variable, f in first.functions.items() if _is_kernel(f)}
+    program = StraightCode(first["main"], names, 1, kernels).program()
+    symbols = list(dict.fromkeys(call.symbol for call in program.calls))
+    head, ways = "", dict[str, dict[str, CodedKernel]]({symbol: {} for symbol in symbols})
+    for source, module in lowered.items():
+        head, found = _coded(module, source, bounded)
+        for symbol in symbols:
+            way = found.get(symbol)
+            if way is not None and all(fits(code, threads) for code in way.codes):
+                ways[symbol][source] = way
+    lacking = next((symbol for symbol, found in ways.items() if not found), None)
+    if lacking is not None:
+        raise NotOfferedError(f"{lacking} does not fit into blocks of {threads} threads")
+    return WholeModel(program, head, ways)
+
+
+def _sources(model: Scheduled, target: Any) -> dict[str, Any]:
+    with target:
+        plain = dlight.ApplyDefaultSchedule(dlight.gpu.Fallback())(model.plain.clone())
+    recorded = {"recorded": with_default_schedule(model.recorded, target)}
+    if model.recorded is not model.plain:
+        recorded["default"] = with_default_schedule(model.plain, target)
+    return {**recorded, "plain": plain}
+
+
+def _lowered(module: Any, target: Any) -> Any:
+    """The module, lowered without the fusion of TVM's own pipeline: an importer has fused before,
+    and kernels must have the same names whatever their schedules are."""
+    with target, tvm.transform.PassContext(opt_level=3):
+        legal = tvm.transform.Sequential(
+            [*pipeline.library_dispatch_passes(target), relax.transform.LegalizeOps()]
+        )(module)
+        rest = [
+            *pipeline.dataflow_lower_passes(target),
+            relax.transform.AttachGlobalSymbol(),
+        ]
+        return tvm.transform.Sequential(rest)(with_default_schedule(legal, target))
+
+
+def _coded(module: Any, source: str, target: Any) -> tuple[str, dict[str, CodedKernel]]:
+    """The kernels of a module by the symbols of their calls; those that are no nests are left
+    out."""
+    apart: dict[str, Kernel] = {}
+    for variable, function in module.functions.items():
+        if _is_kernel(function):
+            try:
+                apart[str(variable.name_hint)] = nests_of(function)
+            except UnsupportedModelError:
+                continue
+    named = {
+        f"{source}_{nest_symbol(name, n)}": nest.function
+        for name, kernel in apart.items()
+        for n, nest in enumerate(kernel.nests)
+    }
+    code = device_code(named, target)
+    return code.head, {
+        SYMBOL.format(name): CodedKernel(
+            kernel,
+            tuple(
+                code.kernels[f"{source}_{nest_symbol(name, n)}"] for n in range(len(kernel.nests))
+            ),
+        )
+        for name, kernel in apart.items()
+    }
+
+
+def _is_kernel(function: Any) -> bool:
+    return isinstance(function, tvm.tirx.PrimFunc)

@@ -1,0 +1,58 @@
+"""What each block of a launch does: its share of every part, and a barrier after each stage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tunegate_whole_model.stages.parts import StagePart
+from tunegate_whole_model.stages.steps import Barrier, Run, Steps
+
+
+def contiguous(
+    parts: Sequence[StagePart], stages: Sequence[int], workers: int
+) -> tuple[Steps, ...]:
+    """The steps of threads of a CPU: each has neighbouring blocks of a part, which share cache
+    lines. The first of a part that has few goes to whoever has least so far in the stage."""
+    found: list[list[Run | Barrier]] = [[] for _ in range(workers)]
+    for stage in range(_count(stages)):
+        begin = 0
+        for n in _of(stages, stage):
+            shares = min(workers, parts[n].blocks)
+            for share in range(shares):
+                cut = [parts[n].blocks * each // shares for each in (share, share + 1)]
+                found[(begin + share) % workers].append(Run(n, *cut))
+            begin += shares
+        _end(found, stage, stages)
+    return tuple(map(tuple, found))
+
+
+def strided(parts: Sequence[StagePart], stages: Sequence[int], grid: int) -> tuple[Steps, ...]:
+    """The steps of the blocks of a persistent kernel: a part begins where the one before it in the
+    stage has ended, so that small parts run beside each other."""
+    found: list[list[Run | Barrier]] = [[] for _ in range(grid)]
+    for stage in range(_count(stages)):
+        begin = 0
+        for n in _of(stages, stage):
+            blocks = parts[n].blocks
+            for block, steps in enumerate(found):
+                first = (block - begin) % grid
+                if first < blocks:
+                    steps.append(Run(n, first, blocks, grid))
+            begin += blocks
+        _end(found, stage, stages)
+    return tuple(map(tuple, found))
+
+
+def _of(stages: Sequence[int], stage: int) -> list[int]:
+    return [n for n, each in enumerate(stages) if each == stage]
+
+
+def _count(stages: Sequence[int]) -> int:
+    return max(stages, default=-1) + 1
+
+
+def _end(found: Sequence[list[Run | Barrier]], stage: int, stages: Sequence[int]) -> None:
+    """The launch itself ends the last stage."""
+    if stage + 1 < _count(stages):
+        for steps in found:
+            steps.append(Barrier(stage))

@@ -1,1 +1,0 @@
-"""A compiled module as a shared object that needs no TVM."""
