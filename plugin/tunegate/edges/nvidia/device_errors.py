@@ -7,7 +7,8 @@ import re
 _STAYING = re.compile(
     "illegalmemoryaccess|illegaladdress|illegalinstruction|misalignedaddress|launchfail"
     "|launchtimeout|launchtimedout|hardwarestackerror|invalidaddressspace|invalidpc"
-    "|cudaerrorassert|devicesideassert|uncorrectable|contextisdestroyed|deviceunavailable"
+    "|cudaerrorassert|cudaerrorunknown|devicesideassert|uncorrectable|contextisdestroyed"
+    "|deviceunavailable"
 )
 """Names of CUDA's two interfaces and their words, in small letters without anything between."""
 

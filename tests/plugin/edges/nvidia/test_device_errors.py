@@ -16,6 +16,7 @@ from tunegate.edges.nvidia.device_errors import raise_lost_device
         "CUDA failure 719: unspecified launch failure ; GPU=0",
         "CUDA Runtime Error: cudaErrorMisalignedAddress (716): misaligned address",
         "CUDA error: device-side assert triggered",
+        "CUDA Runtime Error: cudaErrorUnknown (999): unknown error",
         "CUDA Runtime Error: cudaErrorECCUncorrectable (214): uncorrectable ECC error",
     ],
 )
