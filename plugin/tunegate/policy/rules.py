@@ -5,8 +5,6 @@ A key with an order has the stricter value, whoever wrote it. Every other key ha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import msgspec
 
 from tunegate.config import (
@@ -18,15 +16,8 @@ from tunegate.config import (
     ObjectiveConfig,
     TargetConfig,
 )
-from tunegate.config_key import Strictness, keys_of
-
-
-class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """The rules of one section. `ordered` are keys with an order; `filled` are keys that the head
-    may set where the base has none."""
-
-    ordered: Mapping[str, Strictness] = {}
-    filled: frozenset[str] = frozenset()
+from tunegate.config_key import keys_of
+from tunegate.policy.sections import Rules
 
 
 def rules_of(section: type[msgspec.Struct]) -> Rules:

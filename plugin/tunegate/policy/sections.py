@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
 import msgspec
 
 from tunegate.artifacts.changes import Effect, PolicyChange
-from tunegate.policy.rules import Rules
+from tunegate.config_key import Strictness
 from tunegate.policy.written import written
 
 _Section = TypeVar("_Section", bound=msgspec.Struct)
+
+
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
+    """The rules of one section. `ordered` are keys with an order; `filled` are keys that the head
+    may set where the base has none."""
+
+    ordered: Mapping[str, Strictness] = {}
+    filled: frozenset[str] = frozenset()
 
 
 def merged_section(base: _Section, head: _Section, rules: Rules) -> _Section:

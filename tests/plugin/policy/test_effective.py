@@ -15,7 +15,8 @@ from tunegate.config import (
     TargetConfig,
 )
 from tunegate.policy.effective import Effective, effective, in_report_order
-from tunegate.policy.rules import BUDGET, CACHE, GATE, OBJECTIVE, TARGET, Rules
+from tunegate.policy.rules import BUDGET, CACHE, GATE, OBJECTIVE, TARGET
+from tunegate.policy.sections import Rules
 from tunegate.selection import entry_for, needs_of, shapes_for, targets_for
 
 PATHS = ("a/x.onnx", "a/y.onnx", "b/x.onnx", "b[1]/*.onnx")
