@@ -1,6 +1,6 @@
 """Whether the gate finds an upgrade of ONNX Runtime that makes a model slower, and passes one that
 changes nothing: `python -m benchmarks.gate.runtime_upgrade [--old 1.19.2] [--new 1.20.1]`. It
-installs both versions from the package index. Prints the table of docs/upgrades.md."""
+installs both versions from the package index. Prints the table of docs/runtimes.md."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _row(base: Path, head: Path, model: Path, out: Path) -> str:
 
 
 def main() -> None:
-    """Prints the table of docs/upgrades.md."""
+    """Prints the table of docs/runtimes.md."""
     told = command_line(__doc__, old="1.19.2", new="1.20.1")
     with tempfile.TemporaryDirectory() as place:
         here = Path(place)

@@ -244,7 +244,7 @@ class TargetConfig(_Section, frozen=True, kw_only=True):
         Key(
             "of images inside the model: `nhwc`, `nchw` (as it was imported), or `auto`: `nhwc`"
             " on CPUs, and `nchw` for a model that [cannot be "
-            "built](how-to/models.md#what-tvm-builds)"
+            "built](runtimes.md#what-tvm-builds)"
             " with it. Transposed convolutions and the inputs and outputs stay as they are, and"
             " so does a model with an operator that the compiler cannot turn, such as `Max`"
         ),
