@@ -28,5 +28,7 @@ def nothing_installed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install_into(place, monkeypatch)
     paths = {**sysconfig.get_paths(), "purelib": str(place), "platlib": str(place)}
     monkeypatch.setattr(sysconfig, "get_paths", lambda: paths)
-    kept = [entry for entry in sys.path if Path(entry).parent.name != "extras"]
-    monkeypatch.setattr(sys, "path", kept)
+    # A path that was replaced would not come back where a test prepends to it besides: pytest then
+    # keeps what it finds at the first call, and puts that into the list that was there before.
+    monkeypatch.syspath_prepend(str(place))
+    sys.path[:] = [entry for entry in sys.path if Path(entry).parent.name != "extras"]
