@@ -82,6 +82,7 @@ def test_new_weights_pass_without_trials_and_more_work_fails(
     assert failed.returncode == 1, failed.stderr
     (finding,) = runner.verdict()["findings"]
     assert finding["change_percent"]["center"] > 100
+    assert "product0, product1 +8" in failed.stderr  # ten equal layers, told as one
 
 
 def test_a_job_that_is_cancelled_ends_soon_and_says_so(
