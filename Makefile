@@ -17,7 +17,7 @@ FUZZ_MINUTES ?= 10
 # One more than there are cores: some tests wait for a limit of time or for a process.
 WORKERS ?= $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
 
-.PHONY: site demo environment test gpu-jobs pipelines pipelines-environment programs fuzz check picture docs figures lock format clean
+.PHONY: site demo environment test gpu-jobs pipelines pipelines-environment programs fuzz check docs figures lock format clean
 
 demo: $(RUN_STAMP)
 	PYTHONPATH=$(CURDIR)/plugin:$(CURDIR)/cache $(RUN_VENV)/bin/python -P -m tunegate demo $(DEMO)
@@ -59,7 +59,7 @@ check: $(STAMP)
 
 # The commands' page, the table of keys and the JSON Schemas, from what the code declares.
 docs: $(STAMP)
-	$(BIN)/python -m pytest -q tests/plugin/cli/test_reference_page.py tests/schemas --update-golden
+	$(BIN)/python -m pytest -q tests/cli/test_reference_page.py tests/schemas --update-golden
 
 # The documentation as a site, in .site. A link that leads nowhere fails.
 site: $(SITE_STAMP)
@@ -69,7 +69,7 @@ site: $(SITE_STAMP)
 figures: $(STAMP)
 	$(BIN)/python -m benchmarks.kit.page
 
-# The picture of ARCHITECTURE.md, from the imports.
+# The of ARCHITECTURE.md, from the imports.
 picture: $(STAMP)
 	$(BIN)/python -m tests.house.picture
 

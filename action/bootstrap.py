@@ -135,7 +135,7 @@ def clean_up(out: Path) -> int:
     kernel to be ended with its parent. What is not ours stays, and that is no verdict."""
     sys.path.insert(0, str(ROOT / "plugin"))
     try:
-        module = importlib.import_module("tunegate.edges.output.abandoned_work")
+        module = importlib.import_module("tunegate.system.output.abandoned_work")
         module.remove_abandoned_work(out)
     except Exception as error:
         print(f"::warning title=tunegate::{escaped(f'nothing was cleaned up: {error}')}")

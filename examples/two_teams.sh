@@ -42,7 +42,7 @@ import sys
 import onnx
 from onnx import numpy_helper
 
-from tunegate.edges.models.light_models import seeded_light
+from tunegate.models.light_models import seeded_light
 
 NARROW = 40
 model = seeded_light("squeezenet", seed=1 if sys.argv[1] == "search" else 0)

@@ -14,9 +14,9 @@ import yaml
 from tests.support.documentation import CODE, anchors, pages
 from tests.support.json_schemas import require_valid
 from tunegate import errors
-from tunegate.cli.pages import page
-from tunegate.cli.parser import parse
-from tunegate.edges.config import file as config_file
+from tunegate.cli.help_pages import page
+from tunegate.cli.parse import parse
+from tunegate.review import config_file
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = pages()
@@ -160,7 +160,7 @@ def test_zizmor_finds_nothing_in_the_workflows() -> None:
                 "examples/one-job.yml",
                 "examples/since-release.yml",
                 "examples/three-jobs.yml",
-                "plugin/tunegate/commands/workflow.yml",
+                "plugin/tunegate/cli/handlers/workflow.yml",
             ],
         ),
         ("vendor.dependabot", [".github/dependabot.yml"]),

@@ -12,10 +12,10 @@ import msgspec
 import yaml
 
 from tunegate import __version__
-from tunegate.edges.config.file import CONFIG_FILE, load_config
 from tunegate.errors import TunegateError
 from tunegate.redaction import redacted, secrets_of
-from tunegate.render.escape import drawn_as_text
+from tunegate.report.escape import drawn_as_text
+from tunegate.review.config_file import CONFIG_FILE, load_config
 
 _REFS = ("GITHUB_EVENT_NAME", "GITHUB_REF", "GITHUB_SHA", "GITHUB_HEAD_REF", "GITHUB_BASE_REF")
 _JOB = ("GITHUB_ACTION_PATH", "GITHUB_WORKSPACE", "GITHUB_API_URL", "RUNNER_NAME", "RUNNER_ARCH")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from tunegate.ci_hosts.github.host import GitHubHost
-from tunegate.ci_job.flow import run_job, stopped
-from tunegate.ci_job.fork_comment import comment_on_fork
+from tunegate.ci.fork_report import comment_on_fork
+from tunegate.ci.github.host import GitHubHost
+from tunegate.ci.job import run_job, stopped
 from tunegate.cli.main import carried_out
 from tunegate.errors import ConfigError
 from tunegate_action.debug_log import is_debug, show_debug

@@ -27,11 +27,11 @@ from onnx import TensorProto, helper, numpy_helper
 from benchmarks.kit.command import command_line, scratch_folder
 from benchmarks.kit.in_process import RESOLVED, imported, measured
 from benchmarks.kit.models import named_model, one_thread
-from tunegate.cost_model.experience import TaskExperience
-from tunegate.cost_model.loop_nest import Decided
-from tunegate.edges.metaschedule.functions import ModelFunction
-from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.search import TaskSearch
+from tunegate.compiler.build.functions import ModelFunction
+from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.search.search import TaskSearch
+from tunegate.tune.loop_nest import Decided
+from tunegate.tune.prior import TaskExperience
 
 KEPT_OUT = ("squeezenet", "resnet50", "transformer-128", "transformer-96", "zfnet512")
 BATCH = 8

@@ -36,20 +36,19 @@ from benchmarks.kit.results import saved_rows
 from benchmarks.kit.tables import heading, row
 from benchmarks.kit.timed_builds import medians_in_turn
 from tunegate.artifacts.builds import Build
+from tunegate.artifacts.inputs import ShapedModel
 from tunegate.artifacts.plans import Budget
-from tunegate.artifacts.schedule_source import ScheduleSource
-from tunegate.artifacts.shaped_model import ShapedModel
+from tunegate.artifacts.tasks import ScheduleSource
+from tunegate.compiler.build.functions import ModelFunction
+from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.schedules.schedule_choice import prior_pick
+from tunegate.compiler.search.space import DesignSpace
+from tunegate.compiler.targets import toolchain, tvm_target
 from tunegate.config import TargetConfig
-from tunegate.cost_model.prior import Prior, experience_of, prior_of
-from tunegate.edges.metaschedule.functions import ModelFunction
-from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.space import DesignSpace
-from tunegate.edges.metaschedule.targets import tvm_target
-from tunegate.edges.metaschedule.unmeasured.prior_pick import prior_pick
-from tunegate.edges.metaschedule.versions import toolchain
-from tunegate.engine.protocol import Schedule
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
+from tunegate.tune.prior import Prior, experience_of, prior_of
+from tunegate.tune.protocol import Schedule
 from tunegate_cache.format.records import TuningRecord, WorkloadKey
 
 SHAPES = Path(__file__).parents[1] / "data" / "real_shapes.json"

@@ -32,14 +32,20 @@ from benchmarks.kit.command import command_line, scratch_folder
 from benchmarks.kit.in_process import heaviest, measured
 from benchmarks.kit.models import TARGET, one_thread
 from benchmarks.kit.tables import heading, row
-from tunegate.cost_model.experience import TaskExperience, nest_columns
-from tunegate.cost_model.prior import Prior, experience_of, prior_of, ratios_of
-from tunegate.cost_model.surrogate import Score, Surrogate
-from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.search import TaskSearch
-from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
-from tunegate.edges.metaschedule.workload import Workload
-from tunegate.tuning.candidate_filter import rank_correlation
+from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.search.search import TaskSearch
+from tunegate.compiler.search.workload import Workload
+from tunegate.compiler.targets import ResolvedTarget, tvm_target
+from tunegate.tune.candidate_filter import rank_correlation
+from tunegate.tune.prior import (
+    Prior,
+    TaskExperience,
+    experience_of,
+    nest_columns,
+    prior_of,
+    ratios_of,
+)
+from tunegate.tune.surrogate import Score, Surrogate
 
 BATCH = 8
 LOOKS = (8, 16, 32, 48)

@@ -17,8 +17,8 @@ from pathlib import Path
 from benchmarks.gate.collect_launches import built
 from benchmarks.kit.command import Choice, command_line, scratch_folder
 from benchmarks.kit.tables import heading
-from tunegate.edges.bench.driver import FreshProcesses
-from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.measure.bench_driver import FreshProcesses
+from tunegate.system.output.artifact_file import ArtifactFile
 
 
 def main() -> None:

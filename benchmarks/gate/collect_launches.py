@@ -27,8 +27,8 @@ from tests.support.small_onnx import save
 
 from benchmarks.kit.command import Choice, command_line, scratch_folder
 from tunegate.config import TargetConfig
-from tunegate.edges.bench.messages import Start
-from tunegate.edges.bench.process import Process
+from tunegate.measure.bench_messages import Start
+from tunegate.measure.bench_process import Process
 from tunegate.ports import Builder, BuildJob, ModelJob
 from tunegate.runtimes.builder import reference_builder
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler

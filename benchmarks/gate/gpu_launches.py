@@ -21,7 +21,7 @@ from benchmarks.kit.tables import heading
 from benchmarks.papers.launch_ways import show_ways
 from benchmarks.tuning.gpu_tuning import GPU
 from tunegate.config import TargetConfig
-from tunegate.edges.bench.driver import FreshProcesses
+from tunegate.measure.bench_driver import FreshProcesses
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 

@@ -34,10 +34,10 @@ from benchmarks.kit.command import Choice, command_line, scratch_folder
 from benchmarks.kit.tables import heading
 from benchmarks.processes.meanwhile import meanwhile
 from tunegate.config import GateConfig
-from tunegate.edges.bench.driver import FreshProcesses
-from tunegate.edges.processes import interpreter
 from tunegate.errors import MeasurementError
-from tunegate.measuring.paired_launches import launch_until_decided
+from tunegate.measure.bench_driver import FreshProcesses
+from tunegate.measure.paired_launches import launch_until_decided
+from tunegate.system.processes import interpreter
 
 MARGIN_PERCENT = 3.0
 SLOWER_PERCENT = (0.0, 10.0)

@@ -17,8 +17,8 @@ from benchmarks.gate.collect_launches import beside, built
 from benchmarks.kit.command import command_line, scratch_folder
 from benchmarks.kit.tables import heading
 from tunegate.config import GateConfig
-from tunegate.edges.bench.driver import FreshProcesses
-from tunegate.measuring.paired_launches import launch_until_decided
+from tunegate.measure.bench_driver import FreshProcesses
+from tunegate.measure.paired_launches import launch_until_decided
 
 SLOWDOWNS = (0.0, 1.0, 3.0, 5.0, 10.0)
 

@@ -23,7 +23,7 @@ from benchmarks.kit.model_changes import new_weights
 from benchmarks.kit.tables import heading, row
 from benchmarks.real_models.init_to_gate import Repository, Run
 from tunegate.config import TargetConfig
-from tunegate.sides.elections import election_target
+from tunegate.measure.remembered_elections import election_target
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ from benchmarks.kit.command import command_line, scratch_folder
 from benchmarks.kit.in_process import RESOLVED, imported
 from benchmarks.kit.models import named_model, one_thread
 from benchmarks.kit.tables import heading, row
-from tunegate.edges.metaschedule.passes.split_concatenations import with_split_choices
+from tunegate.compiler.schedules.default_schedule import with_split_choices
 
 
 def main() -> None:

@@ -25,12 +25,12 @@ os.environ["TVM_NUM_THREADS"] = "1"
 from tvm.s_tir import meta_schedule as ms
 
 from benchmarks.kit.in_process import RESOLVED, heaviest, measured
-from tunegate.edges.metaschedule import space
-from tunegate.edges.metaschedule.functions import ModelFunction
-from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.search import TaskSearch
-from tunegate.edges.metaschedule.variants.algorithm_variants import DIRECT, variants_of
-from tunegate.engine.protocol import Candidate
+from tunegate.compiler.build.functions import ModelFunction
+from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.schedules.algorithm_variants import DIRECT, variants_of
+from tunegate.compiler.search import space
+from tunegate.compiler.search.search import TaskSearch
+from tunegate.tune.protocol import Candidate
 
 BATCH = 8
 

@@ -21,8 +21,8 @@ from benchmarks.kit.averages import paired
 from benchmarks.kit.command import command_line
 from benchmarks.kit.models import TARGET, one_thread
 from benchmarks.kit.tables import heading, row
-from tunegate.edges.metaschedule.passes.elementary_functions import vectorize_elementary_functions
-from tunegate.edges.metaschedule.targets import tvm_target
+from tunegate.compiler.schedules.vector_functions import vectorize_elementary_functions
+from tunegate.compiler.targets import tvm_target
 
 SHAPE = (128, 1024)
 

@@ -36,18 +36,18 @@ from benchmarks.kit.command import command_line, scratch_folder
 from benchmarks.kit.in_process import imported, measured
 from benchmarks.kit.results import saved_rows
 from benchmarks.kit.tables import heading, row
+from tunegate.compiler.build.functions import ModelFunction
+from tunegate.compiler.build.single_kernel import SingleKernel, built_kernel
+from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.runtime_alone import BRIEF_WAITS, thread_variables
+from tunegate.compiler.schedules.algorithm_variants import GROUP_VECTORS, variants_of
+from tunegate.compiler.schedules.default_schedule import with_default_schedule
+from tunegate.compiler.search import space
+from tunegate.compiler.search.search import TaskSearch
+from tunegate.compiler.targets import ResolvedTarget, tvm_target
 from tunegate.config import TargetConfig
-from tunegate.cost_model.prior import prior_of
-from tunegate.edges.metaschedule import space
-from tunegate.edges.metaschedule.functions import ModelFunction
-from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.passes.default_schedule import with_default_schedule
-from tunegate.edges.metaschedule.runtime_alone import BRIEF_WAITS, thread_variables
-from tunegate.edges.metaschedule.search import TaskSearch
-from tunegate.edges.metaschedule.single_kernel import SingleKernel, built_kernel
-from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
-from tunegate.edges.metaschedule.variants.algorithm_variants import GROUP_VECTORS, variants_of
-from tunegate.engine.protocol import DEFAULT, Candidate
+from tunegate.tune.prior import prior_of
+from tunegate.tune.protocol import DEFAULT, Candidate
 
 BATCH = 8
 ROUNDS, ROUND_SECONDS = 40, 0.002

@@ -22,22 +22,22 @@ from onnx import TensorProto, helper, numpy_helper
 from benchmarks.kit.command import command_line, scratch_folder
 from benchmarks.kit.our_model import Records, records
 from benchmarks.kit.tables import heading, row
+from tunegate.compiler.build.build_model import build_model
+from tunegate.compiler.importing import recurrent
+from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.loader import TvmArtifact
+from tunegate.compiler.opening import opened_model
+from tunegate.compiler.race import raced
+from tunegate.compiler.runtime import use_threads
+from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
-from tunegate.edges.inputs.drawn_inputs import drawn_inputs
-from tunegate.edges.metaschedule.build_model import build_model
-from tunegate.edges.metaschedule.importers import recurrent
-from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.loader import TvmArtifact
-from tunegate.edges.metaschedule.opening import opened_model
-from tunegate.edges.metaschedule.race import raced
-from tunegate.edges.metaschedule.runtime import use_threads
-from tunegate.edges.metaschedule.targets import tvm_target
-from tunegate.edges.models.seeded_inputs import seeded_inputs
-from tunegate.edges.output.artifact_file import ArtifactFile
-from tunegate.edges.reference.part_session import opened_part
-from tunegate.engine.compiler_protocol import BuildModel
-from tunegate.engine.protocol import ModelFile
+from tunegate.models.inputs.drawn_inputs import drawn_inputs
+from tunegate.models.reference.part_session import opened_part
+from tunegate.models.seeded_inputs import seeded_inputs
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
+from tunegate.system.output.artifact_file import ArtifactFile
+from tunegate.tune.compiler_protocol import BuildModel
+from tunegate.tune.protocol import ModelFile
 
 GATES = {"LSTM": 4, "GRU": 3}
 TUNED_STEPS = 8

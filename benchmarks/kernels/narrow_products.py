@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import tvm
-from tests.plugin.edges.metaschedule.low_precision.product_kernels import convolution
+from tests.compiler.low_precision.product_kernels import convolution
 
 from benchmarks.kernels.low_precision import CASES, Candidate, drawn, in_turn, ours
 from benchmarks.kit.command import command_line
@@ -23,12 +23,11 @@ from benchmarks.kit.dot_products import DOTS, Case
 from benchmarks.kit.models import one_thread
 from benchmarks.kit.peers import onnx_runtime
 from benchmarks.kit.tables import heading, row
-from tunegate.edges.machine.cpu_flags import lacks_some
-from tunegate.edges.metaschedule.low_precision.packed_weights import packed
-from tunegate.edges.metaschedule.low_precision.product import product_of
-from tunegate.edges.metaschedule.low_precision.product_shape import RowsOfTiles
-from tunegate.edges.metaschedule.low_precision.tile_kernel import tile_kernel
-from tunegate.edges.metaschedule.low_precision.tile_numbers import NUMBERS, TileNumbers
+from tunegate.compiler.low_precision.packed_weights import packed
+from tunegate.compiler.low_precision.product import RowsOfTiles, product_of
+from tunegate.compiler.low_precision.tile_kernel import tile_kernel
+from tunegate.compiler.low_precision.tile_numbers import NUMBERS, TileNumbers
+from tunegate.system.machine.cores import lacks_some
 
 CPUS = {
     "tdpbf16ps": "sapphirerapids",

@@ -31,11 +31,11 @@ from benchmarks.kit.models import saved
 from benchmarks.kit.tables import heading, row
 from tunegate.artifacts.candidates import LAUNCH
 from tunegate.config import TargetConfig
-from tunegate.edges.bench.driver import FreshProcesses
-from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.measure.bench_driver import FreshProcesses
 from tunegate.ports import Builder, BuildJob, ModelJob
 from tunegate.runtimes.builder import reference_builder
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
+from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate_whole_model.forms import WHOLE
 from tunegate_whole_model.native.c_compiler import c_compiler
 

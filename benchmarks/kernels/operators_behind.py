@@ -24,11 +24,11 @@ from benchmarks.kit.command import Choice, command_line, scratch_folder
 from benchmarks.kit.our_model import tune
 from benchmarks.kit.tables import heading, row
 from tunegate.config import TargetConfig
-from tunegate.edges.bench.driver import FreshProcesses
-from tunegate.edges.models.preparation import prepare
-from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.measure.bench_driver import FreshProcesses
+from tunegate.models.preparation import prepare
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.builder import reference_builder
+from tunegate.system.output.artifact_file import ArtifactFile
 
 ROUNDS = 3
 REFERENCE = "ONNX Runtime"

@@ -25,14 +25,14 @@ from benchmarks.kit.command import command_line, scratch_folder
 from benchmarks.kit.in_process import RESOLVED, heaviest
 from benchmarks.kit.models import one_thread
 from benchmarks.kit.tables import heading, row
-from tunegate.cost_model.prior import prior_of
-from tunegate.edges.metaschedule import space
-from tunegate.edges.metaschedule.functions import ModelFunction
-from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.search import TaskSearch
-from tunegate.edges.metaschedule.variants.algorithm_variants import variants_of
-from tunegate.edges.metaschedule.variants.unfolded_image import _convolution
-from tunegate.edges.metaschedule.workload import Workload, canonical_workload
+from tunegate.compiler.build.functions import ModelFunction
+from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.schedules.algorithm_variants import variants_of
+from tunegate.compiler.schedules.unfolded_image import _convolution
+from tunegate.compiler.search import space
+from tunegate.compiler.search.search import TaskSearch
+from tunegate.compiler.search.workload import Workload, canonical_workload
+from tunegate.tune.prior import prior_of
 
 BLOCK = 16
 IMAGE, CONVOLUTION = 4, 7

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import onnx
 
-from tunegate.edges.models.sizes.guessed_sizes import guessed_sizes
+from tunegate.models.sizes import guessed_sizes
 
 _LOCK = Path(__file__).parents[1] / "data" / "real_models.lock"
 _DERIVE = Path(__file__).with_name("derived.py")

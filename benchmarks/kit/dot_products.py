@@ -15,7 +15,7 @@ import tvm
 from tvm.script import tirx as T
 from tvm.target.codegen import llvm_lookup_intrinsic_id
 
-from tunegate.edges.machine.cpu_flags import lacks_some
+from tunegate.system.machine.cores import lacks_some
 
 CPU = "cooperlake" if lacks_some(("amx_bf16",)) else "sapphirerapids"
 """LLVM's name of the least processor that has what is used here."""

@@ -8,13 +8,13 @@ from pathlib import Path
 import onnx
 
 from benchmarks.kit.models import TARGET, named_model
-from tunegate.edges.metaschedule import worker
-from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
-from tunegate.edges.metaschedule.import_in_layout import import_in_layout
-from tunegate.edges.metaschedule.targets import ResolvedTarget, tvm_target
-from tunegate.edges.models.preparation import prepare
-from tunegate.engine import measuring
-from tunegate.engine.protocol import Candidate, Measure, Measured
+from tunegate.compiler import worker
+from tunegate.compiler.build.functions import ModelFunction, functions_of
+from tunegate.compiler.importing.import_in_layout import import_in_layout
+from tunegate.compiler.targets import ResolvedTarget, tvm_target
+from tunegate.models.preparation import prepare
+from tunegate.tune import candidate_requests as measuring
+from tunegate.tune.protocol import Candidate, Measure, Measured
 
 RESOLVED = tvm_target(TARGET)
 

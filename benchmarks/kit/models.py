@@ -9,7 +9,7 @@ import onnx
 from tests.support.models.transformer import transformer
 
 from tunegate.config import TargetConfig
-from tunegate.edges.models.light_models import seeded_light
+from tunegate.models.light_models import seeded_light
 
 TARGET = TargetConfig(name="cpu", threads=1)
 

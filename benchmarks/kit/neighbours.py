@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.config import CacheConfig
-from tunegate.edges.cache.shared_cache import SharedCache
+from tunegate.system.cache.shared_cache import SharedCache
 from tunegate_cache.format.records import (
     DeviceFingerprint,
     Lookup,

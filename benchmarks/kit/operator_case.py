@@ -15,13 +15,13 @@ import numpy as np
 import onnx
 
 from benchmarks.kit.models import TARGET
-from tunegate.artifacts.input_rules import Files, InputRule, KnownInputs
-from tunegate.edges.metaschedule import compile as compiler
-from tunegate.edges.metaschedule.loader import TvmArtifact
-from tunegate.edges.output.artifact_file import ArtifactFile
-from tunegate.edges.reference.session import ReferenceSession
-from tunegate.engine.compiler_protocol import BuildModel
-from tunegate.engine.protocol import Failed, ModelFile
+from tunegate.artifacts.inputs import Files, InputRule, KnownInputs
+from tunegate.compiler import compile as compiler
+from tunegate.compiler.loader import TvmArtifact
+from tunegate.models.reference.session import ReferenceSession
+from tunegate.system.output.artifact_file import ArtifactFile
+from tunegate.tune.compiler_protocol import BuildModel
+from tunegate.tune.protocol import Failed, ModelFile
 
 _COARSE = {"float16": 1e-2, "bfloat16": 4e-2}
 """The relative and the absolute tolerance of short floats."""

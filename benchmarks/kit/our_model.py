@@ -11,21 +11,19 @@ import msgspec
 from benchmarks.kit.curves import Run
 from benchmarks.kit.models import saved
 from benchmarks.kit.neighbours import DEVICE, answers, cache, exchanged
+from tunegate.artifacts.inputs import ShapedModel
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
-from tunegate.artifacts.record_origin import RecordOrigin
-from tunegate.artifacts.schedule_source import ScheduleSource
-from tunegate.artifacts.shaped_model import ShapedModel
-from tunegate.artifacts.tasks import ResolvedTask, TuningTask
+from tunegate.artifacts.tasks import RecordOrigin, ResolvedTask, ScheduleSource, TuningTask
+from tunegate.compiler.targets import toolchain
 from tunegate.config import Config, ModelConfig, TargetConfig
-from tunegate.edges.metaschedule.versions import toolchain
-from tunegate.engine.programs import Programs
-from tunegate.engine.tuner import EngineTuner, SearchOptions
 from tunegate.errors import ModelError
 from tunegate.ports import BuildJob, ModelJob, Publish
 from tunegate.runtimes.runtime import OpenCompiler
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
-from tunegate.runtimes.tvm.programs import PROGRAMS
+from tunegate.runtimes.tvm.runtime import PROGRAMS
+from tunegate.tune.protocol import Programs
+from tunegate.tune.tuner import EngineTuner, SearchOptions
 from tunegate_cache.format.records import (
     Lookup,
     Miss,

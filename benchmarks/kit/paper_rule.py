@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from benchmarks.kit.turns import BATCH, is_closed, next_in_turn
-from tunegate.tuning.next_task import Choice
-from tunegate.tuning.task_state import TaskState
+from tunegate.tune.improvement import TaskState
+from tunegate.tune.next_task import Choice
 
 TASK_PLATEAU, MODEL_PLATEAU, WINDOW = 2, 2, 2
 NOISE = 0.01

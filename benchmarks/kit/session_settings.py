@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tunegate.edges.models.seeded_inputs import seeded_inputs
-from tunegate.edges.output.artifact_file import ArtifactFile
-from tunegate.edges.reference.onnx_runtime import onnxruntime, timed_options
+from tunegate.models.reference.onnx_runtime import onnxruntime, timed_options
+from tunegate.models.seeded_inputs import seeded_inputs
+from tunegate.system.output.artifact_file import ArtifactFile
 
 Change = Callable[[Any], object]
 _TURN_SECONDS = 0.15

@@ -7,9 +7,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tunegate.edges.metaschedule.loader import TvmArtifact
-from tunegate.edges.models.seeded_inputs import seeded_inputs
-from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.compiler.loader import TvmArtifact
+from tunegate.models.seeded_inputs import seeded_inputs
+from tunegate.system.output.artifact_file import ArtifactFile
 
 
 def medians_in_turn(builds: Sequence[Path], rounds: int) -> list[float]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tunegate.tuning.next_task import Choice, RemainingBudget
-from tunegate.tuning.task_state import TaskState
+from tunegate.tune.improvement import TaskState
+from tunegate.tune.next_task import Choice, RemainingBudget
 
 BATCH = 8
 

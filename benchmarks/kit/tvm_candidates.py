@@ -11,7 +11,7 @@ from benchmarks.kit.neighbours import answers
 from benchmarks.kit.our_model import imported, tuned
 from tunegate.artifacts.builds import Build, unbuilt
 from tunegate.artifacts.candidates import FLOAT32, CandidateBuild
-from tunegate.artifacts.schedule_source import ScheduleSource
+from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.errors import TunegateError
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler

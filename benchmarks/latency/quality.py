@@ -24,9 +24,9 @@ from benchmarks.kit.our_model import publish_sources, tune
 from benchmarks.kit.tables import heading, row
 from benchmarks.latency.stock_model import build
 from benchmarks.latency.stock_model import tune as tune_stock
-from tunegate.artifacts.shaped_model import ShapedModel
-from tunegate.edges.bench.driver import FreshProcesses
-from tunegate.edges.models.preparation import prepare
+from tunegate.artifacts.inputs import ShapedModel
+from tunegate.measure.bench_driver import FreshProcesses
+from tunegate.models.preparation import prepare
 from tunegate.runtimes.builder import reference_builder
 
 ROUNDS = 5

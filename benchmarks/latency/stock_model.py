@@ -29,9 +29,9 @@ from tvm.s_tir import meta_schedule as ms
 
 from benchmarks.kit.command import command_line, scratch_folder
 from benchmarks.kit.models import TARGET, named_model, one_thread
-from tunegate.edges.metaschedule.targets import tvm_target
-from tunegate.edges.models.preparation import prepare
-from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.compiler.targets import tvm_target
+from tunegate.models.preparation import prepare
+from tunegate.system.output.artifact_file import ArtifactFile
 
 BUILD_SECONDS = 600.0
 

@@ -14,16 +14,14 @@ from research.experience.judging.folds import folds
 from research.experience.judging.rankers import ADAPTED_TREES
 
 from benchmarks.papers.headline import Figure
-from tunegate.cost_model.prior import experience_of
+from tunegate.tune.prior import experience_of
 
 WAYS = {"network": "network, meta-trained", "trees": "trees, corrected"}
 """What is adapted; beside each there is one from scratch, and one frozen."""
 
 
 def figures(scratch: Path) -> Iterator[Figure]:
-    from research.experience.network.taught_network import (  # noqa: PLC0415 -- needs jax
-        ADAPTED_NETWORK,
-    )
+    from research.experience.network.taught_network import ADAPTED_NETWORK  # noqa: PLC0415 -- needs jax
 
     tasks = experience_of("llvm")
     judged = way_regrets(folds(tasks), {}, ADAPTED_TREES | ADAPTED_NETWORK)

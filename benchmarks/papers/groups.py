@@ -9,9 +9,9 @@ from benchmarks.kernels.grouped_convolutions import Case, timed
 from benchmarks.kit.averages import geometric
 from benchmarks.kit.models import one_thread
 from benchmarks.papers.headline import Figure
+from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
-from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.targets import tvm_target
 
 CHANNELS, WIDTH, WINDOW = 64, 28, 3
 GROUPS = (1, 8, 32, 64)

@@ -15,7 +15,7 @@ from benchmarks.kit.command import scratch_folder
 from benchmarks.kit.tables import heading, row
 from tunegate.artifacts.candidates import LAUNCH
 from tunegate.config import TargetConfig
-from tunegate.edges.bench.driver import FreshProcesses
+from tunegate.measure.bench_driver import FreshProcesses
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 from tunegate_whole_model.forms import WHOLE

@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmarks.kernels.native import PAIRS, built
 from benchmarks.kit.averages import geometric
 from benchmarks.papers.headline import Figure
-from tunegate.edges.bench.driver import FreshProcesses
+from tunegate.measure.bench_driver import FreshProcesses
 
 MODELS = ("chain", "conv", "transformer-32")
 LAUNCHES = 3

@@ -21,8 +21,8 @@ from benchmarks.papers.headline import Figure
 from benchmarks.tuning.trimmer import VARIANTS, Variant, run, switched
 from tunegate.artifacts.plans import Budget
 from tunegate.artifacts.tasks import TuningTask
-from tunegate.edges.energy.machine_energy import opened_energy
-from tunegate.tuning.costs.energy_use import EnergyUse
+from tunegate.system.energy import opened_energy
+from tunegate.tune.budget import EnergyUse
 
 MODEL = "transformer-32"
 TRIALS = 240

@@ -17,8 +17,8 @@ from benchmarks.kit.models import TARGET, named_model, one_thread
 from benchmarks.kit.our_model import tune
 from benchmarks.kit.timed_builds import medians_in_turn
 from benchmarks.papers.headline import Figure
-from tunegate.cost_model.prior import experience_of
-from tunegate.edges.metaschedule.intrinsics import load_intrinsics
+from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.tune.prior import experience_of
 
 MODEL = "transformer-128"
 LOOKS = (10.0, 20.0, 40.0, 80.0)

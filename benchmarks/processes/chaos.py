@@ -34,8 +34,8 @@ from benchmarks.kit.our_model import shard_of, tasks_of, tuner_of
 from benchmarks.kit.tables import heading
 from benchmarks.processes.meanwhile import meanwhile
 from benchmarks.tuning.cap_and_kill import finished_trials, kept_trials, started_loudly
+from tunegate.artifacts.inputs import ShapedModel
 from tunegate.artifacts.plans import Budget
-from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate_cache.format.records import TuningRecord
 
 CAP_SECONDS = 180.0

@@ -20,8 +20,9 @@ from benchmarks.kit.command import command_line, scratch_folder
 from benchmarks.kit.tables import heading, row
 from tunegate.artifacts.history import HistoryEntry, ModelCost
 from tunegate.artifacts.measurements import Interval
-from tunegate.render.history import costs_page, page
-from tunegate.run_history.cost_sums import cost_sums
+from tunegate.report import costs_page
+from tunegate.report import history_page as page
+from tunegate.report.history_costs import cost_sums
 
 START, HOUR = 1_700_000_000, 3600
 SHAPES = MappingProxyType({"one series": (1, 1, 1), "50 models, 2 targets, 3 devices": (50, 2, 3)})

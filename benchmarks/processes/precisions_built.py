@@ -22,7 +22,7 @@ from benchmarks.kit.command import command_line
 from benchmarks.kit.models import TARGET, saved
 from benchmarks.kit.tables import heading, row
 from tunegate.artifacts.candidates import PRECISION
-from tunegate.artifacts.schedule_source import ScheduleSource
+from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 from tunegate_cache.format.records import WorkloadKey

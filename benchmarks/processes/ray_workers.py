@@ -23,7 +23,7 @@ from benchmarks.kit.our_model import shard_of, tasks_of, tuner_of
 from benchmarks.kit.tables import heading, row
 from benchmarks.processes.scaling import ENDLESS
 from tunegate.artifacts.changes import Side
-from tunegate.artifacts.shaped_model import ShapedModel
+from tunegate.artifacts.inputs import ShapedModel
 from tunegate.artifacts.tasks import TuningTask
 from tunegate_cache.format.records import TuningRecord
 

@@ -25,16 +25,15 @@ from benchmarks.kit.command import command_line, scratch_folder
 from benchmarks.kit.models import TARGET, saved
 from benchmarks.kit.our_model import shard_of, tasks_of, tuner_of
 from benchmarks.kit.tables import heading
+from tunegate.artifacts.inputs import ShapedModel
 from tunegate.artifacts.plans import Budget
-from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.artifacts.tasks import TuningTask
-from tunegate.edges.machine.device_claim import Claim
-from tunegate.edges.processes.child import Child
-from tunegate.edges.processes.memory_limit import memory_limit
-from tunegate.engine import tuner as tuner_module
-from tunegate.engine.placement import Placement, Slot
-from tunegate.engine.protocol import Measured
-from tunegate.engine.workers.worker_pool import WorkerPool
+from tunegate.system.machine.device_lock import Claim
+from tunegate.system.processes.child import Child
+from tunegate.system.processes.memory_limit import memory_limit
+from tunegate.tune import tuner as tuner_module
+from tunegate.tune.protocol import Measured, Placement, Slot
+from tunegate.tune.workers import WorkerPool
 from tunegate_cache.format.records import TuningRecord
 
 MIN_TRIALS = 40

@@ -9,7 +9,7 @@ import time
 
 import msgspec
 
-from tunegate.engine.protocol import Measure, Measured
+from tunegate.tune.protocol import Measure, Measured
 
 Request = Measure
 BUILDING_SHARE = 0.8

@@ -22,9 +22,9 @@ from benchmarks.kit.collected import collected
 from benchmarks.kit.command import command_line
 from benchmarks.kit.results import machine
 from benchmarks.kit.tables import heading, row
-from tunegate.edges.reference.onnx_runtime import exact_options
-from tunegate.edges.reference.session import NO_OPTIMIZATION, ReferenceSession
-from tunegate.edges.reference.tolerance import errors
+from tunegate.models.reference.onnx_runtime import exact_options
+from tunegate.models.reference.session import NO_OPTIMIZATION, ReferenceSession
+from tunegate.models.reference.tolerance import errors
 
 MODEL, SHAPE, LOW, HIGH = "orient_qdq_int8", (1, 3, 224, 224), -4.6, 4.9
 

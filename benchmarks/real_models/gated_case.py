@@ -17,19 +17,19 @@ import onnx
 from onnx import numpy_helper
 
 from benchmarks.kit.operator_case import Outcome, is_static_case, said_of, tell_outcome
-from tunegate.artifacts.input_rules import InputRule, KnownInputs
+from tunegate.artifacts.inputs import InputRule, KnownInputs
 from tunegate.config import ValuesConfig
-from tunegate.edges.inputs.agreement import agreed
-from tunegate.edges.inputs.given_values import GivenValues
-from tunegate.edges.models.input_forms import made_of
-from tunegate.edges.output.artifact_file import ArtifactFile
-from tunegate.edges.reference.session import ReferenceSession
-from tunegate.gate.decision import bounds, decide_cell
-from tunegate.given_rules import GivenFor
+from tunegate.decide.decision import bounds, decide_cell
+from tunegate.models.inputs.agreement import agreed
+from tunegate.models.inputs.given_values import GivenValues
+from tunegate.models.model_inputs import made_of
+from tunegate.models.reference.session import ReferenceSession
 from tunegate.ports import Repository
+from tunegate.review.model_settings import GivenFor
 from tunegate.runtimes.build_child import handle_request
 from tunegate.runtimes.build_messages import Refused, WriteArtifact, WriteReply
 from tunegate.runtimes.loading import bound_inference
+from tunegate.system.output.artifact_file import ArtifactFile
 
 _LAUNCHES, _INFERENCES = 4, 20
 _MARGIN = np.log(2.0)

@@ -26,23 +26,23 @@ from benchmarks.kit.collected import collected, guessed
 from benchmarks.kit.command import command_line, scratch_folder
 from benchmarks.kit.our_model import Records, records
 from benchmarks.kit.tables import heading, row
+from tunegate.compiler.build.build_model import build_model
+from tunegate.compiler.build.open_model import OpenModel
+from tunegate.compiler.forms import LIBRARY
+from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.race import raced
+from tunegate.compiler.runtime import use_threads
+from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
-from tunegate.edges.inputs.drawn_inputs import drawn_inputs
-from tunegate.edges.metaschedule.build_model import build_model
-from tunegate.edges.metaschedule.forms import LIBRARY
-from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.open_model import OpenModel
-from tunegate.edges.metaschedule.race import raced
-from tunegate.edges.metaschedule.runtime import use_threads
-from tunegate.edges.metaschedule.targets import tvm_target
-from tunegate.edges.models.preparation import prepare
-from tunegate.edges.models.seeded_inputs import seeded_inputs
-from tunegate.edges.reference.part_session import opened_part
-from tunegate.engine.compiler_protocol import BuildModel
-from tunegate.engine.protocol import ModelFile
 from tunegate.errors import ModelError
+from tunegate.models.inputs.drawn_inputs import drawn_inputs
+from tunegate.models.preparation import prepare
+from tunegate.models.reference.part_session import opened_part
+from tunegate.models.seeded_inputs import seeded_inputs
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
-from tunegate.runtimes.tvm.programs import PROGRAMS
+from tunegate.runtimes.tvm.runtime import PROGRAMS
+from tunegate.tune.compiler_protocol import BuildModel
+from tunegate.tune.protocol import ModelFile
 from tunegate_hybrid.assembly import Assembly, CompiledPart
 from tunegate_hybrid.compiler import PartsCompiler
 from tunegate_hybrid.open_parts import SplitModel

@@ -29,20 +29,20 @@ from benchmarks.kit.our_model import tuned as tune_tasks
 from benchmarks.kit.results import machine, saved_rows
 from benchmarks.kit.tables import heading, row
 from benchmarks.real_models.hybrid_pieces import PROGRAMS_OF_PARTS, parts_compiler
-from tunegate.artifacts.input_rules import KnownInputs
+from tunegate.artifacts.inputs import KnownInputs
+from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.loader import TvmArtifact
+from tunegate.compiler.race import raced
+from tunegate.compiler.runtime import use_threads
 from tunegate.config import TargetConfig
-from tunegate.edges.inputs.drawn_inputs import drawn_inputs
-from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.loader import TvmArtifact
-from tunegate.edges.metaschedule.race import raced
-from tunegate.edges.metaschedule.runtime import use_threads
-from tunegate.edges.models.preparation import prepare
-from tunegate.edges.models.prepared import PreparedModel
-from tunegate.edges.models.seeded_inputs import seeded_inputs
-from tunegate.edges.output.artifact_file import ArtifactFile
-from tunegate.edges.reference.part_session import opened_part
 from tunegate.errors import ModelError, UnsupportedModelError
+from tunegate.models.inputs.drawn_inputs import drawn_inputs
+from tunegate.models.preparation import prepare
+from tunegate.models.prepared import PreparedModel
+from tunegate.models.reference.part_session import opened_part
+from tunegate.models.seeded_inputs import seeded_inputs
 from tunegate.ports import BuildJob, ModelJob
+from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate_cache.format.records import TuningRecord, WorkloadKey
 from tunegate_hybrid.loader import HybridArtifact
 

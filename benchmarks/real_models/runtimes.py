@@ -34,16 +34,14 @@ from benchmarks.kit.tables import heading, row
 from benchmarks.kit.tvm_candidates import tvm_builds
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.candidates import FLOAT32, CandidateBuild
-from tunegate.artifacts.input_rules import KnownInputs
-from tunegate.bench_ports import Bench
+from tunegate.artifacts.inputs import KnownInputs
 from tunegate.config import TargetConfig
-from tunegate.edges.bench.driver import FreshProcesses
 from tunegate.errors import TunegateError
-from tunegate.ports import BuildJob, ModelJob
+from tunegate.measure.bench_driver import FreshProcesses
+from tunegate.ports import Bench, BuildJob, ModelJob
 from tunegate.runtimes.builder import SavingBuilder
-from tunegate.runtimes.offered import offered
 from tunegate.runtimes.reference import REFERENCE
-from tunegate.runtimes.registry import installed_runtimes, runtime_named
+from tunegate.runtimes.registry import installed_runtimes, offered, runtime_named
 
 LIGHT = ("squeezenet", "resnet50", "shufflenet", "densenet121", "inception_v2")
 SHAPES = Path(__file__).parents[1] / "data" / "real_shapes.json"

@@ -20,10 +20,10 @@ from benchmarks.kit.costs import audited, wasted_share
 from benchmarks.kit.our_model import shard_of, tasks_of, tuner_of
 from benchmarks.kit.tables import heading
 from benchmarks.tuning.cold_tuning import FLOPS_OF_THE_THREE, MODEL, TARGET
+from tunegate.artifacts.inputs import ShapedModel
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget
-from tunegate.artifacts.shaped_model import ShapedModel
-from tunegate.edges.models.light_models import seeded_light
+from tunegate.models.light_models import seeded_light
 
 
 def main() -> None:

@@ -27,9 +27,9 @@ from tests.support.workspace import CONFIG, Workspace
 from benchmarks.kit.command import Choice, command_line, scratch_folder
 from benchmarks.kit.our_model import shard_of, tasks_of, tuner_of
 from benchmarks.kit.tables import heading, row
-from tunegate.artifacts.shaped_model import ShapedModel
+from tunegate.artifacts.inputs import ShapedModel
 from tunegate.config import TargetConfig
-from tunegate.tuning.budget import budget_of
+from tunegate.tune.budget import budget_of
 from tunegate_cache.format.names import parse_segment
 from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.protocol.segments_of_group import opened_segment
@@ -40,7 +40,7 @@ USD_PER_HOUR = 3.6
 LOUD = """
 import sys
 from tunegate.cli.entry import entry
-from tunegate.edges.cache.shared_cache import SharedCache
+from tunegate.system.cache.shared_cache import SharedCache
 enqueue = SharedCache.enqueue
 def loudly(self, records):
     is_taken = enqueue(self, records)

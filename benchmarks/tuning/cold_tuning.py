@@ -30,16 +30,16 @@ from benchmarks.kit.models import one_thread, saved
 from benchmarks.kit.our_model import shard_of, tasks_of, tuner_of
 from benchmarks.kit.tables import heading, row
 from benchmarks.latency.stock_model import one_thread_runner, patient_builder
+from tunegate.artifacts.inputs import ShapedModel
 from tunegate.artifacts.plans import Budget
-from tunegate.artifacts.shaped_model import ShapedModel
+from tunegate.compiler.build.functions import ModelFunction, functions_of
+from tunegate.compiler.importing.import_in_layout import import_in_layout
+from tunegate.compiler.layouts.packing import split_kernel
+from tunegate.compiler.search.space import DesignSpace
+from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
-from tunegate.edges.metaschedule.functions import ModelFunction, functions_of
-from tunegate.edges.metaschedule.import_in_layout import import_in_layout
-from tunegate.edges.metaschedule.passes.prepacking import split_kernel
-from tunegate.edges.metaschedule.space import DesignSpace
-from tunegate.edges.metaschedule.targets import tvm_target
-from tunegate.edges.models.preparation import prepare
-from tunegate.engine.protocol import Schedule
+from tunegate.models.preparation import prepare
+from tunegate.tune.protocol import Schedule
 
 TARGET = TargetConfig(name="cpu", layout="nchw", threads=1)
 """The same tasks for all: stock does not know how to turn a layout."""

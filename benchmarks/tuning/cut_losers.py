@@ -20,7 +20,7 @@ from benchmarks.kit.our_model import lasting, tasks_of
 from benchmarks.kit.tables import heading, row
 from benchmarks.tuning.trimmer import Variant, run, switched
 from tunegate.artifacts.tasks import TuningTask
-from tunegate.engine.measuring import _LOSER_FACTOR, _REPEATS
+from tunegate.tune.candidate_requests import _LOSER_FACTOR, _REPEATS
 from tunegate_cache.format.records import CONFIRMED_REPEATS, TuningRecord, WorkloadKey
 
 ALL, WITHOUT = Variant("losers cut short"), Variant("without", cuts_losers=False)

@@ -21,10 +21,10 @@ from benchmarks.kit.models import one_thread
 from benchmarks.kit.our_model import shard_of, tuner_of
 from benchmarks.kit.tables import heading, row
 from benchmarks.kit.timed_builds import medians_in_turn
+from tunegate.artifacts.inputs import ShapedModel
 from tunegate.artifacts.plans import Budget
-from tunegate.artifacts.schedule_source import ScheduleSource
-from tunegate.artifacts.shaped_model import ShapedModel
-from tunegate.edges.metaschedule.intrinsics import load_intrinsics
+from tunegate.artifacts.tasks import ScheduleSource
+from tunegate.compiler.intrinsics import load_intrinsics
 from tunegate_cache.format.records import WorkloadKey
 
 BUILDS = ("ships", "as measured", "tried")

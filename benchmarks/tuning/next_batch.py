@@ -1,4 +1,4 @@
-"""What says how much the next batch of a task gains: the basis of tunegate/tuning/improvement.py.
+"""What says how much the next batch of a task gains: the basis of tunegate/tune/improvement.py.
 
     python -m benchmarks.tuning.next_batch squeezenet transformer-128 resnet50
         [--seconds 240]
@@ -26,10 +26,9 @@ from benchmarks.kit.models import TARGET, saved
 from benchmarks.kit.our_model import tasks_of, tuned
 from benchmarks.kit.tables import heading, row
 from benchmarks.kit.turns import next_in_turn
-from tunegate.engine import tuning_run
-from tunegate.tuning.next_task import Choice
-from tunegate.tuning.roofline_gap import Work, roofline_gaps
-from tunegate.tuning.task_state import TaskState
+from tunegate.tune import tuning_run
+from tunegate.tune.improvement import TaskState
+from tunegate.tune.next_task import Choice, Work, roofline_gaps
 from tunegate_cache.format.records import Miss
 
 FIRST, LATER = 3, 8

@@ -30,16 +30,15 @@ from scipy.stats import kendalltau
 from benchmarks.kit.command import command_line, scratch_folder
 from benchmarks.kit.models import TARGET, named_model
 from benchmarks.kit.tables import heading, row
-from tunegate.edges.metaschedule import worker
-from tunegate.edges.metaschedule.functions import functions_of
-from tunegate.edges.metaschedule.import_in_layout import import_in_layout
-from tunegate.edges.metaschedule.search import TaskSearch
-from tunegate.edges.metaschedule.targets import tvm_target
-from tunegate.edges.models.preparation import prepare
-from tunegate.engine import measuring
-from tunegate.engine.parallel_check import corrected_batch, to_check
-from tunegate.engine.protocol import Candidate, Measure, Measured
-from tunegate.tuning.parallelism.degree import Degree, adjusted
+from tunegate.compiler import worker
+from tunegate.compiler.build.functions import functions_of
+from tunegate.compiler.importing.import_in_layout import import_in_layout
+from tunegate.compiler.search.search import TaskSearch
+from tunegate.compiler.targets import tvm_target
+from tunegate.models.preparation import prepare
+from tunegate.tune import candidate_requests as measuring
+from tunegate.tune.parallel_measurement import Degree, adjusted, corrected_batch, to_check
+from tunegate.tune.protocol import Candidate, Measure, Measured
 
 TASKS = 4
 BATCH = 16

@@ -21,12 +21,12 @@ from tvm import ir
 
 from benchmarks.kit.command import Choice, command_line, scratch_folder
 from benchmarks.kit.tables import heading, row
+from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.search.space import DesignSpace
+from tunegate.compiler.search.workload import canonical_workload
+from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
-from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.space import DesignSpace
-from tunegate.edges.metaschedule.targets import tvm_target
-from tunegate.edges.metaschedule.workload import canonical_workload
-from tunegate.engine.protocol import Schedule
+from tunegate.tune.protocol import Schedule
 
 TARGETS = {
     "llvm": TargetConfig(name="cpu", kind="llvm", cpu="skylake-avx512", threads=2),

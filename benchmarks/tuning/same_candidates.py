@@ -38,11 +38,11 @@ from benchmarks.tuning.parallel_measurement import (
     regret,
     tau,
 )
-from tunegate.edges.metaschedule.passes.prepacking import split_kernel
-from tunegate.engine import measuring
-from tunegate.engine.protocol import Measure
-from tunegate.engine.workers.spawning import spawn_pool
-from tunegate.runtimes.tvm.programs import PROGRAMS
+from tunegate.compiler.layouts.packing import split_kernel
+from tunegate.runtimes.tvm.runtime import PROGRAMS
+from tunegate.tune import candidate_requests as measuring
+from tunegate.tune.protocol import Measure
+from tunegate.tune.workers import spawn_pool
 
 STOCK_BATCH = 64
 STOCK_MS = 100

@@ -24,12 +24,12 @@ from benchmarks.kit.command import command_line, scratch_folder
 from benchmarks.kit.in_process import RESOLVED, heaviest, measured
 from benchmarks.kit.models import one_thread
 from benchmarks.kit.tables import heading
-from tunegate.cost_model.prior import prior_of
-from tunegate.edges.metaschedule import search as search_module
-from tunegate.edges.metaschedule.functions import ModelFunction
-from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.search import TaskSearch
-from tunegate.engine.protocol import Candidate, Schedule
+from tunegate.compiler.build.functions import ModelFunction
+from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.search import search as search_module
+from tunegate.compiler.search.search import TaskSearch
+from tunegate.tune.prior import prior_of
+from tunegate.tune.protocol import Candidate, Schedule
 
 
 class Effort(NamedTuple):

@@ -28,14 +28,14 @@ from benchmarks.kit.models import TARGET, one_thread, saved
 from benchmarks.kit.neighbours import answers
 from benchmarks.kit.our_model import publish_sources, tasks_of
 from benchmarks.kit.tables import heading, row
-from tunegate.cost_model.prior import prior_of
-from tunegate.cost_model.sample_features import SampleFeatures
-from tunegate.edges.metaschedule.functions import ModelFunction
-from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.search import TaskSearch
-from tunegate.edges.metaschedule.space import DesignSpace
-from tunegate.edges.metaschedule.unmeasured.transferred import expectation
-from tunegate.engine.protocol import Candidate, Schedule
+from tunegate.compiler.build.functions import ModelFunction
+from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.schedules.transferred import expectation
+from tunegate.compiler.search.search import TaskSearch
+from tunegate.compiler.search.space import DesignSpace
+from tunegate.tune.prior import prior_of
+from tunegate.tune.protocol import Candidate, Schedule
+from tunegate.tune.sample_features import SampleFeatures
 from tunegate_cache.format.records import TransferHit
 
 LOOKS = (1, 2, 3, 4, 6, 8)

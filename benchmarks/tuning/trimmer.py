@@ -33,9 +33,9 @@ from benchmarks.kit.tables import heading
 from benchmarks.kit.turns import in_turn
 from tunegate.artifacts.plans import Budget
 from tunegate.artifacts.tasks import TuningTask
-from tunegate.engine import measuring, tuning_run
-from tunegate.tuning import next_task
-from tunegate.tuning.next_task import Choice
+from tunegate.tune import candidate_requests as measuring
+from tunegate.tune import next_task, tuning_run
+from tunegate.tune.next_task import Choice
 from tunegate_cache.format.records import Miss, TuningRecord
 
 LOSS = 1.02

@@ -1,6 +1,6 @@
 """The configuration: the one declaration of each key.
 
-The reading of `tunegate.yaml` is in `edges/config/file.py`, what a declaration says in
+The reading of `tunegate.yaml` is in `review/config_file.py`, what a declaration says in
 `config_key.py`.
 """
 
@@ -19,7 +19,7 @@ PositiveInt = Annotated[int, msgspec.Meta(ge=1)]
 Name = Annotated[str, msgspec.Meta(pattern=NAME_PATTERN)]
 
 DEFAULT_CACHE_URL = "~/.cache/tunegate"
-"""The user's own cache directory, wherever `edges/cache/user_directories.py` finds it."""
+"""The user's own cache directory, wherever `system/cache/user_directories.py` finds it."""
 
 
 LOCAL = "local"

@@ -1,7 +1,7 @@
 """The declaration of a key of `tunegate.yaml` beside its type and bounds, and how it is read.
 
 A key is declared once, in `config.py`. From there come the merge of base's and head's values
-(`policy/rules.py`), the messages for wrong values (`edges/config/problem.py`), the options
+(`review/rules.py`), the messages for wrong values (`review/config_problems.py`), the options
 (`cli/key_options.py`), what they replace (`settings.py`), the check of the Action's inputs, the
 table in `docs/configuration.md` and the descriptions of the JSON Schema.
 """

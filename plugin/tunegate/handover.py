@@ -9,19 +9,19 @@ from pathlib import Path
 
 import msgspec
 
-from tunegate import __version__, artifact_io
+from tunegate import __version__
+from tunegate.artifacts import artifact_io
 from tunegate.artifacts.changes import ChangeSet, ModelPath, ModelVersion, Revisions
+from tunegate.artifacts.digests import digest_of, digest_of_document
+from tunegate.artifacts.measurements import ShardBinding, ShardMeasurements
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import PlanOrigin, TuningPlan
-from tunegate.artifacts.shard_measurements import ShardBinding, ShardMeasurements
 from tunegate.artifacts.tasks import TaskSet
 from tunegate.config import BudgetConfig, CacheConfig, Config, GateConfig
-from tunegate.digests import digest_of, digest_of_document
 from tunegate.errors import ArtifactError
-from tunegate.measuring.merge_shards import HandedShard
-from tunegate.policy.gate_rules import GateRules, Policies
-from tunegate.sides.export_models import versions
-from tunegate.verdict.rules_digest import rules_digest
+from tunegate.measure.merge_shards import HandedShard
+from tunegate.models.export_models import versions
+from tunegate.review.gate_rules import GateRules, Policies, rules_digest
 
 _PLAN_AGAIN = "Run tunegate plan again."
 

@@ -10,8 +10,8 @@ from tunegate.errors import ConfigError
 
 Kind = Literal["command", "CI", "runtime", "store", "executor", "key", "artifact"]
 GROUPS: Mapping[Kind, str] = {
-    "command": "tunegate.commands",
-    "CI": "tunegate.ci_hosts",
+    "command": "tunegate.cli.handlers",
+    "CI": "tunegate.ci",
     "runtime": "tunegate.runtimes",
     "store": "tunegate.stores",
     "executor": "tunegate.workers",

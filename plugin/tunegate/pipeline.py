@@ -8,48 +8,48 @@ from pathlib import Path
 
 import msgspec
 
-from tunegate import artifact_io
+from tunegate.artifacts import artifact_io
 from tunegate.artifacts.builds import CellBuilds
 from tunegate.artifacts.changes import ChangeSet, ModelPath
-from tunegate.artifacts.measurements import MeasurementRun
+from tunegate.artifacts.digests import digest_of
+from tunegate.artifacts.measurements import MeasurementRun, ShardMeasurements
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import MeasuringShard, Shard, TuningPlan
-from tunegate.artifacts.shard_measurements import ShardMeasurements
 from tunegate.artifacts.tasks import TaskSet
 from tunegate.artifacts.verdicts import Report, VerdictOrigin
 from tunegate.config import Config
-from tunegate.digests import digest_of
+from tunegate.decide.compare import compare
+from tunegate.decide.gate import Judged, decide_verdict
+from tunegate.decide.summarize import summarize
+from tunegate.decide.waiver_offer import waiver_offer
 from tunegate.errors import CancelledError
 from tunegate.handover import binding, origin_of
-from tunegate.measuring.election import side_seconds
-from tunegate.measuring.score import scored
-from tunegate.measuring.shard_of_plan import compared_elsewhere, of_shard
-from tunegate.policy.gate_rules import GateRules, with_configured
-from tunegate.sides.earlier_bases import with_working_bases
-from tunegate.sides.elections import KnownElections, publish_elections, with_elections_after
-from tunegate.sides.export_models import export_models
-from tunegate.sides.far_behind import KnownStandings, publish_standings
-from tunegate.sides.fixed_sides import NOTHING_FIXED, Fixed, replaced, restricted
-from tunegate.sides.known_lists import KnownLists
-from tunegate.sides.wrong_marks import publish_wrong_marks
-from tunegate.stages.build import build
-from tunegate.stages.choose_runtime import choose_runtime
-from tunegate.stages.compare import compare
-from tunegate.stages.extract import Lists, extract
-from tunegate.stages.gate import decide_verdict
-from tunegate.stages.measure import Reference, measure
-from tunegate.stages.plan_measuring import plan_measuring
-from tunegate.stages.resolve import resolve
-from tunegate.stages.run_forecast import run_forecast
-from tunegate.stages.summarize import summarize
-from tunegate.stages.try_builds import plan_of_built
-from tunegate.stages.tune import tune
+from tunegate.measure.build_records import publish_wrong_marks
+from tunegate.measure.build_sides import build
+from tunegate.measure.choose_runtime import choose_runtime
+from tunegate.measure.election import side_seconds
+from tunegate.measure.measure_cells import Reference, measure
+from tunegate.measure.remembered_elections import (
+    KnownElections,
+    publish_elections,
+    with_elections_after,
+)
+from tunegate.measure.score import scored
+from tunegate.models.export_models import export_models
+from tunegate.plan.extract import Lists, extract
+from tunegate.plan.far_behind import KnownStandings, publish_standings
+from tunegate.plan.resolve import resolve
+from tunegate.plan.run_forecast import run_forecast
+from tunegate.plan.shards import compared_elsewhere, of_shard, plan_measuring
+from tunegate.plan.task_lists import KnownLists
+from tunegate.plan.try_builds import plan_of_built
+from tunegate.review.earlier_bases import with_working_bases
+from tunegate.review.fixed_sides import NOTHING_FIXED, Fixed, replaced, restricted
+from tunegate.review.gate_rules import GateRules, rules_digest, with_configured
 from tunegate.tools import GateTools, Tools
-from tunegate.tuning.tally import tally
+from tunegate.tune.outcomes import tally
+from tunegate.tune.tune_shard import tune
 from tunegate.upgrades import Upgrades
-from tunegate.verdict.judged import Judged
-from tunegate.verdict.rules_digest import rules_digest
-from tunegate.verdict.waiver_offer import waiver_offer
 
 
 def run(

@@ -1,9 +1,9 @@
-"""Ports of a run; those of measuring are in `bench_ports.py`. The real ones live in `edges/`, fakes
+"""Ports of a run; those of measuring are in `ports.py`. The real ones live in `edges/`, fakes
 in tests."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, Protocol
@@ -11,16 +11,18 @@ from typing import Literal, Protocol
 import msgspec
 
 from tunegate.artifacts.builds import Build
-from tunegate.artifacts.changes import ModelPath, ModelVersion, Revisions, Side
-from tunegate.artifacts.expected_steps import ExpectedStep, StepKind
-from tunegate.artifacts.foreign_schedules import ForeignSchedule, ImportedSchedule
-from tunegate.artifacts.input_rules import NOTHING_KNOWN, KnownInputs
+from tunegate.artifacts.changes import ModelOutline, ModelPath, ModelVersion, Revisions, Side
+from tunegate.artifacts.inputs import NOTHING_KNOWN, KnownInputs, ShapedModel
+from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.artifacts.outcomes import TaskOutcome
-from tunegate.artifacts.outlines import ModelOutline
-from tunegate.artifacts.plans import Shard
-from tunegate.artifacts.schedule_source import ScheduleSource
-from tunegate.artifacts.shaped_model import ShapedModel
-from tunegate.artifacts.tasks import CacheUse, TuningTask
+from tunegate.artifacts.plans import EnergySource, ExpectedStep, Shard, StepKind
+from tunegate.artifacts.tasks import (
+    CacheUse,
+    ForeignSchedule,
+    ImportedSchedule,
+    ScheduleSource,
+    TuningTask,
+)
 from tunegate.config import TargetConfig
 from tunegate.errors import ModelError
 from tunegate_cache.format.how_built import HowBuilt
@@ -298,3 +300,87 @@ class Progress(Protocol):
     def step(self, text: str, kind: StepKind | None = None) -> None: ...
     def update(self, text: str, seconds_left: float | None = None) -> None: ...
     def warn(self, text: str) -> None: ...
+
+
+# Ports of measuring. The real ones live in `edges/bench/`, fakes in tests.
+
+
+class ProbeThresholds(msgspec.Struct, frozen=True, kw_only=True):
+    """Effects, ln(head / base) by medians and by means of blocks, from which a probe is not
+    enough: the same process is measured for longer."""
+
+    by_median: float
+    by_mean: float
+
+
+class Bench(Protocol):
+    """A pair of artifacts being measured: each call is one launch of two fresh processes.
+
+    After a launch the properties say what it cost: seconds to start, seconds of each block pair,
+    and the spread of ln(head / base) inside it. `launch` raises MeasurementError.
+    """
+
+    within_spread: float
+    start_seconds: float
+    pair_seconds: float
+
+    def launch(self, pairs: int) -> Launch: ...
+    def probes(self, count: int, thresholds: ProbeThresholds) -> Generator[Launch]:
+        """Probes of fresh processes of the head, one after the other, beside a base that is
+        running. Raises MeasurementError."""
+        ...
+
+
+class Benchmarker(Protocol):
+    """Measures artifacts (directories with an `artifact.json`) on this machine. All of it raises
+    MeasurementError."""
+
+    def pair(self, base: Path, head: Path, *, slowdown_percent: float = 0.0) -> Bench:
+        """The head waits for that much of each of its inferences: to try out a gate."""
+        ...
+
+    def single_ms(self, artifact: Path) -> float: ...
+    def times(self, artifact: Path, inferences: int) -> Histogram:
+        """The times of so many inferences in one fresh process."""
+        ...
+
+    def operators_ms(self, artifact: Path) -> Mapping[str, float]:
+        """Returns the time of each operator in one inference of the whole model, in ms, all its
+        calls together."""
+        ...
+
+    def reference_ms(self, model: ShapedModel, *, threads: int) -> float: ...
+
+
+class Scorer(Protocol):
+    """Scores a build by the user's metric: larger is better. Raises MeasurementError."""
+
+    def score(self, artifact: Path) -> float: ...
+
+
+# The port of the counters of energy. The real ones live in `edges/energy/`.
+
+
+class EnergyReading(msgspec.Struct, frozen=True):
+    """The energy that the machine has used since its counters were opened, and its source."""
+
+    joules: float
+    source: EnergySource
+
+
+class EnergyCounter(Protocol):
+    """Counters of energy. They count the whole machine, whoever uses it, idle power included."""
+
+    def reading(self) -> EnergyReading | None:
+        """The sum so far, which never falls; None where there is no counter, or none any more."""
+        ...
+
+
+class NoCounter:
+    """A machine that counts nothing."""
+
+    def reading(self) -> None:
+        return None
+
+
+NO_COUNTER = NoCounter()

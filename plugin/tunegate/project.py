@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,36 +12,25 @@ import msgspec
 from tunegate.artifacts.changes import ChangeSet, PolicyChange, Revisions
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.config import Config
-from tunegate.edges.cache.snapshot_pins import (
-    SnapshotPins,
-    pinned_otherwise,
-    pins_at,
-    read_pins,
-)
-from tunegate.edges.clock import SystemClock, today
-from tunegate.edges.config import file as config_file
-from tunegate.edges.config.files_of_config import FilesOfConfig
-from tunegate.edges.config.revision import (
-    FoundConfig,
-    config_at,
-    path_inside,
-    whole_changes,
-)
-from tunegate.edges.git.repository import GitRepository
-from tunegate.edges.models.reader import GitModelReader
 from tunegate.handover import check_changes, check_release, check_revisions
-from tunegate.policy.effective import in_report_order
-from tunegate.policy.waivers import NO_WAIVERS, Waivers
-from tunegate.policy.watching import merged_watch
+from tunegate.models.inputs.checked_values import FilesOfConfig
+from tunegate.models.reader import GitModelReader
 from tunegate.ports import Repository
-from tunegate.selection import judged_as
+from tunegate.review import config_file
+from tunegate.review.base_rules import merged_watch
+from tunegate.review.config_revision import FoundConfig, config_at, path_inside, whole_changes
+from tunegate.review.detect import detect
+from tunegate.review.effective_config import in_report_order
+from tunegate.review.gate_rules import judging_config
+from tunegate.review.model_settings import judged_as, selected
+from tunegate.review.named_files import replaced_files
+from tunegate.review.waiver_policy import NO_WAIVERS, Waivers
+from tunegate.review.waivers import waivers_of
 from tunegate.settings import Overrides, Settings, overridden
-from tunegate.sides.named_files import replaced_files
-from tunegate.sides.uncommitted_files import uncommitted_config, uncommitted_models
-from tunegate.stages.detect import detect
+from tunegate.system.cache.snapshot_pins import SnapshotPins, pinned_otherwise, pins_at, read_pins
+from tunegate.system.clock import SystemClock, today
+from tunegate.system.git.repository import GitRepository
 from tunegate.upgrades import NOTHING_WATCHED, WatchedLocks, watched_locks
-from tunegate.verdict.judging_config import judging_config
-from tunegate.waivers import waivers_of
 
 
 class Review(msgspec.Struct, frozen=True, kw_only=True):
@@ -286,4 +276,25 @@ def open_project(settings: Settings) -> Project:
         path=inside,
         own=own,
         overrides=settings.overrides,
+    )
+
+
+# Files of the checkout that are not committed: models count as committed, and the configuration as
+# it is here.
+
+
+def uncommitted_config(path: str | None, changed: Collection[str]) -> tuple[str, ...]:
+    """A line where the configuration, which is read as it is here, is among what `changed`."""
+    if path not in changed:
+        return ()
+    return (f"{path} is read as it is here, with what is not committed",)
+
+
+def uncommitted_models(config: Config, changed: Collection[str]) -> tuple[str, ...]:
+    """A line for each gated model of which something has `changed`."""
+    beside = {path.removesuffix(end) for path in changed for end in (".data", ".dvc", "")}
+    return tuple(
+        f"{model} is not committed as it is here, and only commits count: commit it"
+        for model in selected(config, beside)
+        if model.endswith(".onnx")
     )

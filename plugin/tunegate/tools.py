@@ -8,26 +8,28 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tunegate.artifacts.candidates import Candidates, RuntimeName
-from tunegate.artifacts.outlines import ModelInput
-from tunegate.artifacts.record_origin import RecordOrigin
-from tunegate.bench_ports import Benchmarker, Scorer
+from tunegate.artifacts.changes import ModelInput
+from tunegate.artifacts.tasks import RecordOrigin
 from tunegate.config import Config
-from tunegate.given_rules import GivenFor, GivenRules
-from tunegate.policy.gate_rules import GateRules
 from tunegate.ports import (
+    NO_COUNTER,
+    Benchmarker,
     Builder,
     CaseScorer,
     Clock,
     Compiler,
     Device,
+    EnergyCounter,
     ModelReader,
     Progress,
     Repository,
+    Scorer,
     Shipping,
     TaskIndex,
     Tuner,
 )
-from tunegate.tuning.costs.energy_counter import NO_COUNTER, EnergyCounter
+from tunegate.review.gate_rules import GateRules
+from tunegate.review.model_settings import GivenFor, GivenRules
 
 ReadInputs = Callable[[Path], Sequence[ModelInput] | None]
 """The inputs of a model in a file, or None where it cannot be read."""

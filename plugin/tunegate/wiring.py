@@ -9,48 +9,55 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from tunegate.artifacts.candidates import Candidates, RuntimeName
-from tunegate.artifacts.record_origin import RecordOrigin
-from tunegate.bench_ports import Benchmarker, Scorer
+from tunegate.artifacts.digests import digest_of_document
+from tunegate.artifacts.tasks import RecordOrigin
 from tunegate.config import Config, TargetConfig
-from tunegate.digests import digest_of_document
-from tunegate.edges.accuracy.metric_commands import MetricCommands
-from tunegate.edges.bench.driver import FreshProcesses
-from tunegate.edges.bench.scoring_command import ScoringCommand
-from tunegate.edges.cache.shared_cache import SharedCache
-from tunegate.edges.cache.user_directories import cache_home, state_home
-from tunegate.edges.clock import SystemClock, today
-from tunegate.edges.energy.machine_energy import energy_for
-from tunegate.edges.git.repository import GitRepository
-from tunegate.edges.inputs.given_values import GivenValues
-from tunegate.edges.machine.cores import default_threads
-from tunegate.edges.machine.device import ThisMachine
-from tunegate.edges.models.model_inputs import inputs_of_file
-from tunegate.edges.models.reader import GitModelReader
-from tunegate.edges.output.directory import OutputDirectory
-from tunegate.edges.output.shipping import BuildDirectories
-from tunegate.edges.progress.paced import paced_progress
-from tunegate.edges.run_seed import new_seed
-from tunegate.engine.programs import Programs
-from tunegate.engine.tuner import EngineTuner
-from tunegate.measuring.time_limits import answer_seconds, build_seconds
-from tunegate.policy.gate_rules import GateRules, Policies, policies_under, with_configured
-from tunegate.policy.waivers import Waivers
-from tunegate.ports import Builder, Clock, Device, Progress, Tuner
+from tunegate.measure.bench_driver import FreshProcesses
+from tunegate.measure.latency_commands import ScoringCommand
+from tunegate.models.inputs.given_values import GivenValues
+from tunegate.models.metric_commands import MetricCommands
+from tunegate.models.model_inputs import inputs_of_file
+from tunegate.models.reader import GitModelReader
+from tunegate.plan.run_forecast import answer_seconds, build_seconds
+from tunegate.ports import (
+    NO_COUNTER,
+    Benchmarker,
+    Builder,
+    Clock,
+    Device,
+    EnergyCounter,
+    Progress,
+    Scorer,
+    Tuner,
+)
 from tunegate.project import Review, Subject
+from tunegate.review.gate_rules import GateRules, Policies, policies_under, with_configured
+from tunegate.review.waiver_policy import Waivers
 from tunegate.runtimes.builder import SavingBuilder, reference_builder
-from tunegate.runtimes.offered import offered
 from tunegate.runtimes.reference import REFERENCE
 from tunegate.runtimes.registry import (
     Installed,
     installed_runtimes,
+    offered,
     runtime_named,
     saves,
     tunes,
 )
 from tunegate.runtimes.runtime import OpenCompiler
 from tunegate.settings import Settings
+from tunegate.system.cache.shared_cache import SharedCache
+from tunegate.system.cache.user_directories import cache_home, state_home
+from tunegate.system.clock import SystemClock, new_seed, today
+from tunegate.system.energy import energy_for
+from tunegate.system.git.repository import GitRepository
+from tunegate.system.machine.cores import default_threads
+from tunegate.system.machine.device import ThisMachine
+from tunegate.system.output.artifact_file import BuildDirectories
+from tunegate.system.output.directory import OutputDirectory
+from tunegate.system.progress.shown_progress import paced_progress
 from tunegate.tools import GateTools, ModelSource, ReferenceRuntime, RunContext, Tools
-from tunegate.tuning.costs.energy_counter import NO_COUNTER, EnergyCounter
+from tunegate.tune.protocol import Programs
+from tunegate.tune.tuner import EngineTuner
 from tunegate_cache.format.records import Provenance
 
 NO_PYTHONS: Mapping[Path, Path] = MappingProxyType({})

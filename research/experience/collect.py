@@ -20,27 +20,27 @@ from research.experience.teaching_tuner import Lessons, TeachingTuner
 from research.experience.zone_tasks import measured_layers
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.plans import Budget
-from tunegate.cache_admin import answering
 from tunegate.cli.command import Command
+from tunegate.cli.handlers.cache_admin import answering
+from tunegate.cli.handlers.reporting import write_json, write_line
 from tunegate.cli.option import Option
 from tunegate.cli.shared_options import BudgetOptions, CacheAddress, Options
 from tunegate.cli.values import count, seed
-from tunegate.commands.standard_output import write_json, write_line
 from tunegate.config import Config, TargetConfig
-from tunegate.edges.cache.shared_cache import open_shared_store
-from tunegate.edges.machine.cores import default_threads
-from tunegate.edges.output.directory import opened_output
-from tunegate.engine.tuner import EngineTuner
 from tunegate.errors import PASS, CancelledError, ConfigError
-from tunegate.plurals import plural
+from tunegate.models.export_models import export_models
 from tunegate.project import open_project
-from tunegate.render.units import duration
+from tunegate.report.units import duration
+from tunegate.review.model_paths import chosen_models
 from tunegate.runtimes.requirements import require_installed
-from tunegate.sides.chosen_models import chosen_models
-from tunegate.sides.export_models import export_models
+from tunegate.system.cache.shared_cache import open_shared_store
+from tunegate.system.machine.cores import default_threads
+from tunegate.system.output.directory import opened_output
 from tunegate.tools import Tools
-from tunegate.tuning.budget import resolve_budget
+from tunegate.tune.budget import resolve_budget
+from tunegate.tune.tuner import EngineTuner
 from tunegate.wiring import opened_tools
+from tunegate.wording import plural
 
 
 class CollectOptions(Options, frozen=True, kw_only=True):

@@ -7,10 +7,9 @@ from pathlib import Path
 
 from research.experience.lines import NoTaskError, distinct, task_of_line
 from tunegate.cli.option import Argument
-from tunegate.cost_model.experience import TaskExperience
-from tunegate.cost_model.prior import experience_of
 from tunegate.errors import ArtifactError
 from tunegate.regular_files import read_regular
+from tunegate.tune.prior import TaskExperience, experience_of
 
 MEASURED_FILES = Argument(
     "measured tasks, a line of JSON each; default: those that come with this version",

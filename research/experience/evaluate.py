@@ -21,12 +21,12 @@ from research.experience.network.network_files import read_network
 from research.experience.network.network_ranker import FrozenNetwork, NetworkRanker
 from research.experience.training_library import training_library
 from tunegate.cli.command import Command
+from tunegate.cli.handlers.reporting import write_json
+from tunegate.cli.handlers.table import show_lines, show_table
 from tunegate.cli.option import Option
 from tunegate.cli.shared_options import Options
-from tunegate.commands.standard_output import write_json
-from tunegate.commands.table import show_lines, show_table
-from tunegate.cost_model.experience import TaskExperience
 from tunegate.errors import PASS, ConfigError
+from tunegate.tune.prior import TaskExperience
 
 _COLUMNS = ("ranked by", "picks", "tasks", "median", "95% interval", "geometric mean")
 

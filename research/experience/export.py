@@ -13,14 +13,14 @@ import msgspec
 from research.command_line import carried_out
 from research.experience.lines import lines_of
 from research.experience.zone_tasks import read_tasks
-from tunegate import artifact_io
-from tunegate.cache_admin import answering, open_cache_admin
+from tunegate.artifacts import artifact_io
 from tunegate.cli.command import Command
+from tunegate.cli.handlers.cache_admin import answering, open_cache_admin
+from tunegate.cli.handlers.reporting import write_json, write_line
 from tunegate.cli.option import Argument
 from tunegate.cli.shared_options import CacheAddress, Options
-from tunegate.commands.standard_output import write_json, write_line
 from tunegate.errors import PASS
-from tunegate.plurals import plural
+from tunegate.wording import plural
 
 
 class ExportExperienceOptions(Options, frozen=True, kw_only=True):

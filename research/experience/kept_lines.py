@@ -7,10 +7,10 @@ from pathlib import Path
 
 from research.experience.lines import lines_of
 from research.experience.zone_tasks import write_task
-from tunegate import artifact_io
-from tunegate.cost_model.experience import TaskExperience
+from tunegate.artifacts import artifact_io
 from tunegate.errors import EnvironmentUnfitError
-from tunegate.plurals import plural
+from tunegate.tune.prior import TaskExperience
+from tunegate.wording import plural
 from tunegate_cache.stores.store import ObjectStore
 
 FILE = "experience.jsonl"

@@ -14,16 +14,16 @@ from research.experience.layers.drawing import DrawnLayer
 from research.experience.layers.layer_files import written_layer
 from research.experience.measured_tasks import MIN_ROWS, TaskIdentity
 from tunegate.artifacts.changes import Side
+from tunegate.artifacts.inputs import ShapedModel
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
-from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.artifacts.tasks import ResolvedTask, TaskUse, TuningTask
 from tunegate.config import TargetConfig
 from tunegate.errors import ModelError
-from tunegate.plurals import plural
 from tunegate.ports import ModelJob
-from tunegate.stages.tune import tune
 from tunegate.tools import Tools
+from tunegate.tune.tune_shard import tune
+from tunegate.wording import plural
 from tunegate_cache.format.records import Miss, TuningRecord
 
 MOST_AT_ONCE = 8

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from tunegate.cost_model.experience import Sketch, TaskExperience
-from tunegate.cost_model.loop_nest import Decided, LoopNest
+from tunegate.tune.loop_nest import Decided, LoopNest
+from tunegate.tune.prior import Sketch, TaskExperience
 
 MOST_ROWS = 5_000
 _MAX_SKETCHES = 64

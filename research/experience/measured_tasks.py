@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tunegate.artifacts.tasks import TuningTask
-from tunegate.cost_model.experience import Sketch, TaskExperience
-from tunegate.cost_model.loop_nest import Decided
+from tunegate.tune.loop_nest import Decided
+from tunegate.tune.prior import Sketch, TaskExperience
 from tunegate_cache.format.records import TuningRecord
 
 MIN_ROWS = 16

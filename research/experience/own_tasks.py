@@ -13,11 +13,11 @@ from research.command_line import carried_out
 from research.experience.data_files import MEASURED_FILES, measured_tasks
 from research.experience.judging.prior_trial import LEAST_TASKS, PriorTrial, prior_trial
 from tunegate.cli.command import Command
+from tunegate.cli.handlers.reporting import write_json, write_line
 from tunegate.cli.shared_options import Options
-from tunegate.commands.standard_output import write_json, write_line
-from tunegate.cost_model.prior import experience_of
 from tunegate.errors import PASS, ConfigError
-from tunegate.plurals import plural
+from tunegate.tune.prior import experience_of
+from tunegate.wording import plural
 
 
 class OwnTasksOptions(Options, frozen=True, kw_only=True):

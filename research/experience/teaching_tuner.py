@@ -7,13 +7,13 @@ from typing import NamedTuple, Protocol
 
 from research.experience.measured_tasks import MeasuredTasks, TaskIdentity
 from tunegate.artifacts.changes import ModelPath, Side
+from tunegate.artifacts.inputs import ShapedModel
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Shard
-from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.artifacts.tasks import TuningTask
-from tunegate.cost_model.experience import TaskExperience
-from tunegate.engine.searchers import Describe
 from tunegate.ports import Publish, Tuner
+from tunegate.tune.prior import TaskExperience
+from tunegate.tune.searchers import Describe
 from tunegate_cache.format.records import TuningRecord
 
 

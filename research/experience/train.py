@@ -13,11 +13,11 @@ from research.experience.data_files import MEASURED_FILES, measured_tasks
 from research.experience.network.network_files import BODY, CARD, write_network
 from research.experience.training_library import training_library
 from tunegate.cli.command import Command
+from tunegate.cli.handlers.reporting import write_json, write_line
 from tunegate.cli.shared_options import Options
-from tunegate.commands.standard_output import write_json, write_line
-from tunegate.edges.output.directory import shared_output
 from tunegate.errors import PASS, ConfigError
-from tunegate.plurals import plural
+from tunegate.system.output.directory import shared_output
+from tunegate.wording import plural
 
 _LEAST_TASKS = 2
 

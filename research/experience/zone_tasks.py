@@ -9,7 +9,7 @@ from research.experience.zone import (
     device_digest,
     known_layers,
 )
-from tunegate.cost_model.experience import TaskExperience
+from tunegate.tune.prior import TaskExperience
 from tunegate_cache.maintenance.lines import LinesTooLongError
 from tunegate_cache.stores.store import ObjectStore, StoreUnavailableError
 

@@ -27,11 +27,11 @@ from research.gate_rules.recorded import RecordedSeries
 from research.gate_rules.recorded_launches import read_launches
 from research.gate_rules.rule_tables import alarms_table, coverage_table, verdicts_table
 from tunegate.cli.command import Command
+from tunegate.cli.handlers.reporting import write_line
 from tunegate.cli.option import Option
 from tunegate.cli.shared_options import Options
-from tunegate.commands.standard_output import write_line
 from tunegate.errors import PASS
-from tunegate.plurals import plural
+from tunegate.wording import plural
 
 _MARGINS_PERCENT = (2.0, 3.0)
 _AROUND_MARGIN_PERCENT = (-1.0, 0.0, 0.5, 1.0, 2.0, 3.0)

@@ -13,7 +13,7 @@ from tests.support.replayed_gates import ReplayOutcome, gates
 from research.gate_rules import peer_rules
 from research.gate_rules.peer_rules import PeerRule
 from research.gate_rules.recorded import RecordedSeries
-from tunegate.gate.distributions import t_quantile
+from tunegate.decide.distributions import t_quantile
 
 SLOWDOWNS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.10)
 COVERED_LAUNCHES = (4, 6, 9, 13)

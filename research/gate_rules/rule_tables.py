@@ -7,14 +7,8 @@ from collections.abc import Sequence
 from tests.support.replayed_gates import ReplayOutcome
 
 from research.gate_rules.power import SLOWDOWNS, Alarms, Coverage, Verdicts
-from tunegate.render.blocks import markdown_table
-from tunegate.render.tables.table import (
-    CellContent,
-    Column,
-    ReportTable,
-    number_column,
-    text_column,
-)
+from tunegate.report.markdown import markdown_table
+from tunegate.report.table import CellContent, Column, ReportTable, number_column, text_column
 
 
 def alarms_table(found: Sequence[Alarms]) -> str:

@@ -6,9 +6,9 @@ import pytest
 import yaml
 from msgspec import inspect
 
-from tunegate.ci_hosts.protocol import AskedRevisions
-from tunegate.cli.commands.tune import TuneOptions
-from tunegate.cli.parser import parse
+from tunegate.ci.protocol import AskedRevisions
+from tunegate.cli.commands.gating import TuneOptions
+from tunegate.cli.parse import parse
 from tunegate.cli.shared_options import Options
 from tunegate.config import Config
 from tunegate.config_key import DeclaredKey, all_keys, expected

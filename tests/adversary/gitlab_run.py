@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from tests.adversary.action_run import Job
-from tests.plugin.ci_hosts.gitlab.gitlab_server import TOKEN
+from tests.ci.gitlab.gitlab_server import TOKEN
 
 JOB_TOKEN = "glcbt-job-token-0123456789"
 

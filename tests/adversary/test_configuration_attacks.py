@@ -15,8 +15,8 @@ from tunegate.config import (
     ObjectiveConfig,
     TargetConfig,
 )
-from tunegate.policy.effective import Effective, effective
-from tunegate.selection import entry_for, needs_of
+from tunegate.review.effective_config import Effective, effective
+from tunegate.review.model_settings import entry_for, needs_of
 
 PATHS = ("a/x.onnx", "a/y.onnx")
 

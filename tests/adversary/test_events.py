@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.adversary.action_run import TOKEN, Job
-from tests.plugin.ci_hosts.github.github_server import github_server
-from tunegate.ci_hosts.report_marker import report_marker
+from tests.ci.github.github_server import github_server
+from tunegate.ci.comments import report_marker
 
 pytestmark = pytest.mark.e2e
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.adversary.pull_request import PullRequest
-from tunegate.edges.output.owned_directory import MARKER, WORK
+from tunegate.system.output.owned_directory import MARKER, WORK
 
 pytestmark = pytest.mark.e2e
 BOOTSTRAP = Path(__file__).resolve().parents[2] / "action" / "bootstrap.py"

@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 from tests.adversary.action_run import TOKEN, Ended, Job
-from tests.plugin.ci_hosts.github.github_server import GitHubServer, github_server
-from tests.plugin.ci_hosts.github.test_finished_run import TIP, payload, pull
+from tests.ci.github.github_server import GitHubServer, github_server
+from tests.ci.github.test_finished_run import TIP, payload, pull
 from tests.support.report_parts import finding, verdict
-from tunegate import artifact_io
+from tunegate.artifacts import artifact_io
 from tunegate.artifacts.verdicts import Verdict
-from tunegate.ci_hosts.report_marker import report_marker
+from tunegate.ci.comments import report_marker
 
 pytestmark = pytest.mark.e2e
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.adversary.gitlab_run import JOB_TOKEN, GitLabJob
-from tests.plugin.ci_hosts.gitlab.gitlab_server import TOKEN, gitlab_server
+from tests.ci.gitlab.gitlab_server import TOKEN, gitlab_server
 
 pytestmark = pytest.mark.e2e
 ZEROS = "0" * 40

@@ -15,9 +15,9 @@ from tests.adversary.pull_request import PullRequest
 from tests.support.outcome_parts import outcome
 from tests.support.small_onnx import chain_model, save
 from tests.support.workspace import Workspace
-from tunegate.artifact_io import read, write
+from tunegate.artifacts.artifact_io import read, write
 from tunegate.artifacts.plans import TuningPlan
-from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.system.output.artifact_file import ArtifactFile
 
 pytestmark = pytest.mark.e2e
 

@@ -19,15 +19,15 @@ from onnx import helper, numpy_helper
 
 from tests.support.small_onnx import conv_model, save
 from tests.support.workspace import Workspace
-from tunegate import artifact_io
+from tunegate.artifacts import artifact_io
 from tunegate.artifacts.measurements import MeasurementRun
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import ResolvedTask
+from tunegate.compiler.schedules.schedule_choice import record_id
 from tunegate.config import CacheConfig
-from tunegate.edges.cache.shared_cache import SharedCache
-from tunegate.edges.machine.device import ThisMachine
-from tunegate.edges.metaschedule.schedule_choice import record_id
+from tunegate.system.cache.shared_cache import SharedCache
+from tunegate.system.machine.device import ThisMachine
 from tunegate_cache.format.records import CONFIRMED_REPEATS, ExactHit, TuningRecord
 
 pytestmark = pytest.mark.e2e

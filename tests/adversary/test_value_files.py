@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.plugin.edges.inputs.test_given_values import Given
+from tests.models.inputs.test_given_values import Given
 from tunegate.config import ValuesConfig
-from tunegate.edges.git import repository as git_repository
-from tunegate.edges.inputs import given_values
+from tunegate.models.inputs import given_values
+from tunegate.system.git import repository as git_repository
 
 MOST_BYTES = 4096
 

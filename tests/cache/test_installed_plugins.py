@@ -74,7 +74,7 @@ def test_an_extra_whose_sources_are_on_the_path_is_found_without_being_installed
 ) -> None:
     """The Action runs from sources, and its workflow says which extras."""
     nothing_installed(tmp_path, monkeypatch)
-    group = "tunegate.ci_hosts"
+    group = "tunegate.ci"
     assert "jenkins" not in installed(group)
     monkeypatch.syspath_prepend(str(EXTRAS / "ci_hosts"))
     found = installed(group)["jenkins"]
@@ -89,7 +89,7 @@ def test_sources_elsewhere_are_no_extra_of_ours(
     copy.mkdir(parents=True)
     (copy / "pyproject.toml").write_text((EXTRAS / "ci_hosts" / "pyproject.toml").read_text())
     monkeypatch.syspath_prepend(str(copy))
-    assert "jenkins" not in installed("tunegate.ci_hosts")
+    assert "jenkins" not in installed("tunegate.ci")
 
 
 @pytest.mark.parametrize(

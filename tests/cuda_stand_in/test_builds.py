@@ -23,7 +23,7 @@ from contextlib import closing
 from pathlib import Path
 from tunegate.artifacts.candidates import LAUNCH, WHOLE
 from tunegate.config import TargetConfig
-from tunegate.edges.bench.driver import FreshProcesses
+from tunegate.measure.bench_driver import FreshProcesses
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 place, is_whole = Path(sys.argv[1]), sys.argv[2] == "whole"

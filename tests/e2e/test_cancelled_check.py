@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.adversary.pull_request import GATED, PullRequest
-from tests.plugin.ci_hosts.github.github_server import GitHubServer, github_server
+from tests.ci.github.github_server import GitHubServer, github_server
 from tests.support.git_repository import Checkout
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]

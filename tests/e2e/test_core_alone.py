@@ -21,7 +21,7 @@ sys.path[:0] = {[str(ROOT / root) for root in SOURCE_ROOTS]!r}
 sys.path.append({sysconfig.get_paths()["purelib"]!r})
 nowhere = dict(sysconfig.get_paths(), purelib="/nowhere", platlib="/nowhere")
 sysconfig.get_paths = lambda *_, **__: nowhere
-from tunegate.cli.pages import is_answered
+from tunegate.cli.help_pages import is_answered
 from tunegate.cli.main import main
 code = 0 if is_answered(sys.argv[1:]) else main(sys.argv[1:])
 core = {{"tunegate", "tunegate_action", "tunegate_cache"}}

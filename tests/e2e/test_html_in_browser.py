@@ -11,8 +11,8 @@ from selenium import webdriver
 from tests.support.browser import browser, requests, show
 from tests.support.history import history
 from tests.support.reports import make_report
-from tunegate.render.history.page import render as render_history
-from tunegate.render.html import render
+from tunegate.report.history_page import render as render_history
+from tunegate.report.html import render
 
 pytestmark = pytest.mark.e2e
 

@@ -12,18 +12,17 @@ import pytest
 
 from tests.support.small_onnx import conv_model, save
 from tunegate.artifacts.builds import Build
+from tunegate.artifacts.inputs import ShapedModel
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
-from tunegate.artifacts.record_origin import RecordOrigin
-from tunegate.artifacts.shaped_model import ShapedModel
-from tunegate.artifacts.tasks import ResolvedTask, TuningTask
+from tunegate.artifacts.tasks import RecordOrigin, ResolvedTask, TuningTask
+from tunegate.compiler.targets import toolchain
 from tunegate.config import CacheConfig, Config, ModelConfig, TargetConfig
-from tunegate.edges.cache.shared_cache import SharedCache
-from tunegate.edges.metaschedule.versions import toolchain
-from tunegate.engine.tuner import EngineTuner
 from tunegate.errors import ModelError
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
-from tunegate.runtimes.tvm.programs import PROGRAMS
+from tunegate.runtimes.tvm.runtime import PROGRAMS
+from tunegate.system.cache.shared_cache import SharedCache
+from tunegate.tune.tuner import EngineTuner
 from tunegate_cache.format.records import (
     DeviceFingerprint,
     ExactHit,

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.workspace import COMPILED, Workspace
 from tunegate.config import CacheConfig
-from tunegate.edges.cache.shared_cache import SharedCache
+from tunegate.system.cache.shared_cache import SharedCache
 from tunegate_cache.format.names import parse_segment
 from tunegate_cache.format.records import TuningRecord
 from tunegate_cache.format.signing import TrustedKeys

@@ -201,7 +201,7 @@ def answers(workspace: Workspace) -> dict[str, str]:
 
 
 def test_a_cancelled_tuning_keeps_what_is_done_and_exits_130(tmp_path: Path) -> None:
-    """The other signals that cancel are the same to it: edges/processes/test_signals.py."""
+    """The other signals that cancel are the same to it: system/processes/test_signals.py."""
     workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=100_000))
     assert workspace.tunegate("plan").returncode == 0
     listed = segments(workspace)

@@ -13,10 +13,10 @@ import pytest
 from tests.support.small_onnx import conv_model, one_node_model, save
 from tests.support.workspace import CONFIG, FIRST_ANALYSIS, NOT_COMPILED, Workspace
 from tunegate.config import TargetConfig
-from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.ports import Builder, BuildJob, ModelJob
 from tunegate.runtimes.builder import reference_builder
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
+from tunegate.system.output.artifact_file import ArtifactFile
 
 pytestmark = pytest.mark.e2e
 

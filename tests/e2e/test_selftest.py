@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.workspace import FIRST_ANALYSIS, NOT_COMPILED, Workspace
 from tunegate.cli.main import main
-from tunegate.edges.bench import pair_bench
-from tunegate.selftest import gate_trials
+from tunegate.measure import pair_bench
+from tunegate.measure import selftest as gate_trials
 
 pytestmark = pytest.mark.e2e
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tunegate.edges.nvidia.gpus import visible_gpus
+from tunegate.system.nvidia.gpus import visible_gpus
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

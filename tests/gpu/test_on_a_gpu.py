@@ -15,31 +15,28 @@ import pytest
 from tests.support.models.transformer import transformer
 from tests.support.small_onnx import chain_model, save
 from tunegate.artifacts.candidates import LAUNCH
+from tunegate.artifacts.inputs import ShapedModel
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
-from tunegate.artifacts.record_origin import RecordOrigin
-from tunegate.artifacts.shaped_model import ShapedModel
-from tunegate.artifacts.tasks import ResolvedTask
+from tunegate.artifacts.tasks import RecordOrigin, ResolvedTask
+from tunegate.compiler import worker
+from tunegate.compiler.build.functions import functions_of
+from tunegate.compiler.importing.import_in_layout import import_in_layout
+from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.search.search import TaskSearch
+from tunegate.compiler.targets import toolchain, tvm_target
 from tunegate.config import Config, ModelConfig, TargetConfig
-from tunegate.edges.bench.driver import FreshProcesses
-from tunegate.edges.metaschedule import worker
-from tunegate.edges.metaschedule.functions import functions_of
-from tunegate.edges.metaschedule.import_in_layout import import_in_layout
-from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.search import TaskSearch
-from tunegate.edges.metaschedule.targets import tvm_target
-from tunegate.edges.metaschedule.versions import toolchain
-from tunegate.edges.models.preparation import prepare
-from tunegate.edges.nvidia.gpus import fingerprint_of, visible_gpus
-from tunegate.edges.nvidia.kernel_clock import kernel_clock
-from tunegate.edges.nvidia.state import state_of
-from tunegate.engine.placement import Placement
-from tunegate.engine.protocol import Measure
-from tunegate.engine.tuner import EngineTuner
 from tunegate.errors import ModelError
+from tunegate.measure.bench_driver import FreshProcesses
+from tunegate.models.preparation import prepare
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
-from tunegate.runtimes.tvm.programs import PROGRAMS
+from tunegate.runtimes.tvm.runtime import PROGRAMS
+from tunegate.system.nvidia.gpus import fingerprint_of, visible_gpus
+from tunegate.system.nvidia.kernel_clock import kernel_clock
+from tunegate.system.nvidia.state import state_of
+from tunegate.tune.protocol import Measure, Placement
+from tunegate.tune.tuner import EngineTuner
 from tunegate_cache.format.records import Miss, Provenance, TuningRecord
 from tunegate_whole_model.forms import WHOLE
 

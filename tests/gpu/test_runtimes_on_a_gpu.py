@@ -9,9 +9,9 @@ import pytest
 from tests.support.models.transformer import transformer
 from tests.support.small_onnx import conv_model, save
 from tunegate.artifacts.builds import Build
-from tunegate.artifacts.input_rules import InputRule, KnownInputs, Uniform
+from tunegate.artifacts.inputs import InputRule, KnownInputs, Uniform
 from tunegate.config import TargetConfig
-from tunegate.edges.bench.driver import FreshProcesses
+from tunegate.measure.bench_driver import FreshProcesses
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.builder import SavingBuilder
 from tunegate.runtimes.registry import runtime_named, saves

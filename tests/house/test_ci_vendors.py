@@ -11,18 +11,18 @@ VENDOR = re.compile(
     r"|\bCI_[A-Z]|\bGIT_DEPTH"
 )
 SHARED = ROOT / "plugin" / "tunegate"
-HOSTS = SHARED / "ci_hosts"
+HOSTS = SHARED / "ci"
 EXCEPTIONS = {
     # What to install for a CI that is not.
     "plugin/tunegate/known_extras.py",
     # The address of the documentation.
-    "plugin/tunegate/wording/documentation.py",
+    "plugin/tunegate/wording.py",
     # The workflow that a repository starts with.
-    "plugin/tunegate/commands/init.py",
-    "plugin/tunegate/commands/workflow.yml",
+    "plugin/tunegate/cli/handlers/init.py",
+    "plugin/tunegate/cli/handlers/workflow.yml",
     # The address that every pointer of Git LFS begins with.
-    "plugin/tunegate/edges/models/finder.py",
-    "plugin/tunegate/edges/models/pointers.py",
+    "plugin/tunegate/models/finder.py",
+    "plugin/tunegate/system/git/content.py",
     # The licence line of a library that a page has inside.
     "plugin/tunegate/render/vendor/uplot/uPlot.iife.min.js",
 }

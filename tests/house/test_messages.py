@@ -11,11 +11,11 @@ from tests.house.sources import OURS, functions, name_of
 
 NOTHING_BETTER = {
     # msgspec, OpenVINO and the importer of TVM say what they refuse, and where, in a text alone.
-    "plugin/tunegate/edges/config/problem.py problem_of",
-    "plugin/tunegate/edges/metaschedule/import_onnx.py _reason",
-    "plugin/tunegate/runtimes/openvino/compiled.py refusal_of",
+    "plugin/tunegate/review/config_problems.py problem_of",
+    "plugin/tunegate/compiler/importing/import_onnx.py _reason",
+    "plugin/tunegate/runtimes/openvino/model.py refusal_of",
     # Memory that was refused has no class of its own in TVM and ONNX Runtime.
-    "plugin/tunegate/edges/processes/out_of_memory.py memory_problem",
+    "plugin/tunegate/system/processes/memory_limit.py memory_problem",
 }
 """Reviewed: what a library tells by its text alone."""
 

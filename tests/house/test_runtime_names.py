@@ -19,12 +19,12 @@ OTHER_MEANINGS = {
     # What to install for a runtime that is not.
     "plugin/tunegate/known_extras.py": {"hybrid", "tvm"},
     # The package `tvm` has one door, where kernels are made; a record says by which version.
-    "plugin/tunegate/edges/metaschedule": {"tvm"},
+    "plugin/tunegate/compiler": {"tvm"},
     "cache/tunegate_cache/format": {"tvm"},
     # What is exported is a database of TVM's own, and its reader is told how to open it.
-    "plugin/tunegate/commands/cache/export.py": {"tvm"},
+    "plugin/tunegate/cli/handlers/cache_exchange.py": {"tvm"},
     # ONNX Runtime is also the reference, which decides what numbers are right.
-    "plugin/tunegate/edges/reference": {"onnxruntime"},
+    "plugin/tunegate/models/reference": {"onnxruntime"},
     "plugin/tunegate/runtimes/reference.py": {"onnxruntime"},
     # The same package, with another of its providers; and how it tells the times of operators.
     "plugin/tunegate/runtimes/onnxruntime_cuda": {"onnxruntime"},
@@ -32,7 +32,7 @@ OTHER_MEANINGS = {
     "plugin/extras/hybrid": {"tvm", "onnxruntime"},
     "plugin/extras/whole_model": {"tvm"},
     # An example of a command line.
-    "plugin/tunegate/cli/commands/compare.py": {"tvm", "onnxruntime"},
+    "plugin/tunegate/cli/commands/comparing.py": {"tvm", "onnxruntime"},
 }
 """Places where the word is no runtime that one may choose."""
 

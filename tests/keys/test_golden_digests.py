@@ -10,11 +10,11 @@ import pytest
 from tests.support.golden import Golden
 from tests.support.models.workload_corpus import primitive, workloads
 from tests.support.simulated.cuda_intrinsics import load_cuda_intrinsics
+from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.search.space import DesignSpace
+from tunegate.compiler.search.workload import canonical_workload
+from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
-from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.space import DesignSpace
-from tunegate.edges.metaschedule.targets import tvm_target
-from tunegate.edges.metaschedule.workload import canonical_workload
 
 TARGETS = (
     TargetConfig(name="cpu", kind="llvm", cpu="skylake-avx512", threads=2),

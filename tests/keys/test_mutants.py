@@ -15,7 +15,7 @@ import pytest
 import tvm
 
 from tests.support.models.workload_corpus import primitive, workloads
-from tunegate.edges.metaschedule.workload import canonical_workload, is_reference
+from tunegate.compiler.search.workload import canonical_workload, is_reference
 from tunegate_cache.format.workload_digest import workload_digest
 
 Graph = dict[str, Any]
@@ -155,7 +155,7 @@ def test_another_process_comes_to_the_same_digest() -> None:
     name = "conv2d_grouped_float32"
     program = (
         "from tests.support.models.workload_corpus import primitive, workloads\n"
-        "from tunegate.edges.metaschedule.workload import canonical_workload\n"
+        "from tunegate.compiler.search.workload import canonical_workload\n"
         f"print(canonical_workload(primitive(workloads()[{name!r}])).digest)"
     )
     done = subprocess.run(

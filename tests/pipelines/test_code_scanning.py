@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.reports import KINDS, make_report
-from tunegate.render.sarif import render
+from tunegate.report.sarif import render
 
 pytestmark = pytest.mark.pipelines
 

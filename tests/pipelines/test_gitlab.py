@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.ci.gitlab.gitlab_server import TOKEN, gitlab_server
 from tests.house.sources import ROOT
 from tests.pipelines.gitlab_job import outcome, run_pipeline, runner_checkout, with_component
-from tests.plugin.ci_hosts.gitlab.gitlab_server import TOKEN, gitlab_server
 from tests.support.git_repository import Checkout
 from tests.support.programs import require
 from tests.support.small_onnx import conv_model, save

@@ -15,14 +15,14 @@ STARTERS = {
     "action/tunegate_environment/installing.py": {"sys.executable"},
     "action/tunegate_environment/kept.py": {"sys.executable"},
     "plugin/tunegate/isolation.py": {"os.execv", "sys.executable"},
-    "plugin/tunegate/edges/processes/interpreter.py": {
+    "plugin/tunegate/system/processes/interpreter.py": {
         "subprocess.Popen",
         "subprocess.run",
         "sys.executable",
     },
-    "plugin/tunegate/edges/processes/agent_process.py": {"subprocess.run"},
+    "plugin/tunegate/ci/agent_process.py": {"subprocess.run"},
     "plugin/extras/deploy/tunegate_deploy/model_sources/login_program.py": {"subprocess.Popen"},
-    "plugin/tunegate/edges/git/process.py": {"subprocess.Popen"},
+    "plugin/tunegate/system/git/process.py": {"subprocess.Popen"},
     "plugin/extras/upgrades/tunegate_upgrades/environments/uv.py": {
         "subprocess.run",
         "sys.executable",
@@ -30,7 +30,7 @@ STARTERS = {
     "plugin/extras/upgrades/tunegate_upgrades/environments/kept_environments.py": {
         "sys.executable"
     },
-    "plugin/tunegate/edges/processes/user_command.py": {"subprocess.Popen"},
+    "plugin/tunegate/system/processes/user_command.py": {"subprocess.Popen"},
 }
 """The doors: the environment of the Action, the same process again, our own Python, the agent of
 a CI, a helper program of docker's, git, uv, which makes environments of wheels, and a command line
@@ -50,12 +50,12 @@ LOADING = {
 LOADERS = {
     ("action/tunegate_environment/children.py", "CDLL"),  # the same
     (
-        "plugin/tunegate/edges/processes/run_child.py",
+        "plugin/tunegate/system/processes/run_child.py",
         "CDLL",
     ),  # the C library that is loaded already
-    ("plugin/tunegate/edges/metaschedule/runtime.py", "CDLL"),  # a part of TVM
-    ("plugin/tunegate/edges/metaschedule/runtime.py", "load_module"),  # an artifact's
-    ("plugin/tunegate/edges/metaschedule/worker.py", "load_module"),  # a candidate's
+    ("plugin/tunegate/compiler/runtime.py", "CDLL"),  # a part of TVM
+    ("plugin/tunegate/compiler/runtime.py", "load_module"),  # an artifact's
+    ("plugin/tunegate/compiler/worker.py", "load_module"),  # a candidate's
     (
         "plugin/extras/whole_model/tunegate_whole_model/native/loader.py",
         "CDLL",
@@ -64,8 +64,8 @@ LOADERS = {
 STARTING = ("exec", "spawn", "posix_spawn", "fork", "popen", "system", "startfile")
 OTHER_STARTERS = {"multiprocessing", "pty", "asyncio", "runpy", "git", "sh", "pexpect"}
 ALLOWED_ELSEWHERE = {
-    ("plugin/tunegate/edges/processes/environment_start.py", "runpy"),
-    ("plugin/tunegate/edges/processes/isolated_start.py", "runpy"),
+    ("plugin/tunegate/system/processes/environment_start.py", "runpy"),
+    ("plugin/tunegate/system/processes/isolated_start.py", "runpy"),
 }
 COMMAND_LINES = ("_command_line(", "[str(python), *_FLAGS, str(script), ")
 
@@ -96,7 +96,7 @@ def test_no_starter_hides_behind_another_name() -> None:
 
 
 def test_a_python_of_ours_gets_flags_an_environment_and_a_directory() -> None:
-    tree = ast.parse((ROOT / "plugin/tunegate/edges/processes/interpreter.py").read_text())
+    tree = ast.parse((ROOT / "plugin/tunegate/system/processes/interpreter.py").read_text())
     calls = [
         n
         for n in ast.walk(tree)

@@ -9,10 +9,10 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from tunegate.artifacts.input_rules import Drawn, InputForm, InputRule
-from tunegate.edges.inputs.inferred_rules import inferred_rules
-from tunegate.edges.models.seeded_inputs import seeded_inputs
-from tunegate.edges.reference.onnx_runtime import onnxruntime
+from tunegate.artifacts.inputs import Drawn, InputForm, InputRule
+from tunegate.models.inputs.drawn_inputs import inferred_rules
+from tunegate.models.reference.onnx_runtime import onnxruntime
+from tunegate.models.seeded_inputs import seeded_inputs
 
 DOMAINS = {"": 17, "ai.onnx.ml": 3}
 

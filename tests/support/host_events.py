@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.ci_hosts.protocol import AskedRevisions, JobEvent
-from tunegate.ci_hosts.revision_choice import Usual
+from tunegate.ci.protocol import AskedRevisions, JobEvent, Usual
 from tunegate.errors import ConfigError
 
 HEAD, BEFORE = "a" * 40, "b" * 40

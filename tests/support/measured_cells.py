@@ -11,7 +11,7 @@ from tests.support.tuning_records import make_key
 from tunegate.artifacts.builds import Build, BuiltTask, Cell, CellBuilds
 from tunegate.artifacts.changes import ChangeSet, ModelChange, ModelVersion, Revisions
 from tunegate.artifacts.measurements import CellMeasurement, Launch, MeasurementRun
-from tunegate.artifacts.schedule_source import ScheduleSource
+from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.ports import Clock, Progress
 from tunegate.tools import RunContext
 from tunegate_cache.format.records import DeviceFingerprint

@@ -10,8 +10,8 @@ import onnx
 import onnxruntime
 from onnx import helper, numpy_helper
 
-from tunegate.edges.metaschedule.importers.rewriting import importable
-from tunegate.edges.reference.onnx_runtime import exact_options
+from tunegate.compiler.importing.rewriting import importable
+from tunegate.models.reference.onnx_runtime import exact_options
 
 OPSET = 21
 Arrays = Mapping[str, Any]

@@ -7,8 +7,8 @@ import msgspec
 from tests.support.models.squeezenet import TASKS, TaskRow
 from tests.support.report_parts import DEVICE
 from tests.support.tuning_records import make_record
-from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.outcomes import CandidateCost, TaskOutcome, TuningOutcome
+from tunegate.artifacts.plans import Cost
 from tunegate_cache.format.records import CONFIRMED_REPEATS, TuningRecord
 
 

@@ -6,7 +6,7 @@ from tests.support.tuning_tasks import make_resolution, make_task_set
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.config import BudgetConfig, Config, ModelConfig, TargetConfig
-from tunegate.stages.plan import plan
+from tunegate.plan.plan import plan
 from tunegate_cache.format.records import Lookup, Miss
 
 CPU = TargetConfig(name="cpu", runner=("self-hosted", "linux"), usd_per_hour=1.0)

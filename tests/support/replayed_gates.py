@@ -8,10 +8,9 @@ from typing import Literal
 
 import msgspec
 
-from tunegate.gate.decision import bounds, decide_cell
-from tunegate.gate.guards import undisturbed
-from tunegate.gate.interim_analyses import PLANNED
-from tunegate.gate.sequential import StoppingRule, guarded_stop
+from tunegate.decide.decision import bounds, decide_cell
+from tunegate.decide.guards import undisturbed
+from tunegate.decide.sequential import PLANNED, StoppingRule, guarded_stop
 
 ReplayOutcome = Literal["fail", "pass", "inconclusive", "invalid-env"]
 

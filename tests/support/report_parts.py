@@ -7,7 +7,6 @@ import math
 from tests.support.models.squeezenet import TASKS, TaskRow
 from tunegate.artifacts.builds import Build, BuiltTask, Cell, CellBuilds, NumericCheck
 from tunegate.artifacts.changes import ChangeSet, ModelChange, ModelVersion, PolicyChange, Revisions
-from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.measurements import (
     CellMeasurement,
     Comparison,
@@ -16,7 +15,7 @@ from tunegate.artifacts.measurements import (
     MeasurementRun,
     TaskDifference,
 )
-from tunegate.artifacts.plans import Budget, PlannedTask, Shard, TuningPlan
+from tunegate.artifacts.plans import Budget, Cost, PlannedTask, Shard, TuningPlan
 from tunegate.artifacts.tasks import CacheUse, Resolution, ResolvedTask, TaskUse, TuningTask
 from tunegate.artifacts.verdicts import Finding, Status, TuningSummary, Verdict, VerdictOrigin
 from tunegate_cache.format.records import DeviceFingerprint, ExactHit, Miss, WorkloadShape

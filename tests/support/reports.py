@@ -11,17 +11,16 @@ from tests.support import report_parts as parts
 from tests.support.models.squeezenet import TASKS, TaskRow, slowed_row
 from tests.support.outcome_parts import outcome
 from tunegate.artifacts.changes import ChangeSet
-from tunegate.artifacts.cost import Cost
 from tunegate.artifacts.measurements import Comparison, Interval, MeasurementRun, TaskDifference
 from tunegate.artifacts.outcomes import TuningOutcome
-from tunegate.artifacts.plans import Budget
+from tunegate.artifacts.plans import Budget, Cost
 from tunegate.artifacts.tasks import CacheUse
 from tunegate.artifacts.verdicts import Finding, Report, Verdict
 from tunegate.config import GateConfig
-from tunegate.policy.gate_rules import GateRules, Policies
-from tunegate.stages.summarize import summarize
-from tunegate.verdict.judged import Judged
-from tunegate.verdict.waiver_offer import waiver_offer
+from tunegate.decide.gate import Judged
+from tunegate.decide.summarize import summarize
+from tunegate.decide.waiver_offer import waiver_offer
+from tunegate.review.gate_rules import GateRules, Policies
 
 RULES = GateRules(gate=GateConfig(), policies=Policies(today=datetime.date(2026, 11, 25)))
 CURVE = tuple((seconds * 9.3, round(3.1 + 6.4 * 0.72**seconds, 3)) for seconds in range(13))

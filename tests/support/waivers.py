@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 
-from tunegate.artifacts.waivers import Waiver
+from tunegate.artifacts.verdicts import Waiver
 
 TODAY = datetime.date(2026, 7, 1)
 

@@ -82,10 +82,7 @@ class _BoundedSession:
 
     def send(self, request: _Request) -> _Answer:
         from botocore.exceptions import ConnectionClosedError, ReadTimeoutError  # noqa: PLC0415
-        from botocore.response import (  # noqa: PLC0415
-            URLLib3ProtocolError,
-            URLLib3ReadTimeoutError,
-        )
+        from botocore.response import URLLib3ProtocolError, URLLib3ReadTimeoutError  # noqa: PLC0415
 
         wants_stream, request.stream_output = request.stream_output, True
         answer = self._session.send(request)

@@ -143,11 +143,7 @@ class S3Store:
     def _ask(self, request: Callable[[_Client], _T], name: str | None = None) -> _T:
         """`name` is what may be absent. Messages hold only the code or the class of an error: the
         text of some holds signed addresses."""
-        from botocore.exceptions import (  # noqa: PLC0415
-            ClientError,
-            ConnectTimeoutError,
-            ReadTimeoutError,
-        )
+        from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError  # noqa: PLC0415
 
         try:
             return request(self._connected())

@@ -3,6 +3,7 @@ how the head's configuration differs from the one that judges."""
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 import msgspec
@@ -140,3 +141,78 @@ def has_base(changes: ChangeSet) -> bool:
 def side_named(path: ModelPath, side: Side, *, is_compared: bool) -> str:
     """The model with its side, where there are two."""
     return f"{path} ({side})" if is_compared else path
+
+
+# An outline of a model, seen without running it: enough to recognise a model that was renamed.
+
+
+class ModelInput(msgspec.Struct, frozen=True):
+    """An input of a model; a dimension that the model leaves open is None. `symbols` are the names
+    of its dimensions, '' for one without; an input that is not `is_ranked` leaves open how many
+    dimensions it has. `dtype` is NumPy's name of its type, '' where it is no tensor. One that
+    `is_several` has the dimensions of the tensors in it, and each its own where they are open."""
+
+    name: str
+    dimensions: tuple[int | None, ...]
+    symbols: tuple[str, ...] = ()
+    is_ranked: bool = True
+    dtype: str = ""
+    is_several: bool = False
+
+    def symbol(self, axis: int) -> str:
+        """The name of an open dimension, or ''."""
+        return self.symbols[axis] if axis < len(self.symbols) else ""
+
+
+class ModelOutline(msgspec.Struct, frozen=True, kw_only=True):
+    """`parts` counts the operators and the shapes of the weights. `seeded` are the kinds of
+    operators whose random numbers begin at a seed of the model's, wherever in it they stand."""
+
+    graph_digest: str
+    inputs: tuple[ModelInput, ...]
+    parts: dict[str, int]
+    seeded: tuple[str, ...] = ()
+
+
+# The name under which a model is gated: its path, and its profile where it has some.
+# `models/encoder.onnx@long` is unmistakable: no path of a model ends otherwise than in `.onnx`,
+# and no profile's name does. `models/encoder.onnx@long (onnxruntime of uv.lock)` is the same model
+# under the packages of that lock file, at base and head.
+
+_SEPARATOR = "@"
+_ENDING = ".onnx"
+_UPGRADE = re.compile(r"(.+) \([a-z][a-z0-9_]* of [^()]+\)")
+
+
+def gated_name(path: ModelPath, profile: str) -> ModelPath:
+    """The name of a model in one of its profiles; its path where `profile` is ''."""
+    return f"{path}{_SEPARATOR}{profile}" if profile else path
+
+
+def upgraded_name(name: ModelPath, runtime: str, lock: str) -> ModelPath:
+    """The name of a model that is gated for an upgrade of a runtime in a lock file."""
+    return f"{name} ({runtime} of {lock.replace('(', '_').replace(')', '_')})"
+
+
+def without_upgrade(name: ModelPath) -> ModelPath:
+    """The name of the model itself."""
+    found = None if name.casefold().endswith(_ENDING) else _UPGRADE.fullmatch(name)
+    return found[1] if found else name
+
+
+def path_of(name: ModelPath) -> ModelPath:
+    """The path of the file."""
+    return _parts(name)[0]
+
+
+def profile_of(name: ModelPath) -> str:
+    """The name of the profile, '' where there is none."""
+    return _parts(name)[1]
+
+
+def _parts(name: ModelPath) -> tuple[ModelPath, str]:
+    name = without_upgrade(name)
+    path, separator, profile = name.rpartition(_SEPARATOR)
+    if not separator or not path.casefold().endswith(_ENDING) or name.casefold().endswith(_ENDING):
+        return name, ""
+    return path, profile

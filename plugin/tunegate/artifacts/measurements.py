@@ -1,4 +1,4 @@
-"""Measured launches, and the comparison made of them."""
+"""A GPU: its identity, and its state at one moment."""
 
 from __future__ import annotations
 
@@ -7,10 +7,46 @@ from typing import Literal
 import msgspec
 
 from tunegate.artifacts.builds import Cell, CellBuilds
-from tunegate.artifacts.changes import Side
-from tunegate.artifacts.cost import EnergySource
-from tunegate.artifacts.schedule_source import ScheduleSource
+from tunegate.artifacts.changes import ModelPath, Side
+from tunegate.artifacts.plans import EnergySource
+from tunegate.artifacts.tasks import ScheduleSource
 from tunegate_cache.format.records import DeviceFingerprint
+
+
+class Gpu(msgspec.Struct, frozen=True, kw_only=True):
+    """One device that CUDA programs started here may use. `index` counts the devices of the machine
+    by their place on the bus; `is_part` is one that is a part of it (MIG). Facts that a driver does
+    not tell are None."""
+
+    index: int
+    uuid: str
+    name: str
+    compute_capability: str
+    cores: int
+    memory_bytes: int
+    driver: str
+    power_cap_watts: float | None = None
+    max_sm_mhz: int | None = None
+    is_part: bool = False
+    ecc: bool | None = None
+
+
+class GpuState(msgspec.Struct, frozen=True, kw_only=True):
+    """A device at one moment. `throttled` names the reasons for which its clocks are lower than
+    they could be, idleness aside; `busy_percent` is the share of the last moments in which
+    something ran; `processes` are those with a CUDA context, as the driver numbers them."""
+
+    sm_mhz: int | None = None
+    memory_mhz: int | None = None
+    celsius: int | None = None
+    watts: float | None = None
+    used_bytes: int | None = None
+    busy_percent: int | None = None
+    throttled: tuple[str, ...] = ()
+    processes: tuple[int, ...] = ()
+
+
+# Measured launches, and the comparison made of them.
 
 
 class Histogram(msgspec.Struct, frozen=True, kw_only=True):
@@ -232,3 +268,49 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     excluded: Excluded | None = None
     clocks: Clocks | None = None
     energy: EnergyChange | None = None
+
+
+# The measurements of one runner of several, and what they belong to.
+
+
+class ShardBinding(msgspec.Struct, frozen=True, kw_only=True):
+    """Digests that bind a shard's measurements: the plan, the rules on how long to measure, and the
+    outcomes of tuning behind the builds."""
+
+    plan: str
+    rules: str
+    outcomes: str
+
+
+class ShardMeasurements(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of `measurements-<shard>.json`. `machine` is the name that the machine has until
+    it is started anew."""
+
+    schema: Literal[1] = 1
+    shard: int
+    target: str
+    bound: ShardBinding
+    machine: str
+    run: MeasurementRun
+
+
+class UnmeasuredShard(msgspec.Struct, frozen=True, kw_only=True):
+    """A planned shard whose measurements do not count, and why. `status` is that of its models."""
+
+    shard: int
+    target: str
+    models: tuple[ModelPath, ...]
+    status: Literal["invalid-env", "error"]
+    problem: str
+
+    @property
+    def reason(self) -> str:
+        """Returns the problem of the shard, and the command to run again."""
+        return f"measuring shard {self.shard} on {self.target}: {self.problem}. {self.advice}"
+
+    @property
+    def advice(self) -> str:
+        return f"Run tunegate measure --shard {self.shard} again, then tunegate verdict."
+
+    def has(self, cell: Cell) -> bool:
+        return cell.target == self.target and cell.model in self.models

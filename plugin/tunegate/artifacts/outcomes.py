@@ -6,8 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from tunegate.artifacts.cost import Cost
-from tunegate.artifacts.schedule_source import ScheduleSource
+from tunegate.artifacts.plans import Cost
+from tunegate.artifacts.tasks import ScheduleSource
 from tunegate_cache.format.records import DeviceFingerprint, RecordStatus, TuningRecord, WorkloadKey
 
 Stopped = Literal[

@@ -1,4 +1,4 @@
-"""The plan of tuning: budget, tasks and shards."""
+"""The price of work, in time, money and energy."""
 
 from __future__ import annotations
 
@@ -6,10 +6,24 @@ from typing import Literal
 
 import msgspec
 
+from tunegate.artifacts.candidates import RememberedElection
 from tunegate.artifacts.changes import ChangeSet, ModelPath
-from tunegate.artifacts.cost import Cost
-from tunegate.artifacts.remembered_elections import RememberedElection
 from tunegate.artifacts.tasks import Resolution, ResolvedTask
+
+EnergySource = Literal["rapl", "nvml", "rapl+nvml"]
+"""The source of joules: counters of the processors, of the GPU, or of both."""
+
+
+class Cost(msgspec.Struct, frozen=True, kw_only=True):
+    """A cost; `usd` is None without a configured price, `joules` without a counter."""
+
+    seconds: float
+    usd: float | None = None
+    joules: float | None = None
+    energy_source: EnergySource | None = None
+
+
+# The plan of tuning: budget, tasks and shards.
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,3 +103,25 @@ class TuningPlan(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     measuring: tuple[MeasuringShard, ...] = ()
     elections: tuple[RememberedElection, ...] = ()
+
+
+# The steps that a run is expected to take once it has a plan.
+
+StepKind = Literal["tune", "build", "choose", "measure"]
+"""The steps that take most of the time, in their order."""
+
+
+class ExpectedStep(msgspec.Struct, frozen=True):
+    """A future step: what it does, and the expected seconds of each of its parts, in order. Steps
+    of equal kind and `subject` take about as long in the next run on the same machine. One with a
+    cap ends by it at the latest, and may long before."""
+
+    kind: StepKind
+    parts: tuple[float, ...]
+    text: str
+    subject: str = ""
+    has_cap: bool = False
+
+    @property
+    def seconds(self) -> float:
+        return sum(self.parts)

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import statistics
+from typing import Any, Literal
 
 import msgspec
 
 from tunegate.artifacts.changes import ChangeSet, ModelPath, Side
-from tunegate_cache.format.records import Lookup, TuningRecord, WorkloadKey, WorkloadShape
+from tunegate_cache.format.records import (
+    Decision,
+    DeviceFingerprint,
+    Lookup,
+    Provenance,
+    Toolchain,
+    TuningRecord,
+    WorkloadKey,
+    WorkloadShape,
+)
 
 
 class TaskUse(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,3 +101,61 @@ class CacheUse(msgspec.Struct, frozen=True, kw_only=True):
 class Resolution(msgspec.Struct, frozen=True, kw_only=True):
     tasks: tuple[ResolvedTask, ...]
     cache: CacheUse
+
+
+# The origin of a record: the machine, the compiler and the change that it was measured for.
+
+
+class RecordOrigin(msgspec.Struct, frozen=True, kw_only=True):
+    """Goes on every record of a run: `device` and `toolchain` took its times, for `source`.
+    `installed` is the digest of the versions that decide what runs: this product's and those of the
+    runtimes, whatever else is installed beside them."""
+
+    device: DeviceFingerprint
+    toolchain: Toolchain
+    source: Provenance
+    installed: str = ""
+
+
+# The sources of a schedule.
+
+ScheduleSource = Literal[
+    "exact", "transfer", "search", "default", "own-zone", "claimed", "prior", "tiles"
+]
+"""The origin of a schedule. `own-zone` was proposed by the pull request's own zone and measured
+in this run, `claimed` was not. `prior` was picked by the prior, and nobody has measured it.
+`tiles` is our own kernel in lower precision."""
+UNMEASURED: tuple[ScheduleSource, ...] = ("transfer", "claimed", "prior")
+"""Sources of schedules that were not measured for their kernel, or not by anybody who is
+trusted."""
+
+
+# Schedules of other people's databases: proposals, until they replay on our own modules.
+
+Instruction = tuple[str, list[Any], list[Any], list[str]]
+"""(kind, inputs, attributes, outputs), as TVM's `Trace.as_json` writes it."""
+
+
+class ForeignSchedule(msgspec.Struct, frozen=True, kw_only=True):
+    """`arguments` are (dtype, shape) of each buffer; `instructions` have the names of a
+    module that is not ours. The times are claims."""
+
+    kind: Literal["llvm", "cuda"]
+    arguments: tuple[tuple[str, tuple[int, ...]], ...]
+    instructions: tuple[Instruction, ...]
+    decisions: tuple[Decision, ...]
+    run_nanoseconds: tuple[int, ...]
+
+    @property
+    def median_ms(self) -> float:
+        return statistics.median(self.run_nanoseconds) / 1e6
+
+
+class ImportedSchedule(msgspec.Struct, frozen=True, kw_only=True):
+    """A foreign schedule as decisions under a template of our own task `key`; `number` is its place
+    in the list that was given."""
+
+    number: int
+    key: WorkloadKey
+    template: str
+    decisions: tuple[Decision, ...]

@@ -1,15 +1,16 @@
-"""The decision, and the report that explains it."""
+"""Slowdowns that somebody has agreed to, for a while."""
 
 from __future__ import annotations
 
+import datetime
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 
-from tunegate.artifacts.changes import ChangeSet, ModelPath, PolicyChange, Revisions
-from tunegate.artifacts.cost import EnergySource
-from tunegate.artifacts.error_estimates import ErrorEstimate, ShippedErrors
-from tunegate.artifacts.input_rules import DrawnInput
+from tunegate.artifacts.builds import Cell, ErrorEstimate, ShippedErrors
+from tunegate.artifacts.changes import ChangeSet, ModelPath, PolicyChange, Revisions, path_of
+from tunegate.artifacts.inputs import DrawnInput
 from tunegate.artifacts.measurements import (
     Comparison,
     EnergyChange,
@@ -20,9 +21,55 @@ from tunegate.artifacts.measurements import (
     TaskDifference,
 )
 from tunegate.artifacts.outcomes import TuningOutcome
-from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.plans import EnergySource, TuningPlan
 from tunegate.artifacts.tasks import CacheUse
-from tunegate.artifacts.waivers import WaiverOffer
+
+WAIVERS_FILE = "tunegate-waivers.yaml"
+
+
+class Waiver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
+    """A waiver: one cell may be slower, up to `ceiling_percent` and through the day `expires`. A
+    model's path stands for all of its profiles."""
+
+    model: ModelPath
+    target: str
+    ceiling_percent: float
+    expires: datetime.date
+    issue: str
+    reason: str
+
+    @property
+    def cell(self) -> Cell:
+        return Cell(model=self.model, target=self.target)
+
+
+ISSUE_TO_WRITE = "<the address of the issue>"
+REASON_TO_WRITE = "<why this slowdown is accepted>"
+"""Placeholders for the issue and the reason of an offered waiver: a file that still has them is
+refused."""
+
+
+class WaiverOffer(msgspec.Struct, frozen=True, kw_only=True):
+    """Waivers that would let a red verdict pass, but for the issue and reason of new ones: these
+    are for the people who agree. The file has one for the cells that are `filed` already, which is
+    to be changed; it `has_wider` where a whole model has an entry, and a profile of it has none. A
+    file that `is_unread` may have any. `counts_from` says whose file counts."""
+
+    waivers: tuple[Waiver, ...]
+    counts_from: Literal["base", "head"]
+    filed: tuple[Cell, ...] = ()
+    is_unread: bool = False
+    has_wider: bool = False
+
+
+def waiver_of(waivers: Sequence[Waiver], cell: Cell) -> Waiver | None:
+    """The waiver of a cell: its own, or else that of the model which it is a profile of."""
+    by_cell = {waiver.cell: waiver for waiver in waivers}
+    whole = msgspec.structs.replace(cell, model=path_of(cell.model))
+    return by_cell.get(cell) or by_cell.get(whole)
+
+
+# The decision, and the report that explains it.
 
 Status = Literal[
     "pass", "fail", "inconclusive", "new", "error", "invalid-env", "no-baseline", "waived"
@@ -157,3 +204,50 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     next_steps: tuple[NextStep, ...] = ()
     warnings: tuple[str, ...] = ()
     waiver_offer: WaiverOffer | None = None
+
+
+# The result of `tunegate warm`.
+
+
+class WarmedModel(msgspec.Struct, frozen=True, kw_only=True):
+    """The numbers of a model's tasks that the cache knew before, and knows now; for `measured` of
+    these only the default schedule was timed, without a trial."""
+
+    model: ModelPath
+    target: str
+    tasks: int
+    known_before: int
+    known: int
+    measured: int = 0
+
+
+class WarmedShipping(msgspec.Struct, frozen=True, kw_only=True):
+    """The candidate that a model ships with; `title` is its name in reports. `estimates` are its
+    errors under a budget of accuracy, and `is_drawn` says that nobody gave inputs to tell them on.
+    It `has_unknown_error` where it computes in other numbers than float32 and this run built
+    nothing. `is_remembered`: an earlier run chose it. `reason` is why nothing ships, '' else.
+    `trouble` are candidates that died, and what this one was built without since it died."""
+
+    model: ModelPath
+    target: str
+    title: str = ""
+    estimates: tuple[ErrorEstimate, ...] = ()
+    is_drawn: bool = False
+    has_unknown_error: bool = False
+    is_remembered: bool = False
+    reason: str = ""
+    trouble: tuple[str, ...] = ()
+
+
+class Warmed(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of `warm.json`. `left` counts the tasks that a later run goes on with.
+    `is_published` is False where records could not be delivered; they wait on this machine."""
+
+    schema: Literal[1] = 1
+    zone: str
+    models: tuple[WarmedModel, ...]
+    left: int
+    is_published: bool
+    tuning: TuningSummary
+    notes: tuple[str, ...] = ()
+    ships: tuple[WarmedShipping, ...] = ()

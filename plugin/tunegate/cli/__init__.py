@@ -1,0 +1,1 @@
+"""The command line: `commands/` declares commands, `handlers/` carries them out."""

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tunegate.ci_hosts.protocol import AskedRevisions
-from tunegate.ci_job.request import JobRequest, StepName
-from tunegate.cli.named_command import HELP_FLAGS
-from tunegate.cli.parser import Parsed, parse
+from tunegate.ci.job_request import JobRequest, StepName
+from tunegate.ci.protocol import AskedRevisions
+from tunegate.cli.parse import HELP_FLAGS, Parsed, parse
 from tunegate.cli.shared_options import CiJob
 from tunegate.errors import ConfigError
 

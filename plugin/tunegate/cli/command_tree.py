@@ -1,5 +1,5 @@
 """The commands that there are: those of the core, and those of installed extras by the entry-point
-group `tunegate.commands`. The declaration of one is imported when somebody asks for it, and the
+group `tunegate.cli.handlers`. The declaration of one is imported when somebody asks for it, and the
 extras are looked up only for a word that is no command of the core, and for a list of all."""
 
 from __future__ import annotations
@@ -11,11 +11,16 @@ from tunegate.cli.command import Command, CommandGroup
 from tunegate.errors import EnvironmentUnfitError
 from tunegate_cache.installed_plugins import PluginError, installed, load_plugin
 
-COMMAND_GROUP = "tunegate.commands"
+COMMAND_GROUP = "tunegate.cli.handlers"
 """The value of each entry point is a `Command` whose name is that of the entry point."""
 _ROOM = "tunegate.cli.commands"
-_MODULES = {"cache import": "cache.import_records"}
-"""The modules of commands that no module can be named after."""
+_FILES = {
+    "starting": ("init", "doctor", "demo", "completion"),
+    "gating": ("run", "warm", "detect", "plan", "tune", "gate", "measure", "verdict"),
+    "comparing": ("compare", "selftest", "confirm", "history"),
+    "cache": ("cache",),
+}
+"""The commands that each file of `cli/commands/` declares, as constants with their names."""
 
 COMMANDS = (
     "init",
@@ -75,8 +80,10 @@ def declared(name: str) -> Command | CommandGroup:
         return GROUPS[name]
     if name.partition(" ")[0] not in COMMANDS:
         return _declared_by_an_extra(name)
-    module = _MODULES.get(name, name.replace("-", "_").replace(" ", "."))
-    command: Command = importlib.import_module(f"{_ROOM}.{module}").COMMAND
+    first, _, last = name.rpartition(" ")
+    module = next(file for file, names in _FILES.items() if (first or last) in names)
+    constant = last.replace("-", "_").upper()
+    command: Command = getattr(importlib.import_module(f"{_ROOM}.{module}"), constant)
     return command
 
 

@@ -50,7 +50,7 @@ def guarded(program: Callable[[], int], say: Callable[[str], None]) -> int:
 
 def _command() -> int:
     arguments = sys.argv[1:]
-    from tunegate.cli.pages import is_answered
+    from tunegate.cli.help_pages import is_answered
 
     if is_answered(arguments):
         return 0
@@ -84,7 +84,7 @@ def _unsupported() -> str:
 
 def _explained(error: BaseException) -> tuple[int, str]:
     try:
-        from tunegate.cli.unexpected import explained
+        from tunegate.cli.endings import explained
 
         code, problem, *_ = explained(error)
         return code, problem

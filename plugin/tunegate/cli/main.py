@@ -18,19 +18,17 @@ from pathlib import Path
 
 from tunegate import __version__
 from tunegate.cli.ci_option import AskedJob, asked_job
-from tunegate.cli.pages import page
-from tunegate.cli.parser import Parsed, parse
+from tunegate.cli.endings import Ending, as_written, explained, was_cancelled
+from tunegate.cli.help_pages import page
+from tunegate.cli.parse import Parsed, parse
 from tunegate.cli.shared_options import Common, Options
-from tunegate.cli.unexpected import Ending, explained, was_cancelled
-from tunegate.cli.written_verdict import as_written
-from tunegate.edges.output.directory import forget_verdict
-from tunegate.edges.output.full_disk import as_full_disk
-from tunegate.edges.output.log_file import LogFile
-from tunegate.edges.processes.signals import cancellable
-from tunegate.edges.talk import Talk, talking
 from tunegate.errors import BUG, CANCELLED, PASS, CancelledError, ConfigError, TunegateError
 from tunegate.redaction import redacted, secrets_of
-from tunegate.render.escape import drawn_as_text, visible
+from tunegate.report.escape import drawn_as_text, visible
+from tunegate.system.output.directory import forget_verdict
+from tunegate.system.output.full_disk import as_full_disk
+from tunegate.system.output.log_file import LogFile, Talk, talking
+from tunegate.system.processes.signals import cancellable
 
 _MAX_PROBLEM = 4000
 """Characters of a message: names in it come from the checkout."""
@@ -43,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _in_job(job: AskedJob, arguments: Sequence[str]) -> int:
-    from tunegate.ci_hosts.command_host import command_host  # noqa: PLC0415 -- few need it
+    from tunegate.ci.registry import command_host  # noqa: PLC0415 -- few need it
 
     try:
         host = command_host(job.ci, os.environ, is_named=job.is_named, is_json=job.is_json)
@@ -51,7 +49,7 @@ def _in_job(job: AskedJob, arguments: Sequence[str]) -> int:
         return _said(Ending(error.exit_code, str(error)))
     if host is None:
         return _said(carried_out(arguments))
-    from tunegate.ci_job.flow import run_job  # noqa: PLC0415 -- nor this
+    from tunegate.ci.job import run_job  # noqa: PLC0415 -- nor this
 
     return run_job(host, os.environ, job.request, carried_out)
 

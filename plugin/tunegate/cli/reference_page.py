@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tunegate.cli.command import Command
-from tunegate.cli.command_parser import usage
 from tunegate.cli.command_tree import core_commands
-from tunegate.cli.fields import Field, fields_of
+from tunegate.cli.parse import Field, fields_of, usage
 
 _HEAD = """\
 # Commands

@@ -1,0 +1,1 @@
+"""What may run a model, a folder each. The protocol is `runtime.py`."""

@@ -9,7 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tunegate.edges.bench.messages import (
+from tunegate.measure.bench_messages import (
     BenchReply,
     BenchRequest,
     Block,
@@ -20,10 +20,10 @@ from tunegate.edges.bench.messages import (
     Start,
     Timed,
 )
-from tunegate.edges.nvidia.device_errors import raise_lost_device
-from tunegate.edges.processes.out_of_memory import memory_problem
 from tunegate.runtimes.loading import bound_inference, operators_ms
 from tunegate.runtimes.runtime import Inference
+from tunegate.system.nvidia.device_errors import raise_lost_device
+from tunegate.system.processes.memory_limit import memory_problem
 
 Request = BenchRequest
 

@@ -13,25 +13,23 @@ from typing import Any
 
 import msgspec
 
-from tunegate.artifacts.builds import NumericCheck
+from tunegate.artifacts.builds import NumericCheck, SampledErrors
 from tunegate.artifacts.candidates import FLOAT32, PRECISION
-from tunegate.artifacts.error_estimates import SampledErrors
-from tunegate.digests import digest_of_document
-from tunegate.edges.inputs.calibration import calibration
-from tunegate.edges.inputs.drawn_inputs import drawn_inputs
-from tunegate.edges.models.preparation import prepare
-from tunegate.edges.models.prepared import PreparedModel
-from tunegate.edges.models.seeded_inputs import seeded_inputs
-from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor, files_in
-from tunegate.edges.processes.out_of_memory import lacked_memory, memory_problem
-from tunegate.edges.reference.comparison import DidNotRun, compared
-from tunegate.edges.reference.error_samples import sampled_errors
-from tunegate.edges.reference.error_text import said
-from tunegate.edges.reference.output_values import kind
+from tunegate.artifacts.digests import digest_of_document
 from tunegate.errors import ModelError, NotOfferedError, TunegateError
+from tunegate.models.inputs.calibration import calibration
+from tunegate.models.inputs.drawn_inputs import drawn_inputs
+from tunegate.models.preparation import prepare
+from tunegate.models.prepared import PreparedModel
+from tunegate.models.reference.comparison import DidNotRun, compared, kind
+from tunegate.models.reference.error_samples import sampled_errors
+from tunegate.models.reference.session import said
+from tunegate.models.seeded_inputs import seeded_inputs
 from tunegate.runtimes.build_messages import Refused, WriteArtifact, WriteReply, Written
 from tunegate.runtimes.registry import has_notes, runtime_named, saves
 from tunegate.runtimes.runtime import SavingRuntime
+from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor, files_in
+from tunegate.system.processes.memory_limit import lacked_memory, memory_problem
 
 Request = WriteArtifact
 

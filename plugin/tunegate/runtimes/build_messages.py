@@ -6,10 +6,9 @@ from typing import Literal
 
 import msgspec
 
-from tunegate.artifacts.builds import NumericCheck
+from tunegate.artifacts.builds import NumericCheck, SampledErrors
 from tunegate.artifacts.candidates import RuntimeName
-from tunegate.artifacts.error_estimates import SampledErrors
-from tunegate.artifacts.input_rules import NOTHING_KNOWN, DrawnInput, KnownInputs
+from tunegate.artifacts.inputs import NOTHING_KNOWN, DrawnInput, KnownInputs
 
 
 class WriteArtifact(msgspec.Struct, frozen=True, tag="write", kw_only=True):

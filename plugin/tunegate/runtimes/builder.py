@@ -11,21 +11,19 @@ from typing import cast
 
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.candidates import QUANTIZATION, STATIC
-from tunegate.edges.inputs.calibration import MAX_INPUTS
-from tunegate.edges.inputs.lasting_seeds import calibration_seeds, error_seeds
-from tunegate.edges.machine.cores import default_threads, usable_cores
-from tunegate.edges.nvidia.gpus import visible_gpus
-from tunegate.edges.nvidia.measured_gpu import variables_for
-from tunegate.edges.processes.child import Child
-from tunegate.edges.processes.conversations import Conversation, converse
-from tunegate.edges.processes.memory_limit import MemoryLimit, memory_shares
-from tunegate.edges.run_seed import derived
+from tunegate.models.inputs.calibration import MAX_INPUTS, calibration_seeds, error_seeds
 from tunegate.ports import Builder, BuildJob
 from tunegate.runtimes.build_messages import Refused, WriteArtifact, WriteReply, Written
 from tunegate.runtimes.reference import REFERENCE
 from tunegate.runtimes.registry import runtime_named
 from tunegate.runtimes.runtime import Runtime
-from tunegate.tuning.expected_time import TargetKind
+from tunegate.system.clock import derived
+from tunegate.system.machine.cores import default_threads, usable_cores
+from tunegate.system.nvidia.gpus import variables_for, visible_gpus
+from tunegate.system.processes.child import Child
+from tunegate.system.processes.conversations import Conversation, converse
+from tunegate.system.processes.memory_limit import MemoryLimit, memory_shares
+from tunegate.tune.expected_time import TargetKind
 
 _CHILD = "tunegate.runtimes.build_child"
 _CHECKS = 2

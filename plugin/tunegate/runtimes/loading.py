@@ -8,11 +8,10 @@ from pathlib import Path
 import msgspec
 
 from tunegate.artifacts.builds import Build
-from tunegate.edges.models.seeded_inputs import seeded_inputs
-from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
-from tunegate.edges.output.built_artifact import built_artifact
+from tunegate.models.seeded_inputs import seeded_inputs
 from tunegate.runtimes.registry import runtime_named
 from tunegate.runtimes.runtime import Inference, Loaded
+from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor, built_artifact
 
 
 def load(directory: Path | str) -> Loaded:

@@ -9,8 +9,7 @@ from tunegate.artifacts.candidates import CandidateBuild, Candidates, RuntimeNam
 from tunegate.config import LOCAL, Config, TargetConfig
 from tunegate.errors import ConfigError
 from tunegate.known_extras import GROUPS, refuse_missing
-from tunegate.runtimes.offered import offered
-from tunegate.runtimes.registry import installed_runtimes, tunes
+from tunegate.runtimes.registry import installed_runtimes, offered, tunes
 from tunegate.runtimes.runtime import Runtime, Step, TuningRuntime
 from tunegate_cache.installed_plugins import plugin_named
 

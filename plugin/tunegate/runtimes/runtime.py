@@ -12,11 +12,11 @@ from typing import Any, Literal, Protocol
 
 from tunegate.artifacts.candidates import RuntimeName
 from tunegate.config import TargetConfig
-from tunegate.edges.machine.health_check import HealthCheck
-from tunegate.edges.models.prepared import PreparedModel
-from tunegate.edges.output.artifact_file import ArtifactFile
-from tunegate.engine.programs import Programs
+from tunegate.models.prepared import PreparedModel
 from tunegate.ports import Builder, Compiler
+from tunegate.system.machine.health import HealthCheck
+from tunegate.system.output.artifact_file import ArtifactFile
+from tunegate.tune.protocol import Programs
 from tunegate_cache.format.records import Toolchain
 
 Feed = Mapping[str, Any]

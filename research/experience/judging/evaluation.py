@@ -12,7 +12,7 @@ from research.experience.judging.folds import Fold
 from research.experience.judging.measured_task import MeasuredTask, in_columns
 from research.experience.judging.rankers import Ranker, Teach
 from research.experience.judging.regret import random_regret, regret, spread
-from tunegate.cost_model.experience import TaskExperience
+from tunegate.tune.prior import TaskExperience
 
 PICKS = (1, 8, 32)
 """The numbers of candidates of which the best is compared with the best of all."""

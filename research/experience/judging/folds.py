@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from tunegate.cost_model.experience import TaskExperience
+from tunegate.tune.prior import TaskExperience
 
 FOLDS = 8
 

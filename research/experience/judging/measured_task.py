@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tunegate.cost_model.experience import TaskExperience, nest_columns
+from tunegate.tune.prior import TaskExperience, nest_columns
 
 
 class MeasuredTask(NamedTuple):

@@ -12,8 +12,7 @@ from research.experience.judging.evaluation import BATCH
 from research.experience.judging.folds import folds, layer_of, unseen
 from research.experience.judging.measured_task import in_columns
 from research.experience.judging.regret import regret
-from tunegate.cost_model.experience import TaskExperience
-from tunegate.cost_model.prior import Prior
+from tunegate.tune.prior import Prior, TaskExperience
 
 LEAST_TASKS = 8
 """The tasks below which nothing is shown."""

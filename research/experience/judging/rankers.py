@@ -9,9 +9,8 @@ from typing import Protocol
 import numpy as np
 from msgspec.structs import replace
 
-from tunegate.cost_model.experience import TaskExperience
-from tunegate.cost_model.prior import Prior
-from tunegate.cost_model.surrogate import Surrogate
+from tunegate.tune.prior import Prior, TaskExperience
+from tunegate.tune.surrogate import Surrogate
 
 
 class Ranker(Protocol):

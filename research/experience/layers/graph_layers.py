@@ -11,10 +11,10 @@ import onnx
 from onnx import shape_inference
 
 from research.experience.layers.layer import Attribute, LayerKind, ModelLayer, Sizes
-from tunegate.edges.models.model_inputs import real_inputs
-from tunegate.edges.models.scan import parsed_model
 from tunegate.errors import ModelError
+from tunegate.models.model_inputs import real_inputs
 from tunegate.ports import Shapes
+from tunegate.system.onnx_scan import parsed_model
 
 _FOLLOWING = ("Relu", "Sigmoid", "Tanh", "LeakyRelu", "HardSwish", "HardSigmoid")
 _PRODUCTS = ("MatMul", "Gemm")

@@ -10,7 +10,7 @@ from research.experience.layers.drawing import DrawnLayer
 from research.experience.layers.graph_layers import layers_of
 from research.experience.layers.layer import ModelLayer
 from research.experience.layers.layer_model import layer_model
-from tunegate.artifacts.shaped_model import ShapedModel
+from tunegate.artifacts.inputs import ShapedModel
 
 _DIGITS = 12
 

@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from research.experience.network.network_card import HIDDEN, WIDTH
 from research.experience.network.network_ranker import NetworkBody
-from tunegate.cost_model.experience import NEST_COLUMNS
+from tunegate.tune.prior import NEST_COLUMNS
 
 MAX_BODY_BYTES = 1 << 20
 _OPERATORS = ("Gemm", "Relu", "Gemm", "Tanh")
@@ -69,7 +69,7 @@ def body_numbers(model: bytes) -> dict[str, np.ndarray]:
 
 def body_of(model: bytes) -> NetworkBody:
     """The body, run by ONNX Runtime. Raises BodyError."""
-    from tunegate.edges.reference.session import ReferenceSession  # noqa: PLC0415
+    from tunegate.models.reference.session import ReferenceSession  # noqa: PLC0415
 
     session = ReferenceSession(body_bytes(body_numbers(model)))
     return lambda columns: np.asarray(session.run({"columns": columns})[0])

@@ -20,7 +20,7 @@ import optax
 
 from research.experience.judging.measured_task import MeasuredTask
 from research.experience.network.network_card import HIDDEN, WIDTH, Scaling
-from tunegate.cost_model.experience import NEST_COLUMNS
+from tunegate.tune.prior import NEST_COLUMNS
 
 STEPS = 400
 _RATE, _DECAY = 3e-3, 1e-3

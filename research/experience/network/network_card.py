@@ -11,7 +11,7 @@ import numpy as np
 
 from research.experience.judging.folds import Fold, layer_of, unseen
 from research.experience.judging.measured_task import MeasuredTask
-from tunegate.cost_model.experience import NEST_COLUMNS, TaskExperience
+from tunegate.tune.prior import NEST_COLUMNS, TaskExperience
 
 HIDDEN = 64
 WIDTH = 32

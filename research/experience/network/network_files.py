@@ -8,7 +8,7 @@ from pathlib import Path
 from research.experience.network.body_model import BodyError, body_of
 from research.experience.network.network_card import NetworkCard, problem_of_card
 from research.experience.network.network_ranker import NetworkBody
-from tunegate import artifact_io
+from tunegate.artifacts import artifact_io
 from tunegate.errors import ArtifactError
 from tunegate.regular_files import read_regular
 

@@ -14,7 +14,7 @@ from research.experience.network.body_model import body_bytes, body_of
 from research.experience.network.meta_training import STEPS, meta_trained, trained_with
 from research.experience.network.network_card import NetworkCard, data_sha256, scaling_of
 from research.experience.network.network_ranker import FrozenNetwork, NetworkRanker
-from tunegate.cost_model.experience import TaskExperience
+from tunegate.tune.prior import TaskExperience
 
 
 class TaughtNetwork(NamedTuple):

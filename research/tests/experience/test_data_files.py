@@ -4,11 +4,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.plugin.cost_model.test_experience import experience
+from tests.tune.test_experience import experience
 
 from research.experience.data_files import measured_tasks
-from tunegate.cost_model.prior import experience_of
 from tunegate.errors import ArtifactError
+from tunegate.tune.prior import experience_of
 
 
 def test_without_a_file_it_is_what_comes_with_this_version() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.plugin.cost_model.test_experience import experience
+from tests.tune.test_experience import experience
 
 from research.experience import evaluate
 

@@ -7,10 +7,10 @@ from typing import cast
 
 import msgspec
 import pytest
-from tests.plugin.stages.test_tune import Lines
 from tests.support.measured_cells import make_context
 from tests.support.simulated.hand_clock import HandClock
 from tests.support.tuning_tasks import make_task
+from tests.tune.test_tune import Lines
 
 from research.experience.layer_collection import MOST_AT_ONCE, DrawnLayers, LayerCollection
 from research.experience.layers.drawing import DrawnLayer
@@ -21,8 +21,8 @@ from tunegate.artifacts.plans import Budget, Shard
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.config import TargetConfig
 from tunegate.errors import ModelError
+from tunegate.models.export_models import ModelFiles
 from tunegate.ports import ModelJob, Publish
-from tunegate.sides.export_models import ModelFiles
 from tunegate.tools import Tools
 
 TARGET = TargetConfig(name="cpu", threads=1)

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.plugin.cost_model.test_experience import SKETCH, decided, experience
+from tests.tune.test_experience import SKETCH, decided, experience
 
 from research.experience.lines import (
     MOST_ROWS,
@@ -18,14 +18,8 @@ from research.experience.lines import (
     lines_of,
     read_experience,
 )
-from tunegate.cost_model.experience import (
-    Sketch,
-    TaskExperience,
-    VectorRegisters,
-    nest_columns,
-)
-from tunegate.cost_model.loop_nest import Decided, LoopNest
-from tunegate.cost_model.prior import experience_of
+from tunegate.tune.loop_nest import Decided, LoopNest
+from tunegate.tune.prior import Sketch, TaskExperience, VectorRegisters, experience_of, nest_columns
 
 LINE = msgspec.structs.replace(experience(), workload="w", device="cpu", threads=1)
 

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import msgspec
-from tests.plugin.cost_model.test_experience import SKETCH
 from tests.support.tuning_tasks import make_record, make_task
+from tests.tune.test_experience import SKETCH
 
 from research.experience.measured_tasks import MIN_ROWS, MeasuredTasks, TaskIdentity
-from tunegate.cost_model.experience import Sketch
+from tunegate.tune.prior import Sketch
 from tunegate_cache.format.records import TuningRecord
 
 TASK = make_task()

@@ -8,8 +8,7 @@ import pytest
 from research.experience import own_tasks
 from research.experience.judging.measured_task import in_columns
 from research.tests.experience.judging.test_prior_trial import contrary
-from tunegate.cost_model.experience import TaskExperience
-from tunegate.cost_model.prior import prior_of
+from tunegate.tune.prior import TaskExperience, prior_of
 
 
 def opposed(name: str) -> TaskExperience:

@@ -8,13 +8,13 @@ from research.experience.measured_tasks import MIN_ROWS
 from research.experience.teaching_tuner import Lessons, TeachingTuner
 from research.tests.experience.test_measured_tasks import IDENTITY, SKETCHES, TASK, record
 from tunegate.artifacts.changes import ModelPath, Side
+from tunegate.artifacts.inputs import ShapedModel
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
-from tunegate.artifacts.shaped_model import ShapedModel
 from tunegate.artifacts.tasks import ResolvedTask
-from tunegate.cost_model.experience import TaskExperience
-from tunegate.engine.searchers import Describe, untold
 from tunegate.ports import Publish
+from tunegate.tune.prior import TaskExperience
+from tunegate.tune.searchers import Describe, untold
 from tunegate_cache.format.records import Miss, TuningRecord
 
 SHARD = Shard(

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.adversary.action_run import Job
-from tests.plugin.ci_hosts.github.github_server import github_server
+from tests.ci.github.github_server import github_server
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -14,8 +14,9 @@ from selenium.webdriver.support.ui import Select
 
 from tests.support.browser import browser, requests, show
 from tests.support.history import REQUESTS, history
-from tunegate.render.history import costs_page, page
-from tunegate.run_history.cost_sums import cost_sums
+from tunegate.report import costs_page
+from tunegate.report import history_page as page
+from tunegate.report.history_costs import cost_sums
 
 pytestmark = pytest.mark.e2e
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from tests.support.git_repository import Checkout, actions_checkout, clone, new_repository
 from tunegate.artifacts.changes import Revisions
-from tunegate.ci_hosts.protocol import AskedRevisions
-from tunegate.ci_hosts.registry import opened_host
-from tunegate.ci_job.request import JobRequest
-from tunegate.ci_job.revisions import job_revisions
+from tunegate.ci.job_request import JobRequest
+from tunegate.ci.job_revisions import job_revisions
+from tunegate.ci.protocol import AskedRevisions
+from tunegate.ci.registry import opened_host
 
 ZEROS = "0" * 40
 _GITHUB = {

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from tests.e2e.revisions.server import World, in_job
 from tests.support.git_repository import Checkout
 from tunegate.artifacts.changes import Revisions
-from tunegate.ci_hosts.protocol import AskedRevisions
-from tunegate.edges.git.repository import GitRepository
+from tunegate.ci.protocol import AskedRevisions
+from tunegate.system.git.repository import GitRepository
 
 NO_CI: Mapping[str, str] = {}
 SHELL = "a shell"

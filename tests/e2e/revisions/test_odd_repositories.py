@@ -14,7 +14,7 @@ import pytest
 from tests.e2e.revisions.server import World, in_job
 from tests.support.git_repository import Checkout, clone
 from tunegate.artifacts.changes import Revisions
-from tunegate.ci_hosts.protocol import AskedRevisions
+from tunegate.ci.protocol import AskedRevisions
 from tunegate.errors import TunegateError
 
 MODEL = "m.onnx"

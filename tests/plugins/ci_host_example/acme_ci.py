@@ -7,19 +7,19 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from tunegate.ci_hosts.host_files import write_host_json
-from tunegate.ci_hosts.log_line import log_line
-from tunegate.ci_hosts.protocol import (
+from tunegate.ci.comments import report_marker
+from tunegate.ci.host_files import log_line, write_host_json
+from tunegate.ci.http import RestApi
+from tunegate.ci.protocol import (
     AskedRevisions,
     CiHost,
     HostRefusedError,
     JobEvent,
     JobReport,
     Links,
+    MergeBase,
+    Usual,
 )
-from tunegate.ci_hosts.report_marker import report_marker
-from tunegate.ci_hosts.rest_api import RestApi
-from tunegate.ci_hosts.revision_choice import MergeBase, Usual
 from tunegate.errors import ConfigError
 
 

@@ -7,9 +7,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 from tunegate.config import TargetConfig
-from tunegate.edges.models.prepared import PreparedModel
-from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.models.prepared import PreparedModel
 from tunegate.runtimes.runtime import Loaded, SavingRuntime
+from tunegate.system.output.artifact_file import ArtifactFile
 
 
 class NumpyRuntime:

@@ -12,9 +12,9 @@ from tests.support.git_repository import Checkout, new_repository
 from tests.support.small_onnx import conv_model, matmul_model
 from tunegate.artifacts.changes import ChangeSet, ModelChange, ModelVersion, Revisions
 from tunegate.config import Config, ModelConfig
-from tunegate.edges.git.repository import GitRepository
-from tunegate.edges.models.reader import GitModelReader
-from tunegate.stages.detect import detect
+from tunegate.models.reader import GitModelReader
+from tunegate.review.detect import detect
+from tunegate.system.git.repository import GitRepository
 
 CONFIG = Config(models=(ModelConfig(path="models/**/*.onnx"),))
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from tvm import te, topi
 
-from tunegate.edges.metaschedule.workload import Workload, canonical_workload
+from tunegate.compiler.search.workload import Workload, canonical_workload
 
 
 class Shape(NamedTuple):

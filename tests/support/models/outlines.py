@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tunegate.artifacts.changes import ModelPath, ModelVersion
-from tunegate.artifacts.outlines import ModelInput, ModelOutline
+from tunegate.artifacts.changes import ModelInput, ModelOutline, ModelPath, ModelVersion
 
 
 class Outlines:

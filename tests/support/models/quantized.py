@@ -7,7 +7,7 @@ from pathlib import Path
 import onnx
 
 from tests.support.small_onnx import save
-from tunegate.artifacts.input_rules import NOTHING_KNOWN, InputRule, KnownInputs
+from tunegate.artifacts.inputs import NOTHING_KNOWN, InputRule, KnownInputs
 from tunegate.runtimes.build_child import handle_request
 from tunegate.runtimes.build_messages import Refused, WriteArtifact, Written
 

@@ -7,9 +7,9 @@ import subprocess
 import sys
 from functools import cache
 
-from tunegate.edges.metaschedule.intrinsics import load_intrinsics
+from tunegate.compiler.intrinsics import load_intrinsics
 
-_PROGRAM = "from tunegate.edges.metaschedule import intrinsics; intrinsics.load_intrinsics('cuda')"
+_PROGRAM = "from tunegate.compiler import intrinsics; intrinsics.load_intrinsics('cuda')"
 
 
 @cache

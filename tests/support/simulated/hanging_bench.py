@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from tunegate.edges.bench.messages import BenchReply, BenchRequest, Broken
+from tunegate.measure.bench_messages import BenchReply, BenchRequest, Broken
 
 Request = BenchRequest
 

@@ -7,7 +7,7 @@ import gc
 import os
 import time
 
-from tunegate.engine.protocol import Measure, Measured
+from tunegate.tune.protocol import Measure, Measured
 
 Request = Measure
 

@@ -6,10 +6,10 @@ from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 
 from tests.support.measured_cells import make_launches
+from tunegate.artifacts.inputs import ShapedModel
 from tunegate.artifacts.measurements import Histogram, Launch
-from tunegate.artifacts.shaped_model import ShapedModel
-from tunegate.bench_ports import ProbeThresholds
 from tunegate.errors import MeasurementError
+from tunegate.ports import ProbeThresholds
 
 
 class ScriptedPairs:

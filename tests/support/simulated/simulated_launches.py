@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tunegate.artifacts.measurements import Histogram, Launch
-from tunegate.bench_ports import ProbeThresholds
 from tunegate.config import GateConfig
-from tunegate.gate.effect import launch_effect, launch_noise
-from tunegate.gate.histogram import STEP, histogram
-from tunegate.measuring.paired_launches import PairedLaunches, launch_until_decided
+from tunegate.decide.histogram import STEP, histogram
+from tunegate.decide.launch_effects import launch_effect, launch_noise
+from tunegate.measure.paired_launches import PairedLaunches, launch_until_decided
+from tunegate.ports import ProbeThresholds
 
 Times = npt.NDArray[np.float64]
 """[launch, block pair, arm, inference] in milliseconds."""

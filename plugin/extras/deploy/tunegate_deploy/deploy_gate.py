@@ -11,14 +11,21 @@ import msgspec
 from tunegate import pipeline
 from tunegate.artifacts.changes import ChangeSet, Revisions
 from tunegate.artifacts.verdicts import Report, Status
-from tunegate.cli.suggestions import suggestion
-from tunegate.commands.comparing.built import artifacts_report, built_sides
-from tunegate.commands.comparing.models import comparison_config, models_report, paired
-from tunegate.commands.comparing.operands import Artifact, Artifacts, Model, against
-from tunegate.commands.reporting import finish
+from tunegate.cli.handlers.compare_builds import artifacts_report, built_sides
+from tunegate.cli.handlers.compare_models import (
+    Artifact,
+    Artifacts,
+    Model,
+    against,
+    comparison_config,
+    models_report,
+    paired,
+)
+from tunegate.cli.handlers.reporting import finish
+from tunegate.cli.parse import suggestion
 from tunegate.config import Config
-from tunegate.edges.output.directory import OutputDirectory, opened_output
 from tunegate.errors import ConfigError
+from tunegate.system.output.directory import OutputDirectory, opened_output
 from tunegate_deploy.command import DeployGateOptions
 from tunegate_deploy.deployable import require_usable
 from tunegate_deploy.model_sources.addressed_model import AddressedModel, MovableModel

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from tunegate.artifacts.gpus import Gpu
+from tunegate.artifacts.measurements import Gpu
 from tunegate.config import Config
-from tunegate.edges.nvidia.gpus import visible_gpus
-from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.errors import ConfigError
+from tunegate.system.nvidia.gpus import visible_gpus
+from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate_deploy.model_sources.fetched_model import FetchedModel
 
 _KINDS = {"cpu": "llvm", "cuda": "cuda"}

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tunegate.edges.metaschedule.open_model import OpenModel
-from tunegate.edges.models.saved_model import save
-from tunegate.engine.compiler_protocol import Built
+from tunegate.compiler.build.open_model import OpenModel
 from tunegate.errors import UnsupportedModelError
+from tunegate.models.saved_model import save
+from tunegate.tune.compiler_protocol import Built
 from tunegate_hybrid.open_parts import SplitModel
 from tunegate_hybrid.partition import ModelPart
 from tunegate_hybrid.plan_file import PartsPlan, PartTensor, PlannedPart

@@ -10,22 +10,21 @@ from typing import Any
 
 import msgspec
 
-from tunegate.artifacts.input_rules import NOTHING_KNOWN
-from tunegate.artifacts.schedule_source import UNMEASURED
-from tunegate.digests import digest_of_document
-from tunegate.edges.inputs.drawn_inputs import drawn_inputs
-from tunegate.edges.metaschedule.build_model import build_model
-from tunegate.edges.metaschedule.forms import LIBRARY
-from tunegate.edges.metaschedule.open_model import OpenModel
-from tunegate.edges.metaschedule.runtime import use_threads
-from tunegate.edges.metaschedule.targets import ResolvedTarget
-from tunegate.edges.metaschedule.versions import toolchain
-from tunegate.edges.models.seeded_inputs import seeded_inputs
-from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor, files_in
-from tunegate.edges.reference.output_values import kind
-from tunegate.edges.reference.part_session import reference_version
-from tunegate.engine.compiler_protocol import BuildModel, Built, BuiltFunction
+from tunegate.artifacts.digests import digest_of_document
+from tunegate.artifacts.inputs import NOTHING_KNOWN
+from tunegate.artifacts.tasks import UNMEASURED
+from tunegate.compiler.build.build_model import build_model
+from tunegate.compiler.build.open_model import OpenModel
+from tunegate.compiler.forms import LIBRARY
+from tunegate.compiler.runtime import use_threads
+from tunegate.compiler.targets import ResolvedTarget, toolchain
 from tunegate.errors import UnsupportedModelError
+from tunegate.models.inputs.drawn_inputs import drawn_inputs
+from tunegate.models.reference.comparison import kind
+from tunegate.models.reference.part_session import reference_version
+from tunegate.models.seeded_inputs import seeded_inputs
+from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor, files_in
+from tunegate.tune.compiler_protocol import BuildModel, Built, BuiltFunction
 from tunegate_cache.format.how_built import HowBuilt, mark_of
 from tunegate_hybrid.assembly import Assembly, CompiledPart
 from tunegate_hybrid.decision import PartsDecision

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import msgspec
 
-from tunegate.edges.metaschedule.checks.check import check_run
-from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact, Checked
-from tunegate.edges.metaschedule.compile import merged_tasks, reply_or_failure
-from tunegate.edges.metaschedule.export_database import export_database
-from tunegate.edges.metaschedule.import_schedules import import_schedules
-from tunegate.edges.metaschedule.intrinsics import load_intrinsics
-from tunegate.edges.metaschedule.open_model import OpenModel
-from tunegate.edges.metaschedule.targets import tvm_target
-from tunegate.edges.output.artifact_file import ArtifactFile
-from tunegate.engine.compiler_protocol import (
+from tunegate.compiler.build.check import check_run
+from tunegate.compiler.build.check_messages import CheckArtifact, Checked
+from tunegate.compiler.build.open_model import OpenModel
+from tunegate.compiler.compile import merged_tasks, reply_or_failure
+from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.search.stock_database import export_database, import_schedules
+from tunegate.compiler.targets import tvm_target
+from tunegate.errors import UnsupportedModelError
+from tunegate.system.output.artifact_file import ArtifactFile
+from tunegate.tune.compiler_protocol import (
     BuildModel,
     Built,
     ExportDatabase,
@@ -24,8 +24,7 @@ from tunegate.engine.compiler_protocol import (
     ListTasks,
     Tasks,
 )
-from tunegate.engine.protocol import Failed, ModelFile
-from tunegate.errors import UnsupportedModelError
+from tunegate.tune.protocol import Failed, ModelFile
 from tunegate_cache.format.how_built import HowBuilt
 from tunegate_hybrid.build_parts import build_parts
 from tunegate_hybrid.messages import BuildParts, NoParts, PartsReply, PartsRequest

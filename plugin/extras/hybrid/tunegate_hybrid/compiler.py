@@ -10,12 +10,23 @@ from typing import TypeVar, cast
 import msgspec
 
 from tunegate.artifacts.builds import Build, unbuilt
-from tunegate.artifacts.foreign_schedules import ForeignSchedule, ImportedSchedule
-from tunegate.artifacts.tasks import TuningTask
-from tunegate.edges.machine.cores import default_threads
-from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact, Checked
-from tunegate.edges.processes.conversations import Conversation
-from tunegate.engine.compiler_protocol import (
+from tunegate.artifacts.tasks import ForeignSchedule, ImportedSchedule, TuningTask
+from tunegate.compiler.build.check_messages import CheckArtifact, Checked
+from tunegate.errors import ModelError, UnsupportedModelError
+from tunegate.ports import NOTHING_LISTED, Builder, BuildJob, Export, ModelJob
+from tunegate.runtimes.runtime import ExtendedCompiler, OpenCompiler
+from tunegate.runtimes.tvm.compile_children import CompileChildren, memory_for
+from tunegate.runtimes.tvm.compile_requests import CompileRequests, OpenedKey, opened_key
+from tunegate.runtimes.tvm.finished_build import (
+    RISKY_SHARE,
+    CompileFailures,
+    finished,
+    made_again,
+    risky_schedules,
+)
+from tunegate.system.machine.cores import default_threads
+from tunegate.system.processes.conversations import Conversation
+from tunegate.tune.compiler_protocol import (
     Built,
     ExportDatabase,
     Exported,
@@ -23,15 +34,7 @@ from tunegate.engine.compiler_protocol import (
     ImportSchedules,
     Tasks,
 )
-from tunegate.engine.protocol import Failed
-from tunegate.errors import ModelError, UnsupportedModelError
-from tunegate.ports import NOTHING_LISTED, Builder, BuildJob, Export, ModelJob
-from tunegate.runtimes.runtime import ExtendedCompiler, OpenCompiler
-from tunegate.runtimes.tvm.compile_children import CompileChildren, memory_for
-from tunegate.runtimes.tvm.compile_failures import CompileFailures
-from tunegate.runtimes.tvm.compile_requests import CompileRequests, OpenedKey, opened_key
-from tunegate.runtimes.tvm.finished_build import finished
-from tunegate.runtimes.tvm.risky_schedules import RISKY_SHARE, made_again, risky_schedules
+from tunegate.tune.protocol import Failed
 from tunegate_hybrid.messages import BuildParts, NoParts, PartsReply
 
 _CHILD, _RUNTIME = "tunegate_hybrid.child", "hybrid"

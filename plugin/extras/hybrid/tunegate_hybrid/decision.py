@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tunegate.digests import digest_of_document
-from tunegate.edges.metaschedule.functions import ModelFunction
+from tunegate.artifacts.digests import digest_of_document
+from tunegate.compiler.build.functions import ModelFunction
 from tunegate_cache.format.records import TuningRecord
 
 Records = Mapping[str, tuple[TuningRecord, ...]]

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate_hybrid.plan_file import PartsPlan
 from tunegate_hybrid.program import PartsProgram
 
@@ -29,7 +29,7 @@ class HybridArtifact:
     def operators_ms(self, feed: Mapping[str, Any], inferences: int) -> Mapping[str, float]:
         # Reads graphs with the `onnx` package, which would double the time to start.
         from tunegate.runtimes.onnxruntime.operator_profile import profiled_ms  # noqa: PLC0415
-        from tunegate.runtimes.onnxruntime.session import opened  # noqa: PLC0415
+        from tunegate.runtimes.onnxruntime.runtime import opened  # noqa: PLC0415
         from tunegate_hybrid.profile import part_kernels_ms  # noqa: PLC0415
 
         found: dict[str, float] = defaultdict(float)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from tunegate.artifacts.candidates import RuntimeName
-from tunegate.edges.metaschedule.checks.check_messages import CheckArtifact, Checked
-from tunegate.engine.compiler_protocol import (
+from tunegate.compiler.build.check_messages import CheckArtifact, Checked
+from tunegate.tune.compiler_protocol import (
     BuildModel,
     Built,
     ExportDatabase,
@@ -16,7 +16,7 @@ from tunegate.engine.compiler_protocol import (
     ListTasks,
     Tasks,
 )
-from tunegate.engine.protocol import Failed
+from tunegate.tune.protocol import Failed
 
 
 class BuildParts(msgspec.Struct, frozen=True, tag="parts", kw_only=True):

@@ -10,11 +10,11 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from tunegate.digests import digest_of_document
-from tunegate.edges.models.deciding_values import bodies_of
-from tunegate.edges.models.model_inputs import real_inputs
-from tunegate.edges.models.operator_names import STANDARD_DOMAINS
-from tunegate.edges.reference.value_types import ValueType
+from tunegate.artifacts.digests import digest_of_document
+from tunegate.models.deciding_values import bodies_of
+from tunegate.models.graph import STANDARD_DOMAINS
+from tunegate.models.model_inputs import real_inputs
+from tunegate.models.reference.value_types import ValueType
 from tunegate_hybrid.partition import ModelPart, Node
 
 _PRODUCTS = {"MatMul", "Gemm"}

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import onnx
 
-from tunegate.edges.metaschedule.functions import ModelFunction
-from tunegate.edges.metaschedule.open_model import OpenModel
-from tunegate.edges.metaschedule.opening import OpenPrepared
-from tunegate.edges.models.prepared import PreparedModel
-from tunegate.edges.reference.value_types import value_types
+from tunegate.compiler.build.functions import ModelFunction
+from tunegate.compiler.build.open_model import OpenModel
+from tunegate.compiler.opening import OpenPrepared
 from tunegate.errors import UnsupportedModelError
+from tunegate.models.prepared import PreparedModel
+from tunegate.models.reference.value_types import value_types
 from tunegate_cache.format.how_built import HowBuilt, mark_of
 from tunegate_hybrid.model_graph import ModelGraph
 from tunegate_hybrid.part_opener import PartOpener

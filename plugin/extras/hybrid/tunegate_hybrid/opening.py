@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tunegate.compiler.build.open_model import OpenModel
+from tunegate.compiler.opening import opening
 from tunegate.config import TargetConfig
-from tunegate.edges.metaschedule.open_model import OpenModel
-from tunegate.edges.metaschedule.opening import opening
-from tunegate.edges.models.preparation import prepare
-from tunegate.engine.protocol import ModelFile
 from tunegate.errors import UnsupportedModelError
+from tunegate.models.preparation import prepare
+from tunegate.tune.protocol import ModelFile
 from tunegate_cache.format.how_built import HowBuilt
 from tunegate_hybrid.open_parts import (
     SplitModel,

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from tunegate import artifact_io
+from tunegate.artifacts import artifact_io
 from tunegate.errors import ArtifactError
 
 PLAN_FILE = "plan.json"

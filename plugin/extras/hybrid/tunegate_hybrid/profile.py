@@ -8,8 +8,8 @@ from typing import Any
 
 import tvm
 
-from tunegate.edges.metaschedule.kernel_profile import kernels_ms
-from tunegate.edges.metaschedule.runtime import arguments_of
+from tunegate.compiler.build.kernel_profile import kernels_ms
+from tunegate.compiler.runtime import arguments_of
 from tunegate_hybrid.plan_file import PlannedPart
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import tvm
 
-from tunegate.edges.metaschedule.runtime import machine_of
-from tunegate.edges.reference.part_session import opened_part
+from tunegate.compiler.runtime import machine_of
+from tunegate.models.reference.part_session import opened_part
 from tunegate_hybrid.plan_file import PartsPlan, PlannedPart
 from tunegate_hybrid.steps import PartStep, compiled_step, onnx_step
 from tunegate_hybrid.tensors import Tensors

@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from tunegate.config import TargetConfig
-from tunegate.edges.machine.installed_version import installed_version
-from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.runtimes.runtime import ExtendedCompiler, ExtendingRuntime, Loaded, OpenCompiler
+from tunegate.system.machine.packages import installed_version
+from tunegate.system.output.artifact_file import ArtifactFile
 
 
 class Hybrid:
@@ -23,8 +23,8 @@ class Hybrid:
         return {"": {}}
 
     def versions(self) -> Mapping[str, str]:
-        from tunegate.edges.reference.part_session import reference_version  # noqa: PLC0415
-        from tunegate.runtimes.tvm.requirements import PINNED  # noqa: PLC0415
+        from tunegate.models.reference.part_session import reference_version  # noqa: PLC0415
+        from tunegate.runtimes.tvm.health import PINNED  # noqa: PLC0415
 
         return {**{name: installed_version(name) for name in PINNED}, **reference_version()}
 
@@ -42,11 +42,7 @@ class Hybrid:
         return PartsCompiler(compiler, targets, scratch, seed=seed, limit_seconds=limit_seconds)
 
     def load(self, directory: Path, artifact: ArtifactFile) -> Loaded:
-        from tunegate.edges.metaschedule.runtime_alone import (  # noqa: PLC0415
-            BRIEF_WAITS,
-            import_runtime,
-            set_threads,
-        )
+        from tunegate.compiler.runtime_alone import BRIEF_WAITS, import_runtime, set_threads  # noqa: PLC0415
 
         set_threads(artifact.threads)
         os.environ.update(BRIEF_WAITS)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tunegate.edges.metaschedule.searcher import Searcher
-from tunegate.engine.protocol import SearchReply, SearchRequest
+from tunegate.compiler.searcher import Searcher
+from tunegate.tune.protocol import SearchReply, SearchRequest
 from tunegate_hybrid.opening import opened_in_parts
 
 Request = SearchRequest

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tunegate.edges.metaschedule.loader import TvmArtifact
-from tunegate.edges.metaschedule.race import pays
-from tunegate.edges.metaschedule.runtime import use_threads
-from tunegate.edges.models.seeded_inputs import seeded_inputs
-from tunegate.edges.output.artifact_file import ArtifactFile
-from tunegate.edges.reference.part_session import opened_part
+from tunegate.compiler.loader import TvmArtifact
+from tunegate.compiler.race import pays
+from tunegate.compiler.runtime import use_threads
+from tunegate.models.reference.part_session import opened_part
+from tunegate.models.seeded_inputs import seeded_inputs
+from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate_hybrid.decision import PartsDecision
 from tunegate_hybrid.messages import BuildParts
 

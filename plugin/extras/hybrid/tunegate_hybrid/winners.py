@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from tunegate.edges.metaschedule.race import pays
-from tunegate.edges.reference.part_session import opened_part
+from tunegate.compiler.race import pays
+from tunegate.models.reference.part_session import opened_part
 from tunegate_hybrid.assembly import Assembly
 from tunegate_hybrid.open_parts import LEAST_WORK, SplitModel
 from tunegate_hybrid.partition import ModelPart, part_of, partition

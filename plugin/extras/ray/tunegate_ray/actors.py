@@ -18,11 +18,10 @@ from typing import NamedTuple
 import msgspec
 
 from tunegate.config import TargetConfig
-from tunegate.edges.machine.device import ThisMachine
-from tunegate.edges.nvidia.session import gpus_of, prepared
-from tunegate.engine.placement import Placement, Slot
-from tunegate.engine.protocol import Measure, Measured
-from tunegate.engine.workers.device_slots import on_cpu
+from tunegate.system.machine.device import ThisMachine
+from tunegate.system.nvidia.session import gpus_of, prepared
+from tunegate.tune.device_slots import on_cpu
+from tunegate.tune.protocol import Measure, Measured, Placement, Slot
 from tunegate_cache.format.records import DeviceFingerprint
 
 

@@ -8,13 +8,11 @@ from typing import Any
 import msgspec
 
 from tunegate.config import TargetConfig
-from tunegate.edges.machine.device_claim import Claim
-from tunegate.engine.placement import Placement, Slot
-from tunegate.engine.workers.cluster import OpenCluster
-from tunegate.engine.workers.spawning import worker_variables
-from tunegate.engine.workers.worker import Worker
-from tunegate.engine.workers.worker_pool import WorkerPool
 from tunegate.errors import EnvironmentUnfitError
+from tunegate.system.machine.device_lock import Claim
+from tunegate.tune.cluster import OpenCluster
+from tunegate.tune.protocol import Placement, Slot
+from tunegate.tune.workers import Worker, WorkerPool, worker_variables
 from tunegate_cache.format.records import DeviceFingerprint
 from tunegate_ray.actors import BuildingWorker, MeasuringWorker, device_of
 from tunegate_ray.door import Ray

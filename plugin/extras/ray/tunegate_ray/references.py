@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tunegate.engine.protocol import Measure
+from tunegate.tune.protocol import Measure
 from tunegate_ray.door import Ray
 
 

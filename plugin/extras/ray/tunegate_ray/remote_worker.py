@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from tunegate.edges.processes.child import ChildDiedError
-from tunegate.engine.protocol import Measure, Measured
-from tunegate.engine.workers.worker import LostWorkerError, Worker
+from tunegate.system.processes.child import ChildDiedError
+from tunegate.tune.protocol import Measure, Measured
+from tunegate.tune.workers import LostWorkerError, Worker
 from tunegate_ray.door import Ray, first_line
 from tunegate_ray.references import References
 

@@ -10,10 +10,10 @@ import onnx
 from onnx import shape_inference
 from onnx.version_converter import convert_version
 
-from tunegate.edges.models.model_inputs import real_inputs
-from tunegate.edges.models.scan import parsed_model
 from tunegate.errors import ModelError
+from tunegate.models.model_inputs import real_inputs
 from tunegate.ports import Shapes
+from tunegate.system.onnx_scan import parsed_model
 
 _Sizes = Mapping[str, tuple[int, ...]]
 _CONVOLUTIONS = {"Conv", "ConvInteger", "QLinearConv", "FusedConv"}

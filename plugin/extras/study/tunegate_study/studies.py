@@ -6,9 +6,9 @@ from typing import Literal
 
 import msgspec
 
-from tunegate.artifacts.cost import EnergySource
-from tunegate.artifacts.error_estimates import ErrorEstimate
+from tunegate.artifacts.builds import ErrorEstimate
 from tunegate.artifacts.measurements import Interval
+from tunegate.artifacts.plans import EnergySource
 from tunegate_cache.format.records import DeviceFingerprint
 
 CellSetting = dict[str, str]

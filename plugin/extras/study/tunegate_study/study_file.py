@@ -10,11 +10,10 @@ from pathlib import Path
 import msgspec
 
 from tunegate.config import ProfileConfig
-from tunegate.edges.config.problem import KeyProblem, problem_of
-from tunegate.edges.config.strict_yaml import YamlProblemError, read_yaml
 from tunegate.errors import ConfigError, ConfigKey
-from tunegate.wording.did_you_mean import did_you_mean
-from tunegate.wording.documentation import page_address
+from tunegate.review.config_problems import KeyProblem, problem_of
+from tunegate.system.strict_yaml import YamlProblemError, read_yaml
+from tunegate.wording import did_you_mean, page_address
 from tunegate_study.design.study_config import (
     GIVEN_FILE,
     StudiedModel,

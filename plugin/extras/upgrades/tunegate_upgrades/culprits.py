@@ -10,13 +10,13 @@ from pathlib import Path
 import msgspec
 
 from tunegate.artifacts.builds import Build, CellBuilds
+from tunegate.artifacts.digests import digest_of_document
 from tunegate.artifacts.measurements import CellMeasurement, MeasurementRun
-from tunegate.digests import digest_of_document
-from tunegate.edges.bench.driver import FreshProcesses
+from tunegate.decide.compare import compare
 from tunegate.errors import MeasurementError
-from tunegate.measuring.time_limits import answer_seconds
-from tunegate.stages.compare import compare
-from tunegate.stages.measure import measure
+from tunegate.measure.bench_driver import FreshProcesses
+from tunegate.measure.measure_cells import measure
+from tunegate.plan.run_forecast import answer_seconds
 from tunegate.tools import GateTools
 from tunegate_upgrades.environments.uv import UvError
 from tunegate_upgrades.lock_files.lock import PinnedPackage

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from tunegate.edges.bench.sides import Sides
+from tunegate.measure.bench_messages import Sides
 from tunegate_upgrades.lock_files.lock import PinnedPackage
 
 Pins = Mapping[str, PinnedPackage]

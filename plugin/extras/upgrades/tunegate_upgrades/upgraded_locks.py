@@ -9,9 +9,9 @@ import msgspec
 from tunegate.artifacts.changes import PolicyChange, Revisions
 from tunegate.config import WatchConfig
 from tunegate.errors import ModelError, RevisionError
-from tunegate.globs import matches
-from tunegate.policy.watching import unmatched_globs
 from tunegate.ports import Repository, TreeEntry
+from tunegate.review.base_rules import unmatched_globs
+from tunegate.review.globs import matches
 from tunegate_upgrades.lock_files.dockerfile import base_images
 from tunegate_upgrades.lock_files.kinds import lock_kind, read_lock
 from tunegate_upgrades.lock_files.lock import LockFile, LockFileError

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
-from tunegate.artifacts.changes import ModelChange, ModelPath, ModelVersion
-from tunegate.artifacts.model_names import upgraded_name
+from tunegate.artifacts.changes import ModelChange, ModelPath, ModelVersion, upgraded_name
 from tunegate.config import AUTO, Config
-from tunegate.selection import profiles_for, targets_for
+from tunegate.review.model_settings import profiles_for, targets_for
 from tunegate_upgrades.lock_files.lock import LockFile, LockFileError, PinnedPackage
 from tunegate_upgrades.locked_runtimes import LockedRuntime
 from tunegate_upgrades.upgraded_locks import UpgradedLock

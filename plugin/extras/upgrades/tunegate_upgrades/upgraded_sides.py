@@ -11,25 +11,24 @@ from pathlib import Path
 import msgspec
 
 from tunegate.artifacts.builds import Cell, CellBuilds, unbuilt
-from tunegate.artifacts.changes import SIDES, ChangeSet, ModelChange
+from tunegate.artifacts.changes import SIDES, ChangeSet, ModelChange, upgraded_name, without_upgrade
 from tunegate.artifacts.measurements import MeasurementRun
-from tunegate.artifacts.model_names import upgraded_name, without_upgrade
-from tunegate.commands.comparing.under_environments import (
+from tunegate.cli.handlers.compare_environments import (
     NoEnvironment,
     SideEnvironment,
     built_under,
     located,
 )
 from tunegate.config import TargetConfig
-from tunegate.edges.bench.sides import Sides
-from tunegate.edges.cache.user_directories import cache_home
-from tunegate.edges.environments.runtime_environment import RuntimeEnvironment
 from tunegate.errors import ModelError
+from tunegate.measure.bench_messages import Sides
+from tunegate.measure.build_sides import build_directory
+from tunegate.models.export_models import export_models
 from tunegate.ports import ModelJob
 from tunegate.runtimes.builder import SavingBuilder
 from tunegate.runtimes.registry import runtime_named
-from tunegate.sides.export_models import export_models
-from tunegate.stages.build import build_directory
+from tunegate.system.cache.user_directories import cache_home
+from tunegate.system.environments.runtime_environment import RuntimeEnvironment
 from tunegate.tools import GateTools, ModelSource, RunContext
 from tunegate_upgrades.culprits import Culprits
 from tunegate_upgrades.environments.kept_environments import KeptEnvironments

@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tunegate.artifacts.candidates import LAUNCH
+from tunegate.compiler.forms import LIBRARY, Form, LoadedForm, Settings
 from tunegate.config import TargetConfig
-from tunegate.edges.machine.health_check import HealthCheck
-from tunegate.edges.metaschedule.forms import LIBRARY, Form, LoadedForm, Settings
-from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.system.machine.health import HealthCheck
+from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate_whole_model.native.c_compiler import NO_C_COMPILER, c_compiler
 from tunegate_whole_model.native.native_object import NATIVE_OBJECT
 
 if TYPE_CHECKING:  # they import the compiler
-    from tunegate.edges.metaschedule.functions import ModelFunction
-    from tunegate.edges.metaschedule.linked_build import Finished
-    from tunegate.edges.metaschedule.targets import ResolvedTarget
-    from tunegate.engine.compiler_protocol import BuildModel
+    from tunegate.compiler.build.build_model import Finished
+    from tunegate.compiler.build.functions import ModelFunction
+    from tunegate.compiler.targets import ResolvedTarget
+    from tunegate.tune.compiler_protocol import BuildModel
 
 _NATIVE: Final = "native"
 WHOLE: Final = "whole"

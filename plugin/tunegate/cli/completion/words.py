@@ -16,7 +16,7 @@ from tunegate.cli.command_tree import (
     command_names,
     declared,
 )
-from tunegate.cli.fields import Field, fields_of
+from tunegate.cli.parse import Field, fields_of
 
 ValueKind = Literal["file", "directory", "choice", "other"]
 _FILES = frozenset({"FILE", "GLOB", "BASE", "HEAD", "VERDICT"})

@@ -1,15 +1,100 @@
-"""ONNX Runtime on CPUs: needs no compiler, and takes the model as it is or in int8."""
+"""A session of ONNX Runtime, as models are shipped and measured."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
+
+import onnx
 
 from tunegate.artifacts.candidates import PRECISION, QUANTIZATION, STATIC
 from tunegate.config import TargetConfig
-from tunegate.edges.models.prepared import PreparedModel
-from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.errors import NotOfferedError
+from tunegate.models.deciding_values import nodes_of
+from tunegate.models.prepared import PreparedModel
+from tunegate.models.reference.onnx_runtime import onnxruntime, quantization, timed_options
 from tunegate.runtimes.runtime import Loaded, SavingRuntime
+from tunegate.system.output.artifact_file import ArtifactFile
+
+_ERRORS = 3
+
+
+def opened(
+    model: Path, threads: int, profile: Path | None = None, optimized: Path | None = None
+) -> Any:
+    """Opens a session with all optimizations, one inference at a time; its operators' times go to
+    files that begin with `profile`, and the graph that it runs to `optimized`."""
+    options = timed_options(threads)
+    if profile is not None:
+        options.enable_profiling = True
+        options.profile_file_prefix = str(profile)
+    if optimized is not None:
+        options.optimized_model_filepath = str(optimized)
+        options.log_severity_level = _ERRORS  # a graph of this machine is no news here
+    return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+
+
+# An ONNX file as an artifact, in the process that runs it.
+
+
+class OnnxArtifact:
+    """An ONNX file, in this process."""
+
+    def __init__(self, directory: Path, artifact: ArtifactFile) -> None:
+        self._file, self._threads = directory / artifact.file, artifact.threads
+
+    def run(self, feed: Mapping[str, Any]) -> Sequence[Any]:
+        outputs: Sequence[Any] = self._session.run(None, dict(feed))
+        return outputs
+
+    def bound(self, feed: Mapping[str, Any]) -> Callable[[], object]:
+        session, given = self._session, dict(feed)
+        return lambda: session.run(None, given)
+
+    def operators_ms(self, feed: Mapping[str, Any], inferences: int) -> Mapping[str, float]:
+        # Reads the graph with the `onnx` package, which would double the time to start.
+        from tunegate.runtimes.onnxruntime.operator_profile import profiled_ms  # noqa: PLC0415
+
+        return profiled_ms(self._file, feed, inferences, partial(opened, self._file, self._threads))
+
+    @cached_property
+    def _session(self) -> Any:
+        return opened(self._file, self._threads)
+
+
+# A model whose matrix products are of int8, quantized by ONNX Runtime's own tool. Weights are
+# quantized here, by column; activations in each inference, by what they hold then.
+
+_QUANTIZED = "MatMulInteger"
+
+
+def save_quantized(model: PreparedModel, file: Path) -> None:
+    """Writes the model. Raises NotOfferedError where it would be the same, or is too large."""
+    if model.weights is not None:
+        message = "its tool quantizes no model of 2 GB"
+        raise NotOfferedError(message)
+    # Advice to optimize the model first: the session does.
+    logging.getLogger().setLevel(logging.ERROR)
+    # Not its path: the tool would write beside the file of the user.
+    tool = quantization()
+    tool.quantize_dynamic(
+        onnx.load(model.original),
+        file,
+        op_types_to_quantize=["MatMul"],
+        per_channel=True,
+        weight_type=tool.QuantType.QInt8,
+        extra_options={"MatMulConstBOnly": True},
+    )
+    found = onnx.load(file, load_external_data=False)
+    if not any(node.op_type == _QUANTIZED for node in nodes_of(found)):
+        message = "no matrix product has constant weights to quantize"
+        raise NotOfferedError(message)
+
+
+# ONNX Runtime on CPUs: needs no compiler, and takes the model as it is or in int8.
 
 MODEL = "model.onnx"
 
@@ -28,20 +113,19 @@ class OnnxRuntime:
         }
 
     def versions(self) -> Mapping[str, str]:
-        from tunegate.edges.reference.onnx_runtime import onnxruntime  # noqa: PLC0415
+        from tunegate.models.reference.onnx_runtime import onnxruntime  # noqa: PLC0415
 
         return {self.name: onnxruntime.__version__}
 
     def save(self, model: PreparedModel, directory: Path, settings: Mapping[str, str]) -> str:
         if settings.get(QUANTIZATION) == STATIC:
             # Loads what quantizes, which no process that measures needs.
-            from tunegate.edges.reference.static_int8 import save_static  # noqa: PLC0415
+            from tunegate.models.reference.static_int8 import save_static  # noqa: PLC0415
 
             save_static(model, directory / MODEL)
             return MODEL
         if PRECISION in settings:
             # Loads what quantizes, which no process that measures needs.
-            from tunegate.runtimes.onnxruntime.dynamic_int8 import save_quantized  # noqa: PLC0415
 
             save_quantized(model, directory / MODEL)
             return MODEL
@@ -49,7 +133,6 @@ class OnnxRuntime:
         return MODEL
 
     def load(self, directory: Path, artifact: ArtifactFile) -> Loaded:
-        from tunegate.runtimes.onnxruntime.artifact import OnnxArtifact  # noqa: PLC0415
 
         return OnnxArtifact(directory, artifact)
 

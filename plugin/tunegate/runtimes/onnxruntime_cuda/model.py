@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from tunegate.artifacts.candidates import LAUNCH
-from tunegate.edges.output.artifact_file import ArtifactFile
-from tunegate.errors import TunegateError
+from tunegate.errors import TunegateError, UnsupportedModelError
+from tunegate.models.reference.onnx_runtime import onnxruntime, timed_options
 from tunegate.runtimes.cuda_variants import GRAPH
-from tunegate.runtimes.onnxruntime_cuda.device_binding import DeviceBinding
-from tunegate.runtimes.onnxruntime_cuda.placement import placed_nodes, told_of_placement
-from tunegate.runtimes.onnxruntime_cuda.provider import CUDA
-from tunegate.runtimes.onnxruntime_cuda.session import opened_on_device
+from tunegate.runtimes.onnxruntime_cuda.runtime import CUDA, provider_options
+from tunegate.system.output.artifact_file import ArtifactFile
+from tunegate.wording import plural
 
 
 class CudaModel:
@@ -71,3 +75,132 @@ class CudaModel:
                 raise
             self._without_graphs = (str(error).strip().splitlines() or [""])[-1][:200]
             return opened_on_device(self._file, self._plain_settings, threads)
+
+
+# A session of ONNX Runtime on the device, which is there or an error. Left alone, ONNX Runtime
+# opens a session on the CPU where the libraries of CUDA cannot be loaded, and runs operators there
+# that the provider does not have; it says so in a log at most.
+
+_CPU = "CPUExecutionProvider"
+_RECORD = "session.record_ep_graph_assignment_info"
+_NO_DEVICE = (
+    "the CUDA provider does not start: its libraries (CUDA, cuDNN) or a device are missing. Run "
+    "nvidia-smi, and pip install 'onnxruntime-gpu[cuda,cudnn]'"
+)
+
+
+def opened_on_device(
+    model: Path,
+    settings: Mapping[str, str],
+    threads: int,
+    profile: Path | None = None,
+    optimized: Path | None = None,
+) -> Any:
+    """Opens a session with all optimizations; its operators' times go to files that begin with
+    `profile`, and the graph that it runs to `optimized`. Raises UnsupportedModelError where the
+    device does not take it."""
+    options = timed_options(threads)
+    options.add_session_config_entry(_RECORD, "1")
+    if profile is not None:
+        options.enable_profiling = True
+        options.profile_file_prefix = str(profile)
+    if optimized is not None:
+        options.optimized_model_filepath = str(optimized)
+    # What it loads is told on the standard output.
+    with contextlib.redirect_stdout(sys.stderr):
+        onnxruntime.preload_dlls()
+        session = onnxruntime.InferenceSession(
+            str(model),
+            options,
+            providers=[(CUDA, provider_options(settings)), _CPU],
+            enable_fallback=0,
+        )
+    require_device(session.get_providers())
+    return session
+
+
+def require_device(providers: list[str]) -> None:
+    """Raises UnsupportedModelError where the session runs on the CPU alone."""
+    if CUDA not in providers:
+        raise UnsupportedModelError(_NO_DEVICE)
+
+
+# Inputs and outputs that stay on a device, so that copies are no part of an inference.
+
+
+class DeviceBinding:
+    """The places of a session's inputs on a device. They stay the same for each feed: a CUDA graph
+    reads where it was captured. Outputs of known sizes stay, too."""
+
+    def __init__(self, session: Any, feed: Mapping[str, Any], device: str) -> None:
+        self._session, self._device = session, device
+        self._binding = session.io_binding()
+        self._inputs: dict[str, Any] = {}
+        for each in session.get_inputs():
+            value = onnxruntime.OrtValue.ortvalue_from_numpy(_packed(feed[each.name]), device, 0)
+            self._inputs[each.name] = value
+            self._binding.bind_ortvalue_input(each.name, value)
+        for each in session.get_outputs():
+            self._binding.bind_output(each.name, device)
+
+    def run(self, feed: Mapping[str, Any]) -> Sequence[Any]:
+        """Returns copies of the outputs."""
+        self.bound(feed)()
+        outputs: Sequence[Any] = self._binding.copy_outputs_to_cpu()
+        return outputs
+
+    def bound(self, feed: Mapping[str, Any]) -> Callable[[], object]:
+        """Copies the feed, and returns one inference on it, until the device has ended it."""
+        for name, place in self._inputs.items():
+            place.update_inplace(_packed(feed[name]))
+        session, binding = self._session, self._binding
+
+        def inference() -> None:
+            session.run_with_iobinding(binding)
+            binding.synchronize_outputs()
+
+        return inference
+
+
+def _packed(value: Any) -> Any:
+    return np.ascontiguousarray(value)
+
+
+# Operators of a model that ONNX Runtime runs elsewhere than it was told to.
+
+_MOST_NAMED = 5
+
+
+class PlacedNode(NamedTuple):
+    """A node of the optimized graph: the provider that runs it, and its operator."""
+
+    provider: str
+    operator: str
+
+
+def placed_nodes(session: Any) -> list[PlacedNode]:
+    """Returns all nodes of a session that was told to record them."""
+    return [
+        PlacedNode(part.ep_name, node.op_type)
+        for part in session.get_provider_graph_assignment_info()
+        for node in part.get_nodes()
+    ]
+
+
+def told_of_placement(nodes: Iterable[PlacedNode], provider: str) -> str:
+    """Says how many nodes another provider runs, and which operators they are; '' for none. Raises
+    UnsupportedModelError where this one runs nothing."""
+    every = list(nodes)
+    away = Counter(node.operator for node in every if node.provider != provider)
+    if not away:
+        return ""
+    count = away.total()
+    if count == len(every):
+        raise UnsupportedModelError("ONNX Runtime has none of its operators on the device")
+    named = ", ".join(
+        operator if times == 1 else f"{operator} ({times})"
+        for operator, times in away.most_common(_MOST_NAMED)
+    )
+    more = ", ..." if len(away) > _MOST_NAMED else ""
+    verb = "runs" if count == 1 else "run"
+    return f"{count} of {plural(len(every), 'node')} {verb} on the CPU: {named}{more}"

@@ -1,19 +1,67 @@
-"""ONNX Runtime on NVIDIA GPUs: its CUDA provider, in the precision of each candidate."""
+"""Options of ONNX Runtime's CUDA provider, and the check whether this installation has it."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Final
 
-from tunegate.artifacts.candidates import PRECISION
+from tunegate.artifacts.candidates import FLOAT32, LAUNCH, PRECISION
 from tunegate.config import TargetConfig
-from tunegate.edges.machine.installed_version import installed_version
-from tunegate.edges.models.prepared import PreparedModel
-from tunegate.edges.output.artifact_file import ArtifactFile
-from tunegate.runtimes.cuda_variants import FLOAT16, cuda_variants
-from tunegate.runtimes.onnxruntime_cuda.provider import PACKAGES, missing_provider
+from tunegate.models.prepared import PreparedModel
+from tunegate.runtimes.cuda_variants import FLOAT16, GRAPH, TFLOAT32, cuda_variants
 from tunegate.runtimes.runtime import Loaded, SavingRuntime
+from tunegate.system.machine.packages import installed_version
+from tunegate.system.output.artifact_file import ArtifactFile
+
+CUDA: Final = "CUDAExecutionProvider"
+PACKAGES: Final = (
+    *("onnxruntime-gpu", "nvidia-cudnn-cu13", "nvidia-cublas", "nvidia-cudnn-cu12"),
+    "nvidia-cublas-cu12",
+)
+"""The distributions that have its kernels, where they are not the machine's own."""
+
+_CPU_WHEEL: Final = "onnxruntime"
+_INSTALL: Final = (
+    "pip uninstall -y onnxruntime onnxruntime-gpu, then pip install 'onnxruntime-gpu[cuda,cudnn]'"
+)
+
+
+def provider_options(settings: Mapping[str, str]) -> dict[str, str]:
+    """Returns all that decides numbers and times, with nothing left to defaults: those compute
+    float32 in TF32. The device is the first that the process sees."""
+    return {
+        "device_id": "0",
+        "use_tf32": "1" if settings.get(PRECISION, FLOAT32) == TFLOAT32 else "0",
+        "cudnn_conv_algo_search": "EXHAUSTIVE",
+        "cudnn_conv_use_max_workspace": "1",
+        "do_copy_in_default_stream": "1",
+        "enable_cuda_graph": "1" if settings.get(LAUNCH) == GRAPH else "0",
+    }
+
+
+def missing_provider() -> str:
+    """Returns what this installation lacks, with the commands that mend it; '' for nothing."""
+    # Asked for targets of CUDA alone, and heavy.
+    from tunegate.models.reference.onnx_runtime import onnxruntime  # noqa: PLC0415
+
+    names = (_CPU_WHEEL, "onnxruntime-gpu")
+    installed = {name for name in names if installed_version(name)}
+    return lacking_wheel(onnxruntime.get_available_providers(), installed)
+
+
+def lacking_wheel(providers: Collection[str], wheels: Collection[str]) -> str:
+    """The same from what the imported package offers, and which of the two wheels are there: both
+    have the same files, and the one that came last has written them."""
+    if CUDA in providers:
+        return ""
+    if len(wheels) > 1:
+        return f"finds onnxruntime-gpu overwritten by onnxruntime: {_INSTALL}"
+    return f"needs onnxruntime-gpu in the place of onnxruntime: {_INSTALL}"
+
+
+# ONNX Runtime on NVIDIA GPUs: its CUDA provider, in the precision of each candidate.
 
 _MODEL = "model.onnx"
 
@@ -37,7 +85,7 @@ class OnnxRuntimeCuda:
         """Shapes are fixed where they can be: a CUDA graph has no others."""
         if settings.get(PRECISION) == FLOAT16:
             # Loads what converts, which no process that measures needs.
-            from tunegate.edges.reference.float16_model import save_float16  # noqa: PLC0415
+            from tunegate.models.reference.model_precision import save_float16  # noqa: PLC0415
 
             save_float16(model, directory / _MODEL)
             return _MODEL

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, NamedTuple
 
+import msgspec
 import numpy as np
+import onnx
 
-from tunegate.edges.output.artifact_file import ArtifactFile
-from tunegate.runtimes.openvino.compiled import compiled, settings_of
+from tunegate.artifacts.candidates import FLOAT32, PRECISION
+from tunegate.errors import UnsupportedModelError
+from tunegate.models.deciding_values import nodes_of
 from tunegate.runtimes.openvino.library import openvino
+from tunegate.runtimes.openvino.runtime import HINTS
+from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
 
 
 class OpenVinoModel:
@@ -32,7 +40,6 @@ class OpenVinoModel:
 
     def operators_ms(self, feed: Mapping[str, Any], inferences: int) -> Mapping[str, float]:
         # Reads the graph with the `onnx` package, which takes time to import.
-        from tunegate.runtimes.openvino.operator_profile import layers_ms  # noqa: PLC0415
 
         told = settings_of(self._artifact.settings, self._artifact.threads, is_profiled=True)
         profiled = compiled(self._file, self._artifact.inputs, told)
@@ -51,3 +58,169 @@ def bound_request(model: Any, feed: Mapping[str, Any]) -> Any:
         (name,) = port.get_names() & feed.keys()
         request.set_tensor(port, openvino.Tensor(np.array(feed[name], order="C")))
     return request
+
+
+# A model read and compiled by OpenVINO, in this process, with nothing left to its defaults.
+
+_DEVICE: Final = "CPU"
+_HINT: Final = "INFERENCE_PRECISION_HINT"
+_TELLING: Final = (
+    (re.compile(r"No conversion rule found for operations: ([^\n]+)"), "has no {}"),
+    (re.compile(r"Unsupported value_info type: ([^\n]+)"), "{} is no tensor"),
+    (re.compile(r"^-- (\S+) with a message", re.MULTILINE), "does not take {}"),
+)
+"""Lines that say what is wrong, in errors of many lines."""
+_MAX_CHARACTERS: Final = 200
+
+
+def settings_of(
+    settings: Mapping[str, str], threads: int, *, is_profiled: bool = False
+) -> dict[str, Any]:
+    """Returns OpenVINO's settings. Its own default of a precision is bfloat16 where the processor
+    has it. The gate chooses the cores, so it must not pin its threads."""
+    return {
+        _HINT: HINTS.get(settings.get(PRECISION, FLOAT32), HINTS[FLOAT32]),
+        "INFERENCE_NUM_THREADS": threads,
+        "NUM_STREAMS": 1,
+        "PERFORMANCE_HINT": "LATENCY",
+        "ENABLE_CPU_PINNING": False,
+        "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0,
+        "PERF_COUNT": is_profiled,
+    }
+
+
+def compiled(model: Path, inputs: Sequence[ArtifactTensor], told: Mapping[str, Any]) -> Any:
+    """Compiles the model for inputs of these shapes. Raises UnsupportedModelError where it cannot
+    be taken, and where OpenVINO would compute in other numbers than it was told."""
+    try:
+        core = openvino.Core()
+        graph = core.read_model(model)
+        graph.reshape({each.name: list(each.shape) for each in inputs})
+        found = core.compile_model(graph, _DEVICE, dict(told))
+    except RuntimeError as error:
+        raise UnsupportedModelError(f"OpenVINO {refusal_of(error)}") from error
+    used = found.get_property(_HINT).to_string()
+    if used != told[_HINT]:
+        raise UnsupportedModelError(f"OpenVINO computes in {used} in place of {told[_HINT]} here")
+    return found
+
+
+def refusal_of(error: Exception) -> str:
+    """Returns the error's statement about the model, in one line."""
+    text = str(error).strip()
+    for pattern, said in _TELLING:
+        found = pattern.search(text)
+        if found:
+            return said.format(found[1].strip())[:_MAX_CHARACTERS]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return f"cannot take the model: {lines[-1] if lines else type(error).__name__}"[
+        :_MAX_CHARACTERS
+    ]
+
+
+# The user's names of the layers that OpenVINO runs, from the file that it loads.
+
+LAYERS: Final = "tunegate_layers"
+"""The place in a file of OpenVINO's own for the names of the ONNX model that it was made of."""
+_MAX_STEPS = 8
+
+
+class ExecutedLayer(NamedTuple):
+    """A layer that OpenVINO runs: the names of the nodes that it was made of, none for a change of
+    layout or type, and the layers that give it its value and take it."""
+
+    originals: tuple[str, ...] = ()
+    before: str = ""
+    after: str = ""
+
+
+def onnx_names(proto: onnx.ModelProto) -> frozenset[str]:
+    """Returns the names of all nodes and of what they give."""
+    return frozenset(name for node in nodes_of(proto) for name in (node.name, *node.output) if name)
+
+
+def names_in(file: Path, read: Any) -> frozenset[str]:
+    """Returns the names of the user's model; `read` opens a file of OpenVINO's own."""
+    if file.suffix == ".onnx":
+        return onnx_names(onnx.load(file, load_external_data=False))
+    told = read(file).get_rt_info([LAYERS]).astype(str)
+    return frozenset(msgspec.json.decode(told, type=list[str]))
+
+
+def names_of_layers(layers: Mapping[str, ExecutedLayer], known: Collection[str]) -> dict[str, str]:
+    """Returns what people call each layer: the first node of the model among those that it was
+    made of, which does the work. One that was made of none is called like the layer whose value it
+    changes, else like that which it prepares one for; by its own name where neither is known."""
+    named = {name: _known(layer, known) for name, layer in layers.items()}
+    return {
+        name: named[name] or _walked(name, layers, named, "before", "after") or name
+        for name in layers
+    }
+
+
+def _known(layer: ExecutedLayer, known: Collection[str]) -> str:
+    return next((name for name in layer.originals if name in known), "")
+
+
+def _walked(
+    name: str, layers: Mapping[str, ExecutedLayer], named: Mapping[str, str], *directions: str
+) -> str:
+    """The first name on the way, in the first direction that has one."""
+    for direction in directions:
+        at = name
+        for _ in range(_MAX_STEPS):
+            at = getattr(layers[at], direction) if at in layers else ""
+            if found := named.get(at):
+                return found
+    return ""
+
+
+# Times of a model's operators under OpenVINO, by its own profiling.
+
+_ORIGINAL_NAMES = "originalLayersNames"
+
+
+def layers_ms(model: Any, request: Any, file: Path, inferences: int) -> dict[str, float]:
+    """Milliseconds in one inference by the names of the user's nodes: the median, the first
+    inference aside. `model` was compiled to be profiled."""
+    layers = _layers_of(model)
+    named = names_of_layers(layers, names_in(file, openvino.Core().read_model))
+    found: dict[str, list[float]] = defaultdict(list)
+    request.infer(share_outputs=True)
+    for _ in range(inferences):
+        request.infer(share_outputs=True)
+        for name, milliseconds in _one_inference(request, named).items():
+            found[name].append(milliseconds)
+    return {name: statistics.median(times) for name, times in found.items()}
+
+
+def _layers_of(model: Any) -> dict[str, ExecutedLayer]:
+    return {
+        each.get_friendly_name(): ExecutedLayer(_originals(each), _before(each), _after(each))
+        for each in model.get_runtime_model().get_ordered_ops()
+    }
+
+
+def _originals(layer: Any) -> tuple[str, ...]:
+    info = layer.get_rt_info()
+    return tuple(info[_ORIGINAL_NAMES].astype(str).split(",")) if _ORIGINAL_NAMES in info else ()
+
+
+def _before(layer: Any) -> str:
+    values = layer.input_values()
+    return str(values[0].get_node().get_friendly_name()) if values else ""
+
+
+def _after(layer: Any) -> str:
+    readers = (to for value in layer.outputs() for to in value.get_target_inputs())
+    return min((str(each.get_node().get_friendly_name()) for each in readers), default="")
+
+
+def _one_inference(request: Any, named: Mapping[str, str]) -> dict[str, float]:
+    """Layers of one name are added up; what was fused into another did not run."""
+    total: dict[str, float] = defaultdict(float)
+    for layer in request.profiling_info:
+        milliseconds = layer.real_time.total_seconds() * 1e3
+        if milliseconds > 0:
+            total[named.get(layer.node_name, layer.node_name)] += milliseconds
+    return total

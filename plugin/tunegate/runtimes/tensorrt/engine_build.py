@@ -15,7 +15,7 @@ from tunegate.artifacts.candidates import FLOAT32, PRECISION
 from tunegate.errors import UnsupportedModelError
 from tunegate.runtimes.cuda_variants import TFLOAT32
 from tunegate.runtimes.tensorrt.library import Log, tensorrt
-from tunegate.runtimes.tensorrt.refusal import engine_refusal
+from tunegate.runtimes.tensorrt.runtime import engine_refusal
 
 _TIMED = 8
 """The number of timings of each kernel before one is chosen: two builds of a model differ less."""

@@ -6,7 +6,9 @@ on precision by itself, and comes with a wheel that overwrites the one for CPUs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,10 +16,12 @@ from typing import Final
 
 from tunegate.artifacts.candidates import PRECISION, QUANTIZATION, STATIC
 from tunegate.config import TargetConfig
-from tunegate.edges.models.prepared import PreparedModel
-from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.models.prepared import PreparedModel
 from tunegate.runtimes.cuda_variants import FLOAT16, cuda_variants
 from tunegate.runtimes.runtime import Loaded, SavingRuntime
+from tunegate.system.machine.device_lock import claim_on, held_device
+from tunegate.system.nvidia.gpus import visible_gpus
+from tunegate.system.output.artifact_file import ArtifactFile
 
 ENGINE: Final = "model.engine"
 _NEEDED: Final = ("tensorrt", "cuda.bindings")
@@ -42,7 +46,6 @@ class TensorRt:
     def save(self, model: PreparedModel, directory: Path, settings: Mapping[str, str]) -> str:
         """Writes the engine alone: TensorRT needs nothing else to run it."""
         # Both load what no process that measures needs.
-        from tunegate.runtimes.tensorrt.build_turn import device_turn  # noqa: PLC0415
         from tunegate.runtimes.tensorrt.engine_build import built_engine  # noqa: PLC0415
 
         source = self._typed(model, directory, settings)
@@ -62,12 +65,12 @@ class TensorRt:
         """The model in the numbers that it is to compute in."""
         typed = directory / "typed.onnx"
         if settings.get(QUANTIZATION) == STATIC:
-            from tunegate.edges.reference.static_int8 import save_static  # noqa: PLC0415
+            from tunegate.models.reference.static_int8 import save_static  # noqa: PLC0415
 
             save_static(model, typed, is_symmetric=True)
             return typed
         if settings.get(PRECISION) == FLOAT16:
-            from tunegate.edges.reference.float16_model import save_float16  # noqa: PLC0415
+            from tunegate.models.reference.model_precision import save_float16  # noqa: PLC0415
 
             save_float16(model, typed)
             return typed
@@ -82,3 +85,39 @@ def _is_installed(name: str) -> bool:
 
 
 RUNTIME: SavingRuntime = TensorRt()
+
+
+# The device for the time of a build: TensorRT chooses kernels by timing them.
+
+_WAIT_SECONDS = 120.0
+
+
+@contextmanager
+def device_turn() -> Iterator[None]:
+    """Holds the first GPU that this process sees against all others of this host; nothing where
+    there is none. Raises EnvironmentUnfitError where others have it for too long."""
+    first = next(iter(visible_gpus()), None)
+    if first is None:
+        yield
+        return
+    with held_device(claim_on(first.uuid, wait_seconds=_WAIT_SECONDS)):
+        yield
+
+
+# TensorRT's reason for refusing a model, in one line.
+
+_PREFIX: Final = re.compile(r"^(IBuilder::\w+: )?(Error Code \d+: )?(\w+ \(|\[\w+\.cpp[^\]]*\] )?")
+_NO_DRIVER: Final = re.compile(r"CUDA (initialization|driver).*", re.IGNORECASE)
+_MAX_CHARACTERS: Final = 200
+
+
+def engine_refusal(said: Sequence[str]) -> str:
+    """Returns the first error, which those after it come from."""
+    lines = [line.strip() for text in said for line in text.splitlines() if line.strip()]
+    if not lines:
+        return "gives no reason"
+    no_driver = next((found[0] for line in lines if (found := _NO_DRIVER.search(line))), "")
+    if no_driver:
+        return f"does not start: {no_driver}"[:_MAX_CHARACTERS]
+    first = _PREFIX.sub("", lines[0])
+    return f"does not take the model: {first}"[:_MAX_CHARACTERS]

@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from tunegate.edges.machine.cores import usable_cores
-from tunegate.edges.processes.child import Child
-from tunegate.edges.processes.conversations import Conversation, converse
-from tunegate.edges.processes.memory_limit import MemoryLimit, Shares, memory_limit, memory_shares
-from tunegate.engine.compiler_protocol import Built, Tasks
 from tunegate.ports import ModelJob
-from tunegate.runtimes.tvm.child_variables import child_variables
-from tunegate.runtimes.tvm.compile_requests import OpenedKey, opened_key
+from tunegate.runtimes.tvm.compile_requests import OpenedKey, child_variables, opened_key
+from tunegate.system.machine.cores import usable_cores
+from tunegate.system.processes.child import Child
+from tunegate.system.processes.conversations import Conversation, converse
+from tunegate.system.processes.memory_limit import MemoryLimit, Shares, memory_limit, memory_shares
+from tunegate.tune.compiler_protocol import Built, Tasks
 
 _KEPT_BYTES = 512 * 1024 * 1024
 """The size of all files whose children stay: an open model takes several times its file."""

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tunegate.artifacts.candidates import FLOAT32, LAUNCH, PRECISION
-from tunegate.artifacts.foreign_schedules import ForeignSchedule
+from tunegate.artifacts.tasks import ForeignSchedule
+from tunegate.compiler.build.check_messages import CheckArtifact, Checked, CheckReply, MendBuild
+from tunegate.compiler.runtime_alone import BRIEF_WAITS, thread_variables
 from tunegate.config import TargetConfig
-from tunegate.edges.inputs.lasting_seeds import error_seeds
-from tunegate.edges.run_seed import derived
-from tunegate.engine.compiler_protocol import (
+from tunegate.models.inputs.calibration import error_seeds
+from tunegate.ports import BuildJob, ModelJob
+from tunegate.system.clock import derived
+from tunegate.system.machine.cores import default_threads
+from tunegate.system.nvidia.cuda_toolkit import cuda_variables
+from tunegate.tune.compiler_protocol import (
     BuildModel,
+    Built,
+    CompileReply,
     ExportDatabase,
     ImportSchedules,
     ListTasks,
 )
-from tunegate.engine.protocol import ModelFile
-from tunegate.ports import BuildJob, ModelJob
+from tunegate.tune.protocol import ModelFile
 from tunegate_cache.format.records import TuningRecord
 
 OpenedKey = tuple[str, tuple[tuple[str, tuple[int, ...]], ...], TargetConfig]
@@ -107,3 +113,59 @@ def _file(job: ModelJob) -> ModelFile:
 
 def _records(job: BuildJob) -> dict[str, tuple[TuningRecord, ...]]:
     return {key.workload: tuple(found) for key, found in job.records.items()}
+
+
+# Requests to a child that has built a model: to check it, and to mend it if it is wrong.
+
+MAX_MENDING_SECONDS = 180.0
+"""The time in which the kernels that compute other numbers must be found."""
+
+
+def questions_after_build(
+    build: BuildModel,
+    *,
+    seeds: tuple[int, ...],
+    samples: tuple[int, ...] = (),
+    cases: str = "",
+    limit_seconds: float,
+) -> Callable[[CompileReply | CheckReply], CheckArtifact | MendBuild | None]:
+    """Returns what makes the next question of a reply. Where there are `samples`, the build is run
+    on the inputs of these seeds, to tell its error, in place of the check, and `cases` is where
+    what it computes is kept. A child has `limit_seconds` for each: one that mends stops in time to
+    say so."""
+    checks: list[CheckArtifact] = []
+
+    def ask(reply: CompileReply | CheckReply) -> CheckArtifact | MendBuild | None:
+        match reply:
+            case Built(reference=reference):
+                check = CheckArtifact(
+                    directory=build.directory,
+                    reference=reference,
+                    kind=build.target.kind,
+                    seeds=seeds,
+                    samples=samples,
+                    cases=cases,
+                )
+                checks.append(check)
+                return check
+            case Checked(check=found) if found is not None and not found.passed:
+                seconds = min(MAX_MENDING_SECONDS, limit_seconds / 2)
+                return MendBuild(build=build, check=checks[0], limit_seconds=seconds)
+            case _:
+                return None
+
+    return ask
+
+
+# The variables of a process that builds for a target, and times what it has built.
+
+
+def child_variables(target: TargetConfig) -> Mapping[str, str]:
+    """TVM by itself would give kernels half of the machine's cores as threads, whatever the target
+    has, and bind the first to the machine's first core, whatever we may use. They are timed in turn
+    with ONNX Runtime, so they must not wait awake while that computes."""
+    return {
+        **(cuda_variables() if target.kind == "cuda" else {}),
+        **thread_variables(target.threads or default_threads()),
+        **BRIEF_WAITS,
+    }

@@ -14,12 +14,33 @@ from typing import TypeVar, cast
 import msgspec
 
 from tunegate.artifacts.builds import Build, unbuilt
-from tunegate.artifacts.foreign_schedules import ForeignSchedule, ImportedSchedule
-from tunegate.artifacts.tasks import TuningTask
-from tunegate.edges.metaschedule.checks.check_messages import Checked, Mended
-from tunegate.edges.processes.conversations import Conversation
-from tunegate.edges.processes.memory_limit import MemoryLimit
-from tunegate.engine.compiler_protocol import (
+from tunegate.artifacts.tasks import ForeignSchedule, ImportedSchedule, TuningTask
+from tunegate.compiler.build.check_messages import Checked, Mended
+from tunegate.errors import ModelError
+from tunegate.ports import NOTHING_LISTED, BuildJob, Compiler, Export, ModelJob
+from tunegate.runtimes.tvm import compile_requests
+from tunegate.runtimes.tvm.compile_children import CompileChildren, memory_for
+from tunegate.runtimes.tvm.compile_requests import (
+    CompileRequests,
+    OpenedKey,
+    opened_key,
+    questions_after_build,
+)
+from tunegate.runtimes.tvm.dead_builds import DeadBuilds
+from tunegate.runtimes.tvm.finished_build import (
+    RISKY_SHARE,
+    CompileFailures,
+    finished,
+    in_other_layout,
+    made_again,
+    refusal_of_tuning,
+    refused_builds,
+    risky_schedules,
+)
+from tunegate.runtimes.tvm.shared_listing import KernelDigests, TakenLists, told_once
+from tunegate.system.processes.conversations import Conversation
+from tunegate.system.processes.memory_limit import MemoryLimit
+from tunegate.tune.compiler_protocol import (
     BuildModel,
     Built,
     CompileReply,
@@ -28,22 +49,10 @@ from tunegate.engine.compiler_protocol import (
     Imported,
     Tasks,
 )
-from tunegate.engine.protocol import Failed
-from tunegate.errors import ModelError
-from tunegate.ports import NOTHING_LISTED, BuildJob, Compiler, Export, ModelJob
-from tunegate.runtimes.tvm import compile_requests
-from tunegate.runtimes.tvm.build_questions import questions_after_build
-from tunegate.runtimes.tvm.compile_children import CompileChildren, memory_for
-from tunegate.runtimes.tvm.compile_failures import CompileFailures
-from tunegate.runtimes.tvm.compile_requests import CompileRequests, OpenedKey, opened_key
-from tunegate.runtimes.tvm.dead_builds import DeadBuilds
-from tunegate.runtimes.tvm.finished_build import finished, refused_builds
-from tunegate.runtimes.tvm.other_layout import in_other_layout, refusal_of_tuning
-from tunegate.runtimes.tvm.risky_schedules import RISKY_SHARE, made_again, risky_schedules
-from tunegate.runtimes.tvm.shared_listing import KernelDigests, TakenLists, told_once
+from tunegate.tune.protocol import Failed
 from tunegate_cache.format.records import WorkloadKey
 
-_CHILD = "tunegate.edges.metaschedule.compile"
+_CHILD = "tunegate.compiler.compile"
 _MAX_SECONDS = 900.0
 
 _Wanted = TypeVar("_Wanted", Exported, Imported)

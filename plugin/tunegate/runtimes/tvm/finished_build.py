@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
 from tunegate.artifacts.builds import Build, NumericCheck, WrongKernel, unbuilt
-from tunegate.edges.metaschedule.checks.check_messages import Checked, Mended
-from tunegate.edges.processes.child import ChildDiedError
-from tunegate.engine.compiler_protocol import Built, CompileReply
-from tunegate.engine.protocol import Failed
-from tunegate.ports import BuildJob
+from tunegate.compiler.build.check_messages import Checked, Mended
+from tunegate.errors import ConfigError, EnvironmentUnfitError, ModelError, UnsupportedModelError
+from tunegate.ports import BuildJob, ModelJob
+from tunegate.runtimes.tvm.health import compiler_failure
+from tunegate.system.processes.child import ChildDiedError
+from tunegate.tune.compiler_protocol import Built, CompileReply
+from tunegate.tune.protocol import Failed
+from tunegate_cache.format.records import WorkloadKey
 
 _Reply = CompileReply | Checked | Mended | ChildDiedError
 _Key = TypeVar("_Key")
@@ -99,3 +103,115 @@ def _judged(path: str, checked: _Reply) -> tuple[NumericCheck | None, str | None
             return None, f"{path}: the compiled model does not run ({reason})."
         case _:
             return None, f"{path}: the compiled model {checked} when it was run."
+
+
+# The cause where a compile child gave no answer: the model, the configuration, the machine.
+
+
+class CompileFailures:
+    """`log` is what the children wrote."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._is_known_to_work = False
+
+    def of(self, path: str, reply: msgspec.Struct | ChildDiedError) -> ModelError:
+        """The error of the model. Raises ConfigError or EnvironmentUnfitError where it is none of
+        the model's."""
+        if isinstance(reply, Failed) and reply.model:
+            return (UnsupportedModelError if reply.compiler else ModelError)(reply.reason)
+        if isinstance(reply, Failed):
+            raise (ConfigError if reply.configuration else EnvironmentUnfitError)(reply.reason)
+        self._require_working_compiler()
+        return UnsupportedModelError(
+            f"{path}: the compiler {reply} on this model (log: {self._log})."
+        )
+
+    def _require_working_compiler(self) -> None:
+        """Raises unless the compiler works: one that dies of every model says nothing about this
+        one."""
+        failure = "" if self._is_known_to_work else compiler_failure()
+        if failure:
+            message = (
+                f"the compiler does not work on this machine ({failure}). Run tunegate doctor."
+            )
+            raise EnvironmentUnfitError(message)
+        self._is_known_to_work = True
+
+
+# Schedules that nobody has compiled and run here: a build that they kill, or slow down too much,
+# is made again without.
+
+RISKY_SHARE = 1 / 3
+"""The share of a build's time that one with such schedules may take."""
+_UNTRIED = ("prior", "transfer")
+
+
+def risky_schedules(job: BuildJob) -> frozenset[WorkloadKey]:
+    """The tasks for which a schedule is picked; the build of the other side has compiled those that
+    are settled."""
+    return frozenset(k for k, source in job.sources.items() if source in _UNTRIED) - job.settled
+
+
+def made_again(
+    jobs: Sequence[BuildJob],
+    builds: Sequence[Build],
+    build: Callable[[Sequence[BuildJob]], Sequence[Build]],
+) -> list[Build]:
+    """Returns the builds, those that died in the making with default schedules for what was
+    risky."""
+    made = list(builds)
+    died = [n for n, each in enumerate(builds) if each.crashed and risky_schedules(jobs[n])]
+    if not died:
+        return made
+    again = build([jobs[n].with_default_schedules(risky_schedules(jobs[n])) for n in died])
+    for n, each in zip(died, again, strict=True):
+        made[n] = msgspec.structs.replace(each, without_picks=builds[n].error or "")
+    return made
+
+
+# A build that computes other numbers with the channels of images last: made again with channels
+# first, before its model is given up.
+
+
+def in_other_layout(
+    jobs: Sequence[BuildJob],
+    builds: Sequence[Build],
+    build: Callable[[Sequence[BuildJob]], Sequence[Build]],
+) -> list[Build]:
+    """Returns the builds, those that were linked and are wrong in the other layout, where they are
+    right in it. One that died says nothing of its layout: the other side might have had it."""
+    made = list(builds)
+    wrong = [n for n, each in enumerate(builds) if _is_wrong(each) and _has_other(jobs[n].model)]
+    if not wrong:
+        return made
+    again = build([_with_channels_first(jobs[n]) for n in wrong])
+    for n, each in zip(wrong, again, strict=True):
+        if each.error is None:
+            made[n] = msgspec.structs.replace(each, without_channels_last=builds[n].error or "")
+    return made
+
+
+def refusal_of_tuning(job: ModelJob, tried: Build | None) -> str:
+    """Returns why a model is not tuned that was tried as this build, if at all; '' where it is. Its
+    tasks are those of the preferred layout."""
+    if tried is None or not tried.without_channels_last:
+        return "" if tried is None else refusal_of_build(tried)
+    return (
+        f"{job.path}: it is right with channels first alone, and was opened with channels "
+        "last. Set targets[].layout: nchw to have it tuned."
+    )
+
+
+def _is_wrong(build: Build) -> bool:
+    return build.error is not None and bool(build.key) and not build.crashed
+
+
+def _has_other(job: ModelJob) -> bool:
+    return job.target.kind == "llvm" and job.target.layout == "auto"
+
+
+def _with_channels_first(job: BuildJob) -> BuildJob:
+    target = msgspec.structs.replace(job.model.target, layout="nchw")
+    model = msgspec.structs.replace(job.model, target=target)
+    return msgspec.structs.replace(job, model=model, is_followed=False)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 
-from tunegate.edges.machine.bytecode import bytecode_check
-from tunegate.edges.machine.health_check import HealthCheck
-from tunegate.edges.metaschedule.forms import installed_forms
-from tunegate.runtimes.tvm.compiler_self_test import compiler_failure
-from tunegate.runtimes.tvm.requirements import LINKERS, PINNED, linker, wrong_version
+from tunegate.artifacts.candidates import RuntimeName
+from tunegate.compiler.forms import form_for, installed_forms
+from tunegate.config import TargetConfig
+from tunegate.errors import ConfigError, EnvironmentUnfitError
+from tunegate.runtimes.runtime import Step
+from tunegate.system.machine.health import HealthCheck
+from tunegate.system.machine.packages import bytecode_check, installed_version
+from tunegate.system.nvidia.cuda_toolkit import cuda_variables
+from tunegate.system.processes import interpreter
 
 
 def compiler_checks() -> Iterator[HealthCheck]:
@@ -33,3 +39,83 @@ def _pinned(distribution: str) -> HealthCheck:
     return HealthCheck(
         distribution, ok=not problem, detail=advice if problem else PINNED[distribution]
     )
+
+
+# Requirements of TVM on this installation.
+
+PINNED = {"apache-tvm": "0.27.0.post1", "apache-tvm-ffi": "0.1.14.post1"}
+"""Other versions end the process at the first write of a database."""
+LINKERS = ("g++", "gcc", "clang++", "clang", "c++", "cc")
+_MODULES = ("tvm", "tvm_ffi", "xgboost")
+_INSTALL = "Run: python -m pip install 'tunegate[{extra}]'"
+
+
+def require(targets: Sequence[TargetConfig], step: Step, instead: RuntimeName) -> None:
+    """Raises ConfigError with the command that installs what one of these needs for this step, and
+    EnvironmentUnfitError where nothing links."""
+    other = f", or write runtime: {instead}" if instead else ""
+    problem = next(_missing(targets, step, other), None)
+    if problem is not None:
+        raise ConfigError(problem)
+    if step != "plan" and linker() is None:
+        message = (
+            f"target {targets[0].name} is compiled, and none of {', '.join(LINKERS)} is on the "
+            f"PATH to link with. Install one{other}."
+        )
+        raise EnvironmentUnfitError(message)
+    for form in (form_for(target, {}) for target in targets if step != "plan"):
+        if form is not None and (unfit := form.unfit()):
+            raise EnvironmentUnfitError(unfit)
+
+
+def linker() -> str | None:
+    """Returns the program that TVM links builds with, None without one."""
+    return next((found for name in LINKERS if (found := shutil.which(name))), None)
+
+
+def wrong_version(distribution: str) -> str:
+    """Returns which version is installed instead of the working one; empty where that is."""
+    wanted, found = PINNED[distribution], installed_version(distribution)
+    if not found:
+        return f"{distribution} {wanted} is not installed"
+    return "" if found == wanted else f"{distribution} is {found}, and only {wanted} works"
+
+
+def _missing(targets: Sequence[TargetConfig], step: Step, other: str) -> Iterator[str]:
+    needs = f"target {targets[0].name} has runtime: {targets[0].runtime}"
+    for problem in filter(None, (*map(wrong_version, PINNED), *map(_absent, _MODULES))):
+        yield f"{needs}, and {problem}. {_INSTALL.format(extra='tvm')}{other}."
+    cuda = next((target for target in targets if target.kind == "cuda"), None)
+    if cuda is not None and step != "plan":
+        yield from _without_cuda(cuda)
+
+
+def _without_cuda(target: TargetConfig) -> Iterator[str]:
+    needs = f"target {target.name} has kind: cuda"
+    if _absent("pynvml"):
+        yield f"{needs}, and pynvml is not installed. {_INSTALL.format(extra='nvidia')}."
+    if not cuda_variables():
+        install = _INSTALL.format(extra="nvidia")
+        yield f"{needs}, and there is no CUDA toolkit to compile with. {install}."
+
+
+def _absent(module: str) -> str:
+    return "" if find_spec(module) is not None else f"the module {module} is missing"
+
+
+# The check whether the compiler works on this machine at all, in a child: one whose parts do not
+# fit ends the process.
+
+_MODULE = "tunegate.compiler.self_test"
+_LIMIT_SECONDS = 120
+
+
+def compiler_failure() -> str:
+    """Returns how the smallest use of the compiler ends; empty where it works."""
+    done = interpreter.ask(_MODULE, variables={}, limit_seconds=_LIMIT_SECONDS)
+    if done is None:
+        return f"hangs ({_LIMIT_SECONDS} s)"
+    if done.returncode == 0:
+        return ""
+    last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["no message"]
+    return f"exit {done.returncode}: {last[0][:200]}"

@@ -6,14 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tunegate.artifacts.candidates import PRECISION, RuntimeName
+from tunegate.compiler.forms import installed_forms, loaded_form
 from tunegate.config import TargetConfig
-from tunegate.edges.machine.health_check import HealthCheck
-from tunegate.edges.machine.installed_version import installed_version
-from tunegate.edges.metaschedule.forms import installed_forms, loaded_form
-from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.runtimes.runtime import Loaded, OpenCompiler, Step, TuningRuntime
-from tunegate.runtimes.tvm.programs import PROGRAMS
+from tunegate.system.machine.health import HealthCheck
+from tunegate.system.machine.packages import installed_version
+from tunegate.system.output.artifact_file import ArtifactFile
+from tunegate.tune.protocol import Programs
 from tunegate_cache.format.records import Toolchain
+
+# The child processes of this compiler that the engine drives.
+
+PROGRAMS = Programs(searcher="tunegate.compiler.searcher", worker="tunegate.compiler.worker")
 
 
 class Tvm:
@@ -32,27 +36,24 @@ class Tvm:
         return found
 
     def versions(self) -> Mapping[str, str]:
-        from tunegate.runtimes.tvm.requirements import PINNED  # noqa: PLC0415
+        from tunegate.runtimes.tvm.health import PINNED  # noqa: PLC0415
 
         return {name: installed_version(name) for name in PINNED}
 
     def load(self, directory: Path, artifact: ArtifactFile) -> Loaded:
         if (loaded := loaded_form(directory, artifact)) is not None:
             return loaded
-        from tunegate.edges.metaschedule.runtime_alone import (  # noqa: PLC0415
-            import_runtime,
-            set_threads,
-        )
+        from tunegate.compiler.runtime_alone import import_runtime, set_threads  # noqa: PLC0415
 
         set_threads(artifact.threads)
         if artifact.device == "cpu":  # that of a GPU needs what TVM loads with the compiler
             import_runtime()
-        from tunegate.edges.metaschedule.loader import TvmArtifact  # noqa: PLC0415
+        from tunegate.compiler.loader import TvmArtifact  # noqa: PLC0415
 
         return TvmArtifact(directory, artifact)
 
     def toolchain(self) -> Toolchain:
-        from tunegate.edges.metaschedule.versions import toolchain  # noqa: PLC0415
+        from tunegate.compiler.targets import toolchain  # noqa: PLC0415
 
         return toolchain()
 
@@ -62,7 +63,7 @@ class Tvm:
         return MetaScheduleCompiler(scratch, seed=seed, limit_seconds=limit_seconds)
 
     def require(self, targets: Sequence[TargetConfig], step: Step, instead: RuntimeName) -> None:
-        from tunegate.runtimes.tvm.requirements import require  # noqa: PLC0415
+        from tunegate.runtimes.tvm.health import require  # noqa: PLC0415
 
         require(targets, step, instead)
 

@@ -11,12 +11,12 @@ import msgspec
 
 from tunegate.artifacts.builds import Build, unbuilt
 from tunegate.artifacts.tasks import TuningTask
-from tunegate.edges.models.kernel_digest import kernel_digest
-from tunegate.edges.processes.conversations import Conversation
-from tunegate.engine.compiler_protocol import Tasks
 from tunegate.errors import ModelError
+from tunegate.models.kernel_digest import kernel_digest
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compile_requests import OpenedKey, opened_key
+from tunegate.system.processes.conversations import Conversation
+from tunegate.tune.compiler_protocol import Tasks
 from tunegate_cache.format.records import WorkloadKey
 
 _Reply = TypeVar("_Reply")

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from research.experience.judging.folds import folds
-from tunegate.cost_model.experience import TaskExperience
+from tunegate.tune.prior import TaskExperience
 
 TASK = st.builds(
     TaskExperience,

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from tests.plugin.cost_model.test_experience import experience
+from tests.tune.test_experience import experience
 
 from research.experience.judging.measured_task import in_columns
-from tunegate.cost_model.experience import NEST_COLUMNS
+from tunegate.tune.prior import NEST_COLUMNS
 
 
 def test_each_candidate_is_a_row_with_its_time() -> None:

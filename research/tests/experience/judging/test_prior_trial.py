@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tests.plugin.cost_model.test_experience import decided, experience
+from tests.tune.test_experience import decided, experience
 
 from research.experience.judging.prior_trial import LEAST_TASKS, PriorTrial, prior_trial
-from tunegate.cost_model.experience import TaskExperience
+from tunegate.tune.prior import TaskExperience
 
 
 def contrary(name: str) -> TaskExperience:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.plugin.cost_model.test_experience import experience
+from tests.tune.test_experience import experience
 
 from research.experience.judging.measured_task import in_columns
 from research.experience.judging.rankers import Corrected, Frozen, Scratch, mistaught, shuffled
-from tunegate.tuning.candidate_filter import rank_correlation
+from tunegate.tune.candidate_filter import rank_correlation
 
 TASK = in_columns(experience())
 

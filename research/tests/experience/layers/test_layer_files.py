@@ -9,7 +9,7 @@ from research.experience.layers.drawing import DrawnLayer
 from research.experience.layers.graph_layers import layers_of
 from research.experience.layers.layer_files import layers_of_models, word_for_model, written_layer
 from research.tests.experience.layers.test_layer import PRODUCT
-from tunegate.artifacts.shaped_model import ShapedModel
+from tunegate.artifacts.inputs import ShapedModel
 
 
 def test_layers_come_with_a_word_for_their_model_that_is_not_its_name(tmp_path: Path) -> None:

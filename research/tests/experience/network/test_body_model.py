@@ -19,7 +19,7 @@ from research.experience.network.body_model import (
     body_of,
 )
 from research.experience.network.network_card import HIDDEN, WIDTH
-from tunegate.cost_model.experience import NEST_COLUMNS
+from tunegate.tune.prior import NEST_COLUMNS
 
 _RNG = np.random.default_rng(0)
 NUMBERS = {

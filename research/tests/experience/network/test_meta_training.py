@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.plugin.cost_model.test_experience import experience
+from tests.tune.test_experience import experience
 
 from research.experience.judging.measured_task import MeasuredTask, in_columns
 from research.experience.network.body_model import body_bytes, body_of
@@ -16,7 +16,7 @@ from research.experience.network.meta_training import (
     ranking_loss,
 )
 from research.experience.network.network_card import scaling_of
-from tunegate.tuning.candidate_filter import rank_correlation
+from tunegate.tune.candidate_filter import rank_correlation
 
 SEEN = in_columns(experience())
 TASKS = [

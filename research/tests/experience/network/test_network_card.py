@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from tests.plugin.cost_model.test_experience import experience
+from tests.tune.test_experience import experience
 
 from research.experience.judging.measured_task import in_columns
 from research.experience.network.network_card import (
@@ -19,7 +19,7 @@ from research.experience.network.network_card import (
     scaling_of,
     unseen_fold,
 )
-from tunegate.cost_model.experience import NEST_COLUMNS
+from tunegate.tune.prior import NEST_COLUMNS
 
 CARD = NetworkCard(
     body_sha256="",

@@ -13,8 +13,8 @@ from research.experience.network.network_card import WIDTH
 from research.experience.network.network_files import BODY, read_network, write_network
 from research.tests.experience.network.test_body_model import GOOD
 from research.tests.experience.network.test_network_card import CARD
-from tunegate.cost_model.experience import NEST_COLUMNS
 from tunegate.errors import ArtifactError
+from tunegate.tune.prior import NEST_COLUMNS
 
 OF_GOOD = replace(CARD, body_sha256=hashlib.sha256(GOOD).hexdigest())
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.plugin.cost_model.test_experience import experience
+from tests.tune.test_experience import experience
 
 from research.experience.judging.measured_task import in_columns
 from research.experience.network.network_card import WIDTH
 from research.experience.network.network_ranker import FrozenNetwork, NetworkRanker
 from research.tests.experience.network.test_network_card import CARD
-from tunegate.tuning.candidate_filter import rank_correlation
+from tunegate.tune.candidate_filter import rank_correlation
 
 TASK = in_columns(experience())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from acme_ci import AcmeHost
 
-from tunegate.ci_hosts.conformance import HOST_RULES, SECRET, HostRule
+from tunegate.ci.conformance import HOST_RULES, SECRET, HostRule
 
 
 @pytest.mark.parametrize("rule", HOST_RULES, ids=lambda rule: rule.name)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tunegate.ci_hosts.event_table import EventTable
+from tunegate.ci.events import EventTable
 from tunegate_ci_hosts.azure.event_table import AZURE_EVENTS
 from tunegate_ci_hosts.bitbucket.event_table import BITBUCKET_EVENTS
 from tunegate_ci_hosts.buildkite.event_table import BUILDKITE_EVENTS

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ci_hosts_tests.recorded_environment import recorded_environment
-from tunegate.ci_hosts.conformance import HOST_RULES, SECRET, HostRule
-from tunegate.ci_hosts.protocol import CiHost
-from tunegate.ci_hosts.registry import job_event, opened_host
+from tunegate.ci.conformance import HOST_RULES, SECRET, HostRule
+from tunegate.ci.protocol import CiHost
+from tunegate.ci.registry import job_event, opened_host
 from tunegate_ci_hosts.azure.host import AzureHost
 from tunegate_ci_hosts.bitbucket.host import BitbucketHost
 from tunegate_ci_hosts.buildkite.host import BuildkiteHost

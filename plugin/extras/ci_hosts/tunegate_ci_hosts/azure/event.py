@@ -9,17 +9,18 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tunegate.ci_hosts.cache_zone import zone_of_branch, zone_of_pull_request
-from tunegate.ci_hosts.job_events import (
+from tunegate.ci.events import (
+    JobVariables,
     as_asked,
+    contradiction,
     of_branch,
     of_pull_request,
     of_tag,
     require_judged,
+    zone_of_branch,
+    zone_of_pull_request,
 )
-from tunegate.ci_hosts.job_variables import JobVariables, contradiction
-from tunegate.ci_hosts.protocol import AskedRevisions, JobEvent
-from tunegate.ci_hosts.revision_choice import Usual
+from tunegate.ci.protocol import AskedRevisions, JobEvent, Usual
 from tunegate_ci_hosts.azure.event_table import AZURE_EVENTS
 
 _WRITING = {"IndividualCI", "BatchedCI", "Schedule"}

@@ -8,16 +8,16 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from urllib.parse import quote
 
-from tunegate.ci_hosts.host_files import PREFIX, write_host_file
-from tunegate.ci_hosts.protocol import (
+from tunegate.ci.host_files import PREFIX, write_host_file
+from tunegate.ci.protocol import (
     AskedRevisions,
     CiHost,
     HostRefusedError,
     JobEvent,
     JobReport,
     Links,
+    Secret,
 )
-from tunegate.ci_hosts.secret import Secret
 from tunegate_ci_hosts.azure.event import azure_event
 from tunegate_ci_hosts.azure.logging_commands import (
     is_plain,

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from tunegate.ci_hosts.protocol import Annotation
+from tunegate.ci.protocol import Annotation
 
 _MAX_CHARACTERS = 4000
 _TYPES = {"error": "error", "warning": "warning", "notice": "warning"}

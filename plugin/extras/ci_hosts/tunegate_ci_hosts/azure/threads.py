@@ -6,12 +6,10 @@ import re
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from tunegate.ci_hosts.kept_comment import KeptComment
-from tunegate.ci_hosts.protocol import HostRefusedError
-from tunegate.ci_hosts.report_marker import report_marker
-from tunegate.ci_hosts.rest_api import RestApi
-from tunegate.ci_hosts.secret import Secret
-from tunegate.fitted_markdown import fitted_text
+from tunegate.ci.comments import KeptComment, report_marker
+from tunegate.ci.http import RestApi
+from tunegate.ci.protocol import HostRefusedError, Secret
+from tunegate.report.fitted_markdown import fitted_text
 
 MAX_THREAD_CHARACTERS = 149_000
 _VERSION = "api-version=7.0"

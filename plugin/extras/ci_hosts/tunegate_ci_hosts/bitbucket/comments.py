@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tunegate.ci_hosts.kept_comment import KeptComment
-from tunegate.ci_hosts.protocol import HostRefusedError
-from tunegate.ci_hosts.rest_api import RestApi, RestRefusedError
-from tunegate.ci_hosts.secret import Secret
-from tunegate.fitted_markdown import fitted_text
+from tunegate.ci.comments import KeptComment
+from tunegate.ci.http import RestApi, RestRefusedError
+from tunegate.ci.protocol import HostRefusedError, Secret
+from tunegate.report.fitted_markdown import fitted_text
 from tunegate_ci_hosts.bitbucket.comment_text import bitbucket_marker, comment_text
 
 API = "https://api.bitbucket.org/2.0"

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tunegate.ci_hosts.cache_zone import zone_of_branch, zone_of_pull_request
-from tunegate.ci_hosts.job_events import (
+from tunegate.ci.events import (
+    JobVariables,
     as_asked,
+    contradiction,
     of_branch,
     of_pull_request,
     of_tag,
     require_judged,
+    zone_of_branch,
+    zone_of_pull_request,
 )
-from tunegate.ci_hosts.job_variables import JobVariables, contradiction
-from tunegate.ci_hosts.protocol import AskedRevisions, JobEvent
-from tunegate.ci_hosts.revision_choice import Usual
+from tunegate.ci.protocol import AskedRevisions, JobEvent, Usual
 from tunegate_ci_hosts.bitbucket.event_table import BITBUCKET_EVENTS
 
 

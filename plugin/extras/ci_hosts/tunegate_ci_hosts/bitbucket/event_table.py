@@ -3,7 +3,7 @@ README.md shows this table."""
 
 from __future__ import annotations
 
-from tunegate.ci_hosts.event_table import EventTable, JudgedEvent, RefusedEvent
+from tunegate.ci.events import EventTable, JudgedEvent, RefusedEvent
 
 _DEFAULT = "the merge base with the default branch; on it, its parent"
 

@@ -9,17 +9,16 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from urllib.parse import quote
 
-from tunegate.ci_hosts.host_files import write_outputs
-from tunegate.ci_hosts.log_line import log_annotations
-from tunegate.ci_hosts.protocol import (
+from tunegate.ci.host_files import log_annotations, write_outputs
+from tunegate.ci.protocol import (
     AskedRevisions,
     CiHost,
     HostRefusedError,
     JobEvent,
     JobReport,
     Links,
+    Secret,
 )
-from tunegate.ci_hosts.secret import Secret
 from tunegate_ci_hosts.bitbucket.comments import BitbucketComments
 from tunegate_ci_hosts.bitbucket.event import bitbucket_event
 from tunegate_ci_hosts.bitbucket.insight import publish_insight

@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from tunegate.ci_hosts.protocol import JobReport
-from tunegate.ci_hosts.rest_api import RestApi
-from tunegate.ci_hosts.secret import Secret
+from tunegate.ci.http import RestApi
+from tunegate.ci.protocol import JobReport, Secret
 from tunegate_ci_hosts.bitbucket.comments import API
 
 _RESULTS = {"pass": "PASSED", "fail": "FAILED", "error": "FAILED"}

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from tunegate.ci_hosts.job_variables import JobVariables
-from tunegate.ci_hosts.protocol import AgentCommand
+from tunegate.ci.events import JobVariables
+from tunegate.ci.protocol import AgentCommand
 
 _STYLES = {"pass": "success", "fail": "error", "error": "error", "inconclusive": "warning"}
 _MAX_BYTES = 900_000

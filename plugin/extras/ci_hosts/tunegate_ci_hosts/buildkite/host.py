@@ -6,15 +6,8 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from tunegate.ci_hosts.log_line import log_annotations
-from tunegate.ci_hosts.protocol import (
-    AgentCommand,
-    AskedRevisions,
-    CiHost,
-    JobEvent,
-    JobReport,
-    Links,
-)
+from tunegate.ci.host_files import log_annotations
+from tunegate.ci.protocol import AgentCommand, AskedRevisions, CiHost, JobEvent, JobReport, Links
 from tunegate_ci_hosts.buildkite.annotation import annotation_of
 from tunegate_ci_hosts.buildkite.event import buildkite_event
 

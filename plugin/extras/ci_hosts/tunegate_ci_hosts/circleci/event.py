@@ -9,11 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from tunegate.ci_hosts.cache_zone import zone_of_branch, zone_of_pull_request
-from tunegate.ci_hosts.job_events import as_asked, of_branch, of_tag, require_judged
-from tunegate.ci_hosts.job_variables import JobVariables
-from tunegate.ci_hosts.protocol import AskedRevisions, JobEvent
-from tunegate.ci_hosts.revision_choice import MergeBase, Push, RevisionChoice, Usual
+from tunegate.ci.events import (
+    JobVariables,
+    as_asked,
+    of_branch,
+    of_tag,
+    require_judged,
+    zone_of_branch,
+    zone_of_pull_request,
+)
+from tunegate.ci.protocol import AskedRevisions, JobEvent, MergeBase, Push, RevisionChoice, Usual
 from tunegate_ci_hosts.circleci.event_table import CIRCLECI_EVENTS
 
 _PULL_REQUEST = re.compile(

@@ -3,7 +3,7 @@ this table."""
 
 from __future__ import annotations
 
-from tunegate.ci_hosts.event_table import EventTable, JudgedEvent
+from tunegate.ci.events import EventTable, JudgedEvent
 
 _TARGET = (
     "the merge base with `TUNEGATE_TARGET_BRANCH`, which the orb's `target-branch` sets; without "

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from tunegate.ci_hosts.host_files import write_outputs
-from tunegate.ci_hosts.log_line import log_annotations
-from tunegate.ci_hosts.protocol import (
+from tunegate.ci.host_files import log_annotations, write_outputs
+from tunegate.ci.protocol import (
     AskedRevisions,
     CiHost,
     HostRefusedError,

@@ -3,7 +3,7 @@ README.md shows this table."""
 
 from __future__ import annotations
 
-from tunegate.ci_hosts.event_table import EventTable, JudgedEvent
+from tunegate.ci.events import EventTable, JudgedEvent
 
 _REQUEST = "the merge base with `CHANGE_TARGET`; of a merge with it, what it was merged onto"
 _REQUEST_HEAD = "the head of the change, or its merge with the target"

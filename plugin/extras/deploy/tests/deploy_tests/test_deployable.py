@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from tunegate import artifact_io
+from tunegate.artifacts import artifact_io
 from tunegate.artifacts.changes import ModelPin
-from tunegate.artifacts.gpus import Gpu
+from tunegate.artifacts.measurements import Gpu
 from tunegate.config import Config, ModelConfig, TargetConfig
-from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.errors import ConfigError
+from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate_deploy.deployable import on_device_of, require_usable
 from tunegate_deploy.model_sources.fetched_model import FetchedModel
 

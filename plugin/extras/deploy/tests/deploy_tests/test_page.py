@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tunegate.cli.fields import fields_of
+from tunegate.cli.parse import fields_of
 from tunegate_deploy.command import COMMAND
 
 PAGE = (Path(__file__).parents[2] / "README.md").read_text()

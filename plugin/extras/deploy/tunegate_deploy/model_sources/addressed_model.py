@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from tunegate.wording.documentation import PAGES
+from tunegate.wording import PAGES
 from tunegate_deploy.model_sources.download_limits import ByteCount
 
 PAGE = f"{PAGES.removesuffix('/docs')}/plugin/extras/deploy/README.md"

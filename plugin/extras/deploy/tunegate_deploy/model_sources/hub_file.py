@@ -104,11 +104,7 @@ class HubFile:
 
     def _ask(self, request: Callable[[], _T]) -> _T:
         """Messages hold only the kind of an error: the text of some holds signed addresses."""
-        from huggingface_hub.errors import (  # noqa: PLC0415
-            EntryNotFoundError,
-            HfHubHTTPError,
-            HFValidationError,
-        )
+        from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, HFValidationError  # noqa: PLC0415
 
         try:
             return request()

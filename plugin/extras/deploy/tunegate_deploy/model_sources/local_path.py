@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from tunegate.edges.output.artifact_file import ARTIFACT_FILE
 from tunegate.errors import ConfigError, ModelError
+from tunegate.system.output.artifact_file import ARTIFACT_FILE
 from tunegate_deploy.model_sources.addressed_model import PAGE, AddressedModel
 from tunegate_deploy.model_sources.download_limits import ByteCount
 from tunegate_deploy.model_sources.model_files import bring_artifact, bring_model, pieces_of

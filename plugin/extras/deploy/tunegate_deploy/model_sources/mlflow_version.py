@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from tunegate.edges.config.strict_yaml import YamlProblemError, read_yaml
 from tunegate.errors import ConfigError, EnvironmentUnfitError, ModelError, TunegateError
+from tunegate.system.strict_yaml import YamlProblemError, read_yaml
 from tunegate_deploy.model_sources.addressed_model import AddressedModel, MovableModel
 from tunegate_deploy.model_sources.download_limits import ByteCount
 from tunegate_deploy.model_sources.model_files import (

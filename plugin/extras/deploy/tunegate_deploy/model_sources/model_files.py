@@ -8,9 +8,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
-from tunegate.edges.models.scan import MAX_MODEL_BYTES, data_files, too_large
-from tunegate.edges.output.artifact_file import ARTIFACT_FILE, ArtifactFile, files_in
 from tunegate.errors import ModelError
+from tunegate.system.onnx_scan import MAX_MODEL_BYTES, data_files, too_large
+from tunegate.system.output.artifact_file import ARTIFACT_FILE, ArtifactFile, files_in
 from tunegate_deploy.model_sources.download_limits import ByteCount
 
 MAX_FILES = 10_000

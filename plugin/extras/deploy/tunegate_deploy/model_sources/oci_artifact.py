@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from tunegate.edges.output.artifact_file import ARTIFACT_FILE
 from tunegate.errors import ConfigError, EnvironmentUnfitError, ModelError
 from tunegate.redaction import redacted
+from tunegate.system.output.artifact_file import ARTIFACT_FILE
 from tunegate_deploy.model_sources.addressed_model import AddressedModel, MovableModel
 from tunegate_deploy.model_sources.download_limits import ByteCount
 from tunegate_deploy.model_sources.model_files import (

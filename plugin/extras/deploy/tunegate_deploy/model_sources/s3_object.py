@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
-from tunegate.edges.output.artifact_file import ARTIFACT_FILE
 from tunegate.errors import ConfigError, EnvironmentUnfitError
+from tunegate.system.output.artifact_file import ARTIFACT_FILE
 from tunegate_deploy.model_sources.addressed_model import AddressedModel, MovableModel
 from tunegate_deploy.model_sources.download_limits import ByteCount
 from tunegate_deploy.model_sources.model_files import bring_artifact, bring_model

@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 
 from tunegate.config import TargetConfig
-from tunegate.engine.compiler_protocol import BuildModel
-from tunegate.engine.protocol import ModelFile
+from tunegate.tune.compiler_protocol import BuildModel
+from tunegate.tune.protocol import ModelFile
 from tunegate_hybrid.build_parts import part_request
 
 

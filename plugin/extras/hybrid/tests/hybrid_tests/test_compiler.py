@@ -25,13 +25,13 @@ from tests.support.tuning_records import make_record
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.config import TargetConfig
-from tunegate.engine.protocol import ModelFile, Opened, OpenModels
 from tunegate.errors import ModelError, UnsupportedModelError
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.loading import load, operators_ms
 from tunegate.runtimes.runtime import ExtendedCompiler
 from tunegate.runtimes.tvm.compile_requests import opened_key
 from tunegate.runtimes.tvm.runtime import RUNTIME as TVM
+from tunegate.tune.protocol import ModelFile, Opened, OpenModels
 from tunegate_hybrid.compiler import PartsBuilds, PartsCompiler, needless
 from tunegate_hybrid.plan_file import PartsPlan
 from tunegate_hybrid.runtime import RUNTIME

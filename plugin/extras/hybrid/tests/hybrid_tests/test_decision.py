@@ -6,7 +6,7 @@ from typing import cast
 import msgspec
 from tests.support.tuning_records import make_record
 
-from tunegate.edges.metaschedule.functions import ModelFunction
+from tunegate.compiler.build.functions import ModelFunction
 from tunegate_hybrid.decision import PartsDecision
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from tests.support.small_onnx import one_node_model, save
 
-from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.errors import ArtifactError
+from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate_hybrid.loader import HybridArtifact
 from tunegate_hybrid.plan_file import PartsPlan, PartTensor, PlannedPart
 

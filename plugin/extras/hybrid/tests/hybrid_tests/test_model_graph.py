@@ -10,7 +10,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from tunegate.edges.reference.value_types import value_types
+from tunegate.models.reference.value_types import value_types
 from tunegate_hybrid.model_graph import ModelGraph
 from tunegate_hybrid.partition import partition
 

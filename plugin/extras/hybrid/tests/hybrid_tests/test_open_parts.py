@@ -9,10 +9,10 @@ import onnx
 import pytest
 from tests.support.small_onnx import chain_model, parts_model, save
 
-from tunegate.edges.metaschedule.open_model import OpenModel
-from tunegate.edges.models.preparation import prepare
-from tunegate.edges.models.prepared import PreparedModel
+from tunegate.compiler.build.open_model import OpenModel
 from tunegate.errors import UnsupportedModelError
+from tunegate.models.preparation import prepare
+from tunegate.models.prepared import PreparedModel
 from tunegate_cache.format.how_built import HowBuilt, mark_of
 from tunegate_hybrid.open_parts import (
     SplitModel,

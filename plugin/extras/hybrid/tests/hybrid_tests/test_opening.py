@@ -13,10 +13,10 @@ from onnx import TensorProto, helper
 from tests.support.graphs import GraphInput, graph_of, node
 from tests.support.small_onnx import one_node_model, parts_model, save
 
+from tunegate.compiler.build.open_model import OpenModel
 from tunegate.config import TargetConfig
-from tunegate.edges.metaschedule.open_model import OpenModel
-from tunegate.engine.protocol import ModelFile
 from tunegate.errors import UnsupportedModelError
+from tunegate.tune.protocol import ModelFile
 from tunegate_hybrid.open_parts import SplitModel
 from tunegate_hybrid.opening import OpenedModel, opened_in_parts
 

@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from tunegate.edges.reference.value_types import value_types
+from tunegate.models.reference.value_types import value_types
 from tunegate_hybrid.model_graph import ModelGraph
 from tunegate_hybrid.partition import partition
 from tunegate_hybrid.plan_file import PartsPlan, PartTensor, PlannedPart

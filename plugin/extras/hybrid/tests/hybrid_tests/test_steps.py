@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from tests.support.small_onnx import one_node_model, save
 
-from tunegate.edges.reference.part_session import opened_part
+from tunegate.models.reference.part_session import opened_part
 from tunegate_hybrid.plan_file import PartTensor, PlannedPart
 from tunegate_hybrid.steps import onnx_step
 from tunegate_hybrid.tensors import Tensors

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 from tests.support.small_onnx import conv_model, matmul_model, save
 
+from tunegate.compiler.compile import handle_request
 from tunegate.config import TargetConfig
-from tunegate.edges.metaschedule.compile import handle_request
-from tunegate.engine.compiler_protocol import BuildModel, Built
-from tunegate.engine.protocol import ModelFile
+from tunegate.tune.compiler_protocol import BuildModel, Built
+from tunegate.tune.protocol import ModelFile
 from tunegate_hybrid import whole
 from tunegate_hybrid.messages import BuildParts
 

@@ -8,11 +8,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.plugin.engine.test_tuner import DEVICE, Workshop
 from tests.support.small_onnx import conv_model, save
+from tests.tune.test_tuner import DEVICE, Workshop
 
 from tunegate.artifacts.plans import Budget
-from tunegate.engine import task_history
+from tunegate.tune import task_history
 from tunegate_ray import cluster as ray_workers
 
 with warnings.catch_warnings():

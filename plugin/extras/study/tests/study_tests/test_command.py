@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tunegate.cli.parser import parse
+from tunegate.cli.parse import parse
 from tunegate.cli.reference_page import command_section
 from tunegate_study.command import COMMAND, level, shard_of_shards
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import NamedTuple
 
-from tunegate.artifacts.cost import EnergySource
+from tunegate.artifacts.plans import EnergySource
 from tunegate_study.studies import StudyCell
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import msgspec
 
 from tunegate.artifacts.measurements import Interval
-from tunegate.gate.distributions import t_probability, t_quantile
+from tunegate.decide.distributions import t_probability, t_quantile
 
 FAMILY_ERROR = 0.05
 """The chance that any interval of a family misses."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from tunegate.render.escape import visible
-from tunegate.render.svg import FASTER, INK, MUTED, SLOWER, styled_figure, svg
+from tunegate.report.escape import visible
+from tunegate.report.svg import FASTER, INK, MUTED, SLOWER, styled_figure, svg
 from tunegate_study.studies import Study
 
 _WIDTH_INCHES, _ROW_INCHES, _EDGE_INCHES = 5.2, 0.26, 0.6

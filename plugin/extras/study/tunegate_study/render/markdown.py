@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tunegate.plurals import plural
-from tunegate.render.blocks import markdown_table
-from tunegate.render.escape import code, prose
+from tunegate.report.escape import code, prose
+from tunegate.report.markdown import markdown_table
+from tunegate.wording import plural
 from tunegate_study.render.sections import study_headline, study_sections
 from tunegate_study.studies import Study
 

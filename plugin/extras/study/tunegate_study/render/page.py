@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jinja2 import ChoiceLoader, PackageLoader
 
-from tunegate.render.page import page_environment
+from tunegate.report.html_page import page_environment
 from tunegate_study.render.effects_plot import effects_plot
 from tunegate_study.render.sections import study_headline, study_sections
 from tunegate_study.studies import Study
@@ -14,7 +14,7 @@ def render(study: Study) -> str:
     """The page; the same study always gives the same bytes."""
     environment = page_environment(longest_text=600)
     own = PackageLoader("tunegate_study.render")
-    environment.loader = ChoiceLoader([own, PackageLoader("tunegate.render")])
+    environment.loader = ChoiceLoader([own, PackageLoader("tunegate.report")])
     template = environment.get_template("study.html.j2")
     return template.render(
         study=study,

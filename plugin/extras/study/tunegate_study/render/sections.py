@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from tunegate.plurals import plural
-from tunegate.render.tables.table import ReportTable
+from tunegate.report.table import ReportTable
+from tunegate.wording import plural
 from tunegate_study.render.tables import (
     axes_table,
     cells_table,

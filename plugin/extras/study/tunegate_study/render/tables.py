@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 
-from tunegate.render.tables.table import (
+from tunegate.report.table import (
     ChangeInterval,
     Column,
     Identifier,
@@ -13,8 +13,8 @@ from tunegate.render.tables.table import (
     number_column,
     text_column,
 )
-from tunegate.render.units import NONE, energy, percent, size
-from tunegate.wording.latency import milliseconds
+from tunegate.report.units import NONE, energy, percent, size
+from tunegate.wording import milliseconds
 from tunegate_study.design.cell_energy import cell_energy
 from tunegate_study.design.measured import ALGORITHM
 from tunegate_study.studies import (

@@ -19,19 +19,19 @@ from tunegate.config import (
     ModelConfig,
     TargetConfig,
 )
-from tunegate.edges.models.file_pair import FilePair
-from tunegate.edges.output.directory import STUDY, OutputDirectory
-from tunegate.edges.progress.choice import unread_progress
+from tunegate.decide.error_budget import samples_needed
 from tunegate.errors import ModelError
-from tunegate.gate.error_budget import samples_needed
+from tunegate.measure.build_records import BestRecords, best_records
+from tunegate.models.export_models import export_models
+from tunegate.models.file_pair import FilePair
+from tunegate.plan.resolve import resolve
+from tunegate.plan.try_builds import plan_of_built
 from tunegate.ports import BuildJob
 from tunegate.project import Subject
 from tunegate.runtimes.reference import REFERENCE
 from tunegate.settings import Settings
-from tunegate.sides.best_records import BestRecords, best_records
-from tunegate.sides.export_models import export_models
-from tunegate.stages.resolve import resolve
-from tunegate.stages.try_builds import plan_of_built
+from tunegate.system.output.directory import STUDY, OutputDirectory
+from tunegate.system.progress.shown_progress import unread_progress
 from tunegate.tools import Tools
 from tunegate.wiring import opened_tools
 from tunegate_study.design.cost import trials_of

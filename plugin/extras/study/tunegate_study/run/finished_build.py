@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from tunegate.artifacts.builds import Build
-from tunegate.artifacts.error_estimates import ErrorEstimate
+from tunegate.artifacts.builds import Build, ErrorEstimate
 from tunegate.config import AccuracyConfig
-from tunegate.gate.error_budget import estimated
+from tunegate.decide.error_budget import estimated
 
 ANY_ERROR = AccuracyConfig(max_error=100.0)
 _OF_EVERY_LAYER = ("auto", "direct")

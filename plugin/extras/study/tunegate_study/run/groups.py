@@ -9,8 +9,8 @@ import msgspec
 
 from tunegate import __version__
 from tunegate.artifacts.candidates import CandidateBuild
+from tunegate.artifacts.digests import digest_of_document
 from tunegate.config import TargetConfig
-from tunegate.digests import digest_of_document
 from tunegate.runtimes.reference import REFERENCE
 from tunegate.runtimes.registry import runtime_named
 from tunegate_study.design.measured import (

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from tunegate import artifact_io
+from tunegate.artifacts import artifact_io
+from tunegate.artifacts.digests import digest_of_document, document_of
 from tunegate.config import InputConfig, TargetConfig
-from tunegate.digests import digest_of_document, document_of
-from tunegate.edges.models.scan import data_files
 from tunegate.errors import ArtifactError, ConfigError, ModelError
+from tunegate.system.onnx_scan import data_files
 from tunegate_study.design.measured import VARIANT
 from tunegate_study.design.study_config import StudiedModel
 from tunegate_study.studies import CellSetting, KeptCell, StudyCell

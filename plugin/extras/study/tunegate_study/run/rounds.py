@@ -9,9 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from tunegate.bench_ports import Bench, Benchmarker
 from tunegate.errors import MeasurementError
-from tunegate.ports import Progress
+from tunegate.ports import Bench, Benchmarker, Progress
 from tunegate_study.studies import StudyCell, StudyLaunch
 
 _PAIRS = 6

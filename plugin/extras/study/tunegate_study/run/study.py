@@ -6,18 +6,18 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tunegate import artifact_io
-from tunegate.cli.suggestions import suggestion
-from tunegate.commands.standard_output import write_json
-from tunegate.commands.table import show_lines, show_table
-from tunegate.edges.bench.driver import FreshProcesses
-from tunegate.edges.machine.device import ThisMachine
-from tunegate.edges.output.directory import CELLS, STUDY, OutputDirectory, opened_output
-from tunegate.edges.run_seed import new_seed
+from tunegate.artifacts import artifact_io
+from tunegate.cli.handlers.reporting import write_json
+from tunegate.cli.handlers.table import show_lines, show_table
+from tunegate.cli.parse import suggestion
 from tunegate.errors import INCONCLUSIVE, PASS, ConfigError
-from tunegate.plurals import plural
-from tunegate.render.units import duration
+from tunegate.measure.bench_driver import FreshProcesses
+from tunegate.report.units import duration
 from tunegate.runtimes.registry import installed_runtimes
+from tunegate.system.clock import new_seed
+from tunegate.system.machine.device import ThisMachine
+from tunegate.system.output.directory import CELLS, STUDY, OutputDirectory, opened_output
+from tunegate.wording import plural
 from tunegate_study.command import StudyOptions
 from tunegate_study.design.cost import estimated_seconds
 from tunegate_study.design.measured import MODEL

@@ -10,13 +10,12 @@ import msgspec
 
 from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.config import AUTO, TargetConfig
-from tunegate.edges.machine.cores import default_threads
 from tunegate.errors import ConfigError
-from tunegate.runtimes.offered import offered
-from tunegate.runtimes.registry import Installed, knows_lacks, tunes
+from tunegate.review.model_settings import values_of
+from tunegate.runtimes.registry import Installed, knows_lacks, offered, tunes
 from tunegate.runtimes.runtime import Runtime
-from tunegate.selection import values_of
-from tunegate.wording.did_you_mean import did_you_mean
+from tunegate.system.machine.cores import default_threads
+from tunegate.wording import did_you_mean
 from tunegate_study.design.cost import cells_paid, estimated_seconds
 from tunegate_study.design.fraction import cells_needed, chosen_cells, untold_pairs
 from tunegate_study.design.measured import ALGORITHM, MODEL, PRECISION, RUNTIME, TARGET, VARIANT

@@ -9,15 +9,14 @@ from typing import Protocol
 
 import msgspec
 
-from tunegate.bench_ports import Benchmarker
-from tunegate.digests import digest_of
-from tunegate.edges.clock import SystemClock
-from tunegate.edges.machine.device import ThisMachine
-from tunegate.edges.output.artifact_file import ArtifactFile
-from tunegate.edges.progress.choice import progress
-from tunegate.edges.run_seed import new_seed
+from tunegate.artifacts.digests import digest_of
 from tunegate.errors import ArtifactError, ModelError
-from tunegate.plurals import plural
+from tunegate.ports import Benchmarker
+from tunegate.system.clock import SystemClock, new_seed
+from tunegate.system.machine.device import ThisMachine
+from tunegate.system.output.artifact_file import ArtifactFile
+from tunegate.system.progress.shown_progress import progress
+from tunegate.wording import plural
 from tunegate_study.design.measured import RUNTIME
 from tunegate_study.design.study_config import StudyConfig
 from tunegate_study.run.groups import CellGroup, groups_of, versions_of

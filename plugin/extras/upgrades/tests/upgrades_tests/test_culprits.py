@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tunegate.edges.bench.sides import Sides
+from tunegate.measure.bench_messages import Sides
 from tunegate_upgrades.culprits import sentence
 from tunegate_upgrades.locked_sides import LockedSides
 from tunegate_upgrades.package_search import FoundPackages

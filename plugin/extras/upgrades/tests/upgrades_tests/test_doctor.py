@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.support.git_repository import new_repository
 from tests.support.small_onnx import conv_model
 
-from tunegate.commands.diagnosing.files_check import files_check
+from tunegate.cli.handlers.doctor_checks import files_check
 from tunegate.project import open_project
 from tunegate.settings import Settings
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tunegate.edges.bench.sides import Sides
+from tunegate.measure.bench_messages import Sides
 from tunegate_upgrades.lock_files.lock import PinnedPackage
 from tunegate_upgrades.locked_sides import LockedSides
 

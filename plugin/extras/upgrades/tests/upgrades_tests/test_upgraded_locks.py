@@ -9,7 +9,7 @@ from tests.support.git_repository import Checkout, new_repository
 
 from tunegate.artifacts.changes import Revisions
 from tunegate.config import WatchConfig
-from tunegate.edges.git.repository import GitRepository
+from tunegate.system.git.repository import GitRepository
 from tunegate_upgrades.lock_files.lock import LockFileError
 from tunegate_upgrades.upgraded_locks import WatchedChanges, watched_changes
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tunegate.artifacts.changes import ModelVersion
-from tunegate.artifacts.model_names import path_of, profile_of, without_upgrade
+from tunegate.artifacts.changes import ModelVersion, path_of, profile_of, without_upgrade
 from tunegate.config import Config, ModelConfig, ProfileConfig, TargetConfig
 from tunegate_upgrades.lock_files.lock import LockFile, LockFileError, PinnedPackage
 from tunegate_upgrades.locked_runtimes import LockedRuntime

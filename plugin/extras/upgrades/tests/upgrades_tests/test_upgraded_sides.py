@@ -9,11 +9,11 @@ from tests.support.small_onnx import conv_model
 
 from tunegate import pipeline
 from tunegate.artifacts.changes import ChangeSet, ModelChange, Revisions
-from tunegate.commands.comparing.under_environments import NoEnvironment
-from tunegate.edges.bench.sides import Sides
-from tunegate.edges.output.directory import opened_output
+from tunegate.cli.handlers.compare_environments import NoEnvironment
+from tunegate.measure.bench_messages import Sides
 from tunegate.project import open_project
 from tunegate.settings import Settings
+from tunegate.system.output.directory import opened_output
 from tunegate.wiring import model_source, opened_upgrade_tools
 from tunegate_upgrades.upgraded_sides import UpgradedSides, upgraded
 

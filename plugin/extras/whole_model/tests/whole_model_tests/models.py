@@ -14,10 +14,10 @@ import onnxruntime
 from tests.support.models.transformer import transformer
 from tests.support.small_onnx import chain_model, conv_model, save
 
+from tunegate.compiler.importing.import_in_layout import import_in_layout
+from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
-from tunegate.edges.metaschedule.import_in_layout import import_in_layout
-from tunegate.edges.metaschedule.targets import tvm_target
-from tunegate.edges.models.preparation import prepare
+from tunegate.models.preparation import prepare
 from tunegate_whole_model.persistent.kernel_text import kernel_text
 from tunegate_whole_model.persistent.launching_module import WHOLE_KERNEL
 from tunegate_whole_model.persistent.stage_program import (

@@ -8,18 +8,18 @@ import msgspec
 import pytest
 from tests.support.small_onnx import chain_model, save
 
+from tunegate.compiler.build.build_model import Finished, link
+from tunegate.compiler.build.open_model import OpenModel
+from tunegate.compiler.forms import LIBRARY, form_for
+from tunegate.compiler.low_precision.lower_kernels import TileKernels
 from tunegate.config import Config, ModelConfig, TargetConfig
-from tunegate.edges.metaschedule.forms import LIBRARY, form_for
-from tunegate.edges.metaschedule.linked_build import Finished, link
-from tunegate.edges.metaschedule.low_precision.lower_kernels import TileKernels
-from tunegate.edges.metaschedule.open_model import OpenModel
-from tunegate.edges.models.preparation import prepare
-from tunegate.edges.output.artifact_file import ArtifactTensor
-from tunegate.engine.compiler_protocol import BuildModel
-from tunegate.engine.protocol import ModelFile
 from tunegate.errors import EnvironmentUnfitError
+from tunegate.models.preparation import prepare
 from tunegate.runtimes.requirements import require_installed
 from tunegate.runtimes.tvm.runtime import RUNTIME
+from tunegate.system.output.artifact_file import ArtifactTensor
+from tunegate.tune.compiler_protocol import BuildModel
+from tunegate.tune.protocol import ModelFile
 from tunegate_whole_model import forms
 from tunegate_whole_model.forms import NATIVE, NATIVE_LAUNCH, PERSISTENT
 from whole_model_tests.models import TARGET, opened

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tunegate.edges.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.errors import ArtifactError
+from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate_whole_model.native.c_compiler import c_compiler
 from tunegate_whole_model.native.loader import NativeArtifact
 from tunegate_whole_model.native.native_object import NATIVE_OBJECT

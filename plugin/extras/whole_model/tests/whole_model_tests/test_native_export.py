@@ -17,11 +17,11 @@ import tvm
 from tests.support.small_onnx import conv_model, save
 from tvm import relax
 
+from tunegate.compiler.importing.import_in_layout import import_in_layout
+from tunegate.compiler.schedules.default_schedule import with_default_schedule
+from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
-from tunegate.edges.metaschedule.import_in_layout import import_in_layout
-from tunegate.edges.metaschedule.passes.default_schedule import with_default_schedule
-from tunegate.edges.metaschedule.targets import tvm_target
-from tunegate.edges.models.preparation import prepare
+from tunegate.models.preparation import prepare
 from tunegate_whole_model.native.export import export_native
 from tunegate_whole_model.native.native_object import NATIVE_OBJECT
 from tunegate_whole_model.native.program import NativeProgram

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
 from tunegate.errors import NotOfferedError
+from tunegate.system.nvidia.cuda_toolkit import cuda_variables
 from tunegate_whole_model.persistent.nvrtc import KernelFigures, figures_of, has_nvrtc, machine_code
 
 SAID = """ptxas info    : 4 bytes gmem

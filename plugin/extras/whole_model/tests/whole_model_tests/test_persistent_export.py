@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import tvm
 
-from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
 from tunegate.errors import NotOfferedError
+from tunegate.system.nvidia.cuda_toolkit import cuda_variables
 from tunegate_whole_model.persistent import export
 from tunegate_whole_model.persistent.export import persistent_kernel
 from tunegate_whole_model.persistent.launching_module import WHOLE_KERNEL

@@ -16,7 +16,7 @@ import pytest
 from tests.support.programs import require
 from tests.support.workspace import CONFIG, FIRST_ANALYSIS, Workspace
 
-from tunegate.edges.output.artifact_file import ArtifactFile
+from tunegate.system.output.artifact_file import ArtifactFile
 
 pytestmark = pytest.mark.e2e
 

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from tunegate.edges.metaschedule.functions import ModelFunction
-from tunegate.edges.metaschedule.targets import ResolvedTarget
+from tunegate.compiler.build.functions import ModelFunction
+from tunegate.compiler.targets import ResolvedTarget
 from tunegate.errors import NotOfferedError
 from tunegate_whole_model.nests.size import require_small
 

@@ -12,10 +12,10 @@ from tvm import relax
 from tvm.relax.backend.cpu_generic import pipeline
 from tvm.support import cc
 
-from tunegate.edges.metaschedule.linked_build import Finished, with_defaults
-from tunegate.edges.metaschedule.targets import threads_of
-from tunegate.engine.compiler_protocol import BuildModel
+from tunegate.compiler.build.build_model import Finished, with_defaults
+from tunegate.compiler.targets import threads_of
 from tunegate.errors import EnvironmentUnfitError, UnsupportedModelError
+from tunegate.tune.compiler_protocol import BuildModel
 from tunegate_whole_model.native.c_compiler import NO_C_COMPILER, c_compiler
 from tunegate_whole_model.native.c_text import c_text, header
 from tunegate_whole_model.native.native_object import HEADER, NATIVE_OBJECT

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tunegate.edges.output.artifact_file import ArtifactFile
 from tunegate.errors import ArtifactError
+from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate_whole_model.native.program import ALIGNMENT_BYTES
 
 

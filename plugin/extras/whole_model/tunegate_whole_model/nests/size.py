@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tunegate.edges.metaschedule.functions import ModelFunction
-from tunegate.edges.metaschedule.targets import ResolvedTarget
+from tunegate.compiler.build.functions import ModelFunction
+from tunegate.compiler.targets import ResolvedTarget
 from tunegate.errors import NotOfferedError
 
 _MOST_FLOPS = 20e6

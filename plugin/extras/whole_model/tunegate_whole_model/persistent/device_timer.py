@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tunegate.edges.processes.child import Child
-from tunegate.edges.processes.conversations import Conversation, converse
-from tunegate.edges.processes.memory_limit import memory_limit
 from tunegate.errors import NotOfferedError
+from tunegate.system.processes.child import Child
+from tunegate.system.processes.conversations import Conversation, converse
+from tunegate.system.processes.memory_limit import memory_limit
 from tunegate_whole_model.native.program import NativeProgram
 from tunegate_whole_model.persistent.kernel_timer import TimedText
 from tunegate_whole_model.persistent.timing_child import KernelTimes, TimeKernels

@@ -8,12 +8,12 @@ from typing import Any
 
 import tvm
 
-from tunegate.edges.metaschedule.linked_build import Finished, exported
-from tunegate.edges.metaschedule.loader import device_exists
-from tunegate.edges.metaschedule.passes.prepacking import folded
-from tunegate.edges.nvidia.cuda_toolkit import cuda_variables
-from tunegate.engine.compiler_protocol import BuildModel
+from tunegate.compiler.build.build_model import Finished, exported
+from tunegate.compiler.layouts.packing import folded
+from tunegate.compiler.loader import device_exists
 from tunegate.errors import NotOfferedError, UnsupportedModelError
+from tunegate.system.nvidia.cuda_toolkit import cuda_variables
+from tunegate.tune.compiler_protocol import BuildModel
 from tunegate_whole_model.persistent.chosen_kernel import ChosenKernel, chosen_kernel
 from tunegate_whole_model.persistent.device_timer import DeviceTimer
 from tunegate_whole_model.persistent.launching_module import (

@@ -15,7 +15,7 @@ from tvm.ir import PointerType, PrimType
 from tvm.relax import TensorType
 from tvm.relax.backend.cuda import pipeline
 
-from tunegate.edges.metaschedule.passes.unscheduled import IS_SCHEDULED
+from tunegate.compiler.schedules.unscheduled import IS_SCHEDULED
 from tunegate_whole_model.native.program import NativeProgram
 from tunegate_whole_model.stages.contexts import Context
 

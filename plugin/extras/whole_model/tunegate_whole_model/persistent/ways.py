@@ -11,7 +11,7 @@ from tvm import relax
 from tvm.relax.backend.cuda import pipeline
 from tvm.s_tir import dlight
 
-from tunegate.edges.metaschedule.passes.default_schedule import with_default_schedule
+from tunegate.compiler.schedules.default_schedule import with_default_schedule
 from tunegate.errors import NotOfferedError, UnsupportedModelError
 from tunegate_whole_model.native.straight_code import SYMBOL, StraightCode
 from tunegate_whole_model.nests.nests import Kernel, nests_of

@@ -3,9 +3,8 @@ from __future__ import annotations
 import pytest
 
 from ci_hosts_tests.recorded_environment import HEAD, MERGE, recorded_environment
-from tunegate.ci_hosts.event_table import RefusedEvent
-from tunegate.ci_hosts.protocol import AskedRevisions, JobEvent
-from tunegate.ci_hosts.revision_choice import MergeBase, Usual
+from tunegate.ci.events import RefusedEvent
+from tunegate.ci.protocol import AskedRevisions, JobEvent, MergeBase, Usual
 from tunegate.errors import ConfigError
 from tunegate_ci_hosts.azure.event import azure_event
 from tunegate_ci_hosts.azure.event_table import AZURE_EVENTS

@@ -3,19 +3,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.plugin.ci_hosts.json_server import serving
+from tests.ci.json_server import serving
 
 from ci_hosts_tests.azure.azure_server import TOKEN, AzureServer
 from ci_hosts_tests.recorded_environment import recorded_environment
-from tunegate.ci_hosts.protocol import (
+from tunegate.ci.protocol import (
     Annotation,
     AskedRevisions,
     HostRefusedError,
     JobEvent,
     JobReport,
     Links,
+    Usual,
 )
-from tunegate.ci_hosts.revision_choice import Usual
 from tunegate_ci_hosts.azure.host import AzureHost
 
 JOB = recorded_environment("azure-pull-request")

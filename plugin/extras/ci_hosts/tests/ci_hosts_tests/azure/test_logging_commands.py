@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.ci_hosts.protocol import Annotation
+from tunegate.ci.protocol import Annotation
 from tunegate_ci_hosts.azure.logging_commands import (
     is_plain,
     issue_command,

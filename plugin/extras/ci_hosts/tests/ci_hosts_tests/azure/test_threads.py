@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.plugin.ci_hosts.json_server import serving
+from tests.ci.json_server import serving
 
 from ci_hosts_tests.azure.azure_server import (
     ANOTHER,
@@ -17,10 +17,9 @@ from ci_hosts_tests.azure.azure_server import (
     TOKEN,
     AzureServer,
 )
-from tunegate.ci_hosts import rest_api
-from tunegate.ci_hosts.protocol import HostRefusedError
-from tunegate.ci_hosts.report_marker import report_marker
-from tunegate.ci_hosts.secret import Secret
+from tunegate.ci import http as rest_api
+from tunegate.ci.comments import report_marker
+from tunegate.ci.protocol import HostRefusedError, Secret
 from tunegate_ci_hosts.azure.threads import MAX_THREAD_CHARACTERS, Threads, thread_text
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.plugin.ci_hosts.json_server import Answer, JsonServer
+from tests.ci.json_server import Answer, JsonServer
 
 TOKEN = "ATCTT-adversary-0123456789"
 ME, ANOTHER = "a token", "mallory"

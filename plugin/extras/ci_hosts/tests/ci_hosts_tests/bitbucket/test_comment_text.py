@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.house.sources import ROOT
 
-from tunegate.render.escape import code, prose
+from tunegate.report.escape import code, prose
 from tunegate_ci_hosts.bitbucket.comment_text import bitbucket_marker, comment_text
 
 GOLDEN = sorted((ROOT / "tests" / "golden").glob("*.md"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.plugin.ci_hosts.json_server import serving
+from tests.ci.json_server import serving
 
 from ci_hosts_tests.bitbucket.bitbucket_server import (
     ANOTHER,
@@ -14,9 +14,8 @@ from ci_hosts_tests.bitbucket.bitbucket_server import (
     TOKEN,
     BitbucketServer,
 )
-from tunegate.ci_hosts import rest_api
-from tunegate.ci_hosts.protocol import HostRefusedError
-from tunegate.ci_hosts.secret import Secret
+from tunegate.ci import http as rest_api
+from tunegate.ci.protocol import HostRefusedError, Secret
 from tunegate_ci_hosts.bitbucket import comments as bitbucket_comments
 from tunegate_ci_hosts.bitbucket.comment_text import bitbucket_marker
 from tunegate_ci_hosts.bitbucket.comments import MAX_BITBUCKET_CHARACTERS, BitbucketComments

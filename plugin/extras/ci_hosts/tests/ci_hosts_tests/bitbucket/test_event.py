@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ci_hosts_tests.recorded_environment import HEAD, MAIN, recorded_environment
-from tunegate.ci_hosts.protocol import AskedRevisions, JobEvent
-from tunegate.ci_hosts.revision_choice import MergeBase, Usual
+from tunegate.ci.protocol import AskedRevisions, JobEvent, MergeBase, Usual
 from tunegate.errors import ConfigError
 from tunegate_ci_hosts.bitbucket.event import bitbucket_event
 

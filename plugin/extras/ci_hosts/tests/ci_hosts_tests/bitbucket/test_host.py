@@ -4,18 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.plugin.ci_hosts.json_server import serving
+from tests.ci.json_server import serving
 
 from ci_hosts_tests.bitbucket.bitbucket_server import REPORT, TOKEN, BitbucketServer
 from ci_hosts_tests.recorded_environment import recorded_environment
-from tunegate.ci_hosts.protocol import (
-    AskedRevisions,
-    HostRefusedError,
-    JobEvent,
-    JobReport,
-    Links,
-)
-from tunegate.ci_hosts.revision_choice import Usual
+from tunegate.ci.protocol import AskedRevisions, HostRefusedError, JobEvent, JobReport, Links, Usual
 from tunegate_ci_hosts.bitbucket import comments, insight
 from tunegate_ci_hosts.bitbucket.host import BitbucketHost
 

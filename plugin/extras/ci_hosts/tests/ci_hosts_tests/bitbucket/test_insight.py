@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tunegate.ci_hosts.protocol import Annotation, JobReport
+from tunegate.ci.protocol import Annotation, JobReport
 from tunegate_ci_hosts.bitbucket.insight import insight_of
 
 

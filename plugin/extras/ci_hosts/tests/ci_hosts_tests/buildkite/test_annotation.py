@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ci_hosts_tests.recorded_environment import recorded_environment
-from tunegate.ci_hosts.protocol import AgentCommand
+from tunegate.ci.protocol import AgentCommand
 from tunegate_ci_hosts.buildkite.annotation import annotation_of
 
 JOB = recorded_environment("buildkite-pull-request")

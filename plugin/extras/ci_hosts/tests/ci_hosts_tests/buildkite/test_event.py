@@ -3,9 +3,8 @@ from __future__ import annotations
 import pytest
 
 from ci_hosts_tests.recorded_environment import BEFORE, HEAD, recorded_environment
-from tunegate.ci_hosts.event_table import RefusedEvent
-from tunegate.ci_hosts.protocol import AskedRevisions, JobEvent
-from tunegate.ci_hosts.revision_choice import MergeBase, Range, Usual
+from tunegate.ci.events import RefusedEvent
+from tunegate.ci.protocol import AskedRevisions, JobEvent, MergeBase, Range, Usual
 from tunegate.errors import ConfigError
 from tunegate_ci_hosts.buildkite.event import buildkite_event
 from tunegate_ci_hosts.buildkite.event_table import BUILDKITE_EVENTS

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ci_hosts_tests.recorded_environment import recorded_environment
-from tunegate.ci_hosts.protocol import JobReport, Links
+from tunegate.ci.protocol import JobReport, Links
 from tunegate_ci_hosts.buildkite.host import BuildkiteHost
 
 JOB = recorded_environment("buildkite-pull-request")

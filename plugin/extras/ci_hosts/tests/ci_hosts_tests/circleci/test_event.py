@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ci_hosts_tests.recorded_environment import BEFORE, HEAD, recorded_environment
-from tunegate.ci_hosts.protocol import AskedRevisions, JobEvent
-from tunegate.ci_hosts.revision_choice import MergeBase, Push, Usual
+from tunegate.ci.protocol import AskedRevisions, JobEvent, MergeBase, Push, Usual
 from tunegate.errors import ConfigError
 from tunegate_ci_hosts.circleci.event import circleci_event
 

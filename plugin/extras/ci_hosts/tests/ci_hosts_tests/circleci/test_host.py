@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ci_hosts_tests.recorded_environment import recorded_environment
-from tunegate.ci_hosts.protocol import JobReport, Links
+from tunegate.ci.protocol import JobReport, Links
 from tunegate_ci_hosts.circleci.host import CircleCiHost
 
 JOB = recorded_environment("circleci-pull-request")

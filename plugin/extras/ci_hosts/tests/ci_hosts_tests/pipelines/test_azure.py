@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.ci.json_server import serving
 from tests.house.sources import ROOT
 from tests.pipelines.pipeline_job import PipelineJob, parameters_filled
-from tests.plugin.ci_hosts.json_server import serving
 from tests.support.programs import require
 
 from ci_hosts_tests.azure.azure_server import TOKEN, AzureServer

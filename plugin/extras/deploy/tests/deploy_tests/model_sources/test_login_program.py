@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.support.programs import shell_program
 
-from tunegate.edges.processes.process_state import process_state
+from tunegate.system.processes.child import process_state
 from tunegate_deploy.model_sources.login_program import HelperAnswer, asked_helper
 
 NAME = "docker-credential-some"

@@ -21,8 +21,8 @@ import yaml
 from tests.house.sources import ROOT
 from tests.house.test_images import IMAGES
 
-from tunegate.cli.parser import parse
-from tunegate.edges.config.file import parse_config
+from tunegate.cli.parse import parse
+from tunegate.review.config_file import parse_config
 
 FOLDER = Path(__file__).parents[3] / "pipelines"
 CHART = FOLDER / "helm" / "tunegate-deploy-gate"

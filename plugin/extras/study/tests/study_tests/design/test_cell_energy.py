@@ -3,7 +3,7 @@ from __future__ import annotations
 import msgspec
 
 from study_tests.design.synthetic import cell
-from tunegate.artifacts.cost import EnergySource
+from tunegate.artifacts.plans import EnergySource
 from tunegate_study.design.cell_energy import cell_energy
 from tunegate_study.studies import StudyCell
 

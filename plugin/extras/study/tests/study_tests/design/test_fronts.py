@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study_tests.design.synthetic import cell
-from tunegate.artifacts.error_estimates import ErrorEstimate
+from tunegate.artifacts.builds import ErrorEstimate
 from tunegate_study.design.fronts import fronts
 from tunegate_study.studies import FrontCell, StudyCell
 

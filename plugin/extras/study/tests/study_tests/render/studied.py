@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from study_tests.design.synthetic import LAYOUT, THREADS, TUNING, measured_study, settings_of
-from tunegate.artifacts.error_estimates import ErrorEstimate
+from tunegate.artifacts.builds import ErrorEstimate
 from tunegate_study.design.summary import StudiedCells, summarized
 from tunegate_study.studies import Axis, CellSetting, LeftOut, Study, StudyCell, StudyDesign
 

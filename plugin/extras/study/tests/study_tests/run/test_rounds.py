@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.support.simulated.scripted_pairs import ScriptedPairs
 
 from study_tests.design.synthetic import cell
-from tunegate.edges.progress.plain_log import PlainLog
+from tunegate.system.progress.shown_progress import PlainLog
 from tunegate_study.run.rounds import Rounds
 from tunegate_study.studies import StudyCell
 

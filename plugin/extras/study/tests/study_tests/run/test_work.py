@@ -8,9 +8,9 @@ import pytest
 from tests.support.simulated.scripted_pairs import ScriptedPairs
 from tests.support.small_onnx import conv_model, save
 
-from tunegate.edges.machine.device import ThisMachine
 from tunegate.errors import ModelError
 from tunegate.runtimes.registry import installed_runtimes
+from tunegate.system.machine.device import ThisMachine
 from tunegate_study.design.study_config import StudyConfig
 from tunegate_study.run.groups import CellGroup, target_of, versions_of
 from tunegate_study.run.kept_cells import KeptCells, cell_key

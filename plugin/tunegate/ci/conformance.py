@@ -1,0 +1,129 @@
+"""The contract of `CiHost`, asked by doing: for the tests of whoever writes a host. Each rule is
+asked of a host outside of any job, so that it answers without a network."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import msgspec
+
+from tunegate.ci.host_files import PREFIX
+from tunegate.ci.protocol import (
+    Annotation,
+    AskedRevisions,
+    CiHost,
+    HostRefusedError,
+    JobEvent,
+    JobReport,
+    Links,
+    Usual,
+)
+from tunegate.errors import ConfigError
+
+SECRET = "a-secret-that-no-text-shows"  # noqa: S105 -- no secret of anybody's
+"""The value for each variable that holds a token."""
+_HOSTILE = "x\n::error::planted\r\n\x1b[0Ksection_start:1:a\r\x1b[0K%0A/merge \u2028 <b>"
+_BASE, _HEAD = "a" * 40, "b" * 40
+_REQUEST = JobEvent(revisions=Usual(), pull_request=7)
+Tokens = Mapping[str, str]
+
+
+class HostRule(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule of the contract; `problem` returns what is wrong with a class of hosts, given the
+    variables that hold its tokens, '' where the rule is kept."""
+
+    name: str
+    problem: Callable[[type[CiHost], Tokens], str]
+
+
+def _methods(host: type[CiHost], tokens: Tokens) -> str:
+    for name, method in inspect.getmembers(CiHost, inspect.isfunction):
+        if name.startswith("_"):
+            continue
+        wanted = list(inspect.signature(method).parameters)
+        found = getattr(host, name, None)
+        if found is None or list(inspect.signature(found).parameters) != wanted:
+            return f"{name} does not take {', '.join(wanted)}"
+    return ""
+
+
+def _elsewhere(host: type[CiHost], tokens: Tokens) -> str:
+    if host.is_here({}) is not False:
+        return "it is here where no variable says so"
+    if host(tokens).links(Path("out")) != Links():
+        return "it knows an address that no variable says"
+    return ""
+
+
+def _no_event(host: type[CiHost], tokens: Tokens) -> str:
+    try:
+        event = host(tokens).event(AskedRevisions())
+    except ConfigError as error:
+        return "a refusal is more than one line" if "\n" in str(error) else ""
+    return "" if isinstance(event.revisions, Usual) else "it compares commits that nothing names"
+
+
+def _named_revisions(host: type[CiHost], tokens: Tokens) -> str:
+    event = host(tokens).event(AskedRevisions(base=_BASE, head=_HEAD))
+    if event.zone == "main":
+        return "whoever names both revisions writes the main zone"
+    return "" if event.pull_request is None else "whoever names both revisions has a pull request"
+
+
+def _one_line_each(host: type[CiHost], tokens: Tokens) -> str:
+    annotation = Annotation(level="error", title=_HOSTILE, text=_HOSTILE, file=_HOSTILE, line=1)
+    outputs = {"verdict": "pass", "changed": _HOSTILE}
+    report = JobReport(outputs=outputs, annotations=[annotation] * 2, summary=_HOSTILE)
+    out, log = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(log):
+        host(tokens).tell(report)
+    lines = (out.getvalue() + log.getvalue()).split("\n")[:-1]
+    if len(lines) != len(report.annotations):
+        return f"{len(report.annotations)} annotations are {len(lines)} lines"
+    planted = any(line.startswith("::error::planted") for line in lines)
+    return "a text of an annotation is an instruction" if planted else ""
+
+
+def _own_files(host: type[CiHost], tokens: Tokens) -> str:
+    with tempfile.TemporaryDirectory() as made, redirect_stdout(io.StringIO()):
+        with redirect_stderr(io.StringIO()):
+            host(tokens).tell(
+                JobReport(outputs={"verdict": "pass"}, summary="s", directory=Path(made))
+            )
+        foreign = [each.name for each in Path(made).iterdir() if not each.name.startswith(PREFIX)]
+    return f"the file {foreign[0]} does not begin with {PREFIX}" if foreign else ""
+
+
+def _literal_output(host: type[CiHost], tokens: Tokens) -> str:
+    stream = io.StringIO()
+    with redirect_stdout(stream), host(tokens).literal_output():
+        stream.write("names of a pull request\n")
+    began, _, ended = stream.getvalue().partition("names of a pull request\n")
+    return "" if bool(began) == bool(ended) else "what it switches off stays off, or was never off"
+
+
+def _refused_comment(host: type[CiHost], tokens: Tokens) -> str:
+    for event in (_REQUEST, JobEvent(revisions=Usual())):
+        try:
+            host(tokens).comment(event, "o", "report")
+        except HostRefusedError as error:
+            if SECRET in str(error):
+                return "a refusal shows a token"
+    return "its text shows a token" if SECRET in repr(host(tokens)) else ""
+
+
+HOST_RULES = (
+    HostRule(name="it has the methods of the protocol", problem=_methods),
+    HostRule(name="it is nowhere where no variable says so", problem=_elsewhere),
+    HostRule(name="an event without its variables is refused, or the usual", problem=_no_event),
+    HostRule(name="named revisions teach nothing", problem=_named_revisions),
+    HostRule(name="an annotation is one line", problem=_one_line_each),
+    HostRule(name="its files have names of their own", problem=_own_files),
+    HostRule(name="literal output ends as it began", problem=_literal_output),
+    HostRule(name="a comment that is refused shows no token", problem=_refused_comment),
+)

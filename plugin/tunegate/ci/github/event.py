@@ -1,0 +1,285 @@
+"""Events of GitHub as comparisons: commits, trust and pull request. Pure.
+
+It is a document, not variables: what contradicts itself in there is refused, and so is a pull
+request that is closed, which other CIs start nothing for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from tunegate.ci.events import (
+    MAIN,
+    EventTable,
+    JudgedEvent,
+    RefusedEvent,
+    as_asked,
+    of_branch,
+    of_tag,
+    require_judged,
+    zone_of_branch,
+    zone_of_pull_request,
+    zone_of_queue,
+)
+from tunegate.ci.protocol import (
+    AskedRevisions,
+    JobEvent,
+    MergeCommit,
+    Push,
+    Range,
+    RevisionChoice,
+    Usual,
+)
+from tunegate.errors import ConfigError
+
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_GIVEN = "Or give the inputs base and head."
+_OF_TAG = "Set the input since-release to true, or give the input base."
+_TAG, _BRANCH = "refs/tags/", "refs/heads/"
+_Payload = Mapping[str, Any]
+_Environment = Mapping[str, str]
+
+
+def github_event(environment: _Environment, payload: _Payload, asked: AskedRevisions) -> JobEvent:
+    """The event from GITHUB_* variables and the content of GITHUB_EVENT_PATH. Raises ConfigError
+    for an event that is refused; whoever gives both base and head says what it means."""
+    name = environment.get("GITHUB_EVENT_NAME", "")
+    if asked.base and asked.head:
+        tip = _text(payload, "pull_request", "head", "sha")
+        return as_asked(_number(payload), tip if _COMMIT.fullmatch(tip) else "")
+    require_judged(GITHUB_EVENTS, name, "GITHUB_EVENT_NAME", f"Use pull_request. {_GIVEN}")
+    repository = _project(environment)
+    named = _named(payload, "repository", "full_name") or repository
+    if not repository or named != repository:
+        raise _contradiction(f"the event is of {named or 'no repository'}, not of {repository}")
+    return _READERS[name](environment, payload, asked)
+
+
+def _pull_request(environment: _Environment, payload: _Payload, asked: AskedRevisions) -> JobEvent:
+    number = _number(payload)
+    if number is None:
+        raise _contradiction("it names no pull request")
+    is_closed = _text(payload, "pull_request", "state") == "closed"
+    if is_closed or payload.get("action") == "closed":
+        message = f"event pull_request: {number} is closed, nothing of it can be merged. Use push."
+        raise ConfigError(message)
+    project = _project(environment)
+    is_fork = _text(payload, "pull_request", "head", "repo", "full_name") != project
+    tip = _commit(payload, "pull_request", "head", "sha")
+    return JobEvent(
+        revisions=MergeCommit(
+            base_tip=_commit(payload, "pull_request", "base", "sha"), head_tip=tip
+        ),
+        zone=None if is_fork else zone_of_pull_request(project, number),
+        pull_request=number,
+        tip=tip,
+    )
+
+
+def _merge_group(environment: _Environment, payload: _Payload, asked: AskedRevisions) -> JobEvent:
+    head = _commit(payload, "merge_group", "head_sha")
+    return JobEvent(
+        revisions=Range(base=_commit(payload, "merge_group", "base_sha"), head=head),
+        checked_out=head,
+        zone=zone_of_queue(_project(environment)),
+    )
+
+
+def _push(environment: _Environment, payload: _Payload, asked: AskedRevisions) -> JobEvent:
+    ref, after = _text(payload, "ref"), _text(payload, "after")
+    if payload.get("deleted") is True or set(after) == {"0"}:
+        raise ConfigError(f"event push: {ref} was deleted, there is nothing to check.")
+    if ref.startswith(_TAG):
+        return _release(environment, payload, asked)
+    if not ref.startswith(_BRANCH):
+        raise _contradiction("ref names no branch and no tag")
+    after, default = _commit(payload, "after"), _default_branch(payload)
+    compared: RevisionChoice = _usual(payload)
+    if not default or ref == f"{_BRANCH}{default}":
+        before = _commit(payload, "before")
+        compared = Push(before=before, after=after, is_default=bool(default))
+    return of_branch(asked, after, compared, _zone_of_ref(environment, payload, ref))
+
+
+def _release(environment: _Environment, payload: _Payload, asked: AskedRevisions) -> JobEvent:
+    return of_tag(asked, _sha(environment), _OF_TAG)
+
+
+def _schedule(environment: _Environment, payload: _Payload, asked: AskedRevisions) -> JobEvent:
+    compared = Usual(default_branch=_default_branch(payload), is_on_it=True)
+    return of_branch(asked, _sha(environment), compared, MAIN)
+
+
+def _workflow_dispatch(
+    environment: _Environment, payload: _Payload, asked: AskedRevisions
+) -> JobEvent:
+    ref = environment.get("GITHUB_REF", "")
+    is_on_it = ref == f"{_BRANCH}{_default_branch(payload)}"
+    compared = msgspec.structs.replace(_usual(payload), is_on_it=is_on_it)
+    return of_branch(asked, _sha(environment), compared, _zone_of_ref(environment, payload, ref))
+
+
+_READERS: Mapping[str, Callable[[_Environment, _Payload, AskedRevisions], JobEvent]] = {
+    "pull_request": _pull_request,
+    "merge_group": _merge_group,
+    "push": _push,
+    "schedule": _schedule,
+    "workflow_dispatch": _workflow_dispatch,
+    "release": _release,
+}
+
+
+def _zone_of_ref(environment: _Environment, payload: _Payload, ref: str) -> str | None:
+    """A tag teaches nothing, nor does a branch without a name."""
+    branch = ref.removeprefix(_BRANCH)
+    if not ref.startswith(_BRANCH) or not branch:
+        return None
+    return zone_of_branch(_project(environment), branch, _default_branch(payload))
+
+
+def _usual(payload: _Payload) -> Usual:
+    """A checkout of all branches is of today, which it is not where a CI uses one again. One that
+    keeps no credentials can fetch none."""
+    return Usual(default_branch=_default_branch(payload), is_here_enough=True)
+
+
+def _default_branch(payload: _Payload) -> str:
+    return _text(payload, "repository", "default_branch")
+
+
+def _project(environment: _Environment) -> str:
+    return environment.get("GITHUB_REPOSITORY", "")
+
+
+def _number(payload: _Payload) -> int | None:
+    number = _named(payload, "pull_request", "number")
+    return number if type(number) is int and number > 0 else None
+
+
+def _sha(environment: _Environment) -> str:
+    commit = environment.get("GITHUB_SHA", "")
+    if not _COMMIT.fullmatch(commit):
+        raise _contradiction("GITHUB_SHA names no commit")
+    return commit
+
+
+def _commit(payload: _Payload, *path: str) -> str:
+    found = _text(payload, *path)
+    if not _COMMIT.fullmatch(found):
+        raise _contradiction(f"{'.'.join(path)} is no commit")
+    return found
+
+
+def _text(payload: _Payload, *path: str) -> str:
+    found = _named(payload, *path)
+    return found if isinstance(found, str) else ""
+
+
+def _named(payload: _Payload, *path: str) -> object:
+    found: object = payload
+    for name in path:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found
+
+
+def _contradiction(what: str) -> ConfigError:
+    return ConfigError(f"the event cannot be used: {what}. {_GIVEN}")
+
+
+# Every event of GitHub that can start a workflow: what it compares and may write, or why it is
+# refused and what to use instead. docs/how-to/github.md shows this table.
+
+_PULL_REQUEST = "Use pull_request."
+_USE_INSTEAD = "Use pull_request, push or merge_group, or give the inputs base and head."
+_RIGHTS = "it runs with the rights and the checkout of the default branch, not of the pull request"
+_NOTHING = "it changes no commit"
+
+GITHUB_EVENTS: EventTable = {
+    "pull_request": JudgedEvent(
+        base="first parent of the merge commit; where the head is checked out, the merge base",
+        head="the merge commit, or the head of the pull request",
+        writes="`pr/<owner>/<repository>/<number>`; of a fork nothing",
+    ),
+    "merge_group": JudgedEvent(
+        base="the group's base",
+        head="the group's head",
+        writes="`pr/<owner>/<repository>/queue`",
+    ),
+    "push": JudgedEvent(
+        base="of the default branch the commit before; of another branch its merge base with the "
+        "default branch",
+        head="the commit after",
+        writes="`main` from the default branch, else `pr/<owner>/<repository>/branch_<name>`",
+    ),
+    "schedule": JudgedEvent(
+        base="its first parent: one commit only; with `since-release` the release before",
+        head="the tip of the default branch",
+        writes="`main`",
+    ),
+    "workflow_dispatch": JudgedEvent(
+        base="the merge base with the default branch, or on it the first parent; with "
+        "`since-release` the release before",
+        head="the commit that it was started on",
+        writes="as a push to that branch; from a tag nothing",
+    ),
+    "release": JudgedEvent(
+        base="the release before; the input `since-release` must be `true`",
+        head="the commit of the tag",
+        writes="nothing",
+    ),
+    "pull_request_target": RefusedEvent(_RIGHTS, _PULL_REQUEST),
+    "workflow_run": RefusedEvent(
+        _RIGHTS,
+        "Use the event that started the other workflow; stage comment alone may report on it.",
+    ),
+    "issue_comment": RefusedEvent(_RIGHTS, _PULL_REQUEST),
+    "pull_request_comment": RefusedEvent(
+        "it is no event: GitHub sends issue_comment", _PULL_REQUEST
+    ),
+    "pull_request_review": RefusedEvent("it changes no commit of the pull request", _PULL_REQUEST),
+    "pull_request_review_comment": RefusedEvent(
+        "it changes no commit of the pull request", _PULL_REQUEST
+    ),
+    "workflow_call": RefusedEvent(
+        "a called workflow has the event of its caller", "Call it from one of the events above."
+    ),
+    "repository_dispatch": RefusedEvent(
+        "whoever sends it says what it means", "Use workflow_dispatch, or give base and head."
+    ),
+    "create": RefusedEvent("a new branch or tag is a push too", "Use push."),
+    "delete": RefusedEvent("what it is about is gone", "Use push or pull_request."),
+    "deployment": RefusedEvent(
+        "it names what is deployed, and nothing to compare it with", _USE_INSTEAD
+    ),
+    "deployment_status": RefusedEvent(
+        "it names what is deployed, and nothing to compare it with", _USE_INSTEAD
+    ),
+    "check_run": RefusedEvent("it names a commit, and nothing to compare it with", _USE_INSTEAD),
+    "check_suite": RefusedEvent("it names a commit, and nothing to compare it with", _USE_INSTEAD),
+    "status": RefusedEvent("it names a commit, and nothing to compare it with", _USE_INSTEAD),
+    "registry_package": RefusedEvent("a package names no two commits", _USE_INSTEAD),
+    "image_version": RefusedEvent("an image names no two commits", _USE_INSTEAD),
+    **{
+        name: RefusedEvent(_NOTHING, _USE_INSTEAD)
+        for name in (
+            "branch_protection_rule",
+            "discussion",
+            "discussion_comment",
+            "fork",
+            "gollum",
+            "issues",
+            "label",
+            "milestone",
+            "page_build",
+            "project",
+            "project_card",
+            "project_column",
+            "public",
+            "watch",
+        )
+    },
+}  # fmt: skip

@@ -1,0 +1,166 @@
+"""GitHub Actions, in a job of it."""
+
+from __future__ import annotations
+
+import json
+import sys
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+from tunegate.ci.finished_run import FinishedRun, FinishedRunHost
+from tunegate.ci.github.api import Comments, job_token, login_of, opened_api
+from tunegate.ci.github.check_run import CheckRun
+from tunegate.ci.github.event import github_event
+from tunegate.ci.github.finished_run import finished_run
+from tunegate.ci.protocol import Annotation, AskedRevisions, CiHost, JobEvent, JobReport, Links
+from tunegate.errors import ConfigError
+
+
+class GitHubHost:
+    """A job of GitHub Actions, by the variables and files that a runner gives to it. Commands go to
+    standard output."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self._check = CheckRun(environment, self.links(Path()).run)
+
+    @staticmethod
+    def is_here(environment: Mapping[str, str]) -> bool:
+        """Every job of GitHub's has this variable."""
+        return environment.get("GITHUB_ACTIONS") == "true"
+
+    def event(self, asked: AskedRevisions) -> JobEvent:
+        """Raises ConfigError."""
+        return github_event(self._environment, self._payload(), asked)
+
+    def links(self, out: Path) -> Links:
+        """Files are kept by a later step: nobody knows their address yet, and the page of the run
+        lists them. A job that keeps them elsewhere says so."""
+        server, repository = self._value("GITHUB_SERVER_URL"), self._value("GITHUB_REPOSITORY")
+        number = self._value("GITHUB_RUN_ID")
+        if not (server and repository and number):
+            return Links(report=self._value("TUNEGATE_REPORT_URL"))
+        run = f"{server}/{repository}/actions/runs/{number}"
+        report = self._value("TUNEGATE_REPORT_URL") or f"{run}#artifacts"
+        return Links(run=run, report=report, commit=f"{server}/{repository}/commit/")
+
+    def literal_output(self) -> AbstractContextManager[None]:
+        """Names from a pull request may be printed meanwhile."""
+        return commands_stopped(sys.stdout)
+
+    def tell(self, report: JobReport) -> None:
+        """Tells the report by workflow commands, by the runner's files for outputs and for the
+        summary of the step, and by a check run."""
+        for name, value in report.outputs.items():
+            append(self._value("GITHUB_OUTPUT"), output(name, value))
+        for annotation in report.annotations[:MAX_ANNOTATIONS]:
+            sys.stdout.write(f"{command_of(annotation)}\n")
+        sys.stdout.flush()
+        if report.summary:
+            append(self._value("GITHUB_STEP_SUMMARY"), cut(report.summary))
+        if report.progress is not None:
+            self._check.show(report, report.progress)
+
+    def comment(
+        self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False
+    ) -> None:
+        """Writes the comment. Without a token the API is not called: the report
+        is in the summary of the step."""
+        token = job_token(self._environment)
+        if not token or event.pull_request is None:
+            return
+        api = opened_api(self._environment, token)
+        author = login_of(self._environment, token, api)
+        repository = self._value("GITHUB_REPOSITORY")
+        comments = Comments(api, repository, event.pull_request, name, author)
+        comments.publish(markdown, updates_only=updates_only)
+
+    def finished_run(self) -> FinishedRun:
+        """The run of a fork that has ended, by the event `workflow_run`."""
+        token = job_token(self._environment)
+        api = opened_api(self._environment, token) if token else None
+        return finished_run(self._environment, self._payload(), api)
+
+    def _payload(self) -> Mapping[str, Any]:
+        """Raises ConfigError."""
+        path = self._value("GITHUB_EVENT_PATH")
+        try:
+            payload = json.loads(Path(path).read_text("utf-8")) if path else {}
+        except (OSError, ValueError, RecursionError) as error:
+            message = f"GITHUB_EVENT_PATH: {path} cannot be read ({error})."
+            raise ConfigError(message) from error
+        if not isinstance(payload, dict):
+            message = f"GITHUB_EVENT_PATH: {path} holds no event."
+            raise ConfigError(message)
+        return payload
+
+    def _value(self, name: str) -> str:
+        return self._environment.get(name, "")
+
+
+_: type[CiHost] = GitHubHost
+_finishing: type[FinishedRunHost] = GitHubHost
+
+
+# GitHub's workflow commands and files: outputs, summary, annotations. All text is untrusted.
+
+SUMMARY_BYTES = 900 * 1024
+MAX_ANNOTATIONS = 10
+_MESSAGE_CHARACTERS = 4000
+
+
+def command_of(annotation: Annotation) -> str:
+    """Returns the workflow command of an annotation; shown beside the run, and at the line of the
+    file where one is named."""
+    file, line = _property(annotation.file), annotation.line
+    where = f"file={file},line={line}," if file and line else ""
+    text = _data(annotation.text[:_MESSAGE_CHARACTERS])
+    return f"::{annotation.level} {where}title={_property(annotation.title)}::{text}"
+
+
+def output(name: str, value: str) -> str:
+    """An entry for GITHUB_OUTPUT, with a delimiter that the value cannot contain."""
+    delimiter = f"ghadelimiter_{uuid.uuid4()}"
+    return f"{name}<<{delimiter}\n{value}\n{delimiter}\n"
+
+
+def cut(text: str, most_bytes: int = SUMMARY_BYTES) -> str:
+    """The text within GitHub's limit, on a character's boundary."""
+    body = text.encode()
+    if len(body) <= most_bytes:
+        return text
+    note = "\n\n(cut: the whole report is in the artifact)\n"
+    kept = body[: most_bytes - len(note.encode())]
+    return kept.decode(errors="ignore") + note
+
+
+def append(path: str, text: str) -> None:
+    """Appends to one of GitHub's files; does nothing where this is no runner."""
+    if path:
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(text)
+
+
+@contextmanager
+def commands_stopped(stream: TextIO) -> Iterator[None]:
+    """Stops the runner's commands inside: names from a pull request are printed, and no line
+    of them is a workflow command."""
+    token = uuid.uuid4().hex
+    stream.write(f"::stop-commands::{token}\n")
+    stream.flush()
+    try:
+        yield
+    finally:
+        stream.write(f"::{token}::\n")
+        stream.flush()
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,76 @@
+"""Files for a CI, beside the results. Their names begin with `ci-`, by which the next run finds and
+removes them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+from tunegate.artifacts import artifact_io
+from tunegate.ci.protocol import Annotation
+
+PREFIX = "ci-"
+_MAX_OUTPUT_BYTES = 4096
+"""The least that a CI takes is 5 KiB: more fails the job there."""
+
+
+def write_host_file(directory: Path, name: str, text: str) -> None:
+    """Raises OutputError."""
+    artifact_io.write_text(directory / f"{PREFIX}{name}", text)
+
+
+def write_host_json(directory: Path, name: str, content: object) -> None:
+    """Raises OutputError."""
+    write_host_file(directory, name, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+def write_outputs(directory: Path, outputs: Mapping[str, str]) -> None:
+    """The outputs of a job, for its later steps. Raises OutputError."""
+    write_host_file(directory, "outputs.env", dotenv(outputs, limit_bytes=_MAX_OUTPUT_BYTES))
+
+
+def report_inside(out: Path, workspace: str) -> str:
+    """The path of the report in the workspace whose files a CI keeps, as a part of an address; ''
+    where it lies elsewhere."""
+    try:
+        inside = Path.cwd().joinpath(out).relative_to(workspace or "/dev")
+    except (OSError, ValueError):
+        return ""
+    return quote((inside / "report.html").as_posix())
+
+
+def dotenv(values: Mapping[str, str], *, limit_bytes: int) -> str:
+    """`TUNEGATE_NAME=value`, a line for each value that is one line of plain characters, within the
+    limit: shells and CIs read such files each in a way of its own."""
+    lines = [
+        f"TUNEGATE_{name.upper()}={value}\n"
+        for name, value in values.items()
+        if value and value.isascii() and value.isprintable() and not set(value) & set("\"'\\$`# ")
+    ]
+    kept: list[str] = []
+    for line in lines:
+        if sum(map(len, kept)) + len(line) <= limit_bytes:
+            kept.append(line)
+    return "".join(kept)
+
+
+# Annotations as lines of a log, for a CI that shows none.
+
+_MAX_CHARACTERS = 4000
+
+
+def log_annotations(annotations: Sequence[Annotation]) -> None:
+    """Writes a line for each to standard error, at once."""
+    for annotation in annotations:
+        sys.stderr.write(f"{log_line(annotation)}\n")
+    sys.stderr.flush()
+
+
+def log_line(annotation: Annotation) -> str:
+    """Returns the annotation as one line of plain text: no colours, no sections, no second line."""
+    place = f"{annotation.file}:{annotation.line}: " if annotation.file and annotation.line else ""
+    said = f"{annotation.title}: {annotation.level}: {place}{annotation.text}"[:_MAX_CHARACTERS]
+    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in said)

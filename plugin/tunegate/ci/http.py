@@ -1,0 +1,247 @@
+"""REST calls to the API of a CI.
+
+What answers is not trusted: there is a limit to the size of an answer and to the time of all of
+them, no redirect is followed with the token, and no text of an answer is shown.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from http.client import HTTPException, RemoteDisconnected
+from typing import Any
+from urllib.parse import urlsplit
+
+from tunegate.ci.protocol import HostRefusedError
+
+FIRST_WAIT_SECONDS = 1.0
+"""Doubled for each further one, where an answer does not say how long."""
+_MAX_REPEATS = 4
+_STALLED_SECONDS = 10
+_TOTAL_SECONDS = 60
+_MAX_BYTES = 16 * 2**20
+_REPEATABLE = frozenset({"GET", "PUT", "PATCH", "DELETE"})
+
+
+class RestRefusedError(HostRefusedError):
+    """`status` is that of the answer, 0 where there was none. `may_be_done` says that a request
+    which must not be made twice may have been carried out all the same."""
+
+    def __init__(self, text: str, status: int = 0, *, may_be_done: bool = False) -> None:
+        super().__init__(text)
+        self.status = status
+        self.may_be_done = may_be_done
+
+
+class RestApi:
+    """JSON to and from one address, for a minute. `headers` may hold the token,
+    `name` is the CI's for messages.
+
+    A request that was refused for its time (429, or 403 with a limit) is made again when the answer
+    says; so is one that ended in a server error or a lost connection, if it is repeatable.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        address: str,
+        headers: Mapping[str, str],
+        *,
+        limit_seconds: float = _TOTAL_SECONDS,
+    ) -> None:
+        """Raises HostRefusedError for an address that is none."""
+        self._name = name
+        self._address = address.rstrip("/")
+        self._headers = {**headers, "Content-Type": "application/json"}
+        self._end = time.monotonic() + limit_seconds
+        self._opener = urllib.request.build_opener(_NoRedirects)
+        if not _is_web_address(self._address):
+            raise HostRefusedError(f"{name} has no address that can be asked")
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        is_repeatable: bool | None = None,
+    ) -> Any:  # noqa: ANN401 -- JSON
+        """The answer. Raises RestRefusedError, with the status and without the query.
+        `is_repeatable` says that asking twice does no harm; the method says so by default."""
+        asked = f"{method} {path.partition('?')[0]}"
+        repeatable = method in _REPEATABLE if is_repeatable is None else is_repeatable
+        answer = self._answered(method, path, body)
+        for repeat in range(_MAX_REPEATS):
+            wait = self._wait_before_repeat(answer, repeat, is_repeatable=repeatable)
+            if wait is None:
+                break
+            time.sleep(wait)
+            answer = self._answered(method, path, body)
+        return self._read(answer, asked, is_repeatable=repeatable)
+
+    def _answered(self, method: str, path: str, body: object) -> _Answer:
+        request = urllib.request.Request(  # noqa: S310 -- the scheme has been checked
+            self._address + path,
+            data=None if body is None else json.dumps(body).encode(),
+            method=method,
+            headers=self._headers,
+        )
+        answer = _Answer(self._opener, request)
+        answer.join(max(0.0, self._end - time.monotonic()))
+        return answer
+
+    def _wait_before_repeat(
+        self, answer: _Answer, repeat: int, *, is_repeatable: bool
+    ) -> float | None:
+        """Returns None where it is not asked again: that would do harm, or no time is left."""
+        if answer.is_alive():
+            return None
+        is_worth_it = is_limited(answer.status, answer.headers) or (
+            is_repeatable and (is_server_error(answer.status) or answer.was_lost)
+        )
+        if not is_worth_it:
+            return None
+        wait = wait_seconds(answer.headers, FIRST_WAIT_SECONDS * 2**repeat, time.time())
+        return wait if time.monotonic() + wait < self._end else None
+
+    def _read(self, answer: _Answer, asked: str, *, is_repeatable: bool) -> Any:  # noqa: ANN401 -- JSON
+        is_lost = answer.is_alive() or is_server_error(answer.status) or answer.was_lost
+        unsure = is_lost and not is_repeatable
+        said = self._refusal(answer, asked)
+        if said:
+            raise RestRefusedError(said, answer.status, may_be_done=unsure)
+        try:
+            return json.loads(answer.body or b"null")
+        except (ValueError, RecursionError):
+            message = f"{self._name} answered {asked} with no JSON"
+            raise RestRefusedError(message, may_be_done=not is_repeatable) from None
+
+    def _refusal(self, answer: _Answer, asked: str) -> str:
+        if answer.is_alive():
+            return f"{self._name} did not answer {asked} in time"
+        if answer.status:
+            return f"{self._name} answered {answer.status} to {asked}"
+        if answer.problem:
+            return f"{self._name} could not be asked ({answer.problem})"
+        if len(answer.body) > _MAX_BYTES:
+            return f"{self._name} answered {asked} with more than is read"
+        return ""
+
+
+def _is_web_address(address: str) -> bool:
+    try:
+        return urlsplit(address).scheme in {"http", "https"}
+    except ValueError:  # such as "http://["
+        return False
+
+
+class _Answer(threading.Thread):
+    """An answer, read in a thread of its own: a server can send a byte now and then for ever."""
+
+    def __init__(
+        self, opener: urllib.request.OpenerDirector, request: urllib.request.Request
+    ) -> None:
+        super().__init__(daemon=True)
+        self._opener, self._request = opener, request
+        self.body = b""
+        self.status = 0
+        self.headers: Mapping[str, str] = {}
+        self.problem = ""
+        self.was_lost = False
+        self.start()
+
+    def run(self) -> None:
+        try:
+            with self._opener.open(self._request, timeout=_STALLED_SECONDS) as answer:
+                self.body = answer.read(_MAX_BYTES + 1)
+        except urllib.error.HTTPError as error:
+            error.close()
+            self.headers = {name.lower(): value for name, value in error.headers.items()}
+            self.status = error.code
+        except (OSError, ValueError, HTTPException) as error:
+            self.was_lost = _is_of_answer(error)
+            self.problem = type(error).__name__
+
+
+def _is_of_answer(error: Exception) -> bool:
+    """Returns whether the request may have arrived: a host that does not answer never got it."""
+    if isinstance(error, urllib.error.URLError):
+        return isinstance(error.reason, ConnectionResetError | RemoteDisconnected | TimeoutError)
+    return isinstance(error, OSError | HTTPException)
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A redirect would take the token to another host."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+# Waiting times between requests to an API, as its answers demand. Pure. Limits are said by `Retry-
+# After`, or by how many requests are left and when there are new ones.
+
+TOO_MANY = 429
+FORBIDDEN = 403
+_FIRST_SERVER_ERROR = 500
+_PREFIXES = ("x-ratelimit-", "ratelimit-")
+
+
+def is_limited(status: int, headers: Mapping[str, str]) -> bool:
+    """Returns whether the answer says "not now" rather than "no". Such a request was not carried
+    out."""
+    if status == FORBIDDEN:
+        return "retry-after" in headers or _is_used_up(headers)
+    return status == TOO_MANY
+
+
+def is_server_error(status: int) -> bool:
+    return status >= _FIRST_SERVER_ERROR
+
+
+def wait_seconds(headers: Mapping[str, str], backoff_seconds: float, now: float) -> float:
+    """Returns the seconds that the answer demands, else `backoff_seconds`. `now` is in seconds
+    since 1970, and counts where the answer has no date of its own. The names of headers are in
+    lower case."""
+    asked = _retry_after(headers.get("retry-after", ""), _date(headers, now))
+    if asked is None and _is_used_up(headers):
+        asked = _reset(headers, _date(headers, now))
+    return backoff_seconds if asked is None else max(0.0, asked)
+
+
+def _is_used_up(headers: Mapping[str, str]) -> bool:
+    return any(headers.get(f"{prefix}remaining", "").strip() == "0" for prefix in _PREFIXES)
+
+
+def _retry_after(text: str, now: float) -> float | None:
+    """Seconds, or a date."""
+    seconds = _number(text)
+    return seconds if seconds is not None else _since(text, now)
+
+
+def _reset(headers: Mapping[str, str], now: float) -> float | None:
+    found = (_number(headers.get(f"{prefix}reset", "")) for prefix in _PREFIXES)
+    reset = next((each for each in found if each is not None), None)
+    return None if reset is None else reset - now + 1  # it is cut to whole seconds
+
+
+def _date(headers: Mapping[str, str], now: float) -> float:
+    """The server's own clock: the one of the runner may differ."""
+    since = _since(headers.get("date", ""), now)
+    return now if since is None else now + since
+
+
+def _since(text: str, now: float) -> float | None:
+    try:
+        return parsedate_to_datetime(text).timestamp() - now
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _number(text: str) -> float | None:
+    plain = text.strip()
+    return float(plain) if plain.isascii() and plain.isdigit() and len(plain) < 12 else None  # noqa: PLR2004

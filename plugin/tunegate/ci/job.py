@@ -1,0 +1,287 @@
+"""A command in a job of a CI: its event decides what is compared and what may be written, and the
+CI gets the result. What a CI refuses never changes a verdict."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from tunegate.artifacts.changes import Revisions
+from tunegate.artifacts.verdicts import Verdict
+from tunegate.ci.comment_text import NO_CHANGE, with_links
+from tunegate.ci.job_request import JUDGING, PLANNING, JobRequest
+from tunegate.ci.job_results import (
+    ConfigPlace,
+    Results,
+    concluded,
+    job_problem,
+    place_of,
+    read_results,
+    report_to_host,
+    stamps,
+)
+from tunegate.ci.job_revisions import is_of_pull_request, job_revisions, reported_commit
+from tunegate.ci.protocol import (
+    Annotation,
+    CiHost,
+    HostRefusedError,
+    JobEvent,
+    JobProgress,
+    JobReport,
+    Links,
+)
+from tunegate.errors import BUG, CANCELLED, FAIL, PASS, ConfigKey, TunegateError
+from tunegate.redaction import redacted, secrets_of
+from tunegate.settings import CommentWhen
+from tunegate.system.processes.signals import cancellable, postponed
+
+Ended = tuple[int, str, ConfigKey | None, tuple[str, ...]]
+"""An exit code, the problem in one line that was not printed yet, the key of the configuration
+behind it, and further lines."""
+
+
+def run_job(
+    host: CiHost,
+    environment: Mapping[str, str],
+    request: JobRequest,
+    carried_out: Callable[[Sequence[str]], Ended],
+) -> int:
+    """The exit code of the command line, which `carried_out` runs. A signal ends it wherever it is,
+    and the CI is told."""
+    try:
+        event = host.event(request.asked)
+        revisions = job_revisions(request, event)
+    except TunegateError as error:
+        return stopped(host, environment, request.out, (error.exit_code, str(error), None, ()))
+    if revisions is not None:
+        base = f"base {revisions.base}" if revisions.base else "no base"
+        sys.stderr.write(f"tunegate: head {revisions.head[:12]}, {base} ({revisions.reason})\n")
+        sys.stderr.flush()
+    begun = _progress(request, event, revisions)
+    try:
+        with cancellable():
+            _begin(host, begun)
+            before = stamps(request.out)
+            with host.literal_output():
+                ended = carried_out([*request.words, *event_words(request, event, revisions)])
+            results = read_results(request.out, before, ended[0])
+            ended = _truthful(request, ended, results)
+            return _told(host, environment, _Job(request, event, begun), results, ended)
+    except KeyboardInterrupt:
+        cancelled = (CANCELLED, "cancelled; what was finished is kept", None, ())
+        return stopped(host, environment, request.out, cancelled, _cancelled(begun))
+    except BaseException:
+        # What has begun must end. Whoever goes on begins again.
+        report_to_host(host, JobReport(progress=_cancelled(begun)), None)
+        raise
+
+
+def stopped(
+    host: CiHost,
+    environment: Mapping[str, str],
+    out: Path,
+    ended: Ended,
+    progress: JobProgress | None = None,
+) -> int:
+    """Says what went wrong where people look: beside the job, and in its summary."""
+    exit_code, text, about, others = ended
+    place = place_of(about, Path())
+    lines = tuple(_without_file(line, about, place) for line in (text, *others))
+    found = job_problem(lines, exit_code, environment, place)
+    report = JobReport(
+        outputs={"verdict": "error"},
+        annotations=[found.annotation()],
+        summary=found.markdown(),
+        progress=progress,
+    )
+    report_to_host(host, report, out)
+    return exit_code
+
+
+# ---------------------------------------------------------------------------
+
+
+def _without_file(line: str, about: ConfigKey | None, place: ConfigPlace | None) -> str:
+    """A host writes the place itself, so the text does not name the file again."""
+    return line.removeprefix(f"{about.file}: ") if about and place else line
+
+
+def _progress(
+    request: JobRequest, event: JobEvent, revisions: Revisions | None
+) -> JobProgress | None:
+    """The beginning of a verdict; None where none is on its way, or nobody knows for which
+    commit."""
+    commit = reported_commit(request, event, revisions)
+    if request.step not in JUDGING or not commit:
+        return None
+    return JobProgress(name=str(request.out), commit=commit)
+
+
+class _Job(NamedTuple):
+    request: JobRequest
+    event: JobEvent
+    begun: JobProgress | None
+
+
+def _told(
+    host: CiHost, environment: Mapping[str, str], job: _Job, results: Results, ended: Ended
+) -> int:
+    request, event, begun = job
+    exit_code, said, *_ = ended
+    verdict = None if said else results.verdict
+    progress = begun and concluded(begun, exit_code, verdict)
+    _report(host, request, results, None if said else progress)
+    _comment(host, environment, request, event, results)
+    if said:
+        return stopped(host, environment, request.out, ended, progress)
+    return exit_code
+
+
+def _begin(host: CiHost, begun: JobProgress | None) -> None:
+    """A host that is interrupted while it asks does not learn what it has begun."""
+    if begun is not None:
+        with postponed():
+            report_to_host(host, JobReport(progress=begun), None)
+
+
+def _cancelled(begun: JobProgress | None) -> JobProgress | None:
+    return begun and concluded(begun, CANCELLED, None)
+
+
+def _truthful(request: JobRequest, ended: Ended, results: Results) -> Ended:
+    """A pass and a regression are let out only with the verdict that this run wrote."""
+    exit_code, *_ = ended
+    is_judged = request.step in JUDGING
+    if exit_code not in {PASS, FAIL} or (exit_code == PASS and not is_judged):
+        return ended
+    if is_judged and results.verdict is not None:
+        return ended
+    return BUG, f"a bug of tunegate: exit code {exit_code} without a verdict", None, ()
+
+
+def _report(
+    host: CiHost, request: JobRequest, results: Results, progress: JobProgress | None
+) -> None:
+    report = JobReport(
+        outputs=results.outputs(),
+        annotations=results.annotations(request.repository, request.config),
+        summary=with_links(results.markdown, _links(host, request.out), _revisions(results)),
+        progress=progress,
+    )
+    report_to_host(host, report, request.out)
+
+
+def _comment(
+    host: CiHost,
+    environment: Mapping[str, str],
+    request: JobRequest,
+    event: JobEvent,
+    results: Results,
+) -> None:
+    choice = _choice(request, event, results)
+    if choice == "leave":
+        return
+    refusal = _refusal(host, request, event, results, choice)
+    if not refusal:
+        return
+    text = redacted(f"{refusal}: the report is in {request.out} instead", secrets_of(environment))
+    refused = Annotation(level="notice", title="tunegate: no comment", text=text)
+    report_to_host(host, JobReport(annotations=[refused]), None)
+
+
+def _refusal(
+    host: CiHost, request: JobRequest, event: JobEvent, results: Results, choice: CommentChoice
+) -> str:
+    """Returns why there is no comment, or an empty string where there is one. A host may be of
+    others."""
+    report = NO_CHANGE if choice == "say that nothing changes" else results.markdown
+    try:
+        text = with_links(report, host.links(request.out), _revisions(results))
+        host.comment(event, str(request.out), text, updates_only=choice != "write")
+    except HostRefusedError as error:
+        return str(error)
+    except Exception as error:  # noqa: BLE001 -- it changes no verdict
+        return f"the CI host failed ({type(error).__name__})"
+    return ""
+
+
+def _revisions(results: Results) -> Revisions | None:
+    return results.verdict.revisions if results.verdict else None
+
+
+def _links(host: CiHost, out: Path) -> Links:
+    try:
+        return host.links(out)
+    except Exception:  # noqa: BLE001 -- whatever a host of others does
+        return Links()
+
+
+def _choice(request: JobRequest, event: JobEvent, results: Results) -> CommentChoice:
+    """Only on the pull request whose head or merge commit was judged."""
+    verdict, changes = results.verdict, results.changes
+    if request.comment == "never" or verdict is None or not results.markdown:
+        return "leave"
+    if not is_of_pull_request(request.repository, verdict.revisions.head, event.tip):
+        return "leave"
+    return comment_choice(request.comment, verdict, len(changes.models) if changes else 0)
+
+
+# The choice whether to write a report on its pull request. Pure.
+
+CommentChoice = Literal["write", "update", "say that nothing changes", "leave"]
+
+
+def comment_choice(when: CommentWhen, verdict: Verdict, changed_models: int) -> CommentChoice:
+    """Returns what to do with the comment. A report that nobody waits for replaces an earlier one,
+    and is not the first: an old alarm must not stay where there is none any more."""
+    if when == "never":
+        return "leave"
+    is_weaker = any(each.weakens for each in verdict.policy_changes)
+    is_less_exact = any(each.accuracy and each.accuracy.moved for each in verdict.findings)
+    is_alert = verdict.exit_code != PASS or is_weaker or is_less_exact
+    if when == "always" or is_alert:
+        return "write"
+    is_change = bool(changed_models or verdict.findings or verdict.policy_changes)
+    if not is_change:
+        return "say that nothing changes"
+    return "write" if when == "on-change" else "update"
+
+
+# The decisions of an event, as words of a command line. Pure.
+
+
+def event_words(request: JobRequest, event: JobEvent, revisions: Revisions | None) -> list[str]:
+    """`--name=value` throughout, so that no value can be taken for an option.
+
+    The later steps refuse a plan of other revisions. Each may write to the cache: what it found
+    out about schedules, or what the history keeps.
+    """
+    compared = _asked(request) if revisions is None else _found(request, revisions)
+    return [*compared, *_trust(request, event)]
+
+
+def _found(request: JobRequest, revisions: Revisions) -> list[str]:
+    base = ["--no-base"] if revisions.base is None else [f"--base={revisions.base}"]
+    found = request.policy or revisions.policy
+    policy = [f"--policy={found}"] if found else []
+    return [f"--head={revisions.head}", *base, *policy]
+
+
+def _asked(request: JobRequest) -> list[str]:
+    """Returns the words for base and head; the command finds the release before, as its
+    configuration has the tags."""
+    asked = request.asked
+    chooses = asked.since_release and request.step in PLANNING
+    head = [f"--head={asked.head}"] if asked.head else []
+    return ["--since-release", *head] if chooses else head
+
+
+def _trust(request: JobRequest, event: JobEvent) -> list[str]:
+    """Returns the words for the cache: whoever may write no zone only reads, a fork for one,
+    whatever else is asked."""
+    if event.zone is None:
+        return [] if request.is_without_cache else ["--cache-mode=ro"]
+    zone = request.zone or event.zone
+    return [f"--zone={zone}"] if zone else []

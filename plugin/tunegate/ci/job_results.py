@@ -1,0 +1,332 @@
+"""The results in a job's output directory, as a CI shows them."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from tunegate.artifacts import artifact_io
+from tunegate.artifacts.changes import ChangeSet, PolicyChange, path_of
+from tunegate.artifacts.verdicts import Finding, Verdict
+from tunegate.ci.agent_process import told_by_agent
+from tunegate.ci.protocol import Annotation, CiHost, JobProgress, JobReport, Level, Outcome
+from tunegate.errors import (
+    CANCELLED,
+    INCONCLUSIVE,
+    NO_BASELINE,
+    PASS,
+    ArtifactError,
+    ConfigKey,
+    OutputError,
+    OutputInUseError,
+)
+from tunegate.redaction import redacted, secrets_of
+from tunegate.regular_files import read_regular
+from tunegate.report.accuracy import ERROR_MOVED, error_moves
+from tunegate.report.headline import STATUS_WORDS, counts
+from tunegate.report.policy_changes import described_change
+from tunegate.review.config_file import line_of
+from tunegate.system.output.directory import opened_output
+from tunegate.system.output.owned_directory import is_marked_here
+
+_Artifact = TypeVar("_Artifact", bound=msgspec.Struct)
+_MATRICES = ("matrix.json", "measure-matrix.json")
+_FILES = ("verdict.json", "changes.json", *_MATRICES, "report.md", "report.html")
+_EMPTY_MATRIX = '{"include": []}'
+_LEVELS: dict[str, Level] = {
+    "fail": "error",
+    "error": "error",
+    "invalid-env": "error",
+    "no-baseline": "error",
+    "inconclusive": "warning",
+}
+
+
+class Results(msgspec.Struct, frozen=True, kw_only=True):
+    """Whatever the stage has written; the rest is None or empty. `status` is that of the verdict,
+    or `error` where a run ended without one."""
+
+    out: Path
+    status: str
+    verdict: Verdict | None
+    changes: ChangeSet | None
+    matrix: str
+    measure_matrix: str
+    report: Path | None
+    markdown: str
+
+    def outputs(self) -> dict[str, str]:
+        """Short words and compact JSON: a CI may drop a long output
+        that contains a secret's text."""
+        changed = [model.path for model in self.changes.models] if self.changes else []
+        return {
+            "verdict": self.status,
+            "report": str(self.report) if self.report else "",
+            "matrix": self.matrix,
+            "any": _any(self.matrix),
+            "measure-matrix": self.measure_matrix,
+            "measure-any": _any(self.measure_matrix),
+            "changed": json.dumps(changed, ensure_ascii=False),
+        }
+
+    def annotations(self, repository: Path, config: Path) -> list[Annotation]:
+        """Returns the annotations: the loosened rules first, at their line of the configuration;
+        then the findings that need somebody, and errors that got larger for nothing, at their
+        model."""
+        if self.verdict is None:
+            return []
+        level: Level = "error" if self.verdict.policy_fails else "warning"
+        policy = [
+            _policy_annotation(change, level, repository, config)
+            for change in self.verdict.policy_changes
+            if change.weakens
+        ]
+        needy = [finding for finding in self.verdict.findings if finding.status in _LEVELS]
+        moved = [
+            _moved_annotation(finding, said, repository)
+            for finding in self.verdict.findings
+            for said in error_moves(finding, str)
+        ]
+        return [*policy, *(_annotation(finding, repository) for finding in needy), *moved]
+
+
+Stamps = Mapping[str, tuple[int, int]]
+"""Stamps of files by name: a file that is written again gets another one."""
+
+
+def stamps(out: Path) -> Stamps:
+    found = {}
+    for name in _FILES:
+        with suppress(OSError):
+            status = (out / name).lstat()
+            found[name] = (status.st_ino, status.st_mtime_ns)
+    return found
+
+
+def read_results(out: Path, before: Stamps, exit_code: int) -> Results:
+    """Only of what was written since. A verdict with another exit code did not end this run."""
+    now = stamps(out)
+    written = {name for name in now if before.get(name) != now[name]}
+    verdict = _read(out / "verdict.json", Verdict) if "verdict.json" in written else None
+    if verdict is not None and verdict.exit_code != exit_code:
+        verdict = None
+    matrix, measure_matrix = (
+        (_text(out / name).strip() if name in written else "") or _EMPTY_MATRIX
+        for name in _MATRICES
+    )
+    return Results(
+        out=out,
+        status=verdict.status if verdict else "error" if exit_code != PASS else "",
+        verdict=verdict,
+        changes=_read(out / "changes.json", ChangeSet) if "changes.json" in written else None,
+        matrix=matrix,
+        measure_matrix=measure_matrix,
+        report=out / "report.html" if verdict and "report.html" in written else None,
+        markdown=_text(out / "report.md") if verdict and "report.md" in written else "",
+    )
+
+
+def _any(matrix: str) -> str:
+    return "true" if json.loads(matrix)["include"] else "false"
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_regular(path).decode()
+    except OSError:
+        return ""
+
+
+def _policy_annotation(
+    change: PolicyChange, level: Level, repository: Path, config: Path
+) -> Annotation:
+    is_of_file = change.key.endswith((".yaml", ".yml"))
+    file = repository / change.key if is_of_file else config
+    place = place_of(ConfigKey(str(file), "" if is_of_file else change.key), Path())
+    name, line = place or ("", 0)
+    return Annotation(
+        level=level,
+        title="tunegate: policy-change",
+        text=described_change(change),
+        file=name,
+        line=line,
+    )
+
+
+def _annotation(finding: Finding, repository: Path) -> Annotation:
+    """A model has no lines that anybody reads: it stands at the first."""
+    return Annotation(
+        level=_LEVELS[finding.status],
+        title=f"tunegate: {finding.model} on {finding.target}",
+        text=f"{finding.status}: {finding.reason}",
+        file=_file(finding, repository),
+        line=1,
+    )
+
+
+def _moved_annotation(finding: Finding, said: str, repository: Path) -> Annotation:
+    return Annotation(
+        level="warning",
+        title=f"tunegate: {ERROR_MOVED}",
+        text=said,
+        file=_file(finding, repository),
+        line=1,
+    )
+
+
+def _file(finding: Finding, repository: Path) -> str:
+    file = repository / path_of(finding.model)
+    return "" if file.is_absolute() else file.as_posix()
+
+
+def _read(path: Path, kind: type[_Artifact]) -> _Artifact | None:
+    try:
+        return artifact_io.read(path, kind)
+    except ArtifactError:
+        return None
+
+
+# Telling a CI what came out, with a directory for its files where there is one of ours.
+
+
+def report_to_host(host: CiHost, report: JobReport, out: Path | None) -> None:
+    """The files go to the directory of the results, if a command of ours has made it and no other
+    run is in it: what ended a job may be that the directory is somebody else's. None for no
+    files."""
+    with ExitStack() as stack:
+        directory = _entered(stack, out)
+        try:
+            command = host.tell(msgspec.structs.replace(report, directory=directory))
+            problem = told_by_agent(command, os.environ) if command else ""
+            if problem:
+                sys.stderr.write(f"tunegate: the report is not shown beside the job: {problem}\n")
+        except OutputError as error:
+            sys.stderr.write(f"tunegate: {error}\n")
+        except Exception as error:  # noqa: BLE001 -- whatever a host of others does
+            sys.stderr.write(f"tunegate: the CI was not told ({type(error).__name__})\n")
+
+
+def _entered(stack: ExitStack, out: Path | None) -> Path | None:
+    if out is None or not is_marked_here(out):
+        return None
+    try:
+        return stack.enter_context(opened_output(out, "ci")).path
+    except (OutputError, OutputInUseError):
+        return None
+
+
+# The progress of a judging job, for a CI that shows it beside the commit. Pure.
+
+
+def concluded(begun: JobProgress, exit_code: int, verdict: Verdict | None) -> JobProgress:
+    """The end of what has begun, of a run without a verdict, too."""
+    return msgspec.structs.replace(
+        begun, outcome=_outcome(exit_code, verdict), title=_title(exit_code, verdict)
+    )
+
+
+def _outcome(exit_code: int, verdict: Verdict | None) -> Outcome:
+    if exit_code == CANCELLED:
+        return "cancelled"
+    if exit_code in {INCONCLUSIVE, NO_BASELINE} or _fails_for_rules_alone(verdict):
+        return "waits"
+    if exit_code != PASS or verdict is None:
+        return "failed"
+    return "passed" if verdict.findings or verdict.policy_changes else "nothing to check"
+
+
+def _title(exit_code: int, verdict: Verdict | None) -> str:
+    if verdict is None:
+        return f"No verdict (exit code {exit_code})"
+    return f"{STATUS_WORDS[verdict.status]}: {counts(verdict)}"
+
+
+def _fails_for_rules_alone(verdict: Verdict | None) -> bool:
+    if verdict is None or not verdict.policy_fails:
+        return False
+    return not any(finding.status in {"fail", "error"} for finding in verdict.findings)
+
+
+# The problem that ended a run without a verdict, as an annotation and a page. Pure. The text may
+# quote a file of the pull request, and must show no secret.
+
+_MEANINGS = {
+    2: "what was asked for cannot be used",
+    3: "inconclusive",
+    4: "this machine, or what it depends on, cannot do it",
+    5: "there is nothing to compare with",
+    70: "a bug of tunegate",
+    130: "cancelled",
+}
+
+
+class JobProblem(msgspec.Struct, frozen=True):
+    """A problem in lines, its exit code, and the place that the first line is about, if there is
+    one."""
+
+    lines: tuple[str, ...]
+    exit_code: int
+    place: ConfigPlace | None = None
+
+    def annotation(self) -> Annotation:
+        file, line = self.place or ("", 0)
+        text = "\n".join(self.lines)
+        return Annotation(level="error", title="tunegate", text=text, file=file, line=line)
+
+    def markdown(self) -> str:
+        """Returns the page in Markdown, in which whatever is quoted stays text."""
+        meaning = _MEANINGS.get(self.exit_code, "no verdict")
+        shown = "\n".join(html.escape(line).replace("\n", " ") for line in self.lines)
+        return (
+            "**tunegate: no verdict** (exit code "
+            f"{self.exit_code}: {meaning}){self._where()}\n\n<pre>{shown}</pre>\n"
+        )
+
+    def _where(self) -> str:
+        return (
+            f" in <code>{html.escape(self.place.file)}:{self.place.line}</code>"
+            if self.place
+            else ""
+        )
+
+
+def job_problem(
+    lines: Sequence[str],
+    exit_code: int,
+    environment: Mapping[str, str],
+    place: ConfigPlace | None = None,
+) -> JobProblem:
+    """The problem without the value of any variable that is named like a secret, and without
+    what stands before the host of an address."""
+    secrets = secrets_of(environment)
+    return JobProblem(tuple(redacted(line, secrets) for line in lines), exit_code, place)
+
+
+# The line of the configuration that an error is about, for an annotation beside it.
+
+
+class ConfigPlace(NamedTuple):
+    file: str
+    line: int
+
+
+def place_of(about: ConfigKey | None, workspace: Path) -> ConfigPlace | None:
+    """Returns the file and line to show it at, or None where it is about no file of the
+    workspace."""
+    if about is None:
+        return None
+    path = (workspace / about.file).resolve()
+    try:
+        name = path.relative_to(workspace.resolve())
+        line = about.line or line_of(path.read_text("utf-8"), about.key)
+    except (ValueError, OSError):
+        return None
+    return ConfigPlace(name.as_posix(), line)

@@ -1,0 +1,65 @@
+"""The host without a CI: results for a job become files beside the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+import msgspec
+
+from tunegate.ci.host_files import log_annotations, write_host_file, write_host_json
+from tunegate.ci.protocol import (
+    AskedRevisions,
+    CiHost,
+    HostRefusedError,
+    JobEvent,
+    JobReport,
+    Links,
+    Usual,
+)
+
+_ADDRESS = "BUILD_URL"
+
+
+class NoCiHost:
+    """The host of a person at a shell, and of a CI that nobody has added yet."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+
+    @staticmethod
+    def is_here(environment: Mapping[str, str]) -> bool:
+        """Returns False: it is chosen where no other host is."""
+        return False
+
+    def event(self, asked: AskedRevisions) -> JobEvent:
+        """The usual revisions, and the cache that the configuration names."""
+        return JobEvent(revisions=Usual(), zone="")
+
+    def links(self, out: Path) -> Links:
+        """Returns the link in a variable that many a CI sets."""
+        return Links(run=self._environment.get(_ADDRESS, ""))
+
+    def literal_output(self) -> AbstractContextManager[None]:
+        """Changes nothing: nobody reads instructions out of the output."""
+        return nullcontext()
+
+    def tell(self, report: JobReport) -> None:
+        """Tells annotations in the log; in files outputs and annotations, too, and the summary."""
+        log_annotations(report.annotations)
+        if report.directory is None:
+            return
+        write_host_json(report.directory, "outputs.json", dict(report.outputs))
+        annotations = [msgspec.structs.asdict(each) for each in report.annotations]
+        write_host_json(report.directory, "annotations.json", annotations)
+        write_host_file(report.directory, "summary.md", report.summary)
+
+    def comment(
+        self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False
+    ) -> None:
+        """There is nothing to comment on."""
+        raise HostRefusedError("no CI says which pull request this is")
+
+
+_: type[CiHost] = NoCiHost

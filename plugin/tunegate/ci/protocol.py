@@ -1,0 +1,219 @@
+"""The ways in which an event can say which two revisions a job compares. Git finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Literal, Protocol
+
+import msgspec
+
+
+class _Choice(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """One of several."""
+
+
+class MergeCommit(_Choice, frozen=True, kw_only=True):
+    """The revisions of a pull request with these tips: its merge commit with the first parent,
+    or its head with the merge base, whichever is checked out."""
+
+    base_tip: str
+    head_tip: str
+
+
+class MergeBase(_Choice, frozen=True, kw_only=True):
+    """The checkout, compared with where it left the target: a commit, or a branch of the remote.
+    The target's rules judge."""
+
+    target: str
+
+
+class Push(_Choice, frozen=True, kw_only=True):
+    """The commit after a push with the one before. `before` is zeros for a new branch, which is
+    compared with its merge base with the default branch; '' is the one that git finds. With
+    `is_default` it is the default branch that was pushed, whose first push has nothing before
+    it."""
+
+    before: str
+    after: str
+    default_branch: str = ""
+    is_default: bool = False
+
+
+class Range(_Choice, frozen=True, kw_only=True):
+    """Two commits that the event names."""
+
+    base: str
+    head: str
+
+
+class Usual(_Choice, frozen=True, kw_only=True):
+    """The checkout, compared with its merge base with the default branch, and on that branch with
+    its parent. '' is the default branch that git finds. A branch that is named is fetched; with
+    `is_here_enough` it may be the one of the checkout where that fails, and where the event knows
+    that the head `is_on_it` nothing is."""
+
+    default_branch: str = ""
+    is_here_enough: bool = False
+    is_on_it: bool = False
+
+
+RevisionChoice = MergeCommit | MergeBase | Push | Range | Usual
+
+
+# The protocol of a CI host: it reads the job's event, and shows the result. A CI is added as a
+# folder beside this file, or by a package of its own: docs/how-to/extend.md.
+
+Level = Literal["error", "warning", "notice"]
+
+
+class AskedRevisions(msgspec.Struct, frozen=True, kw_only=True):
+    """The revisions that the job itself names, as options or inputs: '' leaves one to the event."""
+
+    base: str = ""
+    head: str = ""
+    since_release: bool = False
+    no_base: bool = False
+
+
+class JobEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """The comparison that a job is about. `revisions` says how base and head are found.
+    `checked_out` is the commit that must be checked out, '' where finding them looks itself.
+
+    Where it is '' and `revisions` are a MergeBase, `tip` or a merge of it with its target must be.
+
+    `zone` is the part of the cache that the job may write: None for none, '' for what the
+    configuration says. `pull_request` is the number of what can be commented on, `tip` the commit
+    that it is about.
+    """
+
+    revisions: RevisionChoice
+    checked_out: str = ""
+    zone: str | None = None
+    pull_request: int | None = None
+    tip: str = ""
+
+
+class Links(msgspec.Struct, frozen=True, kw_only=True):
+    """The pages of this job and of its files; `commit` with a commit's id behind it is the page of
+    that commit. '' where one is unknown. '' where that is unknown."""
+
+    run: str = ""
+    report: str = ""
+    commit: str = ""
+
+
+class Annotation(msgspec.Struct, frozen=True, kw_only=True):
+    """One line that is shown beside the job, at a line of a file where it names one. The texts are
+    untrusted."""
+
+    level: Level
+    title: str
+    text: str
+    file: str = ""
+    line: int = 0
+
+
+Outcome = Literal["passed", "nothing to check", "failed", "waits", "cancelled"]
+"""The outcome of a judging job. One that `waits` needs somebody: to run it again, to fetch a base,
+or to agree to changed rules. It is not green."""
+
+
+class JobProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """The progress of a judging job: `outcome` None says that it begins. `name` tells its report
+    from others on this `commit`; `title` is one line, in words of ours alone."""
+
+    name: str
+    commit: str
+    outcome: Outcome | None = None
+    title: str = ""
+
+
+class JobReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The report of a job besides its exit code: outputs for later jobs, annotations with the most
+    important first, and a page in Markdown. `directory` is where files may be written, if anywhere.
+    A report with nothing but `progress` says that a job begins."""
+
+    outputs: Mapping[str, str] = {}
+    annotations: Sequence[Annotation] = ()
+    summary: str = ""
+    directory: Path | None = None
+    progress: JobProgress | None = None
+
+
+class AgentCommand(msgspec.Struct, frozen=True, kw_only=True):
+    """A command of the CI's own agent, which gets `text` on standard input. It is looked for in
+    `directory` and on the PATH, never in a place that is relative. `variables` are the names of
+    those that it needs of the job's; they may hold secrets.
+    """
+
+    program: str
+    arguments: tuple[str, ...]
+    text: str
+    directory: str = ""
+    variables: tuple[str, ...] = ()
+
+
+class CiHost(Protocol):
+    """One CI, in a job of it.
+
+    Event. `event` reads the environment, and files that this names. It asks nobody and starts
+    nothing. It raises ConfigError for an event that says no two commits, or that has more rights
+    than the code that it checks out.
+
+    Report. `tell` says what is in a report in the ways that the CI has, and leaves out what has
+    none. All texts in it come from the repository: none of them may be an instruction to the CI.
+    It starts no process: what the CI's agent has to say is the command that it returns.
+
+    Comment. `comment` writes a text on the pull request of the event, or replaces what an earlier
+    job wrote there under this name; with `updates_only` it writes nothing where there is no earlier
+    one. It raises HostRefusedError, and its text shows no secret.
+    """
+
+    def __init__(self, environment: Mapping[str, str]) -> None: ...
+
+    @staticmethod
+    def is_here(environment: Mapping[str, str]) -> bool:
+        """Returns whether a process with this environment is a job of this CI."""
+        ...
+
+    def event(self, asked: AskedRevisions) -> JobEvent: ...
+
+    def links(self, out: Path) -> Links:
+        """The addresses of this job, which keeps `out` among its files."""
+        ...
+
+    def literal_output(self) -> AbstractContextManager[None]:
+        """Makes the CI take nothing that this process prints inside for an instruction."""
+        ...
+
+    def tell(self, report: JobReport) -> AgentCommand | None: ...
+
+    def comment(
+        self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False
+    ) -> None: ...
+
+
+class HostRefusedError(Exception):
+    """A CI did not do what was asked; the text says why, without any
+    secret. It changes no verdict."""
+
+
+# A token that can be handed on without being shown.
+
+
+class Secret:
+    """A text that never shows itself."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        return self._text
+
+    def __bool__(self) -> bool:
+        return bool(self._text)
+
+    def __repr__(self) -> str:
+        return "***" if self._text else "''"

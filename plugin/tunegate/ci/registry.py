@@ -1,0 +1,132 @@
+"""The known CIs: those that are installed, ours among them, by the entry-point group
+`tunegate.ci`. The value of each is a class that is a `CiHost`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TypeVar, cast
+
+from tunegate.ci.host_files import log_annotations
+from tunegate.ci.protocol import AskedRevisions, CiHost, JobEvent, JobReport, Links
+from tunegate.errors import ConfigError, EnvironmentUnfitError
+from tunegate.known_extras import refuse_missing, refuse_missing_ci
+from tunegate_cache.installed_plugins import Plugin, PluginError, installed, load_plugin
+
+HOST_GROUP = "tunegate.ci"
+_AUTO = "auto"
+_Answer = TypeVar("_Answer")
+NO_CI = "none"
+"""The host of a process that is a job of no CI."""
+
+
+def opened_host(name: str, environment: Mapping[str, str]) -> CiHost:
+    """The host of this name; for `auto` the one that this process is a job of. Raises
+    ConfigError, or EnvironmentUnfitError for a package that cannot be used."""
+    known = installed(HOST_GROUP)
+    if name == _AUTO:
+        name = _name_here(known, environment)
+    if name not in known:
+        refuse_missing("CI", name)
+        raise ConfigError(f'"{name}" is no CI that is known. Known are {", ".join(known)}.')
+    return _asked(known[name], lambda host: host(environment))
+
+
+def is_in_ci(environment: Mapping[str, str]) -> bool:
+    """Returns whether this is a job of a known CI. Raises as `opened_host` does."""
+    return _name_here(installed(HOST_GROUP), environment) != NO_CI
+
+
+def run_address(environment: Mapping[str, str]) -> str:
+    """Returns the page of this job; '' outside of a job, or where it cannot be found."""
+    try:
+        return opened_host(_AUTO, environment).links(Path()).run
+    except Exception:  # noqa: BLE001 -- whatever a host of others does, a device is not lost for it
+        return ""
+
+
+def job_event(environment: Mapping[str, str]) -> JobEvent | None:
+    """Returns the event of this job; None where it cannot be read."""
+    try:
+        return opened_host(_AUTO, environment).event(AskedRevisions())
+    except Exception:  # noqa: BLE001 -- whatever a host of others does, no verdict is lost for it
+        return None
+
+
+def _name_here(known: Mapping[str, Plugin], environment: Mapping[str, str]) -> str:
+    here = [
+        name
+        for name, plugin in known.items()
+        if _asked(plugin, lambda host: host.is_here(environment))
+    ]
+    if len(here) > 1:
+        message = f"this looks like a job of {' and of '.join(here)}. Name one of them with --ci."
+        raise ConfigError(message)
+    if not here:
+        refuse_missing_ci(environment, known)
+    return next(iter(here), NO_CI)
+
+
+def _asked(plugin: Plugin, question: Callable[[type[CiHost]], _Answer]) -> _Answer:
+    """The answer of a host that may be of others. Raises EnvironmentUnfitError where it has
+    none."""
+    try:
+        return question(cast("type[CiHost]", load_plugin(plugin)))
+    except PluginError as error:
+        raise EnvironmentUnfitError(f"{error}. Install it again, or remove it.") from error
+    except Exception as error:
+        message = f'{plugin.offered_by[0]}: "{plugin.value}" is no CI host that can be used'
+        raise EnvironmentUnfitError(f"{message} ({type(error).__name__}). Remove it.") from error
+
+
+# The CI that a command is a job of, which its command line may leave open.
+
+
+def command_host(
+    name: str, environment: Mapping[str, str], *, is_named: bool, is_json: bool
+) -> CiHost | None:
+    """The host of this name. Where the command line names none it is that of the CI that this is a
+    job of, and None outside of all CIs; what is printed for a program then stays as it is. Raises
+    as `opened_host` does."""
+    if not is_named and not is_in_ci(environment):
+        return None
+    host = opened_host(name, environment)
+    return UntoldHost(host) if is_json and not is_named else host
+
+
+# A host that prints nothing on standard output, which a program reads.
+
+
+class UntoldHost:
+    """Another host without its instructions to the CI: annotations are lines on standard error."""
+
+    def __init__(self, host: CiHost) -> None:
+        self._host = host
+
+    @staticmethod
+    def is_here(environment: Mapping[str, str]) -> bool:
+        """Returns False: it wraps another host."""
+        return False
+
+    def event(self, asked: AskedRevisions) -> JobEvent:
+        """Returns the other host's event."""
+        return self._host.event(asked)
+
+    def links(self, out: Path) -> Links:
+        """Returns the other host's links."""
+        return self._host.links(out)
+
+    def literal_output(self) -> AbstractContextManager[None]:
+        """Changes nothing: only the program's output is printed."""
+        return nullcontext()
+
+    def tell(self, report: JobReport) -> None:
+        """Tells annotations in the log."""
+        log_annotations(report.annotations)
+
+    def comment(
+        self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False
+    ) -> None:
+        """Comments as the other host does."""
+        self._host.comment(event, name, markdown, updates_only=updates_only)

@@ -1,0 +1,298 @@
+"""`tunegate cache stats`, as the command line knows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from tunegate.cli.command import Command
+from tunegate.cli.option import Argument, Option
+from tunegate.cli.shared_options import CacheAddress, Options
+from tunegate.cli.values import date, hours
+
+
+class StatsOptions(Options, frozen=True, kw_only=True):
+    """The cache that is counted."""
+
+    cache: CacheAddress = CacheAddress()
+
+
+STATS = Command(
+    name="cache stats",
+    summary="count what the cache holds",
+    options=StatsOptions,
+    handler="tunegate.cli.handlers.cache_stats:run",
+    examples=(
+        "tunegate cache stats",
+        "tunegate cache stats --json",
+    ),
+)
+
+
+# `tunegate cache why-miss`, as the command line knows it.
+
+
+class WhyMissOptions(Options, frozen=True, kw_only=True):
+    """The task that was not found."""
+
+    cache: CacheAddress = CacheAddress()
+    task: Annotated[str, Argument("a layer's name, MODEL:NAME, or a workload digest", "TASK")]
+
+
+WHY_MISS = Command(
+    name="cache why-miss",
+    summary="say why a task of the last plan was not found",
+    options=WhyMissOptions,
+    handler="tunegate.cli.handlers.cache_why_miss:run",
+    examples=("tunegate cache why-miss layer1.0.conv1",),
+)
+
+
+# `tunegate cache doctor`, as the command line knows it.
+
+
+class CacheDoctorOptions(Options, frozen=True, kw_only=True):
+    """The cache that is checked."""
+
+    cache: CacheAddress = CacheAddress()
+
+
+DOCTOR = Command(
+    name="cache doctor",
+    summary="check the cache, and say what to do next",
+    options=CacheDoctorOptions,
+    handler="tunegate.cli.handlers.cache_doctor:run_doctor",
+    examples=("tunegate cache doctor",),
+)
+
+
+# `tunegate cache probe`, as the command line knows it.
+
+
+class ProbeOptions(Options, frozen=True, kw_only=True):
+    """The store that is tested."""
+
+    cache: CacheAddress = CacheAddress()
+
+
+PROBE = Command(
+    name="cache probe",
+    summary="test which promises the store keeps",
+    options=ProbeOptions,
+    handler="tunegate.cli.handlers.cache_doctor:run_probe",
+    examples=("tunegate cache probe --cache-url s3://my-bucket/tuning",),
+)
+
+
+# `tunegate cache fsck`, as the command line knows it.
+
+
+class FsckOptions(Options, frozen=True, kw_only=True):
+    """Options of `cache fsck`."""
+
+    cache: CacheAddress = CacheAddress()
+    repair: Annotated[bool, Option("mend what can be mended")] = False
+
+
+FSCK = Command(
+    name="cache fsck",
+    summary="read everything and say what is broken",
+    options=FsckOptions,
+    handler="tunegate.cli.handlers.cache_upkeep:check",
+    examples=(
+        "tunegate cache fsck",
+        "tunegate cache fsck --repair",
+    ),
+)
+
+
+# `tunegate cache gc`, as the command line knows it.
+
+
+class GcOptions(Options, frozen=True, kw_only=True):
+    """Options of `cache gc`."""
+
+    cache: CacheAddress = CacheAddress()
+    dry_run: Annotated[bool, Option("only count")] = False
+    grace_hours: Annotated[
+        float, Option("how long an object must have been unreferenced", "N", hours)
+    ] = 24.0
+
+
+GC = Command(
+    name="cache gc",
+    summary="delete what the last compaction holds in another place",
+    options=GcOptions,
+    handler="tunegate.cli.handlers.cache_upkeep:collect_garbage",
+    examples=(
+        "tunegate cache gc --dry-run",
+        "tunegate cache gc --zone pr/acme/models/7 --grace-hours 48",
+    ),
+)
+
+
+# `tunegate cache compact`, as the command line knows it.
+
+
+class CompactOptions(Options, frozen=True, kw_only=True):
+    """The zones that are compacted."""
+
+    cache: CacheAddress = CacheAddress()
+
+
+COMPACT = Command(
+    name="cache compact",
+    summary="gather segments so that look-ups need few requests",
+    options=CompactOptions,
+    handler="tunegate.cli.handlers.cache_upkeep:compact",
+    examples=("tunegate cache compact --zone main",),
+)
+
+
+# `tunegate cache revoke`, as the command line knows it.
+
+
+class RevokeOptions(Options, frozen=True, kw_only=True):
+    """Options of `cache revoke`: the records to revoke; several options must all fit."""
+
+    cache: CacheAddress = CacheAddress()
+    key: Annotated[str, Option("records signed by this key", "ID")] = ""
+    of_repository: Annotated[str, Option("records from this repository", "NAME")] = ""
+    run: Annotated[str, Option("records from this CI run", "ID")] = ""
+    since: Annotated[int | None, Option("records measured from then on", "DATE", date)] = None
+    until: Annotated[int | None, Option("records measured until then", "DATE", date)] = None
+
+
+REVOKE = Command(
+    name="cache revoke",
+    summary="believe some records no longer",
+    options=RevokeOptions,
+    handler="tunegate.cli.handlers.cache_upkeep:revoke",
+    examples=(
+        "tunegate cache revoke --key 3f9a1c",
+        "tunegate cache revoke --of-repository models --since 2026-11-21 --until 2026-11-21T08:30",
+    ),
+)
+
+
+# `tunegate cache promote`, as the command line knows it.
+
+
+class PromoteOptions(Options, frozen=True, kw_only=True):
+    """Options of `cache promote`."""
+
+    cache: CacheAddress = CacheAddress()
+    from_zone: Annotated[str, Option("such as pr/<owner>/<repository>/7", "NAME")]
+
+
+PROMOTE = Command(
+    name="cache promote",
+    summary="take over a zone's records, after measuring them again",
+    options=PromoteOptions,
+    handler="tunegate.cli.handlers.cache_promote:run",
+    examples=("tunegate cache promote --from-zone pr/acme/models/7",),
+)
+
+
+# `tunegate cache pin`, as the command line knows it.
+
+
+class PinOptions(Options, frozen=True, kw_only=True):
+    """Options of `cache pin`."""
+
+    cache: CacheAddress = CacheAddress()
+    remove: Annotated[bool, Option("delete tunegate.lock")] = False
+
+
+PIN = Command(
+    name="cache pin",
+    summary="write tunegate.lock: build with the cache as it is now",
+    options=PinOptions,
+    handler="tunegate.cli.handlers.cache_upkeep:pin",
+    examples=(
+        "tunegate cache pin",
+        "tunegate cache pin --remove",
+    ),
+)
+
+
+# `tunegate cache export`, as the command line knows it.
+
+
+class ExportOptions(Options, frozen=True, kw_only=True):
+    """The options of `cache export`: where the database goes."""
+
+    cache: CacheAddress = CacheAddress()
+    directory: Annotated[Path, Argument("where it goes", "DIR", Path)]
+
+
+EXPORT = Command(
+    name="cache export",
+    summary="write a stock MetaSchedule database for the models at HEAD",
+    options=ExportOptions,
+    handler="tunegate.cli.handlers.cache_exchange:export",
+    examples=("tunegate cache export database",),
+)
+
+
+# `tunegate cache import`, as the command line knows it.
+
+
+class ImportOptions(Options, frozen=True, kw_only=True):
+    """The options of `cache import`: where the database is."""
+
+    cache: CacheAddress = CacheAddress()
+    directory: Annotated[Path, Argument("the database", "DIR", Path)]
+
+
+IMPORT = Command(
+    name="cache import",
+    summary="take over what a stock MetaSchedule database knows, after measuring it again",
+    options=ImportOptions,
+    handler="tunegate.cli.handlers.cache_exchange:import_records",
+    examples=("tunegate cache import database/cpu",),
+)
+
+
+# `tunegate cache pull`, as the command line knows it.
+
+
+class PullOptions(Options, frozen=True, kw_only=True):
+    """The options of `cache pull`: where the copy goes."""
+
+    cache: CacheAddress = CacheAddress()
+    directory: Annotated[Path, Argument("where it goes", "DIR", Path)]
+
+
+PULL = Command(
+    name="cache pull",
+    summary="copy what a run reads into a directory",
+    options=PullOptions,
+    handler="tunegate.cli.handlers.cache_exchange:run_pull",
+    examples=("tunegate cache pull offline-cache",),
+)
+
+
+# `tunegate cache push`, as the command line knows it.
+
+
+class PushOptions(Options, frozen=True, kw_only=True):
+    """Options of `cache push`."""
+
+    cache: CacheAddress = CacheAddress()
+    directory: Annotated[
+        Path | None,
+        Argument("a directory store; default: what this machine could not deliver", "DIR", Path),
+    ] = None
+
+
+PUSH = Command(
+    name="cache push",
+    summary="bring what a directory, or this machine, holds into the cache",
+    options=PushOptions,
+    handler="tunegate.cli.handlers.cache_exchange:run_push",
+    examples=(
+        "tunegate cache push",
+        "tunegate cache push offline-cache",
+    ),
+)

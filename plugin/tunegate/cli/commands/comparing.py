@@ -1,0 +1,153 @@
+"""`tunegate compare`, as the command line knows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, get_args
+
+from tunegate.cli.command import Command
+from tunegate.cli.option import Argument, Option
+from tunegate.cli.shared_options import (
+    BudgetOptions,
+    CacheAddress,
+    InputShapes,
+    Margin,
+    MeasuringOptions,
+    Options,
+)
+from tunegate.cli.values import count, positive
+
+
+class CompareOptions(Options, frozen=True, kw_only=True):
+    """The two sides, and how they are measured and judged."""
+
+    budget: BudgetOptions = BudgetOptions()
+    margin: Margin = Margin()
+    cache: CacheAddress = CacheAddress()
+    measured: MeasuringOptions = MeasuringOptions()
+    base: Annotated[
+        str,
+        Argument(
+            "what to compare with: an ONNX file (RUNTIME:FILE for one runtime), "
+            "a directory with an artifact.json, or with --commands a command line",
+            "BASE",
+        ),
+    ]
+    head: Annotated[
+        str,
+        Argument(
+            "what to check: the same kinds of things; the very model of BASE passes at once", "HEAD"
+        ),
+    ] = ""
+    environments: Annotated[
+        tuple[Path, ...],
+        Option(
+            "run BASE, one model, in the virtual environment DIR; "
+            "given twice, the first is the base",
+            "DIR",
+            Path,
+            flags=("--env",),
+            is_repeated=True,
+        ),
+    ] = ()
+    are_commands: Annotated[
+        bool,
+        Option(
+            "run BASE and HEAD; each prints latencies in milliseconds, one in a line",
+            flags=("--commands",),
+        ),
+    ] = False
+    shapes: InputShapes = ()
+
+
+COMPARE = Command(
+    name="compare",
+    summary="gate one model, artifact or command against another",
+    options=CompareOptions,
+    handler="tunegate.cli.handlers.compare:run",
+    examples=(
+        "tunegate compare old.onnx new.onnx --margin-percent 3",
+        "tunegate compare production/ new.onnx",
+        "tunegate compare tvm:m.onnx onnxruntime:m.onnx --shape input=1,3,224,224",
+        "tunegate compare --env old/ --env new/ model.onnx",
+        'tunegate compare --commands "./old --bench" "./new --bench"',
+    ),
+    judges=True,
+    replaces_verdict=True,
+)
+
+
+# `tunegate confirm`, as the command line knows it.
+
+
+class ConfirmOptions(Options, frozen=True, kw_only=True):
+    """The verdicts of two machines."""
+
+    verdicts: Annotated[tuple[str, str], Argument("two verdict.json files", "VERDICT", count=2)]
+
+
+CONFIRM = Command(
+    name="confirm",
+    summary="let a verdict fail only where a second machine's fails too",
+    options=ConfirmOptions,
+    handler="tunegate.cli.handlers.confirm:run",
+    examples=("tunegate confirm first/verdict.json second/verdict.json --out confirmed",),
+    judges=True,
+)
+
+
+# `tunegate selftest`, as the command line knows it.
+
+
+class SelftestOptions(Options, frozen=True, kw_only=True):
+    """Options of `selftest`."""
+
+    model: Annotated[
+        Path | None, Option("what is measured; default: a light SqueezeNet", "FILE", Path)
+    ] = None
+    minutes: Annotated[float, Option("how long to measure", "N", positive)] = 10.0
+    shapes: InputShapes = ()
+
+
+SELFTEST = Command(
+    name="selftest",
+    summary="find out which margin this machine can decide",
+    options=SelftestOptions,
+    handler="tunegate.cli.handlers.selftest:run",
+    examples=(
+        "tunegate selftest",
+        "tunegate selftest --minutes 2 --model m.onnx --shape input=1,3,224,224",
+    ),
+)
+
+
+# `tunegate history`, as the command line knows it.
+
+HistoryFormat = Literal["html", "csv", "jsonl"]
+
+
+class HistoryOptions(Options, frozen=True, kw_only=True):
+    """Options of `history`."""
+
+    cache: CacheAddress = CacheAddress()
+    runs: Annotated[int, Option("how many of the latest runs", "N", count)] = 500
+    format: Annotated[
+        HistoryFormat,
+        Option(
+            "html: history.html and costs.html; csv: history.csv; jsonl: history.jsonl",
+            choices=get_args(HistoryFormat),
+        ),
+    ] = "html"
+
+
+HISTORY = Command(
+    name="history",
+    summary="show the latencies of earlier runs, and what they cost, as pages or as data",
+    options=HistoryOptions,
+    handler="tunegate.cli.handlers.history:run",
+    examples=(
+        "tunegate history",
+        "tunegate history --runs 100 --zone main",
+        "tunegate history --format csv",
+    ),
+)

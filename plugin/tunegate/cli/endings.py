@@ -1,0 +1,121 @@
+"""Unexpected exceptions as an exit code and one line. Never 1, which means a regression. Imports
+only the standard library and the exit codes."""
+
+from __future__ import annotations
+
+import errno
+import opcode
+from typing import NamedTuple
+
+from tunegate.artifacts import artifact_io
+from tunegate.artifacts.verdicts import Verdict
+from tunegate.cli.parse import Parsed
+from tunegate.errors import (
+    BUG,
+    CANCELLED,
+    FAIL,
+    UNFIT,
+    USAGE,
+    ArtifactError,
+    ConfigKey,
+    TunegateError,
+)
+
+_AGAIN = "Install it again: python -m pip install --force-reinstall tunegate"
+_LONGEST = 300
+
+
+class Ending(NamedTuple):
+    exit_code: int
+    problem: str = ""
+    about: ConfigKey | None = None
+    others: tuple[str, ...] = ()
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Every line to say: most endings have one, or none."""
+        return (self.problem, *self.others) if self.problem else ()
+
+
+def explained(error: BaseException) -> Ending:
+    """The machine's troubles are the environment; what is left is a bug of ours."""
+    if was_cancelled(error):
+        return Ending(CANCELLED, "cancelled; what was finished is kept")
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        return Ending(USAGE, f"a name is longer than this machine takes ({named(error)})")
+    trouble = _trouble(error)
+    return Ending(UNFIT, trouble) if trouble else Ending(BUG, f"a bug of tunegate ({named(error)})")
+
+
+def was_cancelled(error: BaseException | None) -> bool:
+    """Returns whether the exception is a cancel, or came of one: cleaning up after it may fail, for
+    example on a lost terminal."""
+    seen = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _trouble(error: BaseException) -> str:
+    """The trouble of the machine or the installation, or an empty string where it is neither."""
+    match error:
+        case ImportError() | SyntaxError():
+            return f"the installation is damaged ({named(error)}). {_AGAIN}"
+        case BrokenPipeError():
+            return "whoever reads the output has gone away"
+        case MemoryError():
+            return "out of memory. Use a machine with more, or a smaller model."
+        case ValueError() if _came_of_an_import(error):
+            return f"the installation is damaged ({named(error)}). {_AGAIN}"
+        case OSError():
+            return f"this machine refuses: {named(error)}"
+        case _:
+            return ""
+
+
+def _came_of_an_import(error: BaseException) -> bool:
+    """Returns whether an import statement itself raised the exception, and no code of what it
+    imports: before Python 3.11.4 a source file with null bytes is a ValueError."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return False
+    return trace.tb_frame.f_code.co_code[trace.tb_lasti] == opcode.opmap["IMPORT_NAME"]
+
+
+def named(error: BaseException) -> str:
+    """Its type and the first line of its text; one that cannot be shown costs the text."""
+    try:
+        lines = str(error).strip().splitlines()
+    except Exception:  # noqa: BLE001 -- the text of a foreign exception may be code
+        lines = []
+    kind = type(error).__name__
+    return f"{kind}: {lines[0][:_LONGEST]}" if lines else kind
+
+
+# The exit code of a command that judges is that of the verdict it wrote: nothing else can be
+# green, and nothing else can be a regression.
+
+
+def as_written(exit_code: int, asked: Parsed) -> int:
+    """The same code. Raises TunegateError, a bug of ours, where no written verdict says it."""
+    if not asked.command.judges:
+        if exit_code == FAIL:
+            raise TunegateError(_bug(exit_code, f"{asked.command.name} judges nothing"))
+        return exit_code
+    try:
+        verdict = artifact_io.read(asked.options.common.out / "verdict.json", Verdict)
+    except ArtifactError as error:
+        raise TunegateError(_bug(exit_code, str(error))) from error
+    if verdict.exit_code != exit_code or (exit_code == FAIL) != (verdict.status == "fail"):
+        said = f"the written verdict is {verdict.status}, exit code {verdict.exit_code}"
+        raise TunegateError(_bug(exit_code, said))
+    return exit_code
+
+
+def _bug(exit_code: int, why: str) -> str:
+    return f"a bug of tunegate (exit code {exit_code}, but {why}). Please report it."

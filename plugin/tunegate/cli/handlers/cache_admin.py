@@ -1,0 +1,80 @@
+"""The configured cache as its maintenance sees it: the store itself, with no run around it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from tunegate.config import CacheConfig, Config, ModelConfig
+from tunegate.errors import ConfigError, EnvironmentUnfitError, RevisionError
+from tunegate.review import config_file
+from tunegate.settings import Settings, overridden
+from tunegate.system.cache.shared_cache import open_shared_store
+from tunegate.system.cache.signing_key import signing_key
+from tunegate.system.git.repository import GitRepository
+from tunegate_cache.format.names import Group
+from tunegate_cache.format.signing import BadKeyError, Signer, TrustedKeys
+from tunegate_cache.maintenance.compaction import Compactor
+from tunegate_cache.protocol import group_state
+from tunegate_cache.stores.store import MaintainedStore, StoreUnavailableError
+
+
+class CacheAdmin(msgspec.Struct, frozen=True, kw_only=True):
+    """`root` is the repository's, or the directory where there is none."""
+
+    config: CacheConfig
+    root: Path
+    store: MaintainedStore
+    keys: TrustedKeys
+    signer: Signer | None
+
+    def groups(self, zone: str | None) -> tuple[Group, ...]:
+        return group_state.groups(self.store, zone)
+
+    def compactor(self, group: Group) -> Compactor:
+        return Compactor(
+            self.store, group, keys=self.keys, signer=self.signer, seconds=lambda: int(time.time())
+        )
+
+
+def open_cache_admin(settings: Settings) -> CacheAdmin:
+    """Works without a configuration too: then it is the default cache. Raises ConfigError."""
+    config, root = _config(settings)
+    try:
+        keys = TrustedKeys(config.trusted_keys)
+    except BadKeyError as error:
+        raise ConfigError(f"cache.trusted-keys: {error}.") from error
+    return CacheAdmin(
+        config=config,
+        root=root,
+        store=open_shared_store(config, root=root),
+        keys=keys,
+        signer=signing_key(),
+    )
+
+
+@contextmanager
+def answering(config: CacheConfig) -> Iterator[None]:
+    """A command that has nothing but the cache to work with fails with it."""
+    try:
+        yield
+    except StoreUnavailableError as error:
+        message = f"the cache {config.url} does not answer ({error}). Run tunegate cache doctor."
+        raise EnvironmentUnfitError(message) from error
+
+
+def _config(settings: Settings) -> tuple[CacheConfig, Path]:
+    try:
+        root = GitRepository(settings.repository).root
+    except RevisionError:
+        root = settings.repository
+    path = settings.config or root / config_file.CONFIG_FILE
+    if settings.config is not None or path.exists():
+        loaded = config_file.load_config(path)
+    else:
+        loaded = Config(models=(ModelConfig(path="**"),))
+    return overridden(loaded, settings.overrides).cache, root

@@ -1,0 +1,178 @@
+"""`tunegate cache doctor`: from an empty bucket to a shared cache that
+works, one step at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from tunegate.cli.commands.cache import CacheDoctorOptions, ProbeOptions
+from tunegate.cli.handlers.cache_admin import CacheAdmin, answering, open_cache_admin
+from tunegate.cli.handlers.reporting import write_json
+from tunegate.cli.handlers.table import show_lines, show_table
+from tunegate.errors import PASS, UNFIT
+from tunegate.system.cache.shared_cache import store_kind, undelivered
+from tunegate.system.cache.signing_key import VARIABLE
+from tunegate.system.cache.snapshot_pins import PINS_FILE, read_pins
+from tunegate.system.machine.health import HealthCheck
+from tunegate.wording import plural
+from tunegate_cache.maintenance.summary import GroupSummary, summary
+from tunegate_cache.stores.conformance import GuaranteeResult, probe
+from tunegate_cache.stores.store import StoreUnavailableError
+
+_MANY_SEGMENTS = 50
+
+
+class CacheDiagnosis(msgspec.Struct, frozen=True, kw_only=True):
+    """`next_steps` are in the order to take them."""
+
+    schema: int = 1
+    location: str
+    checks: tuple[HealthCheck, ...]
+    next_steps: tuple[str, ...]
+
+
+def run_doctor(options: CacheDoctorOptions) -> int:
+    """Exit code 4 when the cache cannot be used as it is configured."""
+    settings = options.settings
+    admin = open_cache_admin(settings)
+    checks, steps = _diagnosis(admin)
+    if settings.as_json:
+        found = CacheDiagnosis(
+            location=admin.config.url, checks=tuple(checks), next_steps=tuple(steps)
+        )
+        write_json(found)
+    else:
+        rows = ((check.name, "ok" if check.ok else "no", check.detail) for check in checks)
+        show_table(admin.config.url, ("check", "", "detail"), rows)
+        show_lines(["", "Next:", *(f"  {n}. {step}" for n, step in enumerate(steps, 1))])
+    return PASS if all(check.ok for check in checks) else UNFIT
+
+
+def _diagnosis(admin: CacheAdmin) -> tuple[list[HealthCheck], list[str]]:
+    config = admin.config
+    try:
+        held = summary(admin.store)
+    except StoreUnavailableError as error:
+        return [HealthCheck("reads", ok=False, detail=str(error))], list(_unreachable(admin))
+    zones = ", ".join(dict.fromkeys((config.zone, *config.read_zones)))
+    records = sum(row.records for row in held)
+    checks = [
+        HealthCheck(
+            "reads", ok=True, detail=f"{plural(records, 'record')} in {plural(len(held), 'group')}"
+        )
+    ]
+    checks.append(HealthCheck("zones", ok=True, detail=f"writes {config.zone}, reads {zones}"))
+    steps: list[str] = []
+    if config.mode == "rw":
+        checks += _writing(admin, steps)
+    else:
+        detail = f"mode is {config.mode}: runs write nothing"
+        checks.append(HealthCheck("writes", ok=True, detail=detail))
+    checks += _trust(admin, steps)
+    checks += _local(admin, steps)
+    return checks, [*steps, *_upkeep(admin, held)]
+
+
+def _unreachable(admin: CacheAdmin) -> Iterator[str]:
+    yield from store_kind(admin.config, root=admin.root).advice
+    yield "run tunegate cache doctor again"
+
+
+def _writing(admin: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
+    try:
+        findings = probe(admin.store)
+    except StoreUnavailableError as error:
+        yield HealthCheck("writes", ok=True, detail=f"not with these credentials ({error})")
+        steps.append(
+            "set cache.mode: ro, or give this user a role that may write "
+            f"ms1/z/{admin.config.zone}/*/seg/* (docs/aws)"
+        )
+        return
+    for finding in findings:
+        yield HealthCheck(finding.name, ok=finding.ok or not finding.needed, detail=finding.detail)
+    steps.extend(f.detail for f in findings if not f.ok and f.detail)
+
+
+def _trust(admin: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
+    zone = admin.config.zone
+    required = admin.keys.is_required(zone)
+    if admin.signer is not None:
+        detail = f"signs with {admin.signer.key}: {admin.signer.public}"
+        yield HealthCheck("signing key", ok=True, detail=detail)
+        if not required:
+            steps.append(f"trust the key: cache.trusted-keys: {{{zone}: [{admin.signer.public}]}}")
+        return
+    if required and admin.config.mode == "rw":
+        detail = f"zone {zone} wants signatures and {VARIABLE} is not set"
+        yield HealthCheck("signing key", ok=False, detail=detail)
+        steps.append(f"set {VARIABLE} to the PEM of a trusted key, or cache.mode: ro")
+        return
+    yield HealthCheck(
+        "signing key", ok=True, detail="none: whoever may write to the store is believed"
+    )
+
+
+def _local(admin: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
+    waiting = undelivered(admin.config, root=admin.root)
+    if waiting:
+        yield HealthCheck(
+            "waiting here", ok=True, detail=f"not delivered yet: {plural(waiting, 'segment')}"
+        )
+        steps.append("the next run delivers them")
+    pins = read_pins(admin.root)
+    if pins:
+        yield HealthCheck(
+            "pin", ok=True, detail=f"{PINS_FILE} pins {plural(len(pins), 'snapshot')}"
+        )
+
+
+def _upkeep(admin: CacheAdmin, held: tuple[GroupSummary, ...]) -> Iterator[str]:
+    if not held:
+        yield f"the cache is empty: put {_setting(admin)} into tunegate.yaml and commit it"
+        yield "run tunegate run on the default branch: what it learns is what pull requests find"
+        yield "run it again: every task is now an exact hit, and nothing is tuned"
+        yield "schedule tunegate cache compact, then tunegate cache gc, once a day"
+        return
+    if any(row.corrupt or row.refused for row in held):
+        yield "some objects cannot be read: tunegate cache fsck says which"
+    if any(row.segments > _MANY_SEGMENTS for row in held):
+        yield "many segments stand alone: run tunegate cache compact, best on a schedule"
+    else:
+        yield "nothing: the cache is in use and in order"
+
+
+def _setting(admin: CacheAdmin) -> str:
+    config = admin.config
+    parts = {"url": config.url, "endpoint-url": config.endpoint_url, "region": config.region}
+    return f"cache: {{{', '.join(f'{key}: {value}' for key, value in parts.items() if value)}}}"
+
+
+# `tunegate cache probe`: does the store keep its promises?
+
+
+class Probe(msgspec.Struct, frozen=True, kw_only=True):
+    schema: int = 1
+    location: str
+    findings: tuple[GuaranteeResult, ...]
+
+
+def run_probe(options: ProbeOptions) -> int:
+    """Exit code 4 when the cache cannot work with this store at all."""
+    settings = options.settings
+    admin = open_cache_admin(settings)
+    with answering(admin.config):
+        findings = probe(admin.store)
+    if settings.as_json:
+        write_json(Probe(location=admin.config.url, findings=findings))
+    else:
+        show_table(
+            admin.config.url,
+            ("the store", "", "needed", "detail"),
+            (
+                (f.name, "yes" if f.ok else "no", "yes" if f.needed else "", f.detail)
+                for f in findings
+            ),
+        )
+    return PASS if all(f.ok for f in findings if f.needed) else UNFIT

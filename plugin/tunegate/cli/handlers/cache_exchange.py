@@ -1,0 +1,295 @@
+"""`tunegate cache pull` and `push`: the cache in a directory, for places without a network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tunegate import pipeline
+from tunegate.artifacts.changes import ChangeSet
+from tunegate.artifacts.tasks import ForeignSchedule, ImportedSchedule, TuningTask
+from tunegate.cli.commands.cache import ExportOptions, ImportOptions, PullOptions, PushOptions
+from tunegate.cli.handlers.cache_admin import answering, open_cache_admin
+from tunegate.cli.handlers.reporting import write_json
+from tunegate.cli.handlers.table import show_lines, show_revalidation, show_table
+from tunegate.compiler.targets import toolchain
+from tunegate.errors import PASS, UNFIT, ConfigError
+from tunegate.models.export_models import ExportedModels, export_models
+from tunegate.ports import BuildJob, Export, ModelJob
+from tunegate.project import open_project
+from tunegate.settings import Settings
+from tunegate.system.cache.shared_cache import undelivered_store
+from tunegate.system.cache.stock_database import StockDatabase, read_database
+from tunegate.system.output.directory import opened_output
+from tunegate.tools import Tools
+from tunegate.tune.revalidation import Challenge, Revalidated, challenges, revalidate
+from tunegate.wiring import opened_tools
+from tunegate.wording import plural
+from tunegate_cache.format.records import (
+    DeviceFingerprint,
+    ExactHit,
+    Lookup,
+    TuningRecord,
+    WorkloadKey,
+)
+from tunegate_cache.maintenance.copying import Copied, pull, push
+from tunegate_cache.stores.files import FileStore
+
+
+class Copy(msgspec.Struct, frozen=True, kw_only=True):
+    schema: int = 1
+    source: str
+    destination: str
+    copied: Copied
+
+
+def run_pull(options: PullOptions) -> int:
+    """Copies everything that the run would read into a store of its own: `cache.url` may name the
+    directory."""
+    settings = options.settings
+    admin = open_cache_admin(settings)
+    with answering(admin.config):
+        copied = Copied()
+        for zone in dict.fromkeys((admin.config.zone, *admin.config.read_zones)):
+            for group in admin.groups(zone):
+                copied = copied.plus(
+                    pull(admin.store, FileStore(options.directory), group, admin.keys)
+                )
+    return _finish(settings, admin.config.url, str(options.directory), copied)
+
+
+def run_push(options: PushOptions) -> int:
+    """Pushes the records of a directory store, or without a directory those that earlier runs on
+    this machine could not deliver."""
+    settings, directory = options.settings, options.directory
+    if directory is not None and not directory.is_dir():
+        raise ConfigError(f"{directory}: no such directory. Name one that tunegate wrote.")
+    admin = open_cache_admin(settings)
+    waiting = undelivered_store(admin.config, root=admin.root)
+    source = waiting if directory is None else FileStore(directory)
+    with answering(admin.config):
+        copied = push(
+            source,
+            admin.store,
+            from_zone=admin.config.zone,
+            zone=admin.config.zone,
+            signer=admin.signer,
+        )
+    if directory is None and not copied.problems:
+        for name in source.names(f"ms1/z/{admin.config.zone}/"):
+            source.delete(name)
+    return _finish(settings, str(directory or "this machine"), admin.config.url, copied)
+
+
+def _finish(settings: Settings, source: str, destination: str, copied: Copied) -> int:
+    if settings.as_json:
+        write_json(Copy(source=source, destination=destination, copied=copied))
+    else:
+        what = (
+            f"{plural(copied.objects, 'object')}, {plural(copied.records, 'record')}, "
+            f"{plural(copied.size_bytes, 'byte')}"
+        )
+        show_lines([f"{what}: {source} to {destination}", *copied.problems])
+    return UNFIT if copied.problems else PASS
+
+
+# `tunegate cache export DIR`: what the cache knows of the models at HEAD, for plain TVM.
+
+
+class ModelExport(msgspec.Struct, frozen=True, kw_only=True):
+    model: str
+    target: str
+    written: int
+    misfits: tuple[str, ...]
+
+
+class Exports(msgspec.Struct, frozen=True, kw_only=True):
+    schema: int = 1
+    directory: str
+    models: tuple[ModelExport, ...]
+
+
+def export(options: ExportOptions) -> int:
+    """Writes one database for each target, in a folder of its name. Raises ConfigError for a folder
+    that holds a database already."""
+    settings = options.settings
+    project = open_project(settings)
+    for target in project.config.targets:
+        if (options.directory / target.name / "database_workload.json").exists():
+            taken = options.directory / target.name
+            raise ConfigError(f"{taken}: holds a database already. Name another directory.")
+    changes = project.all_models()
+    with (
+        opened_output(settings.out, "cache export") as out,
+        opened_tools(settings, project.checkout(), out) as tools,
+    ):
+        exports = _exports(changes, tools, options.directory)
+    if settings.as_json:
+        write_json(Exports(directory=str(options.directory), models=exports))
+    else:
+        _show_exports(options.directory, exports)
+    return PASS
+
+
+def _exports(changes: ChangeSet, tools: Tools, directory: Path) -> tuple[ModelExport, ...]:
+    tasks = pipeline.extracted(tools, changes).tasks
+    asked = [(task.key, task.shape) for task in tasks]
+    trusted = tools.index.lookup(asked)
+    answers = [*tools.index.claims(asked).items(), *trusted.items()]
+    records = {key: hit.records for key, hit in answers if isinstance(hit, ExactHit)}
+    models = export_models(changes, tools.source)
+    named = {target.name: target for target in tools.config.targets}
+    wanted = [(change, named[name]) for change in changes.models for name in change.targets]
+    jobs = [
+        BuildJob(
+            model=models.job(change.path, "head", target),
+            records=records,
+            sources={},
+            directory=directory / target.name,
+        )
+        for change, target in wanted
+    ]
+    exported: Sequence[Export] = tools.compiler.export(jobs)
+    return tuple(
+        ModelExport(
+            model=change.path, target=target.name, written=done.written, misfits=done.misfits
+        )
+        for (change, target), done in zip(wanted, exported, strict=True)
+    )
+
+
+def _show_exports(directory: Path, exports: Sequence[ModelExport]) -> None:
+    show_table(
+        str(directory),
+        ("model", "target", "records", "records that do not fit"),
+        ((e.model, e.target, e.written, ", ".join(e.misfits)) for e in exports),
+    )
+    show_lines(
+        [
+            "open with tvm.s_tir.meta_schedule.database.JSONDatabase(work_dir=DIR/<target>)",
+            (
+                "for targets with layout nhwc (the default on CPUs) "
+                "convert the module before legalizing: "
+                'relax.transform.ConvertLayout({"relax.nn.conv2d": ["NHWC", "HWIO"]})'
+            ),
+        ]
+    )
+
+
+# `tunegate cache import DIR`: what a stock MetaSchedule database knows, after it is measured
+# again. Its files are data of unknown origin. What fits a template of our own tasks is measured
+# here like a record of another zone; only what wins becomes a record, and that is one of ours.
+
+_ELSEWHERE = DeviceFingerprint(name="", kind="cpu", units=0, memory_bytes=0)
+"""A stock database does not say where its times were taken."""
+
+
+class Imports(msgspec.Struct, frozen=True, kw_only=True):
+    """`read` counts the database's records, `refused` those that are no schedules, by reason;
+    `fitting` is how many of the fastest fit a task of ours. `published` is False where the records
+    could not be delivered; they wait for the next run."""
+
+    schema: int = 1
+    directory: str
+    zone: str
+    read: int
+    refused: dict[str, int]
+    fitting: int
+    published: bool
+    tasks: tuple[Revalidated, ...]
+
+
+def import_records(options: ImportOptions) -> int:
+    """Measures records for the tasks of the models at HEAD again, within
+    `budget.minutes`. Raises ConfigError."""
+    settings = options.settings
+    project = open_project(settings)
+    database = read_database(options.directory)
+    changes = project.all_models()
+    with (
+        opened_output(settings.out, "cache import") as out,
+        opened_tools(settings, project.checkout(), out) as tools,
+    ):
+        models = export_models(changes, tools.source)
+        imported, standing = _standing(changes, tools, models, database)
+        results = revalidate(
+            standing,
+            models.files,
+            tools.tuner,
+            project.config.budget.minutes,
+            tools.context.progress,
+        )
+        winners = [_signed_off(record) for _, record in results if record is not None]
+        published = tools.index.publish(winners)
+    found = Imports(
+        directory=str(options.directory),
+        zone=project.config.cache.zone,
+        read=database.read,
+        refused=database.refused,
+        fitting=len({schedule.number for schedule in imported}),
+        published=published,
+        tasks=tuple(result for result, _ in results),
+    )
+    if settings.as_json:
+        write_json(found)
+    else:
+        _show_imports(found)
+    return PASS if published else UNFIT
+
+
+def _standing(
+    changes: ChangeSet, tools: Tools, models: ExportedModels, database: StockDatabase
+) -> tuple[Sequence[ImportedSchedule], tuple[Challenge, ...]]:
+    tasks = pipeline.extracted(tools, changes).tasks
+    imported = tools.compiler.import_schedules(_jobs(changes, models), database.schedules)
+    known = tools.index.lookup([(task.key, task.shape) for task in tasks])
+    theirs = _as_hits(tasks, imported, database.schedules)
+    return imported, challenges(tasks, theirs, known)
+
+
+def _jobs(changes: ChangeSet, models: ExportedModels) -> list[ModelJob]:
+    targets = {target.name: target for target in models.config.targets}
+    return [
+        models.job(change.path, "head", targets[name])
+        for change in changes.models
+        for name in change.targets
+    ]
+
+
+def _as_hits(
+    tasks: Iterable[TuningTask],
+    imported: Iterable[ImportedSchedule],
+    foreign: Sequence[ForeignSchedule],
+) -> Mapping[WorkloadKey, Lookup]:
+    shapes = {task.key: task.shape for task in tasks}
+    records: dict[WorkloadKey, list[TuningRecord]] = {}
+    for schedule in imported:
+        record = TuningRecord(
+            key=schedule.key,
+            shape=shapes[schedule.key],
+            template=schedule.template,
+            decisions=schedule.decisions,
+            run_nanoseconds=foreign[schedule.number].run_nanoseconds,
+            status="ok",
+            device=_ELSEWHERE,
+            toolchain=toolchain(),
+            measured_at=0,
+        )
+        records.setdefault(schedule.key, []).append(record)
+    return {key: ExactHit(records=tuple(found)) for key, found in records.items()}
+
+
+def _signed_off(record: TuningRecord) -> TuningRecord:
+    return msgspec.structs.replace(
+        record, source=msgspec.structs.replace(record.source, run="import")
+    )
+
+
+def _show_imports(found: Imports) -> None:
+    show_revalidation(f"{found.directory} to {found.zone}", found.tasks)
+    refused = "".join(f", {count} refused ({why})" for why, count in found.refused.items())
+    show_lines(
+        [f"{plural(found.read, 'record')} read{refused}; {found.fitting} of the fastest fit a task"]
+    )

@@ -1,0 +1,134 @@
+"""`tunegate cache stats`: what the cache holds, by zone and target, and what it did for the latest
+runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from tunegate.artifacts.history import CostSum, HistoryEntry
+from tunegate.cli.commands.cache import StatsOptions
+from tunegate.cli.handlers.cache_admin import answering, open_cache_admin
+from tunegate.cli.handlers.reporting import write_json
+from tunegate.cli.handlers.table import show_lines, show_table
+from tunegate.errors import PASS
+from tunegate.report.escape import visible
+from tunegate.report.history_costs import cost_sums
+from tunegate.report.units import duration, money, share
+from tunegate.system.cache.history_log import read_history
+from tunegate.wording import plural
+from tunegate_cache.maintenance.summary import GroupSummary, summary
+
+_RUNS = 500
+_DIGITS, _LONGEST = 8, 60
+_COLUMNS = (
+    "target: what is compiled for; one device has several where settings differ",
+    "version: of the last compaction, 0 before the first",
+    "segments: files of records that wait for cache compact; archived: files in archives",
+)
+
+
+class Statistics(msgspec.Struct, frozen=True, kw_only=True):
+    """`targets` names the targets of the contents; `used` is what the latest runs that wrote to the
+    zone had of the cache."""
+
+    schema: int = 1
+    location: str
+    contents: tuple[GroupSummary, ...]
+    targets: dict[str, str]
+    used: CostSum
+
+
+def run(options: StatsOptions) -> int:
+    """Works without a configuration too: then it is the default cache."""
+    settings = options.settings
+    admin = open_cache_admin(settings)
+    with answering(admin.config):
+        contents = summary(admin.store)
+        entries = read_history(admin.store, admin.config.zone, _RUNS).entries
+    found = Statistics(
+        location=admin.config.url,
+        contents=contents,
+        targets=target_names(contents, entries),
+        used=cost_sums(entries).total,
+    )
+    if settings.as_json:
+        write_json(found)
+    else:
+        _show(found, admin.config.zone)
+    return PASS
+
+
+def target_names(
+    contents: Sequence[GroupSummary], entries: Sequence[HistoryEntry]
+) -> dict[str, str]:
+    """A name for each target: as runs of the zone called it, with the device, or the devices that
+    measured its records. Two of one name, or of one device, have the start of their keys too."""
+    called: dict[str, list[str]] = {}
+    for entry in entries:
+        told = called.setdefault(entry.target_key, [])
+        if entry.target_key and entry.target not in told:
+            told.append(entry.target)
+    names = {row.target: _name(row, called) for row in contents}
+    counted = Counter(names.values())
+    devices = {row.target: row.devices[:2] for row in contents}
+    measured_by = Counter(devices.values())
+    shared = {target for target, each in devices.items() if each and measured_by[each] > 1}
+    return {
+        target: name
+        if name and counted[name] == 1 and target not in shared
+        else f"{name} {target[:_DIGITS]}".strip()
+        for target, name in names.items()
+    }
+
+
+def _name(row: GroupSummary, called: Mapping[str, Sequence[str]]) -> str:
+    """Returns a name for a row, made visible: anybody who writes to the zone may have chosen it."""
+    known = (", ".join(called.get(row.target, ())), " / ".join(row.devices[:2]))
+    return visible(": ".join(filter(None, known)), _LONGEST)
+
+
+def _show(found: Statistics, zone: str) -> None:
+    show_table(
+        found.location,
+        (
+            "zone",
+            "target",
+            "version",
+            "segments",
+            "archived",
+            "records",
+            "tasks",
+            "failed",
+            "bytes",
+        ),
+        (
+            (
+                row.zone,
+                found.targets[row.target],
+                row.version,
+                row.segments,
+                row.archived,
+                row.records,
+                row.workloads,
+                row.failures,
+                row.size_bytes,
+            )
+            for row in found.contents
+        ),
+    )
+    show_lines([*(_COLUMNS if found.contents else ()), _used(found.used, zone)])
+
+
+def _used(used: CostSum, zone: str) -> str:
+    cost = used.cost
+    if not cost.tasks:
+        return f"no run that wrote to zone {zone} has looked anything up yet"
+    money_too = "" if cost.saved_usd is None else f" ({money(cost.saved_usd)})"
+    return (
+        f"the latest {plural(used.runs, 'run')} that wrote to zone {zone}: hit rate "
+        f"{share(cost.hits / cost.tasks)} of {plural(round(cost.tasks), 'look-up')}, "
+        f"{duration(cost.saved_seconds)}{money_too} of tuning saved"
+    )

@@ -1,0 +1,252 @@
+"""`tunegate cache compact`: gather segments, so that look-ups need few requests."""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+
+from tunegate.cli.commands.cache import (
+    CompactOptions,
+    FsckOptions,
+    GcOptions,
+    PinOptions,
+    RevokeOptions,
+)
+from tunegate.cli.handlers.cache_admin import CacheAdmin, answering, open_cache_admin
+from tunegate.cli.handlers.reporting import write_json
+from tunegate.cli.handlers.table import show_lines, show_table
+from tunegate.errors import PASS, UNFIT, ConfigError
+from tunegate.settings import Settings
+from tunegate.system.cache.snapshot_pins import PINS_FILE, Pin, write_pins
+from tunegate_cache.format.revocation import Revocation
+from tunegate_cache.maintenance.collection import Collection, collect
+from tunegate_cache.maintenance.compaction import Compaction
+from tunegate_cache.maintenance.consistency import Flaw, broken_segments, flaws
+from tunegate_cache.protocol import group_state
+
+
+class Compactions(msgspec.Struct, frozen=True, kw_only=True):
+    schema: int = 1
+    groups: tuple[Compaction, ...]
+
+
+def compact(options: CompactOptions) -> int:
+    """Every zone, unless one is named."""
+    settings = options.settings
+    admin = open_cache_admin(settings)
+    with answering(admin.config):
+        groups = admin.groups(settings.overrides.get("cache.zone"))
+        done = tuple(admin.compactor(group).run() for group in groups)
+    show_compactions(settings, admin.config.url, done)
+    return PASS
+
+
+def show_compactions(settings: Settings, url: str, done: tuple[Compaction, ...]) -> None:
+    if settings.as_json:
+        write_json(Compactions(groups=done))
+        return
+    show_table(
+        url,
+        ("zone", "target", "", "version", "segments", "records", "tasks", "recovered"),
+        (
+            (
+                c.group.zone,
+                c.group.target,
+                c.status,
+                c.version,
+                c.segments,
+                c.records,
+                c.workloads,
+                c.recovered,
+            )
+            for c in done
+        ),
+    )
+    show_lines(f"{c.group.zone}: {problem}" for c in done for problem in c.problems)
+
+
+# `tunegate cache gc`: delete what the last compaction holds in another place.
+
+
+class Collections(msgspec.Struct, frozen=True, kw_only=True):
+    schema: int = 1
+    dry_run: bool
+    groups: tuple[Collection, ...]
+
+
+def collect_garbage(options: GcOptions) -> int:
+    """Every zone, unless one is named."""
+    settings = options.settings
+    admin = open_cache_admin(settings)
+    with answering(admin.config):
+        done = tuple(
+            collect(
+                admin.store,
+                group,
+                keys=admin.keys,
+                now=int(time.time()),
+                grace_seconds=int(options.grace_hours * 3600),
+                dry_run=options.dry_run,
+            )
+            for group in admin.groups(settings.overrides.get("cache.zone"))
+        )
+    if settings.as_json:
+        write_json(Collections(dry_run=options.dry_run, groups=done))
+        return PASS
+    verb = "would be deleted" if options.dry_run else "deleted"
+    show_table(
+        f"{admin.config.url}: {verb}",
+        ("zone", "target", "segments", "packs, indexes, archives"),
+        ((c.group.zone, c.group.target, c.segments, c.others) for c in done),
+    )
+    show_lines(f"{c.group.zone}: {problem}" for c in done for problem in c.problems)
+    return PASS
+
+
+# `tunegate cache fsck`: read everything, say what is broken, mend what can be mended.
+
+
+class Inspection(msgspec.Struct, frozen=True, kw_only=True):
+    """`left` are the flaws after the repair; the same as `found` without one."""
+
+    schema: int = 1
+    found: tuple[Flaw, ...]
+    repairs: tuple[Compaction, ...]
+    left: tuple[Flaw, ...]
+
+
+def check(options: FsckOptions) -> int:
+    """Exit code 4 when something is broken, and still is after a repair."""
+    settings = options.settings
+    admin = open_cache_admin(settings)
+    with answering(admin.config):
+        found = _flaws(admin, settings.overrides.get("cache.zone"))
+        repairs = _repaired(admin, found) if options.repair else ()
+        left = _flaws(admin, settings.overrides.get("cache.zone")) if options.repair else found
+    if settings.as_json:
+        write_json(Inspection(found=found, repairs=repairs, left=left))
+    else:
+        _show(admin.config.url, left, repaired=len(found) - len(left), repair=options.repair)
+    return UNFIT if left else PASS
+
+
+def _flaws(admin: CacheAdmin, zone: str | None) -> tuple[Flaw, ...]:
+    return tuple(
+        flaw for group in admin.groups(zone) for flaw in flaws(admin.store, group, admin.keys)
+    )
+
+
+def _repaired(admin: CacheAdmin, found: tuple[Flaw, ...]) -> tuple[Compaction, ...]:
+    """Deletes segments that the store returns damaged, and compacts the groups with flaws: a
+    compaction restores all else from the archives. All else a compaction makes anew from the
+    archives."""
+    for name in broken_segments(list(found)):
+        admin.store.delete(name)
+    groups = dict.fromkeys(flaw.group for flaw in found)
+    return tuple(admin.compactor(group).run(rebuild=True) for group in groups)
+
+
+def _show(url: str, left: tuple[Flaw, ...], *, repaired: int, repair: bool) -> None:
+    if left:
+        show_table(
+            url,
+            ("zone", "target", "", "what", "object"),
+            ((f.group.zone, f.group.target, f.kind, f.what, f.name) for f in left),
+        )
+    if repaired:
+        show_lines([f"{repaired} flaws were repaired"])
+    if not left:
+        show_lines([f"{url}: everything is there and is what it should be"])
+    elif not repair:
+        show_lines(["tunegate cache fsck --repair mends what can be mended"])
+
+
+# `tunegate cache revoke`: believe some records no longer.
+
+
+def revoke(options: RevokeOptions) -> int:
+    """Revokes records in every zone, unless one is named. Raises ConfigError
+    for a rule that names nothing."""
+    revocation = _revocation(options)
+    if revocation == Revocation():
+        message = (
+            "what is to be revoked? Give --key, --of-repository, --run, --since or --until; "
+            "several must all fit."
+        )
+        raise ConfigError(message)
+    settings = options.settings
+    admin = open_cache_admin(settings)
+    with answering(admin.config):
+        groups = admin.groups(settings.overrides.get("cache.zone"))
+        done = tuple(admin.compactor(group).run(revoke=[revocation]) for group in groups)
+    show_compactions(settings, admin.config.url, done)
+    return PASS
+
+
+def _revocation(options: RevokeOptions) -> Revocation:
+    return Revocation(
+        key=options.key,
+        repository=options.of_repository,
+        run=options.run,
+        since=options.since or 0,
+        until=options.until or 0,
+    )
+
+
+# `tunegate cache pin`: build with the cache as it is now, until the pin is moved.
+
+
+class Pinned(msgspec.Struct, frozen=True, kw_only=True):
+    schema: int = 1
+    pins: tuple[Pin, ...]
+
+
+def pin(options: PinOptions) -> int:
+    """Writes tunegate.lock, to be committed; `remove` deletes it."""
+    settings = options.settings
+    admin = open_cache_admin(settings)
+    if options.remove:
+        (admin.root / PINS_FILE).unlink(missing_ok=True)
+        show_lines([f"{PINS_FILE} is gone: builds read the cache as it is"])
+        return PASS
+    with answering(admin.config):
+        pins = tuple(_pins(admin))
+    if not pins:
+        zones = ", ".join(_zones(admin))
+        message = (
+            f"nothing to pin in zone {zones} of "
+            f"{admin.config.url}. Run tunegate cache compact first."
+        )
+        raise ConfigError(message)
+    path = write_pins(admin.root, pins)
+    if settings.as_json:
+        write_json(Pinned(pins=pins))
+    else:
+        show_table(
+            str(path),
+            ("zone", "target", "version", "index"),
+            ((pin.zone, pin.target, pin.version, pin.index[:16]) for pin in pins),
+        )
+    return PASS
+
+
+def _zones(admin: CacheAdmin) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((admin.config.zone, *admin.config.read_zones)))
+
+
+def _pins(admin: CacheAdmin) -> list[Pin]:
+    found = []
+    for zone in _zones(admin):
+        for group in admin.groups(zone):
+            head = group_state.current_head(admin.store, group, admin.keys).head
+            if head is not None:
+                found.append(
+                    Pin(
+                        zone=group.zone,
+                        target=group.target,
+                        version=head.version,
+                        index=head.snapshot.index,
+                    )
+                )
+    return found

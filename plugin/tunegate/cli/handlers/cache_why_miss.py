@@ -1,0 +1,195 @@
+"""`tunegate cache why-miss TASK`: the first key that differs, and the nearest neighbour."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from tunegate.artifacts import artifact_io
+from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.tasks import ResolvedTask, TuningTask
+from tunegate.cli.commands.cache import WhyMissOptions
+from tunegate.cli.handlers.cache_admin import answering, open_cache_admin
+from tunegate.cli.handlers.reporting import write_json
+from tunegate.cli.handlers.table import show_lines
+from tunegate.errors import PASS, ArtifactError, ConfigError
+from tunegate.system.output.owned_directory import writer_at_work
+from tunegate.tune.claims import is_resumed
+from tunegate_cache.format.records import Miss
+from tunegate_cache.maintenance.explanation import Explanation, explain
+
+_SHOWN = 8
+
+
+class Explained(msgspec.Struct, frozen=True, kw_only=True):
+    """The explanation of a miss: `at_look_up` is the last run's answer, `now` the cache's present
+    one."""
+
+    schema: int = 1
+    task: str
+    workload: str
+    target: str
+    at_look_up: str
+    now: Explanation
+
+
+def run(options: WhyMissOptions) -> int:
+    """`task` is a layer's name, perhaps with its model, or the beginning of a workload digest, of
+    the last plan."""
+    settings = options.settings
+    planned = _last_plan(settings.out)
+    resolved, name = _find(planned.resolution.tasks, options.task)
+    admin = open_cache_admin(settings)
+    trusted = admin.config.read_zones
+    own = () if admin.config.zone in trusted else (admin.config.zone,)
+    about = resolved.task.key, resolved.task.shape
+    with answering(admin.config):
+        now = explain(admin.store, trusted, *about, admin.keys, own=own)
+    explained = Explained(
+        task=name,
+        workload=resolved.task.key.workload,
+        target=resolved.task.key.target,
+        at_look_up=_answer(resolved) + _claimed(resolved),
+        now=now,
+    )
+    if settings.as_json:
+        write_json(explained)
+    else:
+        show_lines(_lines(explained, resolved.task))
+    return PASS
+
+
+def _last_plan(out: Path) -> TuningPlan:
+    """Raises ArtifactError. A run at work has taken the last plan away until it has the next."""
+    try:
+        return artifact_io.read(out / "plan.json", TuningPlan)
+    except ArtifactError as error:
+        writer = writer_at_work(out)
+        if not writer and not (out / "plan.json").exists():
+            message = f"{out / 'plan.json'}: not found. `tunegate run` or `tunegate plan` writes it"
+            raise ArtifactError(f"{message}: run one of them first, or pass --out.") from error
+        if not writer:
+            raise
+        message = f"{out}: {writer} has no plan yet. Ask again once it tunes or builds."
+        raise ArtifactError(message) from error
+
+
+def _find(tasks: tuple[ResolvedTask, ...], wanted: str) -> tuple[ResolvedTask, str]:
+    """Returns the task, and its unique name."""
+    about = [resolved.task for resolved in tasks]
+    names = task_names(about)
+    found = tasks_named(about, wanted)
+    if len(found) == 1:
+        return tasks[found[0]], names[found[0]]
+    what = "several tasks fit" if found else "no task of the last plan has that name"
+    places = found or range(len(tasks))
+    shown = "; ".join(f'"{names[at]}"' for at in places[:_SHOWN])
+    more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
+    raise ConfigError(f'"{wanted}": {what}. Name one of: {shown}{more}.')
+
+
+def _answer(resolved: ResolvedTask) -> str:
+    found = resolved.lookup
+    if is_resumed(resolved.task.key, found):
+        return "begun (ExactHit, measured only quickly): a cancelled run; the next one tunes on"
+    return f"miss ({found.reason})" if isinstance(found, Miss) else type(found).__name__
+
+
+def _claimed(resolved: ResolvedTask) -> str:
+    count = len(resolved.claims.records) if resolved.claims is not None else 0
+    if not count:
+        return ""
+    schedules = "1 schedule" if count == 1 else f"{count} schedules"
+    return f"; {schedules} of the run's own zone to be measured before they count"
+
+
+def _lines(explained: Explained, task: TuningTask) -> list[str]:
+    now = explained.now
+    lines = [
+        f"{explained.task} ({task.operator}, {task.dtype}) on {task.target}",
+        f"  used by {_users(task)}",
+        f"  workload {explained.workload[:16]}, target {explained.target[:16]}",
+        f"  at the last look-up: {explained.at_look_up}",
+        _difference(now),
+    ]
+    if now.neighbour is not None:
+        near = now.neighbour
+        lines.append(
+            f"  nearest neighbour: {near.workload[:16]} in zone {near.zone}, target {near.target}, "
+            f"distance {near.distance:.2f}"
+        )
+    return lines
+
+
+def _difference(now: Explanation) -> str:
+    if now.differs == "nothing":
+        return f"  in the cache: {now.detail}"
+    return f"  first key that differs: {now.differs} - {now.detail}"
+
+
+def _users(task: TuningTask) -> str:
+    """The models, with the side where only one has it."""
+    sides: dict[str, set[str]] = {}
+    for use in task.uses:
+        sides.setdefault(use.model, set()).add(use.side)
+    return ", ".join(
+        model if len(found) > 1 else f"{model} ({found.pop()})" for model, found in sides.items()
+    )
+
+
+# Short names for the tasks of a plan: as short as tells them apart.
+
+_DIGITS = 12
+
+
+def task_names(tasks: Sequence[TuningTask]) -> tuple[str, ...]:
+    """Returns a name for each task, by which `tasks_named` finds it: that of a layer, with its
+    model where another task has the same, with the start of its digest where even that is not
+    enough."""
+    names = [(task.uses[0].name, _with_model(task)) for task in tasks]
+    short = Counter(name for name, _ in names)
+    longer = Counter(name for _, name in names)
+    return tuple(
+        name
+        if short[name] == 1
+        else with_model
+        if longer[with_model] == 1
+        else f"{with_model}:{task.key.workload[:_DIGITS]}"
+        for (name, with_model), task in zip(names, tasks, strict=True)
+    )
+
+
+def tasks_named(tasks: Sequence[TuningTask], wanted: str) -> tuple[int, ...]:
+    """The places of the tasks that a text may mean: a name of theirs, a layer, the beginning of a
+    digest, or else a part of a name."""
+    names = task_names(tasks)
+    for fits in (_is_name, _is_layer, _is_part):
+        found = [at for at, task in enumerate(tasks) if fits(wanted, names[at], task)]
+        if found:
+            return tuple(found)
+    return ()
+
+
+def _is_name(wanted: str, name: str, task: TuningTask) -> bool:
+    return wanted == name or task.key.workload.startswith(wanted)
+
+
+def _is_layer(wanted: str, _: str, task: TuningTask) -> bool:
+    return wanted in _layers(task)
+
+
+def _is_part(wanted: str, name: str, task: TuningTask) -> bool:
+    return wanted in name or any(wanted in layer for layer in _layers(task))
+
+
+def _layers(task: TuningTask) -> set[str]:
+    """A task may stand for several layers; each of its labels names one or two of them."""
+    parts = {part for use in task.uses for part in (use.name, *use.name.split(", "))}
+    return parts | {f"{use.model}:{use.name}" for use in task.uses}
+
+
+def _with_model(task: TuningTask) -> str:
+    return f"{task.uses[0].model}:{task.uses[0].name}"

@@ -1,0 +1,222 @@
+"""One model under the packages of two environments: the gate for an upgrade of a runtime."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tunegate import pipeline
+from tunegate.artifacts.builds import Build, Cell, CellBuilds, unbuilt
+from tunegate.artifacts.changes import ChangeSet, ModelChange, Revisions
+from tunegate.artifacts.digests import digest_of_document
+from tunegate.cli.commands.comparing import CompareOptions
+from tunegate.cli.handlers.compare_models import AgainstModel, Model, understood
+from tunegate.cli.handlers.reporting import finish
+from tunegate.config import Config, TargetConfig
+from tunegate.errors import ConfigError
+from tunegate.measure.bench_driver import FreshProcesses
+from tunegate.measure.bench_messages import Sides
+from tunegate.models.file_pair import FilePair
+from tunegate.plan.run_forecast import answer_seconds
+from tunegate.ports import BuildJob, ModelJob
+from tunegate.runtimes.builder import SavingBuilder
+from tunegate.runtimes.reference import REFERENCE
+from tunegate.runtimes.registry import runtime_named, saves
+from tunegate.runtimes.runtime import Runtime
+from tunegate.settings import Settings
+from tunegate.system.environments.runtime_environment import (
+    RuntimeEnvironment,
+    differences,
+    read_environment,
+)
+from tunegate.system.output.directory import BUILDS, OutputDirectory, opened_output
+from tunegate.wiring import opened_gate_tools
+
+
+def one_model(base: str, head: str, options: CompareOptions) -> Model:
+    """The model that both environments run. Raises ConfigError for anything else."""
+    both = understood(base, base)
+    if len(options.environments) != len(Sides._fields):
+        raise ConfigError("--env: give it twice: the old environment, then the new one.")
+    if head or options.are_commands or not isinstance(both, AgainstModel):
+        raise ConfigError("--env: both environments run one model. Name one ONNX file.")
+    if options.settings.metric_command:
+        raise ConfigError("--metric-command scores a model, which is the same on both sides here.")
+    return both.head
+
+
+def compare_environments(
+    settings: Settings, config: Config, model: Model, directories: Sequence[Path]
+) -> int:
+    """The artifact is made once, by the runtime that is installed here, and each side of a launch
+    loads it with the runtime of its environment. Raises ConfigError."""
+    runtime = runtime_named(model.runtime or REFERENCE)
+    if not saves(runtime):
+        message = (
+            f"--env: {runtime.title} compiles the model, so an artifact is of one version. "
+            f"Compare two artifacts: tunegate compare old/ new/."
+        )
+        raise ConfigError(message)
+    targets = [each for each in config.targets if not runtime.unsupported(each)]
+    if not targets:
+        reason = runtime.unsupported(config.targets[0])
+        raise ConfigError(f"--env: {runtime.title} {reason}, and no target is one.")
+    base, head = directories
+    names = list(runtime.versions())
+    found = Sides(base, head).each(lambda each: read_environment(each, runtime.title, names))
+    changes = _changes(model, targets, found)
+    with opened_output(settings.out, "compare") as out:
+        out.forget(since="plan")
+        builds = _Builds(runtime, model, found, out)
+        cells = {target.name: builds.directories(target) for target in targets}
+        pythons = {
+            directory: each.python
+            for places in cells.values()
+            for directory, each in zip(places, found, strict=True)
+        }
+
+        def benchmarker(scratch: Path, seed: int) -> FreshProcesses:
+            limit_seconds = answer_seconds(config.gate)
+            return FreshProcesses(scratch, seed, limit_seconds=limit_seconds, pythons=pythons)
+
+        with opened_gate_tools(settings, config, benchmarker, out) as tools:
+            tools.context.progress.step(f"packages: {changes.revisions.reason}")
+            shapes = config.models[0].inputs
+            built = [builds.of(target, shapes, tools.context.seed) for target in targets]
+            report = pipeline.judge(tools, changes, built)
+        return finish(report, settings)
+
+
+class _Builds:
+    """The model as the runtime loads it, once for each environment."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        model: Model,
+        environments: Sides[RuntimeEnvironment],
+        out: OutputDirectory,
+    ) -> None:
+        self._runtime, self._model = runtime, model
+        self._environments, self._out = environments, out
+
+    def directories(self, target: TargetConfig) -> Sides[Path]:
+        place = self._out.path / BUILDS / self._model.file.name / target.name
+        return Sides(place / "base", place / "head")
+
+    def of(self, target: TargetConfig, shapes: Mapping[str, object], seed: int) -> CellBuilds:
+        sizes = {name: tuple(shape) for name, shape in shapes.items() if isinstance(shape, tuple)}
+        model = ModelJob(
+            file=self._model.file, path=self._model.file.name, shapes=sizes, target=target
+        )
+        scratch = self._out.workdir / "save" / target.name
+        base, head = built_under(
+            self._runtime,
+            model,
+            self.directories(target),
+            Sides(*self._environments),
+            SavingBuilder(self._runtime, scratch, seed=seed),
+        ).each(lambda build: located(build, self._out.path))
+        cell = Cell(model=self._model.file.name, target=target.name)
+        return CellBuilds(cell=cell, base=base, head=head)
+
+
+def _changes(
+    model: Model, targets: Sequence[TargetConfig], environments: Sides[RuntimeEnvironment]
+) -> ChangeSet:
+    base, head = environments
+    revisions = Revisions(
+        base=str(base.directory), head=str(head.directory), reason=_reason(environments)
+    )
+    pair = FilePair(model.file, model.file, revisions)
+    name = model.file.name
+    change = ModelChange(
+        path=name,
+        kind="modified",
+        change="unknown",
+        base=pair.version(revisions.base or "", name),
+        head=pair.version(revisions.head, name),
+        targets=tuple(target.name for target in targets),
+        reason=revisions.reason,
+    )
+    return ChangeSet(revisions=revisions, models=(change,))
+
+
+def _reason(environments: Sides[RuntimeEnvironment]) -> str:
+    base, head = environments
+    said = ", ".join(differences(base.packages, head.packages)) or "equal packages"
+    ignored = len(differences(base.others, head.others))
+    return (
+        f"{said}; other packages that differ, which it does not need: {ignored}"
+        if ignored
+        else said
+    )
+
+
+# One artifact as two builds: what runs it is decided by the environment of each side.
+
+
+class NoEnvironment(msgspec.Struct, frozen=True, kw_only=True):
+    """The reason why a side has no environment. It is `broken` where that may be another time
+    otherwise: a package that could not be had, and not one that is refused."""
+
+    reason: str
+    broken: bool = False
+
+
+SideEnvironment = RuntimeEnvironment | NoEnvironment | None
+"""The environment of a side; None where there is nothing that asks for one."""
+
+
+def built_under(
+    runtime: Runtime,
+    model: ModelJob,
+    places: Sides[Path],
+    environments: Sides[SideEnvironment],
+    builder: SavingBuilder,
+) -> Sides[Build | None]:
+    """Builds the artifact once, with the runtime that is installed beside tunegate. `places` are
+    the directories of the sides."""
+    for place in places:
+        shutil.rmtree(place, ignore_errors=True)
+    job = BuildJob(
+        model=model,
+        records={},
+        sources={},
+        directory=places.base,
+        settings=runtime.variants(model.target)[""],
+    )
+    (build,) = builder.build([job])
+    if build.error is None:
+        shutil.copytree(places.base, places.head)
+    base, head = (
+        _side(runtime, build, place, environment)
+        for place, environment in zip(places, environments, strict=True)
+    )
+    return Sides(base, head)
+
+
+def located(build: Build | None, out: Path) -> Build | None:
+    """The build with a directory that is relative to `--out`, as reports have it."""
+    if build is None or not build.directory:
+        return build
+    return msgspec.structs.replace(build, directory=str(Path(build.directory).relative_to(out)))
+
+
+def _side(
+    runtime: Runtime, build: Build, place: Path, environment: SideEnvironment
+) -> Build | None:
+    if environment is None:
+        return None
+    if isinstance(environment, NoEnvironment):
+        return unbuilt(environment.reason, crashed=environment.broken)
+    decides = [build.key, str(environment.directory), dict(environment.packages)]
+    return msgspec.structs.replace(
+        build,
+        key=digest_of_document(decides),
+        directory="" if build.error else str(place),
+        title=f"{runtime.title} {environment.version}",
+    )

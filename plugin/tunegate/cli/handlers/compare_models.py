@@ -1,0 +1,247 @@
+"""A model against what is compared with it: built with what the cache has, measured and judged."""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tunegate import pipeline
+from tunegate.artifacts.candidates import RuntimeName
+from tunegate.artifacts.changes import ChangeSet, ModelChange, Revisions, Side
+from tunegate.artifacts.verdicts import Report
+from tunegate.config import AUTO, Config, ModelConfig
+from tunegate.errors import ConfigError
+from tunegate.known_extras import refuse_missing
+from tunegate.models.export_models import export_models
+from tunegate.models.file_pair import TWO_FILES, FilePair
+from tunegate.models.model_inputs import inputs_of_file
+from tunegate.project import Subject
+from tunegate.redaction import redacted
+from tunegate.review import config_file
+from tunegate.review.fixed_sides import Fixed
+from tunegate.review.input_shapes import ShapeLevel, resolve_shapes
+from tunegate.review.model_settings import shapes_for
+from tunegate.runtimes.loading import titled_artifact
+from tunegate.runtimes.registry import RUNTIME_GROUP
+from tunegate.runtimes.requirements import require_installed
+from tunegate.settings import Overrides, Settings, overridden
+from tunegate.system.output.directory import OutputDirectory
+from tunegate.wiring import model_source, opened_tools
+from tunegate_cache.installed_plugins import plugin_named
+
+
+def paired(both: AgainstModel, revisions: Revisions = TWO_FILES) -> FilePair:
+    """The files of both sides. Raises ModelError for one that is not there."""
+    base_file = both.base.file if isinstance(both.base, Model) else None
+    return FilePair(base_file or both.head.file, both.head.file, revisions)
+
+
+def models_report(
+    settings: Settings, config: Config, both: AgainstModel, pair: FilePair, out: OutputDirectory
+) -> Report:
+    """Returns the report on two models, built with what the cache has: nothing is tuned without a
+    budget. One model on both sides is not built, and what is wrong with the configuration is told
+    all the same. Raises ConfigError, ModelError, EnvironmentUnfitError."""
+    fixed, wanted = _fixed(both), _wanted(both)
+    if fixed.runtimes:
+        targets = tuple(msgspec.structs.replace(each, runtime=AUTO) for each in config.targets)
+        config = msgspec.structs.replace(config, targets=targets)
+    revisions = pair.revisions(None, None)
+    changes = ChangeSet(revisions=revisions, models=(_change(config, both, pair, revisions),))
+    require_installed(config, "run", runtimes=wanted)
+    subject = Subject(config=config, repository=pair, root=settings.repository, commit="")
+    if is_one_model(both, pair):
+        _require_inputs(changes, subject, out)
+        return pipeline.nothing_to_do(config, unchanged(both), out.path)
+    with opened_tools(settings, subject, out, wanted) as tools:
+        return pipeline.run(tools, pipeline.make_plan(tools, changes), fixed)
+
+
+def comparison_config(
+    settings: Settings,
+    name: str,
+    shapes: Mapping[str, tuple[int, ...]],
+    files: Sequence[Path] = (),
+) -> Config:
+    """Targets, cache, gate and the sizes of the model come from the configuration where there is
+    one: sizes by the first of the files that it gives any. The `shapes` count before them. `name`
+    is the only model. Raises ConfigError, for a dimension too of which nobody said the size."""
+    path: Path = settings.config or settings.repository / config_file.CONFIG_FILE
+    found = Config(models=(ModelConfig(path=glob.escape(name)),))
+    if settings.config is not None or path.exists():
+        found = config_file.load_config(path)
+    given = (_configured(found, file, settings.repository) for file in files)
+    shapes = {**next(filter(None, given), {}), **shapes}
+    if files:
+        _require_sizes(files[0], shapes)
+    model = ModelConfig(path=glob.escape(name), inputs=dict(shapes))
+    found = Config(
+        models=(model,),
+        targets=found.targets,
+        cache=found.cache,
+        budget=found.budget,
+        gate=found.gate,
+    )
+    by = settings.overrides
+    if not any(key.startswith("budget.") for key in by.values):
+        by = Overrides({**by.values, "budget.trials": 0})
+    return overridden(found, by)
+
+
+def _configured(config: Config, file: Path, root: Path) -> Mapping[str, tuple[int, ...]]:
+    """The shapes that the configuration gives a model of its repository."""
+    if not file.resolve().is_relative_to(root.resolve()):
+        return {}
+    path = file.resolve().relative_to(root.resolve()).as_posix()
+    found = shapes_for(config, path, inputs_of_file(file) if file.is_file() else None)
+    return {} if found.mistakes else found.shapes
+
+
+def _require_sizes(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    inputs = inputs_of_file(file) if file.is_file() else None
+    found = resolve_shapes(inputs or (), [ShapeLevel(shapes=shapes)])
+    still_open = dict.fromkeys(each.input for each in found.dimensions if each.size is None)
+    if still_open and not found.mistakes:
+        options = " ".join(f"--shape {name}=1,3,224,224" for name in still_open)
+        message = (
+            f"{file.name}: the shape of {', '.join(still_open)} is open. Say it whole, such as "
+            f"{options}, or give it in tunegate.yaml."
+        )
+        raise ConfigError(message)
+
+
+def _require_inputs(changes: ChangeSet, subject: Subject, out: OutputDirectory) -> None:
+    """Raises ModelError for a shape of no input, or of none that it can have."""
+    models = export_models(changes, model_source(subject, out.workdir))
+    for target in subject.config.targets:
+        for change in changes.models:
+            models.job(change.path, "head", target)
+
+
+def _change(
+    config: Config, both: AgainstModel, pair: FilePair, revisions: Revisions
+) -> ModelChange:
+    name = both.head.file.name
+    base = both.base.file if isinstance(both.base, Model) else both.base.directory
+    shown = [pin.address for pin in revisions.pins] or [str(base), str(both.head.file)]
+    is_model = isinstance(both.base, Model)
+    return ModelChange(
+        path=name,
+        kind="modified",
+        change="unknown",
+        base=pair.version(revisions.base or "", name) if is_model else None,
+        head=pair.version(revisions.head, name),
+        targets=tuple(target.name for target in config.targets),
+        reason=" against ".join(shown),
+    )
+
+
+def _wanted(both: AgainstModel) -> tuple[RuntimeName, ...]:
+    """Built for no runtime that nobody asked for: it may not be installed. () is all of them."""
+    models = [side for side in (both.base, both.head) if isinstance(side, Model)]
+    named = {model.runtime.partition("-")[0] for model in models if model.runtime}
+    return tuple(sorted(named)) if all(model.runtime for model in models) else ()
+
+
+def _fixed(both: AgainstModel) -> Fixed:
+    named: tuple[tuple[Side, Model | Artifact], ...] = (("base", both.base), ("head", both.head))
+    return Fixed(
+        runtimes={
+            side: what.runtime for side, what in named if isinstance(what, Model) and what.runtime
+        },
+        builds={
+            side: titled_artifact(what.directory)
+            for side, what in named
+            if isinstance(what, Artifact)
+        },
+    )
+
+
+# The operands of `tunegate compare`: two names, parsed.
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|models:/")
+
+
+class Model(msgspec.Struct, frozen=True):
+    """An ONNX file; `runtime` is one, or a candidate of one; None where the
+    fastest may run it."""
+
+    file: Path
+    runtime: RuntimeName | None = None
+
+
+class Artifact(msgspec.Struct, frozen=True):
+    """A directory with an `artifact.json`."""
+
+    directory: Path
+
+
+class Artifacts(msgspec.Struct, frozen=True):
+    """Two artifacts to compare; nothing is built."""
+
+    base: Path
+    head: Path
+
+
+class AgainstModel(msgspec.Struct, frozen=True):
+    """The head is built, and the base where it is a model too."""
+
+    base: Model | Artifact
+    head: Model
+
+
+def understood(base: str, head: str) -> Artifacts | AgainstModel:
+    """A directory is an artifact, all else an ONNX file, with a runtime and a colon before it
+    where it must be built for that. Raises ConfigError for an artifact against an older model."""
+    return against(_side(base), _side(head))
+
+
+def against(base: Model | Artifact, head: Model | Artifact) -> Artifacts | AgainstModel:
+    """Raises ConfigError for an artifact against an older model."""
+    if isinstance(head, Model):
+        return AgainstModel(base, head)
+    if isinstance(base, Artifact):
+        return Artifacts(base.directory, head.directory)
+    message = (
+        f"{head.directory}: a model is compared with an artifact, not the other way. Name it first."
+    )
+    raise ConfigError(message)
+
+
+def _side(text: str) -> Model | Artifact:
+    runtime, _, file = text.partition(":")
+    installed = runtime.partition("-")[0]
+    if file and plugin_named(RUNTIME_GROUP, installed) is not None:
+        return Model(Path(file), runtime)
+    path = Path(text)
+    if _ADDRESS.match(text):
+        message = (
+            f"{redacted(text.partition('?')[0], ())}: compare takes files and directories of this "
+            "machine. Gate addresses with tunegate deploy-gate."
+        )
+        raise ConfigError(message)
+    if file and not path.exists():
+        refuse_missing("runtime", installed)
+    return Artifact(path) if path.is_dir() else Model(path)
+
+
+# One model on both sides of a comparison: neither is built, since neither can be slower.
+
+
+def is_one_model(both: AgainstModel, pair: FilePair) -> bool:
+    """Returns whether both sides are the same model under the same runtime. Raises ModelError for a
+    file that is no model."""
+    return (
+        isinstance(both.base, Model) and both.base.runtime == both.head.runtime and pair.are_same()
+    )
+
+
+def unchanged(both: AgainstModel) -> ChangeSet:
+    """Returns the change set of a comparison without a difference."""
+    name = both.head.file.name
+    revisions = Revisions(base=name, head=name, reason="one model on both sides")
+    return ChangeSet(revisions=revisions, models=(), unchanged=(name,))

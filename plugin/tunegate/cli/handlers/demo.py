@@ -1,0 +1,230 @@
+"""`tunegate demo`: three pull requests against a throw-away repository, for real."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from tunegate.artifacts import artifact_io
+from tunegate.artifacts.verdicts import CandidateOutcome, Finding, Status, Verdict
+from tunegate.cli.commands.gating import RunOptions
+from tunegate.cli.commands.starting import DemoOptions
+from tunegate.cli.handlers import demo_repository, run
+from tunegate.cli.handlers.reporting import write_json, write_line
+from tunegate.cli.shared_options import BudgetOptions, Common, ComparedRevisions
+from tunegate.config import TargetConfig
+from tunegate.errors import BUG, INCONCLUSIVE, PASS, UNFIT
+from tunegate.report.accuracy import error_in_words
+from tunegate.report.tuning_sentences import tuning_words
+from tunegate.runtimes.registry import installed_runtimes
+from tunegate.system.output.directory import opened_output
+from tunegate.wording import compared_times, milliseconds
+
+_MINUTES = (1.0, 0.5)
+_QUICK_MINUTES = (0.15, 0.08)
+"""Minutes of tuning for the first pull request, and for each later one."""
+_MARGIN_PERCENT, _QUICK_MARGIN_PERCENT = 3, 10
+"""A model of a millisecond takes many launches to tell apart by less."""
+_PAIRS, _QUICK_PAIRS = 12, 6
+_A_CHOICE = 2
+_ALONE = "Run the demo again while nothing else runs."
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """The reason why an act failed, and its exit code."""
+
+    text: str
+    exit_code: int
+
+
+class Act(msgspec.Struct, frozen=True, kw_only=True):
+    """One pull request of the demo, and how it ended."""
+
+    title: str
+    verdict: Verdict
+    problem: Problem | None
+    report: str
+    seconds: float
+
+
+Judge = Callable[[Verdict], Problem | None]
+
+
+class Played(msgspec.Struct, frozen=True):
+    acts: tuple[Act, ...]
+
+
+def run_demo(options: DemoOptions) -> int:
+    """0 when the three verdicts are what they should be. A machine that is too noisy or
+    too slow for them is 3 or 4, and only a verdict that nothing explains is a bug. A
+    second run reuses the cache."""
+    with opened_output(options.directory, "demo"):
+        acts = _played(options)
+    if options.common.as_json:
+        write_json(Played(acts))
+    else:
+        _show(acts)
+        for line in absent_lines(installed_runtimes().runtimes):
+            write_line(line)
+    return exit_code([act.problem for act in acts if act.problem is not None])
+
+
+def _played(options: DemoOptions) -> tuple[Act, ...]:
+    directory, is_quick = options.directory, options.quick
+    first_minutes, later_minutes = _QUICK_MINUTES if is_quick else _MINUTES
+    model = demo_repository.network(is_quick=is_quick)
+    retrained = demo_repository.network(1, is_quick=is_quick)
+    slowed = demo_repository.slowed(is_quick=is_quick)
+    policy = demo_repository.DemoPolicy(
+        cache=directory / "cache",
+        minutes=first_minutes,
+        margin_percent=_QUICK_MARGIN_PERCENT if is_quick else _MARGIN_PERCENT,
+        pairs=_QUICK_PAIRS if is_quick else _PAIRS,
+        max_error_percent=options.max_error,
+    )
+    repository = demo_repository.create(directory / "repository", model, policy)
+    first = _play("a", "a new model", directory, first_minutes, first_problem)
+    demo_repository.branch(repository, "retrained")
+    demo_repository.commit(repository, retrained, "Retrain")
+    second = _play("b", "new weights, same graph", directory, later_minutes, second_problem)
+    demo_repository.branch(repository, "wider-kernel")
+    side = demo_repository.slowed_kernel(is_quick=is_quick)
+    demo_repository.commit(repository, slowed, f"Try a {side}x{side} kernel in fire5")
+    third = _play("c", "a much slower layer", directory, later_minutes, third_problem)
+    return first, second, third
+
+
+def exit_code(problems: Sequence[Problem]) -> int:
+    """Returns the exit code of the problems: the machine explains what came after it, so a bug
+    counts only alone."""
+    codes = {problem.exit_code for problem in problems}
+    return next((code for code in (UNFIT, INCONCLUSIVE, BUG) if code in codes), PASS)
+
+
+def _play(letter: str, title: str, directory: Path, minutes: float, judge: Judge) -> Act:
+    sys.stderr.write(f"\n=== pull request {letter}: {title} ===\n")
+    out = directory / f"pull-request-{letter}"
+    started = time.monotonic()
+    run.run(
+        RunOptions(
+            common=Common(repository=directory / "repository", out=out),
+            revisions=ComparedRevisions(base=None if judge is first_problem else "main"),
+            budget=BudgetOptions(given={"budget.minutes": minutes}),
+        )
+    )
+    verdict = artifact_io.read(out / "verdict.json", Verdict)
+    return Act(
+        title=f"{letter}. {title}",
+        verdict=verdict,
+        problem=judge(verdict),
+        report=str(out / "report.html"),
+        seconds=time.monotonic() - started,
+    )
+
+
+def first_problem(verdict: Verdict) -> Problem | None:
+    return _other_than(verdict, "new")
+
+
+def second_problem(verdict: Verdict) -> Problem | None:
+    """New weights cost no trial, even where the first act left something to tune."""
+    problem = _other_than(verdict, "pass")
+    if problem is not None or verdict.tuning.trials == 0:
+        return problem
+    return Problem("needed trials", BUG)
+
+
+def third_problem(verdict: Verdict) -> Problem | None:
+    problem = _other_than(verdict, "fail")
+    if problem is not None:
+        return problem
+    slower = [found.name for found in _only(verdict).differences]
+    if any(demo_repository.SLOWED_LAYER in name for name in slower[:1]):
+        return None
+    text = f"should name {demo_repository.SLOWED_LAYER}, not {', '.join(slower[:1]) or 'nothing'}."
+    named_later = any(demo_repository.SLOWED_LAYER in name for name in slower)
+    busy = f"{text} Its operators were disturbed while they were timed. {_ALONE}"
+    return Problem(busy, UNFIT) if named_later or not slower else Problem(text, BUG)
+
+
+def _other_than(verdict: Verdict, wanted: Status) -> Problem | None:
+    """Returns what stands in the way of the wanted status; None where the verdict has it."""
+    status = _only(verdict).status
+    if status == wanted:
+        return None
+    match status:
+        case "inconclusive":
+            return Problem(f"this machine is too noisy to decide it. {_ALONE}", INCONCLUSIVE)
+        case "invalid-env" | "no-baseline":
+            return Problem(f"this machine was disturbed, or lacks something. {_ALONE}", UNFIT)
+        case _:
+            return Problem(f"should be {wanted}, and is {status}.", BUG)
+
+
+def _only(verdict: Verdict) -> Finding:
+    (finding,) = verdict.findings
+    return finding
+
+
+def election_lines(outcomes: Sequence[CandidateOutcome]) -> Iterator[str]:
+    """Yields a line for each candidate that was measured, the one that ships first, and one for
+    each that was not; none without a choice. Times of the election are others than those of base
+    and head: they are told in percent."""
+    if len(outcomes) < _A_CHOICE:
+        return
+    ours = next((each.ms for each in outcomes if each.ships), None)
+    for each in sorted(outcomes, key=lambda each: (not each.ships, each.ms or math.inf)):
+        beside = f"{_exact(each)}{_beside(each, ours)}" if each.ms is not None else each.reason
+        yield f"{'ships' if each.ships else '     '} {each.title}: {beside}"
+
+
+def _exact(candidate: CandidateOutcome) -> str:
+    if candidate.error is not None:
+        return f"error {error_in_words(candidate.error)}"
+    return "error not measured in this run" if candidate.has_unknown_error else "float32"
+
+
+def _beside(candidate: CandidateOutcome, ours: float | None) -> str:
+    """Returns how much faster the shipped candidate was than this one, as the report says it."""
+    if candidate.ships or not ours or candidate.ms is None:
+        return ""
+    return f"; what ships is {compared_times(ours, candidate.ms)}"
+
+
+class _Runtime(Protocol):
+    @property
+    def title(self) -> str: ...
+    def unsupported(self, target: TargetConfig) -> str: ...
+
+
+def absent_lines(runtimes: Iterable[_Runtime]) -> Iterator[str]:
+    """Yields a line for each runtime that is missing here, with the package that it needs."""
+    for each in runtimes:
+        if reason := each.unsupported(TargetConfig(name="cpu")):
+            yield f"{each.title} did not take part: it {reason}"
+
+
+def _show(acts: tuple[Act, ...]) -> None:
+    write_line("")
+    for act in acts:
+        finding = _only(act.verdict)
+        write_line(f"{act.title}: {finding.status} (exit code {act.verdict.exit_code})")
+        write_line(f"   {finding.reason}")
+        if finding.base_ms is not None:
+            base, head = milliseconds(finding.base_ms), milliseconds(finding.head_ms)
+            write_line(f"   base {base}, head {head}")
+        for line in election_lines(finding.runtimes):
+            write_line(f"   {line}")
+        if finding.differences and finding.status == "fail":
+            write_line(f"   held by: {finding.differences[0].name}")
+        write_line(f"   tuning: {tuning_words(act.verdict.tuning)}")
+        write_line(f"   all of it took {act.seconds:.0f} s")
+        write_line(f"   report: {act.report}")
+        if act.problem:
+            write_line(f"   NOT AS EXPECTED: {act.problem.text}")

@@ -1,0 +1,211 @@
+"""The check whether the given cases of a model suffice to prove a build inside its budget."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+
+from tunegate import pipeline
+from tunegate.artifacts.changes import ModelPath, Revisions, path_of
+from tunegate.artifacts.verdicts import WAIVERS_FILE, WarmedModel
+from tunegate.config import Config, ValuesConfig, WatchConfig
+from tunegate.decide.error_budget import fewest_samples
+from tunegate.errors import ConfigError, EnvironmentUnfitError, RevisionError
+from tunegate.models.finder import FoundModel
+from tunegate.models.inputs.checked_values import value_problems
+from tunegate.plan.resolve import resolve
+from tunegate.project import Project
+from tunegate.regular_files import opened_inside
+from tunegate.review.base_rules import unmatched_globs
+from tunegate.review.model_settings import entry_for, profiles_for, targets_for, values_for
+from tunegate.review.named_files import described_missing, missing_files
+from tunegate.review.waiver_policy import stray_waivers
+from tunegate.review.waivers import parse_waivers
+from tunegate.settings import Settings
+from tunegate.system.machine.health import HealthCheck
+from tunegate.system.output.directory import opened_output
+from tunegate.tune.outcomes import warmed_models
+from tunegate.upgrades import installed_watcher
+from tunegate.wiring import opened_tools
+from tunegate.wording import plural
+
+
+def budgets_check(config: Config, names: Iterable[ModelPath]) -> Iterator[HealthCheck]:
+    """Yields a warning for each model with a budget that its cases are too few for: nothing but
+    float32 can ship then. Values that are drawn are never too few."""
+    for name in names:
+        entry = entry_for(config, name)
+        if entry is None or entry.accuracy == "same":
+            continue
+        given, needed = _cases(values_for(config, name).values()), fewest_samples(entry.accuracy)
+        if 0 < given < needed:
+            are = plural(given, "case is", "cases are")
+            detail = (
+                f"{name}: {are} given, and to show that a build is inside its budget takes "
+                f"{plural(needed, 'case')}: nothing but float32 can ship"
+            )
+            yield HealthCheck("accuracy", ok=True, warns=True, detail=detail)
+
+
+def _cases(values: Iterable[ValuesConfig]) -> int:
+    """The number of cases that the values come to; 0 where some of them are drawn."""
+    found = [*values]
+    if any(each.low is not None for each in found):
+        return 0
+    return max((len(each.cases) or 1 for each in found), default=0)
+
+
+# The files that the configuration names, and whether the models here take the values in them.
+
+
+def files_check(project: Project, models: Sequence[FoundModel]) -> Iterator[HealthCheck]:
+    """Yields what a run would refuse: it reads commits alone. Nothing of what a run finds by itself
+    is told where there is no commit yet."""
+    try:
+        head = project.repository.head()
+    except RevisionError:
+        return
+    committed = [entry.path for entry in project.repository.files(head)]
+    yield from _watch_check(project.config.watch, committed)
+    missing = [*missing_files(project.config, Revisions(base=None, head=head), project.identity)]
+    problems = [described_missing(each, committed) for each in missing]
+    files = {
+        each.path: project.repository.root / each.path for each in models if each.inputs is not None
+    }
+    problems += value_problems(project.repository, project.config, files, head)
+    yield from (HealthCheck("files", ok=False, detail=each) for each in problems)
+
+
+def _watch_check(watch: WatchConfig, committed: Sequence[str]) -> Iterator[HealthCheck]:
+    if not watch.files:
+        return
+    try:
+        installed_watcher()
+    except (ConfigError, EnvironmentUnfitError) as error:
+        yield HealthCheck("watch", ok=False, detail=str(error))
+    for each in unmatched_globs(watch, committed):
+        yield HealthCheck("watch", ok=True, warns=True, detail=each)
+
+
+# The check whether the waivers of the working tree are readable and match a model.
+
+_NAME = "waivers"
+_MAX_BYTES = 2**20
+
+
+def waivers_check(
+    root: Path, config: Config, models: Sequence[ModelPath] | None, today: datetime.date
+) -> Iterator[HealthCheck]:
+    """Yields the check of the waivers: nothing without a file; else one line, or one for each
+    problem. `models` are the names under which models are gated; where they are None nobody looks
+    what a waiver is about."""
+    file = opened_inside(root, WAIVERS_FILE)
+    if file is None:
+        return
+    with file:
+        body = file.read(_MAX_BYTES + 1)
+    if len(body) > _MAX_BYTES:
+        yield _no(f"{WAIVERS_FILE}: over 1 MB, which is not read here. Remove what has expired.")
+        return
+    try:
+        waivers = parse_waivers(body.decode(), WAIVERS_FILE, today)
+    except UnicodeDecodeError as error:
+        yield _no(f"{WAIVERS_FILE}: not UTF-8 ({error}). Save it as text.")
+        return
+    except ConfigError as error:
+        yield from (_no(each) for each in (str(error), *error.others))
+        return
+    strays = [] if models is None else [*stray_waivers(waivers, config, models)]
+    yield from (_no(f"{WAIVERS_FILE}: {each}") for each in strays)
+    if not strays:
+        counted = f"{WAIVERS_FILE}: {plural(len(waivers), 'waiver')}"
+        yield HealthCheck(_NAME, ok=True, detail=counted)
+
+
+def _no(detail: str) -> HealthCheck:
+    return HealthCheck(_NAME, ok=False, detail=detail)
+
+
+# The models that a configuration gates: where they stand, and what the cache knows of them.
+
+COMMITTED = "committed"
+
+
+class GatedModel(msgspec.Struct, frozen=True, kw_only=True):
+    """A model of the working tree, in one of its profiles. `entry` is the path or glob that gates
+    it, `tasks` what the cache knows of it, `trouble` why nobody could look into it."""
+
+    model: str
+    entry: str
+    targets: tuple[str, ...]
+    state: str
+    tasks: tuple[WarmedModel, ...] = ()
+    trouble: str = ""
+
+
+def gated_models(
+    config: Config, models: Sequence[FoundModel], uncommitted: Collection[str]
+) -> tuple[GatedModel, ...]:
+    """Every model, in order; `uncommitted` are the paths with changes."""
+    return tuple(
+        GatedModel(
+            model=name,
+            entry=entry.path,
+            targets=targets_for(config, model.path),
+            state=_state(model, uncommitted),
+            trouble=model.note,
+        )
+        for model in models
+        if (entry := entry_for(config, model.path)) is not None
+        for name in profiles_for(config, model.path)
+    )
+
+
+def with_tasks(
+    models: Sequence[GatedModel], known: Sequence[WarmedModel]
+) -> tuple[GatedModel, ...]:
+    """The models, with what the cache knows of each."""
+    return tuple(
+        msgspec.structs.replace(
+            model, tasks=tuple(each for each in known if each.model == model.model)
+        )
+        for model in models
+    )
+
+
+def left_to_do(models: Sequence[GatedModel]) -> Iterator[str]:
+    """Sentences on what to do next."""
+    new = {path_of(model.model) for model in models if model.state != COMMITTED}
+    if new:
+        yield f"{plural(len(new), 'model')} not committed as here: tunegate sees commits alone"
+    left = sum(each.tasks - each.known for model in models for each in model.tasks)
+    if left:
+        yield f"{plural(left, 'task is', 'tasks are')} untuned: tunegate warm tunes what matters"
+
+
+def _state(model: FoundModel, uncommitted: Collection[str]) -> str:
+    if not model.is_committed:
+        return "not committed yet"
+    return "changed since the commit" if model.path in uncommitted else COMMITTED
+
+
+# The number of known tasks of each model: the rest is left to `tunegate warm`.
+
+
+def known_tasks(project: Project, settings: Settings, most: int) -> Sequence[WarmedModel]:
+    """The first `most` models that are committed, on each target for which something is tuned.
+    Nothing is tuned, built or written. Raises TunegateError."""
+    found = project.all_models()
+    changes = msgspec.structs.replace(found, models=found.models[:most])
+    with (
+        TemporaryDirectory(prefix="tunegate-doctor-") as place,
+        opened_output(Path(place) / "out", "doctor") as out,
+        opened_tools(settings, project.checkout(), out) as tools,
+    ):
+        tasks = pipeline.extracted(tools, changes)
+        resolved = resolve(tasks, tools.index, tools.config).tasks
+    return warmed_models(resolved, ())

@@ -1,0 +1,181 @@
+"""`tunegate gate`: build both sides, measure, decide, from a plan and its outcomes."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import msgspec
+
+from tunegate import pipeline
+from tunegate.artifacts.measurements import ShardMeasurements
+from tunegate.artifacts.outcomes import TuningOutcome
+from tunegate.artifacts.plans import MeasuringShard, TuningPlan
+from tunegate.artifacts.verdicts import Report
+from tunegate.cli.commands.gating import GateOptions, MeasureOptions, VerdictOptions
+from tunegate.cli.handlers.reporting import finish, write_json
+from tunegate.cli.handlers.run_history import (
+    remember,
+    remembered_without_end,
+    seconds_besides_tuning,
+)
+from tunegate.cli.handlers.table import show_lines
+from tunegate.decide.gate import Judged
+from tunegate.errors import PASS, ConfigError
+from tunegate.handover import (
+    binding,
+    check_config_digest,
+    read_measurements,
+    read_outcomes,
+    read_plan,
+)
+from tunegate.measure.merge_shards import merge_shards
+from tunegate.models.export_models import is_measured, versions
+from tunegate.plan.shards import of_shard
+from tunegate.project import Review, Subject, open_project
+from tunegate.review.gate_rules import with_configured
+from tunegate.runtimes.requirements import require_installed
+from tunegate.settings import Settings
+from tunegate.system.output.directory import opened_output
+from tunegate.tune.outcomes import merge_outcomes
+from tunegate.wiring import judging_rules, model_source, opened_tools, opened_upgrade_tools
+from tunegate.wording import plural
+
+
+def gate(options: GateOptions) -> int:
+    """A shard without an outcome costs its tasks only."""
+    settings = options.settings
+    project = open_project(settings)
+    with opened_output(settings.out, "gate") as out:
+        planned = read_plan(out.path)
+        project.require_plan(planned, settings)
+        outcomes = merge_outcomes(read_outcomes(out.path, planned))
+        review = project.review_of(planned.changes)
+        check_config_digest(planned, out.path, review.config)
+        out.forget(since="gate")
+        changes, config = review.changes, review.config
+        planned = msgspec.structs.replace(planned, changes=changes)
+        if not any(map(is_measured, changes.models)):
+            return finish(pipeline.nothing_to_do(config, changes, out.path), settings)
+        subject = project.reviewed(review)
+        source, work_seconds = model_source(subject, out.workdir), 0.0
+        with review.watched.opened(changes, source, out.path) as upgrades:
+            pythons = upgrades.pythons(changes)
+            if not any(versions(change) for change in changes.models):
+                with opened_upgrade_tools(settings, review, out, pythons) as gate_tools:
+                    report = pipeline.gate_upgrades(gate_tools, changes, upgrades)
+            else:
+                require_installed(config, "gate")
+                with (
+                    opened_tools(settings, subject, out, pythons=pythons) as tools,
+                    remembered_without_end(
+                        planned,
+                        context=tools.context,
+                        config=config,
+                        repository=project.repository,
+                        before=outcomes,
+                    ) as began,
+                ):
+                    report = pipeline.gate(tools, planned, outcomes, upgrades=upgrades)
+                    work_seconds = seconds_besides_tuning(began, ())
+        remember(report, config, project.repository, work_seconds)
+        return finish(report, settings)
+
+
+# `tunegate measure`: one measuring shard of a plan. Needs the plan, the outcomes of tuning and the
+# repository.
+
+
+def measure(options: MeasureOptions) -> int:
+    """Writes measurements-<shard>.json. It says nothing of pass or fail: `tunegate verdict` does,
+    of all shards together."""
+    settings = options.settings
+    project = open_project(settings)
+    with opened_output(settings.out, "measure") as out:
+        planned = read_plan(out.path)
+        project.require_plan(planned, settings)
+        chosen = _chosen(planned, options.shard, settings)
+        outcomes = merge_outcomes(read_outcomes(out.path, planned))
+        review = project.review_of(planned.changes)
+        check_config_digest(planned, out.path, review.config)
+        out.forget(since="gate")
+        out.forget_shard(chosen.index)
+        require_installed(review.config, "gate", {chosen.target})
+        subject = _of_target(project.reviewed(review), chosen.target)
+        mine = of_shard(msgspec.structs.replace(planned, changes=review.changes), chosen).changes
+        source = model_source(subject, out.workdir)
+        with review.watched.opened(mine, source, out.path) as upgrades:
+            pythons = upgrades.pythons(mine)
+            with opened_tools(settings, subject, out, pythons=pythons) as tools:
+                found = pipeline.measure_shard(tools, planned, chosen, outcomes, upgrades)
+    if settings.as_json:
+        write_json(found)
+    else:
+        _show(found)
+    return PASS
+
+
+def _chosen(planned: TuningPlan, shard: int, settings: Settings) -> MeasuringShard:
+    chosen = next((s for s in planned.measuring if s.index == shard), None)
+    if chosen is None:
+        known = ", ".join(str(s.index) for s in planned.measuring)
+        what = f"shards are {known}" if known else "shards are none: no model is compared"
+        message = f"--shard {shard}: not in {settings.out / 'plan.json'}, whose measuring {what}."
+        raise ConfigError(message)
+    return chosen
+
+
+def _of_target(subject: Subject, name: str) -> Subject:
+    """The runner has what this target needs, and perhaps nothing that another one does."""
+    targets = tuple(target for target in subject.config.targets if target.name == name)
+    return dataclasses.replace(
+        subject, config=msgspec.structs.replace(subject.config, targets=targets)
+    )
+
+
+def _show(found: ShardMeasurements) -> None:
+    launches = {each.cell.model: len(each.launches) for each in found.run.cells}
+    show_lines(
+        f"{model} on {found.target}: {plural(count, 'launch', 'launches')}"
+        for model, count in launches.items()
+    )
+
+
+# `tunegate verdict`: what all measuring shards of a plan come to. Needs no device, no compiler.
+
+
+def judge(options: VerdictOptions) -> int:
+    """A shard that is lost, or not of this plan, is no pass for any of its models."""
+    settings = options.settings
+    project = open_project(settings)
+    with opened_output(settings.out, "verdict") as out:
+        planned = read_plan(out.path)
+        project.require_plan(planned, settings)
+        outcomes = merge_outcomes(read_outcomes(out.path, planned))
+        review = project.review_of(planned.changes)
+        check_config_digest(planned, out.path, review.config)
+        out.forget(since="gate")
+        if not any(map(is_measured, review.changes.models)):
+            nothing = pipeline.nothing_to_do(review.config, review.changes, out.path)
+            return finish(nothing, settings)
+        report = _decided(planned, outcomes, review, settings)
+        remember(report, review.config, project.repository)
+        return finish(report, settings)
+
+
+def _decided(
+    planned: TuningPlan, outcomes: tuple[TuningOutcome, ...], review: Review, settings: Settings
+) -> Report:
+    """Raises ArtifactError for measurements of no shard of the plan."""
+    rules = with_configured(judging_rules(settings, review), review.config, planned.changes)
+    merged = merge_shards(
+        planned.measuring, read_measurements(settings.out), binding(planned, outcomes, rules)
+    )
+    machines = {shard.machine for shard in merged.run.shards} if merged.run else set()
+    judged = Judged(
+        changes=review.changes,
+        plan=msgspec.structs.replace(planned, changes=review.changes),
+        outcomes=outcomes,
+        unmeasured=merged.unmeasured,
+        machine=", ".join(sorted(machines)),
+    )
+    return pipeline.decide(merged.run, judged, rules, settings.out)

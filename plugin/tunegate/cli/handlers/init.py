@@ -1,0 +1,368 @@
+"""`tunegate init`: a first tunegate.yaml and workflow for the models found here."""
+
+from __future__ import annotations
+
+import json
+import os
+import posixpath
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+
+from tunegate.artifacts import artifact_io
+from tunegate.artifacts.changes import ModelInput
+from tunegate.artifacts.measurements import Gpu
+from tunegate.cli.commands.starting import InitOptions
+from tunegate.cli.handlers.reporting import write_line
+from tunegate.errors import PASS, ConfigError
+from tunegate.models.finder import FoundModel, find_models
+from tunegate.models.sizes import GuessedSize, is_generated
+from tunegate.report.escape import visible
+from tunegate.review.config_file import CONFIG_FILE
+from tunegate.review.globs import literal, matches
+from tunegate.review.input_shapes import is_symbol
+from tunegate.system.git.installed_commit import (
+    InstalledCommit,
+    installed_commit,
+    public_address,
+    repository_of,
+)
+from tunegate.system.git.repository import GitRepository
+from tunegate.system.nvidia.gpus import visible_gpus
+from tunegate.system.output.owned_directory import refuse_links
+from tunegate.wording import plural
+
+_WORKFLOW = Path(".github/workflows/tunegate.yml")
+_LONGEST_COMMAND = 4000
+
+
+def run(options: InitOptions) -> int:
+    """Writes both files or none."""
+    settings = options.settings
+    repository = GitRepository(settings.repository)
+    root = repository.root
+    models = find_models(root, with_guesses=True)
+    if not models:
+        message = f"{root.resolve()}: no .onnx file that git tracks or would add. Put one there."
+        raise ConfigError(message)
+    config = settings.config or root / CONFIG_FILE
+    installed = installed_commit()
+    branch = repository.default_branch_name() or "main"
+    gpu = next(iter(visible_gpus()), None)
+    files = {
+        config: starter_config(models, installed, gpu),
+        root / _WORKFLOW: starter_workflow(installed, branch),
+    }
+    _write(files, force=options.force)
+    write_line(f"Wrote {_shown(config, root)}. It gates {_covered(models)}:")
+    for model in models:
+        write_line(f"  {visible(model.path)}: {visible(_found(model))}")
+    if gpu is not None:
+        card = visible(gpu.name)
+        write_line(f"  They are tuned and gated on {card}. For the CPU, see targets there.")
+    if any(model.guesses for model in models):
+        write_line("  Where a guessed size is not the one you deploy with, correct it there.")
+    write_line(
+        f"Wrote {_WORKFLOW}. It gates each pull request and each push to {visible(branch)}, and "
+        "tunes at night what is left."
+    )
+    write_line(f"  {_pinned(installed)}")
+    _write_next_steps(root, config, models)
+    return PASS
+
+
+def _shown(file: Path, root: Path) -> str:
+    inside = file.absolute().is_relative_to(root)
+    return visible(os.path.relpath(file, root) if inside else str(file))
+
+
+def _covered(models: Sequence[FoundModel]) -> str:
+    globs = " and ".join(starter_globs([model.path for model in models]))
+    later = f", and every later one in {visible(globs)}" if globs else ""
+    return plural(len(models), "model") + later
+
+
+def _pinned(installed: InstalledCommit | None) -> str:
+    if installed is None:
+        return "It can start once you put the commit of a release into it."
+    return f"It installs tunegate {installed.release or f'at commit {installed.commit[:12]}'}."
+
+
+def _found(model: FoundModel) -> str:
+    """Returns a model's description, in a line."""
+    known = model.note or _guessed(model) or "no dynamic sizes"
+    return known if model.is_committed else f"{known}; not committed yet"
+
+
+def _guessed(model: FoundModel) -> str:
+    sizes = {
+        guess.symbol if is_symbol(guess.symbol) else f"{guess.input}[{guess.axis}]": guess.size
+        for guess in model.guesses
+    }
+    said = ", ".join(f"{name} {size}" for name, size in sizes.items())
+    return f"dynamic sizes, guessed: {said}" if said else ""
+
+
+def _write_next_steps(root: Path, config: Path, models: Sequence[FoundModel]) -> None:
+    new = [model.path for model in models if not model.is_committed]
+    own = [_shown(config, root)] if config.absolute().is_relative_to(root) else []
+    add = shlex.join(["git", "add", "--", *own, _WORKFLOW.as_posix(), *new])
+    write_line(f"Next{_place(root)}:")
+    write_line(f'  {visible(add, _LONGEST_COMMAND)} && git commit -m "Gate model latency"')
+    write_line("  tunegate doctor              # is all there that a run needs?")
+    write_line("  tunegate warm --minutes 2    # tunes them, before a pull request has to")
+
+
+def _place(root: Path) -> str:
+    return "" if root.resolve() == Path.cwd() else f", in {visible(str(root))}"
+
+
+def _write(files: Mapping[Path, str], *, force: bool) -> None:
+    for path in files:
+        refuse_links(path.parent)
+        if os.path.lexists(path) and not force:
+            message = f"{path}: exists already. Move it away, or overwrite it with --force."
+            raise ConfigError(message)
+    for path, text in files.items():
+        artifact_io.write_text(path, text)
+
+
+# The globs that `tunegate init` writes, so that tomorrow's models are gated too.
+
+_ENDING = ".onnx"
+
+
+def starter_globs(paths: Sequence[str]) -> tuple[str, ...]:
+    """Returns one glob for the models of each top-level directory, in order of their paths: for one
+    directory, or for all below the deepest that they share."""
+    places: dict[str, list[str]] = {}
+    for path in sorted(paths):
+        if path.endswith(_ENDING):
+            places.setdefault(path.partition("/")[0] if "/" in path else "", []).append(path)
+    return tuple(_glob([posixpath.dirname(path) for path in found]) for found in places.values())
+
+
+def _glob(directories: Sequence[str]) -> str:
+    shared = posixpath.commonpath(directories)
+    pattern = f"*{_ENDING}" if {*directories} == {shared} else f"**/*{_ENDING}"
+    return posixpath.join(literal(shared), pattern)
+
+
+# The sizes that `tunegate init` writes: one for each symbol, with why it is what it is.
+
+_SIZES_HEAD = """\
+
+# The sizes of dynamic dimensions, by symbol, for all models. Those that are guessed: put what you
+# deploy with. An entry of models may have its own.
+dims:
+"""
+
+
+def shared_sizes(models: Sequence[FoundModel]) -> dict[str, GuessedSize]:
+    """Returns the symbols with the same size in every model that has them."""
+    found: dict[str, list[GuessedSize]] = {}
+    for guess in (guess for model in models for guess in model.guesses):
+        if _is_written(guess) and not is_generated(guess.symbol):
+            found.setdefault(guess.symbol, []).append(guess)
+    return {
+        symbol: guesses[0]
+        for symbol, guesses in sorted(found.items())
+        if len({guess.size for guess in guesses}) == 1
+    }
+
+
+def shared_text(shared: Mapping[str, GuessedSize]) -> str:
+    """The key `dims` of the file; '' where there is nothing to share."""
+    if not shared:
+        return ""
+    return _SIZES_HEAD + "".join(f"{line}\n" for line in _dims(shared, "  "))
+
+
+def entry_lines(model: FoundModel, shared: Mapping[str, GuessedSize]) -> Iterator[str]:
+    """The keys `dims` and `inputs` of an entry."""
+    own = {
+        guess.symbol: guess
+        for guess in model.guesses
+        if _is_written(guess) and guess.symbol not in shared
+    }
+    if own:
+        yield "    dims:"
+        yield from _dims(own, "      ")
+    shapes = [*_whole_shapes(model)]
+    if shapes:
+        yield "    inputs:"
+        yield from shapes
+
+
+def _is_written(guess: GuessedSize) -> bool:
+    """A sum of others follows from these, whatever they are changed to."""
+    return is_symbol(guess.symbol) and not guess.is_sum
+
+
+def _dims(sizes: Mapping[str, GuessedSize], indent: str) -> Iterator[str]:
+    for symbol, guess in sizes.items():
+        yield f"{indent}{quoted(symbol)}: {guess.size}  # guessed: {guess.why}"
+
+
+def _whole_shapes(model: FoundModel) -> Iterator[str]:
+    """The inputs that have dimensions without a name."""
+    for value in model.inputs or ():
+        guesses = [guess for guess in model.guesses if guess.input == value.name]
+        unnamed = [guess.why for guess in guesses if not is_symbol(guess.symbol)]
+        if unnamed or not value.is_ranked:
+            why = "; ".join(dict.fromkeys(unnamed)) or "the model does not say how many dimensions"
+            shape = ", ".join(map(str, _shape(value, guesses)))
+            yield f"      {quoted(value.name)}: [{shape}]  # guessed: {why}"
+
+
+def _shape(value: ModelInput, guesses: Sequence[GuessedSize]) -> list[int]:
+    sizes = {guess.axis: guess.size for guess in guesses}
+    if not value.is_ranked:
+        return [size for _, size in sorted(sizes.items())] or [1]
+    return [sizes[axis] if size is None else size for axis, size in enumerate(value.dimensions)]
+
+
+def quoted(text: str) -> str:
+    """YAML takes JSON strings; a name may hold anything."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+# The text of the files that `tunegate init` writes.
+
+_HEAD = """\
+# What tunegate watches, where it runs, and what it may spend.
+# Every setting: {settings}. What is in effect and why: tunegate doctor
+"""
+
+_MODELS = """\
+# The first entry that matches a model counts. A glob takes tomorrow's models too.
+models:
+"""
+
+_CPU = """\
+
+# One entry per kind of machine you deploy on. cpu and arch "native" mean the runner's own.
+targets:
+  - name: cpu
+    kind: llvm                # or cuda
+    runner: [self-hosted]     # labels of the CI runner
+    # threads: 4              # default: every usable core but one
+    # usd-per-hour: 0.34      # needed for budget.usd
+"""
+
+_GPU = """\
+
+# One entry per kind of machine you deploy on. This one is the GPU of the machine that init ran on.
+# Where you deploy on the CPU, write instead:
+#   - name: cpu
+#     kind: llvm
+#     runner: [self-hosted]
+targets:
+  - name: gpu
+    kind: cuda
+    arch: {arch}
+    expect-gpu: {name}
+    runner: [self-hosted]     # labels of the CI runner: add the one that names this GPU
+    # usd-per-hour: 3.50      # needed for budget.usd
+"""
+
+_TAIL = """\
+
+# Tuning results, shared by every team that reads this place.
+cache:
+  url: ~/.cache/tunegate      # or s3://bucket/prefix
+  # endpoint-url: https://storage.example.com    # an S3 that is not Amazon's
+
+# Tuning stops at the first of these.
+budget:
+  minutes: 10
+  # usd: 0.50
+  # trials: 2000
+
+# A model that gets slower than this fails the pull request.
+gate:
+  margin-percent: 3
+"""
+
+_SCHEMA, _SETTINGS = "docs/schemas/tunegate.schema.json", "docs/configuration.md"
+_NO_COMMIT = "0" * 40
+_PUT_HERE = f"@{_NO_COMMIT} # put the commit of a release here"
+_SOURCE = re.compile(rf"git\+(\S+)@{_NO_COMMIT}")
+
+
+def starter_config(
+    models: Sequence[FoundModel],
+    installed: InstalledCommit | None = None,
+    gpu: Gpu | None = None,
+) -> str:
+    """The configuration, for a GPU where there is one. Editors complete it by the schema of the
+    commit that is installed."""
+    shared = shared_sizes(models)
+    sizes = shared_text(shared)
+    return (
+        _schema_line(installed)
+        + _HEAD.format(settings=_address(installed, "blob", _SETTINGS))
+        + (f"{sizes}\n" if sizes else "")
+        + _MODELS
+        + "".join(_entries(models, shared))
+        + (_CPU if gpu is None else _gpu_target(gpu))
+        + _TAIL
+    )
+
+
+def _gpu_target(gpu: Gpu) -> str:
+    arch = f"sm_{gpu.compute_capability.replace('.', '')}"
+    return _GPU.format(arch=arch, name=quoted(gpu.name))
+
+
+def _entries(models: Sequence[FoundModel], shared: Mapping[str, GuessedSize]) -> Iterator[str]:
+    """An entry for each model of which there is something to say, then the globs for the rest."""
+    globs = starter_globs([model.path for model in models])
+    for model in models:
+        said = [*_said(model, shared)]
+        if said or not any(matches(glob, model.path) for glob in globs):
+            yield "\n".join((f"  - path: {quoted(literal(model.path))}", *said)) + "\n"
+    yield from (f"  - path: {quoted(glob)}\n" for glob in globs)
+
+
+def _said(model: FoundModel, shared: Mapping[str, GuessedSize]) -> Iterator[str]:
+    if model.note:
+        yield f"    # {model.note}"
+    yield from entry_lines(model, shared)
+
+
+def _schema_line(installed: InstalledCommit | None) -> str:
+    if installed is None:
+        return ""
+    return f"# yaml-language-server: $schema={_address(installed, 'raw', _SCHEMA)}\n"
+
+
+def _address(installed: InstalledCommit | None, how: str, path: str) -> str:
+    """The address of a file at the commit that is installed, or of the newest one."""
+    source = installed.source if installed else public_address()
+    return f"{source}/{how}/{installed.commit if installed else 'main'}/{path}"
+
+
+def starter_workflow(installed: InstalledCommit | None, branch: str = "main") -> str:
+    """The workflow for this default branch, pinned to what is installed here. Without it the
+    commits stay zero, and such a workflow cannot start."""
+    text = (resources.files("tunegate.cli.handlers") / "workflow.yml").read_text(encoding="utf-8")
+    text = text.replace("branches: [main]", f"branches: [{quoted(branch)}]")
+    text = text.replace("'refs/heads/main'", _expression(f"refs/heads/{branch}"))
+    if installed is None:
+        return text
+    (source,) = _SOURCE.findall(text)
+    note = installed.release or "the commit that wrote this file"
+    return (
+        text.replace(source, installed.source)
+        .replace(f"uses: {repository_of(source)}@", f"uses: {installed.repository}@")
+        .replace(_PUT_HERE, f"@{installed.commit} # {note}")
+        .replace(f"@{_NO_COMMIT}", f"@{installed.commit}")
+    )
+
+
+def _expression(text: str) -> str:
+    """A string of a workflow's expression."""
+    return "'" + text.replace("'", "''") + "'"

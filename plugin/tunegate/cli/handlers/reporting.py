@@ -1,0 +1,65 @@
+"""The end of a gating command: the report in all its forms, and the exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from tunegate.artifacts import artifact_io
+from tunegate.artifacts.artifact_io import sealed
+from tunegate.artifacts.verdicts import Report, Verdict
+from tunegate.decide.severity import EXIT_CODES
+from tunegate.errors import PASS
+from tunegate.report import text
+from tunegate.report.escape import visible
+from tunegate.report.headline import STATUS_WORDS
+from tunegate.report.outputs import rendered
+from tunegate.settings import Settings
+from tunegate.system.output.log_file import Talk
+
+_LONGEST = 500
+"""The characters of a line."""
+
+
+def finish(report: Report, settings: Settings) -> int:
+    """Write every rendering to `--out`, show the text, and give the verdict's exit code."""
+    write_renderings(report, settings.out)
+    is_terminal = sys.stderr.isatty()
+    sys.stderr.write(text.render(report, colour=is_terminal))
+    sys.stderr.write(f"\nreport: {settings.out / 'report.html'}\n")
+    if isinstance(sys.stderr, Talk):
+        sys.stderr.insist("".join(f"tunegate: {line}\n" for line in _no_passes(report.verdict)))
+    if settings.as_json:
+        write_json(report.verdict)
+    return report.verdict.exit_code
+
+
+def _no_passes(verdict: Verdict) -> Iterator[str]:
+    """Yields a line for each finding behind the exit code."""
+    if verdict.exit_code == PASS:
+        return
+    for each in verdict.findings:
+        if EXIT_CODES[each.status] != PASS:
+            word = STATUS_WORDS[each.status].lower()
+            yield visible(f"{word}: {each.model} on {each.target}: {each.reason}", _LONGEST)
+
+
+def write_renderings(report: Report, out: Path) -> None:
+    for name, body in rendered(report).items():
+        artifact_io.write_text(out / name, body)
+
+
+# The standard output, which carries only what was asked for.
+
+
+def write_line(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def write_json(artifact: msgspec.Struct) -> None:
+    """Writes an artifact as its file has it: what was sent to a pipe is read like a file."""
+    write_line(sealed(artifact).decode())

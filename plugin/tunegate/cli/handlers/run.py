@@ -1,0 +1,111 @@
+"""`tunegate run`: every stage in one process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from tunegate import pipeline
+from tunegate.artifacts.changes import ChangeSet
+from tunegate.cli.commands.gating import RunOptions
+from tunegate.cli.handlers.reporting import finish
+from tunegate.cli.handlers.run_history import (
+    remember,
+    remembered_before_plan,
+    remembered_without_end,
+    seconds_besides_tuning,
+)
+from tunegate.config import Config
+from tunegate.errors import ConfigError
+from tunegate.models.export_models import is_measured, versions
+from tunegate.ports import Progress
+from tunegate.project import open_project
+from tunegate.report.escape import visible
+from tunegate.review.waiver_policy import Waivers
+from tunegate.runtimes.requirements import require_installed
+from tunegate.system.cache.shared_cache import objects_in_zone
+from tunegate.system.output.directory import opened_output
+from tunegate.wiring import model_source, opened_tools, opened_upgrade_tools
+from tunegate.wording import plural
+from tunegate_cache.stores.store import StoreUnavailableError
+
+_LONGEST = 600
+
+
+def run(options: RunOptions) -> int:
+    """Runs all stages; a change that touches no model starts nothing of the compiler."""
+    settings = options.settings
+    project = open_project(settings)
+    with opened_output(settings.out, "run") as out:
+        review = project.review(settings)
+        out.forget(since="plan")
+        changes, config = review.changes, review.config
+        if not any(map(is_measured, changes.models)):
+            told = what_to_do(config, changes, project.repository.root)
+            return finish(pipeline.nothing_to_do(config, told, out.path), settings)
+        subject = project.reviewed(review)
+        source, work_seconds = model_source(subject, out.workdir), 0.0
+        with review.watched.opened(changes, source, out.path) as upgrades:
+            pythons = upgrades.pythons(changes)
+            if not any(versions(change) for change in changes.models):
+                with opened_upgrade_tools(settings, review, out, pythons) as tools:
+                    warn_of(review.waivers, tools.context.progress)
+                    report = pipeline.gate_upgrades(tools, changes, upgrades)
+            else:
+                require_installed(config, "run")
+                with opened_tools(settings, subject, out, pythons=pythons) as tools:
+                    tell_no_base(changes, tools.context.progress)
+                    warn_of(review.waivers, tools.context.progress)
+                    with remembered_before_plan(
+                        changes, context=tools.context, config=config, repository=project.repository
+                    ) as began:
+                        planned = pipeline.make_plan(tools, changes)
+                    with remembered_without_end(
+                        planned,
+                        context=tools.context,
+                        config=config,
+                        repository=project.repository,
+                        began=began,
+                    ):
+                        report = pipeline.run(tools, planned, upgrades=upgrades)
+                    work_seconds = seconds_besides_tuning(began, report.outcomes)
+        remember(report, config, project.repository, work_seconds)
+        return finish(report, settings)
+
+
+def tell_no_base(changes: ChangeSet, progress: Progress) -> None:
+    """Tells why every model is worked on, where there is nothing to compare with."""
+    if changes.revisions.base is not None:
+        return
+    count = sum(change.head is not None for change in changes.models)
+    models = "the model counts" if count == 1 else f"all {count} models count"
+    progress.step(visible(f"no base: {changes.revisions.reason}, so {models} as new", _LONGEST))
+
+
+def warn_of(waivers: Waivers, progress: Progress) -> None:
+    """Tells before the first step which waivers waive nothing: minutes later the gate is red."""
+    for note in waivers.notes:
+        progress.warn(visible(note, _LONGEST))
+
+
+# Advice for a change that touches no model: before the first one, fill the cache.
+
+
+def what_to_do(config: Config, changes: ChangeSet, root: Path) -> ChangeSet:
+    """The changes with a note on the cache: one listing of it, and no compiler is started. A
+    cache that does not answer is no trouble here. A change of rules, such as a waiver, is about
+    other things."""
+    if config.cache.mode == "off" or not changes.unchanged or changes.policy_changes:
+        return changes
+    count = len(changes.unchanged)
+    models, needs = plural(count, "model"), "needs" if count == 1 else "need"
+    try:
+        is_empty = not objects_in_zone(config.cache, root=root)
+    except (StoreUnavailableError, ConfigError):
+        return changes
+    if is_empty:
+        note = f"the cache has nothing yet: tunegate warm tunes what the {models} here {needs}"
+    else:
+        note = f"nothing was tuned: tunegate doctor says what the cache knows of the {models} here"
+    return msgspec.structs.replace(changes, notes=(*changes.notes, note))

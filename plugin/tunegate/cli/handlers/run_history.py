@@ -1,0 +1,237 @@
+"""The end of a run that measured or tuned, whether or not it came to a verdict: a line for each
+model goes to the history in the shared cache."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+
+from tunegate.artifacts.changes import ChangeSet
+from tunegate.artifacts.history import MAX_TEXT, HistoryEntry, RunFacts
+from tunegate.artifacts.outcomes import TuningOutcome
+from tunegate.artifacts.plans import Budget, Cost, TuningPlan
+from tunegate.artifacts.tasks import CacheUse, Resolution
+from tunegate.artifacts.verdicts import Report
+from tunegate.ci.events import MAIN
+from tunegate.ci.protocol import JobEvent
+from tunegate.ci.registry import job_event, run_address
+from tunegate.cli.endings import explained, was_cancelled
+from tunegate.config import Config
+from tunegate.errors import CancelledError, TunegateError
+from tunegate.handover import read_outcomes
+from tunegate.ports import Device
+from tunegate.redaction import redacted, secrets_of
+from tunegate.report.history_costs import Shipped
+from tunegate.report.history_entries import (
+    TuningMachine,
+    Unfinished,
+    history_entries,
+    unfinished_entries,
+    warmed_entries,
+)
+from tunegate.system.cache.history_log import write_history
+from tunegate.system.cache.shared_cache import open_shared_store, undelivered_store
+from tunegate.system.git.repository import GitRepository
+from tunegate.tools import RunContext
+from tunegate.tune.budget import price_of
+
+LEAST_SECONDS = 1.0
+"""Seconds that a run without a plan must take to be recorded."""
+
+
+def remember(
+    report: Report, config: Config, repository: GitRepository, work_seconds: float = 0.0
+) -> None:
+    """A history that cannot be written costs a line on the terminal. `work_seconds` is what this
+    process has worked besides tuning; a process that only decides has none."""
+    commit, prices = report.verdict.revisions.head, _prices(config)
+
+    def entries(facts: RunFacts) -> tuple[HistoryEntry, ...]:
+        return history_entries(report, facts, prices, work_seconds)
+
+    _write(commit, config, repository, entries)
+
+
+def seconds_besides_tuning(began: float, tuned: Sequence[TuningOutcome]) -> float:
+    """The seconds since that reading of the clock in which this process did not tune."""
+    return max(0.0, time.monotonic() - began - sum(each.spent.seconds for each in tuned))
+
+
+def remember_warming(
+    planned: TuningPlan,
+    outcomes: Sequence[TuningOutcome],
+    shipped: Shipped,
+    *,
+    work_seconds: float,
+    device: Device,
+    config: Config,
+    repository: GitRepository,
+) -> None:
+    """Adds the costs of warming to the history; `shipped` are the tasks that paid."""
+
+    def entries(facts: RunFacts) -> tuple[HistoryEntry, ...]:
+        return warmed_entries(
+            planned,
+            outcomes,
+            facts,
+            _machine(device),
+            shipped,
+            usd_per_hour=_prices(config),
+            work_seconds=work_seconds,
+        )
+
+    _write(planned.changes.revisions.head, config, repository, entries)
+
+
+@contextmanager
+def remembered_without_end(
+    planned: TuningPlan,
+    *,
+    context: RunContext,
+    config: Config,
+    repository: GitRepository,
+    before: Sequence[TuningOutcome] | None = None,
+    began: float | None = None,
+    least_seconds: float = 0.0,
+) -> Iterator[float]:
+    """Remembers what a run of this plan has spent when it is cancelled, or ended by an error, after
+    `least_seconds` or more. It has tuned `before`, or else what lies in the output directory by
+    then. It `began` now, or at that reading of the clock, which is what is yielded."""
+    began = time.monotonic() if began is None else began
+    try:
+        yield began
+    except (Exception, KeyboardInterrupt) as error:
+        if time.monotonic() - began < least_seconds:
+            raise
+        with suppress(TunegateError, OSError):  # what ended the run is what is told
+            outcomes = read_outcomes(context.out, planned) if before is None else before
+            ended = Unfinished(
+                status="cancelled" if _is_cancel(error) else "aborted",
+                reason=_reason(error),
+                gate_seconds=seconds_besides_tuning(began, outcomes if before is None else ()),
+                usd_per_hour=_prices(config),
+            )
+            _remember_unfinished(
+                planned, outcomes, ended, context=context, config=config, repository=repository
+            )
+        raise
+
+
+@contextmanager
+def remembered_before_plan(
+    changes: ChangeSet,
+    *,
+    context: RunContext,
+    config: Config,
+    repository: GitRepository,
+    least_seconds: float = LEAST_SECONDS,
+) -> Iterator[float]:
+    """The same until there is a plan: a mistake that is told at once is no line. What follows the
+    plan is told when the run `began`, so that opening and planning are counted."""
+    cache = CacheUse(location="", zone="", mode=config.cache.mode)
+    nothing = TuningPlan(
+        changes=changes,
+        resolution=Resolution(tasks=(), cache=cache),
+        shards=(),
+        budget=Budget(seconds=None, trials=None),
+        estimate=Cost(seconds=0.0, usd=None),
+    )
+    with remembered_without_end(
+        nothing,
+        context=context,
+        config=config,
+        repository=repository,
+        before=(),
+        least_seconds=least_seconds,
+    ) as began:
+        yield began
+
+
+def _remember_unfinished(
+    planned: TuningPlan,
+    outcomes: Sequence[TuningOutcome],
+    ended: Unfinished,
+    *,
+    context: RunContext,
+    config: Config,
+    repository: GitRepository,
+) -> None:
+    def entries(facts: RunFacts) -> tuple[HistoryEntry, ...]:
+        return unfinished_entries(planned, outcomes, facts, _machine(context.device), ended)
+
+    _write(planned.changes.revisions.head, config, repository, entries)
+
+
+def _is_cancel(error: BaseException) -> bool:
+    return isinstance(error, CancelledError) or was_cancelled(error)
+
+
+def _reason(error: BaseException) -> str:
+    """Returns why a run ended, for the shared history: a cancel has no other reason, since its
+    message has a path of this machine."""
+    if _is_cancel(error):
+        return "cancelled"
+    told = str(error) if isinstance(error, TunegateError) else explained(error).problem
+    return redacted(told, secrets_of(os.environ))
+
+
+def _prices(config: Config) -> dict[str, float | None]:
+    return {target.name: price_of(config.budget, target) for target in config.targets}
+
+
+def _machine(device: Device) -> TuningMachine:
+    return TuningMachine(device.fingerprint(), device.environment())
+
+
+def _write(
+    commit: str,
+    config: Config,
+    repository: GitRepository,
+    entries: Callable[[RunFacts], tuple[HistoryEntry, ...]],
+) -> None:
+    now, cache = time.time(), config.cache
+    facts = run_facts(repository, commit, at=int(now))
+    store = open_shared_store(cache, root=repository.root)
+    kept = undelivered_store(cache, root=repository.root)
+    problem = write_history(store, cache, entries(facts), int(now * 1000), kept)
+    if problem:
+        sys.stderr.write(f"tunegate: {problem}\n")
+
+
+# The facts of this run: the repository, the change, the commit, and the page of its CI job.
+
+_ADDRESS = re.compile(r"https?://[^\s@<>\"'`\\]+")
+
+
+def run_facts(
+    repository: GitRepository, commit: str, *, at: int, variables: Mapping[str, str] = os.environ
+) -> RunFacts:
+    """The facts of a run that ended at `at`, in seconds since 1970, and whose head is `commit`."""
+    event = job_event(variables)
+    return RunFacts(
+        at=at,
+        repository=repository.name(),
+        release=repository.release(commit),
+        change=event.pull_request if event is not None else None,
+        is_aside=_is_aside(event, repository, commit),
+        authored=repository.authored(commit),
+        run_url=_shown(run_address(variables)),
+    )
+
+
+def _is_aside(event: JobEvent | None, repository: GitRepository, commit: str) -> bool:
+    """Returns whether the head is outside of the default branch. A CI that lets the job teach the
+    main zone has said that it is."""
+    if event is not None and event.zone == MAIN:
+        return False
+    has_request = event is not None and event.pull_request is not None
+    return has_request or repository.is_beside_default(commit)
+
+
+def _shown(address: str) -> str:
+    """An address that anybody may see, and follow."""
+    return address if len(address) <= MAX_TEXT and _ADDRESS.fullmatch(address) else ""

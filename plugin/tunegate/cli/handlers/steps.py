@@ -1,0 +1,177 @@
+"""`tunegate detect`: which models a change touches."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from tunegate import pipeline
+from tunegate.artifacts import artifact_io
+from tunegate.artifacts.changes import ChangeSet
+from tunegate.artifacts.plans import Shard, TuningPlan
+from tunegate.cli.commands.gating import DetectOptions, PlanOptions, TuneOptions
+from tunegate.cli.handlers.reporting import write_json, write_line
+from tunegate.errors import PASS, ConfigError
+from tunegate.handover import check_config_digest, read_plan
+from tunegate.models.export_models import versions
+from tunegate.plan.resolve import refreshed
+from tunegate.plan.shards import MatrixLeg, matrix, measure_matrix
+from tunegate.project import Project, open_project
+from tunegate.report.escape import visible
+from tunegate.report.policy_changes import described_change, uncovered_line
+from tunegate.runtimes.requirements import require_installed
+from tunegate.settings import Settings
+from tunegate.system.output.directory import opened_output
+from tunegate.wiring import opened_tools
+from tunegate.wording import plural
+
+
+def detect(options: DetectOptions) -> int:
+    """Writes changes.json, unless it is the hook of a push."""
+    project = open_project(options.settings)
+    if options.pushed:
+        default = project.repository.default_branch_name()
+        settings = pushed_revisions(options.settings, os.environ, default)
+        changes = project.review(settings).changes
+    else:
+        changes = _written(project, options.settings)
+    if options.settings.as_json:
+        write_json(changes)
+    else:
+        _show_changes(changes)
+    return PASS
+
+
+def _written(project: Project, settings: Settings) -> ChangeSet:
+    with opened_output(settings.out, "detect") as out:
+        changes = project.review(settings).changes
+        artifact_io.write(out.path / "changes.json", changes)
+    return changes
+
+
+def _show_changes(changes: ChangeSet) -> None:
+    revisions = changes.revisions
+    base = revisions.base[:12] if revisions.base else "nothing"
+    write_line(f"{revisions.head[:12]} against {base} ({visible(revisions.reason)})")
+    for policy_change in changes.policy_changes:
+        write_line(f"  {described_change(policy_change, visible)}")
+    for change in changes.models:
+        kind = f"{change.kind}, {change.change}" if change.change else change.kind
+        write_line(f"  {visible(change.path)}: {kind}: {visible(change.reason)}")
+    write_line(f"  {len(changes.unchanged)} unchanged")
+    uncovered = uncovered_line(changes.uncovered, visible)
+    if uncovered:
+        write_line(f"  {uncovered}")
+    for note in changes.notes:
+        write_line(f"  note: {visible(note)}")
+
+
+# The revisions of a push, as pre-commit passes them to its hooks. Pure.
+
+
+def pushed_revisions(
+    settings: Settings, variables: Mapping[str, str], default_branch: str
+) -> Settings:
+    """The settings with the commit that is pushed as their head. A push to the default branch is
+    compared with what the remote has there, any other with where its branch left that one: a second
+    push does not hide the first. Run by hand, it is about the usual revisions.
+    """
+    head = settings.head or variables.get("PRE_COMMIT_TO_REF")
+    if not head:
+        return settings
+    branch = variables.get("PRE_COMMIT_REMOTE_BRANCH", "").removeprefix("refs/heads/")
+    before = variables.get("PRE_COMMIT_FROM_REF") if branch in {"", default_branch} else None
+    return msgspec.structs.replace(settings, base=settings.base or before, head=head)
+
+
+# `tunegate plan`: what to tune where, and what it will cost.
+
+
+def plan(options: PlanOptions) -> int:
+    """Writes changes.json, tasks.json, plan.json, and for the CI's fan-out matrix.json (tuning)
+    and measure-matrix.json (the gate).
+
+    The shards run side by side, so without `--shards` there is one for each target.
+    """
+    settings = options.settings
+    project = open_project(settings)
+    with opened_output(settings.out, "plan") as out:
+        review = project.review(settings)
+        out.forget(since="plan")
+        changes, config = review.changes, review.config
+        if any(versions(change) for change in changes.models):
+            require_installed(config, "plan")
+        shards = options.shards or len(config.targets)
+        with opened_tools(settings, project.reviewed(review), out) as tools:
+            planned = pipeline.make_plan(
+                tools, changes, shards=shards, measure_shards=options.measure_shards
+            )
+            _write_matrix(out.path / "matrix.json", matrix(planned))
+            _write_matrix(out.path / "measure-matrix.json", measure_matrix(planned))
+    if settings.as_json:
+        write_json(planned)
+    else:
+        _show_plan(planned)
+    return PASS
+
+
+def _write_matrix(path: Path, legs: dict[str, list[MatrixLeg]]) -> None:
+    artifact_io.write_text(path, json.dumps(legs) + "\n")
+
+
+def _show_plan(planned: TuningPlan) -> None:
+    usd = "" if planned.estimate.usd is None else f", {planned.estimate.usd:.2f} USD"
+    legs = len(matrix(planned)["include"])
+    tasks = len(planned.resolution.tasks)
+    write_line(
+        f"{plural(tasks, 'task')}, {plural(legs, 'shard')} to tune, "
+        f"about {planned.estimate.seconds:.0f} s{usd}"
+    )
+    for shard in planned.shards:
+        trials = sum(task.trials for task in shard.tasks)
+        write_line(
+            f"  shard {shard.index} on {shard.target}: {plural(len(shard.tasks), 'task')}, "
+            f"{plural(trials, 'trial')}"
+        )
+    for each in planned.measuring:
+        write_line(
+            f"  measuring shard {each.index} on {each.target}: "
+            f"{plural(len(each.models), 'model')}, about {each.predicted_seconds:.0f} s"
+        )
+    for note in (*planned.changes.notes, *planned.notes):
+        write_line(f"  note: {visible(note)}")
+
+
+# `tunegate tune`: one shard of a plan. Needs the plan, the repository and the cache, no more.
+
+
+def tune(options: TuneOptions) -> int:
+    """Writes outcome-<shard>.json. After a kill it goes on from what the cache has by now."""
+    settings = options.settings
+    project = open_project(settings)
+    with opened_output(settings.out, "tune") as out:
+        planned = read_plan(out.path)
+        project.require_plan(planned, settings)
+        chosen = _chosen(planned, options.shard, settings)
+        review = project.review_of(planned.changes)
+        check_config_digest(planned, out.path, review.config)
+        require_installed(review.config, "tune", {chosen.target})
+        with opened_tools(settings, project.reviewed(review), out) as tools:
+            outcome = pipeline.tune_shard(tools, planned, refreshed(chosen, tools.index))
+    if settings.as_json:
+        write_json(outcome)
+    return PASS
+
+
+def _chosen(planned: TuningPlan, shard: int, settings: Settings) -> Shard:
+    chosen = next((s for s in planned.shards if s.index == shard), None)
+    if chosen is None:
+        known = ", ".join(str(s.index) for s in planned.shards)
+        what = f"which has {known}" if known else "which has none: nothing is left to tune"
+        message = f"--shard {shard}: not in {settings.out / 'plan.json'}, {what}."
+        raise ConfigError(message)
+    return chosen

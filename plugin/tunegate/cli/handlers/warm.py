@@ -1,0 +1,232 @@
+"""`tunegate warm`: all configured models tuned for the cache, where nothing is compared."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+import msgspec
+
+from tunegate import pipeline
+from tunegate.artifacts import artifact_io
+from tunegate.artifacts.builds import CellBuilds
+from tunegate.artifacts.candidates import CandidateBuild, RememberedElection
+from tunegate.artifacts.changes import ChangeSet, ModelPath
+from tunegate.artifacts.outcomes import TuningOutcome
+from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.tasks import TaskSet
+from tunegate.artifacts.verdicts import Warmed, WarmedModel, WarmedShipping
+from tunegate.cli.commands.gating import WarmOptions
+from tunegate.cli.handlers.reporting import write_json
+from tunegate.cli.handlers.run_history import (
+    remember_warming,
+    remembered_before_plan,
+    remembered_without_end,
+    seconds_besides_tuning,
+)
+from tunegate.cli.handlers.table import show_lines, show_table
+from tunegate.config import CacheConfig
+from tunegate.decide.advice import LIMIT_KEYS
+from tunegate.errors import PASS, UNFIT, ConfigError
+from tunegate.measure.remembered_elections import KnownElections, publish_elections
+from tunegate.plan.far_behind import KnownStandings, publish_standings
+from tunegate.plan.resolve import resolve
+from tunegate.plan.run_forecast import warm_forecast
+from tunegate.plan.task_lists import KnownLists
+from tunegate.plan.try_builds import plan_of_built
+from tunegate.project import Project, open_project
+from tunegate.report.history_costs import Shipped, of_builds, of_elected
+from tunegate.report.shipped import shipping_in_words
+from tunegate.report.tuning_sentences import tuning_words
+from tunegate.review.model_paths import chosen_models
+from tunegate.runtimes.requirements import require_installed
+from tunegate.system.output.directory import opened_output
+from tunegate.tools import Tools
+from tunegate.tune.model_keys import ModelOnTarget
+from tunegate.tune.outcomes import known_after, shippings, tally, warmed_models
+from tunegate.tune.skipped_tasks import nobody
+from tunegate.wiring import opened_tools
+from tunegate.wording import plural
+
+
+def run(options: WarmOptions) -> int:
+    """Writes warm.json. Raises ConfigError for a glob that matches no configured model, and for a
+    cache that may not be written."""
+    settings = options.settings
+    project = open_project(settings)
+    _require_writing(project.config.cache)
+    with opened_output(settings.out, "warm") as out:
+        changes = chosen_models(project.all_models(), options.models)
+        out.forget(since="plan")
+        require_installed(project.config, "tune")
+        with opened_tools(settings, project.checkout(), out) as tools:
+            for note in project.uncommitted_here():
+                tools.context.progress.warn(note)
+            warmed, warned = _warmed(tools, changes, project, again=options.again)
+    if settings.as_json:
+        write_json(warmed)
+    else:
+        _show(warmed, warned)
+    return PASS if warmed.is_published else UNFIT
+
+
+def _warmed(
+    tools: Tools, changes: ChangeSet, project: Project, *, again: bool
+) -> tuple[Warmed, frozenset[str]]:
+    """Tunes all of these models, and elects what they ship with; `again` also those that stay far
+    behind another runtime, and those whose election is remembered. Returns the notes as well that
+    were told as warnings. Raises CancelledError: what was finished is in the cache."""
+    config, repository, context = project.config, project.repository, tools.context
+    with remembered_before_plan(
+        changes, context=context, config=config, repository=repository
+    ) as began:
+        tasks, planned = _planned(tools, changes, again=again)
+    with remembered_without_end(
+        planned, context=context, config=config, repository=repository, began=began
+    ):
+        _tell_plan(tools, planned, again=again)
+        outcomes = [pipeline.tune_shard(tools, planned, shard) for shard in planned.shards]
+        shipped, ships = _shipped(tools, planned, outcomes, again=again)
+    remember_warming(
+        planned,
+        outcomes,
+        shipped,
+        work_seconds=seconds_besides_tuning(began, outcomes),
+        device=context.device,
+        config=config,
+        repository=repository,
+    )
+    resolved = planned.resolution.tasks
+    known = known_after(resolved, outcomes)
+    told = [note for outcome in outcomes for note in outcome.notes]
+    use = tools.index.use()
+    warmed = Warmed(
+        zone=use.zone,
+        models=warmed_models(resolved, outcomes),
+        left=sum(task.task.key not in known and not task.skipped for task in resolved),
+        is_published=not any(outcome.unpublished for outcome in outcomes),
+        tuning=tally(planned, outcomes),
+        notes=tuple(dict.fromkeys((*tasks.notes, *planned.notes, *told, *use.notes))),
+        ships=ships,
+    )
+    artifact_io.write(context.out / "warm.json", warmed)
+    return warmed, frozenset(tasks.notes) - frozenset(planned.notes)
+
+
+def _planned(tools: Tools, changes: ChangeSet, *, again: bool) -> tuple[TaskSet, TuningPlan]:
+    tasks = pipeline.extracted(tools, changes, KnownLists(tools, are_believed=False).listed)
+    standings = KnownStandings(tools.index, tools.origin, tools.source.candidates)
+    resolution = resolve(tasks, tools.index, tools.config, nobody if again else standings)
+    return plan_of_built(tools, tasks, resolution)
+
+
+def _tell_plan(tools: Tools, planned: TuningPlan, *, again: bool) -> None:
+    """Says what is to come and about how long it takes, where anything is."""
+    elected = _elected(tools, planned, () if again else KnownElections(tools)(planned, ()))
+    steps = warm_forecast(planned, tools.config, tools.source.candidates, elected)
+    if steps:
+        tools.context.progress.expect(steps)
+
+
+def _shipped(
+    tools: Tools, planned: TuningPlan, outcomes: Sequence[TuningOutcome], *, again: bool
+) -> tuple[Shipped, tuple[WarmedShipping, ...]]:
+    """Builds what has to be built for the cache to know what ships. The tasks of all models that
+    ship compiled, by an election of now or earlier, and what each model ships with."""
+    known = () if again else KnownElections(tools)(planned, outcomes)
+    elected = _elected(tools, planned, known)
+    going_on = tuple(each for each in known if each.is_cut_short)
+    planned = msgspec.structs.replace(planned, elections=going_on)
+    places = [(each.path, target) for each in planned.changes.models for target in each.targets]
+    left = _unfinished(planned, outcomes) | {model for model, _ in set(places) - elected.keys()}
+    builds = _build(tools, planned, outcomes, left)
+    compiled = {where for where, winner in elected.items() if winner.is_tuned}
+    shipped = {*of_builds(builds), *of_elected(planned.resolution.tasks, compiled)}
+    remembered = {(each.model, each.target) for each in known}
+    return shipped, shippings(places, builds, elected, remembered)
+
+
+def _elected(
+    tools: Tools, planned: TuningPlan, known: Sequence[RememberedElection]
+) -> dict[ModelOnTarget, CandidateBuild]:
+    """Returns the builds that models ship with, where these are remembered or there is no choice.
+    An election that was cut short goes on."""
+    candidates = tools.source.candidates
+    alone = {
+        (change.path, target): candidates[target][0]
+        for change in planned.changes.models
+        for target in change.targets
+        if len(candidates[target]) == 1
+    }
+    return alone | {
+        (each.model, each.target): winner
+        for each in known
+        if not each.is_cut_short
+        for winner in candidates[each.target]
+        if winner.name == each.winner
+    }
+
+
+def _unfinished(planned: TuningPlan, outcomes: Sequence[TuningOutcome]) -> set[ModelPath]:
+    """The models that were tuned and not finished: whether more tuning pays is seen in a build."""
+    if not any(task.trials for outcome in outcomes for task in outcome.tasks):
+        return set()
+    resolved = planned.resolution.tasks
+    known = known_after(resolved, outcomes)
+    left = [task.task for task in resolved if task.task.key not in known]
+    return {use.model for task in left for use in task.uses}
+
+
+def _build(
+    tools: Tools,
+    planned: TuningPlan,
+    outcomes: Sequence[TuningOutcome],
+    paths: Collection[ModelPath],
+) -> Sequence[CellBuilds]:
+    """Builds and times these models under each candidate, for the cache to know."""
+    models = tuple(change for change in planned.changes.models if change.path in paths)
+    if not models:
+        return ()
+    changes = msgspec.structs.replace(planned.changes, models=models)
+    left = msgspec.structs.replace(planned, changes=changes)
+    builds = pipeline.built(tools, left, outcomes)
+    publish_standings(tools, planned, outcomes, builds)
+    publish_elections(tools, left, outcomes, builds)
+    return builds
+
+
+def _require_writing(cache: CacheConfig) -> None:
+    if cache.mode != "rw":
+        message = f"cache.mode: {cache.mode} keeps nothing of what warm learns. Set it to rw."
+        raise ConfigError(message)
+
+
+def _show(warmed: Warmed, warned: Collection[str]) -> None:
+    known = ("known before", "tuned now", "measured once")
+    columns = ("model", "target", "tasks", *known, "not tuned")
+    if warmed.models:
+        show_table(f"zone {warmed.zone}", columns, map(_row, warmed.models))
+    show_lines(told_of(warmed, warned))
+
+
+def _row(model: WarmedModel) -> tuple[object, ...]:
+    now = model.known - model.known_before - model.measured
+    counts = (model.tasks, model.known_before, now, model.measured, model.tasks - model.known)
+    return model.model, model.target, *counts
+
+
+def told_of(warmed: Warmed, warned: Collection[str]) -> Iterator[str]:
+    """The lines below the table, without notes that were `warned` of."""
+    yield from map(shipping_in_words, warmed.ships)
+    yield f"Tuning: {tuning_words(warmed.tuning)}."
+    if sum(model.tasks for model in warmed.models) > warmed.tuning.tasks:
+        yield "A task of several models has a part in the row of each, and counts once here."
+    if warmed.left:
+        left = plural(warmed.left, "task is", "tasks are")
+        yield f"{left} left: {_what_becomes_of_them(warmed)}."
+    yield from (f"note: {note}" for note in warmed.notes if note not in warned)
+
+
+def _what_becomes_of_them(warmed: Warmed) -> str:
+    if warmed.tuning.stopped in LIMIT_KEYS or warmed.tuning.stopped == "cancelled":
+        return "run tunegate warm again, which goes on from there"
+    return "more tuning promises too little there, and tunegate warm would leave them again"

@@ -1,0 +1,87 @@
+"""The command lines that a page answers: help and the version. Nothing that carries a command out
+is imported for them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from tunegate import __version__
+from tunegate.cli.command import Command, CommandGroup
+from tunegate.cli.command_tree import HELP, HELP_SUMMARY, command_names, declared
+from tunegate.cli.parse import HELP_FLAGS, command_help, named_command
+from tunegate.errors import EnvironmentUnfitError, TunegateError
+from tunegate.wording import PAGES
+
+
+def is_answered(arguments: Sequence[str]) -> bool:
+    """Prints the page that was asked for, and returns whether one was. What cannot be understood is
+    no page."""
+    try:
+        text = page(arguments)
+    except TunegateError:
+        return False
+    sys.stdout.write(text)
+    return text != ""
+
+
+def page(arguments: Sequence[str]) -> str:
+    """Returns the page to show; empty where a command is to be carried out. Raises ConfigError."""
+    words = list(arguments)
+    match words:
+        case ["--version", *_]:
+            return f"tunegate {__version__}\n"
+        case ["-h" | "--help", *_] | ["help"] | ["help", "-h" | "--help" | "help", *_]:
+            return overview()
+        case ["help", *names]:
+            return _help_of(named_command(names)[0])
+        case _:
+            found, rest = named_command(words)
+            return _help_of(found) if _asks_for_help(rest) else ""
+
+
+def _help_of(found: Command | CommandGroup) -> str:
+    return group_page(found) if isinstance(found, CommandGroup) else command_help(found)
+
+
+def _asks_for_help(words: Sequence[str]) -> bool:
+    options = words[: words.index("--")] if "--" in words else words
+    return not HELP_FLAGS.isdisjoint(options)
+
+
+# The help of tunegate itself and of a group: which commands there are.
+
+_COLUMN = 14
+
+
+def overview() -> str:
+    """The answer to `tunegate --help`."""
+    listed = [(name, _summary(name)) for name in command_names()]
+    return (
+        "usage: tunegate [--version] COMMAND ...\n\n"
+        "Keeps compiled models fast through CI.\n\n"
+        f"{_listing([*listed, (HELP, HELP_SUMMARY)])}\n"
+        f"See: tunegate help COMMAND, and {PAGES}\n"
+    )
+
+
+def _summary(name: str) -> str:
+    """An extra that cannot be used costs its own line."""
+    try:
+        return declared(name).summary
+    except EnvironmentUnfitError as error:
+        return f"cannot be used: {error}"
+
+
+def group_page(group: CommandGroup) -> str:
+    """The answer to `tunegate GROUP --help`."""
+    listed = [(name, declared(f"{group.name} {name}").summary) for name in group.commands]
+    return (
+        f"usage: tunegate {group.name} COMMAND ...\n\n"
+        f"{group.sentence}\n\n{_listing(listed)}\n"
+        f"See: tunegate help {group.name} COMMAND\n"
+    )
+
+
+def _listing(commands: list[tuple[str, str]]) -> str:
+    return "commands:\n" + "".join(f"  {name:<{_COLUMN}}{what}\n" for name, what in commands)

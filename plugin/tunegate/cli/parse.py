@@ -1,0 +1,289 @@
+"""A command line to the command that it names, and that command's options."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import typing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NoReturn, TypeVar
+
+import msgspec
+
+from tunegate.cli.command import Command, CommandGroup
+from tunegate.cli.command_tree import COMMANDS, HELP, command_names, declared
+from tunegate.cli.key_options import KeyOptions, options_of
+from tunegate.cli.option import Argument, Option
+from tunegate.cli.shared_options import Options
+from tunegate.errors import ConfigError
+from tunegate.known_extras import refuse_missing
+
+
+class Parsed(msgspec.Struct, frozen=True):
+    """A command line that was understood; the options are of the command's own struct."""
+
+    command: Command
+    options: Options
+
+
+def parse(arguments: Sequence[str]) -> Parsed:
+    """Raises ConfigError for what cannot be understood."""
+    found, words = named_command(arguments)
+    if isinstance(found, CommandGroup):
+        raise ConfigError(f"a command is missing. See: tunegate {found.name} --help")
+    return Parsed(found, parsed_options(found, words))
+
+
+# The command that the first words of a command line name.
+
+HELP_FLAGS = frozenset({"-h", "--help"})
+
+
+def named_command(words: Sequence[str]) -> tuple[Command | CommandGroup, Sequence[str]]:
+    """The command, and the words after it: a group where no command of it is named. Raises
+    ConfigError."""
+    if not words:
+        raise ConfigError("a command is missing. See: tunegate --help")
+    if words[0] not in COMMANDS and words[0] not in (known := command_names()):
+        refuse_missing("command", words[0])
+        raise _unknown(words[0], (*known, HELP), "tunegate")
+    found, rest = declared(words[0]), words[1:]
+    if not isinstance(found, CommandGroup) or not rest or rest[0] in HELP_FLAGS:
+        return found, rest
+    if rest[0] not in found.commands:
+        raise _unknown(rest[0], found.commands, f"tunegate {found.name}")
+    return declared(f"{found.name} {rest[0]}"), rest[1:]
+
+
+def _unknown(word: str, known: Sequence[str], program: str) -> ConfigError:
+    is_option = word.startswith("-")
+    near = suggestion(word, ("--help", "--version") if is_option else known)
+    kind = "option" if is_option else "command"
+    return ConfigError(f'there is no {kind} "{word}".{near} See: {program} --help')
+
+
+# The options of one command, parsed by argparse from its declaration.
+
+
+def parsed_options(command: Command, words: Sequence[str]) -> Options:
+    """The command's struct. Raises ConfigError for words that the command does not take."""
+    parser = _parser(command)
+    given, unknown = parser.parse_known_args(words)
+    if unknown:
+        parser.error(_refused(unknown[0], command))
+    values = {name: _frozen(value) for name, value in vars(given).items()}
+    return filled(command.options, values)
+
+
+def command_help(command: Command) -> str:
+    """The answer to `tunegate COMMAND --help`."""
+    return _parser(command).format_help()
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        ending = "" if message.endswith("?") else "."
+        raise ConfigError(f"{message.rstrip('.')}{ending} See: {self.prog} --help")
+
+
+def _parser(command: Command) -> _Parser:
+    """Returns the argparse parser of a command, whose answer lacks what was not given: the struct
+    has the defaults."""
+    parser = _Parser(
+        prog=f"tunegate {command.name}",
+        usage=usage(command),
+        description=command.sentence,
+        epilog="\n".join(("examples:", *(f"  {line}" for line in command.examples))),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        # An abbreviation that is clear today would be another option tomorrow.
+        allow_abbrev=False,
+        add_help=False,
+        argument_default=argparse.SUPPRESS,
+    )
+    fields = fields_of(command.options)
+    sections = {
+        title: parser.add_argument_group(title or "options")
+        for title in dict.fromkeys(field.title for field in fields)
+    }
+    exclusive = {
+        name: sections[field.title].add_mutually_exclusive_group()
+        for field in fields
+        if isinstance(field.declared, Option) and (name := field.declared.instead_of)
+    }
+    for field in fields:
+        _add(exclusive.get(field.excluded_with) or sections[field.title], field)
+    return parser
+
+
+def usage(command: Command) -> str:
+    """Returns the usage line, with the arguments and the required options."""
+    parts = [_usage_of(field) for field in fields_of(command.options)]
+    return " ".join(("tunegate", command.name, "[OPTION ...]", *filter(None, parts)))
+
+
+def _usage_of(field: Field) -> str:
+    declared = field.declared
+    if isinstance(declared, Option):
+        return f"{field.flags[0]} {field.metavar}" if field.is_required else ""
+    shown = " ".join([field.metavar] * declared.count) or f"{field.metavar} ..."
+    return shown if field.is_required else f"[{shown}]"
+
+
+def _add(section: argparse._ArgumentGroup, field: Field) -> None:
+    declared, text = field.declared, field.help.replace("%", "%%")
+    shared: dict[str, Any] = {"help": text, "metavar": field.metavar, "type": declared.read}
+    if declared.choices:
+        shared["choices"] = declared.choices
+    if isinstance(declared, Argument):
+        one = None if field.is_required else "?"
+        count = {0: "*", 1: one}.get(declared.count, declared.count)
+        section.add_argument(field.name, nargs=count, default=field.default, **shared)
+    elif field.is_switch:
+        section.add_argument(*field.flags, dest=field.name, action="store_true", help=text)
+    else:
+        action = "append" if declared.is_repeated else "store"
+        required = field.is_required
+        section.add_argument(
+            *field.flags, dest=field.name, action=action, required=required, **shared
+        )
+
+
+def _refused(word: str, command: Command) -> str:
+    if not word.startswith("-"):
+        return f'"{word}" is one argument too many'
+    flags = [flag for field in fields_of(command.options) for flag in field.flags]
+    name = word.partition("=")[0]
+    return f'there is no option "{name}".{suggestion(name, flags)}'
+
+
+def _frozen(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
+
+
+# The fields of an options struct: which option or argument fills each of them.
+
+Struct = TypeVar("Struct", bound=msgspec.Struct)
+
+
+class Field(msgspec.Struct, frozen=True, kw_only=True):
+    """`title` is that of the group of options that it belongs to, empty for the command's own."""
+
+    name: str
+    declared: Option | Argument
+    is_switch: bool
+    is_required: bool
+    default: Any
+    title: str
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Returns the flags on the command line; empty for an argument."""
+        if isinstance(self.declared, Argument):
+            return ()
+        return self.declared.flags or (f"--{self.name.replace('_', '-')}",)
+
+    @property
+    def metavar(self) -> str:
+        """Returns the placeholder of the value in help."""
+        return self.declared.metavar or "|".join(self.declared.choices)
+
+    @property
+    def excluded_with(self) -> str:
+        """The first name of those of which one can be given."""
+        of_option = self.declared.instead_of if isinstance(self.declared, Option) else ""
+        return of_option or self.name
+
+    @property
+    def help(self) -> str:
+        """The declared help with the default, where there is one to show."""
+        if self.is_switch or self.default in (None, "", ()):
+            return self.declared.help
+        shown = f"{self.default:g}" if isinstance(self.default, float) else self.default
+        return f"{self.declared.help}; default: {shown}"
+
+
+def fields_of(options: type[msgspec.Struct]) -> tuple[Field, ...]:
+    """The command's own fields first, then its groups', those of every command last."""
+    found = sorted(_fields(options, ""), key=lambda field: _TITLES.index(field.title))
+    return tuple(found)
+
+
+_TITLES = (
+    "",
+    "revisions",
+    "revisions of the plan",
+    "budget",
+    "gate",
+    "cache",
+    "measuring",
+    "ci jobs",
+    "every command",
+)
+
+
+def _fields(kind: type[msgspec.Struct], title: str) -> Iterator[Field]:
+    for field in msgspec.structs.fields(kind):
+        if _is_group(field.type):
+            yield from _fields_of_group(field.type)
+            continue
+        value_type, declared = typing.get_args(field.type)
+        is_required = field.default is msgspec.NODEFAULT
+        yield Field(
+            name=field.name,
+            declared=declared,
+            is_switch=value_type is bool,
+            is_required=is_required,
+            default=None if is_required else field.default,
+            title=title,
+        )
+
+
+def _fields_of_group(group: type[Any]) -> Iterator[Field]:
+    if not issubclass(group, KeyOptions):
+        yield from _fields(group, group.TITLE)
+        return
+    for key, option in options_of(group):
+        yield Field(
+            name=key,
+            declared=option,
+            is_switch=False,
+            is_required=False,
+            default=None,
+            title=group.TITLE,
+        )
+
+
+def filled(kind: type[Struct], given: Mapping[str, Any]) -> Struct:
+    """The struct, and the groups in it, with the values that were
+    given and defaults for the rest."""
+    if issubclass(kind, KeyOptions):
+        return kind(given={key: given[key] for key, _ in options_of(kind) if key in given})
+    values = {
+        field.name: filled(field.type, given) if _is_group(field.type) else given.get(field.name)
+        for field in msgspec.structs.fields(kind)
+        if _is_group(field.type) or field.name in given
+    }
+    return kind(**values)
+
+
+def _is_group(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
+# Suggestions for a word that does not exist.
+
+_SHORT = 4
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """A sentence with the likeliest words, with a space before it; empty where none is near."""
+    names = sorted(known)
+    bare = word.lstrip("-")
+    begun = [name for name in names if bare and name.lstrip("-").startswith(bare)]
+    near = begun or difflib.get_close_matches(word, names, n=2, cutoff=_cutoff(bare))
+    return f" Did you mean {' or '.join(near[:2])}?" if near else ""
+
+
+def _cutoff(word: str) -> float:
+    """Returns the least likeness of a suggestion: one wrong letter weighs more in a short word."""
+    return 0.6 if len(word) <= _SHORT else 0.7

@@ -1,0 +1,1 @@
+"""TVM and nothing else: import, layouts, schedules, search, builds."""

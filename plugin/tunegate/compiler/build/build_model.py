@@ -1,0 +1,299 @@
+"""A model built from records: the best schedule of each kernel that replays, linked and described.
+
+A schedule must also prove itself inside the model, beside the default one that it replaces: alone
+it may be fast, and slow where its data comes from elsewhere, and nobody has timed a neighbour's.
+(Gibson & Cano, PACT 2022, see this difference too; a replication of theirs that did not check ended
+slower than untuned.)
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import tvm
+from tvm import relax
+
+from tunegate.artifacts.candidates import LAUNCH
+from tunegate.artifacts.digests import digest_of_document
+from tunegate.compiler.build.functions import ModelFunction
+from tunegate.compiler.build.in_model_trial import (
+    Linking,
+    is_faster_tried,
+    known_slower,
+    slower_ones,
+)
+from tunegate.compiler.build.open_model import OpenModel
+from tunegate.compiler.forms import LIBRARY, form_for
+from tunegate.compiler.layouts.packing import folded
+from tunegate.compiler.low_precision.lower_kernels import (
+    TileKernels,
+    key_parts,
+    tile_kernels,
+    with_tiles,
+)
+from tunegate.compiler.schedules.default_schedule import (
+    DEFAULTS_VERSION,
+    with_default_schedule,
+    with_packing_schedules,
+)
+from tunegate.compiler.schedules.schedule_choice import (
+    ScheduleChoice,
+    as_before,
+    chosen_schedule,
+    record_id,
+    scheduled,
+    source_of,
+    without_schedules,
+)
+from tunegate.compiler.schedules.vector_functions import vectorize_elementary_functions
+from tunegate.compiler.targets import ResolvedTarget, threads_of, toolchain
+from tunegate.config import RUNTIME_ARTIFACT
+from tunegate.models.inputs.drawn_inputs import drawn_inputs
+from tunegate.models.prepared import PreparedModel
+from tunegate.models.saved_model import file_digests
+from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
+from tunegate.tune.compiler_protocol import BuildModel, Built, BuiltFunction
+from tunegate_cache.format.how_built import HowBuilt, mark_of
+from tunegate_cache.format.records import WorkloadKey
+
+
+class ModelBuild(NamedTuple):
+    """A model that was built, and the schedules that its kernels have."""
+
+    built: Built
+    choices: list[ScheduleChoice]
+
+
+def build_model(request: BuildModel, opened: OpenModel, target: ResolvedTarget) -> ModelBuild:
+    """Link the model into the request's directory."""
+    started = time.monotonic()
+    inputs = drawn_inputs(opened.prepared, request.inputs, request.model.path)
+    choices = [_chosen(f, request, opened, target) for f in opened.functions]
+    known = known_slower(request, opened, target, choices)
+    if request.how is not None:
+        choices = as_before(choices, request.how, target.key)
+    left = without_schedules(choices, known)
+    built = link_model(request, opened, target, left, inputs)
+    lower = {each.function for each in built.functions if each.source == "tiles"}
+    tried, linking = without_schedules(left, lower), _linking(request, opened, target)
+    dropped = slower_ones(request, opened, tried, inputs, linking)
+    if dropped:
+        other = msgspec.structs.replace(request, directory=f"{request.scratch}/without-slower")
+        without = without_schedules(left, dropped)
+        made = link_model(other, opened, target, without, inputs)
+        if is_faster_tried(request, Path(other.directory) / LIBRARY, inputs):
+            opened.known.forgive(dropped)  # one by one they are slower, together they are not
+            dropped = frozenset()
+        else:
+            shutil.rmtree(request.directory)
+            shutil.move(other.directory, request.directory)
+            left, built = without, made
+    dropped |= known
+    labels = sorted(c.function.label for c in choices if c.function.name in dropped)
+    seconds = time.monotonic() - started
+    return ModelBuild(msgspec.structs.replace(built, seconds=seconds, dropped=tuple(labels)), left)
+
+
+def _linking(request: BuildModel, opened: OpenModel, target: ResolvedTarget) -> Linking:
+    """Links kernels of float32 alone."""
+    plain = TileKernels({}, target.target)
+
+    def link(choices: Sequence[ScheduleChoice], directory: Path) -> Path:
+        link_kernels(opened, scheduled(opened.module, choices), plain, directory, request)
+        return directory / LIBRARY
+
+    return Linking(Path(request.directory) / LIBRARY, link)
+
+
+def _chosen(
+    function: ModelFunction, request: BuildModel, opened: OpenModel, target: ResolvedTarget
+) -> ScheduleChoice:
+    records = request.records.get(function.workload.digest, ())
+    source = source_of(function, request)
+    choice: ScheduleChoice = opened.known.chosen(
+        function.name,
+        (records, source),
+        lambda: chosen_schedule(function, request.records, target, source),
+    )
+    return choice
+
+
+def link_model(
+    request: BuildModel,
+    opened: OpenModel,
+    target: ResolvedTarget,
+    choices: Sequence[ScheduleChoice],
+    inputs: tuple[ArtifactTensor, ...],
+) -> Built:
+    """The model with these schedules and no other, in the request's directory."""
+    started = time.monotonic()
+    lower = tile_kernels(opened.module, choices, target, request.precision)
+    choices = without_schedules(choices, lower.kernels)
+    module = scheduled(opened.module, choices)
+    outputs = _output_tensors(module, opened.prepared.outputs)
+    has_schedules = any(choice.main is not None for choice in choices)
+    plain = opened.module if has_schedules else module
+    finished = Finished(opened, module, plain, inputs, outputs, lower)
+    size = link(finished, request)
+    functions = [_built_function(c, target, request, lower.kernels) for c in choices]
+    key = _build_key(opened.prepared, target, functions, request, lower.multiply)
+    _write_artifact(request, finished, target, functions, key)
+    return Built(
+        key=key,
+        reference=str(opened.prepared.original),
+        functions=tuple(functions),
+        size_bytes=size,
+        seconds=time.monotonic() - started,
+        inputs=tuple(each.drawn() for each in inputs),
+        how=HowBuilt(kept=tuple(sorted({mark_of(each.rid) for each in functions if each.rid}))),
+    )
+
+
+def _built_function(
+    choice: ScheduleChoice, target: ResolvedTarget, request: BuildModel, lower: Collection[str]
+) -> BuiltFunction:
+    function, record, schedule = choice.function, choice.record, choice.schedule
+    is_lower = function.name in lower
+    key = WorkloadKey(function.workload.digest, target.key)
+    source = source_of(function, request) if choice.picked is None else "prior"
+    is_own = record is not None and record.key == key and source != "claimed"
+    return BuiltFunction(
+        key=key,
+        name=function.label,
+        function=str(function.name),
+        weight=function.weight,
+        source="tiles" if is_lower else source if schedule is not None else "default",
+        rid=record_id(key, schedule) if schedule is not None else "",
+        ms=record.median_ms if record is not None and is_own else None,
+        verified=is_own or (record is None and schedule is None),
+        algorithm=function.algorithm,
+    )
+
+
+def _build_key(
+    prepared: PreparedModel,
+    target: ResolvedTarget,
+    built: list[BuiltFunction],
+    request: BuildModel,
+    multiply: str,
+) -> str:
+    """Equal keys mean equal code and equal weights: such a pair needs no measuring."""
+    artifact = request.target.artifact
+    parts = {
+        "model": file_digests(prepared.optimized),
+        "target": target.attributes,
+        "toolchain": toolchain(),
+        "defaults": DEFAULTS_VERSION,
+        "schedules": sorted({(f.key.workload, f.rid) for f in built}),
+        **({"cuda-graphs": True} if request.cuda_graphs else {}),
+        **({"artifact": artifact} if artifact != RUNTIME_ARTIFACT else {}),
+        **({LAUNCH: request.launch} if request.launch else {}),
+        **key_parts(request.precision, built, multiply),
+    }
+    return digest_of_document(parts)
+
+
+def _write_artifact(
+    request: BuildModel,
+    finished: Finished,
+    target: ResolvedTarget,
+    built: list[BuiltFunction],
+    key: str,
+) -> None:
+    form = form_for(request.target, request.settings)
+    file, entry = (form.file, form.entry) if form is not None else (LIBRARY, "main")
+    ArtifactFile(
+        runtime="tvm",
+        variant=request.variant,
+        settings=request.settings,
+        file=file,
+        entry=entry,
+        inputs=finished.inputs,
+        outputs=finished.outputs,
+        threads=threads_of(target.target),
+        device="cuda" if target.attributes["kind"] == "cuda" else "cpu",
+        model=request.model.path,
+        key=key,
+        target=msgspec.to_builtins(target.attributes),
+        toolchain=msgspec.to_builtins(toolchain()),
+        tasks=msgspec.to_builtins(built),
+    ).write(Path(request.directory))
+
+
+def _output_tensors(module: Any, names: Mapping[int, str] | tuple[str, ...]) -> tuple[Any, ...]:
+    kind = module["main"].ret_ty
+    kinds = kind.fields if hasattr(kind, "fields") else [kind]
+    return tuple(
+        ArtifactTensor(names[i], tuple(int(n) for n in k.shape.values), str(k.dtype.dtype))
+        for i, k in enumerate(kinds)
+    )
+
+
+# A scheduled model as the file that is loaded: a library for TVM's virtual machine, or what a form
+# makes of it.
+
+
+class Finished(NamedTuple):
+    """A linked build, and the inputs that it is run on. `plain` is the module without schedules; it
+    is `module` where that has none."""
+
+    opened: OpenModel
+    module: Any
+    plain: Any
+    inputs: tuple[ArtifactTensor, ...]
+    outputs: tuple[ArtifactTensor, ...]
+    lower: TileKernels
+
+    @property
+    def names(self) -> tuple[list[str], list[str]]:
+        """Those of the inputs and of the outputs."""
+        return [each.name for each in self.inputs], [each.name for each in self.outputs]
+
+
+def link(finished: Finished, request: BuildModel) -> int:
+    """Writes the file into the request's directory, and returns its size in bytes."""
+    form = form_for(request.target, request.settings)
+    if form is not None:
+        return form.link(finished, request)
+    directory = Path(request.directory)
+    return link_kernels(finished.opened, finished.module, finished.lower, directory, request)
+
+
+def link_kernels(
+    opened: OpenModel, module: Any, lower: TileKernels, directory: Path, request: BuildModel
+) -> int:
+    """The library of a module, each kernel a launch. Those for CPUs are compiled once for an open
+    model."""
+    module = with_defaults(module, lower, request)
+    if str(lower.target.kind.name) != "cuda":
+        into = Path(request.scratch) / "kernels"
+        tiles = dict.fromkeys(lower.kernels, lower.tiles)
+        executable, files = opened.objects.executable(module, lower.target, tiles, into)
+        return exported(executable, directory, files)
+    # Without a GPU the pass finds nothing to capture.
+    graphs = {"relax.backend.use_cuda_graph": request.cuda_graphs}
+    with lower.target, tvm.transform.PassContext(opt_level=3, config=graphs):
+        executable = relax.build(module, target=lower.target)
+    return exported(executable, directory)
+
+
+def with_defaults(module: Any, lower: TileKernels, request: BuildModel) -> Any:
+    """Returns the module with default schedules for all kernels that have none."""
+    vectorize_elementary_functions()
+    with lower.target, tvm.transform.PassContext(opt_level=3):
+        if not request.keeps_constants:
+            module = with_packing_schedules(module, lower.target, lower.kernels)
+        return with_default_schedule(with_tiles(folded(module), lower.kernels), lower.target)
+
+
+def exported(executable: Any, directory: Path, files: Sequence[Path] = ()) -> int:
+    """Writes a library with these files in it, and returns its size in bytes."""
+    directory.mkdir(parents=True, exist_ok=True)
+    library = directory / LIBRARY
+    executable.export_library(str(library), addons=[str(each) for each in files])
+    return library.stat().st_size

@@ -1,0 +1,211 @@
+"""Mending of a build that computes other numbers: the kernels that do get their default schedule.
+
+Each scheduled kernel is run beside its default schedule on what the model itself gives it. The ones
+that are off by most lose their schedule, until the whole model computes what it should: more and
+more of them, so that few builds are needed. All others keep theirs.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import tvm
+from tvm.runtime.vm import VMInstrumentReturnKind
+
+from tunegate.artifacts.builds import NumericCheck, WrongKernel
+from tunegate.compiler.build.build_model import ModelBuild, link_model
+from tunegate.compiler.build.check import check_numbers
+from tunegate.compiler.build.check_messages import CheckArtifact, Checked, MendBuild, Mended
+from tunegate.compiler.build.open_model import OpenModel
+from tunegate.compiler.build.single_kernel import SingleKernel, built_kernel, kernel_device
+from tunegate.compiler.forms import LIBRARY
+from tunegate.compiler.layouts.packing import MAIN
+from tunegate.compiler.runtime import arguments_of, watched_machine
+from tunegate.compiler.schedules.schedule_choice import ScheduleChoice, without_schedules
+from tunegate.compiler.targets import ResolvedTarget, toolchain
+from tunegate.config import RUNTIME_ARTIFACT
+from tunegate.models.reference.tolerance import errors
+from tunegate.models.seeded_inputs import checked_feeds
+from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
+from tunegate_cache.format.records import WorkloadKey
+
+_CLEAR = 1e-3
+"""The relative error from which a kernel of float32 is surely another one."""
+
+
+def mended_build(
+    request: MendBuild, last: ModelBuild, opened: OpenModel, target: ResolvedTarget
+) -> Mended:
+    """Answers with the mended build, or why there is none."""
+    clock = _Clock(time.monotonic(), request.limit_seconds)
+    scheduled = {c.function.name: c for c in last.choices if c.main is not None}
+    if not scheduled:
+        return Mended()
+    directory = Path(request.build.scratch) / "default"
+    usual = msgspec.structs.replace(request.build.target, artifact=RUNTIME_ARTIFACT)
+    # Kernels with the arguments of the workloads, whatever order they read weights in.
+    plain = msgspec.structs.replace(
+        request.build,
+        directory=str(directory),
+        cuda_graphs=False,
+        target=usual,
+        launch="",
+        keeps_constants=True,
+    )
+    inputs = ArtifactFile.read(Path(request.build.directory)).inputs
+    built = link_model(plain, opened, target, without_schedules(last.choices, scheduled), inputs)
+    check = msgspec.structs.replace(request.check, directory=str(directory))
+    if _check_of(check) is None:
+        return Mended(reason="so does its build with default schedules")
+    if clock.is_over(2 * built.seconds):
+        return clock.late()
+    device = kernel_device(target.target)
+    found = kernel_errors(
+        directory / LIBRARY,
+        _kernels(scheduled.values(), target),
+        (arguments_of(inputs, feed, device) for feed in checked_feeds(inputs, request.check.seeds)),
+        device,
+    )
+    return _rebuilt(request, last.choices, found, (opened, target, inputs, clock))
+
+
+class _Clock(NamedTuple):
+    started: float
+    limit_seconds: float
+
+    def is_over(self, needed_seconds: float) -> bool:
+        return time.monotonic() - self.started + needed_seconds > self.limit_seconds
+
+    def late(self) -> Mended:
+        reason = f"which kernel does was not found within {self.limit_seconds:.0f} s"
+        return Mended(reason=reason, is_late=True)
+
+
+def _rebuilt(
+    request: MendBuild,
+    choices: Sequence[ScheduleChoice],
+    found: Sequence[KernelError],
+    tools: tuple[OpenModel, ResolvedTarget, tuple[ArtifactTensor, ...], _Clock],
+) -> Mended:
+    """Tries the clearly wrong kernels first, then twice as many each time."""
+    opened, target, inputs, clock = tools
+    count = max(1, sum(error.relative > _CLEAR for error in found))
+    seconds = 0.0
+    while found:
+        if clock.is_over(seconds):
+            return clock.late()
+        wrong = found[:count]
+        left = without_schedules(choices, {error.name for error in wrong})
+        # A library that was loaded from a path once is what that path gives from then on.
+        directory = Path(request.build.scratch) / f"without-{count}"
+        build = msgspec.structs.replace(request.build, directory=str(directory))
+        built = link_model(build, opened, target, left, inputs)
+        check = _check_of(msgspec.structs.replace(request.check, directory=str(directory)))
+        if check is not None:
+            shutil.rmtree(request.build.directory)
+            shutil.move(directory, request.build.directory)
+            kernels = _wrong_kernels(wrong, choices, target)
+            return Mended(built=built, check=check, wrong=kernels)
+        if count >= len(found):
+            break
+        count, seconds = 2 * count, built.seconds
+    return Mended(reason="no kernel by itself does")
+
+
+def _check_of(request: CheckArtifact) -> NumericCheck | None:
+    """The check of a build that passes it, else None."""
+    reply = check_numbers(request)
+    if not isinstance(reply, Checked) or reply.check is None or not reply.check.passed:
+        return None
+    return reply.check
+
+
+def _kernels(
+    choices: Iterable[ScheduleChoice], target: ResolvedTarget
+) -> Mapping[str, SingleKernel]:
+    return {
+        choice.function.name: built_kernel(
+            tvm.IRModule({MAIN: choice.main.with_attr("global_symbol", MAIN)}), target.target
+        )
+        for choice in choices
+        if choice.main is not None
+    }
+
+
+def _wrong_kernels(
+    errors: Iterable[KernelError], choices: Iterable[ScheduleChoice], target: ResolvedTarget
+) -> tuple[WrongKernel, ...]:
+    by_name = {choice.function.name: choice for choice in choices}
+    return tuple(
+        WrongKernel(
+            key=WorkloadKey(choice.function.workload.digest, target.key),
+            shape=choice.function.workload.shape,
+            toolchain=toolchain(),
+            name=choice.function.label,
+            template=schedule.template,
+            decisions=schedule.decisions,
+            max_absolute=error.absolute,
+            max_relative=error.relative,
+        )
+        for error in errors
+        if (schedule := (choice := by_name[error.name]).schedule) is not None
+    )
+
+
+# Errors of each scheduled kernel against its default schedule, on the model's own intermediate
+# values.
+
+
+class KernelError(NamedTuple):
+    """The largest error of a kernel, and the same relative to its largest output there."""
+
+    name: str
+    absolute: float
+    relative: float
+
+
+def kernel_errors(
+    library: Path, kernels: Mapping[str, SingleKernel], feeds: Iterable[Sequence[Any]], device: Any
+) -> list[KernelError]:
+    """Runs a library of default schedules on the feeds, and beside each call of a kernel that
+    kernel. Returns the errors, the largest first by the relative one."""
+    beside = _Beside(kernels, device)
+    machine = watched_machine(library, device, beside.instrument)
+    for arguments in feeds:
+        machine["main"](*arguments)
+    return sorted(beside.found.values(), key=lambda error: (-error.relative, error.name))
+
+
+class _Beside:
+    def __init__(self, kernels: Mapping[str, SingleKernel], device: Any) -> None:
+        self._kernels, self._device = kernels, device
+        self.found: dict[str, KernelError] = {}
+
+    def instrument(
+        self, _: object, name: str, before: bool, __: object, *arguments: Any
+    ) -> VMInstrumentReturnKind:
+        kernel = self._kernels.get(name)
+        if kernel is not None and not before:
+            self._device.sync()
+            self._enter(name, *_compared(kernel, arguments, self._device))
+        return VMInstrumentReturnKind.NO_OP
+
+    def _enter(self, name: str, absolute: float, relative: float) -> None:
+        known = self.found.get(name, KernelError(name, 0.0, 0.0))
+        self.found[name] = KernelError(
+            name, max(known.absolute, absolute), max(known.relative, relative)
+        )
+
+
+def _compared(kernel: SingleKernel, arguments: Sequence[Any], device: Any) -> tuple[float, float]:
+    *_, expected = arguments
+    given = [*arguments[:-1], tvm.runtime.tensor(np.zeros_like(expected.numpy()), device)]
+    kernel.function[MAIN](*kernel.arguments(given))
+    device.sync()
+    return errors(given[-1].numpy().astype("float64"), expected.numpy().astype("float64"))

@@ -1,0 +1,78 @@
+"""One scheduled function, built by itself and called with the arguments of its workload."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import tvm
+from tvm.driver import build
+
+from tunegate.compiler.layouts.packing import PREPACK, SplitKernel, split_kernel
+from tunegate.compiler.runtime import device_of_kind
+from tunegate.system.clock import derived
+from tunegate.tune.protocol import TensorArgument
+
+
+class SingleKernel(NamedTuple):
+    """`function` is the compiled module; `kernel` says how constants are packed for it."""
+
+    function: Any
+    device: Any
+    kernel: SplitKernel
+
+    def arguments(self, given: Sequence[Any]) -> list[Any]:
+        """The arguments of `main`, from those of the workload: constants are packed, as they are in
+        a build."""
+        found = {"argument": given, "packed": self._packed([given[n] for n in self.kernel.packs])}
+        return [found[source.kind][source.place] for source in self.kernel.sources]
+
+    def _packed(self, constants: Sequence[Any]) -> list[Any]:
+        kernel, device = self.kernel, self.device
+        if kernel.moves is not None:
+            moved = [move.of(constants[move.argument].numpy()) for move in kernel.moves]
+            return [tvm.runtime.tensor(value, device) for value in moved]
+        packed = [
+            tvm.runtime.empty([int(n) for n in kind.shape.values], str(kind.dtype.dtype), device)
+            for kind in kernel.packed
+        ]
+        if constants:
+            self.function[PREPACK](*constants, *packed)
+        return packed
+
+
+def built_kernel(module: Any, target: Any) -> SingleKernel:
+    """Compiles a module with one scheduled function, `main`. Raises what the compiler raises."""
+    kernel = split_kernel(module)
+    return SingleKernel(build(kernel.module, target=target), kernel_device(target), kernel)
+
+
+def kernel_device(target: Any) -> Any:
+    return device_of_kind(str(target.kind.name))
+
+
+# Inputs of candidates: the same values for all of a task in one run, made once in each worker.
+
+
+@lru_cache(maxsize=1)
+def sample_inputs(wanted: tuple[TensorArgument, ...], device: Any, seed: int) -> tuple[Any, ...]:
+    """Tensors on the device. A layer can have hundreds of megabytes of weights, and making them
+    take longer than building and timing its candidate; so those of the last task are kept, until
+    `sample_inputs.cache_clear()`."""
+    return tuple(
+        sample(argument, device, derived(seed, place)) for place, argument in enumerate(wanted)
+    )
+
+
+def sample(argument: TensorArgument, device: Any, seed: int) -> Any:
+    """Random values between -1 and 1; integers are 0, because any
+    other index could be out of range."""
+    if np.dtype(argument.dtype).kind != "f":
+        return tvm.runtime.tensor(np.zeros(argument.shape, argument.dtype), device)
+    random = np.random.default_rng(seed)
+    values = random.random(argument.shape, dtype=np.float32)
+    values *= 2
+    values -= 1
+    return tvm.runtime.tensor(values.astype(argument.dtype, copy=False), device)

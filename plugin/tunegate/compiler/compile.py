@@ -1,0 +1,182 @@
+"""The child that compiles a model: lists its tasks, builds it from
+records, and checks the build."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from tunegate.artifacts.candidates import FLOAT32
+from tunegate.artifacts.tasks import TaskUse, TuningTask
+from tunegate.compiler.build.build_model import ModelBuild, build_model
+from tunegate.compiler.build.check import check_numbers
+from tunegate.compiler.build.check_messages import CheckArtifact, CheckReply, MendBuild, Mended
+from tunegate.compiler.build.functions import ModelFunction
+from tunegate.compiler.build.mended_build import mended_build
+from tunegate.compiler.build.open_model import OpenModel
+from tunegate.compiler.forms import form_for
+from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.low_precision.lower_kernels import require_tiles
+from tunegate.compiler.opening import opened_model
+from tunegate.compiler.search.stock_database import export_database, import_schedules
+from tunegate.compiler.targets import tvm_target
+from tunegate.config import TargetConfig
+from tunegate.errors import ConfigError, NotOfferedError, TunegateError, UnsupportedModelError
+from tunegate.system.processes.memory_limit import lacked_memory, memory_problem
+from tunegate.tune.compiler_protocol import (
+    BuildModel,
+    Built,
+    CompileReply,
+    CompileRequest,
+    ExportDatabase,
+    Exported,
+    Imported,
+    ImportSchedules,
+    ListTasks,
+    Tasks,
+)
+from tunegate.tune.protocol import Failed, ModelFile
+from tunegate_cache.format.records import WorkloadKey
+
+Request = CompileRequest | CheckArtifact | MendBuild
+
+_Reply = TypeVar("_Reply")
+
+_open_model: tuple[ModelFile, OpenModel] | None = None
+"""The model that was asked about last: the next question is about the same one."""
+_last_build: ModelBuild | None = None
+
+
+def handle_request(request: Request) -> CompileReply | CheckReply:
+    """Serve one request; a model that cannot be compiled is a reply, not a crash."""
+    return reply_or_failure(lambda: _answered(request), _path(request), _wanted(request))
+
+
+def reply_or_failure(answer: Callable[[], _Reply], path: str, wanted: str) -> _Reply | Failed:
+    """Returns the answer, or why there is none: of the model called `path`, or where TVM does not
+    offer what is `wanted` of it."""
+    try:
+        return answer()
+    except ConfigError as error:
+        return Failed(str(error), model=False, configuration=True)
+    except NotOfferedError as error:
+        return Failed(f"{path}: TVM does not offer {wanted}: {error}.", model=True)
+    except TunegateError as error:
+        is_valid = isinstance(error, UnsupportedModelError)
+        return Failed(str(error), model=True, compiler=is_valid, memory=lacked_memory(error))
+    except Exception as error:
+        problem = memory_problem(error)
+        if not problem:
+            raise
+        return Failed(f"{path}: {problem}.", model=True, compiler=True, memory=True)
+
+
+def _answered(request: Request) -> CompileReply | CheckReply:
+    match request:
+        case ListTasks():
+            return _list_tasks(request)
+        case BuildModel():
+            return _build(request)
+        case CheckArtifact():
+            return check_numbers(request)
+        case MendBuild():
+            return _mend(request)
+        case ExportDatabase():
+            return _export_database(request)
+        case ImportSchedules():
+            return _import_schedules(request)
+
+
+def _wanted(request: Request) -> str:
+    if not isinstance(request, BuildModel):
+        return FLOAT32
+    form = form_for(request.target, request.settings) if request.launch else None
+    return form.title if form is not None else request.precision
+
+
+def _path(request: Request) -> str:
+    match request:
+        case CheckArtifact(directory=directory):
+            return Path(directory).name
+        case MendBuild(build=build):
+            return build.model.path
+        case _:
+            return request.model.path
+
+
+def _list_tasks(request: ListTasks) -> Tasks:
+    functions = _open(request).functions
+    return Tasks(tuple(merged_tasks(functions, request.model.path, request.target)))
+
+
+def _export_database(request: ExportDatabase) -> Exported:
+    target = tvm_target(request.target)
+    functions = _open(request).functions
+    return export_database(functions, request.records, target.target, Path(request.directory))
+
+
+def _import_schedules(request: ImportSchedules) -> Imported:
+    target = tvm_target(request.target)
+    functions = _open(request).functions
+    return Imported(tuple(import_schedules(functions, request.foreign, target)))
+
+
+def _open(request: CompileRequest) -> OpenModel:
+    """A child serves one target only."""
+    global _open_model  # noqa: PLW0603 -- the state of this process
+    if _open_model is None or _open_model[0] != request.model:
+        load_intrinsics(request.target.kind)
+        opened = opened_model(request.model, request.target, Path(request.scratch))
+        _open_model = request.model, opened
+    return _open_model[1]
+
+
+def merged_tasks(
+    functions: Sequence[ModelFunction], path: str, target: TargetConfig
+) -> list[TuningTask]:
+    """Returns the tasks of a model. Functions of one workload are one task: fusion may name the
+    same code twice."""
+    target_key = tvm_target(target).key
+    together: dict[str, list[ModelFunction]] = {}
+    for function in functions:
+        together.setdefault(function.workload.digest, []).append(function)
+    return [
+        TuningTask(
+            key=WorkloadKey(digest, target_key),
+            shape=same[0].workload.shape,
+            target=target.name,
+            operator=same[0].operator,
+            dtype=same[0].dtype,
+            flops=same[0].flops,
+            bytes_moved=same[0].bytes_moved,
+            uses=(
+                TaskUse(
+                    model=path,
+                    side="head",
+                    weight=sum(f.weight for f in same),
+                    name=same[0].label,
+                ),
+            ),
+        )
+        for digest, same in together.items()
+    ]
+
+
+def _build(request: BuildModel) -> Built:
+    global _last_build  # noqa: PLW0603 -- the state of this process
+    require_tiles(request.precision, request.target)
+    target = tvm_target(request.target)
+    opened = _open(request)
+    form = form_for(request.target, request.settings)
+    if form is not None:
+        form.require(opened.functions, target)
+    _last_build = build_model(request, opened, target)
+    return _last_build.built
+
+
+def _mend(request: MendBuild) -> Mended:
+    if _last_build is None:
+        return Mended()
+    target = tvm_target(request.build.target)
+    return mended_build(request, _last_build, _open(request.build), target)

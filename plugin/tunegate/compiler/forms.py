@@ -1,0 +1,113 @@
+"""Forms of a built model besides a library of kernels, by the entry points of a group: each comes
+with an extra. The library is the core's own, and what there is without any."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from tunegate.artifacts.candidates import LAUNCH
+from tunegate.config import RUNTIME_ARTIFACT, TargetConfig
+from tunegate.errors import ArtifactError, ConfigError
+from tunegate.known_extras import GROUPS, missing
+from tunegate.system.machine.health import HealthCheck
+from tunegate.system.output.artifact_file import ArtifactFile
+from tunegate_cache.installed_plugins import PluginError, installed, load_plugin
+
+if TYPE_CHECKING:  # they import the compiler
+    from tunegate.compiler.build.build_model import Finished
+    from tunegate.compiler.build.functions import ModelFunction
+    from tunegate.compiler.targets import ResolvedTarget
+    from tunegate.tune.compiler_protocol import BuildModel
+
+FORM_GROUP = GROUPS["artifact"]
+LIBRARY = "model.so"
+"""The file of a library of kernels."""
+
+Settings = Mapping[str, str]
+"""Those of a candidate."""
+
+
+class LoadedForm(Protocol):
+    """An artifact in this process: a `Loaded` of `runtimes/runtime.py`."""
+
+    def run(self, feed: Mapping[str, Any]) -> Sequence[Any]: ...
+    def bound(self, feed: Mapping[str, Any]) -> Callable[[], object]: ...
+    def operators_ms(self, feed: Mapping[str, Any], inferences: int) -> Mapping[str, float]: ...
+
+
+class Form(Protocol):
+    """One form. Its module is imported by the command and by each process that builds or loads, so
+    whatever is heavy is imported inside of the methods. `title` is for people; `file` is the name
+    of what is loaded, and `entry` what is called in it."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def file(self) -> str: ...
+    @property
+    def entry(self) -> str: ...
+
+    def variants(self, target: TargetConfig) -> Mapping[str, Settings]:
+        """Returns further candidates of the runtime on this target: names and settings."""
+        ...
+
+    def makes(self, target: TargetConfig, settings: Settings) -> bool:
+        """Says whether a candidate with these settings is built in this form."""
+        ...
+
+    def unfit(self) -> str:
+        """Says why this machine cannot make it; '' where it can."""
+        ...
+
+    def checks(self) -> Iterator[HealthCheck]:
+        """Yields what `tunegate doctor` shows of it."""
+        ...
+
+    def require(self, functions: Sequence[ModelFunction], target: ResolvedTarget) -> None:
+        """Raises NotOfferedError where the form is not for a model with these kernels."""
+        ...
+
+    def link(self, finished: Finished, request: BuildModel) -> int:
+        """Writes the file into the request's directory, and returns its size in bytes. Raises
+        UnsupportedModelError, NotOfferedError and EnvironmentUnfitError."""
+        ...
+
+    def load(self, directory: Path, artifact: ArtifactFile) -> LoadedForm:
+        """Returns the artifact, unless its file is a library of kernels, which TVM loads."""
+        ...
+
+
+@cache
+def installed_forms() -> tuple[Form, ...]:
+    """Imports all of them. Raises ConfigError where one cannot be imported."""
+    try:
+        return tuple(cast("Form", load_plugin(each)) for each in installed(FORM_GROUP).values())
+    except PluginError as error:
+        raise ConfigError(f"{FORM_GROUP}: {error}.") from error
+
+
+def form_for(target: TargetConfig, settings: Settings) -> Form | None:
+    """Returns the form of a candidate, None for a library of kernels. Raises ConfigError where it
+    is in a form that is not installed."""
+    if target.artifact == RUNTIME_ARTIFACT and LAUNCH not in settings:
+        return None
+    found = next((each for each in installed_forms() if each.makes(target, settings)), None)
+    if found is None:
+        kind = settings.get(LAUNCH, target.artifact)
+        raise ConfigError(missing("artifact", kind) or f"artifact {kind} is not installed.")
+    return found
+
+
+def loaded_form(directory: Path, artifact: ArtifactFile) -> LoadedForm | None:
+    """Returns an artifact that is no library of kernels. Raises ArtifactError where what loads it
+    is not installed."""
+    if artifact.file == LIBRARY:
+        return None
+    for form in installed_forms():
+        if form.file == artifact.file:
+            return form.load(directory, artifact)
+    problem = missing("artifact", "native") or "What loads it is not installed."
+    raise ArtifactError(f"{directory / artifact.file}: {problem}")

@@ -1,0 +1,210 @@
+"""Operators that ONNX itself defines by simpler ones: their definition takes their place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import inliner
+
+from tunegate.compiler.importing.graph_view import GraphView, TensorType, attribute
+from tunegate.compiler.importing.replacement import Replacement
+from tunegate.models.graph import operator_of
+from tunegate.models.inputs.constants import attributes_of
+
+_COMPOSITE = frozenset(
+    {
+        *("Attention", "RotaryEmbedding", "LinearAttention", "CausalConvWithState", "SwiGLU"),
+        *("SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss", "Celu", "Swish"),
+        *("BlackmanWindow", "HammingWindow", "HannWindow"),
+        "ai.onnx.preview.FlexAttention",
+    }
+)
+"""Operators that TVM does not import, or takes for another operator of that name."""
+_BY_OUTPUTS = frozenset({"LayerNormalization"})
+"""Those of which TVM has the first output only."""
+_DOMAIN = "defined"
+_MASK, _SCORES = 3, 3
+"""The input of an Attention that masks, and the output that has what is masked."""
+
+
+def with_definitions(model: onnx.ModelProto) -> onnx.ModelProto | None:
+    """Returns the model without composite operators, or None where it has none."""
+    if not any(_is_composite(node) for node in model.graph.node):
+        return None
+    view, called = GraphView(model), onnx.ModelProto()
+    called.CopyFrom(model)
+    for number, node in enumerate(called.graph.node):
+        definition = _definition(node, view) if _is_composite(node) else None
+        if definition is not None:
+            definition.name, definition.domain = f"{node.op_type}{number}", _DOMAIN
+            called.functions.append(definition)
+            node.op_type, node.domain = definition.name, _DOMAIN
+    if not called.functions:
+        return None
+    called.opset_import.append(onnx.helper.make_opsetid(_DOMAIN, 1))
+    return inliner.inline_local_functions(called)
+
+
+def _is_composite(node: onnx.NodeProto) -> bool:
+    name = operator_of(node)
+    return name in _COMPOSITE or (name in _BY_OUTPUTS and any(node.output[1:]))
+
+
+def _definition(node: onnx.NodeProto, view: GraphView) -> onnx.FunctionProto | None:
+    """Returns the ONNX definition of one node in the opset of the model; None where it is unknown,
+    or not what ONNX Runtime computes."""
+    types = [view.type_of(name) if name else None for name in node.input]
+    if any(name and kind is None for name, kind in zip(node.input, types, strict=True)):
+        return None
+    if operator_of(node) == "Attention" and _shows_masked_scores(node, types):
+        return None
+    schema: Any = onnx.defs.get_schema(node.op_type, view.opset, node.domain)
+    definition = _written(schema, node, types, view.opset)
+    for opset in definition.opset_import:
+        if not opset.domain:
+            opset.version = view.opset
+    return definition
+
+
+def _written(
+    schema: Any, node: onnx.NodeProto, types: Sequence[TensorType | None], opset: int
+) -> onnx.FunctionProto:
+    """The definition in the newest words that the opset of the model knows."""
+    if not schema.has_context_dependent_function:
+        version = _newest(schema.function_opset_versions, opset)
+        return _decoded(schema.get_function_with_opset_version(version))
+    version = _newest(schema.context_dependent_function_opset_versions, opset)
+    protos = [
+        onnx.helper.make_tensor_type_proto(kind.elements, kind.shape) if kind else onnx.TypeProto()
+        for kind in types
+    ]
+    text = schema.get_context_dependent_function_with_opset_version(
+        version, node.SerializeToString(), [proto.SerializeToString() for proto in protos]
+    )
+    return _decoded(text)
+
+
+def _decoded(text: bytes) -> onnx.FunctionProto:
+    definition = onnx.FunctionProto()
+    definition.ParseFromString(text)
+    return definition
+
+
+def _newest(versions: Sequence[int], opset: int) -> int:
+    return max((version for version in versions if version <= opset), default=min(versions))
+
+
+def _shows_masked_scores(node: onnx.NodeProto, types: Sequence[TensorType | None]) -> bool:
+    """ONNX's definition masks them by minus infinity, ONNX Runtime by a large number."""
+    mask = types[_MASK] if len(types) > _MASK else None
+    is_masked = bool(attribute(node, "is_causal", 0)) or (mask is not None and mask.dtype == bool)
+    return is_masked and any(node.output[_SCORES:])
+
+
+# Normalizations that TVM lacks, or does not take over several axes.
+
+_AXES_ARE_INPUTS = 13
+_MEAN_AXES_ARE_INPUTS = 18
+_LEAST_DEVIATION = 1e-9
+"""ONNX's own definition adds it, so that what is equal everywhere becomes zero."""
+
+
+def over_rows(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """LayerNormalization and RMSNormalization over several axes, with one output: as of rows. TVM
+    does not take them over all axes, and computes other numbers where an image among them is given
+    another layout."""
+    types = [view.type_of(name) for name in node.input if name]
+    data = types[0]
+    if data is None or data.rank <= 1 or any(node.output[1:]):
+        return None
+    axis = attribute(node, "axis", -1) % data.rank
+    size, rows = math.prod(data.shape[axis:]), math.prod(data.shape[:axis])
+    if axis == data.rank - 1:
+        return None
+    if any(kind is None or math.prod(kind.shape) != size for kind in types[1:]):
+        return None
+    new = Replacement(node)
+    given = [
+        new.reshaped(name, [size] if place else [rows, size])
+        for place, name in enumerate(name for name in node.input if name)
+    ]
+    row = new.add(node.op_type, given, **{**attributes_of(node), "axis": 1})
+    new.reshaped(row, data.shape, to=node.output[0])
+    return new.nodes
+
+
+def by_length(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """LpNormalization. What has no length stays zero."""
+    data = view.type_of(node.input[0])
+    if data is None or view.opset < _AXES_ARE_INPUTS:
+        return None
+    axis, power = attribute(node, "axis", -1) % data.rank, attribute(node, "p", 2)
+    new = Replacement(node)
+    zero, one = new.constant(0, data.dtype), new.constant(1, data.dtype)
+    sizes = new.add("Abs" if power == 1 else "Mul", [node.input[0]] * (1 if power == 1 else 2))
+    operand = new.constant([axis], np.int64)
+    length = new.add("ReduceSum", [sizes, operand], keepdims=1)
+    if power != 1:
+        length = new.add("Sqrt", [length])
+    is_nothing = new.add("Equal", [length, zero])
+    divisor = new.add("Where", [is_nothing, one, length])
+    new.add("Div", [node.input[0], divisor], to=node.output[0])
+    return new.nodes
+
+
+def by_distance(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """MeanVarianceNormalization, with the variance as the mean of squared distances. As the
+    difference of two means it would cancel wherever values lie far from zero."""
+    data = view.type_of(node.input[0])
+    if data is None:
+        return None
+    new, axes = Replacement(node), attribute(node, "axes", [0, 2, 3])
+
+    def mean(value: str) -> str:
+        if view.opset < _MEAN_AXES_ARE_INPUTS:
+            return new.add("ReduceMean", [value], axes=axes, keepdims=1)
+        return new.add("ReduceMean", [value, new.constant(axes, np.int64)], keepdims=1)
+
+    distance = new.add("Sub", [node.input[0], mean(node.input[0])])
+    deviation = new.add("Sqrt", [mean(new.add("Mul", [distance, distance]))])
+    divisor = new.add("Add", [deviation, new.constant(_LEAST_DEVIATION, data.dtype)])
+    new.add("Div", [distance, divisor], to=node.output[0])
+    return new.nodes
+
+
+# Operators on single numbers that TVM takes differently from ONNX Runtime.
+
+
+def infinite(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """IsInf of one sign only."""
+    signs = [attribute(node, f"detect_{sign}", 1) for sign in ("positive", "negative")]
+    data = view.type_of(node.input[0])
+    if all(signs) or data is None:
+        return None
+    new = Replacement(node)
+    limits = [value for value, is_asked in zip((np.inf, -np.inf), signs, strict=True) if is_asked]
+    if limits:
+        limit = new.constant(limits[0], data.dtype)
+        new.add("Equal", [node.input[0], limit], to=node.output[0])
+    else:
+        new.constant(np.zeros(data.shape), np.bool_, to=node.output[0])
+    return new.nodes
+
+
+def power(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """Pow of integers, in float64 as ONNX Runtime computes it; and of numbers of two types."""
+    base, exponent = (view.type_of(name) for name in node.input)
+    if base is None or exponent is None:
+        return None
+    is_whole = base.dtype.kind in "iu"
+    if not is_whole and base.elements == exponent.elements:
+        return None
+    new = Replacement(node)
+    kind = onnx.TensorProto.DOUBLE if is_whole else base.elements
+    raised = new.add("Pow", [new.cast(name, kind) for name in node.input])
+    new.cast(raised, base.elements, to=node.output[0])
+    return new.nodes

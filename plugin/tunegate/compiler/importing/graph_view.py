@@ -1,0 +1,138 @@
+"""Known facts about the values of a graph: extents, types and constants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from tunegate.models.graph import STANDARD_DOMAINS, operator_of
+from tunegate.models.kernel_digest import without_weights
+
+_MANY = 4096
+"""More numbers in a tensor are weights, on which no shape depends."""
+_OF_SINGLE_NUMBERS = frozenset({"Abs", "Cast", "CastLike", "Exp", "Log", "Neg", "Sqrt"})
+
+
+class TensorType(NamedTuple):
+    """A tensor whose extents are known."""
+
+    shape: tuple[int, ...]
+    elements: int
+    """The number of the type of its elements in ONNX."""
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(self.elements))
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+
+class GraphView:
+    """One graph of a model, as rules see it."""
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        inferred = _inferred(model).graph
+        self.opset = self.opset_of(model)
+        values = (*inferred.value_info, *inferred.output, *inferred.input)
+        self._types = dict(_types(values))
+        self._types |= _types_backwards(model.graph, self._types, values)
+        self._users: dict[str, set[str]] = {}
+        for node in model.graph.node:
+            for name in node.input:
+                self._users.setdefault(name, set()).add(operator_of(node))
+        self._constants = {tensor.name: tensor for tensor in model.graph.initializer}
+        for node in model.graph.node:
+            self._constants.update(_constant_of(node))
+
+    @staticmethod
+    def opset_of(model: onnx.ModelProto) -> int:
+        """The version of ONNX's own operators."""
+        return next((o.version for o in model.opset_import if o.domain in STANDARD_DOMAINS), 1)
+
+    def type_of(self, name: str) -> TensorType | None:
+        """Returns None where an extent or the rank is open, or the value is no tensor."""
+        tensor = self._constants.get(name)
+        if tensor is not None:
+            return TensorType(tuple(tensor.dims), tensor.data_type)
+        return self._types.get(name)
+
+    def constant(self, name: str) -> np.ndarray | None:
+        """Returns None where the value is known only when the model runs, or is left out."""
+        tensor = self._constants.get(name)
+        return None if tensor is None else numpy_helper.to_array(tensor)
+
+    def users_of(self, name: str) -> frozenset[str]:
+        """The operators that read a value."""
+        return frozenset(self._users.get(name, ()))
+
+
+def operand(node: onnx.NodeProto, place: int) -> str:
+    """The name of an input, '' where it is left out."""
+    return node.input[place] if place < len(node.input) else ""
+
+
+def attribute(node: onnx.NodeProto, name: str, default: Any = None) -> Any:
+    """The value of an attribute, text as `str`, or the default where the node has none."""
+    found = next((each for each in node.attribute if each.name == name), None)
+    if found is None:
+        return default
+    value = onnx.helper.get_attribute_value(found)
+    return [_text(one) for one in value] if isinstance(value, list) else _text(value)
+
+
+def _text(value: Any) -> Any:
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:
+    try:
+        light = without_weights(model, _MANY)
+        return onnx.shape_inference.infer_shapes(light, data_prop=True)
+    except (onnx.shape_inference.InferenceError, ValueError):  # larger than protobuf's limit
+        return model
+
+
+def _types(values: Iterable[onnx.ValueInfoProto]) -> Iterable[tuple[str, TensorType]]:
+    for value in values:
+        kind = value.type.tensor_type
+        if not value.type.HasField("tensor_type") or not kind.HasField("shape"):
+            continue
+        if all(dim.HasField("dim_value") for dim in kind.shape.dim):
+            shape = tuple(int(dim.dim_value) for dim in kind.shape.dim)
+            yield value.name, TensorType(shape, kind.elem_type)
+
+
+def _types_backwards(
+    graph: onnx.GraphProto,
+    types: Mapping[str, TensorType],
+    values: Iterable[onnx.ValueInfoProto],
+) -> dict[str, TensorType]:
+    """Types of what an operator on single numbers reads, where only what it gives is declared."""
+    elements = {value.name: value.type.tensor_type.elem_type for value in values}
+    found: dict[str, TensorType] = {}
+    for node in reversed(graph.node):
+        if operator_of(node) not in _OF_SINGLE_NUMBERS or node.input[0] in types:
+            continue
+        after = types.get(node.output[0]) or found.get(node.output[0])
+        if after is not None and elements.get(node.input[0]):
+            found[node.input[0]] = TensorType(after.shape, elements[node.input[0]])
+    return found
+
+
+def _constant_of(node: onnx.NodeProto) -> dict[str, onnx.TensorProto]:
+    if operator_of(node) != "Constant":
+        return {}
+    (found,) = node.attribute
+    value = onnx.helper.get_attribute_value(found)
+    if isinstance(value, onnx.TensorProto):
+        return {node.output[0]: value}
+    kind = {"value_int": np.int64, "value_ints": np.int64}.get(found.name, np.float32)
+    if found.name in {"value_string", "value_strings", "sparse_value"}:
+        return {}
+    return {node.output[0]: numpy_helper.from_array(np.asarray(value, kind))}

@@ -1,0 +1,126 @@
+"""Products of quantized numbers: what integers give, then scaled and rounded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import onnx
+
+from tunegate.compiler.importing.graph_view import GraphView, TensorType, operand
+from tunegate.compiler.importing.replacement import Replacement
+from tunegate.models.inputs.constants import attributes_of
+
+_A, _A_SCALE, _A_ZERO, _B, _B_SCALE, _B_ZERO, _SCALE, _ZERO, _BIAS = range(9)
+_WITH_SCALE = 10
+
+
+class _Operands(NamedTuple):
+    """The inputs of a node, with their types."""
+
+    names: Sequence[str]
+    types: Sequence[TensorType]
+
+    def size(self, place: int) -> int:
+        """Returns the number of elements of an operand."""
+        return int(np.prod(self.types[place].shape))
+
+    def flat(self, new: Replacement, place: int, behind: Sequence[int] = ()) -> str:
+        """Returns an operand as one number, or one for each channel, broadcast over the axes behind
+        it."""
+        shape = [] if self.size(place) == 1 else [-1, *behind]
+        return new.reshaped(self.names[place], shape)
+
+
+def matrix_product(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """QLinearMatMul. Scales may be those of the columns of the second matrix."""
+    operands = _operands(node, view)
+    if operands is None or operands.size(_B_SCALE) != operands.size(_B_ZERO):
+        return None
+    new = Replacement(node)
+    zeros = [operands.flat(new, _A_ZERO), _zero_of_b(new, operands, view)]
+    sums = new.add("MatMulInteger", [node.input[_A], node.input[_B], *zeros])
+    _rescaled(new, operands, sums, [], to=node.output[0])
+    return new.nodes
+
+
+def convolution(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """QLinearConv. Scales may be those of the channels of the result."""
+    operands = _operands(node, view)
+    if operands is None:
+        return None
+    new = Replacement(node)
+    behind = [1] * (operands.types[_A].rank - 2)
+    zeros = [operands.flat(new, _A_ZERO), _zero_of_b(new, operands, view)]
+    sums = new.add("ConvInteger", [node.input[_A], node.input[_B], *zeros], **attributes_of(node))
+    if operand(node, _BIAS):
+        sums = new.add("Add", [sums, new.reshaped(node.input[_BIAS], [-1, *behind])])
+    _rescaled(new, operands, sums, behind, to=node.output[0])
+    return new.nodes
+
+
+def dynamically(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """DynamicQuantizeLinear: the scale of nothing but zeros is 1, as ONNX Runtime has it."""
+    if view.opset < _WITH_SCALE:
+        return None
+    new, x = Replacement(node), node.input[0]
+    outputs = [*node.output, "", ""][:3]
+    zero, most = (new.constant(value, np.float32) for value in (0, 255))
+    low = new.add("Min", [new.add("ReduceMin", [x], keepdims=0), zero])
+    high = new.add("Max", [new.add("ReduceMax", [x], keepdims=0), zero])
+    span = new.add("Sub", [high, low])
+    is_nothing = new.add("Equal", [span, zero])
+    one = new.constant(1, np.float32)
+    scale = new.add("Where", [is_nothing, one, new.add("Div", [span, most])])
+    scale = new.add("Identity", [scale], to=outputs[1] or None)
+    exact = new.add("Clip", [new.add("Sub", [zero, new.add("Div", [low, scale])]), zero, most])
+    rounded = new.add("Round", [exact])
+    new.cast(rounded, onnx.TensorProto.UINT8, to=outputs[2] or None)
+    shifted = new.add("Add", [new.add("Round", [new.add("Div", [x, scale])]), rounded])
+    new.cast(new.add("Clip", [shifted, zero, most]), onnx.TensorProto.UINT8, to=outputs[0])
+    return new.nodes
+
+
+def _rescaled(
+    new: Replacement, operands: _Operands, sums: str, behind: list[int], *, to: str
+) -> None:
+    """Writes the node's output: the sums times the scales, rounded to the nearest even number."""
+    scales = [operands.flat(new, _A_SCALE), operands.flat(new, _B_SCALE, behind)]
+    factor = new.add("Div", [new.add("Mul", scales), operands.flat(new, _SCALE)])
+    exact = new.add("Mul", [new.cast(sums, onnx.TensorProto.FLOAT), factor])
+    point = new.cast(operands.flat(new, _ZERO), onnx.TensorProto.FLOAT)
+    shifted = new.add("Add", [new.add("Round", [exact]), point])
+    kind = operands.types[_ZERO]
+    limits = np.iinfo(kind.dtype)
+    bounds = [new.constant(value, np.float32) for value in (limits.min, limits.max)]
+    new.cast(new.add("Clip", [shifted, *bounds]), kind.elements, to=to)
+
+
+def _zero_of_b(new: Replacement, operands: _Operands, view: GraphView) -> str:
+    """Returns the zero point, one number where all columns or channels have the same."""
+    known = view.constant(operands.names[_B_ZERO])
+    if known is not None and bool((known == known.flat[0]).all()):
+        return new.constant(known.flat[0], known.dtype)
+    return operands.flat(new, _B_ZERO)
+
+
+def _operands(node: onnx.NodeProto, view: GraphView) -> _Operands | None:
+    """Returns the operands where all are known, those that are multiplied are bytes, and those of
+    the whole tensors are one number each; else None."""
+    types = [view.type_of(name) for name in node.input[:_BIAS]]
+    known = [kind for kind in types if kind is not None]
+    if len(known) != _BIAS or not _are_bytes(known):
+        return None
+    operands = _Operands(node.input, known)
+    places = (_A_SCALE, _A_ZERO, _SCALE, _ZERO)
+    return operands if all(operands.size(place) == 1 for place in places) else None
+
+
+def _are_bytes(types: Sequence[TensorType]) -> bool:
+    """Returns whether both operands and all zero points are bytes, with scales in float32."""
+    scales = {_A_SCALE, _B_SCALE, _SCALE}
+    return all(
+        kind.dtype == np.float32 if place in scales else kind.dtype in (np.int8, np.uint8)
+        for place, kind in enumerate(types)
+    )

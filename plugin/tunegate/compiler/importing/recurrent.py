@@ -1,0 +1,389 @@
+"""LSTM, GRU and RNN, unrolled: one product for what all steps take from the input, then the steps
+one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import onnx
+
+from tunegate.compiler.importing.graph_view import GraphView, TensorType, attribute, operand
+from tunegate.compiler.importing.replacement import Replacement
+from tunegate.errors import UnsupportedModelError
+
+# One step of an LSTM, a GRU and an RNN, in operators. The gates' weights are one matrix.
+
+
+class Gates(NamedTuple):
+    """The gates of one direction. `recurrent` is `[hidden, gates * hidden]`; `peepholes`, if any,
+    are those of the gates in order. `recurrent_bias` is that of the last gate of a GRU that scales
+    it by its reset gate, and empty where the bias is in the projection."""
+
+    hidden: int
+    recurrent: str
+    recurrent_bias: str
+    peepholes: tuple[str, ...]
+    is_coupled: bool
+    """Whether the forget gate is 1 - input gate."""
+    activations: Sequence[Activation]
+
+
+class State(NamedTuple):
+    """The state between steps; `cell` is that of an LSTM."""
+
+    hidden: str
+    cell: str = ""
+
+
+CellStep = Callable[[Replacement, str, State, Gates], State]
+"""Takes the projection of the step's input, `[batch, gates * hidden]`."""
+
+
+def lstm_step(new: Replacement, projection: str, before: State, gates: Gates) -> State:
+    """Gates in order: input, output, forget, cell."""
+    gate, candidate, outward = gates.activations
+    sums = new.add("Add", [projection, new.add("MatMul", [before.hidden, gates.recurrent])])
+    into, out, forget, proposed = _gates(new, sums, gates.hidden, 4)
+    peepholes = gates.peepholes or ("", "", "")
+    let_in = gate(new, _seen(new, into, before.cell, peepholes[0]))
+    if gates.is_coupled:
+        kept = new.add("Sub", [new.constant(1.0, np.float32), let_in])
+    else:
+        kept = gate(new, _seen(new, forget, before.cell, peepholes[2]))
+    old = new.add("Mul", [kept, before.cell])
+    cell = new.add("Add", [old, new.add("Mul", [let_in, candidate(new, proposed)])])
+    let_out = gate(new, _seen(new, out, cell, peepholes[1]))
+    return State(new.add("Mul", [let_out, outward(new, cell)]), cell)
+
+
+def gru_step(new: Replacement, projection: str, before: State, gates: Gates) -> State:
+    """Gates in order: update, reset, hidden."""
+    gate, candidate = gates.activations
+    size = gates.hidden
+    given = _gates(new, projection, size, 3)
+    if gates.recurrent_bias:  # the reset gate scales what the product gives, bias included
+        own = _gates(new, new.add("MatMul", [before.hidden, gates.recurrent]), size, 3)
+        reset = gate(new, new.add("Add", [given[1], own[1]]))
+        scaled = new.add("Mul", [reset, new.add("Add", [own[2], gates.recurrent_bias])])
+    else:
+        first = new.sliced(gates.recurrent, 1, 0, 2 * size)
+        own = _gates(new, new.add("MatMul", [before.hidden, first]), size, 2)
+        reset = gate(new, new.add("Add", [given[1], own[1]]))
+        last = new.sliced(gates.recurrent, 1, 2 * size, 3 * size)
+        scaled = new.add("MatMul", [new.add("Mul", [reset, before.hidden]), last])
+    update = gate(new, new.add("Add", [given[0], own[0]]))
+    proposed = candidate(new, new.add("Add", [given[2], scaled]))
+    rest = new.add("Sub", [new.constant(1.0, np.float32), update])
+    old = new.add("Mul", [update, before.hidden])
+    return State(new.add("Add", [new.add("Mul", [rest, proposed]), old]))
+
+
+def rnn_step(new: Replacement, projection: str, before: State, gates: Gates) -> State:
+    """Returns the state after one step of an RNN."""
+    (activation,) = gates.activations
+    own = new.add("MatMul", [before.hidden, gates.recurrent])
+    return State(activation(new, new.add("Add", [projection, own])))
+
+
+def _gates(new: Replacement, sums: str, size: int, count: int) -> list[str]:
+    return [new.sliced(sums, 1, number * size, (number + 1) * size) for number in range(count)]
+
+
+def _seen(new: Replacement, sums: str, cell: str, peephole: str) -> str:
+    if not peephole:
+        return sums
+    return new.add("Add", [sums, new.add("Mul", [peephole, cell])])
+
+
+_MOST_STEPS = 256
+"""The most of all directions together. Each is about three kernels to compile and to call."""
+
+
+class _Kind(NamedTuple):
+    gates: int
+    step: CellStep
+    activations: tuple[str, ...]
+
+
+_KINDS = {
+    "LSTM": _Kind(4, lstm_step, ("Sigmoid", "Tanh", "Tanh")),
+    "GRU": _Kind(3, gru_step, ("Sigmoid", "Tanh")),
+    "RNN": _Kind(1, rnn_step, ("Tanh",)),
+}
+_X, _W, _R, _BIAS, _LENGTHS, _HIDDEN, _CELL, _PEEPHOLES = range(8)
+
+
+class _Extents(NamedTuple):
+    steps: int
+    batch: int
+    inputs: int
+    hidden: int
+
+
+class _Direction(NamedTuple):
+    """The names of what one direction has made: its outputs by step, and its last state."""
+
+    outputs: list[str]
+    last: State
+
+
+def unrolled(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """The nodes of an LSTM, GRU or RNN, or None where its extents or activations are not known.
+    Raises UnsupportedModelError where it is too long."""
+    kind = _KINDS[node.op_type]
+    x, weights = view.type_of(node.input[_X]), view.type_of(node.input[_R])
+    if x is None or weights is None or x.dtype != np.float32:
+        return None
+    directions, _, hidden = weights.shape
+    activations = activations_of(node, kind.activations, directions)
+    extents = _extents(x, hidden, is_batch_first=_is_batch_first(node))
+    if activations is None or not extents.steps:
+        return None
+    if directions * extents.steps > _MOST_STEPS:
+        steps = f"{extents.steps} steps" + (" in both directions" if directions > 1 else "")
+        message = f"{node.op_type} over {steps} is too long: {_MOST_STEPS} are unrolled at the most"
+        raise UnsupportedModelError(message)
+    work = _Unrolling(node, view, kind, extents)
+    each = len(kind.activations)
+    ran = [
+        work.direction(number, activations[number * each : (number + 1) * each])
+        for number in range(directions)
+    ]
+    work.finish(ran)
+    return work.new.nodes
+
+
+def _is_batch_first(node: onnx.NodeProto) -> bool:
+    return bool(attribute(node, "layout", 0))
+
+
+def _extents(x: TensorType, hidden: int, *, is_batch_first: bool) -> _Extents:
+    first, second, inputs = x.shape
+    steps, batch = (second, first) if is_batch_first else (first, second)
+    return _Extents(steps, batch, inputs, hidden)
+
+
+class _Unrolling:
+    """The nodes of one operator, as far as they are written."""
+
+    def __init__(
+        self, node: onnx.NodeProto, view: GraphView, kind: _Kind, extents: _Extents
+    ) -> None:
+        self.new = Replacement(node)
+        self._node, self._kind, self._extents = node, kind, extents
+        self._is_batch_first = _is_batch_first(node)
+        self._x = self._flat_input()
+        self._masks = self._masks_of(view)
+
+    def direction(self, number: int, activations: Sequence[Activation]) -> _Direction:
+        """Unrolls one direction."""
+        gates, projection = self._gates(number, activations), self._projection(number)
+        state = self._first_state(number)
+        outputs = [""] * self._extents.steps
+        for step in self._order(number):
+            given = self._row(projection, step)
+            made = self._kind.step(self.new, given, state, gates)
+            outputs[step], state = self._masked(made, state, step)
+        return _Direction(outputs, self._ended(state))
+
+    def finish(self, ran: Sequence[_Direction]) -> None:
+        """Writes the outputs of the node that are asked for."""
+        new, size = self.new, self._extents
+        names = [*self._node.output, "", "", ""][:3]
+        if names[0]:
+            shape = [1, 1, size.batch, size.hidden]
+            steps = zip(*(one.outputs for one in ran), strict=True)
+            rows = [new.reshaped(name, shape) for step in steps for name in step]
+            ordered = new.add("Concat", rows, axis=0)
+            whole = [size.steps, len(ran), size.batch, size.hidden]
+            if self._is_batch_first:
+                apart = new.reshaped(ordered, whole)
+                new.add("Transpose", [apart], to=names[0], perm=[2, 0, 1, 3])
+            else:
+                new.reshaped(ordered, whole, to=names[0])
+        for output, lasts in zip(
+            names[1:], zip(*(one.last for one in ran), strict=True), strict=True
+        ):
+            if output:
+                self._last(lasts, output)
+
+    def _last(self, states: Sequence[str], output: str) -> None:
+        size = self._extents
+        one = [size.batch, 1] if self._is_batch_first else [1, size.batch]
+        rows = [self.new.reshaped(state, [*one, size.hidden]) for state in states]
+        self.new.add("Concat", rows, to=output, axis=1 if self._is_batch_first else 0)
+
+    def _given(self, place: int) -> str:
+        return operand(self._node, place)
+
+    def _flat_input(self) -> str:
+        """`[steps * batch, inputs]`."""
+        x, size = self._node.input[_X], self._extents
+        if self._is_batch_first:
+            x = self.new.add("Transpose", [x], perm=[1, 0, 2])
+        return self.new.reshaped(x, [size.steps * size.batch, size.inputs])
+
+    def _of_direction(self, place: int, number: int) -> str:
+        """`number` of the first axis of an input, without that axis."""
+        index = self.new.constant(number, np.int64)
+        return self.new.add("Gather", [self._node.input[place], index], axis=0)
+
+    def _projection(self, number: int) -> str:
+        """`[steps, batch, gates * hidden]`: what each step takes from the input, and the biases."""
+        new, size = self.new, self._extents
+        weights = new.add("Transpose", [self._of_direction(_W, number)], perm=[1, 0])
+        product = new.add("MatMul", [self._x, weights])
+        if self._given(_BIAS):
+            of_input, of_state = self._biases(number)
+            if self._scales_bias():
+                zeros = np.zeros(size.hidden, np.float32)
+                first = new.sliced(of_state, 0, 0, 2 * size.hidden)
+                of_state = new.add("Concat", [first, new.constant(zeros)], axis=0)
+            product = new.add("Add", [product, new.add("Add", [of_input, of_state])])
+        return new.reshaped(product, [size.steps, size.batch, self._kind.gates * size.hidden])
+
+    def _biases(self, number: int) -> tuple[str, str]:
+        both, width = self._of_direction(_BIAS, number), self._kind.gates * self._extents.hidden
+        return self.new.sliced(both, 0, 0, width), self.new.sliced(both, 0, width, 2 * width)
+
+    def _scales_bias(self) -> bool:
+        return bool(attribute(self._node, "linear_before_reset", 0))
+
+    def _gates(self, number: int, activations: Sequence[Activation]) -> Gates:
+        new, hidden = self.new, self._extents.hidden
+        bias = ""
+        if self._scales_bias():
+            zeros = new.constant(np.zeros(hidden, np.float32))
+            bias = zeros
+            if self._given(_BIAS):
+                bias = new.sliced(self._biases(number)[1], 0, 2 * hidden, 3 * hidden)
+        peepholes: tuple[str, ...] = ()
+        if self._given(_PEEPHOLES):
+            every = self._of_direction(_PEEPHOLES, number)
+            peepholes = tuple(
+                new.sliced(every, 0, gate * hidden, (gate + 1) * hidden) for gate in range(3)
+            )
+        recurrent = new.add("Transpose", [self._of_direction(_R, number)], perm=[1, 0])
+        is_coupled = bool(attribute(self._node, "input_forget", 0))
+        behind = self._clipped(activations)
+        return Gates(hidden, recurrent, bias, peepholes, is_coupled, behind)
+
+    def _clipped(self, activations: Sequence[Activation]) -> list[Activation]:
+        """The clip is before the gates, and not before what an LSTM's cell passes."""
+        gates = 2 if self._node.op_type == "LSTM" else len(activations)
+        behind = [clipped(self._node, activation) for activation in activations[:gates]]
+        return [*behind, *activations[gates:]]
+
+    def _first_state(self, number: int) -> State:
+        is_lstm = self._node.op_type == "LSTM"
+        cell = self._initial(_CELL, number) if is_lstm else ""
+        return State(self._initial(_HIDDEN, number), cell)
+
+    def _initial(self, place: int, number: int) -> str:
+        size = self._extents
+        if not self._given(place):
+            return self.new.constant(np.zeros((size.batch, size.hidden), np.float32))
+        axis = 1 if self._is_batch_first else 0
+        index = self.new.constant(number, np.int64)
+        return self.new.add("Gather", [self._node.input[place], index], axis=axis)
+
+    def _order(self, number: int) -> Sequence[int]:
+        steps = range(self._extents.steps)
+        direction = cast("str", attribute(self._node, "direction", "forward"))
+        return steps[::-1] if direction == "reverse" or number else steps
+
+    def _row(self, projection: str, step: int) -> str:
+        return self.new.add("Gather", [projection, self.new.constant(step, np.int64)], axis=0)
+
+    def _masks_of(self, view: GraphView) -> list[str]:
+        """Returns, for each step, which sequences of the batch are not over yet: `[batch, 1]`.
+        Empty where all are as long as the input."""
+        lengths, size = self._given(_LENGTHS), self._extents
+        known = view.constant(lengths) if lengths else None
+        if not lengths or (known is not None and bool((known == size.steps).all())):
+            return []
+        column = self.new.reshaped(lengths, [size.batch, 1])
+        return [
+            self.new.add("Less", [self.new.constant(step, np.int32), column])
+            for step in range(size.steps)
+        ]
+
+    def _ended(self, state: State) -> State:
+        """The last state. That of a sequence of no steps is zero, whatever it began with."""
+        if not self._masks:
+            return state
+        zero = self.new.constant(0.0, np.float32)
+        last = [
+            self.new.add("Where", [self._masks[0], value, zero]) if value else "" for value in state
+        ]
+        return State(*last)
+
+    def _masked(self, made: State, before: State, step: int) -> tuple[str, State]:
+        """The output of a step and the state after it."""
+        if not self._masks:
+            return made.hidden, made
+        new, mask = self.new, self._masks[step]
+        zero = new.constant(0.0, np.float32)
+        output = new.add("Where", [mask, made.hidden, zero])
+        kept = [
+            new.add("Where", [mask, after, old]) if after else ""
+            for after, old in zip(made, before, strict=True)
+        ]
+        return output, State(*kept)
+
+
+# The activations of LSTM, GRU and RNN, written as operators.
+
+Activation = Callable[[Replacement, str], str]
+"""Adds the nodes and returns the name of the result."""
+
+_PLAIN = {name.lower(): name for name in ("Sigmoid", "Tanh", "Relu", "Softsign", "Softplus")}
+_DEFAULTS = {
+    "leakyrelu": ("LeakyRelu", {"alpha": 0.01}),
+    "thresholdedrelu": ("ThresholdedRelu", {"alpha": 1.0}),
+    "elu": ("Elu", {"alpha": 1.0}),
+    "hardsigmoid": ("HardSigmoid", {"alpha": 0.2, "beta": 0.5}),
+}
+"""Operators with arguments, and what these are where the node does not say."""
+
+
+def activations_of(
+    node: onnx.NodeProto, defaults: Sequence[str], directions: int
+) -> list[Activation] | None:
+    """All of them, those of the first direction first, each behind the clip of the node; None where
+    one is not known here."""
+    names = cast("Sequence[str]", attribute(node, "activations", list(defaults) * directions))
+    if len(names) != len(defaults) * directions:
+        return None
+    alphas = iter(cast("Sequence[float]", attribute(node, "activation_alpha", [])))
+    betas = iter(cast("Sequence[float]", attribute(node, "activation_beta", [])))
+    found = [_named(name.lower(), alphas, betas) for name in names]
+    return None if None in found else cast("list[Activation]", found)
+
+
+def clipped(node: onnx.NodeProto, activation: Activation) -> Activation:
+    """The activation of what is cut off at the node's `clip`."""
+    limit = cast("float | None", attribute(node, "clip"))
+    if not limit:
+        return activation
+
+    def cut_off(new: Replacement, value: str) -> str:
+        low, high = new.constant(-limit, "float32"), new.constant(limit, "float32")
+        return activation(new, new.add("Clip", [value, low, high]))
+
+    return cut_off
+
+
+def _named(name: str, alphas: Iterator[float], betas: Iterator[float]) -> Activation | None:
+    if name in _PLAIN:
+        return lambda new, value: new.add(_PLAIN[name], [value])
+    if name not in _DEFAULTS:
+        return None
+    operator, defaults = _DEFAULTS[name]
+    given = {"alpha": alphas, "beta": betas}
+    arguments: dict[str, Any] = {
+        key: next(given[key], default) for key, default in defaults.items()
+    }
+    return lambda new, value: new.add(operator, [value], **arguments)

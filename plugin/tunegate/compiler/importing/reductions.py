@@ -1,0 +1,236 @@
+"""Reductions over axes that are an input of the model, or over nothing."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import onnx
+
+from tunegate.compiler.importing.graph_view import GraphView, TensorType, attribute, operand
+from tunegate.compiler.importing.replacement import Replacement
+from tunegate.errors import UnsupportedModelError
+from tunegate.models.inputs.constants import attributes_of
+
+_PLAIN = ("Max", "Min", "Sum", "Mean", "Prod")
+_BY_FORMULA = ("LogSumExp", "LogSum", "SumSquare", "L1", "L2")
+REDUCTIONS = frozenset(f"Reduce{name}" for name in (*_PLAIN, *_BY_FORMULA))
+_OF_NOTHING = {
+    "ReduceProd": 1.0,
+    "ReduceMean": np.nan,
+    "ReduceLogSum": -np.inf,
+    "ReduceLogSumExp": -np.inf,
+}
+
+
+def reduced(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """Returns the reduction over the axes that the result lacks; where several sets of axes leave
+    the same extents, the one that the input names is chosen when the model runs."""
+    data, result = view.type_of(node.input[0]), view.type_of(node.output[0])
+    if data is None or result is None:
+        return None
+    if 0 in data.shape:
+        return _of_nothing(node, result)
+    axes = operand(node, 1)
+    given = view.type_of(axes) if axes else None
+    if given is None or view.constant(axes) is not None:
+        return None
+    (count,) = given.shape
+    if not count and attribute(node, "noop_with_empty_axes", 0):
+        return _unchanged(node)
+    sets = _possible(data, result, count, is_kept=bool(attribute(node, "keepdims", 1)))
+    if not sets:
+        return None
+    new = Replacement(node)
+    value = _over(new, node, sets[0])
+    for other in sets[1:]:
+        chosen = _is_chosen(new, axes, data.rank, other)
+        value = new.add("Where", [chosen, _over(new, node, other), value])
+    new.add("Identity", [value], to=node.output[0])
+    return new.nodes
+
+
+def extreme(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """ReduceMax and ReduceMin. TVM begins with the largest finite number; where the result is
+    compared, that of infinities alone must be infinite."""
+    data = view.type_of(node.input[0])
+    if data is not None and data.dtype.kind == "b":
+        return _as_integers(node)
+    instead = reduced(node, view)
+    if instead is not None or data is None or data.dtype.kind != "f":
+        return instead
+    if not view.users_of(node.output[0]) & {"Equal", "IsInf"}:
+        return None
+    new = Replacement(node)
+    options = attributes_of(node)
+    limit = new.constant(-np.inf if node.op_type == "ReduceMax" else np.inf, data.dtype)
+    is_limit = new.cast(new.add("Equal", [node.input[0], limit]), onnx.TensorProto.INT32)
+    are_all = new.add("ReduceMin", [is_limit, *node.input[1:]], **options)
+    finite = new.add(node.op_type, node.input, **options)
+    chosen = new.cast(are_all, onnx.TensorProto.BOOL)
+    new.add("Where", [chosen, limit, finite], to=node.output[0])
+    return new.nodes
+
+
+def cumulative(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """Returns CumSum and CumProd along an axis that is an input: computed along each, and the named
+    one is chosen."""
+    data = view.type_of(node.input[0])
+    if data is None or view.constant(node.input[1]) is not None or not data.rank:
+        return None
+    new = Replacement(node)
+    options = {name: attribute(node, name, 0) for name in ("exclusive", "reverse")}
+    axis = new.reshaped(new.cast(node.input[1], onnx.TensorProto.INT64), [1])
+    value = node.input[0]
+    for number in range(data.rank):
+        along = new.add(node.op_type, [node.input[0], new.constant(number, np.int64)], **options)
+        chosen = _is_chosen(new, axis, data.rank, (number,))
+        value = new.add("Where", [chosen, along, value])
+    new.add("Identity", [value], to=node.output[0])
+    return new.nodes
+
+
+def _possible(
+    data: TensorType, result: TensorType, count: int, *, is_kept: bool
+) -> list[tuple[int, ...]]:
+    """The sets of axes that leave the extents of the result."""
+    every = tuple(range(data.rank))
+    wanted = [every] if not count else list(combinations(every, count))
+    return [axes for axes in wanted if _left(data.shape, axes, is_kept) == result.shape]
+
+
+def _left(shape: tuple[int, ...], axes: tuple[int, ...], is_kept: bool) -> tuple[int, ...]:
+    if is_kept:
+        return tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
+    return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
+
+
+def _unchanged(node: onnx.NodeProto) -> list[onnx.NodeProto] | None:
+    """The sum over no axes is its only summand; what others make of one number, they say."""
+    if node.op_type != "ReduceSum":
+        return None
+    return [onnx.helper.make_node("Identity", node.input[:1], node.output, name=node.name)]
+
+
+def _over(new: Replacement, node: onnx.NodeProto, axes: tuple[int, ...]) -> str:
+    operand = new.constant(axes, np.int64)
+    keepdims = attribute(node, "keepdims", 1)
+    return new.add(node.op_type, [node.input[0], operand], keepdims=keepdims)
+
+
+def _is_chosen(new: Replacement, axes: str, rank: int, chosen: tuple[int, ...]) -> str:
+    """Returns a boolean value of the graph: the input names these axes, in any order, from either
+    end."""
+    ranked = new.constant(rank, np.int64)
+    place = new.add("Mod", [new.add("Add", [axes, ranked]), ranked])
+    powers = new.constant([2**axis for axis in range(rank)], np.int64)
+    zeroth = new.constant([0], np.int64)
+    sums = new.add("ReduceSum", [new.add("Gather", [powers, place]), zeroth], keepdims=0)
+    return new.add("Equal", [sums, new.constant(sum(2**axis for axis in chosen), np.int64)])
+
+
+def _as_integers(node: onnx.NodeProto) -> list[onnx.NodeProto]:
+    """The least or the greatest of truth values, which TVM does not compare."""
+    new = Replacement(node)
+    options = attributes_of(node)
+    whole = new.cast(node.input[0], onnx.TensorProto.INT32)
+    found = new.add(node.op_type, [whole, *node.input[1:]], **options)
+    new.cast(found, onnx.TensorProto.BOOL, to=node.output[0])
+    return new.nodes
+
+
+def _of_nothing(node: onnx.NodeProto, result: TensorType) -> list[onnx.NodeProto]:
+    """Returns the nodes for a reduction of an empty tensor. Raises UnsupportedModelError where that
+    is none either: the compiler cannot load such a constant."""
+    if 0 in result.shape:
+        raise UnsupportedModelError(f"{node.op_type} to no elements is not supported")
+    value = _OF_NOTHING.get(node.op_type, 0.0)
+    if node.op_type in {"ReduceMin", "ReduceMax"}:
+        value = _farthest(result.dtype, is_largest=node.op_type == "ReduceMin")
+    new = Replacement(node)
+    new.constant(np.full(result.shape, value, result.dtype), to=node.output[0])
+    return new.nodes
+
+
+def _farthest(dtype: np.dtype, *, is_largest: bool) -> float:
+    if dtype.kind == "f":
+        return np.inf if is_largest else -np.inf
+    if dtype.kind == "b":
+        return float(is_largest)
+    limits = np.iinfo(dtype)
+    return limits.max if is_largest else limits.min
+
+
+# Operators that pick or mark places of a tensor.
+
+_TRAINING = 2
+_MASK_IS_BOOL = 12
+
+
+def one_hot(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """OneHot whose depth or values are inputs, or whose indices are no int64."""
+    indices, result = view.type_of(node.input[0]), view.type_of(node.output[0])
+    values = view.type_of(node.input[2])
+    is_plain = all(view.constant(node.input[place]) is not None for place in (1, 2))
+    if indices is None or result is None or values is None or is_plain:
+        return None
+    axis = attribute(node, "axis", -1) % result.rank
+    depth = result.shape[axis]
+    new = Replacement(node)
+    shape = [*indices.shape[:axis], 1, *indices.shape[axis:]]
+    place = new.reshaped(new.cast(node.input[0], onnx.TensorProto.INT64), shape)
+    from_end = new.add("Less", [place, new.constant(0, np.int64)])
+    place = new.add(
+        "Where", [from_end, new.add("Add", [place, new.constant(depth, np.int64)]), place]
+    )
+    every = new.constant(np.arange(depth).reshape([-1] + [1] * (result.rank - axis - 1)), np.int64)
+    off, on = (new.sliced(node.input[2], 0, number, number + 1) for number in (0, 1))
+    new.add("Where", [new.add("Equal", [place, every]), on, off], to=node.output[0])
+    return new.nodes
+
+
+def triangle(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """Trilu whose diagonal is an input."""
+    data = view.type_of(node.input[0])
+    diagonal = operand(node, 1)
+    if data is None or not diagonal or view.constant(diagonal) is not None:
+        return None
+    rows, columns = data.shape[-2:]
+    offsets = np.arange(columns)[None, :] - np.arange(rows)[:, None]
+    new = Replacement(node)
+    least = new.reshaped(diagonal, [1, 1])
+    if attribute(node, "upper", 1):
+        is_outside = new.add("Less", [new.constant(offsets, np.int64), least])
+    else:
+        is_outside = new.add("Less", [least, new.constant(offsets, np.int64)])
+    zero = new.constant(0, data.dtype)
+    new.add("Where", [is_outside, zero, node.input[0]], to=node.output[0])
+    return new.nodes
+
+
+def kept_everything(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """Dropout that is not training and shows its mask, which is of truth values."""
+    data = view.type_of(node.input[0])
+    if data is None or not any(node.output[1:]) or view.opset < _MASK_IS_BOOL:
+        return None
+    training = operand(node, _TRAINING)
+    known = view.constant(training) if training else np.zeros(1)
+    if known is None or known.any():
+        return None
+    new = Replacement(node)
+    if node.output[0]:
+        new.add("Identity", node.input[:1], to=node.output[0])
+    new.constant(np.ones(data.shape), np.bool_, to=node.output[1])
+    return new.nodes
+
+
+def picked_features(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """ArrayFeatureExtractor: some places of the last axis."""
+    data, result = view.type_of(node.input[0]), view.type_of(node.output[0])
+    if data is None or result is None:
+        return None
+    new = Replacement(node)
+    places = new.reshaped(node.input[1], [-1])
+    picked = new.add("Gather", [node.input[0], places], axis=data.rank - 1)
+    new.reshaped(picked, result.shape, to=node.output[0])
+    return new.nodes

@@ -1,0 +1,202 @@
+"""Resize by scales or sizes that are inputs of the model: along each axis, a product with a matrix
+computed when the model runs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import onnx
+
+from tunegate.compiler.importing.graph_view import GraphView, attribute, operand
+from tunegate.compiler.importing.replacement import Replacement
+
+_ROI, _SCALES, _SIZES = 1, 2, 3
+_TAPS = (-1, 0, 1, 2)
+
+
+class _Axis(NamedTuple):
+    """One axis of `before` and then `after` elements; the place of each of these is read from
+    `places`, float32."""
+
+    number: int
+    before: int
+    after: int
+    places: str
+
+
+def resized(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """The nodes of a Resize whose scales or sizes are an input, of float32 and without
+    smoothing."""
+    data, result = view.type_of(node.input[0]), view.type_of(node.output[0])
+    if data is None or result is None or data.dtype != np.float32:
+        return None
+    if attribute(node, "antialias", 0) or _is_known(node, view):
+        return None
+    axes = attribute(node, "axes", list(range(data.rank)))
+    work = _Resizing(node, len(axes))
+    scales = work.scales([data.shape[axis] for axis in axes], [result.shape[a] for a in axes])
+    value = node.input[0]
+    for place, axis in enumerate(axes):
+        sizes = data.shape[axis], result.shape[axis]
+        places = work.places(work.new.sliced(scales, 0, place, place + 1), *sizes, place)
+        value = work.along(value, _Axis(axis % data.rank, *sizes, places), data.rank)
+    work.new.add("Identity", [value], to=node.output[0])
+    return work.new.nodes
+
+
+def _is_known(node: onnx.NodeProto, view: GraphView) -> bool:
+    given = [name for name in node.input[_ROI:] if name]
+    return all(view.constant(name) is not None for name in given)
+
+
+class _Resizing:
+    """The nodes of one Resize, as far as they are written."""
+
+    def __init__(self, node: onnx.NodeProto, count_of_axes: int) -> None:
+        self.new = Replacement(node)
+        self._node = node
+        self._mode = attribute(node, "mode", "nearest")
+        self._count_of_axes = count_of_axes
+        self._way = attribute(node, "coordinate_transformation_mode", "half_pixel")
+
+    def scales(self, before: list[int], after: list[int]) -> str:
+        """Returns one scale for each axis."""
+        new = self.new
+        if not operand(self._node, _SIZES):
+            return str(self._node.input[_SCALES])
+        policy = attribute(self._node, "keep_aspect_ratio_policy", "stretch")
+        if policy == "stretch":
+            return new.constant(np.array(after, np.float32) / np.array(before, np.float32))
+        sizes = new.cast(self._node.input[_SIZES], onnx.TensorProto.FLOAT)
+        each = new.add("Div", [sizes, new.constant(before, np.float32)])
+        kind = "ReduceMin" if policy == "not_larger" else "ReduceMax"
+        common = new.add(kind, [each], keepdims=1)
+        return new.add("Add", [common, new.constant([0] * len(before), np.float32)])
+
+    def places(self, scale: str, before: int, after: int, place: int) -> str:
+        """Returns the places of the new elements in the axis."""
+        new, number = self.new, self._number
+        count = new.constant(range(after), np.float32)
+        match self._way:
+            case "align_corners":
+                step = (before - 1) / (after - 1) if after > 1 else 0
+                return new.add("Mul", [count, number(step)])
+            case "asymmetric":
+                return new.add("Div", [count, scale])
+            case "tf_crop_and_resize":
+                is_whole = new.add("Equal", [scale, number(1)])  # whatever the region says
+                cropped = self._cropped(count, before, after, place)
+                return new.add("Where", [is_whole, count, cropped])
+            case "pytorch_half_pixel" if after == 1:
+                return new.constant([0], np.float32)
+        half = new.add("Div", [new.add("Add", [count, number(0.5)]), scale])
+        half = new.add("Sub", [half, number(0.5)])
+        if self._way != "half_pixel_symmetric":
+            return half
+        exact = new.add("Mul", [scale, number(before)])
+        rest = new.add("Sub", [number(1), new.add("Div", [number(after), exact])])
+        return new.add("Add", [half, new.add("Mul", [number(before / 2), rest])])
+
+    def along(self, value: str, axis: _Axis, rank: int) -> str:
+        """The value with one axis resized."""
+        if self._mode == "nearest":
+            places = self._inside(self._rounded(axis.places), axis.before)
+            places = self.new.cast(places, onnx.TensorProto.INT64)
+            picked = self.new.add("Gather", [value, places], axis=axis.number)
+            return self._extrapolated(picked, axis, rank)
+        order = [number for number in range(rank) if number != axis.number] + [axis.number]
+        back = [order.index(number) for number in range(rank)]
+        turned = self.new.add("Transpose", [value], perm=order)
+        matrix = self._linear(axis) if self._mode == "linear" else self._cubic(axis)
+        product = self.new.add("MatMul", [turned, matrix])
+        resized = self.new.add("Transpose", [product], perm=back)
+        return self._extrapolated(resized, axis, rank)
+
+    def _cropped(self, count: str, before: int, after: int, place: int) -> str:
+        """Returns the places inside a region, whose ends are shares of the axis."""
+        new, number = self.new, self._number
+        roi, last = self._node.input[_ROI], number(before - 1)
+        start, end = (new.sliced(roi, 0, at, at + 1) for at in (place, place + self._count_of_axes))
+        if after == 1:
+            middle = new.add("Mul", [new.add("Add", [start, end]), number(0.5)])
+            return new.add("Mul", [middle, last])
+        step = new.add("Mul", [new.add("Sub", [end, start]), number((before - 1) / (after - 1))])
+        return new.add("Add", [new.add("Mul", [start, last]), new.add("Mul", [count, step])])
+
+    def _rounded(self, places: str) -> str:
+        new, half = self.new, self._number(0.5)
+        match attribute(self._node, "nearest_mode", "round_prefer_floor"):
+            case "floor":
+                return new.add("Floor", [places])
+            case "ceil":
+                return new.add("Ceil", [places])
+            case "round_prefer_ceil":
+                return new.add("Floor", [new.add("Add", [places, half])])
+            case _:
+                return new.add("Ceil", [new.add("Sub", [places, half])])
+
+    def _linear(self, axis: _Axis) -> str:
+        """`[before, after]`: the share that each element has in each new one."""
+        new = self.new
+        distance = self._distance(self._inside(axis.places, axis.before), axis.before)
+        return new.add("Relu", [new.add("Sub", [self._number(1), distance])])
+
+    def _cubic(self, axis: _Axis) -> str:
+        """`[before, after]`, of the four nearest; those outside count for the last one inside, or
+        for nothing."""
+        new, first = self.new, self.new.add("Floor", [axis.places])
+        is_outside_excluded = bool(attribute(self._node, "exclude_outside", 0))
+        parts = []
+        for tap in _TAPS:
+            at = new.add("Add", [first, self._number(tap)])
+            inside = self._inside(at, axis.before)
+            weight = self._cubic_weight(
+                new.add("Abs", [new.add("Sub", [axis.places, at])]), is_near=tap in {0, 1}
+            )
+            if is_outside_excluded:
+                kept = new.cast(new.add("Equal", [at, inside]), onnx.TensorProto.FLOAT)
+                weight = new.add("Mul", [weight, kept])
+            column = new.constant(np.arange(axis.before).reshape(-1, 1), np.float32)
+            is_there = new.cast(new.add("Equal", [column, inside]), onnx.TensorProto.FLOAT)
+            parts.append(new.add("Mul", [is_there, weight]))
+        matrix = new.add("Sum", parts)
+        if not is_outside_excluded:
+            return matrix
+        ones = new.constant(np.ones((1, axis.before)), np.float32)
+        return new.add("Div", [matrix, new.add("MatMul", [ones, matrix])])
+
+    def _cubic_weight(self, distance: str, *, is_near: bool) -> str:
+        """Keys' cubic, of a distance below 1 or from 1 to 2."""
+        new, factor = self.new, attribute(self._node, "cubic_coeff_a", -0.75)
+        terms = (
+            (factor + 2, -(factor + 3), 0.0, 1.0)
+            if is_near
+            else (factor, -5 * factor, 8 * factor, -4 * factor)
+        )
+        value = self._number(terms[0])
+        for term in terms[1:]:
+            value = new.add("Add", [new.add("Mul", [value, distance]), self._number(term)])
+        return value
+
+    def _distance(self, places: str, before: int) -> str:
+        column = self.new.constant(np.arange(before).reshape(-1, 1), np.float32)
+        return self.new.add("Abs", [self.new.add("Sub", [column, places])])
+
+    def _inside(self, places: str, before: int) -> str:
+        bounds = [self._number(0), self._number(before - 1)]
+        return self.new.add("Clip", [places, *bounds])
+
+    def _extrapolated(self, value: str, axis: _Axis, rank: int) -> str:
+        """The value where the place is inside of the axis; only crops lie outside."""
+        if self._way != "tf_crop_and_resize":
+            return value
+        new = self.new
+        low = new.add("Less", [axis.places, self._number(0)])
+        high = new.add("Less", [self._number(axis.before - 1), axis.places])
+        is_outside = new.reshaped(new.add("Or", [low, high]), [-1] + [1] * (rank - axis.number - 1))
+        fill = self._number(attribute(self._node, "extrapolation_value", 0.0))
+        return new.add("Where", [is_outside, fill, value])
+
+    def _number(self, value: float) -> str:
+        return self.new.constant(value, np.float32)

@@ -1,0 +1,148 @@
+"""A model as TVM's importer can take it: what it does not know is put in other words, in the same
+language, and constants that come of it are folded."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import onnx
+
+from tunegate.compiler.importing import (
+    composite as elementwise,
+)
+from tunegate.compiler.importing import (
+    composite as normalizations,
+)
+from tunegate.compiler.importing import (
+    quantized,
+    recurrent,
+    reductions,
+    resizing,
+    windows,
+)
+from tunegate.compiler.importing import (
+    reductions as selections,
+)
+from tunegate.compiler.importing import (
+    shapes as declared_shapes,
+)
+from tunegate.compiler.importing import (
+    windows as convolutions,
+)
+from tunegate.compiler.importing.composite import with_definitions
+from tunegate.compiler.importing.graph_view import GraphView
+from tunegate.errors import UnsupportedModelError
+from tunegate.models.graph import operator_of
+from tunegate.models.reference.session import write_optimized
+
+_ROUNDS = 8
+"""The most times that what a rule wrote is rewritten again."""
+
+
+def importable(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The same numbers, in operators that TVM imports as far as rules know how. A model without
+    any that need it is returned as it is. Raises UnsupportedModelError for what would be built
+    wrong."""
+    require_tensors(model)
+    for _ in range(_ROUNDS):
+        changed = _rewritten(model) or with_definitions(model)
+        if changed is None:
+            break
+        model = _folded(changed)
+    return model
+
+
+def _rewritten(model: onnx.ModelProto) -> onnx.ModelProto | None:
+    if not any(operator_of(node) in RULES for node in model.graph.node):
+        return None
+    view = GraphView(model)
+    nodes: list[onnx.NodeProto] = []
+    is_changed = False
+    for node in model.graph.node:
+        rule = RULES.get(operator_of(node))
+        instead = rule(node, view) if rule else None
+        is_changed = is_changed or instead is not None
+        nodes.extend([node] if instead is None else instead)
+    return _with_nodes(model, nodes) if is_changed else None
+
+
+def _with_nodes(model: onnx.ModelProto, nodes: list[onnx.NodeProto]) -> onnx.ModelProto:
+    changed = onnx.ModelProto()
+    changed.CopyFrom(model)
+    del changed.graph.node[:]
+    changed.graph.node.extend(nodes)
+    return changed
+
+
+def _folded(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with constants folded by ONNX Runtime. One that it does not take stays as it is:
+    the importer says what is wrong with it."""
+    names = {value.name for value in model.graph.input}
+    with tempfile.TemporaryDirectory() as folder:
+        before, after = Path(folder) / "before.onnx", Path(folder) / "after.onnx"
+        try:
+            onnx.save(model, before)
+            write_optimized(before, after)
+            folded = onnx.load(after)
+        except Exception:
+            return model
+    for value in [value for value in folded.graph.input if value.name not in names]:
+        folded.graph.input.remove(value)  # initializers that it lists as inputs
+    return folded
+
+
+# Models that TVM would build wrong, or with an error that names nothing: refused by name.
+
+
+def refused(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """Raises UnsupportedModelError, whatever the node looks like."""
+    raise UnsupportedModelError(f"{node.op_type} is not supported")
+
+
+def require_tensors(model: onnx.ModelProto) -> None:
+    """Raises UnsupportedModelError where an output is a sequence, a map or an optional value."""
+    for output in model.graph.output:
+        if output.type.WhichOneof("value") not in {"tensor_type", None}:
+            raise UnsupportedModelError(
+                f"output {output.name} is no tensor, which is not supported"
+            )
+
+
+# The rewrite rule of each operator.
+
+RewritingRule = Callable[[onnx.NodeProto, GraphView], list[onnx.NodeProto] | None]
+"""Returns the nodes that take the place of one, or None where it stays."""
+
+RULES: Mapping[str, RewritingRule] = {
+    **dict.fromkeys(("LSTM", "GRU", "RNN"), recurrent.unrolled),
+    **dict.fromkeys(("Reshape", "Squeeze", "Unsqueeze"), declared_shapes.with_declared_shape),
+    "ConvTranspose": convolutions.transposed,
+    **dict.fromkeys(("MaxUnpool", "NonMaxSuppression"), refused),
+    "Dropout": selections.kept_everything,
+    "Expand": declared_shapes.expanded_to,
+    "Tile": declared_shapes.tiled,
+    "ConstantOfShape": declared_shapes.constant_of_shape,
+    "Split": declared_shapes.split,
+    "TopK": declared_shapes.top_k,
+    "AffineGrid": declared_shapes.affine_grid,
+    "Slice": windows.sliced,
+    "Pad": windows.padded,
+    **dict.fromkeys(reductions.REDUCTIONS, reductions.reduced),
+    "Resize": resizing.resized,
+    **dict.fromkeys(("ReduceMax", "ReduceMin"), reductions.extreme),
+    **dict.fromkeys(("CumSum", "CumProd"), reductions.cumulative),
+    "OneHot": selections.one_hot,
+    "Trilu": selections.triangle,
+    "ai.onnx.ml.ArrayFeatureExtractor": selections.picked_features,
+    "IsInf": elementwise.infinite,
+    "Pow": elementwise.power,
+    "LayerNormalization": normalizations.over_rows,
+    "RMSNormalization": normalizations.over_rows,
+    "LpNormalization": normalizations.by_length,
+    "MeanVarianceNormalization": normalizations.by_distance,
+    "QLinearMatMul": quantized.matrix_product,
+    "QLinearConv": quantized.convolution,
+    "DynamicQuantizeLinear": quantized.dynamically,
+}

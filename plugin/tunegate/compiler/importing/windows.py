@@ -1,0 +1,199 @@
+"""Slice and Pad by numbers that are inputs of the model, where the result has known extents: what
+each place of the result is read from is computed when the model runs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import onnx
+
+from tunegate.compiler.importing.graph_view import GraphView, TensorType, attribute, operand
+from tunegate.compiler.importing.replacement import Replacement
+from tunegate.errors import UnsupportedModelError
+
+
+class _Window(NamedTuple):
+    data: TensorType
+    result: TensorType
+
+
+def sliced(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """Slice by inputs."""
+    window = _window(node, view, operands=(1, 2, 3, 4))
+    count = _length(operand(node, 1), view)
+    if window is None or count is None:
+        return None
+    new = Replacement(node)
+    spread = _Spread(new, window.data.rank, operand(node, 3), count)
+    starts = spread.over_axes(node.input[1], 0)
+    steps = spread.over_axes(operand(node, 4) or new.constant([1] * count, np.int64), 1)
+    extents = new.constant(window.data.shape, np.int64)
+    zero = new.constant(0, np.int64)
+    is_back = new.add("Less", [steps, zero])
+    last = new.add("Where", [is_back, new.add("Sub", [extents, _one(new)]), extents])
+    from_end = new.add("Less", [starts, zero])
+    starts = new.add("Where", [from_end, new.add("Add", [starts, extents]), starts])
+    starts = new.add("Min", [new.add("Max", [starts, zero]), last])
+    value = node.input[0]
+    for axis, extent in enumerate(window.result.shape):
+        places = new.add("Mul", [_counted(new, extent), _entry(new, steps, axis)])
+        places = new.add("Add", [places, _entry(new, starts, axis)])
+        value = _read(new, value, places, axis, window.data.shape[axis])
+    new.add("Identity", [value], to=node.output[0])
+    return new.nodes
+
+
+def padded(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """Pad by inputs."""
+    window = _window(node, view, operands=(1, 3))
+    count = _length(operand(node, 1), view)
+    if window is None or count is None or 0 in window.data.shape:
+        return None
+    new = Replacement(node)
+    spread = _Spread(new, window.data.rank, operand(node, 3), count // 2)
+    begins = spread.over_axes(new.sliced(node.input[1], 0, 0, count // 2), 0)
+    mode = attribute(node, "mode", "constant")
+    value, inside = node.input[0], []
+    for axis, extent in enumerate(window.result.shape):
+        places = new.add("Sub", [_counted(new, extent), _entry(new, begins, axis)])
+        size = window.data.shape[axis]
+        if mode == "constant":
+            inside.append(_is_inside(new, places, size, window.result.rank - axis - 1))
+        elif size > 1 and mode in {"reflect", "wrap"}:
+            places = _folded_back(new, places, size, is_mirror=mode == "reflect")
+        value = _read(new, value, places, axis, size)
+    if mode == "constant":
+        fill = operand(node, 2) or new.constant(0, window.data.dtype)
+        for mask in inside:
+            value = new.add("Where", [mask, value, fill])
+    new.add("Identity", [value], to=node.output[0])
+    return new.nodes
+
+
+class _Spread:
+    """Operands that are given for some axes, spread over all."""
+
+    def __init__(self, new: Replacement, rank: int, axes: str, count: int) -> None:
+        self._new, self._rank, self._count = new, rank, count
+        given = new.cast(axes or new.constant(range(count), np.int64), onnx.TensorProto.INT64)
+        ranked = new.constant(rank, np.int64)
+        place = new.add("Mod", [new.add("Add", [given, ranked]), ranked])
+        every = new.constant(np.arange(rank).reshape(rank, 1), np.int64)
+        self._is_axis = new.add("Equal", [new.reshaped(place, [1, count]), every])
+
+    def over_axes(self, values: str, default: int) -> str:
+        """`[rank]`: the value of each axis, or the default."""
+        new = self._new
+        row = new.reshaped(new.cast(values, onnx.TensorProto.INT64), [1, self._count])
+        spread = new.constant([[default]] * self._rank, np.int64)
+        for place in range(self._count):
+            column = new.sliced(self._is_axis, 1, place, place + 1)
+            spread = new.add("Where", [column, new.sliced(row, 1, place, place + 1), spread])
+        return new.reshaped(spread, [self._rank])
+
+
+def _window(node: onnx.NodeProto, view: GraphView, operands: tuple[int, ...]) -> _Window | None:
+    """Returns the extents before and after, or None where all of the operands are known, or an
+    extent is not."""
+    given = [name for name in (operand(node, place) for place in operands) if name]
+    data, result = view.type_of(node.input[0]), view.type_of(node.output[0])
+    if data is None or result is None or all(view.constant(n) is not None for n in given):
+        return None
+    return _Window(data, result)
+
+
+def _length(name: str, view: GraphView) -> int | None:
+    """Returns the length of a one-dimensional operand, None where it is unknown."""
+    kind = view.type_of(name)
+    return kind.shape[0] if kind is not None and kind.rank == 1 else None
+
+
+def _one(new: Replacement) -> str:
+    return new.constant(1, np.int64)
+
+
+def _counted(new: Replacement, count: int) -> str:
+    return new.constant(range(count), np.int64)
+
+
+def _entry(new: Replacement, values: str, axis: int) -> str:
+    return new.sliced(values, 0, axis, axis + 1)
+
+
+def _read(new: Replacement, value: str, places: str, axis: int, extent: int) -> str:
+    """Returns the elements at these places of an axis; a place outside reads the nearest one."""
+    last = new.constant(max(extent - 1, 0), np.int64)
+    within = new.add("Min", [new.add("Max", [places, new.constant(0, np.int64)]), last])
+    return new.add("Gather", [value, within], axis=axis)
+
+
+def _is_inside(new: Replacement, places: str, extent: int, behind: int) -> str:
+    """Returns a boolean value of the graph: a place is inside of the tensor, broadcast over the
+    axes behind this one."""
+    low = new.add("Less", [new.constant(-1, np.int64), places])
+    high = new.add("Less", [places, new.constant(extent, np.int64)])
+    return new.reshaped(new.add("And", [low, high]), [-1] + [1] * behind)
+
+
+def _folded_back(new: Replacement, places: str, extent: int, *, is_mirror: bool) -> str:
+    period = new.constant(2 * (extent - 1) if is_mirror else extent, np.int64)
+    place = new.add("Mod", [places, period])
+    if not is_mirror:
+        return place
+    is_behind = new.add("Less", [new.constant(extent - 1, np.int64), place])
+    return new.add("Where", [is_behind, new.add("Sub", [period, place]), place])
+
+
+# Transposed convolutions to extents that the node says.
+
+
+def transposed(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """ConvTranspose with `output_shape`, which TVM does not read: the pads that give it. Raises
+    UnsupportedModelError where no pads do."""
+    wanted = attribute(node, "output_shape")
+    if wanted is None:
+        return None
+    x, weights = view.type_of(node.input[0]), view.type_of(node.input[1])
+    if x is None or weights is None:
+        raise UnsupportedModelError("ConvTranspose with output_shape and open extents")
+    begins, ends, rests = [], [], []
+    is_upper = attribute(node, "auto_pad", "NOTSET") == "SAME_UPPER"
+    for axis, total in enumerate(_totals(node, x.shape[2:], weights.shape[2:], wanted)):
+        half = max(total, 0) // 2
+        begins.append(half if is_upper else max(total, 0) - half)
+        ends.append(max(total, 0) - begins[-1])
+        rests.append(_at(node, "output_padding", axis, 0) + max(-total, 0))
+    if any(rest >= _at(node, "strides", axis, 1) for axis, rest in enumerate(rests)):
+        raise UnsupportedModelError("ConvTranspose to output_shape beyond its stride")
+    return [_with_pads(node, [*begins, *ends], rests)]
+
+
+def _totals(
+    node: onnx.NodeProto, extents: tuple[int, ...], kernel: tuple[int, ...], wanted: list[int]
+) -> list[int]:
+    """Returns the total padding of each axis: its length without pads less the wanted one."""
+    return [
+        _at(node, "strides", axis, 1) * (extents[axis] - 1)
+        + _at(node, "output_padding", axis, 0)
+        + (kernel[axis] - 1) * _at(node, "dilations", axis, 1)
+        + 1
+        - wanted[len(wanted) - len(kernel) + axis]
+        for axis in range(len(kernel))
+    ]
+
+
+def _at(node: onnx.NodeProto, name: str, axis: int, default: int) -> int:
+    values = attribute(node, name)
+    return int(values[axis]) if values else default
+
+
+def _with_pads(node: onnx.NodeProto, pads: list[int], rests: list[int]) -> onnx.NodeProto:
+    changed = onnx.NodeProto()
+    changed.CopyFrom(node)
+    del changed.attribute[:]
+    replaced = {"output_shape", "auto_pad", "pads", "output_padding"}
+    changed.attribute.extend(each for each in node.attribute if each.name not in replaced)
+    changed.attribute.append(onnx.helper.make_attribute("pads", pads))
+    changed.attribute.append(onnx.helper.make_attribute("output_padding", rests))
+    return changed

@@ -1,0 +1,273 @@
+"""The layout of images inside a model. Its inputs and outputs keep theirs."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+import tvm
+from tvm import relax
+
+from tunegate.config import TargetConfig
+
+_logger = logging.getLogger(__name__)
+
+Layout = Literal["nhwc", "nchw"]
+"""The place of an image's channels: last or first."""
+_CONVOLUTION, _TRANSPOSED = "relax.nn.conv2d", "relax.nn.conv2d_transpose"
+_CHANNELS_LAST = ["NHWC", "HWIO", "NHWC"]
+_TRANSPOSED_AS_IMPORTED = ["NCHW", "IOHW", "NCHW"]
+
+
+def layouts(target: TargetConfig) -> tuple[Layout, ...]:
+    """The layouts to try for this target, the preferred one first. On a CPU the innermost loop is
+    vectorized: over channels it is long, aligned and unit-stride for the weights too."""
+    if target.layout != "auto":
+        return (target.layout,)
+    return ("nhwc", "nchw") if target.kind == "llvm" else ("nchw",)
+
+
+def channels_last(module: Any) -> Any:
+    """A Relax module before legalization, with the layout of its convolutions changed and that of
+    what is between them. Transposed convolutions stay as they are: the compiler has no other code
+    for them. Where there is an operator that the compiler cannot turn (a stack of tensors is one),
+    each convolution is turned by itself. A module without convolutions is not turned: the compiler
+    divides by zero where it turns scalars."""
+    if not _has_convolution(module):
+        return _tried(module, lambda plain: plain) or module
+    together = _tried(module, _turned_together)
+    return together or _tried(module, with_turned_convolutions) or module
+
+
+def _turned_together(module: Any) -> Any:
+    return relax.transform.ConvertLayout({}, _wanted)(module)
+
+
+def _tried(module: Any, turn: Callable[[Any], Any]) -> Any | None:
+    """Returns the turned module, or None where the compiler cannot turn it."""
+    try:
+        return without_inverse_transposes(turn(with_plain_clips(module)))
+    except Exception:
+        _logger.info("the layout of convolutions stays as it is", exc_info=True)
+        return None
+
+
+def _has_convolution(module: Any) -> bool:
+    values = (binding.value for block in module["main"].body.blocks for binding in block.bindings)
+    names = {getattr(getattr(value, "op", None), "name", "") for value in values}
+    return _CONVOLUTION in names
+
+
+def _wanted(call: Any) -> dict[str, list[str]]:
+    if call.op.name == _TRANSPOSED:
+        return {_TRANSPOSED: _TRANSPOSED_AS_IMPORTED}
+    if call.op.name != _CONVOLUTION:
+        return {}
+    return {_CONVOLUTION: _CHANNELS_LAST}
+
+
+# ONNX's Clip as two operators that the compiler's passes know. TVM imports it as kernels of its
+# own, with bounds that are computed in case they are no numbers: no pass sees through them, so
+# that an image changes its layout before each and after it.
+
+_BOUND = re.compile(r"(maximum|minimum)\d*")
+_OPERATORS = {"maximum": relax.op.maximum, "minimum": relax.op.minimum}
+
+
+def with_plain_clips(module: Any) -> Any:
+    """The Relax module with every maximum and minimum of a value and a constant number as the
+    operator of that name."""
+    main = _Plain(module).visit_expr(module["main"])
+    changed = module.clone()
+    changed.update_func(changed.get_global_var("main"), main)
+    return relax.transform.DeadCodeElimination()(changed)
+
+
+@relax.expr_functor.mutator
+class _Plain(relax.PyExprMutator):  # type: ignore[misc]
+    def visit_call_(self, call: Any) -> Any:
+        call = self.visit_expr_post_order(call)
+        if getattr(call.op, "name", "") != "relax.call_tir":
+            return call
+        kind = _BOUND.fullmatch(call.args[0].name_hint)
+        if kind is None or len(call.args[1].fields) != len(("value", "bound")):
+            return call
+        value, bound = call.args[1].fields
+        number = self._number(bound)
+        if number is None:
+            return call
+        return _OPERATORS[kind[1]](value, relax.const(number, str(number.dtype)))
+
+    def _number(self, bound: Any) -> np.ndarray | None:
+        """Returns the constant of a bound; None where it is known only later."""
+        made = self._made(bound)
+        if isinstance(made, tvm.ir.GenericConst):
+            found: np.ndarray = made.value.numpy()
+            return found if found.ndim == 0 else None
+        if getattr(getattr(made, "op", None), "name", "") != "relax.where":
+            return None
+        test, if_none, otherwise = (self._made(argument) for argument in made.args)
+        if getattr(getattr(test, "op", None), "name", "") != "relax.isnan":
+            return None
+        tested = self._number(test.args[0])
+        return None if tested is None else self._number(if_none if np.isnan(tested) else otherwise)
+
+    def _made(self, value: Any) -> Any:
+        return self.lookup_binding(value) if isinstance(value, relax.Var) else value
+
+
+# Transposes that undo each other, with operators between them that work on single elements. TVM's
+# change of layouts knows no other layout of `clip`, nor of a product with a constant of one
+# element: it turns the image back for them, so that a convolution cannot be fused with what
+# follows. Convolutions that are turned one by one have such transposes everywhere.
+
+_TRANSPOSE = "relax.permute_dims"
+_ELEMENTWISE = frozenset(
+    f"relax.{name}"
+    for name in (
+        *("add", "subtract", "multiply", "divide", "maximum", "minimum", "power", "clip"),
+        *("nn.relu", "nn.leakyrelu", "nn.silu", "nn.gelu", "nn.gelu_tanh", "nn.softplus"),
+        *("sigmoid", "tanh", "exp", "log", "erf", "sqrt", "rsqrt", "abs", "negative", "square"),
+    )
+)
+
+
+def without_inverse_transposes(module: Any) -> Any:
+    """The Relax module with transposes moved behind such operators, and without the pairs that meet
+    their inverse there. The module as it is where that leaves no fewer transposes."""
+    main = module["main"]
+    moved = _Moved(module).visit_expr(main)
+    changed = relax.transform.DeadCodeElimination()(_with_main(module, moved))
+    return changed if _transposes(changed) < _transposes(module) else module
+
+
+def _with_main(module: Any, main: Any) -> Any:
+    changed = module.clone()
+    changed.update_func(changed.get_global_var("main"), main)
+    return relax.transform.CanonicalizeBindings()(changed)
+
+
+def _transposes(module: Any) -> int:
+    found: list[Any] = []
+    relax.analysis.post_order_visit(
+        module["main"], lambda node: found.append(node) if _is_transpose(node) else None
+    )
+    return len(found)
+
+
+def _is_transpose(node: Any) -> bool:
+    return isinstance(node, relax.Call) and getattr(node.op, "name", "") == _TRANSPOSE
+
+
+@relax.expr_functor.mutator
+class _Moved(relax.PyExprMutator):  # type: ignore[misc]
+    """Each operator on transposed values becomes a transpose of the operator."""
+
+    def visit_call_(self, call: Any) -> Any:
+        call = self.visit_expr_post_order(call)
+        name = getattr(call.op, "name", "")
+        if name == _TRANSPOSE:
+            before = self._transposed(call.args[0])
+            if before is not None and _axes(call) == _inverse(_axes(before)):
+                return before.args[0]
+            return call
+        if name in _ELEMENTWISE:
+            return self._behind(call)
+        return call
+
+    def _behind(self, call: Any) -> Any:
+        """`call` with its transposes behind it, where all that it takes is transposed alike."""
+        transposes = [self._transposed(argument) for argument in call.args]
+        axes = {_axes(found) for found in transposes if found is not None}
+        if len(axes) != 1:
+            return call
+        order = axes.pop()
+        plain = [
+            _turned_back(argument, order) if found is None else found.args[0]
+            for found, argument in zip(transposes, call.args, strict=True)
+        ]
+        if any(argument is None for argument in plain):
+            return call
+        result = self.builder_.emit(relax.Call(call.op, plain, call.attrs))
+        return relax.op.permute_dims(result, list(order))
+
+    def _transposed(self, value: Any) -> Any | None:
+        """The transpose that made the value."""
+        made = self.lookup_binding(value) if isinstance(value, relax.Var) else None
+        return made if _is_transpose(made) else None
+
+
+def _turned_back(value: Any, axes: tuple[int, ...]) -> Any | None:
+    """A number, or a constant as it is before such a transpose; None for what is computed."""
+    if isinstance(value, tvm.tirx.IntImm | tvm.tirx.FloatImm):
+        return value
+    if not isinstance(value, tvm.ir.GenericConst):
+        return None
+    numbers = value.value.numpy()
+    if numbers.ndim > len(axes):
+        return None
+    if numbers.size == 1:
+        return value
+    whole = numbers.reshape((1,) * (len(axes) - numbers.ndim) + numbers.shape)
+    turned = np.ascontiguousarray(whole.transpose(_inverse(axes)))
+    return relax.const(turned, str(turned.dtype))
+
+
+def _axes(transpose: Any) -> tuple[int, ...]:
+    axes = transpose.attrs.axes
+    if axes is None:
+        return tuple(reversed(range(len(transpose.args[0].ty.shape))))
+    return tuple(int(axis) for axis in axes)
+
+
+def _inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(axes.index(place) for place in range(len(axes)))
+
+
+# Convolutions with channels last, each between two transposes of its own. TVM's change of layouts
+# carries a layout from operator to operator, and gives up on a whole model for one operator that
+# it cannot follow. These transposes meet their inverses afterwards, or become part of the kernel
+# before or behind.
+
+_CONVOLUTION_OPERATOR = "relax.nn.conv2d"
+_TO_LAST, _TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
+_TO_HWIO = (2, 3, 1, 0)
+
+
+def with_turned_convolutions(module: Any) -> Any:
+    """The Relax module, its inputs and outputs as they are."""
+    turned = module.clone()
+    main = _Turned(module).visit_expr(module["main"])
+    turned.update_func(turned.get_global_var("main"), main)
+    return turned
+
+
+@relax.expr_functor.mutator
+class _Turned(relax.PyExprMutator):  # type: ignore[misc]
+    def visit_call_(self, call: Any) -> Any:
+        call = self.visit_expr_post_order(call)
+        if getattr(call.op, "name", "") != _CONVOLUTION_OPERATOR or not _is_turnable(call.attrs):
+            return call
+        image, weights = call.args
+        attributes = call.attrs
+        convolution = relax.op.nn.conv2d(
+            self.builder_.emit(relax.op.permute_dims(image, _TO_LAST)),
+            self.builder_.emit(relax.op.permute_dims(weights, _TO_HWIO)),
+            strides=list(attributes.strides),
+            padding=list(attributes.padding),
+            dilation=list(attributes.dilation),
+            groups=int(attributes.groups),
+            data_layout="NHWC",
+            kernel_layout="HWIO",
+            out_layout="NHWC",
+            out_dtype=attributes.out_dtype,
+        )
+        return relax.op.permute_dims(self.builder_.emit(convolution), _TO_FIRST)
+
+
+def _is_turnable(attributes: Any) -> bool:
+    layouts = (attributes.data_layout, attributes.kernel_layout, attributes.out_layout)
+    return tuple(map(str, layouts)) == ("NCHW", "OIHW", "NCHW")

@@ -1,0 +1,373 @@
+"""The packing of constants, done by numpy: what the compiler makes of a
+layout is splits and transpositions.
+
+A kernel that is compiled to do it is a third of what compiling a candidate takes, and it runs once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.ir import TensorLoad
+from tvm.relax.expr_functor import PyExprMutator, mutator
+from tvm.s_tir import SBlock, SBlockRealize
+from tvm.s_tir import meta_schedule as ms
+from tvm.tirx import BufferStore, FloorDiv, FloorMod, For, IntImm, Var
+
+from tunegate.compiler.search.workload import Workload, canonical_workload
+
+
+class Digit(NamedTuple):
+    """A digit of the index along an axis: (index // stride) % extent."""
+
+    axis: int
+    stride: int
+    extent: int
+
+
+class Move(NamedTuple):
+    """One argument laid out anew. `read` and `written` say of which digits of the loops its
+    dimensions are, before and after; None is a dimension of one."""
+
+    argument: int
+    read: tuple[Digit | None, ...]
+    written: tuple[Digit | None, ...]
+
+    def of(self, value: np.ndarray) -> np.ndarray:
+        read, written = ([d for d in digits if d] for digits in (self.read, self.written))
+        value = value.reshape([digit.extent for digit in read])
+        value = value.transpose([read.index(digit) for digit in _by_axis(read)])
+        parts = _by_axis(written)
+        value = value.reshape([digit.extent for digit in parts])
+        value = value.transpose([parts.index(digit) for digit in written])
+        shape = [digit.extent if digit else 1 for digit in self.written]
+        return np.ascontiguousarray(value.reshape(shape))
+
+
+def moves_of(prepack: Any) -> tuple[Move, ...] | None:
+    """Returns one move for each output of a function that lays arguments out anew, in their order,
+    or None where the function does anything else."""
+    if not isinstance(prepack.body, SBlockRealize):
+        return None
+    buffers, body = list(prepack.params), prepack.body.block.body
+    found: dict[int, Move] = {}
+    for nest in getattr(body, "seq", [body]):
+        placed = _placed(nest, buffers)
+        if placed is None:
+            return None
+        output, move = placed
+        found[output] = move
+    outputs = range(len(buffers) - len(found), len(buffers))
+    return tuple(found[output] for output in outputs) if set(found) == set(outputs) else None
+
+
+def _placed(nest: Any, buffers: Sequence[Any]) -> tuple[int, Move] | None:
+    """The number of the buffer that a loop nest writes, and what it does."""
+    while isinstance(nest, For):
+        nest = nest.body
+    if not isinstance(nest, SBlockRealize):
+        return None
+    block, store = nest.block, nest.block.body
+    if not isinstance(store, BufferStore) or not isinstance(store.value, TensorLoad):
+        return None
+    axes = [each.var for each in block.iter_vars]
+    loops = tuple(int(each.dom.extent) for each in block.iter_vars)
+    output, argument = _number(buffers, store.buffer), _number(buffers, store.value.source)
+    read, written = (_digits(i, axes, loops) for i in (store.value.indices, store.indices))
+    if output is None or argument is None or read is None or written is None:
+        return None
+    is_all = all(_size(buffers[n]) == math.prod(loops) for n in (output, argument))
+    return (output, Move(argument, read, written)) if is_all else None
+
+
+def _size(buffer: Any) -> int:
+    return math.prod(int(extent) for extent in buffer.shape)
+
+
+def _number(buffers: Sequence[Any], wanted: Any) -> int | None:
+    return next((n for n, buffer in enumerate(buffers) if buffer.same_as(wanted)), None)
+
+
+def _digits(
+    indices: Iterable[Any], axes: Sequence[Any], loops: Sequence[int]
+) -> tuple[Digit | None, ...] | None:
+    """The digits of the indices, or None where they do not say every loop exactly once."""
+    found: list[Digit | None] = []
+    for index in indices:
+        if isinstance(index, IntImm) and int(index) == 0:
+            found.append(None)
+            continue
+        digit = _digit(index, axes, loops)
+        if digit is None:
+            return None
+        found.append(digit if digit.extent > 1 else None)
+    return tuple(found) if _covers([digit for digit in found if digit], loops) else None
+
+
+def _digit(index: Any, axes: Sequence[Any], loops: Sequence[int]) -> Digit | None:
+    if isinstance(index, Var):
+        axis = next((n for n, variable in enumerate(axes) if variable.same_as(index)), None)
+        return None if axis is None else Digit(axis, 1, loops[axis])
+    if not isinstance(index, (FloorDiv, FloorMod)) or not isinstance(index.b, IntImm):
+        return None
+    inner, number = _digit(index.a, axes, loops), int(index.b)
+    if inner is None or inner.extent % number:
+        return None
+    if isinstance(index, FloorMod):
+        return Digit(inner.axis, inner.stride, number)
+    return Digit(inner.axis, inner.stride * number, inner.extent // number)
+
+
+def _covers(digits: Sequence[Digit], loops: Sequence[int]) -> bool:
+    strides = [1] * len(loops)
+    for digit in reversed(_by_axis(digits)):
+        if digit.stride != strides[digit.axis]:
+            return False
+        strides[digit.axis] *= digit.extent
+    return strides == list(loops)
+
+
+def _by_axis(digits: Iterable[Digit]) -> list[Digit]:
+    """The digits by axis, in the order in which numbers are written: the
+    digit that counts most comes first."""
+    return sorted(digits, key=lambda digit: (digit.axis, -digit.stride))
+
+
+# Constants moved to another layout, when a model is imported and when it is built. The compiler
+# folds such a move by compiling a kernel for it, one for every weight: nearly all of the time that
+# the import of a network with convolutions takes, and much of a build's. It is only moving numbers
+# about.
+
+_NUMBERS = frozenset("?biuf")
+"""Kinds of numpy's own; others, as bfloat16, are left to the compiler."""
+
+
+def with_moved_constants(module: Any) -> Any:
+    """A Relax module before legalization, with every transposed or reshaped constant done."""
+    return _with_folded(module, _Moving(module))
+
+
+def with_packed_constants(module: Any) -> Any:
+    """A Relax module of scheduled functions, with every packing of constants
+    done that is a packing alone."""
+    return _with_folded(module, _Packing(module))
+
+
+def _with_folded(module: Any, folding: Any) -> Any:
+    for variable, function in list(module.functions.items()):
+        if isinstance(function, relax.Function):
+            folding.builder_.update_func(variable, folding.visit_expr(function))
+    done = folding.builder_.get()
+    return relax.transform.DeadCodeElimination()(relax.transform.CanonicalizeBindings()(done))
+
+
+@mutator
+class _Moving(PyExprMutator):  # type: ignore[misc]
+    def visit_call_(self, call: Any) -> Any:
+        visited = self.visit_expr_post_order(call)
+        move = _MOVES.get(getattr(call.op, "name", ""))
+        value = None if move is None else _numbers(_bound(visited.args[0], self))
+        moved = None if move is None or value is None else move(value, call)
+        return visited if moved is None else _constant(moved)
+
+
+@mutator
+class _Packing(PyExprMutator):  # type: ignore[misc]
+    def __init__(self, module: Any) -> None:
+        super().__init__(module)
+        self._module = module
+
+    def visit_call_(self, call: Any) -> Any:
+        visited = self.visit_expr_post_order(call)
+        if getattr(call.op, "name", "") != "relax.call_tir":
+            return visited
+        arguments = [_bound(argument, self) for argument in visited.args[1].fields]
+        is_constant = all(isinstance(each, tvm.ir.GenericConst) for each in arguments)
+        moves = moves_of(self._module[call.args[0]]) if is_constant else None
+        # Only now: the weights of every other kernel would be copied, to be read.
+        constants = [] if moves is None else [_numbers(each) for each in arguments]
+        values = [constant for constant in constants if constant is not None]
+        if moves is None or len(values) < len(constants):
+            return visited
+        packed = [_constant(move.of(values[move.argument])) for move in moves]
+        return packed[0] if len(packed) == 1 else relax.Tuple(packed)
+
+
+def _bound(argument: Any, scope: Any) -> Any:
+    """Itself, or what a variable is bound to."""
+    return scope.lookup_binding(argument) if isinstance(argument, relax.Var) else argument
+
+
+def _numbers(bound: Any) -> np.ndarray | None:
+    """The numbers of a constant, or None where the argument is not constant."""
+    if not isinstance(bound, tvm.ir.GenericConst):
+        return None
+    value: np.ndarray = bound.value.numpy()
+    return value if value.dtype.kind in _NUMBERS else None
+
+
+def _constant(value: np.ndarray) -> Any:
+    return relax.const(np.ascontiguousarray(value), str(value.dtype))
+
+
+def _permuted(value: np.ndarray, call: Any) -> np.ndarray:
+    axes = call.attrs.axes
+    return np.transpose(value, None if axes is None else [int(axis) for axis in axes])
+
+
+def _as_typed(value: np.ndarray, call: Any) -> np.ndarray | None:
+    """The value in the shape of the result's type, where that is known."""
+    shape = call.ty.shape
+    if not isinstance(shape, relax.ShapeExpr):
+        return None
+    extents = list(shape.values)
+    if not all(isinstance(extent, tvm.tirx.IntImm) for extent in extents):
+        return None
+    return np.reshape(value, [int(extent) for extent in extents])
+
+
+_MOVES: dict[str, Callable[[np.ndarray, Any], np.ndarray | None]] = {
+    "relax.permute_dims": _permuted,
+    "relax.reshape": _as_typed,
+    "relax.expand_dims": _as_typed,
+    "relax.squeeze": _as_typed,
+}
+
+
+# Weights in the order in which a schedule reads them: packed once, when a model is built. The
+# functions of a model say which of their buffers are constants (`layout_free_buffers`); the
+# compiler's postprocessor then lays those out along the loops of each schedule. Here the packing
+# is taken out of the scheduled function again: a build folds it into the constants, and a
+# candidate is timed without it.
+
+ATTRIBUTE = "layout_free_buffers"
+MAIN, PREPACK = "main", "prepack"
+_ROOT = "root"
+
+
+def marked(module: Any) -> Any:
+    """A fused Relax module whose functions know their constant arguments."""
+    marked = relax.transform.AttachAttrLayoutFreeBuffers()(module)
+    for variable, function in list(marked.functions.items()):
+        attributes = getattr(function, "attrs", None)
+        if attributes and ATTRIBUTE in attributes and not len(attributes[ATTRIBUTE]):
+            marked.update_func(variable, function.without_attr(ATTRIBUTE))
+    return marked
+
+
+def unmarked(workload: Workload) -> Workload:
+    """The same function with all its arguments alike."""
+    return canonical_workload(workload.module[MAIN].without_attr(ATTRIBUTE))
+
+
+def folded(module: Any) -> Any:
+    """A Relax module of scheduled functions with the packing of its constants done."""
+    split = with_packed_constants(_split(module))
+    return relax.transform.DeadCodeElimination()(relax.transform.FoldConstant()(split))
+
+
+def _split(module: Any) -> Any:
+    """Takes the packing of constants out of each kernel, into a function of its own."""
+    return relax.transform.SplitLayoutRewritePreproc()(_with_roots(module))
+
+
+def _with_roots(module: Any) -> Any:
+    """The module, in which a kernel that is a single block, as a scatter is, stands below a root as
+    all others do: the compiler's split fails without (split_layout_rewrite_preproc.cc)."""
+    rooted = tvm.IRModule(module.functions, attrs=module.attrs)
+    for variable, function in module.functions.items():
+        body = getattr(function, "body", None)
+        if isinstance(body, SBlockRealize) and body.block.name_hint != _ROOT:
+            root = SBlock([], [], [], _ROOT, body)
+            rooted.update_func(variable, function.with_body(SBlockRealize([], True, root)))
+    return rooted
+
+
+class ArgumentSource(NamedTuple):
+    """The source of an argument of the main function."""
+
+    kind: Literal["argument", "packed"]
+    place: int
+
+
+class SplitKernel(NamedTuple):
+    """The arguments of the numbers `packs` are laid out anew, as buffers of the types
+    `packed`: by `moves`, one for each, or, where these are None, by the function `prepack` of
+    `module`, which has `main`."""
+
+    module: Any
+    packs: tuple[int, ...]
+    packed: tuple[Any, ...]
+    sources: tuple[ArgumentSource, ...]
+    moves: tuple[Move, ...] | None = None
+
+
+def split_kernel(module: Any) -> SplitKernel:
+    """Returns a scheduled function without the packing of its constants, and the packing."""
+    main = module[MAIN]
+    types = [_tensor_type(a) for a in ms.arg_info.ArgInfo.from_prim_func(main)]
+    as_it_is = tuple(ArgumentSource("argument", index) for index in range(len(types)))
+    if not main.attrs or ATTRIBUTE not in main.attrs:
+        return SplitKernel(module, (), (), as_it_is)
+    split = _split(_called(main, types))
+    calls, names = _wiring(split["run"])
+    if len(calls) == 1:
+        return SplitKernel(module, (), (), as_it_is)
+    prepack, kernel = calls
+    moves = moves_of(split[prepack.function])
+    parts = {MAIN: split[kernel.function]}
+    if moves is None:
+        parts[PREPACK] = split[prepack.function]
+    functions = {name: part.with_attr("global_symbol", name) for name, part in parts.items()}
+    return SplitKernel(
+        module=tvm.IRModule(functions),
+        packs=tuple(names[argument].place for argument in prepack.arguments),
+        packed=prepack.outputs,
+        sources=(*(names[argument] for argument in kernel.arguments), as_it_is[-1]),
+        moves=moves,
+    )
+
+
+class _Call(NamedTuple):
+    function: Any
+    arguments: tuple[Any, ...]
+    outputs: tuple[Any, ...]
+
+
+def _called(main: Any, types: list[Any]) -> Any:
+    """A Relax function around the kernel: the compiler splits kernels where they are called."""
+    builder = relax.BlockBuilder()
+    kernel = builder.add_func(main.without_attr("global_symbol"), "kernel")
+    variables = [relax.Var(f"p{index}", kind) for index, kind in enumerate(types[:-1])]
+    with builder.function("run", variables):
+        with builder.dataflow():
+            output = builder.emit_output(relax.call_tir(kernel, variables, types[-1]))
+        builder.emit_func_output(output)
+    return builder.finalize()
+
+
+def _wiring(run: Any) -> tuple[list[_Call], dict[Any, ArgumentSource]]:
+    """The calls of the function in order, and what each of its variables stands for."""
+    names: dict[Any, ArgumentSource] = {
+        p: ArgumentSource("argument", i) for i, p in enumerate(run.params)
+    }
+    calls: list[_Call] = []
+    for binding in run.body.blocks[0].bindings:
+        value = binding.value
+        if isinstance(value, relax.TupleGetItem):
+            names[binding.var] = ArgumentSource("packed", int(value.index))
+        elif isinstance(value, relax.Call):
+            kind = binding.var.ty
+            outputs = tuple(kind.fields) if hasattr(kind, "fields") else (kind,)
+            calls.append(_Call(value.args[0], tuple(value.args[1].fields), outputs))
+            names[binding.var] = ArgumentSource("packed", 0)
+    return calls, names
+
+
+def _tensor_type(argument: Any) -> Any:
+    return relax.TensorType([int(n) for n in argument.shape], str(argument.dtype))

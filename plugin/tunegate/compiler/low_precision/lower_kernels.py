@@ -1,0 +1,290 @@
+"""A scheduled model with its products in bfloat16, where tiles are faster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.relax.expr_functor import PyExprMutator, mutator
+from tvm.target import codegen
+
+from tunegate.artifacts.candidates import FLOAT32, PRECISION
+from tunegate.compiler.low_precision.packed_weights import packed
+from tunegate.compiler.low_precision.product import (
+    COLUMNS,
+    ROWS,
+    Product,
+    ProductShape,
+    RowsOfTiles,
+    product_of,
+)
+from tunegate.compiler.low_precision.tile_kernel import tile_kernel
+from tunegate.compiler.low_precision.tile_numbers import (
+    BFLOAT16,
+    BFLOAT16_VECTORS,
+    NUMBERS,
+    TileNumbers,
+)
+from tunegate.compiler.schedules.schedule_choice import ScheduleChoice
+from tunegate.compiler.targets import ResolvedTarget, threads_of
+from tunegate.config import TargetConfig
+from tunegate.errors import NotOfferedError, UnsupportedModelError
+from tunegate.system.machine.cores import lacks_some
+from tunegate.tune.compiler_protocol import BuiltFunction
+
+TILES_VERSION = 4
+"""Goes up with every change of these kernels: builds with other ones are other builds."""
+
+
+class TileKernel(NamedTuple):
+    product: Product
+    numbers: TileNumbers
+    function: Any
+
+
+class TileKernels(NamedTuple):
+    """The kernels in lower precision by the names of those they replace, and `tiles`, which these
+    are compiled for; all others are for `target`. `multiply` is the instruction."""
+
+    kernels: Mapping[str, TileKernel]
+    target: Any
+    tiles: Any = None
+    multiply: str = ""
+
+
+def require_tiles(
+    precision: str, target: TargetConfig, lacks: Callable[..., str] = lacks_some
+) -> None:
+    """Raises NotOfferedError where the machine or the target multiplies no such numbers."""
+    if precision != FLOAT32:
+        _numbers_for(precision, "" if target.cpu == "native" else target.cpu, lacks)
+
+
+def _numbers_for(precision: str, cpu: str, lacks: Callable[..., str] = lacks_some) -> TileNumbers:
+    """Returns the fastest numbers that this machine, and the named `cpu`, can multiply."""
+    problem = ""
+    for numbers in NUMBERS[precision]:
+        problem = lacks(numbers.flags) or _unknown_to(cpu, numbers)
+        if not problem:
+            return numbers
+    raise NotOfferedError(problem)
+
+
+def _unknown_to(cpu: str, numbers: TileNumbers) -> str:
+    if not cpu:
+        return ""
+    known = tvm.target.Target({"kind": "llvm", "mcpu": cpu})
+    missing = sorted(f for f in numbers.features if not codegen.target_has_features(f, known))
+    return f"the target's cpu {cpu} has no {', '.join(missing)}" if missing else ""
+
+
+def tile_kernels(
+    module: Any, choices: Sequence[ScheduleChoice], target: ResolvedTarget, precision: str
+) -> TileKernels:
+    """Returns none for float32. Raises NotOfferedError where no kernel is faster in lower
+    precision."""
+    if precision == FLOAT32:
+        return TileKernels({}, target.target)
+    threads = threads_of(target.target)
+    cpu = str(target.attributes["mcpu"])
+    is_native = cpu == str(codegen.llvm_get_system_cpu())
+    numbers = _numbers_for(precision, "" if is_native else cpu)
+    calls = _calls(module["main"])
+    found = {
+        choice.function.name: kernel
+        for choice in choices
+        if (kernel := _made(choice, calls.get(choice.function.name, ()), threads, numbers))
+        is not None
+    }
+    if not found:
+        message = "no product of the model has constant weights and is faster in it"
+        raise NotOfferedError(message)
+    return TileKernels(found, target.target, _with_tiles(target, numbers), numbers.multiply)
+
+
+def with_tiles(module: Any, kernels: Mapping[str, TileKernel]) -> Any:
+    """A Relax module of kernels with these in the place of its own, and their weights packed."""
+    if not kernels:
+        return module
+    others = {v: f for v, f in module.functions.items() if v.name_hint not in kernels}
+    packing = _Packing(tvm.IRModule(others, attrs=module.attrs), kernels)
+    for variable, function in others.items():
+        if isinstance(function, relax.Function):
+            packing.builder_.update_func(variable, packing.visit_expr(function))
+    return packing.builder_.get()
+
+
+def key_parts(
+    precision: str, built: Iterable[BuiltFunction], multiply: str = ""
+) -> Mapping[str, Any]:
+    """Returns the parts of a build's key that are added in lower precision."""
+    if precision == FLOAT32:
+        return {}
+    tiles = sorted(each.key.workload for each in built if each.source == "tiles")
+    version = f"{TILES_VERSION} {multiply}"
+    return {PRECISION: precision, "tiles": tiles, "tiles-version": version}
+
+
+def _with_tiles(target: ResolvedTarget, numbers: TileNumbers) -> Any:
+    """LLVM names a processor by its family, and knows fewer instructions than it has."""
+    features = [f"+{each}" for each in sorted(numbers.features)]
+    return tvm.target.Target({**target.attributes, "mattr": features})
+
+
+def _made(
+    choice: ScheduleChoice,
+    calls: Collection[Sequence[Any]],
+    threads: int,
+    numbers: TileNumbers,
+) -> TileKernel | None:
+    """The kernel, where it is faster, and all calls have finite weights or multiply activations."""
+    function = choice.function.workload.module["main"]
+    try:
+        product = product_of(function)
+        if product is None:
+            return None
+        packs = product.right is not None
+        if not packs and not _are_finite(calls, product.weights):
+            return None
+        own = _for_activations(numbers) if packs else numbers
+        if own is None or not is_faster(
+            product.shape, threads, _known_ms(choice), own, packs=packs
+        ):
+            return None
+        return TileKernel(product, own, tile_kernel(product, function, threads, own))
+    except UnsupportedModelError:
+        return None
+
+
+def _for_activations(numbers: TileNumbers) -> TileNumbers | None:
+    """Returns the precision of products of two activations, None where the kernels may not use its
+    instruction."""
+    found = BFLOAT16 if numbers.is_tiled else BFLOAT16_VECTORS
+    return found if found.features <= numbers.features else None
+
+
+def _known_ms(choice: ScheduleChoice) -> float | None:
+    """Returns the measured float32 time of the kernel in ms, None without one."""
+    record = choice.record
+    is_own = record is not None and record.key.workload == choice.function.workload.digest
+    return record.median_ms if record is not None and is_own else None
+
+
+def _are_finite(calls: Collection[Sequence[Any]], place: int) -> bool:
+    return bool(calls) and all(
+        isinstance(call[place], tvm.ir.GenericConst)
+        and bool(np.isfinite(call[place].value.numpy()).all())
+        for call in calls
+    )
+
+
+def _calls(main: Any) -> dict[str, list[Sequence[Any]]]:
+    """The arguments of all calls, by the names of kernels."""
+    found: dict[str, list[Sequence[Any]]] = {}
+    for block in main.body.blocks:
+        for binding in block.bindings:
+            call = binding.value
+            if isinstance(call, relax.Call) and getattr(call.op, "name", "") == "relax.call_tir":
+                arguments = call.args[1]
+                fields = arguments.fields if isinstance(arguments, relax.Tuple) else [arguments]
+                found.setdefault(call.args[0].name_hint, []).append(list(fields))
+    return found
+
+
+@mutator
+class _Packing(PyExprMutator):  # type: ignore[misc]
+    """Gives each kernel its weights as its tiles read them."""
+
+    def __init__(self, module: Any, kernels: Mapping[str, TileKernel]) -> None:
+        super().__init__(module)
+        self._kernels = kernels
+        self._variables = {
+            name: self.builder_.add_func(each.function, name) for name, each in kernels.items()
+        }
+
+    def visit_call_(self, call: Any) -> Any:
+        if getattr(call.op, "name", "") != "relax.call_tir":
+            return super().visit_call_(call)
+        callee, arguments = call.args[0], call.args[1]
+        if callee.name_hint not in self._kernels:
+            return super().visit_call_(call)
+        product, numbers, _ = self._kernels[callee.name_hint]
+        values = [self.visit_expr(each) for each in arguments.fields]
+        if product.right is None:
+            weights = values[product.weights].value.numpy()
+            rows = RowsOfTiles(product.shape, numbers.depth)
+            values[product.weights] = relax.const(packed(weights, rows, numbers), numbers.word)
+        return relax.call_tir(
+            self._variables[callee.name_hint], relax.Tuple(values), call.ty_args[0]
+        )
+
+
+# The time of a product by tiles or by vectors, and whether float32 is faster. An estimate that
+# both sides of a comparison make alike: a measurement would let two kernels that are equally fast
+# flip between base and head. Its constants are fits to kernels on a Sapphire Rapids, and that of
+# `vdpbf16ps` to kernels on a Zen 4 (docs/benchmarks).
+
+_BEGIN_NS: Final = 300.0
+_LINE_NS: Final = 6.0
+"""The cost of each piece of an image that is rounded, besides its numbers."""
+_NUMBER_NS: Final = 0.05
+_PACKED_NS: Final = 0.15
+_STEP_NS: Final = 30.0
+"""The cost of two by two tiles by a depth of one: loads and products."""
+_DOT_NS: Final = 0.25
+"""The cost of `vpdpbusd`: four products for each of 16 sums, with what loads them."""
+_PAIR_DOT_NS: Final = 0.33
+"""The cost of `vdpbf16ps`: two products for each of 16 sums."""
+_RESULT_NS: Final = 3.5
+"""The cost of 16 results that are read, put through the stages and written."""
+_UNTUNED_GFLOPS: Final = 40.0
+"""The best float32 rate to assume where no time is known: tiles have to be faster than that."""
+_CLEARLY: Final = 0.9
+
+
+def is_faster(
+    shape: ProductShape,
+    threads: int,
+    float32_ms: float | None,
+    numbers: TileNumbers = BFLOAT16,
+    *,
+    packs: bool = False,
+) -> bool:
+    """Returns whether tiles are clearly faster than float32, which took `float32_ms`, or was not
+    measured (None)."""
+    known_ns = shape.flops / _UNTUNED_GFLOPS / threads if float32_ms is None else float32_ms * 1e6
+    return tiles_ns(shape, threads, numbers, packs=packs) < _CLEARLY * known_ns
+
+
+def tiles_ns(
+    shape: ProductShape,
+    threads: int,
+    numbers: TileNumbers = BFLOAT16,
+    *,
+    packs: bool = False,
+) -> float:
+    """The estimate in nanoseconds; `packs` where the right operand is an activation, too."""
+    rows = RowsOfTiles(shape, numbers.depth)
+    lines = shape.images * len(rows.phases) * rows.phase_height
+    pieces = lines if rows.pixel == shape.channels else lines * shape.source.width
+    rounding = pieces * _LINE_NS + shape.images * rows.image * _NUMBER_NS
+    tiles = -(-shape.out_channels // COLUMNS)
+    multiplying = shape.images * tiles * len(rows.taps) * _tap_ns(rows, numbers)
+    results = shape.images * rows.row_count * tiles * _RESULT_NS
+    image = shape.images * shape.source.height * shape.source.width * shape.channels
+    measuring = image * _NUMBER_NS if numbers.is_whole else 0.0
+    packing = tiles * COLUMNS * rows.tap_depth * shape.images * _PACKED_NS if packs else 0.0
+    return _BEGIN_NS + (packing + measuring + rounding + multiplying + results) / threads
+
+
+def _tap_ns(rows: RowsOfTiles, numbers: TileNumbers) -> float:
+    """Returns the nanoseconds of one tap of all rows, for a tile of columns."""
+    if not numbers.is_tiled:
+        words = rows.tap_depth * numbers.each_bytes // 4
+        return rows.row_count * words * (_DOT_NS if numbers.is_whole else _PAIR_DOT_NS)
+    high = 1 if rows.row_count <= ROWS else 2
+    blocks = -(-rows.row_count // (ROWS * high))
+    return blocks * high * (rows.tap_depth // rows.depth) * _STEP_NS / 4

@@ -1,0 +1,482 @@
+"""The extents of a product, and where its tiles of 16 rows and 64 bytes lie.
+
+A convolution is a product whose rows are positions of a padded image. The window of one row of
+pixels lies in one piece there, so that each row of the window is one tap: its tiles begin at the
+position, moved by the tap. Rows of the image that a stride tears apart are kept in one part of the
+image for each remainder (a phase), which makes every tap a fixed distance again. A matrix product
+has an image of one column and a window of one pixel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from tvm import sym
+from tvm.ir import Call, TensorLoad
+from tvm.s_tir.stmt import SBlockRealize
+from tvm.tirx import Add, BufferStore, FloatImm, For, IntImm, IterVar, Mul
+
+from tunegate.compiler.layouts.packing import ATTRIBUTE
+from tunegate.compiler.low_precision.expressions import rewritten
+from tunegate.errors import UnsupportedModelError
+
+ROWS, COLUMNS, DEPTH = 16, 16, 32
+"""The size of one tile: 16 rows of 32 bfloat16 (of int8 twice as many), or weights of 32 by 16."""
+
+
+class Extents(NamedTuple):
+    """Those of an image and of a window over it: height, then width."""
+
+    height: int
+    width: int
+
+
+class ProductShape(NamedTuple):
+    """Channels are last. `padding` is what lies above the image and left of it."""
+
+    images: int
+    source: Extents
+    channels: int
+    result: Extents
+    out_channels: int
+    window: Extents = Extents(1, 1)
+    stride: Extents = Extents(1, 1)
+    dilation: Extents = Extents(1, 1)
+    padding: Extents = Extents(0, 0)
+
+    @property
+    def flops(self) -> int:
+        """Multiplications and additions."""
+        positions = self.images * self.result.height * self.result.width
+        return 2 * positions * self.products * self.out_channels
+
+    @property
+    def products(self) -> int:
+        """Returns the number of products in each sum."""
+        return self.window.height * self.window.width * self.channels
+
+
+class RowsOfTiles:
+    """The places of the operands of tiles. All numbers are elements of an operand but `row_count`,
+    `pitch`, `phases` and `phase_height`, which count rows and positions."""
+
+    def __init__(self, shape: ProductShape, depth: int = DEPTH) -> None:
+        self.shape, self.depth = shape, depth
+
+    @cached_property
+    def has_whole_windows(self) -> bool:
+        """Returns whether the pixels of one row of the window are neighbours."""
+        return self.shape.dilation.width == 1
+
+    @cached_property
+    def pixel(self) -> int:
+        """The distance of two pixels: a window of one pixel is filled up to whole tiles."""
+        alone = self.shape.window.width == 1 or not self.has_whole_windows
+        return _whole(self.shape.channels, self.depth) if alone else self.shape.channels
+
+    @cached_property
+    def pitch(self) -> int:
+        """The positions from one row of the result to the next; the last ones may be of none."""
+        shape = self.shape
+        reach = (shape.window.width - 1) * shape.dilation.width
+        wide = (shape.result.width - 1) * shape.stride.width + reach + 1
+        return -(-wide // shape.stride.width)
+
+    @cached_property
+    def step(self) -> int:
+        """The distance of two positions."""
+        return self.shape.stride.width * self.pixel
+
+    @cached_property
+    def line(self) -> int:
+        """The distance of two rows of the padded image."""
+        return self.pitch * self.step
+
+    @cached_property
+    def phases(self) -> tuple[int, ...]:
+        """The remainders of rows of the padded image, by the stride, that a window reads."""
+        return tuple(sorted({row % self.shape.stride.height for row in self._window_rows}))
+
+    @cached_property
+    def phase_height(self) -> int:
+        """The rows of each phase."""
+        reach = max(row // self.shape.stride.height for row in self._window_rows)
+        return self.shape.result.height + reach
+
+    @cached_property
+    def taps(self) -> tuple[int, ...]:
+        """Returns the offset of each tap's operands from its position, in the order of the
+        window."""
+        lines = [
+            self.phases.index(row % self.shape.stride.height) * self.phase_height
+            + row // self.shape.stride.height
+            for row in self._window_rows
+        ]
+        if self.has_whole_windows:
+            return tuple(line * self.line for line in lines)
+        columns = [
+            column * self.shape.dilation.width * self.pixel
+            for column in range(self.shape.window.width)
+        ]
+        return tuple(line * self.line + column for line in lines for column in columns)
+
+    @cached_property
+    def tap_depth(self) -> int:
+        """The numbers that one tap multiplies, with what fills the last tile."""
+        return _whole(self.tap_numbers, self.depth)
+
+    @cached_property
+    def tap_numbers(self) -> int:
+        """The numbers that one tap multiplies."""
+        across = self.shape.window.width if self.has_whole_windows else 1
+        return across * self.shape.channels
+
+    @cached_property
+    def row_count(self) -> int:
+        """Positions of one image, with those between its rows that are of no result."""
+        return (self.shape.result.height - 1) * self.pitch + self.shape.result.width
+
+    @cached_property
+    def image(self) -> int:
+        """The numbers of one padded image."""
+        return len(self.phases) * self.phase_height * self.line
+
+    def size(self, rows: int) -> int:
+        """Returns the number of elements read where so many rows are computed, whole tiles of
+        them."""
+        last = (rows - 1) * self.step + max(self.taps) + self.tap_depth
+        return max(last, self.image + self.depth)
+
+    @cached_property
+    def _window_rows(self) -> tuple[int, ...]:
+        return tuple(row * self.shape.dilation.height for row in range(self.shape.window.height))
+
+
+def _whole(number: int, of: int) -> int:
+    return -(-number // of) * of
+
+
+# A fused kernel that is a product, with constant weights or of two activations: what it
+# multiplies, and what becomes of the sums.
+
+_CONVOLUTION_LOOPS = (4, 3)
+"""The loops over the result of a convolution, and over what it sums up."""
+_IMAGE_ROW_AXES = 3
+"""The dimensions of a convolution's result before its columns."""
+_FLOAT = "float32"
+
+
+class Stage(NamedTuple):
+    """A step from the sums to the result, number by number: `value` over `variables`, one for each
+    dimension of the result, into `buffer`."""
+
+    buffer: Any
+    variables: tuple[Any, ...]
+    value: Any
+
+
+class Product(NamedTuple):
+    """Buffers are those of the kernel; `row_extents` are the dimensions of the result before its
+    columns. `weights` is a place among the parameters, of the shape (taps, depth, columns), and
+    `right` the buffer there where it is an activation, one matrix for each image."""
+
+    shape: ProductShape
+    row_extents: tuple[int, ...]
+    source: Any
+    weights: int
+    sums: Any
+    stages: tuple[Stage, ...]
+    right: Any = None
+
+    @property
+    def is_convolution(self) -> bool:
+        """Returns whether rows are positions of images, and no dimensions of a matrix product."""
+        return (
+            len(self.row_extents) == _IMAGE_ROW_AXES and self.row_extents[1:] == self.shape.result
+        )
+
+    def row_at(self, image: Any, row: Any) -> list[Any]:
+        """The indices of a row of a matrix product."""
+        if self.right is not None:
+            return [*self.image_at(image), row]
+        return _unravelled(row, self.row_extents)
+
+    def image_at(self, image: Any) -> list[Any]:
+        """The indices of one of the matrices that are multiplied by one."""
+        return _unravelled(image, self.row_extents[:-1])
+
+    @property
+    def result(self) -> Any:
+        """The buffer of the last stage, or of the sums."""
+        return self.stages[-1].buffer if self.stages else self.sums
+
+
+def _unravelled(place: Any, extents: Sequence[int]) -> list[Any]:
+    found = []
+    for extent in reversed(extents):
+        found.append(place % extent)
+        place = place // extent
+    return found[::-1]
+
+
+def product_of(function: Any) -> Product | None:
+    """Returns what the kernel multiplies; None where it is no such product."""
+    blocks = [*blocks_of(function)]
+    places = [at for at, block in enumerate(blocks) if _loops(block)[1]]
+    if len(places) != 1 or places[0] > 1:
+        return None
+    (at,) = places
+    multiplied = _multiplied(blocks[at])
+    if multiplied is None:
+        return None
+    left, right = multiplied
+    parameters = list(function.params)
+    weights = next((n for n, each in enumerate(parameters) if each.same_as(right.source)), None)
+    constants = {int(n) for n in (function.attrs or {}).get(ATTRIBUTE, ())}
+    stages = _stages(blocks[at], blocks[at + 1 :])
+    if weights is None or stages is None:
+        return None
+    is_packed = weights in constants
+    found = _reading(blocks[at], is_constant=is_packed)(blocks[at], blocks[:at], left, right)
+    if found is None or not any(found[1].same_as(each) for each in parameters):
+        return None
+    shape, source, row_extents = found
+    sums, given = blocks[at].body.buffer, None if is_packed else right.source
+    return Product(shape, row_extents, source, weights, sums, stages, given)
+
+
+def blocks_of(function: Any) -> Iterator[Any]:
+    """Yields the blocks below the root, up to the first statement that is none."""
+    if not isinstance(function.body, SBlockRealize):
+        return
+    body = function.body.block.body
+    for nest in getattr(body, "seq", [body]):
+        inner = nest
+        while isinstance(inner, For):
+            inner = inner.body
+        if not isinstance(inner, SBlockRealize) or not isinstance(inner.block.body, BufferStore):
+            return
+        yield inner.block
+
+
+def _loops(block: Any) -> tuple[list[Any], list[Any]]:
+    """The variables over the result, and those that are summed up over."""
+    kinds = IterVar.DataPar, IterVar.CommReduce
+    return tuple(  # type: ignore[return-value]
+        [v for v in block.iter_vars if int(v.iter_type) == kind] for kind in kinds
+    )
+
+
+def _multiplied(block: Any) -> tuple[Any, Any] | None:
+    """The loads whose products are added up in float32."""
+    match block.body.value:
+        case Add(a=TensorLoad() as so_far, b=Mul(a=TensorLoad() as left, b=TensorLoad() as right)):
+            kinds = {str(each.source.dtype) for each in (so_far, left, right)}
+            is_sum = so_far.source.same_as(block.body.buffer)
+            return (left, right) if is_sum and kinds == {_FLOAT} else None
+        case _:
+            return None
+
+
+def _stages(sums: Any, blocks: Sequence[Any]) -> tuple[Stage, ...] | None:
+    """The blocks after the sums, where each works number by number on a result of their shape."""
+    extents = _extents(_loops(sums)[0])
+    found: list[Stage] = []
+    for block in blocks:
+        over, summed = _loops(block)
+        variables = [v.var for v in over]
+        own = [*map(_same, block.body.indices, variables)]
+        if summed or _extents(over) != extents or not all(own) or len(own) != len(extents):
+            return None
+        found.append(Stage(block.body.buffer, tuple(variables), block.body.value))
+    return tuple(found)
+
+
+def _same(one: Any, other: Any) -> bool:
+    return bool(one.same_as(other))
+
+
+def _extents(variables: Sequence[Any]) -> tuple[int, ...]:
+    return tuple(int(v.dom.extent) for v in variables)
+
+
+def _is_convolution(block: Any) -> bool:
+    return tuple(map(len, _loops(block))) == _CONVOLUTION_LOOPS
+
+
+_Found = tuple[ProductShape, Any, tuple[int, ...]] | None
+
+
+def _reading(block: Any, *, is_constant: bool) -> Callable[..., _Found]:
+    if not is_constant:
+        return _activations
+    return _convolution if _is_convolution(block) else _matrices
+
+
+def _activations(block: Any, before: Sequence[Any], left: Any, right: Any) -> _Found:
+    """Matrix products of equally many: (..., rows, depth) by (..., depth, columns)."""
+    over, summed = _loops(block)
+    variables = [v.var for v in over]
+    if before or len(summed) != 1 or len(variables) <= 2:  # noqa: PLR2004
+        return None
+    depth, columns = summed[0].var, variables[-1]
+    wanted = [*variables[:-1], depth], [*variables[:-2], depth, columns]
+    if not all(map(_reads, (left, right), wanted)):
+        return None
+    *images, height, width = _extents(over)
+    extents = Extents(height, 1)
+    shape = ProductShape(math.prod(images), extents, int(summed[0].dom.extent), extents, width)
+    return shape, left.source, (*images, height)
+
+
+def _reads(load: Any, indices: Sequence[Any]) -> bool:
+    return len(load.indices) == len(indices) and all(map(_same, load.indices, indices))
+
+
+def _matrices(block: Any, before: Sequence[Any], left: Any, right: Any) -> _Found:
+    """A matrix product: (..., rows, depth) by (depth, columns)."""
+    over, summed = _loops(block)
+    variables = [v.var for v in over]
+    if before or len(summed) != 1 or len(right.indices) != 2:  # noqa: PLR2004
+        return None
+    depth = summed[0].var
+    wanted = [*variables[:-1], depth], [depth, variables[-1]]
+    if not all(map(_reads, (left, right), wanted)):
+        return None
+    *rows, columns = _extents(over)
+    extents = Extents(math.prod(rows), 1)
+    shape = ProductShape(1, extents, int(summed[0].dom.extent), extents, columns)
+    return shape, left.source, tuple(rows)
+
+
+def _convolution(block: Any, before: Sequence[Any], left: Any, right: Any) -> _Found:
+    """A convolution with channels last."""
+    over, summed = ([v.var for v in kind] for kind in _loops(block))
+    image, height, width, columns = over
+    rows, across, depth = summed
+    weights = [rows, across, depth, columns]
+    is_ours = len(left.indices) == len(right.indices) == len(weights) and all(
+        map(_same, [*right.indices, left.indices[0], left.indices[3]], [*weights, image, depth])
+    )
+    steps = [
+        _linear(index, pair)
+        for index, pair in zip(left.indices[1:3], ((height, rows), (width, across)), strict=True)
+    ]
+    if not is_ours or None in steps:
+        return None
+    source, padding = padding_of(before, left.source)
+    if source is None:
+        return None
+    (*_, channels), images = map(int, source.shape), int(source.shape[0])
+    extents = _extents(_loops(block)[0])
+    window = _extents(_loops(block)[1])
+    strides, dilations = zip(*[step for step in steps if step is not None], strict=True)
+    shape = ProductShape(
+        images=images,
+        source=Extents(int(source.shape[1]), int(source.shape[2])),
+        channels=channels,
+        result=Extents(*extents[1:3]),
+        out_channels=extents[3],
+        window=Extents(*window[:2]),
+        stride=Extents(*strides),
+        dilation=Extents(*dilations),
+        padding=padding,
+    )
+    is_whole = window[2] == channels and extents[0] == images
+    return (shape, source, extents[:3]) if is_whole else None
+
+
+def _linear(index: Any, variables: Sequence[Any]) -> tuple[int, int] | None:
+    """The factors of the two variables, where the index is their sum and no more."""
+    found = list(sym.detect_linear_equation(index, list(variables)))
+    if len(found) != 3 or not all(isinstance(each, IntImm) for each in found):  # noqa: PLR2004
+        return None
+    first, second, rest = map(int, found)
+    return (first, second) if rest == 0 and first > 0 and second > 0 else None
+
+
+# The border of zeros around the image of a convolution.
+
+_IMAGE_RANK = 4
+"""The dimensions of images: they, height, width and channels."""
+_CHOICE = "prim.if_then_else"
+
+
+def padding_of(before: Sequence[Any], image: Any) -> tuple[Any | None, Extents]:
+    """Returns the buffer inside the border, and what lies above it and left of it. Without a block
+    before the convolution that is the image itself; None stands for anything else than a border."""
+    if not before:
+        return image, Extents(0, 0)
+    (block,) = before
+    inside, condition = _parts(block.body.value)
+    is_the_image = block.body.buffer.same_as(image) and len(block.iter_vars) == _IMAGE_RANK
+    if inside is None or not is_the_image or len(inside.indices) != _IMAGE_RANK:
+        return None, Extents(0, 0)
+    moved = [
+        _moved(index, each.var) for index, each in zip(inside.indices, block.iter_vars, strict=True)
+    ]
+    if any(each is None for each in moved):
+        return None, Extents(0, 0)
+    before_it = [each or 0 for each in moved]
+    is_border = _is_border(block, condition, before_it, [int(n) for n in inside.source.shape])
+    return (inside.source if is_border else None), Extents(before_it[1], before_it[2])
+
+
+def _parts(value: Any) -> tuple[Any | None, Any | None]:
+    """The load of what is inside of the border, and its condition."""
+    match value:
+        case TensorLoad():
+            return value, None
+        case Call() if str(value.op.name) == _CHOICE:
+            condition, inside, outside = value.args
+            is_zero = isinstance(outside, FloatImm) and float(outside.value) == 0.0
+            is_load = isinstance(inside, TensorLoad)
+            return (inside, condition) if is_zero and is_load else (None, None)
+        case _:
+            return None, None
+
+
+def _moved(index: Any, variable: Any) -> int | None:
+    """Returns the offset of the index before its variable, None where there is none."""
+    found = list(sym.detect_linear_equation(index, [variable]))
+    if len(found) != 2 or not all(isinstance(each, IntImm) for each in found):  # noqa: PLR2004
+        return None
+    factor, distance = map(int, found)
+    return -distance if factor == 1 and distance <= 0 else None
+
+
+def _is_border(
+    block: Any, condition: Any | None, before: Sequence[int], extents: Sequence[int]
+) -> bool:
+    """Returns whether the condition holds inside alone: it is tested at both sides of each edge."""
+    padded = [int(each.dom.extent) for each in block.iter_vars]
+    if condition is None:
+        return padded == [*extents] and not any(before)
+    for axis, (begin, extent) in enumerate(zip(before, extents, strict=True)):
+        for at in (begin - 1, begin, begin + extent - 1, begin + extent):
+            places = [*before[:axis], at, *before[axis + 1 :]]
+            if 0 <= at < padded[axis] and not _is_as(
+                condition, block, places, begin <= at < begin + extent
+            ):
+                return False
+    return True
+
+
+def _is_as(condition: Any, block: Any, at: Sequence[int], wanted: bool) -> bool:
+    """Returns whether the condition has the wanted value at a place. Raises
+    UnsupportedModelError."""
+    variables = [each.var for each in block.iter_vars]
+    values = [IntImm(v.ty, place) for v, place in zip(variables, at, strict=True)]
+    asked = rewritten(condition, dict(zip(variables, values, strict=True)), _load)
+    found = sym.Analyzer().simplify(asked)
+    if not isinstance(found, IntImm):
+        message = "a border depends on more than the place"
+        raise UnsupportedModelError(message)
+    return bool(found) == wanted
+
+
+def _load(buffer: Any, indices: list[Any]) -> Any:
+    return buffer[tuple(indices)]

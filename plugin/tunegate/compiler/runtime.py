@@ -1,0 +1,87 @@
+"""TVM's runtime, with its compiler in the process or without (`TVM_USE_RUNTIME_LIB`)."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+import tvm
+import tvm_ffi
+from tvm.runtime.vm import VirtualMachine
+
+from tunegate.compiler.runtime_alone import BRIEF_WAITS, thread_variables
+
+_RUN_OR_CAPTURE = "vm.builtin.cuda_graph.run_or_capture"
+_EXTRA = "libtvm_runtime_extra.so"
+_FAST_CORES = 1
+"""Cores of the faster kind, where there are two."""
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+def machine_of(library: Path, device: Any) -> Any:
+    """A virtual machine for an artifact's library."""
+    _load_extra()
+    return VirtualMachine(tvm.runtime.load_module(str(library)), device)
+
+
+def watched_machine(library: Path, device: Any, instrument: Callable[..., Any]) -> Any:
+    """A virtual machine that tells `instrument` before and after each kernel, and launches each by
+    itself also where the library has CUDA graphs. While a graph is captured nothing runs, so nobody
+    may wait for the device (error 906 of CUDA); and from the second inference on the graph is
+    launched whole, and no kernel of it would be seen."""
+    with _without_capture():
+        machine = machine_of(library, device)
+    machine.set_instrument(instrument)
+    return machine
+
+
+@contextmanager
+def _without_capture() -> Iterator[None]:
+    """A virtual machine takes the functions that it calls when it is made."""
+    before = tvm.get_global_func(_RUN_OR_CAPTURE, allow_missing=True)
+    if before is None:  # TVM's part for CUDA is not loaded, so there is no device
+        yield
+        return
+    invoke = tvm.get_global_func("vm.builtin.invoke_closure")
+
+    def run(machine: Any, captured: Any, parameters: Iterable[Any], *_: object) -> Any:
+        return invoke(machine, captured, *parameters)
+
+    tvm_ffi.register_global_func(_RUN_OR_CAPTURE, run, override=True)
+    try:
+        yield
+    finally:
+        tvm_ffi.register_global_func(_RUN_OR_CAPTURE, before, override=True)
+
+
+def device_of_kind(kind: str) -> Any:
+    """The device for a target of this kind."""
+    return tvm.cuda() if kind == "cuda" else tvm.cpu()
+
+
+def arguments_of(inputs: Iterable[_Named], feed: Mapping[str, Any], device: Any) -> list[Any]:
+    """The arrays of inputs, on the device, in their order."""
+    return [tvm.runtime.tensor(feed[each.name], device) for each in inputs]
+
+
+def use_threads(threads: int) -> None:
+    """Gives the kernels of this process so many threads, or as many as its first kernel had: TVM
+    makes no more later, and by itself as many as half of the machine's cores. All may run on the
+    cores that this one has: TVM would bind it to the first of the machine."""
+    os.environ.update(thread_variables(threads) | BRIEF_WAITS)
+    tvm.get_global_func("runtime.config_threadpool")(_FAST_CORES, threads)
+
+
+@cache
+def _load_extra() -> None:
+    """Sorting, random numbers and the like: TVM itself loads them with the compiler only."""
+    ctypes.CDLL(str(Path(str(tvm.__file__)).parent / "lib" / _EXTRA))

@@ -1,0 +1,225 @@
+"""The default schedule of a kernel, where no record has a better one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import tvm
+from tvm.ir import Call, Op
+from tvm.ir.expr import TensorLoad
+from tvm.s_tir import Schedule, dlight
+from tvm.s_tir.schedule import ScheduleError
+from tvm.tirx import IntImm, IterVar, Select, Var
+from tvm_ffi import structural_walk
+
+from tunegate.compiler.schedules.asked_algorithm import with_asked_forms
+from tunegate.compiler.schedules.group_vector_schedule import with_group_vectors
+from tunegate.compiler.schedules.parallel_loops import share_out, with_parallel_loops
+from tunegate.compiler.schedules.product_tiles import with_product_tiles
+from tunegate.compiler.schedules.unscheduled import with_changed_blocks, with_unscheduled
+from tunegate.compiler.targets import threads_of
+
+DEFAULTS_VERSION = 5
+"""Goes up with every change of these schedules: builds with other ones are other builds."""
+
+
+def with_default_schedule(module: Any, target: Any) -> Any:
+    """The module with a schedule for every kernel that has none. On CPUs the loops stay as they are
+    written, but for choices, products, sums along the innermost one and chains, and the outermost
+    are shared out to the threads. On a GPU they would not run at all: TVM's own rules for
+    any kernel (DLight) bind the loops to its threads."""
+    if str(target.kind.name) != "cuda":
+        packing = with_packing_schedules(module, target)
+        chains = with_inlined_chains(with_split_choices(packing))
+        sums = with_vector_accumulators(chains, threads_of(target))
+        return with_parallel_loops(sums, target)
+    with target:
+        return dlight.ApplyDefaultSchedule(
+            dlight.gpu.Matmul(),
+            dlight.gpu.GEMV(),
+            dlight.gpu.Reduction(),
+            dlight.gpu.GeneralReduction(),
+            dlight.gpu.Fallback(),
+        )(module.clone())  # it changes the module that it is given
+
+
+def with_packing_schedules(module: Any, target: Any, leaves: Collection[str] = ()) -> Any:
+    """The module with those of its default schedules that lay out constants: a build has them
+    before it folds constants. Functions of the names that it `leaves` stay as they are."""
+    if str(target.kind.name) == "cuda":
+        return module
+    return with_product_tiles(with_group_vectors(with_asked_forms(module), target), target, leaves)
+
+
+# Chains of element-wise operators as one loop, where no record has a schedule for them. As they
+# are written, each operator goes over all numbers and writes them to memory for the next.
+
+
+def with_inlined_chains(module: Any) -> Any:
+    """The module, or a copy where it has such functions; what has a schedule is left alone."""
+    return with_unscheduled(module, partial(with_changed_blocks, change=_inline))
+
+
+def _inline(schedule: Any, block: Any) -> bool:
+    """Inlines a block into the only other one that reads it, once for each of its numbers: so
+    nothing is computed twice."""
+    consumers = schedule.get_consumers(block)
+    if len(consumers) != 1:
+        return False
+    body, consumer = schedule.get(block), schedule.get(consumers[0])
+    size = _numbers(body)
+    if size is None or size != _numbers(consumer) or _reads(consumer, body) != 1:
+        return False
+    with suppress(ScheduleError):
+        schedule.compute_inline(block)
+        return True
+    return False
+
+
+def _numbers(body: Any) -> int | None:
+    """The numbers that a block computes, each by itself; None for sums and unknown sizes."""
+    extents = [variable.dom.extent for variable in body.iter_vars]
+    kinds = {int(variable.iter_type) for variable in body.iter_vars}
+    if kinds != {IterVar.DataPar} or not all(isinstance(each, IntImm) for each in extents):
+        return None
+    return math.prod(int(each) for each in extents)
+
+
+def _reads(consumer: Any, producer: Any) -> int:
+    (written,) = producer.writes
+    loads: list[Any] = []
+    structural_walk(consumer.body, [(TensorLoad, loads.append)])
+    return sum(load.source.same_as(written.source) for load in loads)
+
+
+# Loops that choose, for each number, which input it is from: asked once for many. A concatenation
+# along the innermost axis is such a loop, and LLVM puts none into vectors. Split where the inputs
+# meet, its inner part has no choice left; `light_squeezenet`'s concatenations are six times faster
+# for it (docs/benchmarks).
+
+_MAIN = "main"
+_IF_THEN_ELSE = Op.get("prim.if_then_else")
+_FEWEST = 4
+"""A loop over less is not worth its own overhead."""
+
+
+def with_split_choices(module: Any) -> Any:
+    """The module, or a copy where it has such loops; what has a schedule is left alone."""
+    return with_unscheduled(module, _split)
+
+
+def _split(function: Any) -> Any | None:
+    """The function split at its inputs, or None where there is nothing to split."""
+    if not _conditions(function.body):
+        return None
+    schedule = Schedule(tvm.IRModule({_MAIN: function}))
+    blocks = schedule.get_child_blocks(schedule.get_sblock("root"))
+    runs = [(block, run) for block in blocks if (run := _run(schedule.get(block)))]
+    for block, run in runs:
+        schedule.split(schedule.get_loops(block)[-1], [None, run])
+    return schedule.mod[_MAIN] if runs else None
+
+
+def _run(block: Any) -> int | None:
+    """The number of neighbours along its innermost axis for which a block makes the same choice, or
+    None where it has none to split."""
+    innermost = block.iter_vars[-1] if block.iter_vars else None
+    if innermost is None or int(innermost.iter_type) != IterVar.DataPar:
+        return None
+    extent = innermost.dom.extent
+    edges = [edge for each in _conditions(block.body) for edge in _edges(each, innermost.var)]
+    if not edges or not isinstance(extent, IntImm):
+        return None
+    run = math.gcd(int(extent), *edges)
+    return run if _FEWEST <= run < int(extent) else None
+
+
+def _conditions(body: Any) -> list[Any]:
+    calls = [call for call in _found(body, Call) if call.op.same_as(_IF_THEN_ELSE)]
+    selects = _found(body, Select)
+    return [call.args[0] for call in calls] + [select.condition for select in selects]
+
+
+def _edges(condition: Any, axis: Any) -> list[int]:
+    """Returns the places that the axis is compared with; none where the condition is about other
+    axes."""
+    if not any(variable.same_as(axis) for variable in _found(condition, Var)):
+        return []
+    return [int(number.value) for number in _found(condition, IntImm)]
+
+
+def _found(root: Any, kind: type) -> list[Any]:
+    nodes: list[Any] = []
+    structural_walk(root, [(kind, nodes.append)])
+    return nodes
+
+
+# Sums and other reductions, several neighbours at a time, where no record has a schedule for them.
+# As they are written, one number is summed up after the other: each addition waits for the one
+# before, and every partial sum goes to memory. LLVM may not change that order. Here some
+# neighbours along the innermost axis are summed up together, in registers. Each of them adds the
+# same numbers in the same order as before, so that all results stay the same to the last bit.
+
+_LANES = (64, 48, 32, 24, 16, 8, 4)
+"""The numbers of neighbours, the preferred one first."""
+_MIN_BITS, _MAX_LANES = 32, 64
+_MIN_LANES = 4
+_MIN_REDUCED = 16
+"""Fewer numbers in each sum are not worth it."""
+
+
+def with_vector_accumulators(module: Any, threads: int = 1) -> Any:
+    """The module, or a copy where it has such functions; what has a schedule is left alone."""
+    accumulate = partial(_accumulate, threads=threads)
+    return with_unscheduled(module, partial(with_changed_blocks, change=accumulate))
+
+
+def _accumulate(schedule: Any, block: Any, threads: int) -> bool:
+    """Changes the block where it is a reduction with neighbours."""
+    body, loops = schedule.get(block), schedule.get_loops(block)
+    kinds = [int(variable.iter_type) for variable in body.iter_vars]
+    if len(loops) != len(kinds) or set(kinds) != {IterVar.DataPar, IterVar.CommReduce}:
+        return False
+    spatial = [loop for loop, kind in zip(loops, kinds, strict=True) if kind == IterVar.DataPar]
+    reduced = [loop for loop, kind in zip(loops, kinds, strict=True) if kind != IterVar.DataPar]
+    lanes = _lanes(schedule.get(spatial[-1]).extent)
+    extents = [schedule.get(loop).extent for loop in reduced]
+    if lanes is None or not _is_worth_it(body, extents):
+        return False
+    outer, inner = schedule.split(spatial[-1], [None, lanes])
+    written = schedule.cache_write(block, 0, "global")
+    schedule.reorder(*spatial[:-1], outer, *reduced, inner)
+    schedule.reverse_compute_at(written, outer)
+    schedule.vectorize(inner)
+    schedule.vectorize(schedule.get_loops(written)[-1])
+    share_out(schedule, block, threads)
+    schedule.decompose_reduction(block, reduced[0])
+    return True
+
+
+def _is_worth_it(body: Any, reduced: Sequence[Any]) -> bool:
+    """A window of a few numbers LLVM unrolls by itself. Sums of rows that lie one after the other
+    would be gathered from all over; in a product the other factor pays for that."""
+    if not all(isinstance(extent, IntImm) for extent in reduced):
+        return False
+    if math.prod(int(extent) for extent in reduced) < _MIN_REDUCED or len(body.writes) != 1:
+        return False
+    if int(tvm.DataType(str(body.writes[0].source.dtype)).bits) < _MIN_BITS:
+        return False
+    last = [v.var for v in body.iter_vars if int(v.iter_type) == IterVar.DataPar][-1]
+    side_by_side = any(each.region and last.same_as(each.region[-1].min) for each in body.reads)
+    return side_by_side or len(body.reads) > 1
+
+
+def _lanes(extent: Any) -> int | None:
+    """The neighbours that are summed up together; None where there are too few."""
+    if not isinstance(extent, IntImm):
+        return None
+    usual = next((lanes for lanes in _LANES if int(extent) % lanes == 0), 0)
+    odd = max(lanes for lanes in range(1, _MAX_LANES) if math.gcd(lanes, int(extent)) == lanes)
+    lanes = usual if 4 * usual > odd else odd
+    return lanes if lanes >= _MIN_LANES else None

@@ -1,0 +1,485 @@
+"""Vectors of the channels of a grouped convolution."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import tvm
+from tvm import tirx
+from tvm.s_tir import SBlock, SBlockRealize
+from tvm.sym import Analyzer
+from tvm.tirx import (
+    Broadcast,
+    BufferLoad,
+    BufferRegion,
+    BufferStore,
+    For,
+    IterVar,
+    SeqStmt,
+    Shuffle,
+    Var,
+)
+from tvm.tirx.analysis import undefined_vars
+
+from tunegate.compiler.search.workload import canonical_workload
+
+REGISTER = 16
+"""The numbers of a vector register of 512 bits. Narrower machines take several."""
+_MAX_LANES, _MAX_SPAN = 128, 64
+_MAX_UNROLLED = 16
+"""Channels in of one group that are written out one by one."""
+_SHUFFLED = 0.7
+"""The worth of a step of vectors that span groups, beside one that broadcasts a number: what it
+multiplies by must be put in order first."""
+_MIN_FILLED = 0.3
+"""Registers that are emptier than this are not worth it."""
+
+
+class Groups(NamedTuple):
+    """`number` of groups, each of so many channels in and out."""
+
+    number: int
+    channels_in: int
+    channels_out: int
+
+
+class Piece(NamedTuple):
+    """A part of a vector that is one register, or a part of one: `lanes` is a power of two."""
+
+    first: int
+    lanes: int
+
+
+class ChannelVectors(NamedTuple):
+    """Vectors of `lanes` channels out. Each is a part of a group, or, where `groups` is more than
+    0, that many whole ones."""
+
+    lanes: int
+    groups: int
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """LLVM has bad code for other vectors than those of a power of two."""
+        found: list[Piece] = []
+        first = 0
+        while first < self.lanes:
+            rest = min(REGISTER, self.lanes - first)
+            found.append(Piece(first, 1 << (rest.bit_length() - 1)))
+            first += found[-1].lanes
+        return found
+
+    def span(self, groups: Groups) -> int:
+        """The number of channels in that a vector of whole groups reads."""
+        return self.groups * groups.channels_in
+
+    def is_shuffled(self, groups: Groups) -> bool:
+        return self.groups > 0 and groups.channels_in * groups.channels_out > 1
+
+    def order(self, groups: Groups, channel: int) -> list[int]:
+        """The places among the channels that are read: for each lane this channel of its group."""
+        size = groups.channels_out
+        return [lane // size * groups.channels_in + channel for lane in range(self.lanes)]
+
+
+def channel_vectors(groups: Groups) -> ChannelVectors | None:
+    """The vectors that fill registers best; None where they would be nearly empty."""
+    inside = (ChannelVectors(lanes, 0) for lanes in divisors(groups.channels_out, _MAX_LANES))
+    candidates = [*inside, *_spanning(groups)]
+    # Of equals the shortest: loops make the rest.
+    best = max(candidates, key=lambda vectors: (_worth(vectors, groups), -vectors.lanes))
+    return best if _filled(best) >= _MIN_FILLED else None
+
+
+def _spanning(groups: Groups) -> Iterable[ChannelVectors]:
+    if groups.channels_in > _MAX_UNROLLED:
+        return
+    for several in divisors(groups.number, _MAX_SPAN):
+        vectors = ChannelVectors(several * groups.channels_out, several)
+        if vectors.lanes <= _MAX_SPAN and vectors.span(groups) <= _MAX_SPAN:
+            yield vectors
+
+
+def _worth(vectors: ChannelVectors, groups: Groups) -> float:
+    return _filled(vectors) * (_SHUFFLED if vectors.is_shuffled(groups) else 1.0)
+
+
+def _filled(vectors: ChannelVectors) -> float:
+    """The share of the registers' numbers that count."""
+    return vectors.lanes / (REGISTER * len(vectors.pieces))
+
+
+def divisors(number: int, most: int) -> list[int]:
+    return [divisor for divisor in range(1, most + 1) if number % divisor == 0]
+
+
+# Finds a grouped convolution of float32 with channels last in a function.
+
+_DIMENSIONS = 4
+_LOOPS = [IterVar.DataPar] * _DIMENSIONS + [IterVar.CommReduce] * 3
+_TYPE = "float32"
+
+
+class GroupedConvolution(NamedTuple):
+    """The convolution is the nest at `place` among those of the function. `image` are the variables
+    batch, height, width and channel out, of these `extents`; `window` those of the height and width
+    of the window and of the channel in. `pixel` is where it reads: the indices without the channel.
+    """
+
+    nests: tuple[Any, ...]
+    place: int
+    groups: Groups
+    image: tuple[Any, ...]
+    window: tuple[Any, ...]
+    extents: tuple[int, ...]
+    pixel: tuple[Any, ...]
+    image_buffer: Any
+    weights: Any
+    weight_extents: tuple[int, ...]
+    output: Any
+
+    @property
+    def loop_type(self) -> str:
+        return str(self.image[0].ty)
+
+
+def grouped_convolution(main: Any) -> GroupedConvolution | None:
+    """The only one of the function; None where there is none, or something else in its place."""
+    if not isinstance(main.body, SBlockRealize):
+        return None
+    body = main.body.block.body
+    nests = tuple(body.seq) if isinstance(body, SeqStmt) else (body,)
+    found = [
+        convolution
+        for place, nest in enumerate(nests)
+        if (convolution := _convolution(nests, place, nest)) is not None
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _convolution(nests: tuple[Any, ...], place: int, nest: Any) -> GroupedConvolution | None:
+    while isinstance(nest, For):
+        nest = nest.body
+    if not isinstance(nest, SBlockRealize):
+        return None
+    block = nest.block
+    if [int(v.iter_type) for v in block.iter_vars] != _LOOPS or len(block.reads) != 2:  # noqa: PLR2004
+        return None
+    product = _product(block.body)
+    if product is None:
+        return None
+    pixel, weights = product
+    variables = tuple(v.var for v in block.iter_vars)
+    found = GroupedConvolution(
+        nests=nests,
+        place=place,
+        groups=_groups(pixel.source, weights.source),
+        image=variables[:4],
+        window=variables[4:],
+        extents=tuple(int(v.dom.extent) for v in block.iter_vars[:4]),
+        pixel=tuple(pixel.indices[:3]),
+        image_buffer=pixel.source,
+        weights=weights.source,
+        weight_extents=_extents(weights.source),
+        output=block.body.buffer,
+    )
+    is_it = _is_grouped(found, pixel.indices[3], weights.indices, block.body.indices)
+    return found if is_it else None
+
+
+def _product(store: Any) -> tuple[Any, Any] | None:
+    """The loads of an image and of weights, where the statement sums up their products."""
+    if not isinstance(store, BufferStore) or not isinstance(store.value, tvm.tirx.Add):
+        return None
+    product = store.value.b
+    if not isinstance(product, tvm.tirx.Mul):
+        return None
+    loads = (product.a, product.b)
+    is_plain = all(
+        isinstance(load, tvm.ir.TensorLoad)
+        and str(load.source.dtype) == _TYPE
+        and len(load.indices) == _DIMENSIONS
+        for load in loads
+    )
+    return loads if is_plain and str(store.buffer.dtype) == _TYPE else None
+
+
+def _groups(image: Any, weights: Any) -> Groups:
+    channels_in = _extents(image)[3]
+    *_, of_group, channels_out = _extents(weights)
+    number = max(1, channels_in // of_group)
+    return Groups(number, of_group, channels_out // number)
+
+
+def _is_grouped(
+    found: GroupedConvolution, channel: Any, weights: Sequence[Any], output: Sequence[Any]
+) -> bool:
+    """Returns whether all indices are those of a grouped convolution with channels last."""
+    groups, (height, width, inside) = found.groups, found.window
+    last = found.image[3]
+    if groups.number == 1 or groups.number * groups.channels_out != found.extents[3]:
+        return False
+    is_plain = _same(weights, (height, width, inside, last)) and _same(output, found.image)
+    analyzer = Analyzer()
+    for variable, extent in zip(
+        (last, inside), (found.extents[3], groups.channels_in), strict=True
+    ):
+        analyzer.bind(variable, tvm.ir.Range(0, extent))
+    of_group = tvm.tirx.floordiv(last, groups.channels_out) * groups.channels_in + inside
+    is_its = analyzer.can_prove_equal(channel, of_group)
+    return is_plain and is_its and all(_is_free(i, (last, inside)) for i in found.pixel)
+
+
+def _same(indices: Sequence[Any], variables: Sequence[Any]) -> bool:
+    return all(i.same_as(v) for i, v in zip(indices, variables, strict=True))
+
+
+def _is_free(index: Any, variables: Sequence[Any]) -> bool:
+    """Returns whether the index does not depend on the variables."""
+    used = undefined_vars(index)
+    return not any(each.same_as(variable) for each in used for variable in variables)
+
+
+def _extents(buffer: Any) -> tuple[int, ...]:
+    return tuple(int(n) for n in buffer.shape)
+
+
+# A grouped convolution with channels last, as steps on vectors of channels out. As it is written,
+# a loop over channels out finds the group of each in an index that is divided: a tile that is no
+# part of a group reads its numbers one by one from all over. Here the loop goes over vectors,
+# which are parts of a group or several whole ones, and the weights are packed in the order in
+# which they are read, once, when a model is built. (Grouped Spatial Pack Convolution, Gibson et
+# al., ASAP 2020, splits all indices into group and channel, and packs both. With channels last an
+# image needs no packing; vectors that span groups are ours: there the channels in are put in order
+# by a shuffle.) Every sum adds the same numbers in the same order.
+
+_CONSTANTS = "layout_free_buffers"
+_VECTORS = "tunegate.vectors"
+_KEPT = "tunegate.kept"
+PACKING = {"meta_schedule.layout_rewrite_preproc": True, "schedule_rule": "None"}
+"""A block that is taken out of the kernel, and scheduled by nobody."""
+
+
+class GroupVectors(NamedTuple):
+    """`function` is the one that it was made from, in steps of so many numbers; `groups` is more
+    than 0 where a step goes over that many whole groups. It `is_shuffled` where these have
+    several channels."""
+
+    function: Any
+    lanes: int
+    groups: int
+    is_shuffled: bool
+
+    @property
+    def module(self) -> Any:
+        """The function as a workload of its own."""
+        return canonical_workload(self.function).module
+
+
+def group_vectors(function: Any) -> GroupVectors | None:
+    """The function in steps of vectors; None where it has no grouped convolution of float32 with
+    channels last, or where its vectors would be nearly empty."""
+    found = grouped_convolution(function)
+    vectors = None if found is None else channel_vectors(found.groups)
+    if found is None or vectors is None:
+        return None
+    function = _Steps(function, found, vectors).function()
+    return GroupVectors(function, *vectors, vectors.is_shuffled(found.groups))
+
+
+def vector_block(schedule: Any) -> Any:
+    """The block of the steps; there is one."""
+    blocks = schedule.get_child_blocks(schedule.get_sblock("root"))
+    (found,) = (block for block in blocks if _VECTORS in schedule.get(block).annotations)
+    return found
+
+
+def keep_vectors(schedule: Any) -> None:
+    """Takes care that the compiler makes no vectors of vectors: a loop that is annotated stays a
+    loop."""
+    schedule.annotate(schedule.get_loops(vector_block(schedule))[-1], _KEPT, 1)
+
+
+class _Steps:
+    """Writes the function anew, with the convolution in steps of these vectors."""
+
+    def __init__(self, main: Any, found: GroupedConvolution, vectors: ChannelVectors) -> None:
+        self._main, self._found, self._vectors = main, found, vectors
+        self._vector = Var("v_vector", found.loop_type)
+        self._constant = place_of_constant(main, found.weights)
+        self._packed = None if self._constant is None else self._packed_buffer()
+
+    def function(self) -> Any:
+        found, root = self._found, self._main.body.block
+        nests = list(found.nests)
+        nests[found.place] = self._convolution()
+        buffers = list(root.alloc_buffers)
+        main = self._main
+        if self._packed is not None:
+            nests.insert(0, self._packing())
+            buffers.append(self._packed)
+            rest = [n for n in main.attrs[_CONSTANTS] if int(n) != self._constant]
+            main = main.with_attr(_CONSTANTS, rest)
+        body = tirx.SeqStmt(nests) if len(nests) > 1 else nests[0]
+        whole = SBlock([], root.reads, root.writes, root.name_hint, body, None, buffers)
+        return main.with_body(SBlockRealize([], True, whole))
+
+    def _packed_buffer(self) -> Any:
+        *window, channels_out = self._found.weight_extents
+        lanes = self._vectors.lanes
+        shape = [channels_out // lanes, *window, lanes]
+        return tirx.decl_buffer([self._number(n) for n in shape], "float32", "packed")
+
+    def _packing(self) -> Any:
+        found, lanes = self._found, self._number(self._vectors.lanes)
+        axes = [Var(f"v_{n}", found.loop_type) for n in range(4)]
+        *window, last = axes
+        written = [tirx.floordiv(last, lanes), *window, tirx.floormod(last, lanes)]
+        block = SBlock(
+            [
+                self._axis(a, n, IterVar.DataPar)
+                for a, n in zip(axes, found.weight_extents, strict=True)
+            ],
+            [self._region(found.weights, axes)],
+            [self._region(self._packed, written)],
+            "packing",
+            BufferStore(self._packed, BufferLoad(found.weights, axes), written),
+            annotations=PACKING,
+        )
+        return self._nest(block, found.weight_extents)
+
+    def _convolution(self) -> Any:
+        found, lanes = self._found, self._vectors.lanes
+        height, width, channels_in, channels_out = found.weight_extents
+        is_spanning = self._vectors.groups > 0
+        spatial = [*found.image[:3], self._vector]
+        reduced = found.window[:2] if is_spanning else found.window
+        extents = [*found.extents[:3], channels_out // lanes, height, width]
+        extents += [] if is_spanning else [channels_in]
+        kinds = [IterVar.DataPar] * 4 + [IterVar.CommReduce] * len(reduced)
+        added, read = self._spanning() if is_spanning else self._inside()
+        channels = channels_in if is_spanning else 1
+        block = SBlock(
+            [self._axis(*each) for each in zip([*spatial, *reduced], extents, kinds, strict=True)],
+            [read, self._weights_region(channels)],
+            [self._region(found.output, self._written(0), last=lanes)],
+            "vectors",
+            self._stored(lambda piece: added(self._sum(piece), piece)),
+            self._stored(lambda piece: _vector_of(tirx.const(0.0, "float32"), piece.lanes)),
+            annotations={_VECTORS: lanes},
+        )
+        return self._nest(block, extents)
+
+    def _stored(self, value: Callable[[Piece], Any]) -> Any:
+        output = self._found.output
+        stores = [output.vstore(self._written(p.first), value(p)) for p in self._vectors.pieces]
+        return tirx.SeqStmt(stores) if len(stores) > 1 else stores[0]
+
+    def _sum(self, piece: Piece) -> Any:
+        return self._found.output.vload(self._written(piece.first), _type(piece.lanes))
+
+    def _written(self, first: int) -> list[Any]:
+        start = self._vector * self._number(self._vectors.lanes)
+        return [*self._found.image[:3], start + self._number(first) if first else start]
+
+    def _inside(self) -> tuple[Callable[[Any, Piece], Any], Any]:
+        """Returns one number of the image times a vector of weights of its group."""
+        found, channel = self._found, self._found.window[2]
+        in_group = found.groups.channels_out // self._vectors.lanes
+        group = tirx.floordiv(self._vector, self._number(in_group))
+        pixel = [*found.pixel, group * self._number(found.groups.channels_in) + channel]
+
+        def added(sum_: Any, piece: Piece) -> Any:
+            number = _vector_of(BufferLoad(found.image_buffer, pixel), piece.lanes)
+            return sum_ + number * self._weights(channel, piece)
+
+        return added, self._region(found.image_buffer, pixel)
+
+    def _spanning(self) -> tuple[Callable[[Any, Piece], Any], Any]:
+        """All channels in of a few groups: each step takes one of each group, once for every
+        channel out of it."""
+        found, vectors = self._found, self._vectors
+        span = vectors.span(found.groups)
+
+        def added(sum_: Any, piece: Piece) -> Any:
+            for channel in range(found.groups.channels_in):
+                order = vectors.order(found.groups, channel)[piece.first :][: piece.lanes]
+                numbers = self._ordered(order, span)
+                sum_ = sum_ + numbers * self._weights(self._number(channel), piece)
+            return sum_
+
+        return added, self._region(found.image_buffer, self._pixel(span, 0), last=span)
+
+    def _pixel(self, span: int, first: int) -> list[Any]:
+        start = self._vector * self._number(span)
+        return [*self._found.pixel, start + self._number(first) if first else start]
+
+    def _ordered(self, order: list[int], span: int) -> Any:
+        """The numbers at these places of the channels that are read."""
+        image, lanes = self._found.image_buffer, len(order)
+        if order == list(range(order[0], order[0] + lanes)):
+            return image.vload(self._pixel(span, order[0]), _type(lanes))
+        # The parts that a shuffle puts together are as long as each other.
+        part = math.gcd(span, REGISTER)
+        first, last = min(order) // part, max(order) // part
+        parts = [
+            image.vload(self._pixel(span, n * part), _type(part)) for n in range(first, last + 1)
+        ]
+        # It gives no more numbers than it takes.
+        repeated = parts * -(-lanes // (part * len(parts)))
+        return Shuffle(repeated, [tirx.const(place - first * part, "int32") for place in order])
+
+    def _weights(self, channel: Any, piece: Piece) -> Any:
+        y, x = self._found.window[:2]
+        first, type_ = self._number(piece.first), _type(piece.lanes)
+        if self._packed is not None:
+            return self._packed.vload([self._vector, y, x, channel, first], type_)
+        return self._found.weights.vload([y, x, channel, self._written(piece.first)[-1]], type_)
+
+    def _weights_region(self, channels: int) -> Any:
+        y, x, channel = self._found.window
+        inside = (
+            (self._number(0), channels) if channels > 1 or self._vectors.groups else (channel, 1)
+        )
+        lanes, window = self._vectors.lanes, [(y, 1), (x, 1), inside]
+        if self._packed is not None:
+            buffer, ranges = self._packed, [(self._vector, 1), *window, (self._number(0), lanes)]
+        else:
+            buffer, ranges = self._found.weights, [*window, (self._written(0)[-1], lanes)]
+        return BufferRegion(buffer, [self._range(start, size) for start, size in ranges])
+
+    def _region(self, buffer: Any, indices: Sequence[Any], last: int = 1) -> Any:
+        *others, final = indices
+        ranges = [self._range(index, 1) for index in others]
+        return BufferRegion(buffer, [*ranges, self._range(final, last)])
+
+    def _range(self, start: Any, size: int) -> Any:
+        return tvm.ir.Range.from_min_extent(start, self._number(size))
+
+    def _axis(self, variable: Any, extent: int, kind: int) -> Any:
+        return IterVar(tvm.ir.Range(self._number(0), self._number(extent)), variable, kind)
+
+    def _number(self, value: int) -> Any:
+        return tirx.const(value, self._found.loop_type)
+
+    def _nest(self, block: Any, extents: Sequence[int]) -> Any:
+        loops = [Var(f"i{n}", self._found.loop_type) for n in range(len(extents))]
+        nest = SBlockRealize(loops, True, block)
+        for loop, extent in reversed(list(zip(loops, extents, strict=True))):
+            nest = For(loop, self._number(0), self._number(extent), tirx.ForKind.SERIAL, nest)
+        return nest
+
+
+def _type(lanes: int) -> str:
+    return "float32" if lanes == 1 else f"float32x{lanes}"
+
+
+def _vector_of(number: Any, lanes: int) -> Any:
+    return number if lanes == 1 else Broadcast(number, lanes)
+
+
+def place_of_constant(main: Any, weights: Any) -> int | None:
+    """The number of the argument, where it is a constant of the model."""
+    places = (main.attrs or {}).get(_CONSTANTS, ())
+    return next((int(n) for n in places if main.params[int(n)].same_as(weights)), None)

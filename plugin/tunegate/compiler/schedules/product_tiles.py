@@ -1,0 +1,265 @@
+"""Products and convolutions whose sums stay in registers, where no record has a schedule for them.
+
+What follows is computed before the sums are written, and constant weights are packed in the order
+in which they are read, once, when a model is built. Every sum adds the same numbers in the same
+order as the function does as it is written.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from tvm.ir import TensorLoad
+from tvm.tirx import BufferStore, IntImm, IterVar
+from tvm_ffi import structural_walk
+
+from tunegate.compiler.schedules.grouped_convolutions import PACKING, divisors, place_of_constant
+from tunegate.compiler.schedules.parallel_loops import share_out
+from tunegate.compiler.schedules.unscheduled import (
+    IS_SCHEDULED,
+    inline_followers,
+    with_changed_blocks,
+    with_unscheduled,
+)
+from tunegate.compiler.schedules.vector_registers import vector_registers
+from tunegate.compiler.targets import threads_of
+from tunegate.tune.prior import VectorRegisters
+
+_MAX_ROWS = 16
+"""Rows, or tiles of a matrix, after which the next channels are taken: those stay in the cache."""
+
+
+def with_product_tiles(module: Any, target: Any, leaves: Collection[str] = ()) -> Any:
+    """The module, or a copy where it has such functions; what has a schedule, or one of the names
+    that it `leaves`, is left alone."""
+    tiled = partial(_tiled, has=vector_registers(target), threads=threads_of(target))
+    return with_unscheduled(module, tiled, leaves)
+
+
+def _tiled(function: Any, has: VectorRegisters, threads: int) -> Any | None:
+    tile = partial(_tile, has=has, threads=threads)
+    changed = with_changed_blocks(function, tile, only_sums=True)
+    return None if changed is None else changed.with_attr(IS_SCHEDULED, True)
+
+
+def _tile(schedule: Any, block: Any, has: VectorRegisters, threads: int) -> bool:
+    factors = two_factors(schedule, block)
+    tile = None if factors is None else register_tile(factors.extents, factors.axes, has)
+    if factors is None or tile is None:
+        return False
+    if factors.constant:
+        _pack(schedule, block, factors, tile)
+    _copy_in_vectors(schedule, block, has, threads)
+    written = schedule.cache_write(block, 0, "global")
+    loops = _reordered(schedule, factors, tile)
+    schedule.reverse_compute_at(written, loops.innermost_tile)
+    inline_followers(schedule, written)
+    *_, columns, lanes = schedule.get_loops(written)
+    if tile.columns > 1:
+        schedule.unroll(columns)
+    for each in (lanes, loops.lanes):
+        vectors, inner = schedule.split(each, [None, has.lanes])
+        schedule.unroll(vectors)
+        schedule.vectorize(inner)
+    share_out(schedule, block, threads)
+    schedule.decompose_reduction(block, factors.reduced[0])
+    return True
+
+
+def _pack(schedule: Any, block: Any, factors: TwoFactors, tile: RegisterTile) -> None:
+    """Lays the second factor out by tiles of channels."""
+    axis, lanes = factors.last_axis, tile.lanes
+
+    def packed(*at: Any) -> list[Any]:
+        others = [*at[:axis], *at[axis + 1 :]]
+        return [at[axis] // lanes, *others, at[axis] % lanes]
+
+    copied = schedule.cache_read(block, factors.second, "global")
+    schedule.transform_layout(block, ("read", factors.second), packed)
+    for name, value in PACKING.items():
+        schedule.annotate(copied, name, value)
+
+
+def _copy_in_vectors(schedule: Any, block: Any, has: VectorRegisters, threads: int) -> None:
+    """Makes the copy that pads an image by vectors; one that pads by nothing is none."""
+    for image in schedule.get_producers(block):
+        body = schedule.get(image)
+        last = body.iter_vars[-1].var
+        if PACKING.keys() & dict(body.annotations).keys() or body.init is not None:
+            continue
+        if _is_plain_copy(body):
+            schedule.compute_inline(image)
+        elif all(last.same_as(each.region[-1].min) for each in (*body.reads, *body.writes)):
+            inner = schedule.get_loops(image)[-1]
+            if int(schedule.get(inner).extent) % has.lanes == 0:
+                schedule.vectorize(schedule.split(inner, [None, has.lanes])[1])
+                share_out(schedule, image, threads)
+
+
+def _is_plain_copy(body: Any) -> bool:
+    """Returns whether the image is padded by nothing."""
+    store = body.body
+    if not isinstance(store, BufferStore) or not isinstance(store.value, TensorLoad):
+        return False
+    places = zip(store.indices, store.value.indices, strict=True)
+    return all(written.same_as(read) for written, read in places)
+
+
+class _Loops(NamedTuple):
+    """`innermost_tile` is the innermost loop over tiles, `lanes` is over the channels of one."""
+
+    innermost_tile: Any
+    lanes: Any
+
+
+def _reordered(schedule: Any, factors: TwoFactors, tile: RegisterTile) -> _Loops:
+    """Puts the loops of a tile inside; of a few rows all columns come before the next channels."""
+    *outer, last = factors.outer
+    outer[tile.axis], columns = schedule.split(outer[tile.axis], [None, tile.columns])
+    channels, lanes = schedule.split(last, [None, tile.lanes])
+    *before, rows = outer[:-1] or outer
+    after = outer[-1:] if len(outer) > 1 else []
+    few = max(divisors(int(schedule.get(rows).extent), _MAX_ROWS))
+    many, rows = schedule.split(rows, [None, few])
+    order = (*before, many, channels, rows, *after, *factors.reduced, columns, lanes)
+    schedule.reorder(*order)
+    schedule.unroll(columns)
+    return _Loops((rows, *after)[-1], lanes)
+
+
+# The number of sums of a product in registers at once, where no record has a better one. A step of
+# a tile of c columns and v vectors reads v vectors of the one factor and c numbers of the other,
+# and adds c x v vectors of products. So the tile whose sums fill the registers waits least for
+# memory (Goto, van de Geijn: Anatomy of High-Performance Matrix Multiplication, TOMS 2008).
+
+_MOST_VECTORS = 8
+_OTHERS = 1
+"""A register for the number that a vector is multiplied by."""
+_FEW = 16
+_VECTOR_READ = 1.5
+"""The cost of a vector of weights beside a number of the image: those are in the nearest cache."""
+
+
+class RegisterTile(NamedTuple):
+    """`columns` neighbours along the axis of that number, and `lanes` along the innermost one."""
+
+    axis: int
+    columns: int
+    lanes: int
+
+
+def register_tile(
+    extents: Sequence[int], axes: Sequence[int], has: VectorRegisters
+) -> RegisterTile | None:
+    """The tile of an output with these extents that reads least for each sum. Its columns are along
+    one of the `axes`, on which only one of the two factors lies. None where the innermost extent
+    fills no register."""
+    tiles = list(_tiles(extents, axes, has))
+    # Of equals that along the innermost axis, whose neighbours lie side by side.
+    return max(tiles, key=lambda tile: (_per_read(tile, has), tile.axis), default=None)
+
+
+def _tiles(
+    extents: Sequence[int], axes: Sequence[int], has: VectorRegisters
+) -> Iterator[RegisterTile]:
+    for vectors in range(1, _MOST_VECTORS + 1):
+        lanes = vectors * has.lanes
+        if extents[-1] % lanes:
+            continue
+        for axis in axes:
+            for columns in range(1, _most_columns(vectors, has) + 1):
+                if extents[axis] % columns == 0:
+                    yield RegisterTile(axis, columns, lanes)
+
+
+def _most_columns(vectors: int, has: VectorRegisters) -> int:
+    """Columns whose sums stay in registers beside the weights. A CPU with few registers has no
+    product of a vector and a number in memory: LLVM spreads each number over a register, and where
+    one vector is all that it meets, makes the sum there and spills the one before."""
+    if vectors == 1 and has.count <= _FEW:
+        return (has.count - _OTHERS - vectors) // 2
+    return (has.count - _OTHERS) // vectors - 1
+
+
+def _per_read(tile: RegisterTile, has: VectorRegisters) -> float:
+    vectors = tile.lanes // has.lanes
+    return vectors * tile.columns / (_VECTOR_READ * vectors + tile.columns)
+
+
+# Blocks that sum up products of two factors, one of which has the innermost axis of the output
+# alone: products of matrices, and convolutions with channels last.
+
+_FLOAT32 = "float32"
+_FACTORS = 2
+_MIN_REDUCED = 4
+"""Fewer numbers in each sum are not worth it."""
+
+
+class TwoFactors(NamedTuple):
+    """`outer` are the loops over outputs, with these `extents`, `reduced` those over what is summed
+    up. The read of the number `second` has the innermost axis of the output on its `last_axis`,
+    nothing on any of the `axes`, and is a `constant` of the model or not."""
+
+    outer: list[Any]
+    reduced: list[Any]
+    extents: list[int]
+    axes: list[int]
+    second: int
+    last_axis: int
+    constant: bool
+
+
+def two_factors(schedule: Any, block: Any) -> TwoFactors | None:
+    """The factors of the block; None for any other one, and for sizes that are not known."""
+    body, loops = schedule.get(block), schedule.get_loops(block)
+    kinds = [int(variable.iter_type) for variable in body.iter_vars]
+    if len(loops) != len(kinds) or set(kinds) != {IterVar.DataPar, IterVar.CommReduce}:
+        return None
+    extents = [schedule.get(loop).extent for loop in loops]
+    if not all(isinstance(each, IntImm) for each in extents):
+        return None
+    outer = [n for n, kind in enumerate(kinds) if kind == IterVar.DataPar]
+    reduced = [n for n, kind in enumerate(kinds) if kind != IterVar.DataPar]
+    if len(outer) < _FACTORS or math.prod(int(extents[n]) for n in reduced) < _MIN_REDUCED:
+        return None
+    outputs = [body.iter_vars[n].var for n in outer]
+    second = _second(body, outputs[-1])
+    if second is None:
+        return None
+    read = body.reads[second]
+    is_constant = place_of_constant(schedule.mod["main"], read.source) is not None
+    last_axis = next(n for n, each in enumerate(read.region) if outputs[-1].same_as(each.min))
+    axes = [n for n, variable in enumerate(outputs[:-1]) if not _uses(read, variable)]
+    if not axes or not (is_constant or last_axis == len(read.region) - 1):
+        return None
+    return TwoFactors(
+        outer=[loops[n] for n in outer],
+        reduced=[loops[n] for n in reduced],
+        extents=[int(extents[n]) for n in outer],
+        axes=axes,
+        second=second,
+        last_axis=last_axis,
+        constant=is_constant,
+    )
+
+
+def _second(body: Any, last: Any) -> int | None:
+    """The number of the only read of two that has the innermost axis, as it is."""
+    reads, (write,) = list(body.reads), body.writes
+    if len(reads) != _FACTORS or str(write.source.dtype) != _FLOAT32:
+        return None
+    having = [n for n, each in enumerate(reads) if _uses(each, last)]
+    if len(having) != 1 or not last.same_as(write.region[-1].min):
+        return None
+    (found,) = having
+    return found if sum(last.same_as(each.min) for each in reads[found].region) == 1 else None
+
+
+def _uses(region: Any, variable: Any) -> bool:
+    found: list[Any] = []
+    for each in region.region:
+        structural_walk(each.min, [(type(variable), found.append)])
+    return any(variable.same_as(each) for each in found)

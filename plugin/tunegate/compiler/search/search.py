@@ -1,0 +1,239 @@
+"""The search of one task: seeds first, then samples that a filter has picked.
+
+MetaSchedule supplies the space, the replay and the postprocessors; what to try next is decided on
+decisions alone, so that a batch costs as many replays as it has candidates.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import tvm
+from tvm.s_tir import meta_schedule as ms
+
+from tunegate.artifacts.tasks import ScheduleSource as Origin
+from tunegate.compiler.schedules.default_schedule import with_default_schedule
+from tunegate.compiler.schedules.transferred import (
+    MAX_TRANSFERRED,
+    Expect,
+    expectation,
+    transferred_schedules,
+)
+from tunegate.compiler.search.space import DesignSpace
+from tunegate.compiler.search.workload import Workload
+from tunegate.tune.candidate_filter import AUDIT_SHARE, EXPLORING_SHARE, Pick, Reason, picks
+from tunegate.tune.prior import Prior
+from tunegate.tune.protocol import DEFAULT, Candidate, Measured, Proposed, Schedule, TensorArgument
+from tunegate.tune.sample_features import SampleFeatures
+from tunegate.tune.sample_pools import GOOD, SamplePools
+from tunegate.tune.samples import SampleSpace, ScheduleSample
+from tunegate.tune.surrogate import Surrogate
+
+_ATTEMPTS = 24
+"""The number of replays for each candidate that a batch wants: on a GPU one sample in fifty may fit
+its limits, until the surrogate has learned which. A replay that fails takes a few milliseconds."""
+_EMPTY_BATCHES = 3
+"""The number of empty batches in a row after which the search has nothing new."""
+
+
+class TaskSearch:
+    """A search that proposes candidates of one workload and learns from their results.
+
+    The first proposal holds the default schedule and the seeds, filled up with samples that the
+    prior picks, or random ones without it. From then on samples come from the best schedules too,
+    and a surrogate picks among them once it has shown that it can.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        target: Any,
+        *,
+        seed: int,
+        filters: bool = True,
+        prior: Prior | None = None,
+        first_number: int = 1,
+        explores: bool = False,
+    ) -> None:
+        """`prior` is what is known of samples before this task has results. Without `filters` every
+        sample is as good as another, for comparison. One that `explores` tries as many of the
+        rejected ones."""
+        self._workload, self._target, self._filters = workload, target, filters
+        self._audit_share = EXPLORING_SHARE if explores else AUDIT_SHARE
+        self._rng = random.Random(seed)  # noqa: S311 -- a search, not a secret
+        self.space = DesignSpace(workload, target)
+        self._arguments = ms.arg_info.ArgInfo.from_prim_func(workload.module["main"])
+        sampling = self.space.sampling()
+        seldom = [d for d, t in self.space.templates.items() if t.variant.is_seldom_best]
+        samples = SampleSpace(sampling, self._rng, seldom=seldom)
+        sketches = self.space.sketches()
+        self._features = SampleFeatures(sampling, sketches)
+        is_known = any(sketch.nest for sketch in sketches.values())
+        self._surrogate = Surrogate(prior if is_known else None)
+        is_cpu = str(target.kind.name) == "llvm"
+        self._pools = SamplePools(samples, self._features, drops_bloated=is_cpu)
+        self._open: dict[int, Schedule] = {}
+        self._times: dict[Schedule, float] = {}
+        self._seen: set[Schedule] = set()
+        self._seeds: deque[tuple[Origin, Any]] = deque()
+        self._number = first_number - 1
+        self._needs_default = True
+        self._empty = 0
+        self._is_small = False
+
+    def propose(self, count: int, seeds: Sequence[tuple[Origin, Schedule]]) -> Proposed:
+        """Returns at most `count` candidates that this task has not seen: the seeds that are worth
+        it, the likeliest first, and what the search finds; the other seeds wait for the next batch.
+        A `count` of 0 takes all seeds and searches nothing. The default schedule does not count."""
+        candidates: list[Candidate] = []
+        if self._needs_default:
+            self._needs_default = False
+            candidates.append(self._default())
+        misfits = self._queue(seeds, all_of_them=not count)
+        seeded = self._take_seeds(self._seats(count) if count else None)
+        wanted = max(0, count - len(seeded))
+        searched = list(self._search(wanted)) if wanted else []
+        instead = self._take_seeds(wanted - len(searched))
+        candidates += [*seeded, *searched, *instead]
+        self._empty = self._empty + 1 if wanted and not (searched or instead) else 0
+        exhausted = self._empty == _EMPTY_BATCHES or (self._empty > 0 and self._is_small)
+        return Proposed(self._workload.digest, tuple(candidates), exhausted, misfits)
+
+    def _queue(self, seeds: Sequence[tuple[Origin, Schedule]], *, all_of_them: bool) -> int:
+        """Queues what is to be tried of them, after what waits
+        already. Returns how many did not fit."""
+        own = [(origin, schedule) for origin, schedule in seeds if origin != "transfer"]
+        replayed = [(origin, self.space.replay(schedule)) for origin, schedule in own]
+        self._seeds.extend((origin, each) for origin, each in replayed if each is not None)
+        found = [schedule for origin, schedule in seeds if origin == "transfer"]
+        most = len(found) if all_of_them else MAX_TRANSFERRED
+        fitting, misfits = transferred_schedules(found, self.space, self._expect(), most)
+        self._seeds.extend(("transfer", each) for each in fitting)
+        return misfits + sum(each is None for _, each in replayed)
+
+    def _seats(self, count: int) -> int:
+        """The number of seeds in a batch of so many. Where a prior picks samples, what is
+        transferred gets half of the batch: neither is always the better one, and the first of each
+        finds most (docs/benchmarks)."""
+        if self._expect() is None:
+            return count
+        exact = sum(origin != "transfer" for origin, _ in self._seeds)
+        return min(count, max(exact, (count + 1) // 2))
+
+    def _expect(self) -> Expect | None:
+        return expectation(self._features, self._surrogate.prior if self._filters else None)
+
+    def _take_seeds(self, most: int | None) -> list[Candidate]:
+        found: list[Candidate] = []
+        while self._seeds and (most is None or len(found) < most):
+            candidate = self._scheduled(*self._seeds.popleft())
+            if candidate is not None:
+                found.append(candidate)
+        return found
+
+    def avoid(self, schedules: Sequence[Schedule]) -> None:
+        """Takes care that these are never proposed."""
+        self._seen.update(schedules)
+
+    def remember(self, known: Sequence[tuple[Schedule, float]]) -> None:
+        """Goes on from what an earlier search of this task has found."""
+        for schedule, milliseconds in known:
+            if schedule == DEFAULT:
+                self._needs_default = False
+                continue
+            self._seen.add(schedule)
+            self._enter(schedule, milliseconds)
+
+    def learn(self, results: Sequence[Measured]) -> None:
+        """Takes results in: they are what samples are made from, and
+        what the surrogate is fitted to."""
+        for result in results:
+            schedule = self._open.pop(result.number, DEFAULT)
+            if schedule == DEFAULT:
+                continue
+            is_ok = result.status == "ok"
+            self._enter(schedule, result.median_ms if is_ok else None)
+
+    def _enter(self, schedule: Schedule, milliseconds: float | None) -> None:
+        if milliseconds is not None:
+            self._times[schedule] = milliseconds
+        self._surrogate.add(self._features.of(_sample(schedule)), milliseconds)
+
+    def _default(self) -> Candidate:
+        module = with_default_schedule(self._workload.module, self._target)
+        return self._candidate("default", DEFAULT, module)
+
+    def _search(self, count: int) -> Iterator[Candidate]:
+        found = 0
+        samples, order = self._picked(count)
+        for attempt, pick in enumerate(order):
+            if found == count or attempt == _ATTEMPTS * count:
+                return
+            schedule = Schedule(*samples[pick.sample])
+            replayed = self.space.replay(schedule)
+            if replayed is None:
+                self._seen.add(schedule)
+                self._surrogate.add(self._features.of(samples[pick.sample]), None)
+                continue
+            candidate = self._scheduled("search", replayed, pick.reason)
+            if candidate is not None:
+                found += 1
+                yield candidate
+
+    def _picked(self, count: int) -> tuple[list[ScheduleSample], Iterator[Pick]]:
+        """The samples, and the order in which to try them."""
+        good = [_sample(schedule) for schedule in self._best()]
+        seen = {_sample(schedule) for schedule in self._seen}
+        samples, self._is_small = self._pools.drawn(good, seen)
+        score = self._surrogate.score() if self._filters and samples else None
+        scores = None
+        if score is not None:
+            bred = self._pools.bred(score, samples, good, seen)
+            samples, scores = list(bred), list(bred.values())
+        kinds = [self._features.kind(sample) for sample in samples]
+        return samples, picks(scores, kinds, count, self._rng, self._audit_share)
+
+    def _best(self) -> list[Schedule]:
+        return sorted(self._times, key=lambda schedule: self._times[schedule])[:GOOD]
+
+    def _scheduled(
+        self, origin: Origin, schedule: Any, reason: Reason = "random"
+    ) -> Candidate | None:
+        described = self.space.describe(schedule.trace)
+        if described is None or described in self._seen:
+            return None
+        return self._candidate(origin, described, schedule.mod, reason)
+
+    def _candidate(
+        self, origin: Origin, schedule: Schedule, module: Any, reason: Reason = "random"
+    ) -> Candidate:
+        self._seen.add(schedule)
+        self._number += 1
+        self._open[self._number] = schedule
+        return Candidate(
+            number=self._number,
+            workload=self._workload.digest,
+            origin=origin,
+            reason=reason,
+            expected=self._expected(schedule),
+            schedule=schedule,
+            module=str(tvm.ir.save_json(module)),
+            arguments=tuple(
+                TensorArgument(tuple(int(n) for n in a.shape), str(a.dtype))
+                for a in self._arguments
+            ),
+        )
+
+    def _expected(self, schedule: Schedule) -> float | None:
+        prior = self._surrogate.prior
+        if prior is None or schedule == DEFAULT:
+            return None
+        (ratio,) = prior.ratios([self._features.of(_sample(schedule))])
+        return float(ratio)
+
+
+def _sample(schedule: Schedule) -> ScheduleSample:
+    return ScheduleSample(schedule.template, schedule.decisions)

@@ -1,0 +1,337 @@
+"""The search space of one workload: the templates of its forms, and
+schedules as decisions under them.
+
+The space is regenerated here from our own module. A record names a template by its hash and gives
+integers for the template's sampling instructions; nothing else of a record is ever applied.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import tvm
+from tvm.s_tir import meta_schedule as ms
+
+from tunegate.artifacts.tasks import Instruction
+from tunegate.compiler.schedules.algorithm_variants import DIRECT, AlgorithmVariant, variants_of
+from tunegate.compiler.schedules.grouped_convolutions import keep_vectors
+from tunegate.compiler.schedules.vector_registers import vector_registers
+from tunegate.compiler.search.workload import Workload
+from tunegate.tune.loop_nest import nest_of
+from tunegate.tune.prior import Sketch
+from tunegate.tune.protocol import Schedule
+from tunegate.tune.refit import adapt
+from tunegate_cache.format.decisions import SamplingInstruction, SamplingKind, check_decisions
+from tunegate_cache.format.records import Decision
+
+_LOOPS = 12
+"""Compute locations are tried up to this loop; TVM takes the nearest that is possible."""
+_KINDS: dict[str, SamplingKind] = {
+    "SamplePerfectTile": "perfect-tile",
+    "SamplePartitionedTile": "partitioned-tile",
+    "SampleCategorical": "categorical",
+    "SampleComputeLocation": "compute-location",
+}
+
+
+class Template(msgspec.Struct, frozen=True):
+    """One sketch: the form of the workload it is for, its instructions, which of them sample what,
+    and what it looks like without names."""
+
+    variant: AlgorithmVariant
+    instructions: Any
+    sampling: tuple[SamplingInstruction, ...]
+    signature: str
+
+
+class DesignSpace:
+    """The templates of a workload on a target, by template hash. Nothing is searched here; what is
+    random in the making of a template comes from `seed`."""
+
+    def __init__(self, workload: Workload, target: Any, seed: int = 1) -> None:
+        self._registers = vector_registers(target)
+        self.templates: dict[str, Template] = {}
+        self.pure_kinds: set[str] = set()
+        self._examples: dict[str, Any] = {}
+        self._digests: dict[str, str] = {}
+        self._postprocessors: dict[str, Any] = {}
+        self._sampling: dict[str, tuple[SamplingInstruction, ...]] = {}
+        for each in variants_of(workload.module, str(target.kind.name)):
+            self._add(each, target, seed)
+
+    def _add(self, each: AlgorithmVariant, target: Any, seed: int) -> None:
+        context = _context(each.module, target, seed)
+        self._postprocessors[each.name] = context.space_generator.postprocs
+        for schedule in context.generate_design_space():
+            body, _ = _split(schedule.trace)
+            if body in self._digests:
+                continue  # nothing would tell a trace of the one from a trace of the other
+            digest = _digest(each.name, body)
+            self._digests[body] = digest
+            self._examples[digest] = schedule
+            self.templates[digest] = _template(each, schedule.trace)
+            self.pure_kinds.update(
+                str(instruction.kind.name)
+                for instruction in schedule.trace.insts
+                if instruction.kind.is_pure
+            )
+
+    def describe(self, trace: Any) -> Schedule | None:
+        """A trace as (template, decisions); None if its template is not one of this space."""
+        body, decisions = _split(trace)
+        return Schedule(self._digests[body], decisions) if body in self._digests else None
+
+    def replay(self, schedule: Schedule) -> Any | None:
+        """The scheduled `tvm.s_tir.Schedule`, or None where the decisions do not fit this space.
+
+        Factors that do not divide an extent are repaired by TVM's own rule.
+        """
+        template = self.templates.get(schedule.template)
+        if template is None or check_decisions(schedule.decisions, template.sampling) is not None:
+            return None
+        return self._apply(template, schedule.decisions)
+
+    def reproduces(self, schedule: Schedule) -> bool:
+        """Returns whether the decisions fit here as they are, with nothing repaired."""
+        replayed = self.replay(schedule)
+        return replayed is not None and self.describe(replayed.trace) == schedule
+
+    def refit(self, schedule: Schedule) -> Schedule | None:
+        """The source's decisions moved to this workload's extents by nearest divisors; None where
+        they do not belong to this space."""
+        template = self.templates.get(schedule.template)
+        if template is None or check_decisions(schedule.decisions, template.sampling) is not None:
+            return None
+        moved = adapt(schedule.decisions, self.sampling()[schedule.template])
+        return None if moved is None else Schedule(schedule.template, moved)
+
+    def sampling(self) -> dict[str, tuple[SamplingInstruction, ...]]:
+        """Returns the decisions of each template, with the extent of every tile; a compute location
+        has the highest one that is worth a try."""
+        if not self._sampling:
+            for digest, schedule in self._examples.items():
+                values = dict(_split(schedule.trace)[1])
+                self._sampling[digest] = tuple(
+                    _with_extent(s, values[s.index]) for s in self.templates[digest].sampling
+                )
+        return self._sampling
+
+    def sketches(self) -> dict[str, Sketch]:
+        """Returns the sketch of each template: what it has in common with those of other tasks."""
+        return {
+            digest: Sketch(
+                each.variant.name, nest_of(each.signature), each.variant.lanes, self._registers
+            )
+            for digest, each in self.templates.items()
+        }
+
+    def sample(self, count: int, rng: random.Random) -> list[Any]:
+        """Random schedules that pass the postprocessors, at most `count`."""
+        found = []
+        for _ in range(2 * count):
+            template = rng.choice(list(self.templates.values()))
+            schedule = self._apply(template, (), seed=rng.randrange(1, 2**31 - 1))
+            if schedule is not None:
+                found.append(schedule)
+            if len(found) == count:
+                break
+        return found
+
+    def _apply(
+        self, template: Template, decisions: Sequence[Decision], seed: int = 1
+    ) -> Any | None:
+        kinds = {s.index: s.kind for s in template.sampling}
+        chosen = {
+            template.instructions[index]: _value(kinds[index], values)
+            for index, values in decisions
+        }
+        schedule = tvm.s_tir.Schedule(template.variant.module, seed=seed)
+        try:
+            trace = tvm.s_tir.schedule.Trace(template.instructions, chosen)
+            trace.apply_to_schedule(schedule, remove_postproc=True)
+            schedule.enter_postproc()
+            if template.variant.lanes > 1:
+                keep_vectors(schedule)
+            processors = self._postprocessors[template.variant.name]
+            fits = all(bool(p.apply(schedule)) for p in processors)
+        except Exception:
+            return None  # a schedule that does not apply here is a miss, whatever TVM says of it
+        return schedule if fits else None
+
+
+def _context(module: Any, target: Any, seed: int) -> Any:
+    return ms.TuneContext(
+        mod=module,
+        target=target,
+        space_generator="post-order-apply",
+        search_strategy="replay-trace",
+        num_threads=1,
+        rand_state=seed,
+    )
+
+
+def _split(trace: Any) -> tuple[str, tuple[Decision, ...]]:
+    """The instructions as text, and the decisions."""
+    # Simplified, because evolution drops the instructions whose results nobody uses.
+    instructions, decisions = trace.simplified(remove_postproc=True).as_json()
+    body = json.dumps(_plain(instructions), separators=(",", ":"))
+    return body, tuple((int(index), _integers(value)) for index, value in decisions)
+
+
+def _digest(form_name: str, body: str) -> str:
+    prefix = b"ms-th1" if form_name == DIRECT else b"ms-th1 " + form_name.encode() + b" "
+    return hashlib.sha256(prefix + body.encode()).hexdigest()
+
+
+def _template(of: AlgorithmVariant, trace: Any) -> Template:
+    simplified = trace.simplified(remove_postproc=True)
+    instructions = _plain(simplified.as_json()[0])
+    sampling = tuple(
+        _sampling(index, name, attributes)
+        for index, (name, _, attributes, _) in enumerate(instructions)
+        if name in _KINDS
+    )
+    return Template(
+        of, list(simplified.insts), sampling, trace_signature(instructions, pure=()).text
+    )
+
+
+def _sampling(index: int, name: str, attributes: list[Any]) -> SamplingInstruction:
+    kind = _KINDS[name]
+    tile = kind in {"perfect-tile", "partitioned-tile"}
+    return SamplingInstruction(
+        index=index,
+        kind=kind,
+        n=int(attributes[0]) if tile else 1,
+        max_innermost=int(attributes[1]) if kind == "perfect-tile" else 0,
+        extent=None,
+        candidates=len(attributes[0]) if kind == "categorical" else 0,
+    )
+
+
+def _with_extent(sampling: SamplingInstruction, values: tuple[int, ...]) -> SamplingInstruction:
+    match sampling.kind:
+        case "perfect-tile" | "partitioned-tile":
+            return msgspec.structs.replace(sampling, extent=_product(values))
+        case "compute-location":
+            return msgspec.structs.replace(sampling, extent=_LOOPS)
+        case "categorical":
+            return sampling
+
+
+def _plain(value: Any) -> Any:
+    """TVM's containers and numbers as Python's, so that the JSON text is always the same."""
+    if isinstance(value, (str, bool, int, float)) or value is None:
+        return value
+    if hasattr(value, "value"):
+        return _plain(value.value)  # an IntImm or FloatImm
+    if hasattr(value, "items"):
+        return {str(k): _plain(v) for k, v in value.items()}
+    return [_plain(v) for v in value]
+
+
+def _integers(value: Any) -> tuple[int, ...]:
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
+        return (int(value),)
+    return tuple(int(v) for v in value)
+
+
+def _value(kind: str, values: tuple[int, ...]) -> Any:
+    return list(values) if kind in {"perfect-tile", "partitioned-tile"} else values[0]
+
+
+def _product(values: Sequence[int]) -> int:
+    product = 1
+    for value in values:
+        product *= value
+    return product
+
+
+# A trace's instructions without the names in them, so that traces of other people's modules can be
+# compared with those of our own. Plain data: nothing here is applied to anything.
+
+_END_OF_SKETCH = "EnterPostproc"
+_NAMES_A_BLOCK = "GetSBlock"
+_PARALLELISM = ["meta_schedule.parallel"]
+"""Instructions that the number of cores decides; that of our own template counts."""
+
+
+class TraceSignature(NamedTuple):
+    """`text` is equal for equal sketches; `kept` are the places of its
+    instructions in the trace."""
+
+    text: str
+    kept: tuple[int, ...]
+
+    def moved(self, decisions: Collection[Decision]) -> tuple[Decision, ...]:
+        """Decisions of the trace as decisions of the form; those of dropped instructions go."""
+        places = {old: new for new, old in enumerate(self.kept)}
+        return tuple(sorted((places[i], values) for i, values in decisions if i in places))
+
+
+def trace_signature(instructions: Sequence[Instruction], pure: Collection[str]) -> TraceSignature:
+    """The sketch part of a trace, without what has no effect (the instructions of
+    `pure` kinds whose results nobody uses, as TVM's `Trace.simplified` drops them), its
+    blocks numbered by first use."""
+    sketch = list(_sketch(instructions))
+    kept = _with_effect(sketch, pure)
+    variables: dict[str, str] = {}
+    blocks: dict[str, int] = {}
+    lines = []
+    for place in kept:
+        kind, inputs, attributes, outputs = sketch[place]
+        for name in outputs:
+            variables[name] = f"@{len(variables)}"
+        if kind == _NAMES_A_BLOCK:
+            attributes = [blocks.setdefault(json.dumps(attributes), len(blocks))]
+        if attributes == _PARALLELISM:
+            inputs = inputs[:1]
+        lines.append([kind, _renamed(inputs, variables), _renamed(attributes, {}), len(outputs)])
+    return TraceSignature(json.dumps(lines, separators=(",", ":")), tuple(kept))
+
+
+def _sketch(instructions: Sequence[Instruction]) -> Iterator[Instruction]:
+    for instruction in instructions:
+        if instruction[0] == _END_OF_SKETCH:
+            return
+        yield instruction
+
+
+def _with_effect(sketch: Sequence[Instruction], pure: Collection[str]) -> list[int]:
+    used: set[str] = set()
+    kept = []
+    for place in range(len(sketch) - 1, -1, -1):
+        kind, inputs, _, outputs = sketch[place]
+        if kind in pure and used.isdisjoint(outputs):
+            continue
+        used.update(_names(inputs))
+        kept.append(place)
+    return kept[::-1]
+
+
+def _names(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for part in value:
+            yield from _names(part)
+    elif isinstance(value, dict):
+        for part in value.values():
+            yield from _names(part)
+
+
+def _renamed(value: Any, variables: dict[str, str]) -> Any:
+    if isinstance(value, str):
+        return variables.get(value, value)
+    if isinstance(value, bool):
+        return int(value)  # TVM writes it as a number
+    if isinstance(value, list):
+        return [_renamed(part, variables) for part in value]
+    if isinstance(value, dict):
+        return {name: _renamed(part, variables) for name, part in value.items()}
+    return value

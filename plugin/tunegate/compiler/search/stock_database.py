@@ -1,0 +1,128 @@
+"""Foreign schedules as decisions under our own templates. Runs in a child.
+
+A foreign trace is compared as data with the templates that our own module has here; what is applied
+is our template with its integers, which must come out of TVM unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tvm.s_tir import meta_schedule as ms
+
+from tunegate.artifacts.tasks import ForeignSchedule, ImportedSchedule
+from tunegate.compiler.build.functions import ModelFunction
+from tunegate.compiler.layouts.packing import unmarked
+from tunegate.compiler.schedules.algorithm_variants import DIRECT
+from tunegate.compiler.search.space import DesignSpace, trace_signature
+from tunegate.compiler.targets import ResolvedTarget
+from tunegate.tune.compiler_protocol import Exported
+from tunegate.tune.protocol import Schedule
+from tunegate_cache.format.records import TuningRecord, WorkloadKey
+
+_MAX_OF_EACH = 4
+
+
+def import_schedules(
+    functions: Sequence[ModelFunction],
+    foreign: Sequence[ForeignSchedule],
+    target: ResolvedTarget,
+) -> Iterator[ImportedSchedule]:
+    """Yields, for each workload, the fastest few schedules (by their claims) that
+    fit one of its templates exactly."""
+    ranked = sorted(enumerate(foreign), key=lambda numbered: numbered[1].median_ms)
+    for function in {f.workload.digest: f for f in functions}.values():
+        arguments = _arguments(function.workload.module)
+        same = [(n, s) for n, s in ranked if s.arguments == arguments]
+        if same:
+            space = DesignSpace(function.workload, target.target)
+            key = WorkloadKey(function.workload.digest, target.key)
+            yield from _fitting(space, key, same)
+
+
+def _fitting(
+    space: DesignSpace, key: WorkloadKey, ranked: Sequence[tuple[int, ForeignSchedule]]
+) -> Iterator[ImportedSchedule]:
+    found: set[Schedule] = set()
+    for number, foreign in ranked:
+        for schedule in _as_ours(space, foreign):
+            if schedule not in found and space.reproduces(schedule):
+                found.add(schedule)
+                yield ImportedSchedule(
+                    number=number,
+                    key=key,
+                    template=schedule.template,
+                    decisions=schedule.decisions,
+                )
+        if len(found) >= _MAX_OF_EACH:
+            return
+
+
+def _as_ours(space: DesignSpace, foreign: ForeignSchedule) -> Iterator[Schedule]:
+    """Two of our templates may differ in names alone; then both are tried."""
+    theirs = trace_signature(foreign.instructions, space.pure_kinds)
+    decisions = theirs.moved(foreign.decisions)
+    for digest, template in space.templates.items():
+        if template.signature == theirs.text and template.variant.name == DIRECT:
+            yield Schedule(digest, decisions)
+
+
+def _arguments(module: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    found = ms.arg_info.ArgInfo.from_prim_func(module["main"])
+    return tuple((str(a.dtype), tuple(int(n) for n in a.shape)) for a in found)
+
+
+# Records as a stock MetaSchedule database: two JSON files that TVM writes itself, for plain TVM to
+# read. Runs in a child.
+
+WORKLOADS, RECORDS = "database_workload.json", "database_tuning_record.json"
+
+
+def export_database(
+    functions: Sequence[ModelFunction],
+    records: Mapping[str, tuple[TuningRecord, ...]],
+    target: Any,
+    directory: Path,
+) -> Exported:
+    """The best record of each function that replays in its direct form. Functions whose best is the
+    default schedule need none."""
+    directory.mkdir(parents=True, exist_ok=True)
+    database = ms.database.JSONDatabase(str(directory / WORKLOADS), str(directory / RECORDS))
+    misfits: list[str] = []
+    written = 0
+    for function in {f.workload.digest: f for f in functions}.values():
+        tuned = [r for r in records.get(function.workload.digest, ()) if r.status == "ok"]
+        if not tuned or not tuned[0].template:
+            continue
+        if _export(database, function, tuned, target):
+            written += 1
+        else:
+            misfits.append(function.label)
+    return Exported(written=written, misfits=tuple(misfits))
+
+
+def _export(
+    database: Any, function: ModelFunction, records: Sequence[TuningRecord], target: Any
+) -> bool:
+    # Plain TVM does not know which arguments are constants; the sketches are the same without.
+    plain = unmarked(function.workload)
+    module = plain.module
+    space = DesignSpace(plain, target)
+    for record in records:
+        template = space.templates.get(record.template)
+        if template is None or template.variant.name != DIRECT:
+            continue  # plain TVM has no space for the other forms
+        schedule = space.replay(Schedule(record.template, record.decisions))
+        if schedule is not None:
+            stock = ms.database.TuningRecord(
+                schedule.trace,
+                database.commit_workload(module),
+                [nanoseconds / 1e9 for nanoseconds in record.run_nanoseconds],
+                target,
+                ms.arg_info.ArgInfo.from_prim_func(module["main"]),
+            )
+            database.commit_tuning_record(stock)
+            return True
+    return False

@@ -1,0 +1,108 @@
+"""The child that holds the models, the search spaces and the surrogates of one tuning run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tunegate.compiler.build.functions import ModelFunction
+from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.opening import opened_model
+from tunegate.compiler.search.search import TaskSearch
+from tunegate.compiler.search.workload import Workload
+from tunegate.compiler.targets import tvm_target
+from tunegate.config import TargetConfig
+from tunegate.errors import TunegateError
+from tunegate.tune.prior import Prior, prior_of
+from tunegate.tune.protocol import (
+    Failed,
+    ModelFile,
+    Opened,
+    OpenModels,
+    Propose,
+    Proposed,
+    SearchReply,
+    SearchRequest,
+)
+
+Request = SearchRequest
+
+
+ModelFunctions = Callable[[ModelFile, TargetConfig, Path], Sequence[ModelFunction]]
+"""The kernels of a model that are tuned. Raises ModelError."""
+
+
+class Searcher:
+    """Answers the requests of one tuning run, about the kernels that `functions_of` finds in its
+    models."""
+
+    def __init__(self, functions_of: ModelFunctions) -> None:
+        self._functions_of = functions_of
+        self._seed = 1
+        self._filters = True
+        self._explores = False
+        self._prior: Prior | None = None
+        self._first_number = 1
+        self._target: object = None
+        self._workloads: dict[str, Workload] = {}
+        self._searches: dict[str, TaskSearch] = {}
+
+    def handle_request(self, request: SearchRequest) -> SearchReply:
+        """Serve one request of the coordinator."""
+        match request:
+            case OpenModels():
+                return self._open(request)
+            case Propose():
+                return self._propose(request)
+
+    def _open(self, request: OpenModels) -> SearchReply:
+        load_intrinsics(request.target.kind)
+        target = tvm_target(request.target)
+        self._target, self._seed = target.target, request.seed
+        self._filters, self._first_number = request.filters, request.first_number
+        self._explores = request.explores
+        is_informed = request.filters and not request.explores
+        self._prior = prior_of(request.target.kind) if is_informed else None
+        for number, model in enumerate(request.models):
+            into = Path(request.directory) / f"model-{number}"
+            try:
+                functions = self._functions_of(model, request.target, into)
+            except TunegateError as error:
+                return Failed(str(error), model=True)
+            for function in functions:
+                self._workloads.setdefault(function.workload.digest, function.workload)
+        return Opened(tuple(self._workloads), target.export_json())
+
+    def _propose(self, request: Propose) -> SearchReply:
+        started = time.monotonic()
+        search = self._search_of(request.workload)
+        search.remember(request.known)
+        search.learn(request.results)
+        search.avoid(request.failed)
+        proposed: Proposed = search.propose(request.count, request.seeds)
+        seconds, sketches = time.monotonic() - started, search.space.sketches()
+        return msgspec.structs.replace(proposed, seconds=seconds, sketches=sketches)
+
+    def _search_of(self, workload: str) -> TaskSearch:
+        if workload not in self._searches:
+            self._searches[workload] = TaskSearch(
+                self._workloads[workload],
+                self._target,
+                seed=self._seed,
+                filters=self._filters,
+                prior=self._prior,
+                first_number=self._first_number,
+                explores=self._explores,
+            )
+        return self._searches[workload]
+
+
+_searcher = Searcher(lambda *model: opened_model(*model).functions)
+
+
+def handle_request(request: SearchRequest) -> SearchReply:
+    """Serve one request of the coordinator."""
+    return _searcher.handle_request(request)

@@ -1,0 +1,87 @@
+"""A target of the config as TVM's target, with the key that records carry."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import tvm
+from tvm.target import codegen
+
+from tunegate.config import TargetConfig
+from tunegate.errors import ConfigError, EnvironmentUnfitError
+from tunegate.system.machine.cores import default_threads
+from tunegate.system.machine.packages import installed_version
+from tunegate_cache.format.records import Toolchain
+from tunegate_cache.format.target_key import target_key
+
+_CUDA_LIMITS = {"max_shared_memory_per_block": 49152, "max_threads_per_block": 1024}
+
+
+class ResolvedTarget(msgspec.Struct, frozen=True):
+    """`attributes` is what TVM was given: complete, and the same on every machine of its kind."""
+
+    target: Any
+    attributes: dict[str, Any]
+    key: str
+
+    def export_json(self) -> str:
+        return json.dumps(self.attributes)
+
+
+def tvm_target(config: TargetConfig) -> ResolvedTarget:
+    """Raises ConfigError for a CPU or architecture TVM does not know."""
+    attributes = _llvm(config) if config.kind == "llvm" else _cuda(config)
+    target = tvm.target.Target(attributes)
+    return ResolvedTarget(target, attributes, target_key(attributes).digest)
+
+
+def threads_of(target: Any) -> int:
+    """The threads that code for TVM's target has."""
+    return int(target.attrs.get("num-cores", 1))
+
+
+def _llvm(config: TargetConfig) -> dict[str, Any]:
+    cpu = str(codegen.llvm_get_system_cpu()) if config.cpu == "native" else config.cpu
+    if not codegen.llvm_is_valid_cpu(cpu, codegen.llvm_get_system_triple()):
+        known = ", ".join(
+            sorted(str(c) for c in codegen.llvm_get_cpu_archlist(tvm.target.Target("llvm")))[:8]
+        )
+        message = (
+            f'target {config.name}: cpu "{config.cpu}" is not one LLVM knows (it knows {known}, '
+            f'...). Write cpu: native, or the name that "llc -mcpu=help" lists.'
+        )
+        raise ConfigError(message)
+    return {"kind": "llvm", "mcpu": cpu, "num-cores": config.threads or default_threads()}
+
+
+def _cuda(config: TargetConfig) -> dict[str, Any]:
+    arch = config.arch if config.arch != "native" else _native_arch(config)
+    if not arch.startswith("sm_"):
+        message = f'target {config.name}: arch "{arch}" is not a compute capability such as sm_90.'
+        raise ConfigError(message)
+    return {"kind": "cuda", "arch": arch, **_CUDA_LIMITS, "host": {"kind": "llvm"}}
+
+
+def _native_arch(config: TargetConfig) -> str:
+    device = tvm.cuda()
+    if not device.exist:
+        message = (
+            f"target {config.name}: arch native, but no CUDA device is visible here. "
+            f"Run on the GPU runner, or write its arch, such as sm_90."
+        )
+        raise EnvironmentUnfitError(message)
+    return "sm_" + str(device.compute_version).replace(".", "")
+
+
+# The version of the compiler, as records name it.
+
+
+def toolchain() -> Toolchain:
+    """Read from the installed distributions; nothing is imported."""
+    return Toolchain(
+        tvm=installed_version("apache-tvm"),
+        ffi=installed_version("apache-tvm-ffi"),
+        cuda=installed_version("cuda-bindings"),
+    )

@@ -1,0 +1,241 @@
+"""A persistent child that builds one candidate and times it, without tar, linker or re-load."""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import math
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import tvm
+
+from tunegate.compiler.build.single_kernel import (
+    SingleKernel,
+    built_kernel,
+    kernel_device,
+    sample,
+    sample_inputs,
+)
+from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.layouts.packing import MAIN, split_kernel
+from tunegate.compiler.schedules.vector_functions import vectorize_elementary_functions
+from tunegate.errors import EnvironmentUnfitError
+from tunegate.models.reference.tolerance import differs
+from tunegate.system.clock import derived
+from tunegate.system.nvidia.device_errors import raise_lost_device
+from tunegate.system.nvidia.kernel_clock import kernel_clock
+from tunegate.tune.device_turn import in_slot
+from tunegate.tune.protocol import Measure, Measured
+from tunegate_cache.format.records import CONFIRMED_MS, CONFIRMED_REPEATS
+
+Request = Measure
+
+_ELF = b"\x7fELF"
+_FIRST_RUN_MS = 10
+_SLOW_MS = 40.0
+"""A run this long is its own average; and what is this slow is hardly the best."""
+_LONG_MS = 200.0
+"""The length of a run from which the extra time of a first run does not count."""
+
+
+def handle_request(request: Measure) -> Measured:
+    """Build, run, compare, time. Whatever goes wrong is this candidate's result."""
+    started = time.monotonic()
+    try:
+        with _watched(request):
+            built = _build(request)
+            # Machine code is made when the function is first asked for:
+            # not while it has the device.
+            _ = built.function[MAIN]
+    except Exception as error:
+        # any compiler error is this candidate's; the next one gets a healthy worker
+        return _uncompiled(request, _said(error), time.monotonic() - started)
+    return _measured(request, built, time.monotonic() - started)
+
+
+def library_of(request: Measure) -> bytes:
+    """The candidate as a library, for `handle_with_library` on another machine; of one that does
+    not compile, why not, as text."""
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            library = Path(folder) / "candidate.so"
+            _build(request).function.export_library(str(library))
+            return library.read_bytes()
+    except Exception as error:
+        return _said(error).encode()
+
+
+def handle_with_library(library: bytes, request: Measure) -> Measured:
+    """Answers as `handle_request` does, with what `library_of` gave. What it
+    took to build is not known here."""
+    if not library.startswith(_ELF):
+        return _uncompiled(request, library.decode(errors="replace"), 0.0)
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "candidate.so"
+        file.write_bytes(library)
+        module = tvm.ir.load_json(request.candidate.module)
+        function = tvm.runtime.load_module(str(file))
+    built = SingleKernel(function, kernel_device(_target_of(request)), split_kernel(module))
+    return _measured(request, built, time.monotonic() - started)
+
+
+def _measured(request: Measure, built: SingleKernel, build_seconds: float) -> Measured:
+    number = request.candidate.number
+    started = time.monotonic()
+    waited_seconds = 0.0
+    try:
+        arguments = _arguments(request, built)
+        ready = time.monotonic()
+        with in_slot(request), _watched(request):
+            waited_seconds = time.monotonic() - ready
+            measured = _run(request, built, arguments)
+            if measured.status == "wrong":
+                # An earlier candidate may have written where it must not: into what is kept.
+                sample_inputs.cache_clear()
+                arguments = _arguments(request, built)
+                measured = _run(request, built, arguments)
+    except EnvironmentUnfitError as error:
+        measured = Measured(number=number, status="runtime", unfit=str(error))
+    except Exception as error:
+        raise_lost_device(error)
+        # likewise for the runtime
+        sample_inputs.cache_clear()
+        measured = Measured(number=number, status="runtime", detail=_said(error))
+    return msgspec.structs.replace(
+        measured,
+        build_seconds=build_seconds,
+        run_seconds=time.monotonic() - started,
+        waited_seconds=waited_seconds,
+    )
+
+
+def _uncompiled(request: Measure, reason: str, seconds: float) -> Measured:
+    number = request.candidate.number
+    return Measured(number=number, status="compile", build_seconds=seconds, detail=reason)
+
+
+@contextmanager
+def _watched(request: Measure) -> Iterator[None]:
+    """Ends this process if the body hangs, whoever has Python's lock: a kernel that never ends must
+    not keep the device."""
+    if request.watched_seconds is None:
+        yield
+        return
+    faulthandler.dump_traceback_later(request.watched_seconds, exit=True)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+def _build(request: Measure) -> SingleKernel:
+    target = _target_of(request)
+    load_intrinsics(str(target.kind.name))
+    vectorize_elementary_functions()
+    # The module was serialized by this run's own searcher, a moment ago.
+    module = tvm.ir.load_json(request.candidate.module)
+    return built_kernel(module, target)
+
+
+def _target_of(request: Measure) -> Any:
+    return tvm.target.Target(json.loads(request.target_json))
+
+
+def _arguments(request: Measure, built: SingleKernel) -> list[Any]:
+    """The arguments of `main`: its constants are packed, as they are in a build."""
+    device = built.device
+    *inputs, output = request.candidate.arguments
+    # What an earlier candidate has put out must not stand in for what this one does not.
+    known = sample_inputs(tuple(inputs), device, request.seed)
+    given = [*known, sample(output, device, derived(request.seed, "output"))]
+    return built.arguments(given)
+
+
+def _run(request: Measure, built: SingleKernel, arguments: list[Any]) -> Measured:
+    number, function, device = request.candidate.number, built.function, built.device
+    started = time.perf_counter_ns()
+    function[MAIN](*arguments)
+    device.sync()
+    only = time.perf_counter_ns() - started
+    wrong = _check(request, arguments[-1].numpy())
+    if wrong:
+        return Measured(number=number, status="wrong", detail=wrong)
+    if _is_hopeless(request, only / 1e6):
+        return Measured(number=number, status="ok", nanoseconds=(only,))
+    timed = _by_kernel_clock if request.place and request.place.has_kernel_clock else _by_events
+    first = timed(function, device, arguments, repeats=1, milliseconds=_FIRST_RUN_MS)
+    if first[0] / 1e6 > _enough_ms(request):
+        return Measured(number=number, status="ok", nanoseconds=first)
+    times = timed(
+        function, device, arguments, repeats=request.repeats, milliseconds=request.repeat_ms
+    )
+    return Measured(number=number, status="ok", nanoseconds=times)
+
+
+def _enough_ms(request: Measure) -> float:
+    """Returns the milliseconds above which a candidate is timed once. A confirmation never is: a
+    slow moment of the machine is no reason to give up what has looked fastest."""
+    return math.inf if _is_confirmation(request) else min(request.loser_ms, _SLOW_MS)
+
+
+def _is_hopeless(request: Measure, first_run_ms: float) -> bool:
+    """A default schedule may run for seconds, and is not run three times for that: only
+    how far it is behind matters."""
+    if _is_confirmation(request):
+        return first_run_ms > CONFIRMED_MS
+    if request.writes_reference:
+        return first_run_ms > _SLOW_MS
+    return first_run_ms > max(_LONG_MS, request.loser_ms)
+
+
+def _is_confirmation(request: Measure) -> bool:
+    return request.repeats >= CONFIRMED_REPEATS
+
+
+def _by_kernel_clock(
+    function: Any, device: Any, arguments: list[Any], *, repeats: int, milliseconds: int
+) -> tuple[int, ...]:
+    """Returns the kernel's own times in ns, without the work of others on the device."""
+    clock, main = kernel_clock(), function[MAIN]
+    if clock is None:
+        raise EnvironmentUnfitError("CUPTI was permitted when this run began, and is not now")
+
+    def inference() -> None:
+        main(*arguments)
+        device.sync()
+
+    return clock.repeat_ns(inference, repeats=repeats, milliseconds=milliseconds)
+
+
+def _by_events(
+    function: Any, device: Any, arguments: list[Any], *, repeats: int, milliseconds: int
+) -> tuple[int, ...]:
+    evaluator = function.time_evaluator(
+        MAIN, device, number=1, repeat=repeats, min_repeat_ms=milliseconds
+    )
+    return tuple(max(1, round(float(s) * 1e9)) for s in evaluator(*arguments).results)
+
+
+def _check(request: Measure, output: Any) -> str:
+    reference = Path(request.reference)
+    if request.writes_reference:
+        partial = reference.with_suffix(".partial.npy")
+        np.save(partial, output)
+        partial.rename(reference)
+        return ""
+    if not reference.exists():
+        return ""  # no default schedule could run here; the whole model is checked after building
+    return differs(output, np.load(reference))
+
+
+def _said(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[-1][:200]}" if lines else type(error).__name__

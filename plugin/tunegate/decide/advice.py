@@ -1,0 +1,254 @@
+"""Next steps: one sentence for each thing that somebody could change."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from tunegate.artifacts.builds import Cell, CellBuilds
+from tunegate.artifacts.measurements import Comparison, MeasurementRun
+from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
+from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.tasks import CacheUse
+from tunegate.artifacts.verdicts import Finding, Named, NextStep, Verdict
+from tunegate.decide.slow_layers import (
+    on_cell,
+    slow_layers,
+    slow_without_kernels,
+    slowdown_steps,
+    used_by_none_but,
+)
+from tunegate.tune.budget import pays_nothing
+from tunegate.tune.claims import is_settled
+from tunegate.wording import plural
+from tunegate_cache.format.records import WorkloadKey
+
+_UNSTEADY = ("invalid", "disturbed")
+
+
+def next_steps(
+    verdict: Verdict,
+    outcomes: Sequence[TuningOutcome],
+    run: MeasurementRun | None,
+    comparisons: Sequence[Comparison],
+    plan: TuningPlan | None,
+) -> tuple[NextStep, ...]:
+    """Advice in order of use: what could not be checked, the layers that got slower, by what each
+    step can give, then what tuning lacked, then the cache. More budget is asked for once."""
+    compared = {(each.cell.model, each.cell.target): each for each in comparisons}
+    steps: list[NextStep] = []
+    for finding in verdict.findings:
+        its_own = compared.get((finding.model, finding.target))
+        steps += _for_finding(finding, its_own, run)
+    slow = slow_layers(verdict, outcomes, plan)
+    steps += slowdown_steps(slow, limit_key(outcomes))
+    is_asked = any(layer.wants_budget for layer in slow)
+    steps += tuning_steps(outcomes, plan, slow_without_kernels(verdict, run), is_asked=is_asked)
+    steps += _for_cache(plan.resolution.cache if plan else None)
+    return tuple(dict.fromkeys(steps))
+
+
+def _for_finding(
+    finding: Finding, compared: Comparison | None, run: MeasurementRun | None
+) -> Iterator[NextStep]:
+    match finding.status:
+        case "fail" if not any(each.difference_ms > 0 for each in finding.differences):
+            is_told = bool(finding.differences) or _has_timed_layers(finding, run)
+            said = "no single operator is slower" if is_told else "its layers were not timed"
+            yield on_cell(finding, f": {said}; compare the two graphs.")
+        case "inconclusive":
+            yield _for_undecided(finding, compared, run)
+        case "error":
+            yield _for_error(finding, run)
+        case "invalid-env":
+            yield _for_unfit(finding, compared)
+        case "no-baseline":
+            yield on_cell(
+                finding,
+                " has no base that can be run: its reason says why. Name another "
+                "revision with --base, or fetch more history for an older version of it.",
+            )
+        case "pass" | "new" | "waived" | "fail":
+            return
+
+
+def _has_timed_layers(finding: Finding, run: MeasurementRun | None) -> bool:
+    wanted = Cell(model=finding.model, target=finding.target)
+    return any(each.task_ms for each in (run.cells if run else ()) if each.cell == wanted)
+
+
+def _for_unfit(finding: Finding, compared: Comparison | None) -> NextStep:
+    """Returns the step for an unfit machine: with a steady machine only the energy, which no
+    counter gave, is left."""
+    if compared is None or compared.decision is None or compared.stopped in _UNSTEADY:
+        return on_cell(
+            finding,
+            " could not be measured on this machine: run it again on a runner with nothing else "
+            "on it.",
+        )
+    return on_cell(
+        finding,
+        " cannot be counted on this machine: run it on one whose RAPL or NVML counters can be "
+        "read, or remove gate.energy-margin-percent.",
+        before="The energy of ",
+    )
+
+
+def _for_undecided(
+    finding: Finding, compared: Comparison | None, run: MeasurementRun | None
+) -> NextStep:
+    if compared and compared.stopped == "decided":
+        return on_cell(
+            finding, ": the change is decided, what else is asked is not; see its reason."
+        )
+    launches = compared.projected_launches if compared else None
+    quieter = busy_words(run.environment if run else {})
+    if compared is None or launches is None:
+        return on_cell(finding, f" is undecided: raise gate.seconds, or measure on {quieter}.")
+    seconds = _seconds_for(launches, compared.cell, run)
+    if compared.stopped == "hopeless" or seconds is None:
+        return on_cell(
+            finding,
+            f" is undecided: about {launches} launches would be needed, because the change is "
+            f"close to the margin or the machine is noisy. Measure on {quieter}, or choose "
+            "another gate.margin-percent.",
+        )
+    return on_cell(
+        finding,
+        f" is undecided: about {launches} launches would be needed, {finding.launches} were done. "
+        f"Raise gate.seconds to {seconds}.",
+    )
+
+
+def _seconds_for(launches: int, cell: Cell, run: MeasurementRun | None) -> int | None:
+    """The measuring time of that many launches, rounded up, from what one cost here."""
+    for measured in run.cells if run else ():
+        if measured.cell == cell and measured.launches:
+            each = measured.seconds / len(measured.launches)
+            return math.ceil(launches * each / 10) * 10
+    return None
+
+
+def _for_error(finding: Finding, run: MeasurementRun | None) -> NextStep:
+    builds = _builds_of(finding, run)
+    for side, build in (("base", builds.base), ("head", builds.head)) if builds else ():
+        if build and build.check and not build.check.passed:
+            return on_cell(
+                finding,
+                f" computes other numbers than ONNX Runtime (relative error "
+                f"{build.check.max_relative:.2g}, allowed {build.check.tolerance:.2g}): it was not "
+                "measured and must not be shipped.",
+                before=f"The {side} build of ",
+            )
+    if finding.runtimes and not any(each.ships for each in finding.runtimes):
+        return on_cell(
+            finding,
+            ": do what its reasons ask for, export it differently, or take it out of models: in "
+            "tunegate.yaml.",
+            before="No runtime runs ",
+        )
+    return NextStep(("What is in error was not checked: repair it, then run again.",))
+
+
+def _builds_of(finding: Finding, run: MeasurementRun | None) -> CellBuilds | None:
+    wanted = Cell(model=finding.model, target=finding.target)
+    return next((each for each in run.builds if each.cell == wanted), None) if run else None
+
+
+def _for_cache(cache: CacheUse | None) -> Iterator[NextStep]:
+    if cache is None:
+        return
+    unreachable = cache.misses.get("store-unavailable", 0)
+    if unreachable:
+        said = f" was not reachable: {plural(unreachable, 'task')} counted as misses. "
+        check = "Check cache.url and the runner's credentials."
+        yield NextStep(("The cache at ", Named(cache.location), said + check))
+    if cache.mode == "off":
+        yield NextStep(("The cache is off, so nothing is reused or shared: set cache.mode to rw.",))
+
+
+# Steps for what tuning lacked: budget for the rest, or a candidate that works.
+
+LIMIT_KEYS = {
+    "seconds": "budget.minutes",
+    "usd": "budget.usd",
+    "trials": "budget.trials",
+}
+
+
+def tuning_steps(
+    outcomes: Sequence[TuningOutcome],
+    plan: TuningPlan | None,
+    helpless: frozenset[Cell],
+    *,
+    is_asked: bool,
+) -> Iterator[NextStep]:
+    """`helpless` are cells that no tuning makes faster: what they alone use is not advised on.
+    `is_asked` where another step asks for more budget."""
+    if plan is not None and pays_nothing(plan.budget):
+        return
+    tasks = [task for outcome in outcomes for task in outcome.tasks]
+    in_vain = used_by_none_but(helpless, plan)
+    cut = _unfinished([each for each in tasks if (each.key, each.target) not in in_vain], plan)
+    if cut and not is_asked and any(outcome.stopped in LIMIT_KEYS for outcome in outcomes):
+        told = f"Tuning reached its cap with {cut} of {plural(len(tasks), 'task')} unfinished"
+        yield NextStep((f"{told}: {_to_finish(outcomes, plan, cut)}.",))
+    for task in tasks:
+        if task.stopped == "failed":
+            said = f" worked{_detail(task)}: it keeps the schedule it had."
+            yield NextStep(("No candidate of ", Named(task.name), said))
+
+
+def limit_key(outcomes: Sequence[TuningOutcome]) -> str:
+    """The config key of the cap that ended tuning; time where none did."""
+    reached = (LIMIT_KEYS[each.stopped] for each in outcomes if each.stopped in LIMIT_KEYS)
+    return next(reached, "budget.minutes")
+
+
+def _to_finish(outcomes: Sequence[TuningOutcome], plan: TuningPlan | None, cut: int) -> str:
+    """Runs go on with what their own change brought: both sides of a later one have it."""
+    more = f"raise {limit_key(outcomes)}"
+    if plan is not None and plan.resolution.cache.mode != "rw":
+        return f"to finish {more}"
+    them = "it" if cut == 1 else "them"
+    again = "another run of this change goes on from the cache"
+    return f"to finish {more}, or run again: {again}. Once it is merged, tunegate warm does {them}"
+
+
+def _unfinished(tasks: Sequence[TaskOutcome], plan: TuningPlan | None) -> int:
+    wanted = _wanted(plan)
+    return sum(
+        task.stopped == "budget" or (task.stopped == "not-started" and task.key in wanted)
+        for task in tasks
+    )
+
+
+def _wanted(plan: TuningPlan | None) -> frozenset[WorkloadKey]:
+    """The tasks that a run like this one tunes until they are finished, and no others."""
+    resolved = plan.resolution.tasks if plan else ()
+    return frozenset(each.task.key for each in resolved if not is_settled(each))
+
+
+def _detail(task: TaskOutcome) -> str:
+    causes = ", ".join(f"{count} {cause}" for cause, count in sorted(task.failures.items()))
+    return f" ({causes})" if causes else ""
+
+
+# The check whether something else kept the machine busy while it measured.
+
+_OWN_LOAD = 1.0
+"""The load that measuring itself adds beyond the cores: the sides take turns."""
+
+
+def busy_words(environment: Mapping[str, str]) -> str:
+    """Such as `a quieter runner (the load was 13.7 on 2 cores)`, where it was too high. Facts that
+    are missing or no numbers say nothing."""
+    quieter = "a quieter runner"
+    try:
+        load = float(environment["load average"].split()[0])
+        cores = int(environment["cores"])
+    except (KeyError, IndexError, ValueError):
+        return quieter
+    if load < cores + _OWN_LOAD:
+        return quieter
+    return f"{quieter} (the load was {load:.1f} on {plural(cores, 'core')})"

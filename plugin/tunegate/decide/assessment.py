@@ -1,0 +1,201 @@
+"""The assessment of a cell's launches: the median, the inside of a launch, slow launches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from tunegate.artifacts.measurements import EnergyChange, Excluded, Inside, Launch
+from tunegate.decide.decision import Bounds, CellDecision, bounds
+from tunegate.decide.energy import energy_change
+from tunegate.decide.guards import counted, left_out
+from tunegate.decide.histogram import total
+from tunegate.decide.inside_launch import inside, mean_effects
+from tunegate.decide.sequential import StoppingRule, decide_median, last_analysis
+from tunegate.decide.slow_modes import (
+    POINTS_PERCENT,
+    Seen,
+    cut_off,
+    excluded_share,
+    is_clean,
+    open_shares,
+    slow_cases,
+    slow_starts,
+)
+
+TAIL_POINTS_PERCENT = 5.0
+"""The percentage points over its margin that a mode of launches must lift
+the mean of all inferences by."""
+_CONFIDENCE_PERCENT = 95.0
+_ENDLESS = 10.0
+
+
+class Assessment(msgspec.Struct, frozen=True, kw_only=True):
+    """`median` is the decision by the medians of blocks alone, after `launches` that count. `modes`
+    are those by the medians and by the means of the blocks of every start. `energy` is no part of
+    the decision on latency."""
+
+    launches: tuple[Launch, ...]
+    bounds: Bounds
+    median: CellDecision
+    inside: tuple[Inside, ...]
+    modes: tuple[Seen, ...]
+    excluded: Excluded
+    energy: EnergyChange | None = None
+
+    @property
+    def decision(self) -> CellDecision:
+        """Returns the decision of all tests: one that fails is enough; a pass needs all of them."""
+        tests = [self.median, *(each.decision for each in self.inside)]
+        if "fail" in tests:
+            return "fail"
+        return "pass" if set(tests) == {"pass"} and self.excluded.is_clean else "undecided"
+
+
+def assess(
+    launches: Sequence[Launch], probes: Sequence[Launch], starts: Sequence[int], rule: StoppingRule
+) -> Assessment | None:
+    """The assessment, or None where there is no interval. `starts` are the numbers of starts at
+    which slow modes were asked about: the second answer has the rest of the error."""
+    undisturbed = counted(launches, rule.margin)
+    decisive = undisturbed[: last_analysis(len(undisturbed), rule.analyses)]
+    if not _have_a_spread(decisive):
+        return None
+    analyses = len(rule.analyses)
+    found = bounds([launch.effect for launch in decisive], analyses=analyses, cells=rule.cells)
+    tests = inside(decisive, margin=rule.tail_margin, analyses=analyses, cells=rule.cells)
+    median = decide_median(found, len(decisive), rule)
+    second = starts[1] if len(starts) > 1 else None
+    modes = tuple(
+        msgspec.structs.replace(each, second=second)
+        for each in _modes(launches, probes, rule, _bounded(decisive, median, tests))
+    )
+    return Assessment(
+        launches=tuple(decisive),
+        bounds=found,
+        median=median,
+        inside=tests,
+        modes=modes,
+        excluded=_excluded(modes, rule, _inferences(decisive), (*launches, *probes)),
+        energy=energy_change(
+            decisive, rule.energy_margin_percent, analyses=analyses, cells=rule.cells
+        ),
+    )
+
+
+def worst_median(rule: StoppingRule) -> float:
+    """The mean over launches that a slow mode must not reach."""
+    return math.log1p((rule.margin_percent + POINTS_PERCENT) / 100)
+
+
+def worst_mean(rule: StoppingRule) -> float:
+    """The same for the mean of the inferences."""
+    return math.log1p((rule.tail_margin_percent + TAIL_POINTS_PERCENT) / 100)
+
+
+def _bounded(
+    decisive: Sequence[Launch], median: CellDecision, tests: Sequence[Inside]
+) -> tuple[int, int]:
+    """The numbers of launches over which the bounds of the median, and of the
+    mean, say that the cell passes."""
+    by_mean = any(each.what == "mean" and each.is_resolved for each in tests)
+    return len(decisive) * (median == "pass"), len(decisive) * by_mean
+
+
+def _modes(
+    launches: Sequence[Launch],
+    probes: Sequence[Launch],
+    rule: StoppingRule,
+    bounded: tuple[int, int],
+) -> tuple[Seen, ...]:
+    """The slow modes of the two kinds. A launch that does not count for its noise is a start all
+    the same where the head is slow in it: else a mode that is noisy, too, would never be seen."""
+    usual, others = counted(launches, rule.margin), left_out(launches, rule.margin)
+    by_median = _seen(
+        [x.effect for x in usual],
+        [x.effect for x in others],
+        [x.effect for x in probes],
+        worst_median(rule),
+        rule.rare,
+    )
+    by_mean = _seen(
+        mean_effects(usual), mean_effects(others), mean_effects(probes), worst_mean(rule), rule.rare
+    )
+    return tuple(
+        msgspec.structs.replace(each, bounded=count)
+        for each, count in zip((by_median, by_mean), bounded, strict=True)
+        if each is not None
+    )
+
+
+def _seen(
+    usual: Sequence[float],
+    others: Sequence[float],
+    probes: Sequence[float],
+    worst: float,
+    rare: float,
+) -> Seen | None:
+    if not usual:
+        return None
+    usual, others, probes = (list(map(_sure, effects)) for effects in (usual, others, probes))
+    found = Seen(effects=(*usual, *probes), paired=tuple(usual), worst=worst)
+    limit = cut_off(rare or 1.0, found.usual, worst)
+    slow = [effect for effect in others if abs(effect - found.usual) >= limit - found.usual]
+    return msgspec.structs.replace(
+        found,
+        effects=(*found.effects, *slow),
+        paired=(*usual, *slow),
+        probed=tuple(probes),
+        left_out=tuple(slow),
+    )
+
+
+def _sure(effect: float) -> float:
+    """The effect, or infinity where it is no number: then nothing is excluded by it."""
+    return effect if math.isfinite(effect) else _ENDLESS
+
+
+def _inferences(launches: Sequence[Launch]) -> int:
+    """The number of inferences that were measured of a head's process: the fewest of any launch."""
+    times = [launch.head_times for launch in launches if launch.head_times is not None]
+    return min(map(total, times), default=0)
+
+
+def _excluded(
+    modes: Sequence[Seen], rule: StoppingRule, inferences: int, starts: Sequence[Launch]
+) -> Excluded:
+    """Returns what all kinds of slow modes exclude, by the one with the most slow launches."""
+    clean = not rule.rare or all(is_clean(rule.rare, seen) for seen in modes)
+    shares = [excluded_share(seen) for seen in modes]
+    known = [share for share in shares if share is not None]
+    share = max(known) if known and len(known) == len(shares) else None
+    shown, worst = _most_slow(modes, rule.rare, rule.rare or share or 1.0)
+    cut = cut_off(shown, worst.usual, worst.worst)
+    return Excluded(
+        asked_percent=100 * rule.rare,
+        share_percent=100 * share if share is not None else None,
+        confidence_percent=_CONFIDENCE_PERCENT,
+        mean_percent=100 * math.expm1(worst.worst),
+        starts=len(worst.effects),
+        slow=slow_starts(shown, worst),
+        cut_off_percent=100 * math.expm1(cut),
+        is_clean=clean,
+        inferences=inferences,
+        slow_cases=slow_cases(starts, cut),
+    )
+
+
+def _most_slow(modes: Sequence[Seen], rare: float, usual: float) -> tuple[float, Seen]:
+    """The share, and the kind, that saw most slow launches: of what is not
+    excluded, if anything is not."""
+    unproven = [(share, seen) for seen in modes if rare for share in open_shares(rare, seen)]
+    asked = unproven or [(usual, seen) for seen in modes]
+    return max(asked, key=lambda pair: slow_starts(*pair))
+
+
+def _have_a_spread(launches: Sequence[Launch]) -> bool:
+    """Returns whether there are two numbers at least, all finite: an interval needs a spread."""
+    effects = [launch.effect for launch in launches]
+    return len(effects) > 1 and all(math.isfinite(effect) for effect in effects)

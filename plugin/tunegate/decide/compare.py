@@ -1,0 +1,274 @@
+"""The way from launches to intervals, and to the tasks that hold the difference. Pure."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from tunegate.artifacts.builds import BuiltTask, Cell, CellBuilds
+from tunegate.artifacts.measurements import (
+    CellMeasurement,
+    Comparison,
+    EnergyChange,
+    Excluded,
+    Inside,
+    Interval,
+    Launch,
+    MeasurementRun,
+    TaskDifference,
+)
+from tunegate.config import GateConfig
+from tunegate.decide.assessment import Assessment, assess
+from tunegate.decide.decision import CellDecision, p_value, projected_launches, shares
+from tunegate.decide.energy import energy_change
+from tunegate.decide.gpu_clocks import usual_clocks
+from tunegate.decide.sequential import stopping_rule
+
+_NEGLIGIBLE_MS = 1e-6
+_NOISE_OF_MODEL = 0.005
+_NOISE_OF_OPERATOR = 0.05
+
+
+def compare(run: MeasurementRun, gate: GateConfig) -> tuple[Comparison, ...]:
+    """Returns a comparison for each cell, in order."""
+    builds = {built.cell: built for built in run.builds}
+    cells = _shares(run.cells, gate)
+    return tuple(
+        _compare(each, builds[each.cell], gate, (cells[each.cell], len(cells)))
+        if each.cell in cells
+        else _without_launches(each)
+        for each in run.cells
+    )
+
+
+def _shares(measured: Sequence[CellMeasurement], gate: GateConfig) -> dict[Cell, int]:
+    """Returns the number of parts that the error of a fail is split into, for each cell that has an
+    interval."""
+    found = {each.cell: _assessed(each, gate, cells=1) for each in measured}
+    analyses = {each.cell: len(each.analyses) for each in measured}
+    p_values = {
+        cell: p_value(
+            [launch.effect for launch in assessment.launches],
+            margin=math.log1p(gate.margin_percent / 100),
+            analyses=analyses[cell],
+        )
+        for cell, assessment in found.items()
+        if assessment is not None
+    }
+    return dict(zip(p_values, shares(list(p_values.values())), strict=True))
+
+
+def _assessed(measured: CellMeasurement, gate: GateConfig, cells: int) -> Assessment | None:
+    if not measured.launches or not measured.analyses:
+        return None
+    rule = stopping_rule(gate, measured.analyses, cells)
+    return assess(measured.launches, measured.probes, measured.starts, rule)
+
+
+def _compare(
+    measured: CellMeasurement, built: CellBuilds, gate: GateConfig, parts: tuple[int, int]
+) -> Comparison:
+    """`parts` are those that the error of a fail is split into: by time, and by energy."""
+    cells, together = parts
+    found = _assessed(measured, gate, cells)
+    if found is None:
+        return _without_launches(measured)
+    launches, interval = found.launches, found.bounds
+    margin = math.log1p(gate.margin_percent / 100)
+    base_ms = statistics.median(launch.base_ms for launch in launches)
+    head_ms = statistics.median(launch.head_ms for launch in launches)
+    by_median = _with_floor(found.median, base_ms, head_ms, gate)
+    tests = tuple(_inside_with_floor(each, gate) for each in found.inside)
+    excluded = _excluded_with_floor(found, measured.probes, gate)
+    found = msgspec.structs.replace(found, median=by_median, inside=tests, excluded=excluded)
+    return Comparison(
+        cell=measured.cell,
+        base_ms=base_ms,
+        head_ms=head_ms,
+        reference_ms=measured.reference_ms,
+        change_percent=Interval(
+            low=_percent(min(interval.low, interval.center)),
+            center=_percent(interval.center),
+            high=_percent(max(interval.high, interval.center)),
+        ),
+        decision=found.decision,
+        median=found.median,
+        launches=len(launches),
+        effects_percent=tuple(_percent(launch.effect) for launch in launches),
+        projected_launches=projected_launches(interval, margin, analyses=len(measured.analyses)),
+        stopped=measured.stopped,
+        differences=operator_differences(built, measured),
+        inside=found.inside,
+        excluded=found.excluded,
+        clocks=usual_clocks([launch.clocks for launch in launches if launch.clocks]),
+        energy=_energy(measured, launches, gate, together),
+    )
+
+
+def _energy(
+    measured: CellMeasurement, launches: Sequence[Launch], gate: GateConfig, cells: int
+) -> EnergyChange | None:
+    margin, analyses = gate.energy_margin_percent, len(measured.analyses)
+    return energy_change(launches, margin, analyses=analyses, cells=cells)
+
+
+def _excluded_with_floor(found: Assessment, probes: Sequence[Launch], gate: GateConfig) -> Excluded:
+    """Returns the excluded slow modes. Where the medians are only slower by less than the floor,
+    all starts together must be, too."""
+    if found.median != "fail":
+        return found.excluded
+    starts = (*found.launches, *probes)
+    milliseconds = statistics.fmean(start.head_ms - start.base_ms for start in starts)
+    is_tiny = milliseconds * 1e3 < gate.absolute_floor_us
+    return msgspec.structs.replace(found.excluded, is_clean=found.excluded.is_clean or is_tiny)
+
+
+def _inside_with_floor(found: Inside, gate: GateConfig) -> Inside:
+    decision = _with_floor(found.decision, found.base_ms, found.head_ms, gate)
+    return msgspec.structs.replace(found, decision=decision)
+
+
+def _without_launches(measured: CellMeasurement) -> Comparison:
+    return Comparison(
+        cell=measured.cell,
+        base_ms=None,
+        head_ms=measured.head_ms,
+        reference_ms=measured.reference_ms,
+        change_percent=None,
+        decision=None,
+        launches=0,
+        effects_percent=(),
+        projected_launches=None,
+        stopped=measured.stopped,
+    )
+
+
+def _with_floor(
+    decision: CellDecision, base_ms: float, head_ms: float, gate: GateConfig
+) -> CellDecision:
+    """The decision with the absolute floor: below some 20 microseconds a percentage alone flaps, so
+    the floor must be exceeded too."""
+    microseconds = (head_ms - base_ms) * 1e3
+    return "pass" if decision == "fail" and microseconds < gate.absolute_floor_us else decision
+
+
+def operator_differences(
+    built: CellBuilds, measured: CellMeasurement
+) -> tuple[TaskDifference, ...]:
+    """Returns the costs of each operator on either side, the largest increase first: inside the
+    model where that was measured, else by the times of tuning, where both sides have these."""
+    if "base" in measured.task_ms and "head" in measured.task_ms:
+        return differences_in_model(built, measured.task_ms["base"], measured.task_ms["head"])
+    return task_differences(built)
+
+
+def differences_in_model(
+    built: CellBuilds, before: Mapping[str, float], after: Mapping[str, float]
+) -> tuple[TaskDifference, ...]:
+    """Operators are the same where their names are; what lies within the noise is left out."""
+    sources = {
+        task.name: task.source
+        for build in (built.base, built.head)
+        if build is not None
+        for task in build.tasks
+    }
+    least_ms = _NOISE_OF_MODEL * max(sum(before.values()), sum(after.values()))
+    found = [
+        TaskDifference(
+            name=name,
+            base_ms=before.get(name),
+            head_ms=after.get(name),
+            source=sources.get(name, "library"),
+            library="" if name in sources else _library(built, is_in_head=name in after),
+        )
+        for name in dict.fromkeys([*after, *before])
+        if _is_changed(before.get(name, 0.0), after.get(name, 0.0), least_ms)
+    ]
+    return tuple(sorted(found, key=lambda d: -d.difference_ms))
+
+
+def _library(built: CellBuilds, *, is_in_head: bool) -> str:
+    """The runtime of a layer without a schedule: the build's own, or beside layers with one what
+    those are left to that are not compiled."""
+    build = built.head if is_in_head else built.base
+    if build is None or build.tasks or not build.title:
+        return "ONNX Runtime"
+    return build.title
+
+
+def _is_changed(before_ms: float, after_ms: float, least_ms: float) -> bool:
+    difference = abs(after_ms - before_ms)
+    return difference > least_ms and difference > _NOISE_OF_OPERATOR * max(before_ms, after_ms)
+
+
+def task_differences(built: CellBuilds) -> tuple[TaskDifference, ...]:
+    """The costs of each task on either side, the one that adds most first.
+
+    Tasks are the same where their workloads are, and else where one of each side has the name: a
+    layer that was changed. Times are those measured in tuning, times the calls of one inference.
+    None are told where the sides are run by different candidates, or tuning has not timed a task
+    that changed as this side runs it: in lower precision, or with a schedule that nobody measured.
+    """
+    if built.base is None or built.head is None or built.base.candidate != built.head.candidate:
+        return ()
+    changed = [
+        (before, after)
+        for before, after in _paired(built.base.tasks, built.head.tasks)
+        if _changed(before, after)
+    ]
+    if any(task is not None and task.ms is None for pair in changed for task in pair):
+        return ()
+    differences = [_difference(before, after) for before, after in changed]
+    return tuple(sorted(differences, key=lambda d: -d.difference_ms))
+
+
+def _paired(
+    base: Sequence[BuiltTask], head: Sequence[BuiltTask]
+) -> Iterator[tuple[BuiltTask | None, BuiltTask | None]]:
+    """Yields each task of either side once, with its counterpart on the other."""
+    before = {task.key.workload: task for task in base}
+    after = {task.key.workload: task for task in head}
+    gone = [task for workload, task in before.items() if workload not in after]
+    new = [task for workload, task in after.items() if workload not in before]
+    names = [Counter(task.name for task in side) for side in (gone, new)]
+    renewed = {task.name: task for task in gone if names[0][task.name] == names[1][task.name] == 1}
+    for workload, task in after.items():
+        yield before.get(workload, renewed.get(task.name) if task in new else None), task
+    yield from ((task, None) for task in gone if task.name not in renewed)
+
+
+def _changed(before: BuiltTask | None, after: BuiltTask | None) -> bool:
+    """The same code that was timed on one side alone is neither new nor gone."""
+    if before is None or after is None:
+        return True
+    if _code(before) != _code(after):
+        return True
+    old, new = _ms(before), _ms(after)
+    return old is not None and new is not None and abs(old - new) > _NEGLIGIBLE_MS
+
+
+def _code(task: BuiltTask) -> tuple[str, int, bool]:
+    return task.rid, task.weight, task.source == "tiles"
+
+
+def _difference(before: BuiltTask | None, after: BuiltTask | None) -> TaskDifference:
+    named = after or before
+    return TaskDifference(
+        name=named.name if named is not None else "",
+        base_ms=_ms(before),
+        head_ms=_ms(after),
+        source=named.source if named is not None else "default",
+        is_alone=True,
+    )
+
+
+def _ms(task: BuiltTask | None) -> float | None:
+    return None if task is None or task.ms is None else task.weight * task.ms
+
+
+def _percent(log_ratio: float) -> float:
+    return 100 * math.expm1(log_ratio)

@@ -1,0 +1,71 @@
+"""The energy of an inference, head against base: a test of its own over launches, with Student's t
+as for the median. It shares no error with that: who sets its margin asks a second question."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from tunegate.artifacts.measurements import Comparison, EnergyChange, Launch
+from tunegate.decide.checks import CheckResult
+from tunegate.decide.decision import bounds, decide_cell, percent_interval
+from tunegate.wording import page_address
+
+ENERGY_FAIL_ERROR = 0.01
+"""The error of a fail by energy, over all cells and analyses."""
+
+
+def energy_change(
+    launches: Sequence[Launch], margin_percent: float | None, *, analyses: int, cells: int
+) -> EnergyChange | None:
+    """Returns the change of energy, None unless the same counters covered all of these launches:
+    half of them is no measurement. Without a margin nothing is decided."""
+    told = [
+        (launch.base_joules, launch.head_joules)
+        for launch in launches
+        if launch.base_joules and launch.head_joules
+    ]
+    sources = {launch.energy_source for launch in launches}
+    source = sources.pop() if len(sources) == 1 else None
+    if source is None or len(told) < max(2, len(launches)):
+        return None
+    effects = [math.log(head / base) for base, head in told]
+    found = bounds(effects, analyses=analyses, cells=cells, fail_error=ENERGY_FAIL_ERROR)
+    margin = None if margin_percent is None else math.log1p(margin_percent / 100)
+    return EnergyChange(
+        base_joules=math.fsum(base for base, _ in told) / len(told),
+        head_joules=math.fsum(head for _, head in told) / len(told),
+        source=source,
+        change_percent=percent_interval(found),
+        decision=None if margin is None else decide_cell(found, margin),
+    )
+
+
+# The check of the energy of one cell.
+
+
+def check_energy(comparison: Comparison | None, margin_percent: float | None) -> CheckResult | None:
+    """The joules of one inference, by counters."""
+    if margin_percent is None or comparison is None or comparison.change_percent is None:
+        return None
+    found = comparison.energy
+    if found is None:
+        reason = (
+            "the energy of an inference is not known: no counter of it can be read here. "
+            "Make RAPL or NVML readable "
+            f"({page_address('how-the-gate-decides')}), or remove gate.energy-margin-percent"
+        )
+        return CheckResult("invalid-env", reason)
+    change = found.change_percent
+    said = (
+        f"energy {change.center:+.1f}% ({change.low:+.1f} to {change.high:+.1f}%; "
+        f"{found.base_joules:.3g} to {found.head_joules:.3g} J by {found.source})"
+    )
+    margin = f"{margin_percent:g}% margin"
+    match found.decision:
+        case "pass":
+            return CheckResult("pass", f"{said}, within its {margin}")
+        case "fail":
+            return CheckResult("fail", f"{said}, over its {margin}")
+        case _:
+            return CheckResult("inconclusive", f"{said} spans its {margin}")

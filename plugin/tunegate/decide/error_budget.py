@@ -1,0 +1,267 @@
+"""The error of a build in other numbers than float32, as an interval, and its budget.
+
+The inputs are samples. Agreement has Clopper-Pearson bounds. The error, or the user's metric, that
+95% of inputs do not exceed has distribution-free bounds: order statistics of the sample (David &
+Nagaraja, Order Statistics, 7.1). Each bound alone holds with 95% confidence.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeGuard
+
+import msgspec
+
+from tunegate.artifacts.builds import (
+    Build,
+    CellBuilds,
+    ErrorEstimate,
+    ErrorLimit,
+    SampledErrors,
+    ShippedErrors,
+    SideError,
+    What,
+)
+from tunegate.artifacts.measurements import Comparison, Interval
+from tunegate.config import Accuracy, AccuracyConfig
+from tunegate.decide.objective import inferences_needed, lower_share, upper_share
+
+COVERED_PERCENT = 95.0
+"""The share of inputs that the error of `max-error`, and a metric, is for."""
+
+
+def samples_needed(budget: AccuracyConfig) -> int:
+    """Returns the fewest inputs that can show that a build is inside its budget, and a quarter to
+    spare."""
+    return math.ceil(1.25 * fewest_samples(budget))
+
+
+def fewest_samples(budget: AccuracyConfig) -> int:
+    """The number of inputs that shows it where none of them is outside."""
+    is_covered = budget.max_error is not None or budget.metric_command is not None
+    shares = [COVERED_PERCENT] if is_covered else []
+    if budget.min_agreement is not None:
+        shares.append(budget.min_agreement)
+    return max(map(inferences_needed, shares))
+
+
+def limits_of(accuracy: Accuracy) -> tuple[ErrorLimit, ...]:
+    """Returns the parts of a budget; none where the numbers must be the same."""
+    if accuracy == "same":
+        return ()
+    metric = accuracy.metric_command
+    parts: tuple[tuple[What, float | None], ...] = (
+        ("max-error", accuracy.max_error),
+        ("min-agreement", accuracy.min_agreement),
+        ("metric", metric.at_most if metric is not None else None),
+    )
+    return tuple(ErrorLimit(what=what, limit=limit) for what, limit in parts if limit is not None)
+
+
+def estimated(errors: SampledErrors, budget: AccuracyConfig) -> tuple[ErrorEstimate, ...]:
+    """Returns an estimate for each part of the budget. Beside a metric alone stands the largest
+    error, without a limit: plots have an axis of it."""
+    return tuple(_estimates(errors, budget))
+
+
+def _estimates(errors: SampledErrors, budget: AccuracyConfig) -> Iterator[ErrorEstimate]:
+    metric = budget.metric_command
+    if budget.max_error is not None or budget.min_agreement is None:
+        yield _told(_max_error(errors), budget.max_error, errors.largest_of, errors)
+    if budget.min_agreement is not None:
+        yield _told(_agreement(errors), budget.min_agreement, errors.disagrees, errors)
+    if metric is not None:
+        yield _told(_metric(errors), metric.at_most, "", errors)
+
+
+def _told(
+    estimate: ErrorEstimate, limit: float | None, output: str, errors: SampledErrors
+) -> ErrorEstimate:
+    return msgspec.structs.replace(
+        estimate,
+        limit=limit,
+        output=output,
+        silent=max(0, errors.inputs - estimate.samples),
+        mostly_saturated=errors.mostly_saturated,
+    )
+
+
+def outside(estimates: Sequence[ErrorEstimate]) -> str:
+    """Returns why a build is not inside its budget, '' where it is."""
+    for each in estimates:
+        found = "" if each.limit is None else _outside(each, each.limit)
+        if found:
+            return found
+    return ""
+
+
+def _outside(each: ErrorEstimate, limit: float) -> str:
+    if not each.samples:
+        return f"has no output that tells its {each.what}{_untold(each)}"
+    is_error = each.what != "min-agreement"
+    if (each.high is not None and each.high <= limit) if is_error else each.low >= limit:
+        return ""
+    bounds = f"{_bound(each.low, each.unit)} to {_bound(each.high, each.unit)}"
+    inputs = "input" if each.samples == 1 else "inputs"
+    silent = f" ({each.silent} more tell nothing)" if each.silent else ""
+    return (
+        f"has a {each.what} of {each.center:.3g}{each.unit}, interval {bounds} "
+        f"on {each.samples} {inputs}{silent}; the budget is {limit:g}{each.unit}"
+    )
+
+
+def _untold(each: ErrorEstimate) -> str:
+    outputs = ", ".join(each.saturated)
+    if not outputs:
+        return ""
+    if each.what != "min-agreement":
+        return f": {outputs} cannot show one"
+    return (
+        f": whatever the input, the largest value of {outputs} is in one place. "
+        "Give inputs with other answers as cases"
+    )
+
+
+def _bound(value: float | None, unit: str) -> str:
+    return "any" if value is None else f"{value:.3g}{unit}"
+
+
+def _max_error(errors: SampledErrors) -> ErrorEstimate:
+    return _exceeded_by_few("max-error", [100 * each for each in errors.relative], errors)
+
+
+def _metric(errors: SampledErrors) -> ErrorEstimate:
+    """Returns the estimate of the scores, over inputs that carry information."""
+    scored = [number for number in errors.telling if number < len(errors.scores)]
+    return _exceeded_by_few("metric", [errors.scores[number] for number in scored], errors)
+
+
+def _exceeded_by_few(what: What, values: Sequence[float], errors: SampledErrors) -> ErrorEstimate:
+    ordered = sorted(values)
+    count = len(ordered)
+    if not count:
+        return _unknown(what, errors)
+    is_enough = inferences_needed(COVERED_PERCENT) <= count
+    return ErrorEstimate(
+        what=what,
+        center=ordered[math.ceil(count * COVERED_PERCENT / 100) - 1],
+        low=ordered[_low_rank(count)],
+        high=ordered[-1] if is_enough else None,
+        samples=count,
+        saturated=errors.saturated,
+    )
+
+
+def _low_rank(count: int) -> int:
+    """The place of the largest order statistic that is, with 95% confidence, no more than the error
+    that is asked for: at least as many errors would have to be as large as it."""
+    allowed = 1 - COVERED_PERCENT / 100
+    ranks = (rank for rank in range(count) if lower_share(count - rank, count) > allowed)
+    return max(ranks, default=0)
+
+
+def _agreement(errors: SampledErrors) -> ErrorEstimate:
+    count = len(errors.agrees)
+    untold = errors.saturated + errors.one_place
+    if not count:
+        return msgspec.structs.replace(_unknown("min-agreement", errors), saturated=untold)
+    wrong = count - sum(errors.agrees)
+    return ErrorEstimate(
+        what="min-agreement",
+        center=100 * (count - wrong) / count,
+        low=100 * (1 - upper_share(wrong, count)),
+        high=100 * (1 - lower_share(wrong, count)),
+        samples=count,
+        saturated=untold,
+    )
+
+
+def _unknown(what: What, errors: SampledErrors) -> ErrorEstimate:
+    return ErrorEstimate(
+        what=what,
+        center=0.0,
+        low=0.0,
+        high=None,
+        samples=0,
+        saturated=errors.saturated,
+    )
+
+
+# The check whether a head is less exact than its base, by the intervals of both. Pure. Each bound
+# holds with 95% confidence, so two intervals that are apart by noise alone come in less than one
+# of ten cases for each part of a budget, and far less where both are wide.
+
+FLOAT32_PERCENT = 0.1
+"""The error up to which a build counts as float32."""
+
+
+class OffPercent(NamedTuple):
+    """An error with its bounds, the larger the worse, a metric in its own unit; `high` is None
+    where there is none."""
+
+    low: float
+    high: float | None
+
+
+def moved_errors(
+    base: SideError | None, head: SideError | None, change: Interval | None
+) -> tuple[What, ...]:
+    """The parts of the budget whose error is clearly larger in the head, where its latency does not
+    pay for it: an interval of the change that is below zero does."""
+    is_faster = change is not None and change.high < 0
+    if base is None or head is None or is_faster:
+        return ()
+    before = {each.what: each for each in base.estimates}
+    return tuple(
+        each.what
+        for each in head.estimates
+        if is_larger(_off(before.get(each.what), each.what), _off(each, each.what))
+    )
+
+
+def is_larger(before: OffPercent, after: OffPercent) -> bool:
+    """Returns whether the least possible value after is above the largest possible one before."""
+    return before.high is not None and after.low > before.high
+
+
+def _off(estimate: ErrorEstimate | None, what: What) -> OffPercent:
+    """Returns the error of a side in percent; a side without an estimate is float32, and a metric
+    then unknown."""
+    exact = {"max-error": FLOAT32_PERCENT, "min-agreement": 0.0}.get(what)
+    if estimate is None or not estimate.samples:
+        return OffPercent(0.0, exact if estimate is None else None)
+    if what != "min-agreement":
+        high = estimate.high
+        return OffPercent(estimate.low, None if high is None else max(high, exact or 0.0))
+    least = 0.0 if estimate.high is None else 100 - estimate.high
+    return OffPercent(least, 100 - estimate.low)
+
+
+# The errors of what ships of a cell, under its budget of accuracy.
+
+
+def shipped_errors(
+    built: CellBuilds | None, comparison: Comparison | None = None
+) -> ShippedErrors | None:
+    """The errors of both sides; None for a model that must compute the same as float32, or of which
+    nothing ships."""
+    sides = (built.base, built.head) if built is not None else ()
+    limits = next((side.limits for side in sides[::-1] if _ships_under_budget(side)), ())
+    if not limits:
+        return None
+    base, head = map(_side_error, sides)
+    change = comparison.change_percent if comparison is not None else None
+    return ShippedErrors(
+        base=base, head=head, moved=moved_errors(base, head, change), limits=limits
+    )
+
+
+def _ships_under_budget(side: Build | None) -> TypeGuard[Build]:
+    return side is not None and bool(side.limits) and side.error is None
+
+
+def _side_error(build: Build | None) -> SideError | None:
+    if build is None or build.error is not None:
+        return None
+    return SideError(title=build.title, estimates=build.error_estimate)

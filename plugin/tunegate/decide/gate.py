@@ -1,0 +1,228 @@
+"""Decides, without measuring or printing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from tunegate import errors
+from tunegate.artifacts.builds import Build, CandidateTime, Cell, CellBuilds, RuntimeChoice
+from tunegate.artifacts.changes import ChangeSet, ModelChange
+from tunegate.artifacts.measurements import (
+    CellMeasurement,
+    Comparison,
+    MeasurementRun,
+    UnmeasuredShard,
+)
+from tunegate.artifacts.outcomes import TuningOutcome
+from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.verdicts import CandidateOutcome, Finding, Status, TuningSummary, Verdict
+from tunegate.config import GateConfig
+from tunegate.decide.checks import (
+    CheckResult,
+    check_latency,
+    check_memory,
+    check_metric,
+    check_objective,
+    check_size,
+    check_workspace,
+)
+from tunegate.decide.energy import check_energy
+from tunegate.decide.error_budget import shipped_errors
+from tunegate.decide.severity import EXIT_CODES, worst
+from tunegate.decide.waiving import apply_waiver, notes
+from tunegate.review.gate_rules import GateRules
+
+
+def decide_verdict(
+    comparisons: Sequence[Comparison],
+    run: MeasurementRun | None,
+    changes: ChangeSet,
+    tuning: TuningSummary,
+    rules: GateRules,
+    *,
+    unmeasured: Sequence[UnmeasuredShard] = (),
+) -> Verdict:
+    """Returns the verdict, with a finding for every cell that the changes call for; a cell without
+    a result is an error, or the problem of its `unmeasured` shard."""
+    gate, policies = rules.gate, rules.policies
+    found = _evidence(comparisons, run, changes, unmeasured)
+    findings = {each.cell: _judge(each, rules) for each in found}
+    status = worst([finding.status for finding in findings.values()])
+    policy_fails = _policy_fails(changes, gate)
+    if policy_fails:
+        status = worst([status, "fail"])
+    used = {cell: finding.status != "pass" for cell, finding in findings.items()}
+    filed = [each for each in policies.waivers if each not in policies.signed_waivers]
+    return Verdict(
+        status=status,
+        exit_code=_exit_code(status, gate),
+        findings=tuple(findings.values()),
+        tuning=tuning,
+        margin_percent=gate.margin_percent,
+        revisions=changes.revisions,
+        seed="" if run is None else run.seed,
+        policy_changes=changes.policy_changes,
+        policy_fails=policy_fails,
+        notes=tuple(notes(filed, used, policies.today)),
+    )
+
+
+class _Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """The evidence on one cell that the changes call for."""
+
+    change: ModelChange
+    cell: Cell
+    comparison: Comparison | None
+    measured: CellMeasurement | None
+    built: CellBuilds | None
+    unmeasured: UnmeasuredShard | None
+
+
+def _evidence(
+    comparisons: Sequence[Comparison],
+    run: MeasurementRun | None,
+    changes: ChangeSet,
+    unmeasured: Sequence[UnmeasuredShard],
+) -> Iterator[_Evidence]:
+    compared = {comparison.cell: comparison for comparison in comparisons}
+    measured = {cell.cell: cell for cell in run.cells} if run is not None else {}
+    builds = {built.cell: built for built in run.builds} if run is not None else {}
+    for change in changes.models:
+        for cell in expected_cells(change):
+            yield _Evidence(
+                change=change,
+                cell=cell,
+                comparison=compared.get(cell),
+                measured=measured.get(cell),
+                built=builds.get(cell),
+                unmeasured=next((shard for shard in unmeasured if shard.has(cell)), None),
+            )
+
+
+def _policy_fails(changes: ChangeSet, gate: GateConfig) -> bool:
+    weakened = any(change.weakens for change in changes.policy_changes)
+    return weakened and gate.policy_changes == "fail"
+
+
+def _exit_code(status: Status, gate: GateConfig) -> int:
+    if status == "inconclusive" and gate.inconclusive == "warn":
+        return errors.PASS
+    return EXIT_CODES[status]
+
+
+def expected_cells(change: ModelChange) -> tuple[Cell, ...]:
+    """The cells that a change must have measured: none for a deleted model or a pure rename."""
+    if change.kind in {"deleted", "renamed"}:
+        return ()
+    return tuple(Cell(model=change.path, target=target) for target in change.targets)
+
+
+def _judge(known: _Evidence, rules: GateRules) -> Finding:
+    gate = rules.gate
+    comparison, measured, built = known.comparison, known.measured, known.built
+    if known.change.kind == "unreadable":
+        first = CheckResult("error", known.change.reason)
+    elif known.unmeasured is not None:
+        first = CheckResult(known.unmeasured.status, known.unmeasured.reason)
+    else:
+        first = check_latency(known.change, comparison, measured, built, gate)
+    first = apply_waiver(first, comparison, known.cell, rules)
+    judged = [first, *_other_checks(known, rules)]
+    status = worst([each.status for each in judged])
+    deciding = [each.reason for each in judged if each.status == status]
+    reasons = deciding if first.status == status else [*deciding, first.reason]
+    beside = [each.reason for each in judged[1:] if each.status == status]
+    return Finding(
+        model=known.cell.model,
+        target=known.cell.target,
+        status=status,
+        reason="; ".join(reasons),
+        remarks="; ".join(filter(None, [*beside, first.remarks])),
+        base_ms=comparison.base_ms if comparison else None,
+        head_ms=comparison.head_ms if comparison else None,
+        reference_ms=comparison.reference_ms if comparison else None,
+        change_percent=comparison.change_percent if comparison else None,
+        launches=comparison.launches if comparison else 0,
+        differences=comparison.differences if comparison else (),
+        inside=comparison.inside if comparison else (),
+        excluded=comparison.excluded if comparison else None,
+        inputs=built.head.inputs if built is not None and built.head is not None else (),
+        runtimes=candidate_outcomes(built.head if built else None),
+        accuracy=shipped_errors(built, comparison),
+        energy=comparison.energy if comparison else None,
+    )
+
+
+def _other_checks(known: _Evidence, rules: GateRules) -> Iterator[CheckResult]:
+    """Yields the results of the checks beside the latency."""
+    gate, policies = rules.gate, rules.policies
+    comparison, measured, built = known.comparison, known.measured, known.built
+    others = (
+        check_objective(measured, policies.objectives.get(known.cell.model)),
+        check_size(built, gate.size_margin_percent),
+        check_memory(measured, gate.memory_margin_percent),
+        check_workspace(measured, gate.workspace_margin_percent),
+        check_energy(comparison, gate.energy_margin_percent),
+        check_metric(measured, policies.metric_margin),
+    )
+    return (other for other in others if other is not None)
+
+
+# The result of each candidate of a cell, for its finding.
+
+
+def candidate_outcomes(head: Build | None) -> tuple[CandidateOutcome, ...]:
+    """Returns the candidate that ships first, then those that are slower, then those that do not
+    run the model."""
+    if head is None or not head.candidate:
+        return ()
+    return tuple(_outcomes(head, head.choice or RuntimeChoice()))
+
+
+def _outcomes(head: Build, choice: RuntimeChoice) -> Iterator[CandidateOutcome]:
+    times = {time.candidate: _outcome(time) for time in choice.times}
+    if head.error is None:
+        unmeasured = CandidateOutcome(candidate=head.candidate, title=head.title, ships=True)
+        ours = times.pop(head.candidate, unmeasured)
+        if head.error_estimate:
+            error = head.error_estimate[0]
+            ours = msgspec.structs.replace(ours, error=error, has_unknown_error=False)
+        yield msgspec.structs.replace(ours, ships=True, reason=choice.reason)
+    yield from times.values()
+    for each in choice.refused:
+        yield CandidateOutcome(
+            candidate=each.candidate,
+            title=each.title,
+            ships=False,
+            reason=each.reason,
+            error=each.error,
+        )
+
+
+def _outcome(time: CandidateTime) -> CandidateOutcome:
+    return CandidateOutcome(
+        candidate=time.candidate,
+        title=time.title,
+        ships=False,
+        ms=time.ms,
+        low_ms=time.low_ms,
+        high_ms=time.high_ms,
+        error=time.error,
+        has_unknown_error=time.has_unknown_error,
+    )
+
+
+# The inputs of a judgment.
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """The inputs of a judgment. Shards that are `unmeasured` decide about their models; `machine`
+    is the name of the machine that measured, or the names of all."""
+
+    changes: ChangeSet
+    plan: TuningPlan | None = None
+    outcomes: tuple[TuningOutcome, ...] = ()
+    unmeasured: tuple[UnmeasuredShard, ...] = ()
+    machine: str = ""

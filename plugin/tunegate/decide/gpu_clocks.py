@@ -1,0 +1,125 @@
+"""The block pairs of a launch that count, by a GPU's clocks.
+
+A clock that moved for its own reasons, a device held back by its heat, or somebody else's
+process on it disturb a pair. A clock that is lower whenever one side runs does not: that side
+draws more power, and whoever ships it gets the lower clock too. Such a pair counts, and the
+change is called clock-mediated.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+from tunegate.artifacts.measurements import Clocks, GpuState
+
+MAX_DROPPED = 0.25
+"""The share of a launch's pairs that may be dropped: with more of them it does not count."""
+_MOVED = 0.015
+"""The change of a clock that counts, as ln of a ratio. One step of a device's clock is up to 1.1
+%."""
+_STEADY, _ABSENT = 0.8, 0.2
+OWN_DOING = frozenset({"power cap"})
+"""Throttle reasons that a program causes by itself: they may hold both sides back. The rest comes
+from outside."""
+
+
+def kept_pairs(base: Sequence[GpuState], head: Sequence[GpuState]) -> tuple[bool, ...]:
+    """Returns for each pair of blocks whether it is kept, by the state of the device right after
+    either one."""
+    moved = _moved(base, head)
+    held_back = _held_back(base, head)
+    strangers = _strangers(base, head)
+    return tuple(not any(each) for each in zip(moved, held_back, strangers, strict=True))
+
+
+def clocks_of(base: Sequence[GpuState], head: Sequence[GpuState]) -> Clocks | None:
+    """Returns the clocks of a launch; None where the device reports nothing, as a CPU does."""
+    if all(state == GpuState() for state in (*base, *head)):
+        return None
+    reasons = {reason for state in (*base, *head) for reason in state.throttled}
+    return Clocks(
+        base_mhz=_mean([state.sm_mhz for state in base]),
+        head_mhz=_mean([state.sm_mhz for state in head]),
+        dropped=kept_pairs(base, head).count(False),
+        is_mediated=_explained(base, head) != 0.0,
+        throttled=tuple(sorted(reasons)),
+    )
+
+
+def usual_clocks(launches: Sequence[Clocks]) -> Clocks | None:
+    """The means over launches; mediated where most of the launches were."""
+    if not launches:
+        return None
+    return Clocks(
+        base_mhz=_mean([each.base_mhz for each in launches]),
+        head_mhz=_mean([each.head_mhz for each in launches]),
+        dropped=sum(each.dropped for each in launches),
+        is_mediated=2 * sum(each.is_mediated for each in launches) > len(launches),
+        throttled=tuple(sorted({reason for each in launches for reason in each.throttled})),
+    )
+
+
+def _mean(mhz: Sequence[float | None]) -> float | None:
+    known = [each for each in mhz if each is not None]
+    return statistics.fmean(known) if known else None
+
+
+def _moved(base: Sequence[GpuState], head: Sequence[GpuState]) -> list[bool]:
+    explained = _explained(base, head)
+    most = max(_MOVED, abs(explained) / 2)
+    return [
+        difference is not None and abs(difference - explained) > most
+        for difference in _differences(base, head)
+    ]
+
+
+def _explained(base: Sequence[GpuState], head: Sequence[GpuState]) -> float:
+    """The difference of the clocks that comes with the side: ln(head / base) where nearly all pairs
+    have it in the same direction, else 0."""
+    known = [found for found in _differences(base, head) if found is not None]
+    if not known:
+        return 0.0
+    middle = statistics.median(known)
+    alike = sum(abs(found) > _MOVED and (found > 0) == (middle > 0) for found in known)
+    return middle if alike >= _STEADY * len(known) else 0.0
+
+
+def _differences(base: Sequence[GpuState], head: Sequence[GpuState]) -> list[float | None]:
+    return [
+        math.log(after.sm_mhz / before.sm_mhz) if before.sm_mhz and after.sm_mhz else None
+        for before, after in zip(base, head, strict=True)
+    ]
+
+
+def _held_back(base: Sequence[GpuState], head: Sequence[GpuState]) -> list[bool]:
+    """Returns for each pair whether the device was held back in it unlike in the others: a reason
+    that comes with a side, or that a program causes itself on both, explains itself."""
+    reasons = {reason for state in (*base, *head) for reason in state.throttled}
+    out = [False] * len(base)
+    for reason in reasons:
+        sides = [[reason in state.throttled for state in side] for side in (base, head)]
+        usual = _usual(reason, *sides)
+        for number, seen in enumerate(zip(*sides, strict=True)):
+            out[number] |= seen != usual
+    return out
+
+
+def _usual(reason: str, base: Sequence[bool], head: Sequence[bool]) -> tuple[bool, bool]:
+    shares = [side.count(True) / len(side) for side in (base, head)]
+    both = all(share >= _STEADY for share in shares)
+    by_side = all(share >= _STEADY or share <= _ABSENT for share in shares)
+    if not by_side or (both and reason not in OWN_DOING):
+        return (False, False)
+    return (shares[0] >= _STEADY, shares[1] >= _STEADY)
+
+
+def _strangers(base: Sequence[GpuState], head: Sequence[GpuState]) -> list[bool]:
+    """Returns for each pair of blocks whether a process appeared on the GPU after the first pair,
+    which we did not start."""
+    ours = {*base[0].processes, *head[0].processes} if base else set()
+    return [
+        not ours.issuperset({*before.processes, *after.processes})
+        for before, after in zip(base, head, strict=True)
+    ]

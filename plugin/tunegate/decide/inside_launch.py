@@ -1,0 +1,128 @@
+"""The mean and the slow end of the latencies inside a launch, which the median of a block hides.
+
+Each is a test of its own over launches, with Student's t as for the median. The mean of a launch
+is the Hodges-Lehmann estimate over its pairs of block means, which a few disturbed blocks hardly
+move and a slow inference in every block does. A percentile of a launch is that of all its
+inferences; on a machine whose base alone scatters too much there it is not resolved, and then it
+may fail but holds nothing up.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from typing import Literal
+
+from tunegate.artifacts.measurements import Histogram, Inside, Launch
+from tunegate.decide.decision import (
+    MEAN_FAIL_ERROR,
+    PASS_ERROR,
+    TAIL_FAIL_ERROR,
+    Bounds,
+    CellDecision,
+    bounds,
+    percent_interval,
+)
+from tunegate.decide.distributions import t_quantile
+from tunegate.decide.histogram import mean_ms, merged_histogram, quantile_ms, total
+
+_SUSPICIOUS = 1 / 2
+"""The share of the margin that makes a change suspicious: a change that is not even seen so large
+leaves an unresolved test alone."""
+_ROUNDING = 1e-9
+_TAILS: tuple[tuple[Literal["p90", "p99"], float], ...] = (("p90", 0.90), ("p99", 0.99))
+
+
+def inside(
+    launches: Sequence[Launch], *, margin: float, analyses: int, cells: int
+) -> tuple[Inside, ...]:
+    """The tests of launches that kept their times. `margin` is ln(1 + what may be slower)."""
+    known = [x for x in launches if _has_times(x.base_times) and _has_times(x.head_times)]
+    if len(known) < 2:  # noqa: PLR2004 -- a spread needs two
+        return ()
+    found = [_tail(tail, known, margin, analyses, cells) for tail in _TAILS]
+    if any(launch.mean_effect is None for launch in known):
+        return tuple(found)
+    return (_mean(known, margin, analyses, cells), *found)
+
+
+def mean_effects(launches: Sequence[Launch]) -> list[float]:
+    """The mean effects of the launches that know theirs."""
+    return [launch.mean_effect for launch in launches if launch.mean_effect is not None]
+
+
+def _mean(launches: Sequence[Launch], margin: float, analyses: int, cells: int) -> Inside:
+    effects = mean_effects(launches)
+    found = bounds(effects, analyses=analyses, cells=cells, fail_error=MEAN_FAIL_ERROR)
+    base, head = _merged(launches)
+    return Inside(
+        what="mean",
+        base_ms=mean_ms(base),
+        head_ms=mean_ms(head),
+        change_percent=percent_interval(found),
+        is_resolved=found.high < margin,
+        decision=_decision(found, margin, may_hold_up=True),
+    )
+
+
+def _tail(
+    tail: tuple[Literal["p90", "p99"], float],
+    launches: Sequence[Launch],
+    margin: float,
+    analyses: int,
+    cells: int,
+) -> Inside:
+    what, share = tail
+    sides = [(_times(x.base_times), _times(x.head_times)) for x in launches]
+    effects = [math.log(quantile_ms(h, share) / quantile_ms(b, share)) for b, h in sides]
+    found = bounds(effects, analyses=analyses, cells=cells, fail_error=TAIL_FAIL_ERROR)
+    is_resolved = _has_enough(sides, share) and _machine_tells(
+        [base for base, _ in sides], share, margin, analyses
+    )
+    base, head = _merged(launches)
+    return Inside(
+        what=what,
+        base_ms=quantile_ms(base, share),
+        head_ms=quantile_ms(head, share),
+        change_percent=percent_interval(found),
+        is_resolved=is_resolved,
+        decision=_decision(found, margin, may_hold_up=is_resolved),
+    )
+
+
+def _decision(found: Bounds, margin: float, *, may_hold_up: bool) -> CellDecision:
+    if not math.isfinite(found.center):
+        return "undecided"
+    if found.low > margin:
+        return "fail"
+    if found.high < margin:
+        return "pass"
+    return "undecided" if may_hold_up and found.center > margin * _SUSPICIOUS else "pass"
+
+
+def _has_enough(sides: Sequence[tuple[Histogram, Histogram]], share: float) -> bool:
+    """Returns whether each side of each launch has an inference beyond the percentile: one of 60
+    has no p99."""
+    return all(total(times) * (1 - share) >= 1 - _ROUNDING for side in sides for times in side)
+
+
+def _machine_tells(bases: Sequence[Histogram], share: float, margin: float, analyses: int) -> bool:
+    """Returns whether this machine would tell a head that scatters as the base does. The head's own
+    scatter is not asked: it must not buy itself a way out."""
+    over = [math.log(quantile_ms(base, share) / quantile_ms(base, 0.5)) for base in bases]
+    error = math.sqrt(2 / len(over)) * statistics.stdev(over)
+    return t_quantile(len(over) - 1, 1 - PASS_ERROR / analyses) * error <= margin * _SUSPICIOUS
+
+
+def _merged(launches: Sequence[Launch]) -> tuple[Histogram, Histogram]:
+    base = merged_histogram([_times(launch.base_times) for launch in launches])
+    return base, merged_histogram([_times(launch.head_times) for launch in launches])
+
+
+def _has_times(found: Histogram | None) -> bool:
+    return found is not None and total(found) > 0
+
+
+def _times(found: Histogram | None) -> Histogram:
+    return found if found is not None else Histogram(first=0, counts=())

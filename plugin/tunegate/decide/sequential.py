@@ -1,0 +1,177 @@
+"""Launch after launch, until the question is answered or the budget is not worth more."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from tunegate.config import GateConfig
+from tunegate.decide.decision import Bounds, CellDecision, bounds, decide_cell, projected_launches
+from tunegate.decide.guards import (
+    MAX_OUTLYING_CONTROLS,
+    is_too_disturbed,
+    may_be_a_burst,
+    outlying_controls,
+    possible_error,
+    undisturbed,
+)
+
+Stop = Literal["decided", "hopeless", "budget", "disturbed"]
+
+
+class StoppingRule(msgspec.Struct, frozen=True, kw_only=True):
+    """The rule that was fixed before measuring. `margin_percent` is the slowdown that fails; the
+    error is split over all `analyses`, those after `paid` launches are an extension.
+    `tail_margin_percent` is that of the mean and the tail inside a launch; slow modes of the share
+    `rare` of the launches, or a larger one, are looked for after a pass, none where it is 0.
+    `energy_margin_percent` is that of the energy of an inference, None where nobody asks. Fewer
+    launches than `min_launches` pass nothing."""
+
+    margin_percent: float
+    analyses: tuple[int, ...]
+    cells: int
+    paid: int | None = None
+    tail_margin_percent: float = 10.0
+    rare: float = 0.0
+    energy_margin_percent: float | None = None
+    min_launches: int = 0
+
+    @property
+    def margin(self) -> float:
+        return math.log1p(self.margin_percent / 100)
+
+    @property
+    def tail_margin(self) -> float:
+        return math.log1p(self.tail_margin_percent / 100)
+
+    @property
+    def budget(self) -> int:
+        """The launches that there are without an extension."""
+        return self.analyses[-1] if self.paid is None else self.paid
+
+    def most(self, launches: int) -> int:
+        """The launches that there can be once there are so many: beyond the budget, all of the
+        extension."""
+        return self.budget if launches <= self.budget else self.analyses[-1]
+
+
+def stopping_rule(
+    gate: GateConfig, analyses: tuple[int, ...], cells: int, paid: int | None = None
+) -> StoppingRule:
+    """Returns the rule that the gate's configuration gives the launches of one cell."""
+    return StoppingRule(
+        margin_percent=gate.margin_percent,
+        analyses=analyses,
+        cells=cells,
+        paid=paid,
+        tail_margin_percent=gate.tail_margin_percent,
+        rare=gate.rare_launches,
+        energy_margin_percent=gate.energy_margin_percent,
+        min_launches=gate.min_launches,
+    )
+
+
+def decide_median(found: Bounds, launches: int, rule: StoppingRule) -> CellDecision:
+    """The decision on the median of so many launches."""
+    decision = decide_cell(found, rule.margin)
+    return "undecided" if decision == "pass" and launches < rule.min_launches else decision
+
+
+def stop_after(effects: Sequence[float], rule: StoppingRule) -> Stop | None:
+    """The reason to stop after these launches, or None to go on. Between analyses it always goes
+    on; launches after the last analysis do not count. The budget is exceeded only for an answer
+    that the extension is likely to give."""
+    is_last = len(effects) >= rule.analyses[-1]
+    if not is_last and len(effects) not in rule.analyses:
+        return None
+    effects = effects[: rule.analyses[-1]]
+    found = bounds(effects, analyses=len(rule.analyses), cells=rule.cells)
+    if decide_median(found, len(effects), rule) != "undecided":
+        return "decided"
+    if is_last:
+        return "budget"
+    error = found.spread / math.sqrt(len(effects))
+    projected = projected_launches(found, rule.margin, analyses=len(rule.analyses), nearer_by=error)
+    if is_hopeless(projected, rule.budget):
+        return "hopeless"
+    if len(effects) < rule.budget:
+        return None
+    likely = projected_launches(found, rule.margin, analyses=len(rule.analyses))
+    return None if likely is not None and likely <= rule.analyses[-1] else "budget"
+
+
+def guarded_stop(
+    effects: Sequence[float], noises: Sequence[float], controls: Sequence[float], rule: StoppingRule
+) -> Stop | None:
+    """The same for launches of which some may have been disturbed, with the effects of the base
+    against itself; `noises` are standard errors of `effects`. How many count may fall when another
+    one comes, as it moves what is usual: so an analysis may be skipped."""
+    kept = undisturbed(noises, rule.margin)
+    counted = [effect for effect, keep in zip(effects, kept, strict=True) if keep]
+    has_tripped = outlying_controls(controls, counted, rule.margin) > MAX_OUTLYING_CONTROLS
+    if not has_tripped and not is_too_disturbed(kept):
+        return stop_after(counted, rule)
+    if _stands(counted, rule, possible_error(noises, controls, rule.margin)):
+        return "decided"
+    return None if not has_tripped and may_be_a_burst(len(kept), rule.budget) else "disturbed"
+
+
+def _stands(counted: Sequence[float], rule: StoppingRule, slack: float) -> bool:
+    """Returns whether the decision of the last analysis is the same with `slack` against it. A
+    model that takes twenty times as long has failed, however busy the machine is."""
+    effects = counted[: last_analysis(len(counted), rule.analyses)]
+    if len(effects) < 2:  # noqa: PLR2004 -- a spread needs two
+        return False
+    found = bounds(effects, analyses=len(rule.analyses), cells=rule.cells)
+    passes = found.high + slack < rule.margin and len(effects) >= rule.min_launches
+    return found.low - slack > rule.margin or passes
+
+
+def likely_end(effects: Sequence[float], rule: StoppingRule) -> int:
+    """The analysis that is likely to decide: the first one before anything is known, and the last
+    of the budget where it is not in sight."""
+    likely: int | None = rule.analyses[0]
+    if len(effects) > 1:
+        found = bounds(effects, analyses=len(rule.analyses), cells=rule.cells)
+        likely = projected_launches(found, rule.margin, analyses=len(rule.analyses))
+    last = rule.most(len(effects))
+    if likely is None:
+        return last
+    return next((size for size in rule.analyses if max(likely, len(effects)) <= size < last), last)
+
+
+def last_analysis(launches: int, analyses: tuple[int, ...]) -> int:
+    """The number of launches that count: those up to the last planned analysis that was reached."""
+    reached = [size for size in analyses if size <= launches]
+    return reached[-1] if reached else launches
+
+
+def replanned_pairs(
+    within: float, between: float, *, start_seconds: float, pair_seconds: float
+) -> int:
+    """Block pairs for the launches to come (Kalibera & Jones' optimum): many where the noise is
+    inside a launch, few where starting again is what averages it out."""
+    if between <= 0 or pair_seconds <= 0:
+        return 24
+    wanted = math.sqrt(start_seconds / pair_seconds) * within / between
+    return max(4, min(24, round(wanted)))
+
+
+# The times of the interim analyses: planned before measuring, so that looking often costs no
+# error.
+
+PLANNED = (4, 6, 9, 13, 19, 28, 41, 60)
+
+
+def affordable_analyses(seconds: float, launch_seconds: float) -> tuple[int, ...]:
+    """Returns the analyses whose launches fit the budget, the first one at least."""
+    fitting = tuple(size for size in PLANNED if size * launch_seconds <= seconds)
+    return fitting or PLANNED[:1]
+
+
+def is_hopeless(projected: int | None, budget: int) -> bool:
+    """More than four times the launches that can be paid for would be needed."""
+    return projected is not None and projected > 4 * budget

@@ -1,0 +1,282 @@
+"""A step that begins with the model and the target that it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from tunegate.artifacts.builds import Cell
+from tunegate.artifacts.measurements import MeasurementRun, TaskDifference
+from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
+from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.tasks import Skipped
+from tunegate.artifacts.verdicts import Finding, Named, NextStep, Verdict
+from tunegate.tune import headroom
+from tunegate.wording import milliseconds
+from tunegate_cache.format.records import WorkloadKey
+
+
+def on_cell(finding: Finding, said: str, *, before: str = "") -> NextStep:
+    """A sentence on the cell of a finding; `before` stands in front of its name."""
+    where = cell_names(finding)
+    return NextStep((before, *where, said) if before else (*where, said))
+
+
+def cell_names(finding: Finding) -> tuple[str | Named, ...]:
+    """Returns the name of the cell, inside a sentence."""
+    return Named(finding.model), " on ", Named(finding.target)
+
+
+# The layers that got slower: why each is slow, and what can be had back, the most first.
+
+NAMED_OPERATORS = 3
+NAMED_SHARE = 0.1
+
+_UNMEASURED_ORIGINS = {
+    "transfer": "of another shape, which nothing has measured here",
+    "claimed": "that only this run's own zone has, and nothing has measured",
+    "prior": "that was picked without measuring",
+}
+_OTHER_COMMANDS: dict[Skipped, str] = {
+    "shared": "base and head share it, so tunegate warm tunes it",
+    "behind": "tunegate warm --again tunes it",
+}
+
+
+class _Cause(msgspec.Struct, frozen=True, kw_only=True):
+    """The cause of a slow layer. `worth` says what more tuning saves of it, which is `saves_ms`;
+    both are empty where tuning does not help or nobody knows."""
+
+    said: str
+    is_tunable: bool = False
+    saves_ms: float | None = None
+    worth: str = ""
+
+
+class SlowLayer(msgspec.Struct, frozen=True, kw_only=True):
+    """A layer of a slower head. `all_lost_ms` is what the `slower` layers of the model lost
+    together; `skipped` says which other command tunes it; `where` names the cell, where several
+    were checked."""
+
+    difference: TaskDifference
+    all_lost_ms: float
+    slower: int
+    cause: _Cause
+    skipped: Skipped
+    where: tuple[str | Named, ...]
+
+    @property
+    def wants_budget(self) -> bool:
+        """Returns whether a larger budget of this command would tune the layer."""
+        return self.cause.is_tunable and not self.skipped
+
+    @property
+    def gives_ms(self) -> float:
+        """Returns the milliseconds that can be regained: by tuning where that helps, else by
+        undoing the change of the layer."""
+        saves_ms = self.cause.saves_ms
+        return self.difference.difference_ms if saves_ms is None else saves_ms
+
+
+def slow_layers(
+    verdict: Verdict, outcomes: Sequence[TuningOutcome], plan: TuningPlan | None
+) -> tuple[SlowLayer, ...]:
+    """The layers worth a look of all that failed, first what gives most."""
+    is_alone = len(verdict.findings) == 1
+    found = [
+        layer
+        for finding in verdict.findings
+        if finding.status == "fail"
+        for layer in _of_finding(finding, outcomes, plan, is_alone=is_alone)
+    ]
+    return tuple(sorted(found, key=lambda layer: -layer.gives_ms))
+
+
+def slowdown_steps(layers: Sequence[SlowLayer], limit_key: str) -> Iterator[NextStep]:
+    """Yields a step for each layer, or for several with the same text. The first that a larger
+    budget helps asks for it."""
+    first = next((layer for layer in layers if layer.wants_budget), None)
+    for alike in _alike(layers):
+        layer, *others = alike
+        action = f"raise {limit_key}" if layer is first else "a larger budget helps here too"
+        said = f": {_how_much(alike)}. {'Each' if others else 'It'} {_why(layer, action)}."
+        yield NextStep(("Look at ", *_names(alike), *layer.where, said))
+
+
+def _alike(layers: Sequence[SlowLayer]) -> Iterator[list[SlowLayer]]:
+    """Yields the layers in groups with the same text. What a larger budget helps is told alone."""
+    groups: dict[object, list[SlowLayer]] = {}
+    for layer in layers:
+        said = (layer.where, layer.cause.said, layer.skipped, layer.difference.base_ms is None)
+        groups.setdefault(id(layer) if layer.wants_budget else said, []).append(layer)
+    yield from groups.values()
+
+
+def _names(layers: Sequence[SlowLayer]) -> Iterator[str | Named]:
+    """The names, such as `a`, `b` and `c`."""
+    for at, layer in enumerate(layers):
+        if at:
+            yield " and " if at == len(layers) - 1 else ", "
+        yield Named(layer.difference.name)
+
+
+def _why(layer: SlowLayer, action: str) -> str:
+    cause = layer.cause
+    if not cause.is_tunable:
+        return cause.said
+    return f"{cause.said}: {_OTHER_COMMANDS.get(layer.skipped, action)}{cause.worth}"
+
+
+def _of_finding(
+    finding: Finding,
+    outcomes: Sequence[TuningOutcome],
+    plan: TuningPlan | None,
+    *,
+    is_alone: bool,
+) -> Iterator[SlowLayer]:
+    """`is_alone` where no other cell was checked: which one is meant is clear."""
+    slower = [each for each in finding.differences if each.difference_ms > 0]
+    total_ms = sum(each.difference_ms for each in slower)
+    slower.sort(key=lambda each: each.difference_ms, reverse=True)
+    for each in slower[:NAMED_OPERATORS]:
+        if each.difference_ms / total_ms >= NAMED_SHARE:
+            tuned = _outcome_of(each, finding, outcomes, plan)
+            yield SlowLayer(
+                difference=each,
+                all_lost_ms=total_ms,
+                slower=len(slower),
+                cause=_cause(each, tuned, outcomes),
+                skipped=_skipped(tuned, plan),
+                where=() if is_alone else (" in ", *cell_names(finding)),
+            )
+
+
+def _how_much(layers: Sequence[SlowLayer]) -> str:
+    """Returns the loss of the layers in words, and its part of the loss of all slower ones."""
+    one = layers[0]
+    lost_ms = sum(layer.difference.difference_ms for layer in layers)
+    is_new = "new in this change, " if one.difference.base_ms is None else ""
+    together = " together" if len(layers) > 1 else ""
+    of_all = f"{lost_ms / one.all_lost_ms * 100:.0f}% of what slower layers lost"
+    part = "the only layer that got slower" if one.slower == 1 else of_all
+    return f"{is_new}+{milliseconds(lost_ms)}{together}, {part}"
+
+
+def _cause(
+    difference: TaskDifference, tuned: TaskOutcome | None, outcomes: Sequence[TuningOutcome]
+) -> _Cause:
+    now_ms = difference.head_ms or 0.0
+    match difference.source:
+        case "default" if tuned is None or not _is_answered(tuned):
+            return _untuned(now_ms, outcomes)
+        case "transfer" | "claimed" | "prior":
+            most_ms = headroom.of_transferred(now_ms)
+            return _Cause(
+                said=f"runs a schedule {_UNMEASURED_ORIGINS[difference.source]}",
+                is_tunable=True,
+                saves_ms=most_ms,
+                worth=f"; tuned itself it would save up to {milliseconds(most_ms, 3)}",
+            )
+        case "search" if tuned is not None and tuned.stopped == "budget":
+            return _cut_short(now_ms, tuned)
+        case "search":
+            return _Cause(
+                said=f"was tuned to the end: more budget would not help{_itself(difference)}"
+            )
+        case "library" | "tiles":
+            is_library = difference.source == "library"
+            runs = f"run by {difference.library}" if is_library else "in lower precision"
+            return _Cause(said=f"is {runs}: tuning would not help{_itself(difference)}")
+        case "default" | "exact" | "own-zone":
+            return _Cause(said=f"already runs the best schedule known{_itself(difference)}")
+
+
+def _is_answered(tuned: TaskOutcome) -> bool:
+    """Returns whether a search, or an earlier run, has found nothing that is faster in the
+    model."""
+    is_searched = tuned.trials > 0 and tuned.stopped in {"finished", "converged"}
+    return is_searched or tuned.stopped == "exact"
+
+
+def _untuned(now_ms: float, outcomes: Sequence[TuningOutcome]) -> _Cause:
+    back_ms = headroom.of_untuned(now_ms, (t for outcome in outcomes for t in outcome.tasks))
+    saves = f"; tuned like the others it would save {milliseconds(back_ms, 3)}" if back_ms else ""
+    return _Cause(said="was never tuned", is_tunable=True, saves_ms=back_ms or None, worth=saves)
+
+
+def _cut_short(now_ms: float, tuned: TaskOutcome) -> _Cause:
+    back_ms = headroom.of_unfinished(now_ms, tuned)
+    trials = "1 trial" if tuned.trials == 1 else f"{tuned.trials} trials"
+    return _Cause(
+        said=f"had only {trials} when the budget ended",
+        is_tunable=True,
+        saves_ms=back_ms,
+        worth=f"; as many again are expected to save {milliseconds(back_ms, 3)}",
+    )
+
+
+def _itself(difference: TaskDifference) -> str:
+    """Says so where the base has the operator too: a new one is not slower than anything."""
+    return "" if difference.base_ms is None else ", the operator itself is slower"
+
+
+def _outcome_of(
+    difference: TaskDifference,
+    finding: Finding,
+    outcomes: Sequence[TuningOutcome],
+    plan: TuningPlan | None,
+) -> TaskOutcome | None:
+    """Returns the tuning of the layer, None without one. Tasks of other models may have its name,
+    and so has the base's where the layer was changed: what the head does not use is not meant."""
+    named = [
+        task
+        for outcome in outcomes
+        for task in outcome.tasks
+        if task.name == difference.name and task.target == finding.target
+    ]
+    if plan is None:
+        return next(iter(named), None)
+    models = {
+        (each.task.key, each.task.target): {
+            use.model for use in each.task.uses if use.side == "head"
+        }
+        for each in plan.resolution.tasks
+    }
+    used = [task for task in named if models.get((task.key, task.target))]
+    its_own = (task for task in used if finding.model in models[task.key, task.target])
+    return next(its_own, next(iter(used), None))
+
+
+def _skipped(tuned: TaskOutcome | None, plan: TuningPlan | None) -> Skipped:
+    """Returns why this command does not tune the task, whatever its budget."""
+    if tuned is None or plan is None:
+        return ""
+    found = (each for each in plan.resolution.tasks if each.task.key == tuned.key)
+    return next((each.skipped for each in found if each.task.target == tuned.target), "")
+
+
+# Slowdowns that no tuning takes away, and the tasks of nothing else.
+
+
+def slow_without_kernels(verdict: Verdict, run: MeasurementRun | None) -> frozenset[Cell]:
+    """The slower heads that ship with a runtime of their own kernels: tuning makes none faster."""
+    slower = {(each.model, each.target) for each in verdict.findings if each.status == "fail"}
+    return frozenset(
+        each.cell
+        for each in (run.builds if run else ())
+        if (each.cell.model, each.cell.target) in slower
+        if each.head is not None and not each.head.error and not each.head.tasks
+    )
+
+
+def used_by_none_but(
+    cells: frozenset[Cell], plan: TuningPlan | None
+) -> frozenset[tuple[WorkloadKey, str]]:
+    """The tasks, each with its target, that no other cell uses."""
+    tasks = [each.task for each in plan.resolution.tasks] if plan else []
+    return frozenset(
+        (task.key, task.target)
+        for task in tasks
+        if all(Cell(model=use.model, target=task.target) in cells for use in task.uses)
+    )

@@ -1,0 +1,190 @@
+"""Launches that are slow only sometimes: which share of such launches has been excluded.
+
+A slow mode is a share of the launches with one effect, beside the usual one. The mean over launches
+is what users pay: a mode of a share matters where it lifts that mean to the worst that may pass.
+Half way between the usual effect and such a mode lies its cut-off. How many of the launches are
+over it is binomial, so one lower tail of the binomial distribution (Clopper & Pearson, Biometrika
+26, 1934) says which shares are too large for what was seen. Two such answers may be asked for,
+planned beforehand: the error of a pass is split between them. Over many launches the bounds of the
+gate answer as well: one slow launch among them, and they are too wide for a pass.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable
+from itertools import groupby
+
+import msgspec
+import numpy as np
+
+from tunegate.artifacts.measurements import Launch
+from tunegate.decide.distributions import binomial_at_most, normal_probability
+from tunegate.decide.objective import lower_share
+
+FIRST_ERROR, SECOND_ERROR = 0.03, 0.013
+"""The errors of the two answers. Together with what both ways of the second answer do
+not share, they are the error of a pass. The first answer needs 16 starts, none of them
+slow, to exclude a share of 0.2."""
+POINTS_PERCENT = 2.0
+"""The percentage points over the margin that the mean must be before a mode of
+launches is promised to be found."""
+MAX_SHARE = 0.6
+"""The share of launches above which a mode is not rare: the bounds over launches see it."""
+_STEPS = 12
+_FINEST = 0.01
+_SCALE = 1.4826
+_MIN_SPREAD = 0.0002
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """The effects, ln(head / base), of all starts of the head; those of `paired` launches also say
+    how often the base's side is the slow one. `worst` is the ln of the mean that must not pass. The
+    bounds of `bounded` launches passed: they know nothing of what was `probed`, or of launches that
+    were `left_out` for their noise though one side was slow in them. `second` is the number of
+    starts that was planned for the second answer, where the first one has been given."""
+
+    effects: tuple[float, ...]
+    paired: tuple[float, ...]
+    worst: float
+    bounded: int = 0
+    probed: tuple[float, ...] = ()
+    left_out: tuple[float, ...] = ()
+    second: int | None = None
+
+    @property
+    def error(self) -> float:
+        return FIRST_ERROR if self.second is None else SECOND_ERROR
+
+    @property
+    def usual(self) -> float:
+        return statistics.median(self.effects)
+
+    @property
+    def spread(self) -> float:
+        """The robust spread of one launch: the median absolute deviation, scaled to a normal's."""
+        usual = self.usual
+        deviations = [abs(effect - usual) for effect in self.effects]
+        return max(_MIN_SPREAD, _SCALE * statistics.median(deviations))
+
+
+def cut_off(share: float, usual: float, worst: float) -> float:
+    """The effect from which a launch counts as one of a slow mode of that share."""
+    slow = (math.exp(worst) - (1 - share) * math.exp(usual)) / share
+    return (usual + math.log(max(slow, math.exp(usual)))) / 2
+
+
+def lowest_cut_off(usual: float, worst: float) -> float:
+    """The effect below which a launch is slow in no mode that matters."""
+    return cut_off(MAX_SHARE, usual, worst)
+
+
+def is_excluded(share: float, seen: Seen) -> bool:
+    """Returns whether a mode of that share, and as slow as matters, would hardly ever have shown so
+    few slow launches. Where the usual launch is too slow already, nothing is."""
+    if seen.usual >= seen.worst:
+        return False
+    cut = cut_off(share, seen.usual, seen.worst)
+    return _is_bounded(share, cut, seen) or _is_counted(share, cut, seen)
+
+
+def is_clean(rare: float, seen: Seen) -> bool:
+    """Returns whether every mode of the share `rare`, or a larger one, is excluded."""
+    return not open_shares(rare, seen)
+
+
+def open_shares(rare: float, seen: Seen) -> list[float]:
+    """The shares of `rare` and more that are not excluded."""
+    return [share for share in _shares(rare) if not is_excluded(share, seen)]
+
+
+def excluded_share(seen: Seen) -> float | None:
+    """The smallest share from which on every mode is excluded; None where none is."""
+    found = None
+    for share in reversed(_shares(_FINEST, 5 * _STEPS)):
+        if not is_excluded(share, seen):
+            break
+        found = share
+    return found
+
+
+def slow_starts(rare: float, seen: Seen) -> int:
+    """The number of starts over the cut-off of the rarest mode that is asked about; none where the
+    usual start is too slow already."""
+    if seen.usual >= seen.worst:
+        return 0
+    cut = cut_off(rare, seen.usual, seen.worst)
+    return sum(effect >= cut for effect in seen.effects)
+
+
+def starts_needed(rare: float, error: float = FIRST_ERROR) -> int:
+    """The number of starts of the head that exclude a share of `rare` where none is slow."""
+    return math.ceil(math.log(error) / math.log1p(-rare))
+
+
+def second_look(rare: float, seen: Seen, most: int) -> int | None:
+    """The number of starts that would exclude the share with the rest of the error, if none of
+    those to come were slow; None where `most` would not do."""
+    usual = seen.usual
+    for wanted in range(len(seen.effects) + 1, most + 1):
+        quiet = (usual,) * (wanted - len(seen.effects))
+        hoped = msgspec.structs.replace(
+            seen, effects=(*seen.effects, *quiet), paired=(*seen.paired, *quiet), second=wanted
+        )
+        if is_clean(rare, hoped):
+            return wanted
+    return None
+
+
+def _is_bounded(share: float, cut: float, seen: Seen) -> bool:
+    """Returns whether the bounds over launches have hardly missed the mode. A slow start that they
+    do not know is answered with more launches first."""
+    unknown = (*seen.left_out, *(seen.probed if seen.second is None else ()))
+    return (1 - share) ** seen.bounded <= seen.error and not any(x >= cut for x in unknown)
+
+
+def _is_counted(share: float, cut: float, seen: Seen) -> bool:
+    """Returns whether the number of slow starts excludes a mode of that share. Noise may hide one,
+    and a machine may slow down either side: both are in it. Who goes on after the second answer
+    does not ask again."""
+    if seen.second is not None and len(seen.effects) > seen.second:
+        return False
+    slow = sum(effect >= cut for effect in seen.effects)
+    visible = normal_probability((cut - seen.usual) / seen.spread)
+    chance = min(1.0, share * visible + _on_the_base(seen, cut))
+    return binomial_at_most(slow, len(seen.effects), chance) <= seen.error
+
+
+def _on_the_base(seen: Seen, cut: float) -> float:
+    """The share of launches whose base was as slow, as far as it is sure: a mode of the machine."""
+    mirrored = 2 * seen.usual - cut
+    return lower_share(sum(effect <= mirrored for effect in seen.paired), len(seen.paired))
+
+
+def _shares(rare: float, steps: int = _STEPS) -> list[float]:
+    largest = max(rare, MAX_SHARE)
+    return [float(share) for share in np.geomspace(rare, largest, steps)]
+
+
+# The check whether slow starts are those of some of the given cases: then chance is not what makes
+# them slow.
+
+
+def slow_cases(starts: Iterable[Launch], cut: float) -> tuple[int, ...]:
+    """The cases with nothing but starts whose effect is `cut` or more, by medians or by means. None
+    where a start of another case is slow too, or no case is quick."""
+    slow = {case: [_is_slow(each, cut) for each in launches] for case, launches in _by_case(starts)}
+    found = tuple(case for case, are_slow in slow.items() if all(are_slow))
+    others = [each for case, are_slow in slow.items() if case not in found for each in are_slow]
+    return found if others and not any(others) else ()
+
+
+def _by_case(starts: Iterable[Launch]) -> list[tuple[int, list[Launch]]]:
+    known = sorted((each for each in starts if each.case), key=lambda each: each.case)
+    return [(case, list(its)) for case, its in groupby(known, key=lambda each: each.case)]
+
+
+def _is_slow(start: Launch, cut: float) -> bool:
+    by_mean = start.effect if start.mean_effect is None else start.mean_effect
+    return max(start.effect, by_mean) >= cut

@@ -1,0 +1,185 @@
+"""The report of a run: everything that it knows, ready for any renderer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from tunegate.artifacts.builds import Build, Cell
+from tunegate.artifacts.measurements import Comparison, MeasurementRun, UnmeasuredShard
+from tunegate.artifacts.tasks import ScheduleSource
+from tunegate.artifacts.verdicts import NextStep, Report, Verdict, WaiverOffer
+from tunegate.decide.advice import next_steps
+from tunegate.decide.gate import Judged
+from tunegate.decide.waiver_offer import unbounded_steps
+from tunegate.tune.claims import waiting_note
+from tunegate.tune.outcomes import lost_shard_warnings
+from tunegate.wording import plural
+
+
+def summarize(
+    verdict: Verdict,
+    judged: Judged,
+    *,
+    run: MeasurementRun | None,
+    comparisons: Sequence[Comparison],
+    offer: WaiverOffer | None = None,
+) -> Report:
+    """Gather a run into a report."""
+    changes, plan, outcomes = judged.changes, judged.plan, judged.outcomes
+    used = plan.resolution.cache if plan else None
+    return Report(
+        verdict=verdict,
+        changes=changes,
+        plan=plan,
+        outcomes=outcomes,
+        run=run,
+        comparisons=tuple(comparisons),
+        cache=used,
+        next_steps=(
+            *(NextStep((shard.advice,)) for shard in judged.unmeasured),
+            *next_steps(_measured(verdict, judged.unmeasured), outcomes, run, comparisons, plan),
+            *unbounded_steps(verdict, comparisons),
+        ),
+        warnings=_without_repeats(_told(judged, verdict, run, comparisons)),
+        waiver_offer=offer,
+    )
+
+
+def _told(
+    judged: Judged,
+    verdict: Verdict,
+    run: MeasurementRun | None,
+    comparisons: Sequence[Comparison],
+) -> tuple[str, ...]:
+    """Returns notes for the reader, whatever the verdict is."""
+    plan = judged.plan
+    planned = (*plan.notes, *lost_shard_warnings(plan, judged.outcomes)) if plan else ()
+    # What every report says of its tuning needs no warning.
+    usual = waiting_note(verdict.tuning.waiting)
+    return (
+        *judged.changes.notes,
+        *(note for note in planned if note != usual),
+        *verdict.notes,
+        *build_notes(run),
+        *unlike_medians(comparisons),
+    )
+
+
+def _measured(verdict: Verdict, unmeasured: Sequence[UnmeasuredShard]) -> Verdict:
+    """The verdict without what no other runner would make better."""
+    findings = tuple(
+        finding
+        for finding in verdict.findings
+        if not any(s.has(Cell(model=finding.model, target=finding.target)) for s in unmeasured)
+    )
+    return msgspec.structs.replace(verdict, findings=findings)
+
+
+def _without_repeats(lines: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(lines))
+
+
+# Notes for the report about the builds that ship.
+
+_UNVERIFIED: dict[ScheduleSource, str] = {
+    "transfer": "a schedule of another shape",
+    "claimed": "a schedule of this run's own zone",
+}
+
+
+def build_notes(run: MeasurementRun | None) -> Iterator[str]:
+    """Yields notes on the builds at head: schedules of other shapes or zones that were not
+    measured, those that the model was slower with, and numbers that were allowed to differ by more;
+    and on both sides, kernels whose schedule computes other numbers, and what the runtime says."""
+    for built in run.builds if run else ():
+        if built.head is not None:
+            for note in _notes(built.head):
+                yield f"{built.cell.model} on {built.cell.target}: {note}"
+        for side, build in (("base", built.base), ("head", built.head)):
+            for note in _given_up(build) if build is not None else ():
+                yield f"{built.cell.model} on {built.cell.target} ({side}): {note}"
+
+
+def _notes(head: Build) -> Iterator[str]:
+    yield from _unverified(head)
+    yield from _left_out(head)
+    yield from _tolerated(head)
+
+
+def _unverified(head: Build) -> Iterator[str]:
+    unverified = Counter(task.source for task in head.tasks if not task.verified)
+    for source, what in _UNVERIFIED.items():
+        if unverified[source]:
+            yield (
+                f"{unverified[source]} of {plural(len(head.tasks), 'kernel')} "
+                f"{'runs' if unverified[source] == 1 else 'run'} {what}: it was never measured"
+            )
+
+
+def _left_out(head: Build) -> Iterator[str]:
+    if head.without_graphs:
+        yield f"built without CUDA graphs, with them: {head.without_graphs}"
+    if head.dropped:
+        yield ("slower in the model with their schedules, so without: " + ", ".join(head.dropped))
+
+
+def _given_up(build: Build) -> Iterator[str]:
+    yield from build.notes
+    if build.without_picks:
+        yield (
+            "built with default schedules where nothing was measured, with picked ones: "
+            f"{build.without_picks}"
+        )
+    if build.without_channels_last:
+        yield f"built with channels first, with channels last: {build.without_channels_last}"
+    for kernel in build.wrong_kernels:
+        yield (
+            f"kernel {kernel.name} computes {kernel.max_absolute:.2g} other with its schedule "
+            f"({100 * kernel.max_relative:.2g}% of its largest output); built with its default "
+            "schedule, and not with that one again"
+        )
+
+
+def _tolerated(head: Build) -> Iterator[str]:
+    check = head.check
+    if check is None or not check.passed or check.reference_noise is None:
+        return
+    if check.as_written:
+        yield (
+            f"off by {100 * check.max_relative:.2g}% of the largest output from the model as it is "
+            f"written; ONNX Runtime's optimizations are off from that by "
+            f"{100 * check.reference_noise:.2g}% here"
+        )
+    else:
+        yield (
+            f"off by {100 * check.max_relative:.2g}% of the largest output, where "
+            f"{100 * check.tolerance:.2g}% is allowed: ONNX Runtime is off from itself by "
+            f"{100 * check.reference_noise:.2g}%, by how it optimizes and rounds"
+        )
+
+
+# Latencies of a report that lie apart by another share than the change beside them, and why.
+
+_TOLD_FROM = 1.0
+"""The percentage points beyond the interval from which a reader would notice."""
+
+
+def unlike_medians(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    """Yields a note for each model whose medians of all inferences lie apart by another share than
+    its change, which is of inferences in turn: a machine that is slow for a while moves the medians
+    of the side that had more of it."""
+    for each in comparisons:
+        change = each.change_percent
+        if change is None or not each.base_ms or each.head_ms is None:
+            continue
+        apart = 100 * (each.head_ms / each.base_ms - 1)
+        if not change.low - _TOLD_FROM <= apart <= change.high + _TOLD_FROM:
+            yield (
+                f"{each.cell.model} on {each.cell.target}: base and head are medians of all "
+                f"inferences and lie {apart:+.1f}% apart. The change of {change.center:+.1f}% "
+                "compares inferences in turn, so it has no part of what slowed the machine "
+                "for a while"
+            )

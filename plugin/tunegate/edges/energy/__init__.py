@@ -1,1 +1,0 @@
-"""Counters of energy: of processors, of GPUs, of the machine."""

@@ -1,1 +1,0 @@
-"""Rewrites of a model before TVM's importer sees it: one family of operators in each file."""

@@ -1,0 +1,1 @@
+"""Builds of both sides, elections, and launches in fresh processes."""

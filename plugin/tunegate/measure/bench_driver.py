@@ -1,0 +1,120 @@
+"""An implementation of `ports.Benchmarker` by pairs of fresh
+processes, timed in alternating blocks."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from types import MappingProxyType
+
+from tunegate.artifacts.inputs import KnownInputs, ShapedModel
+from tunegate.artifacts.measurements import Histogram
+from tunegate.config import TargetConfig
+from tunegate.decide.histogram import histogram
+from tunegate.errors import MeasurementError
+from tunegate.measure.bench_devices import Devices
+from tunegate.measure.bench_messages import Sides
+from tunegate.measure.bench_process import MAX_SECONDS, Limits, Process, start_of
+from tunegate.measure.pair_bench import PairBench, block_size
+from tunegate.ports import Bench, Benchmarker, Builder, BuildJob, ModelJob
+from tunegate.system.clock import derived
+
+ReferenceBuilder = Callable[[Path, int], Builder]
+"""A builder for the reference, of a private directory and a seed."""
+_REFERENCE_INFERENCES = 50
+_PROFILED_INFERENCES = 10
+
+
+class FreshProcesses:
+    """Measures on this machine; artifacts for GPUs on that of the target `cuda`. Inputs and orders
+    come from `seed`. A process that takes longer than `limit_seconds` for an answer is given up.
+    What `reference` builds is what `reference_ms` measures. An artifact in `pythons` runs under
+    that Python, with the packages of its environment."""
+
+    def __init__(
+        self,
+        scratch: Path,
+        seed: int,
+        cuda: TargetConfig | None = None,
+        *,
+        limit_seconds: float = MAX_SECONDS,
+        reference: ReferenceBuilder | None = None,
+        pythons: Mapping[Path, Path] = MappingProxyType({}),
+    ) -> None:
+        scratch.mkdir(parents=True, exist_ok=True)
+        named = {str(artifact.absolute()): python for artifact, python in pythons.items()}
+        self._limits, self._reference = Limits(limit_seconds, pythons=named), reference
+        self._scratch = scratch
+        self._devices = Devices(cuda)
+        self._seed = seed
+        self._alone = derived(seed, "alone")
+        self._pairs = 0
+
+    def pair(self, base: Path, head: Path, *, slowdown_percent: float = 0.0) -> Bench:
+        self._pairs += 1
+        seed = derived(self._seed, "pair", self._pairs)
+        limits = self._limits._replace(processes=2)
+        return PairBench(
+            Sides(base, head),
+            self._scratch,
+            seed,
+            self._devices,
+            slowdown_percent=slowdown_percent,
+            limits=limits,
+        )
+
+    def single_ms(self, artifact: Path) -> float:
+        with self._process(artifact) as process:
+            return _median_ms(process)
+
+    def times(self, artifact: Path, inferences: int) -> Histogram:
+        with self._process(artifact) as process:
+            process.start()
+            return histogram(process.block_ms(inferences, self._limits.seconds / 2))
+
+    def operators_ms(self, artifact: Path) -> Mapping[str, float]:
+        with self._process(artifact) as process:
+            return process.operators_ms(_PROFILED_INFERENCES)
+
+    def reference_ms(self, model: ShapedModel, *, threads: int) -> float:
+        """Builds the reference for the model, and times it on inputs as they are given."""
+        if self._reference is None:
+            raise MeasurementError("there is no reference to measure")
+        with tempfile.TemporaryDirectory(dir=self._scratch) as into:
+            job = BuildJob(
+                model=ModelJob(
+                    file=model.file,
+                    path=model.file.name,
+                    shapes=model.shapes,
+                    target=TargetConfig(name="reference", threads=threads),
+                    inputs=KnownInputs(given=dict(model.given)),
+                ),
+                records={},
+                sources={},
+                directory=Path(into) / "artifact",
+            )
+            (build,) = self._reference(Path(into) / "scratch", self._alone).build([job])
+            if build.error is not None:
+                raise MeasurementError(build.error)
+            return self.single_ms(job.directory)
+
+    @contextmanager
+    def _process(self, artifact: Path) -> Iterator[Process]:
+        with self._devices.of(artifact) as device:
+            start = start_of(artifact, self._alone)
+            log = self._scratch / "bench.log"
+            process = Process(start, log, device.variables, self._limits)
+            with closing(process):
+                yield process
+
+
+def _median_ms(process: Process) -> float:
+    milliseconds = process.start()
+    inferences = min(_REFERENCE_INFERENCES, block_size(milliseconds, milliseconds))
+    return statistics.median(process.block_ms(inferences))
+
+
+_: type[Benchmarker] = FreshProcesses

@@ -1,0 +1,98 @@
+"""Messages between the driver and a bench worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from tunegate.artifacts.changes import Side
+from tunegate.system.output.artifact_file import ArtifactTensor
+
+
+class Start(msgspec.Struct, frozen=True, tag="start"):
+    """Load the artifact and warm up for at least this long, on the inputs of `seed`, by the
+    rules of `inputs` instead of the artifact's own where there are some. Inputs that have several
+    cases take `case`, or one that the seed chooses. Every inference is made slower by
+    `slowdown_percent`, busily waiting."""
+
+    artifact: str
+    threads: int
+    warm_up_seconds: float
+    seed: int
+    slowdown_percent: float = 0.0
+    inputs: tuple[ArtifactTensor, ...] = ()
+    case: int | None = None
+
+
+class Block(msgspec.Struct, frozen=True, tag="block"):
+    """Time this many inferences one by one, after a few that are thrown away; fewer when
+    `most_seconds` are over, but at least one."""
+
+    inferences: int
+    most_seconds: float
+
+
+class Profile(msgspec.Struct, frozen=True, tag="profile"):
+    """Time every operator of the artifact inside the model, on the inputs of `seed`."""
+
+    artifact: str
+    threads: int
+    inferences: int
+    seed: int
+
+
+class Ready(msgspec.Struct, frozen=True, tag="ready"):
+    """`milliseconds` is the median of the last inferences of the warm-up; `peak_bytes` the most
+    memory that was resident until then, `workspace_bytes` what the warm-up added to the loaded
+    artifact's, 0 where the system does not say."""
+
+    milliseconds: float
+    peak_bytes: int = 0
+    workspace_bytes: int = 0
+
+
+class Timed(msgspec.Struct, frozen=True, tag="timed"):
+    """`untimed` inferences were run before those that were timed."""
+
+    nanoseconds: tuple[int, ...]
+    untimed: int = 0
+
+
+class Profiled(msgspec.Struct, frozen=True, tag="profiled"):
+    """The times of one inference by operator; all calls of one operator are added up."""
+
+    milliseconds: dict[str, float]
+
+
+class Broken(msgspec.Struct, frozen=True, tag="broken"):
+    reason: str
+
+
+BenchRequest = Start | Block | Profile
+BenchReply = Ready | Timed | Profiled | Broken
+
+
+# A pair of values: one for the base, one for the head of a launch.
+
+_T = TypeVar("_T")
+Made = TypeVar("Made")
+
+
+class Sides(NamedTuple, Generic[_T]):
+    base: _T
+    head: _T
+
+    def of(self, side: Side) -> _T:
+        """Returns the value of this side."""
+        return self.base if side == "base" else self.head
+
+    def each(self, made: Callable[[_T], Made]) -> Sides[Made]:
+        """Returns the pair of results of applying `made` to either side."""
+        return Sides(made(self.base), made(self.head))
+
+
+def other(side: Side) -> Side:
+    """The side that a pair of blocks goes on with."""
+    return "head" if side == "base" else "base"

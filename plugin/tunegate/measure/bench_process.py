@@ -1,0 +1,146 @@
+"""A fresh process that loads an artifact and times it."""
+
+from __future__ import annotations
+
+import selectors
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeVar, cast
+
+from tunegate.errors import MeasurementError
+from tunegate.measure.bench_messages import (
+    BenchReply,
+    Block,
+    Broken,
+    Profile,
+    Profiled,
+    Ready,
+    Start,
+    Timed,
+)
+from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
+from tunegate.system.processes.child import Child, ChildDiedError
+from tunegate.system.processes.memory_limit import MemoryLimit, memory_limit
+
+_MODULE = "tunegate.runtimes.bench_worker"
+WARM_UP_SECONDS = 0.5
+MAX_SECONDS = 120.0
+_MAX_BLOCK_SECONDS = 5.0
+
+Expected = TypeVar("Expected", Ready, Timed, Profiled)
+
+
+class Limits(NamedTuple):
+    """Limits of a bench process: seconds for an answer, and the number of processes that share the
+    memory: the free memory then, or `memory`. `pythons` are those of other environments, by the
+    artifacts that run there."""
+
+    seconds: float = MAX_SECONDS
+    processes: int = 1
+    memory: MemoryLimit | None = None
+    pythons: Mapping[str, Path] = {}
+
+
+_ALONE = Limits()
+
+
+class TimedBlock(NamedTuple):
+    """`inferences` are those that were run, of which all but the first few were timed."""
+
+    times_ms: tuple[float, ...]
+    inferences: int
+
+
+class Process:
+    """One side of a launch."""
+
+    def __init__(
+        self, start: Start, log: Path, more: Mapping[str, str], limits: Limits = _ALONE
+    ) -> None:
+        kind = cast("type[BenchReply]", BenchReply)
+        variables = {
+            "OMP_NUM_THREADS": str(start.threads),
+            "PYTHONHASHSEED": "0",
+            **more,
+        }
+        self._log = log
+        memory = limits.memory or memory_of([start], limits.processes)
+        self._child: Child[BenchReply] = Child(
+            _MODULE,
+            kind,
+            variables=variables,
+            memory=memory,
+            log=log,
+            python=limits.pythons.get(start.artifact),
+        )
+        self._limit_seconds = limits.seconds
+        self._start = start
+        self.peak_bytes = self.workspace_bytes = 0
+
+    def start(self, again: Start | None = None) -> float:
+        """Median milliseconds after warming up. A process that runs already may load `again`."""
+        ready = self._ask(again or self._start, Ready)
+        self.peak_bytes, self.workspace_bytes = ready.peak_bytes, ready.workspace_bytes
+        return ready.milliseconds
+
+    def block_ms(
+        self, inferences: int, most_seconds: float = _MAX_BLOCK_SECONDS
+    ) -> tuple[float, ...]:
+        return self.block(inferences, most_seconds).times_ms
+
+    def block(self, inferences: int, most_seconds: float = _MAX_BLOCK_SECONDS) -> TimedBlock:
+        """The times of one block, and all that was run in it."""
+        timed = self._ask(Block(inferences, most_seconds), Timed)
+        times = tuple(n / 1e6 for n in timed.nanoseconds)
+        return TimedBlock(times, len(times) + timed.untimed)
+
+    def operators_ms(self, inferences: int) -> dict[str, float]:
+        request = Profile(self._start.artifact, self._start.threads, inferences, self._start.seed)
+        return self._ask(request, Profiled).milliseconds
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
+    def close(self) -> None:
+        self._child.kill()
+
+    def _ask(self, request: Start | Block | Profile, expected: type[Expected]) -> Expected:
+        deadline = time.monotonic() + self._limit_seconds
+        try:
+            self._child.send(request)
+            with selectors.DefaultSelector() as selector:
+                selector.register(self._child, selectors.EVENT_READ)
+                while time.monotonic() < deadline:
+                    selector.select(timeout=1.0)
+                    reply = self._child.receive()
+                    if isinstance(reply, expected):
+                        return reply
+                    if isinstance(reply, Broken):
+                        raise MeasurementError(reply.reason)
+        except ChildDiedError as error:
+            message = f"the measuring process {error} (log: {self._log})"
+            raise MeasurementError(message) from error
+        message = f"no answer in {self._limit_seconds:.0f} s (log: {self._log})"
+        raise MeasurementError(message)
+
+
+def memory_of(starts: Sequence[Start], processes: int) -> MemoryLimit:
+    """The memory limit for each of so many processes."""
+    devices = {ArtifactFile.read(Path(start.artifact)).device for start in starts}
+    return memory_limit("cuda" if "cuda" in devices else "llvm", children=processes)
+
+
+def start_of(
+    artifact: Path,
+    seed: int,
+    slowdown_percent: float = 0.0,
+    warm_up_seconds: float = WARM_UP_SECONDS,
+    inputs: tuple[ArtifactTensor, ...] = (),
+    *,
+    case: int | None = None,
+) -> Start:
+    threads = ArtifactFile.read(artifact).threads
+    place = str(artifact.absolute())
+    return Start(place, threads, warm_up_seconds, seed, slowdown_percent, inputs, case)

@@ -1,0 +1,187 @@
+"""The best that is known of every task when a model is built, and where it is from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from tunegate.artifacts.builds import Build, CellCandidates
+from tunegate.artifacts.changes import ModelChange, ModelPath
+from tunegate.artifacts.outcomes import TuningOutcome
+from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.tasks import UNMEASURED, ScheduleSource, TuningTask
+from tunegate.config import TargetConfig
+from tunegate.ports import BuildJob
+from tunegate.tools import Tools
+from tunegate_cache.format.records import (
+    DeviceFingerprint,
+    ExactHit,
+    Miss,
+    Provenance,
+    TransferHit,
+    TuningRecord,
+    WorkloadKey,
+)
+
+_UNTRIED = ("not-started", "shared", "behind")
+"""Endings of a task for which nothing was run."""
+
+
+class BestRecords(NamedTuple):
+    """The records of every task, best first, and where they are from."""
+
+    records: dict[WorkloadKey, tuple[TuningRecord, ...]]
+    sources: dict[WorkloadKey, ScheduleSource]
+
+
+def best_records(plan: TuningPlan, outcomes: Sequence[TuningOutcome]) -> BestRecords:
+    """This run's records come before those of trusted zones. A task that nothing was measured for
+    gets what the prior picks, among its neighbours' records too: better than nothing, and marked as
+    not verified. Nothing is picked where all its models stay far behind another runtime: picks make
+    builds dearer, and would not ship. What the run's own zone claims and nothing has measured is
+    used, on both sides alike, only where trusted zones have nothing at all."""
+    best, sources = _trusted(plan)
+    tasks = [task for outcome in outcomes for task in outcome.tasks]
+    for task in tasks:
+        own = _of(task.key, task.records)
+        if own:
+            best[task.key] = own + _of(task.key, best.get(task.key, ()))
+            sources[task.key] = task.source
+    decided = {*best, *(task.key for task in tasks if task.stopped not in _UNTRIED)}
+    for resolved in plan.resolution.tasks:
+        key = resolved.task.key
+        if resolved.skipped == "behind" and sources.get(key, "transfer") == "transfer":
+            best.pop(key, None)
+            sources.pop(key, None)
+            continue
+        if key in decided:
+            continue
+        if resolved.claims is not None:
+            best[key], sources[key] = resolved.claims.records, "claimed"
+        else:
+            best[key], sources[key] = resolved.lookup.failures, "prior"
+    return BestRecords(best, sources)
+
+
+def _of(key: WorkloadKey, records: Iterable[TuningRecord]) -> tuple[TuningRecord, ...]:
+    return tuple(record for record in records if record.key == key)
+
+
+def _trusted(plan: TuningPlan) -> BestRecords:
+    best: dict[WorkloadKey, tuple[TuningRecord, ...]] = {}
+    sources: dict[WorkloadKey, ScheduleSource] = {}
+    for resolved in plan.resolution.tasks:
+        match resolved.lookup:
+            case ExactHit(records=records):
+                best[resolved.task.key] = records
+                sources[resolved.task.key] = "exact"
+            case TransferHit(records=records, failures=failures):
+                best[resolved.task.key] = (*records, *failures)
+                sources[resolved.task.key] = "transfer"
+            case Miss():
+                pass
+    return BestRecords(best, sources)
+
+
+# The same schedule on both sides for what both have, also where the model decides about it. A
+# schedule is tried in the model, and dropped where the default one is faster. Each side by itself
+# could decide otherwise, by luck, and the comparison would see that. So the base decides for both.
+
+
+class DecidedByBase(NamedTuple):
+    """The tasks of a model that both its sides have, and whose schedule is tried in it. With
+    `is_alike` the sides differ in nothing but weights."""
+
+    keys: frozenset[WorkloadKey]
+    is_alike: bool = False
+
+
+def decided_by_base(
+    plan: TuningPlan,
+    sources: Mapping[WorkloadKey, ScheduleSource],
+    targets: Iterable[TargetConfig],
+) -> dict[ModelPath, DecidedByBase]:
+    """Returns what the base of each model decides for its head: on a GPU about what nobody has
+    measured."""
+    cpus = {target.name for target in targets if target.kind == "llvm"}
+    alike = {change.path for change in plan.changes.models if _is_alike(change)}
+    found: dict[ModelPath, set[WorkloadKey]] = {}
+    for resolved in plan.resolution.tasks:
+        source = sources.get(resolved.task.key)
+        if source is not None and (resolved.task.target in cpus or source in UNMEASURED):
+            for model in _shared_by(resolved.task):
+                found.setdefault(model, set()).add(resolved.task.key)
+    return {
+        model: DecidedByBase(frozenset(keys), is_alike=model in alike)
+        for model, keys in found.items()
+    }
+
+
+def as_in_base(job: BuildJob, of_base: BuildJob, base: Build, decided: DecidedByBase) -> BuildJob:
+    """The job of the head, with what the base has for these tasks; a model whose sides differ in
+    nothing but weights is built and cut as its base was. A base that could not be built says
+    nothing, and neither does one in parts of tasks that none of its parts has."""
+    if base.error is not None:
+        return job
+    if decided.is_alike and base.how is not None and job.model.shapes == of_base.model.shapes:
+        return msgspec.structs.replace(job, how=base.how)
+    kept = {task.key for task in base.tasks if task.rid}
+    settled = decided.keys & {task.key for task in base.tasks}
+    return msgspec.structs.replace(job.with_default_schedules(settled - kept), settled=settled)
+
+
+def _is_alike(change: ModelChange) -> bool:
+    base, head = change.base, change.head
+    if base is None or head is None or not base.graph_digest:
+        return False
+    return base.graph_digest == head.graph_digest
+
+
+def _shared_by(task: TuningTask) -> list[ModelPath]:
+    sides = {(use.model, use.side) for use in task.uses}
+    return [model for model, side in sides if side == "base" and (model, "head") in sides]
+
+
+# Records that say of a schedule: it computes other numbers, do not build with it again. A mark is
+# a record of a candidate that failed, as the search writes them. The cache gives the latest word
+# on a candidate, so a mark takes it out of the answers, for base and head alike. A mark that lies
+# costs speed and nothing else: every build is checked, whatever the cache says of its schedules.
+
+_NOBODY = Provenance()
+
+
+def publish_wrong_marks(tools: Tools, candidates: Sequence[CellCandidates]) -> None:
+    """Tells the cache of schedules that compute other numbers."""
+    builds = [build for each in candidates for build in (*each.base, *each.head)]
+    origin, now = tools.origin, int(tools.context.clock.time())
+    marks = wrong_marks(builds, origin.device, now, origin.source)
+    if marks:
+        tools.index.publish(marks)
+
+
+def wrong_marks(
+    builds: Iterable[Build],
+    device: DeviceFingerprint,
+    measured_at: int,
+    source: Provenance = _NOBODY,
+) -> tuple[TuningRecord, ...]:
+    """Returns a mark for each schedule that made a build compute other numbers, each once."""
+    marks = [
+        TuningRecord(
+            key=kernel.key,
+            shape=kernel.shape,
+            template=kernel.template,
+            decisions=kernel.decisions,
+            run_nanoseconds=(),
+            status="wrong",
+            device=device,
+            toolchain=kernel.toolchain,
+            measured_at=measured_at,
+            source=source,
+        )
+        for build in builds
+        for kernel in build.wrong_kernels
+    ]
+    return tuple(dict.fromkeys(marks))

@@ -1,0 +1,332 @@
+"""Build both sides at their best: the base gets the best records known for it, like the head.
+
+So what the gate sees is the change, not the luck of tuning.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tunegate.artifacts.builds import Build, Cell, CellCandidates, unbuilt
+from tunegate.artifacts.candidates import CandidateBuild, Candidates, RuntimeName
+from tunegate.artifacts.changes import SIDES, ChangeSet, ModelPath, Side
+from tunegate.artifacts.outcomes import TuningOutcome
+from tunegate.artifacts.plans import TuningPlan
+from tunegate.config import Config, TargetConfig
+from tunegate.measure.build_groups import (
+    WantedBuild,
+    built_together,
+    compiled_later,
+    compiled_sides,
+    told_builds,
+)
+from tunegate.measure.build_records import (
+    BestRecords,
+    DecidedByBase,
+    as_in_base,
+    best_records,
+    decided_by_base,
+)
+from tunegate.measure.error_budgets import (
+    held_to_budget,
+    is_scored,
+    is_tried,
+    lacks_values,
+    samples_for,
+    with_scores,
+)
+from tunegate.measure.remembered_elections import (
+    as_remembered,
+    held_here,
+    is_left_out,
+    lost_winners,
+    remembered_how,
+    remembered_winners,
+)
+from tunegate.models.export_models import ExportedModels, export_models
+from tunegate.ports import Builder, BuildJob, CaseScorer
+from tunegate.tools import ModelSource, RunContext
+from tunegate_cache.format.how_built import HowBuilt
+from tunegate_cache.format.records import WorkloadKey
+
+
+def build(
+    plan: TuningPlan,
+    outcomes: Sequence[TuningOutcome],
+    *,
+    source: ModelSource,
+    builders: Mapping[RuntimeName, Builder],
+    context: RunContext,
+) -> tuple[CellCandidates, ...]:
+    """Builds both sides of every cell that has work, for each candidate of its target; where an
+    election is remembered for its winner and whoever it had no time for, unless that winner fails
+    on a side."""
+    models = export_models(plan.changes, source)
+    cells = _cells(plan.changes, models)
+    sides = [(cell, side) for cell in cells for side in SIDES if (cell.model, side) in models.files]
+    best = best_records(plan, outcomes)
+    elections = held_here(plan.elections, context.device.fingerprint())
+    building = _Building(
+        context=context,
+        models=models,
+        best=best,
+        by_base=decided_by_base(plan, best.sources, models.config.targets),
+        candidates=source.candidates,
+        builders=builders,
+        scorer=source.case_scorer,
+        cases=source.workdir / "cases",
+        compiled=compiled_sides(plan),
+        how=remembered_how(elections),
+    )
+    winners, left_out = remembered_winners(elections), is_left_out(elections)
+    built = building.built(sides, lambda cell, name: not left_out(cell, name))
+    lost = lost_winners(winners, sides, built)
+    built |= building.built([each for each in sides if each[0] in lost], left_out)
+    ordered = (_in_order(cell, built, source.candidates[cell.target]) for cell in cells)
+    readable = (_with_unreadable(each, models.unreadable) for each in ordered)
+    return as_remembered(readable, elections, source.candidates)
+
+
+class _Building(msgspec.Struct, frozen=True, kw_only=True):
+    context: RunContext
+    models: ExportedModels
+    best: BestRecords
+    by_base: Mapping[ModelPath, DecidedByBase]
+    candidates: Candidates
+    builders: Mapping[RuntimeName, Builder]
+    scorer: CaseScorer | None
+    cases: Path
+    compiled: Collection[tuple[Cell, Side]]
+    how: Mapping[tuple[Cell, str], HowBuilt]
+
+    def built(
+        self, sides: Sequence[tuple[Cell, Side]], is_wanted: Callable[[Cell, str], bool]
+    ) -> dict[tuple[Cell, Side, str], Build]:
+        """The builds of these sides for the candidates that are wanted by name."""
+        built = {
+            (cell, side, candidate.name): _located(unbuilt(reason), candidate, Path())
+            for cell, side in sides
+            for candidate in self.candidates[cell.target]
+            if is_wanted(cell, candidate.name)
+            if (reason := lacks_values(self.models.config, cell.model, candidate))
+        }
+        groups = [
+            [
+                WantedBuild(candidate, cell, side)
+                for candidate in group
+                for cell, side in sides
+                if candidate in self.candidates[cell.target]
+                if is_tried(self.models.config, cell, candidate, self.candidates)
+                if is_wanted(cell, candidate.name)
+            ]
+            for group in built_together(self.candidates)
+        ]
+        for wanted, later in zip(groups, compiled_later(groups), strict=True):
+            if wanted:
+                told = told_builds(wanted, self.compiled, is_compared=_has_base(sides))
+                self.context.progress.step(told, "build")
+                built |= self._of(wanted, later)
+        return built
+
+    def _of(
+        self, wanted: Sequence[WantedBuild], later: Collection[tuple[Cell, Side]]
+    ) -> dict[tuple[Cell, Side, str], Build]:
+        jobs = [
+            msgspec.structs.replace(self._job(each), is_followed=each.place in later)
+            for each in wanted
+        ]
+        held: dict[tuple[Cell, Side, str], Build] = {}
+        for each, job, build in zip(wanted, jobs, self._builds(wanted, jobs), strict=True):
+            candidate, cell, side = each
+            place = candidate_directory(cell, side, candidate.name)
+            located = self._scored(_located(build, candidate, place), job, candidate)
+            held[cell, side, candidate.name] = held_to_budget(
+                located, self.models.config, cell.model, candidate
+            )
+        return held
+
+    def _builds(self, wanted: Sequence[WantedBuild], jobs: Sequence[BuildJob]) -> Sequence[Build]:
+        candidate = wanted[0].candidate
+        builder = self.builders[candidate.runtime]
+        if not candidate.is_tuned:
+            return builder.build(jobs)
+        places = [each.place for each in wanted]
+        built = _built(dict(zip(places, jobs, strict=True)), candidate, builder, self.by_base)
+        return [built[place] for place in places]
+
+    def _scored(self, build: Build, job: BuildJob, candidate: CandidateBuild) -> Build:
+        if self.scorer is None:
+            return build
+        return with_scores(build, job, self.models.config, candidate, self.scorer)
+
+    def _job(self, wanted: WantedBuild) -> BuildJob:
+        """The job of a candidate, which keeps its cases where a command scores them."""
+        candidate, cell, side = wanted
+        job = _job(self.models, self.best, candidate, (cell, side), self.context.out)
+        job = msgspec.structs.replace(job, how=self.how.get((cell, candidate.name)))
+        if self.scorer is None or not is_scored(self.models.config, job.model.path, candidate):
+            return job
+        cases = self.cases / candidate_directory(cell, side, candidate.name)
+        return msgspec.structs.replace(job, cases=cases)
+
+
+def _with_unreadable(
+    cell: CellCandidates, unreadable: Mapping[tuple[ModelPath, Side], str]
+) -> CellCandidates:
+    """Returns the cell, with a failed build in place of a side that is no model."""
+    model = cell.cell.model
+    base, head = (
+        (unbuilt(unreadable[model, side].removeprefix(f"{model}: ")),)
+        if (model, side) in unreadable
+        else builds
+        for side, builds in zip(SIDES, (cell.base, cell.head), strict=True)
+    )
+    return msgspec.structs.replace(cell, base=base, head=head)
+
+
+def _built(
+    jobs: Mapping[tuple[Cell, Side], BuildJob],
+    candidate: CandidateBuild,
+    builder: Builder,
+    decided: Mapping[ModelPath, DecidedByBase],
+) -> dict[tuple[Cell, Side], Build]:
+    """The builds. A head waits for its base where that decides about schedules of both."""
+    later = {
+        (cell, side)
+        for cell, side in jobs
+        if candidate.is_tuned and side == "head" and jobs[cell, side].how is None
+        if cell.model in decided and (cell, "base") in jobs
+    }
+    first = {which: job for which, job in jobs.items() if which not in later}
+    builds = dict(zip(first, builder.build([*first.values()]), strict=True))
+    heads = {
+        (cell, side): as_in_base(job, jobs[cell, "base"], builds[cell, "base"], decided[cell.model])
+        for (cell, side), job in jobs.items()
+        if (cell, side) in later
+    }
+    if heads:
+        builds |= zip(heads, builder.build([*heads.values()]), strict=True)
+    return built_alike(builder, first | heads, builds)
+
+
+def _in_order(
+    cell: Cell, built: Mapping[tuple[Cell, Side, str], Build], candidates: Sequence[CandidateBuild]
+) -> CellCandidates:
+    """The builds of each side, in the order in which candidates are tried."""
+    of: dict[Side, list[Build]] = {
+        side: [
+            built[cell, side, candidate.name]
+            for candidate in candidates
+            if (cell, side, candidate.name) in built
+        ]
+        for side in SIDES
+    }
+    return CellCandidates(cell=cell, base=_needed(of["base"]), head=_needed(of["head"]))
+
+
+def _needed(builds: Sequence[Build]) -> tuple[Build, ...]:
+    """The builds without those that add nothing to the others, where there are others."""
+    return tuple(build for build in builds if not build.is_needless) or tuple(builds)
+
+
+def _cells(changes: ChangeSet, models: ExportedModels) -> list[Cell]:
+    names = {target.name for target in models.config.targets}
+    return [
+        Cell(model=change.path, target=name)
+        for change in changes.models
+        for name in change.targets
+        if name in names
+        if (change.path, "head") in {**models.files, **models.unreadable}
+    ]
+
+
+def _job(
+    models: ExportedModels,
+    best: BestRecords,
+    candidate: CandidateBuild,
+    which: tuple[Cell, Side],
+    out: Path,
+) -> BuildJob:
+    cell, side = which
+    return BuildJob(
+        model=models.job(cell.model, side, _target(models.config, cell)),
+        records=best.records,
+        sources=best.sources,
+        directory=out / candidate_directory(cell, side, candidate.name),
+        variant=candidate.variant,
+        settings=candidate.settings,
+        samples=samples_for(models.config, cell.model, candidate),
+    )
+
+
+def build_directory(cell: Cell, side: Side) -> Path:
+    """The directory of a build under `--out`, with a name that any file system takes."""
+    return Path("builds") / _slug(cell.model) / cell.target / side
+
+
+def candidate_directory(cell: Cell, side: Side, candidate: str) -> Path:
+    """The directory of a candidate until one is chosen."""
+    directory = build_directory(cell, side)
+    return directory.with_name(f"{directory.name}-{candidate}")
+
+
+def _slug(path: ModelPath) -> str:
+    """Two paths never share a name: one that had to be changed gets a digest of what it was."""
+    stem = path.removesuffix(".onnx")
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "_", stem).strip("._") or "model"
+    if plain == stem:
+        return plain
+    return f"{plain}-{hashlib.sha256(path.encode('utf-8', 'surrogateescape')).hexdigest()[:8]}"
+
+
+def _target(config: Config, cell: Cell) -> TargetConfig:
+    return next(target for target in config.targets if target.name == cell.target)
+
+
+def _located(build: Build, candidate: CandidateBuild, directory: Path) -> Build:
+    return msgspec.structs.replace(
+        build,
+        directory="" if build.error else str(directory),
+        runtime=candidate.runtime,
+        variant=candidate.variant,
+        title=candidate.title,
+    )
+
+
+def _has_base(sides: Sequence[tuple[Cell, Side]]) -> bool:
+    return any(side == "base" for _, side in sides)
+
+
+# Both sides without the schedules that their base had to give up.
+
+_CellSide = tuple[Cell, Side]
+
+
+def built_alike(
+    builder: Builder, jobs: Mapping[_CellSide, BuildJob], builds: Mapping[_CellSide, Build]
+) -> dict[_CellSide, Build]:
+    """Returns the builds, heads without the schedules that compute other numbers in their base:
+    else a head could hide that it is slower behind a schedule that its base had to give up. Nothing
+    of a head takes a schedule from its base."""
+    given_up = {
+        cell: {kernel.key for kernel in build.wrong_kernels}
+        for (cell, side), build in builds.items()
+        if side == "base"
+    }
+    uneven = {
+        (cell, side): keys
+        for (cell, side), build in builds.items()
+        if side == "head" and (keys := _scheduled(build) & given_up.get(cell, set()))
+    }
+    again = [jobs[which].with_default_schedules(keys) for which, keys in uneven.items()]
+    rebuilt = builder.build(again) if again else ()
+    return {**builds, **dict(zip(uneven, rebuilt, strict=True))}
+
+
+def _scheduled(build: Build) -> set[WorkloadKey]:
+    return {task.key for task in build.tasks if task.rid and build.error is None}

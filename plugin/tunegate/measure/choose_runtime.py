@@ -1,0 +1,294 @@
+"""The choice of what ships: of the builds of a side, the one of the fastest candidate.
+
+Both sides are decided alike, so that the gate sees the change and not a coin: the election of the
+head begins with what the base has, which only a gain above the noise displaces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tunegate.artifacts.builds import (
+    Build,
+    CandidateTime,
+    Cell,
+    CellBuilds,
+    CellCandidates,
+    RefusedCandidate,
+    RuntimeChoice,
+)
+from tunegate.artifacts.changes import Side
+from tunegate.decide.error_budget import outside
+from tunegate.errors import MeasurementError
+from tunegate.measure.build_sides import build_directory
+from tunegate.measure.election import Launching, Race
+from tunegate.ports import Benchmarker, Shipping
+from tunegate.tools import RunContext
+
+_ALL_LATE = (
+    "which runtime the base ships with could not be measured: "
+    "its election had no time for what the head ships"
+)
+
+
+def choose_runtime(
+    candidates: Sequence[CellCandidates],
+    *,
+    benchmarker: Benchmarker,
+    shipping: Shipping,
+    context: RunContext,
+    seconds: float,
+) -> tuple[CellBuilds, ...]:
+    """The cells with one build a side, each in the directory that users know. A cell whose sides
+    differ in nothing but weights is measured once. After
+    `seconds` of a side nothing is launched again."""
+    kept = _Kept(context.out, shipping)
+    choosing = _Choosing(context, benchmarker, seconds)
+    chosen = []
+    for each in candidates:
+        of_head = {build.candidate for build in each.head if build.error is None}
+        of_base = choosing.of(each, each.base, default=None, like=None, needed=of_head)
+        late = _late(each.base, of_base)
+        base = _comparable(each, of_base, late)
+        default = base.candidate if base is not None else ""
+        builds = _without(late, each.head)
+        head = choosing.of(each, builds, default=default, like=_twin(each, base))
+        base, head = (with_earlier(build, each) for build in (base, head))
+        chosen.append(
+            CellBuilds(
+                cell=each.cell,
+                base=kept(each.cell, "base", base, each.base),
+                head=kept(each.cell, "head", head, each.head),
+            )
+        )
+    return tuple(chosen)
+
+
+class _Choosing:
+    def __init__(self, context: RunContext, benchmarker: Benchmarker, seconds: float) -> None:
+        self._progress = context.progress
+        self._launching = Launching(
+            benchmarker=benchmarker, clock=context.clock, out=context.out, seconds=seconds
+        )
+
+    def of(
+        self,
+        candidates: CellCandidates,
+        builds: Sequence[Build],
+        *,
+        default: str | None,
+        like: Build | None,
+        needed: Collection[str] = (),
+    ) -> Build | None:
+        """`default` is the candidate that nothing but a clear gain displaces; `like` decides where
+        it is given. Without either, builds that cannot be measured are an error, and so is a single
+        one that is `needed`: nobody knows which one ships."""
+        cell = candidates.cell
+        usable = {build.candidate: build for build in builds if build.error is None}
+        choice = RuntimeChoice(refused=tuple(_refused(cell, builds)))
+        if not usable:
+            return _unusable(cell, builds, choice)
+        if len(builds) == 1:
+            return builds[0]
+        if len(usable) == 1:
+            (only,) = usable.values()
+            if default is None or not are_lasting(builds):  # a base's is not remembered
+                return msgspec.structs.replace(only, choice=choice)
+            return unopposed(only, choice, self._launching)
+        if like is not None and like.candidate in usable:
+            known = like.choice or choice
+            choice = msgspec.structs.replace(
+                choice,
+                times=known.times,
+                is_complete=known.is_complete,
+                is_cut_short=known.is_cut_short,
+            )
+            alike = msgspec.structs.replace(usable[like.candidate], choice=choice)
+            return lasting(alike, builds)
+        return lasting(self._raced(candidates, usable, default, choice, needed), builds)
+
+    def _raced(
+        self,
+        candidates: CellCandidates,
+        usable: Mapping[str, Build],
+        default: str | None,
+        choice: RuntimeChoice,
+        needed: Collection[str],
+    ) -> Build:
+        named = " or ".join(build.title for build in usable.values())
+        cell = candidates.cell
+        self._progress.step(f"choose: {named} for {cell.model} on {cell.target}", "choose")
+        first = usable.get(default or candidates.first, next(iter(usable.values())))
+        race = Race(usable, first, self._launching, needed)
+        try:
+            return race.won(choice)
+        except MeasurementError as error:
+            if default is None:
+                unknown = f"which runtime the base ships with could not be measured: {error}"
+                return msgspec.structs.replace(first, error=unknown, directory="")
+            choice = msgspec.structs.replace(choice, reason=f"not measured: {error}")
+            return msgspec.structs.replace(first, choice=choice)
+
+
+def _refused(cell: Cell, builds: Sequence[Build]) -> Iterator[RefusedCandidate]:
+    for build in builds:
+        if build.error is not None:
+            reason = _told(cell, build).removeprefix(f"{build.title} ")
+            yield RefusedCandidate(
+                candidate=build.candidate,
+                title=build.title,
+                reason=reason,
+                is_lasting=are_lasting([build]),
+                error=build.error_estimate[0] if outside(build.error_estimate) else None,
+            )
+
+
+def _unusable(cell: Cell, builds: Sequence[Build], choice: RuntimeChoice) -> Build | None:
+    """Returns a build whose error has the reasons of all candidates; one that computed other
+    numbers has its error."""
+    if not builds:
+        return None
+    errors = list(dict.fromkeys(_told(cell, build) for build in builds))
+    told = " ".join(f"{each.title}: {_sentence(each.reason)}" for each in choice.refused)
+    told = errors[0] if len(errors) == 1 else told
+    checked = next((build for build in builds if build.check is not None), builds[0])
+    return msgspec.structs.replace(checked, error=told, choice=choice)
+
+
+def _told(cell: Cell, build: Build) -> str:
+    return (build.error or "").removeprefix(f"{cell.model}: ")
+
+
+def _sentence(text: str) -> str:
+    return f"{text.rstrip('.')}."
+
+
+def _late(builds: Sequence[Build], elected: Build | None) -> frozenset[str]:
+    """Returns the working candidates of a base that its election had no time for."""
+    if elected is None or elected.choice is None or not elected.choice.times:
+        return frozenset()
+    usable = {build.candidate for build in builds if build.error is None}
+    return frozenset(usable - {time.candidate for time in elected.choice.times})
+
+
+def _without(late: Collection[str], head: Sequence[Build]) -> tuple[Build, ...]:
+    """The builds of a head, where those that its base had no time for are refused: the base might
+    be faster with them than with what it ships, and a slower head would pass. Where
+    nothing else works, they stay: such a base is none."""
+    others = [each for each in head if each.error is None and each.candidate not in late]
+    if not others:
+        return tuple(head)
+    return tuple(
+        msgspec.structs.replace(each, error=LATE_IN_BASE)
+        if each.candidate in late and each.error is None
+        else each
+        for each in head
+    )
+
+
+def _comparable(each: CellCandidates, base: Build | None, late: Collection[str]) -> Build | None:
+    """Returns the base, unless a build of it crashed that the head has, or its election had no time
+    for all that the head can ship: with what is left it may be slower than what ships, and a slower
+    head would pass."""
+    of_head = {build.candidate for build in each.head if build.error is None}
+    lost = [build for build in each.base if build.crashed and build.candidate in of_head]
+    if base is None or base.error is not None:
+        return base
+    if lost:
+        return msgspec.structs.replace(base, error=lost[0].error, directory="")
+    if of_head and of_head <= set(late):
+        return msgspec.structs.replace(base, error=_ALL_LATE, directory="")
+    return base
+
+
+def _twin(each: CellCandidates, base: Build | None) -> Build | None:
+    """The base's build, where the head's kernels and their schedules are the same in all that both
+    sides have. What only the head has is there by luck: whether parts pay was measured for each."""
+    of_base, of_head = _kernels(each.base), _kernels(each.head)
+    both = of_base.keys() & of_head.keys()
+    is_same = bool(both) and all(of_base[name] == of_head[name] for name in both)
+    return base if is_same else None
+
+
+def _kernels(builds: Sequence[Build]) -> dict[str, list[tuple[str, str, int]]]:
+    """The kernels of each build that has some, with their schedules."""
+    return {
+        build.candidate: sorted((task.key.workload, task.rid, task.weight) for task in build.tasks)
+        for build in builds
+        if build.tasks and build.error is None
+    }
+
+
+class _Kept:
+    """Moves what was chosen to where users know it."""
+
+    def __init__(self, out: Path, shipping: Shipping) -> None:
+        self._out, self._shipping = out, shipping
+
+    def __call__(
+        self, cell: Cell, side: Side, build: Build | None, candidates: Sequence[Build]
+    ) -> Build | None:
+        if build is None or build.error is not None:
+            return build
+        at = build_directory(cell, side)
+        others = [
+            self._out / each.directory
+            for each in candidates
+            if each.directory and each.directory != build.directory
+        ]
+        digest = self._shipping.keep(self._out / build.directory, others, self._out / at)
+        return msgspec.structs.replace(build, directory=str(at), digest=digest)
+
+
+# Elections that were cut short by their time or a crash, and their continuation.
+
+LATE_IN_BASE = "not measured: the election of the base had no time for it"
+
+
+def are_lasting(builds: Sequence[Build]) -> bool:
+    """Returns whether another run would have the same builds to elect from."""
+    return not any(build.crashed or build.error == LATE_IN_BASE for build in builds)
+
+
+def lasting(build: Build, builds: Sequence[Build]) -> Build:
+    """The build; its choice is no more complete than what there was to elect from."""
+    if build.choice is None or are_lasting(builds):
+        return build
+    is_whole = build.choice.is_complete or build.choice.is_cut_short
+    is_cut_short = is_whole and not any(each.crashed for each in builds)
+    choice = msgspec.structs.replace(build.choice, is_complete=False, is_cut_short=is_cut_short)
+    return msgspec.structs.replace(build, choice=choice)
+
+
+def with_earlier(build: Build | None, cell: CellCandidates) -> Build | None:
+    """Returns the build, with the times of candidates that lost in an earlier run, and with those
+    that it refused."""
+    if build is None or build.choice is None or not build.choice.times:
+        return build
+    choice = build.choice
+    known = {time.candidate for time in choice.times}
+    known |= {each.candidate for each in choice.refused}
+    lost = (time for time in cell.earlier if time.candidate not in known)
+    refused = (each for each in cell.refused if each.candidate not in known)
+    choice = msgspec.structs.replace(
+        choice, times=(*choice.times, *lost), refused=(*choice.refused, *refused)
+    )
+    return msgspec.structs.replace(build, choice=choice)
+
+
+# The time of a side that only one build runs, so that the next run knows it.
+
+
+def unopposed(only: Build, choice: RuntimeChoice, launching: Launching) -> Build:
+    """The build; its choice is this one with its time. Another run would find no other build
+    either, and is spared those that are refused. One that cannot be timed is not remembered."""
+    try:
+        ms = launching.benchmarker.single_ms(launching.out / only.directory)
+    except MeasurementError:
+        return msgspec.structs.replace(only, choice=choice)
+    time = CandidateTime(candidate=only.candidate, title=only.title, ms=ms)
+    choice = msgspec.structs.replace(choice, times=(time,), is_complete=True)
+    return msgspec.structs.replace(only, choice=choice)

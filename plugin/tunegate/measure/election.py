@@ -1,0 +1,240 @@
+"""The election of what ships, by successive halving: few launches for all candidates, more for
+those within reach of the best. Pure: whoever holds it launches.
+
+Candidates are held against the incumbent, which only a gain above the noise displaces.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from tunegate.artifacts.builds import Build, CandidateTime, RefusedCandidate, RuntimeChoice
+from tunegate.errors import MeasurementError
+from tunegate.ports import Bench, Benchmarker, Clock
+
+CLEAR = 0.10
+"""The effect (ln of the ratio) of one launch that needs no second one."""
+RUNTIME_NOISE = 0.02
+"""A smaller effect does not displace what is there."""
+LAUNCHES = 3
+MAX_SIDE_SECONDS = 30.0
+"""The seconds within which a candidate must be launched to be elected."""
+
+
+def side_seconds(gate_seconds: float, share: float) -> float:
+    """The time on one side of a model after which nothing is launched again. `share` is what more
+    launches than one of each may take of the gate's seconds, on both sides together."""
+    return min(MAX_SIDE_SECONDS, share * gate_seconds / 2)
+
+
+class Election(msgspec.Struct, frozen=True, kw_only=True):
+    """`leader` is what the challengers are launched beside, and `effects` has ln(challenger /
+    leader) of each launch of those still within reach, in the order of the candidates. `inexact`
+    are those that compute in other numbers than float32."""
+
+    incumbent: str
+    leader: str
+    effects: Mapping[str, tuple[float, ...]]
+    inexact: frozenset[str] = frozenset()
+
+    @property
+    def challenger(self) -> str | None:
+        """The one to launch next; None where the best is known."""
+        fewest = min(self.effects, key=lambda name: len(self.effects[name]), default=None)
+        return fewest if fewest and len(self.effects[fewest]) < LAUNCHES else None
+
+    def after(self, challenger: str, effect: float) -> Election:
+        """The election with one launch more. The end of a round drops who is out of reach."""
+        effects = {**self.effects, challenger: (*self.effects[challenger], effect)}
+        seen = msgspec.structs.replace(self, effects=effects)
+        is_round = len({len(each) for each in effects.values()}) == 1
+        return seen._halved() if is_round else seen
+
+    def without(self, challenger: str) -> Election:
+        """The election without a challenger that could not be measured."""
+        rest = {name: each for name, each in self.effects.items() if name != challenger}
+        left = msgspec.structs.replace(self, effects=rest)
+        rounds = {len(each) for each in rest.values()}
+        is_round = len(rounds) == 1 and len(self.effects[challenger]) < min(rounds)
+        return left._halved() if is_round else left
+
+    @property
+    def winner(self) -> str:
+        """The leader, or whoever beats it, and each one before, by more than the noise; a
+        challenger that was launched less often than was planned has to beat them clearly. Nobody
+        gets other numbers for a gain within the noise, unless the incumbent has them already."""
+        name, best = self.leader, 0.0
+        for each, effects in self.effects.items():
+            needed = RUNTIME_NOISE if len(effects) >= LAUNCHES else CLEAR
+            if effects and statistics.median(effects) <= best - needed:
+                name, best = each, statistics.median(effects)
+        if name in self.inexact and name != self.incumbent:
+            return self._exact_beside(best) or name
+        return name
+
+    def _exact_beside(self, best: float) -> str | None:
+        """The fastest in float32 that is within the noise of the best."""
+        exact = {
+            name: effect
+            for name, effect in {self.leader: 0.0, **self._medians()}.items()
+            if name not in self.inexact and effect < best + RUNTIME_NOISE
+        }
+        return min(exact, key=lambda name: exact[name], default=None)
+
+    def _medians(self) -> dict[str, float]:
+        return {name: statistics.median(each) for name, each in self.effects.items() if each}
+
+    def _halved(self) -> Election:
+        medians = self._medians()
+        ranked = sorted(medians, key=lambda name: medians[name])
+        first, best = ranked[0], min(0.0, medians[ranked[0]])
+        near = [name for name in ranked if medians[name] - best < CLEAR]
+        kept = {*near[: math.ceil(len(ranked) / 2)], *self._exact_of(near)[:1]}
+        if best > -CLEAR:
+            return self._held(self.leader, {n: e for n, e in self.effects.items() if n in kept})
+        return self._held(first, {n: () for n in self.effects if n in kept and n != first})
+
+    def _exact_of(self, names: Sequence[str]) -> Sequence[str]:
+        return [name for name in names if name not in self.inexact]
+
+    def _held(self, leader: str, effects: Mapping[str, tuple[float, ...]]) -> Election:
+        return msgspec.structs.replace(self, leader=leader, effects=effects)
+
+
+def in_turn(runtimes: Mapping[str, str]) -> tuple[str, ...]:
+    """Returns the candidates, whose runtimes are given, in the order in which they are launched:
+    the first of each runtime, then the second of each. So an election that is cut short has seen
+    every runtime, and float32 before other numbers."""
+    rounds: dict[str, int] = {}
+    seen: dict[str, int] = defaultdict(int)
+    for name, runtime in runtimes.items():
+        rounds[name] = seen[runtime]
+        seen[runtime] += 1
+    return tuple(sorted(runtimes, key=rounds.__getitem__))
+
+
+def election(candidates: Sequence[str], incumbent: str, inexact: Collection[str] = ()) -> Election:
+    """The election before its first launch."""
+    return Election(
+        incumbent=incumbent,
+        leader=incumbent,
+        effects={name: () for name in candidates if name != incumbent},
+        inexact=frozenset(inexact),
+    )
+
+
+# The launches of an election on one side of a model, until the best is clear or time is up.
+
+_PAIRS = 4
+_TOO_LATE = "not measured: the time of the election was over"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launching:
+    """The context of launches. The builds are under `out`; after `seconds` nothing is launched
+    again."""
+
+    benchmarker: Benchmarker
+    clock: Clock
+    out: Path
+    seconds: float
+
+
+class Race:
+    """An election with its launches. One that lasts too long ends with what it knows. A challenger
+    that breaks is refused, unless it is `needed`, or nothing was launched at all: then the leader
+    may be what breaks."""
+
+    def __init__(
+        self,
+        builds: Mapping[str, Build],
+        incumbent: Build,
+        launching: Launching,
+        needed: Collection[str],
+    ) -> None:
+        self._builds, self._launching, self._needed = builds, launching, needed
+        inexact = [name for name, build in builds.items() if build.error_estimate]
+        launched = in_turn({name: build.runtime for name, build in builds.items()})
+        self._election = election(launched, incumbent.candidate, inexact)
+        self._benches: dict[tuple[str, str], Bench] = {}
+        self._milliseconds: dict[str, list[float]] = defaultdict(list)
+        self._broken: dict[str, MeasurementError] = {}
+
+    def won(self, choice: RuntimeChoice) -> Build:
+        """The winner; its choice is this one with what was measured. Raises MeasurementError."""
+        began = self._launching.clock.monotonic()
+        while (challenger := self._election.challenger) is not None:
+            if self._is_late(self._launching.clock.monotonic() - began):
+                break
+            self._election = self._after(challenger)
+        if self._broken and not self._milliseconds:
+            raise next(iter(self._broken.values()))
+        unmeasured = tuple(self._unmeasured())
+        choice = msgspec.structs.replace(
+            choice,
+            times=tuple(self._times()),
+            refused=(*choice.refused, *unmeasured),
+            is_complete=not unmeasured,
+            is_cut_short=bool(unmeasured) and not self._broken,
+        )
+        return msgspec.structs.replace(self._builds[self._election.winner], choice=choice)
+
+    def _is_late(self, seconds: float) -> bool:
+        """Every candidate is launched once, unless that takes too long."""
+        tried = {*self._milliseconds, *self._broken}
+        is_each_launched = len(tried) == len(self._builds)
+        most = self._launching.seconds if is_each_launched else MAX_SIDE_SECONDS
+        return bool(tried) and seconds >= most
+
+    def _after(self, challenger: str) -> Election:
+        try:
+            effect = self._launched(challenger)
+        except MeasurementError as error:
+            if challenger in self._needed:
+                raise
+            self._broken[challenger] = error
+            self._milliseconds.pop(challenger, None)
+            return self._election.without(challenger)
+        return self._election.after(challenger, effect)
+
+    def _launched(self, challenger: str) -> float:
+        """The effect of a challenger against the one that leads: ln(challenger / leader)."""
+        leader = self._election.leader
+        base, head = sorted((leader, challenger), key=list(self._builds).index)
+        launch = self._bench(base, head).launch(_PAIRS)
+        self._milliseconds[base].append(launch.base_ms)
+        self._milliseconds[head].append(launch.head_ms)
+        return launch.effect if challenger == head else -launch.effect
+
+    def _bench(self, base: str, head: str) -> Bench:
+        if (base, head) not in self._benches:
+            at = [self._launching.out / self._builds[name].directory for name in (base, head)]
+            self._benches[base, head] = self._launching.benchmarker.pair(*at)
+        return self._benches[base, head]
+
+    def _times(self) -> Iterator[CandidateTime]:
+        for name, build in self._builds.items():
+            if name in self._milliseconds:
+                times = self._milliseconds[name]
+                yield CandidateTime(
+                    candidate=name,
+                    title=build.title,
+                    ms=statistics.median(times),
+                    low_ms=min(times),
+                    high_ms=max(times),
+                    error=build.error_estimate[0] if build.error_estimate else None,
+                )
+
+    def _unmeasured(self) -> Iterator[RefusedCandidate]:
+        for name, build in self._builds.items():
+            if name not in self._milliseconds:
+                error = self._broken.get(name)
+                reason = _TOO_LATE if error is None else f"not measured: {error}"
+                yield RefusedCandidate(candidate=name, title=build.title, reason=reason)

@@ -1,0 +1,146 @@
+"""An implementation of `ports.Benchmarker` for two commands that print latencies:
+whatever they measure, and however."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+import statistics
+import time
+from collections.abc import Generator, Mapping, Sequence
+from pathlib import Path
+
+from tunegate.artifacts.changes import SIDES
+from tunegate.artifacts.inputs import ShapedModel
+from tunegate.artifacts.measurements import Histogram, Launch
+from tunegate.decide.histogram import histogram
+from tunegate.errors import MeasurementError
+from tunegate.measure.bench_messages import Sides
+from tunegate.ports import Bench, Benchmarker, ProbeThresholds, Scorer
+from tunegate.system.processes.user_command import output_of, printed_number
+
+_PROBES_OF_BASE = 4
+_LIKE_A_NUMBER = re.compile(r"[+-]?(\d|\.\d|inf|nan)", re.IGNORECASE)
+"""The start of a line that is a number, not a word."""
+_NUMBER = re.compile(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+class Commands:
+    """`lines` maps what stands for an artifact's directory to its command line. A launch runs both
+    commands once, in random order; each prints latencies in milliseconds, one in a line."""
+
+    def __init__(self, lines: Mapping[Path, str], seed: int) -> None:
+        self._lines = lines
+        self._rng = random.Random(seed)  # noqa: S311 -- nobody can guess the seed
+
+    def pair(self, base: Path, head: Path, *, slowdown_percent: float = 0.0) -> Bench:
+        if slowdown_percent:
+            message = f"`{self._lines[head]}`: a command cannot be made slower"
+            raise MeasurementError(message)
+        return CommandPair(Sides(self._lines[base], self._lines[head]), self._rng)
+
+    def single_ms(self, artifact: Path) -> float:
+        return statistics.median(latencies_ms(self._lines[artifact]))
+
+    def times(self, artifact: Path, inferences: int) -> Histogram:
+        """The latencies of one start, as many as the command prints."""
+        return histogram(latencies_ms(self._lines[artifact]))
+
+    def operators_ms(self, artifact: Path) -> Mapping[str, float]:
+        """Returns nothing: the operators of a command are unknown."""
+        return {}
+
+    def reference_ms(self, model: ShapedModel, *, threads: int) -> float:
+        message = f"{model}: a command has no reference"
+        raise MeasurementError(message)
+
+
+class CommandPair:
+    """A pair of commands; a launch has no repeats inside, so its noise shows between launches."""
+
+    within_spread = start_seconds = pair_seconds = 0.0
+
+    def __init__(self, lines: Sides[str], rng: random.Random) -> None:
+        self._lines, self._rng = lines, rng
+
+    def launch(self, pairs: int) -> Launch:
+        """`pairs` is ignored."""
+        started = time.monotonic()
+        order = list(SIDES)
+        self._rng.shuffle(order)
+        times = {side: latencies_ms(self._lines.of(side)) for side in order}
+        return _launched(times["base"], times["head"], started)
+
+    def probes(self, count: int, thresholds: ProbeThresholds) -> Generator[Launch]:
+        """Every few starts of the head are held against one of the base. A command cannot be timed
+        for longer: `thresholds` is ignored."""
+        base: list[float] = []
+        for number in range(count):
+            started = time.monotonic()
+            if number % _PROBES_OF_BASE == 0:
+                base = latencies_ms(self._lines.base)
+            yield _launched(base, latencies_ms(self._lines.head), started)
+
+
+def _launched(base: Sequence[float], head: Sequence[float], started: float) -> Launch:
+    base_ms, head_ms = statistics.median(base), statistics.median(head)
+    return Launch(
+        effect=math.log(head_ms / base_ms),
+        base_ms=base_ms,
+        head_ms=head_ms,
+        pairs=1,
+        seconds=time.monotonic() - started,
+        mean_effect=math.log(statistics.fmean(head) / statistics.fmean(base)),
+        base_times=histogram(base),
+        head_times=histogram(head),
+    )
+
+
+def latencies_ms(line: str) -> list[float]:
+    """Run a command line, without a shell. Raises MeasurementError."""
+    printed = output_of(line)
+    numbers = [text.strip() for text in printed.splitlines() if _LIKE_A_NUMBER.match(text.strip())]
+    times = [_latency_ms(text, line) for text in numbers]
+    if not times:
+        message = f"`{line}` printed no latency: one number of milliseconds in a line"
+        raise MeasurementError(message)
+    return times
+
+
+def _latency_ms(text: str, line: str) -> float:
+    """A slow inference must not drop out because of how it is written:
+    what is no latency is an error."""
+    value = float(text) if _NUMBER.fullmatch(text) else math.nan
+    if not 0 < value < math.inf:
+        message = (
+            f"`{line}` printed {text[:40]!r}, which is no latency: "
+            "a number of milliseconds above zero"
+        )
+        raise MeasurementError(message)
+    return value
+
+
+_: type[Benchmarker] = Commands
+
+
+# An implementation of `ports.Scorer` over a command of the user's.
+
+
+class ScoringCommand:
+    """The command gets an artifact's directory as its last argument and prints
+    the score in its last line."""
+
+    def __init__(self, line: str) -> None:
+        self._line = line
+
+    def score(self, artifact: Path) -> float:
+        lines = output_of(self._line, str(artifact)).split()
+        score = printed_number(lines[-1]) if lines else None
+        if score is None:
+            message = f"`{self._line}` printed no number at its end"
+            raise MeasurementError(message)
+        return score
+
+
+_scoring_command: type[Scorer] = ScoringCommand

@@ -1,0 +1,231 @@
+"""Measure every cell here and now: base against head, in launches of fresh processes."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from tunegate.artifacts.builds import Build, CellBuilds
+from tunegate.artifacts.candidates import RuntimeName
+from tunegate.artifacts.changes import ModelPath
+from tunegate.artifacts.inputs import ShapedModel
+from tunegate.artifacts.measurements import CellMeasurement, MeasurementRun
+from tunegate.decide.decision import EXPLAINED
+from tunegate.decide.objective import inferences_needed
+from tunegate.errors import MeasurementError
+from tunegate.measure.paired_launches import LaunchProgress, launch_until_decided
+from tunegate.ports import Benchmarker
+from tunegate.review.gate_rules import GateRules
+from tunegate.tools import RunContext
+from tunegate.wording import plural
+
+_TELLING_PERCENT = 50
+"""Intervals of the first launches are wider than that, and would look like a fault."""
+
+
+class Reference(msgspec.Struct, frozen=True):
+    """The head model for the column of the runtime that is the reference."""
+
+    runtime: RuntimeName
+    title: str
+    model: ShapedModel
+    threads: int
+
+
+def measure(
+    builds: Sequence[CellBuilds],
+    *,
+    benchmarker: Benchmarker,
+    rules: GateRules,
+    context: RunContext,
+    references: Mapping[ModelPath, Reference],
+    others: int = 0,
+) -> MeasurementRun:
+    """A trouble with one cell is that cell's `error`; the others are measured all the same.
+    As many `others` are measured elsewhere, and share the error of a fail."""
+    measuring = _Measuring(
+        benchmarker=benchmarker,
+        rules=rules,
+        context=context,
+        compared=others + sum(map(_is_compared, builds)),
+    )
+    cells = []
+    for built in builds:
+        reference = references.get(built.cell.model)
+        measured = measuring.measured(built)
+        cells.append(_with_reference(measured, built.head, reference, benchmarker))
+    return MeasurementRun(
+        device=context.device.fingerprint(),
+        builds=tuple(builds),
+        cells=tuple(cells),
+        environment=dict(context.device.environment()),
+        seed=str(context.seed),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Measuring:
+    """`compared` cells share the error of a fail."""
+
+    benchmarker: Benchmarker
+    rules: GateRules
+    context: RunContext
+    compared: int
+
+    def measured(self, built: CellBuilds) -> CellMeasurement:
+        clock = self.context.clock
+        started = clock.monotonic()
+        head, base = _usable(built.head), _usable(built.base)
+        try:
+            if head is None:
+                return _unmeasured(built, "error")
+            if base is None:
+                return self._alone(built, self.context.out / head.directory)
+            if not _is_compared(built):
+                return _unmeasured(built, "identical")
+            named = f"measure: {built.cell.model} on {built.cell.target}"
+            self.context.progress.step(named, "measure")
+            return self._compared(built, base, head)
+        except MeasurementError as error:
+            seconds = clock.monotonic() - started
+            return _unmeasured(built, "invalid", notes=(str(error),), seconds=seconds)
+
+    def _alone(self, built: CellBuilds, head: Path) -> CellMeasurement:
+        """A head without a base, with as many inferences as its objective needs."""
+        found = _unmeasured(built, "single", head_ms=self.benchmarker.single_ms(head))
+        wanted = self.rules.policies.objectives.get(built.cell.model)
+        if wanted is None:
+            return found
+        needed = inferences_needed(wanted.percentile)
+        return msgspec.structs.replace(found, alone=self.benchmarker.times(head, needed))
+
+    def _compared(self, built: CellBuilds, base: Build, head: Build) -> CellMeasurement:
+        at_base, at_head = self.context.out / base.directory, self.context.out / head.directory
+        measured = self._launches(built, at_base, at_head)
+        effect = statistics.fmean(launch.effect for launch in measured.launches)
+        if 100 * abs(effect) < EXPLAINED * self.rules.gate.margin_percent:
+            return measured
+        self.context.progress.update(f"{built.cell.model}: timing the layers of both sides")
+        try:
+            times = operator_times(at_base, at_head, self.benchmarker)
+        except MeasurementError as error:
+            notes = (*measured.notes, f"the operators were not timed in the model: {error}")
+            return msgspec.structs.replace(measured, notes=notes)
+        return msgspec.structs.replace(measured, task_ms=times)
+
+    def _launches(self, built: CellBuilds, base: Path, head: Path) -> CellMeasurement:
+        clock = self.context.clock
+        bench, control = self.benchmarker.pair(base, head), self.benchmarker.pair(base, base)
+        started = clock.monotonic()
+
+        def say(progress: LaunchProgress) -> None:
+            self.context.progress.update(_progress_text(built, progress), progress.seconds_left)
+
+        found = launch_until_decided(bench, control, self.rules.gate, self.compared, say)
+        return CellMeasurement(
+            cell=built.cell,
+            launches=found.launches,
+            analyses=found.analyses,
+            stopped=found.stopped,
+            seconds=clock.monotonic() - started,
+            head_ms=statistics.median(x.head_ms for x in found.launches),
+            controls=found.controls,
+            probes=found.probes,
+            starts=found.starts,
+        )
+
+
+def _progress_text(built: CellBuilds, progress: LaunchProgress) -> str:
+    if progress.most_probes:
+        return (
+            f"{built.cell.model}: {progress.probes} of "
+            f"{progress.most_probes} probes of fresh starts"
+        )
+    is_telling = progress.high - progress.low < _TELLING_PERCENT  # False for infinities, too
+    interval = f", {progress.low:+.1f} to {progress.high:+.1f}%" if is_telling else ""
+    return (
+        f"{built.cell.model}: {progress.launches} of at most "
+        f"{plural(progress.most, 'launch', 'launches')}, "
+        f"{progress.center:+.1f}%{interval}"
+    )
+
+
+def _with_reference(
+    measured: CellMeasurement,
+    head: Build | None,
+    reference: Reference | None,
+    benchmarker: Benchmarker,
+) -> CellMeasurement:
+    if reference is None or measured.stopped in {"identical", "error"}:
+        return measured
+    if head is not None and head.candidate == reference.runtime:
+        return measured  # it is its own reference
+    choice = head.choice if head is not None else None
+    is_measured = choice is not None and not choice.is_remembered
+    known = choice.ms_of(reference.runtime) if choice is not None and is_measured else None
+    if known is not None:
+        return msgspec.structs.replace(measured, reference_ms=known)
+    try:
+        milliseconds = benchmarker.reference_ms(reference.model, threads=reference.threads)
+    except MeasurementError as error:
+        notes = (*measured.notes, f"no {reference.title} reference: {error}")
+        return msgspec.structs.replace(measured, notes=notes)
+    return msgspec.structs.replace(measured, reference_ms=milliseconds)
+
+
+def _is_compared(built: CellBuilds) -> bool:
+    """Returns whether the cell takes part of the error of a fail: there are two sides, and they
+    differ."""
+    base, head = _usable(built.base), _usable(built.head)
+    return base is not None and head is not None and base.key != head.key
+
+
+def _usable(build: Build | None) -> Build | None:
+    return build if build is not None and build.error is None else None
+
+
+def _unmeasured(
+    built: CellBuilds,
+    stopped: Literal["identical", "single", "invalid", "error"],
+    *,
+    head_ms: float | None = None,
+    notes: tuple[str, ...] = (),
+    seconds: float = 0.0,
+) -> CellMeasurement:
+    return CellMeasurement(
+        cell=built.cell,
+        launches=(),
+        analyses=(),
+        stopped=stopped,
+        seconds=seconds,
+        head_ms=head_ms,
+        notes=notes,
+    )
+
+
+# Times of each operator inside the model, of base and head in turn.
+
+_TURNS = ("base", "head", "head", "base")
+"""The order of turns, in which a drift of the machine affects both sides alike."""
+
+
+def operator_times(base: Path, head: Path, benchmarker: Benchmarker) -> dict[str, dict[str, float]]:
+    """Milliseconds of one inference, by side and operator, of two
+    artifacts. Raises MeasurementError."""
+    artifacts = {"base": base, "head": head}
+    found: dict[str, list[Mapping[str, float]]] = {side: [] for side in artifacts}
+    for side in _TURNS:
+        found[side].append(benchmarker.operators_ms(artifacts[side]))
+    return {side: _mean_of_each(times) for side, times in found.items()}
+
+
+def _mean_of_each(times: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {
+        operator: statistics.fmean(each[operator] for each in times if operator in each)
+        for operator in times[0]
+    }

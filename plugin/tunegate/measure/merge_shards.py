@@ -1,0 +1,181 @@
+"""Measurements of several runners, made one run. Pure.
+
+Each planned shard counts exactly once. One that is lost, came twice, or is not of this plan counts
+for nothing: its models are named, with what to run again, and none of them can pass.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from tunegate.artifacts.builds import Cell
+from tunegate.artifacts.measurements import (
+    MeasuredShard,
+    MeasurementRun,
+    ShardBinding,
+    ShardMeasurements,
+    UnmeasuredShard,
+)
+from tunegate.artifacts.plans import MeasuringShard
+from tunegate.errors import ArtifactError
+from tunegate_cache.format.records import DeviceFingerprint
+
+
+class HandedShard(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of measurements as it came. `shard` is what its name says, None where that is no
+    number; without `content` a `problem` says why it cannot be read."""
+
+    name: str
+    shard: int | None
+    content: ShardMeasurements | None = None
+    problem: str = ""
+
+
+class MergedShards(msgspec.Struct, frozen=True, kw_only=True):
+    """`run` is None where no shard counts."""
+
+    run: MeasurementRun | None
+    unmeasured: tuple[UnmeasuredShard, ...]
+
+
+def merge_shards(
+    planned: Sequence[MeasuringShard], handed: Sequence[HandedShard], bound: ShardBinding
+) -> MergedShards:
+    """The order in which they come changes nothing. Raises ArtifactError for a file that is of no
+    planned shard: there is no model that it could be a problem of."""
+    _refuse_foreign(planned, handed)
+    measured: list[tuple[MeasuringShard, ShardMeasurements]] = []
+    unmeasured: list[UnmeasuredShard] = []
+    for shard in planned:
+        found = _counted(shard, [each for each in handed if each.shard == shard.index], bound)
+        if isinstance(found, ShardMeasurements):
+            measured.append((shard, found))
+        else:
+            unmeasured.append(found)
+    mixed = dict(_mixed(measured))
+    for shard, _ in measured:
+        if shard.target in mixed:
+            unmeasured.append(_unmeasured(shard, mixed[shard.target], is_unfit=True))
+    kept = [found for shard, found in measured if shard.target not in mixed]
+    return MergedShards(
+        run=_merged(kept) if kept else None,
+        unmeasured=tuple(sorted(unmeasured, key=lambda each: each.shard)),
+    )
+
+
+def _refuse_foreign(planned: Sequence[MeasuringShard], handed: Sequence[HandedShard]) -> None:
+    known = {shard.index for shard in planned}
+    foreign = sorted(each.name for each in handed if each.shard not in known)
+    if foreign:
+        message = (
+            f"{foreign[0]}: not of a measuring shard of plan.json. Remove it, or run tunegate plan "
+            "again."
+        )
+        raise ArtifactError(message)
+
+
+def _counted(
+    shard: MeasuringShard, handed: Sequence[HandedShard], bound: ShardBinding
+) -> ShardMeasurements | UnmeasuredShard:
+    if not handed:
+        lost = f"no measurements-{shard.index}.json came, so its runner was lost or stopped"
+        return _unmeasured(shard, lost, is_unfit=True)
+    if len(handed) > 1:
+        names = ", ".join(sorted(each.name for each in handed))
+        return _unmeasured(shard, f"its measurements came {len(handed)} times ({names})")
+    (only,) = handed
+    if only.content is None:
+        return _unmeasured(shard, only.problem.rstrip("."))
+    problem = next(_flaws(shard, only.content, bound), None)
+    return only.content if problem is None else _unmeasured(shard, f"{only.name}: {problem}")
+
+
+def _flaws(shard: MeasuringShard, found: ShardMeasurements, bound: ShardBinding) -> Iterator[str]:
+    """Yields why the measurements are not those of this shard, of this plan, for this verdict."""
+    if (found.shard, found.target) != (shard.index, shard.target):
+        yield f"holds shard {found.shard} on {found.target}"
+    if found.bound.plan != bound.plan:
+        yield "of another plan"
+    if found.bound.rules != bound.rules:
+        yield "measured for other rules (margin, gate or objectives)"
+    if found.bound.outcomes != bound.outcomes:
+        yield "built from other tuning outcomes"
+    cells = Counter(Cell(model=model, target=shard.target) for model in shard.models)
+    for what, those in (
+        ("measurements", found.run.cells),
+        ("builds", found.run.builds),
+    ):
+        if Counter(each.cell for each in those) != cells:
+            yield f"its {what} are not those of the models of the shard"
+
+
+def _mixed(
+    measured: Sequence[tuple[MeasuringShard, ShardMeasurements]],
+) -> Iterator[tuple[str, str]]:
+    """The targets that were measured on several kinds of machine, and what to say of each."""
+    for target in dict.fromkeys(shard.target for shard, _ in measured):
+        kinds: dict[str, list[int]] = {}
+        for shard, found in measured:
+            if shard.target == target:
+                kinds.setdefault(_kind(found.run.device), []).append(shard.index)
+        if len(kinds) > 1:
+            said = "; ".join(
+                f"{', '.join(map(str, shards))} on {kind}" for kind, shards in kinds.items()
+            )
+            yield target, f"target {target} was measured on machines of different kinds: {said}"
+
+
+def _kind(device: DeviceFingerprint) -> str:
+    return f"{device.name} ({device.kind}, {device.units} units)"
+
+
+def _unmeasured(shard: MeasuringShard, problem: str, *, is_unfit: bool = False) -> UnmeasuredShard:
+    return UnmeasuredShard(
+        shard=shard.index,
+        target=shard.target,
+        models=shard.models,
+        status="invalid-env" if is_unfit else "error",
+        problem=problem,
+    )
+
+
+def _merged(found: Sequence[ShardMeasurements]) -> MeasurementRun:
+    runs = [each.run for each in found]
+    seeds = {run.seed for run in runs}
+    builds = sorted((built for run in runs for built in run.builds), key=lambda b: _place(b.cell))
+    cells = sorted((cell for run in runs for cell in run.cells), key=lambda c: _place(c.cell))
+    return MeasurementRun(
+        device=runs[0].device,
+        builds=tuple(builds),
+        cells=tuple(cells),
+        environment=_environment(runs),
+        seed=seeds.pop() if len(seeds) == 1 else "",
+        shards=tuple(
+            MeasuredShard(
+                shard=each.shard,
+                target=each.target,
+                machine=each.machine,
+                device=each.run.device,
+                seed=each.run.seed,
+            )
+            for each in found
+        ),
+    )
+
+
+def _environment(runs: Sequence[MeasurementRun]) -> dict[str, str]:
+    """Facts that differ between the machines are listed."""
+    names = sorted({name for run in runs for name in run.environment})
+    return {
+        name: "; ".join(
+            dict.fromkeys(run.environment[name] for run in runs if name in run.environment)
+        )
+        for name in names
+    }
+
+
+def _place(cell: Cell) -> tuple[str, str]:
+    return cell.model, cell.target

@@ -1,0 +1,353 @@
+"""An implementation of `ports.Bench` for two artifacts, timed in
+alternating blocks of fresh processes."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import statistics
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from tunegate.artifacts.changes import SIDES, Side
+from tunegate.artifacts.measurements import Clocks, GpuState, Launch
+from tunegate.artifacts.plans import EnergySource
+from tunegate.decide.gpu_clocks import clocks_of, kept_pairs
+from tunegate.decide.histogram import histogram
+from tunegate.decide.launch_effects import launch_effect, launch_noise, within_spread
+from tunegate.measure.bench_devices import Devices, LeasedDevice
+from tunegate.measure.bench_messages import Sides, Start, other
+from tunegate.measure.bench_process import WARM_UP_SECONDS, Limits, Process, memory_of, start_of
+from tunegate.models.inputs.agreement import agreed
+from tunegate.models.seeded_inputs import cases_of
+from tunegate.ports import EnergyReading, ProbeThresholds
+from tunegate.system.clock import derived
+from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
+
+_MIN_BLOCK_MS, _USUAL_INFERENCES, _MAX_BLOCK_MS, _FEWEST = 50.0, 20, 500.0, 3
+_SHORT_WARM_UP_SECONDS = 0.1
+_PROBES_OF_BASE = 4
+"""The number of probes that share a process of the base: its own luck is in all of them."""
+_PROBE_PAIRS = (3, 3, 6)
+"""The number of pairs in each round of probes; a later round is measured
+only while the head seems slow."""
+_LIMITS = Limits(processes=2)
+
+
+class PairBench:
+    """Two artifacts, measured launch by launch; the block size is calibrated by the first. Both
+    sides of a launch have the same inputs."""
+
+    def __init__(
+        self,
+        artifacts: Sides[Path],
+        scratch: Path,
+        seed: int,
+        devices: Devices,
+        *,
+        slowdown_percent: float = 0.0,
+        limits: Limits = _LIMITS,
+    ) -> None:
+        self._limits = limits
+        self._slowdowns = Sides(0.0, slowdown_percent)
+        self._scratch, self._seed = scratch, seed
+        self._devices, self._artifacts = devices, artifacts
+        self._launches = 0
+        self._inferences: int | None = None
+        self._most_probed = _USUAL_INFERENCES
+        self.within_spread = 0.0
+        self.start_seconds = 0.0
+        self.pair_seconds = 0.0
+
+    def launch(self, pairs: int) -> Launch:
+        """Two fresh processes in random order; ABBA quartets from a random start. Raises
+        MeasurementError."""
+        with self._devices.of(*self._artifacts) as device:
+            return self._launch(pairs, device)
+
+    def probes(self, count: int, thresholds: ProbeThresholds) -> Generator[Launch]:
+        """Every few share a process of the base, which loads it again for the inputs of
+        each. Raises MeasurementError."""
+        for first in range(0, count, _PROBES_OF_BASE):
+            with self._devices.of(*self._artifacts) as device, ExitStack() as stack:
+                start = self._starts(self._seed, _SHORT_WARM_UP_SECONDS).base
+                base = self._process(stack, start, device.variables)
+                for _ in range(first, min(count, first + _PROBES_OF_BASE)):
+                    yield self._probe(base, device, thresholds)
+
+    def _probe(self, base: Process, device: LeasedDevice, thresholds: ProbeThresholds) -> Launch:
+        """A process that seems slow is measured for longer: what ends was a burst, and no slow
+        process."""
+        started = time.monotonic()
+        self._launches += 1
+        order = launch_order(self._seed, self._launches, sum(_PROBE_PAIRS))
+        starts = self._starts(order.inputs, _SHORT_WARM_UP_SECONDS, order.case)
+        begins = iter(order.blocks)
+        with ExitStack() as stack:
+            head = self._process(stack, starts.head, device.variables)
+            head.start()
+            base.start(starts.base)
+            sides, taken = Sides(base, head), Blocks()
+            for pairs in _PROBE_PAIRS:
+                some = tuple(itertools.islice(begins, pairs))
+                self._add_blocks(taken, sides, some, self._probe_size(), device)
+                if not _is_over(taken, thresholds):
+                    break
+            return _summed(taken, sides, started, self._number_of(order.case))
+
+    def _launch(self, pairs: int, device: LeasedDevice) -> Launch:
+        started = time.monotonic()
+        self._launches += 1
+        order = launch_order(self._seed, self._launches, pairs)
+        with ExitStack() as stack:
+            processes = self._started(stack, order, device.variables)
+            self.start_seconds = time.monotonic() - started
+            blocks_started = time.monotonic()
+            taken = Blocks()
+            self._add_blocks(taken, processes, order.blocks, self._block_size(), device)
+            self.pair_seconds = (time.monotonic() - blocks_started) / pairs
+        self.within_spread = within_spread(*taken.counted_medians())
+        return _summed(taken, processes, started, self._number_of(order.case))
+
+    def _number_of(self, case: int) -> int:
+        """Returns the number of a case, from 1; 0 where at most one was given."""
+        cases = cases_of(self._inputs.base)
+        return case % cases + 1 if cases > 1 else 0
+
+    def _starts(self, seed: int, warm_up_seconds: float, case: int | None = None) -> Sides[Start]:
+        base, head = (
+            start_of(artifact, seed, slowdown, warm_up_seconds, inputs, case=case)
+            for artifact, slowdown, inputs in zip(
+                self._artifacts, self._slowdowns, self._inputs, strict=True
+            )
+        )
+        return Sides(base, head)
+
+    @cached_property
+    def _inputs(self) -> Sides[tuple[ArtifactTensor, ...]]:
+        """Those of either side: equal values where both can take them."""
+        return Sides(*agreed(*(ArtifactFile.read(each).inputs for each in self._artifacts)))
+
+    def _add_blocks(
+        self,
+        taken: Blocks,
+        processes: Sides[Process],
+        begins: Sequence[Side],
+        inferences: int,
+        device: LeasedDevice,
+    ) -> None:
+        """The device is read between blocks only: asking it while it works disturbs it."""
+        for first in begins:
+            for side in (first, other(first)):
+                before = device.energy.reading()
+                block = processes.of(side).block(inferences)
+                used = block_energy(before, device.energy.reading(), block.inferences)
+                taken.add(side, block.times_ms, device.look(), used)
+
+    def _started(
+        self, stack: ExitStack, order: LaunchOrder, variables: Mapping[str, str]
+    ) -> Sides[Process]:
+        starts = self._starts(order.inputs, WARM_UP_SECONDS, order.case)
+        processes = {
+            side: self._process(stack, starts.of(side), variables) for side in order.processes
+        }
+        milliseconds = {side: processes[side].start() for side in order.processes}
+        if self._inferences is None:
+            faster, slower = min(milliseconds.values()), max(milliseconds.values())
+            self._inferences = block_size(faster, slower)
+            self._most_probed = max(_FEWEST, round(_MIN_BLOCK_MS / max(slower, 1e-4)))
+        return Sides(processes["base"], processes["head"])
+
+    def _process(self, stack: ExitStack, start: Start, variables: Mapping[str, str]) -> Process:
+        if self._limits.memory is None:
+            # As much is free a moment later as is free now, or not: both
+            # sides must have the same limit.
+            memory = memory_of(self._starts(self._seed, WARM_UP_SECONDS), self._limits.processes)
+            self._limits = self._limits._replace(memory=memory)
+        process = Process(start, self._scratch / "bench.log", variables, self._limits)
+        stack.callback(process.close)
+        return process
+
+    def _block_size(self) -> int:
+        return self._inferences or _USUAL_INFERENCES
+
+    def _probe_size(self) -> int:
+        """No longer than it takes to see a slow process."""
+        return min(self._block_size(), self._most_probed)
+
+
+def block_size(faster_ms: float, slower_ms: float) -> int:
+    """Inferences of a block of either side: 20 of them and 50 ms of the faster side at
+    least, unless that took the slower side over half a second: a slow model is steady
+    enough for 3, and two dozen blocks must not eat the budget of its cell, also where one
+    side is a hundred times the other."""
+    wanted = max(_USUAL_INFERENCES, _MIN_BLOCK_MS / max(faster_ms, 1e-4))
+    return max(_FEWEST, int(min(wanted, _MAX_BLOCK_MS / max(slower_ms, 1e-4))))
+
+
+def _is_over(taken: Blocks, thresholds: ProbeThresholds) -> bool:
+    by_median = launch_effect(*taken.counted_medians())
+    return (
+        by_median >= thresholds.by_median
+        or launch_effect(*taken.counted_means()) >= thresholds.by_mean
+    )
+
+
+def _summed(taken: Blocks, processes: Sides[Process], started: float, case: int) -> Launch:
+    medians = taken.counted_medians()
+    base, head = taken.energy("base"), taken.energy("head")
+    base_times, head_times = taken.times("base"), taken.times("head")
+    return Launch(
+        effect=launch_effect(*medians),
+        base_ms=statistics.median(base_times),
+        head_ms=statistics.median(head_times),
+        pairs=taken.pairs,
+        seconds=time.monotonic() - started,
+        noise=launch_noise(*medians),
+        mean_effect=launch_effect(*taken.counted_means()),
+        base_times=histogram(base_times),
+        head_times=histogram(head_times),
+        base_peak_bytes=processes.base.peak_bytes,
+        head_peak_bytes=processes.head.peak_bytes,
+        base_workspace_bytes=processes.base.workspace_bytes,
+        head_workspace_bytes=processes.head.workspace_bytes,
+        clocks=taken.clocks(),
+        base_joules=None if base is None else base.joules,
+        head_joules=None if head is None else head.joules,
+        energy_source=None if head is None else head.source,
+        case=case,
+    )
+
+
+# The timed blocks of one launch, side by side, and how the device was after each.
+
+_Of = TypeVar("_Of")
+
+
+class Blocks:
+    """Block number n of both sides is pair n."""
+
+    def __init__(self) -> None:
+        self._times: Sides[list[Sequence[float]]] = Sides([], [])
+        self._states: Sides[list[GpuState]] = Sides([], [])
+        self._energies: Sides[list[BlockEnergy | None]] = Sides([], [])
+
+    def add(
+        self,
+        side: Side,
+        times_ms: Sequence[float],
+        state: GpuState | None,
+        energy: BlockEnergy | None = None,
+    ) -> None:
+        self._times.of(side).append(times_ms)
+        self._states.of(side).append(state or GpuState())
+        self._energies.of(side).append(energy)
+
+    @property
+    def pairs(self) -> int:
+        """Returns the number of block pairs that were made."""
+        return len(self._times.head)
+
+    def times(self, side: Side) -> list[float]:
+        """The times of every inference of the pairs that count."""
+        return [ms for block in self._counted(side) for ms in block]
+
+    def counted_medians(self) -> Sides[list[float]]:
+        """Returns the median of each block that counts, of the base and of the head."""
+        return self._of_each_block(statistics.median)
+
+    def counted_means(self) -> Sides[list[float]]:
+        """Returns the mean of each block that counts, of the base and of the head."""
+        return self._of_each_block(statistics.fmean)
+
+    def clocks(self) -> Clocks | None:
+        return clocks_of(*self._states)
+
+    def energy(self, side: Side) -> SideEnergy | None:
+        """The energy of one inference, over the pairs that count."""
+        return side_energy(self._kept(self._energies.of(side)))
+
+    def _of_each_block(self, found: Callable[[Sequence[float]], float]) -> Sides[list[float]]:
+        counted = Sides(self._counted("base"), self._counted("head"))
+        return counted.each(lambda blocks: [found(block) for block in blocks])
+
+    def _counted(self, side: Side) -> list[Sequence[float]]:
+        return self._kept(self._times.of(side))
+
+    def _kept(self, every: list[_Of]) -> list[_Of]:
+        """Returns the blocks that count, or all where none does: then the launch does not count
+        either."""
+        kept = kept_pairs(*self._states)
+        return [block for block, keep in zip(every, kept, strict=True) if keep] or every
+
+
+# The energy of timed blocks: counters of the machine, read before and after each.
+
+
+class BlockEnergy(NamedTuple):
+    """The energy that the machine used during a number of inferences."""
+
+    joules: float
+    inferences: int
+    source: EnergySource
+
+
+def block_energy(
+    before: EnergyReading | None, after: EnergyReading | None, inferences: int
+) -> BlockEnergy | None:
+    """Returns what is between two readings; None where a counter is silent, or became so."""
+    if before is None or after is None or before.source != after.source:
+        return None
+    return BlockEnergy(after.joules - before.joules, inferences, after.source)
+
+
+class SideEnergy(NamedTuple):
+    """The joules of one inference."""
+
+    joules: float
+    source: EnergySource
+
+
+def side_energy(blocks: list[BlockEnergy | None]) -> SideEnergy | None:
+    """The mean over all inferences of these blocks; None where one of them was not counted, or the
+    counter has not moved: it is too coarse for them."""
+    known = [block for block in blocks if block is not None]
+    joules = sum(block.joules for block in known)
+    if len(known) < len(blocks) or joules <= 0:
+        return None
+    return SideEnergy(joules / sum(block.inferences for block in known), known[0].source)
+
+
+# The random choices of a launch: its inputs, the process that starts first, and the side that each
+# pair of blocks begins with.
+
+_MANY_CASES = 2**32
+"""More than any input has: the number of the first case fits a message."""
+
+
+class LaunchOrder(NamedTuple):
+    """`processes` start, and pairs of `blocks` begin, in this order. `inputs` is the seed of the
+    inputs of both, and `case` the one that they take of cases that were given: each in its turn,
+    from one that nobody can guess."""
+
+    inputs: int
+    processes: tuple[Side, Side]
+    blocks: tuple[Side, ...]
+    case: int
+
+
+def launch_order(seed: int, launch: int, pairs: int) -> LaunchOrder:
+    """Every launch has inputs of its own: a model whose time depends on them is seen on many. Pairs
+    are ABBA quartets from a random start."""
+    own = derived(seed, "launch", launch)
+    rng = random.Random(derived(own, "order"))  # noqa: S311 -- nobody can guess the seed
+    first = SIDES[rng.randrange(2)]
+    begins: list[Side] = []
+    for pair in range(pairs):
+        begins.append(other(begins[-1]) if pair % 2 else SIDES[rng.randrange(2)])
+    case = derived(seed, "case") % _MANY_CASES + launch
+    return LaunchOrder(derived(own, "inputs"), (first, other(first)), tuple(begins), case)

@@ -1,0 +1,249 @@
+"""Launch after launch of one cell, until the question is answered or
+the machine cannot answer it."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable
+from contextlib import closing
+
+import msgspec
+
+from tunegate.artifacts.measurements import Launch
+from tunegate.config import GateConfig
+from tunegate.decide.after_pass import Next, after_pass
+from tunegate.decide.assessment import Assessment, assess, worst_mean, worst_median
+from tunegate.decide.decision import bounds
+from tunegate.decide.guards import CONTROL_EVERY, counted, is_control_due, noise_of
+from tunegate.decide.sequential import (
+    PLANNED,
+    Stop,
+    StoppingRule,
+    affordable_analyses,
+    guarded_stop,
+    likely_end,
+    replanned_pairs,
+    stopping_rule,
+)
+from tunegate.decide.slow_modes import lowest_cut_off
+from tunegate.errors import MeasurementError
+from tunegate.ports import Bench, ProbeThresholds
+
+_TRIES = 2
+_WITH_CONTROL = 1 + 1 / CONTROL_EVERY
+"""The cost of a launch together with its share of the launches of the base against itself."""
+_LIKELY_PROBES = 12
+"""The probes of a usual pass."""
+_MIN_PROBING_SECONDS = 60.0
+"""The least time for short launches of fresh starts, however little the budget is:
+without them nothing may pass."""
+
+
+class LaunchProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """The progress of a cell: launches that count, of at most so many; the seconds until an answer
+    is likely; the change and its interval in percent. Once that passes, `probes` of so many."""
+
+    launches: int
+    most: int
+    seconds_left: float
+    low: float
+    center: float
+    high: float
+    probes: int = 0
+    most_probes: int = 0
+
+
+class PairedLaunches(msgspec.Struct, frozen=True, kw_only=True):
+    """All launches in order, also those that do not count. `probes` are of more starts
+    of the head, `starts` the numbers of them at which slow modes were asked about."""
+
+    launches: tuple[Launch, ...]
+    controls: tuple[float, ...]
+    analyses: tuple[int, ...]
+    stopped: Stop
+    probes: tuple[Launch, ...] = ()
+    starts: tuple[int, ...] = ()
+
+    def assessed(self, gate: GateConfig, cells: int = 1) -> Assessment | None:
+        """The assessment of the launches; None where there is no interval."""
+        rule = stopping_rule(gate, self.analyses, cells)
+        return assess(self.launches, self.probes, self.starts, rule)
+
+
+def launch_until_decided(
+    bench: Bench,
+    control: Bench,
+    gate: GateConfig,
+    cells: int,
+    say: Callable[[LaunchProgress], None],
+) -> PairedLaunches:
+    """`control` measures the base against itself. Raises MeasurementError where a launch breaks
+    twice."""
+    series = _Series(bench, control, gate, cells, say)
+    while (stop := series.stop()) is None:
+        series.go_on()
+    return series.ended(stop)
+
+
+class _Series:
+    """The launches of one cell, and what is still to be done."""
+
+    def __init__(
+        self,
+        bench: Bench,
+        control: Bench,
+        gate: GateConfig,
+        cells: int,
+        say: Callable[[LaunchProgress], None],
+    ) -> None:
+        self._bench, self._control, self._say = bench, control, say
+        self._pairs = gate.pairs
+        self._launches = [_launch(bench, gate.pairs)]
+        # Only the launches to come are planned by what the first one cost.
+        seconds = self._launches[0].seconds * _WITH_CONTROL
+        paid = affordable_analyses(gate.seconds, seconds)
+        analyses = affordable_analyses(2 * gate.seconds, seconds) if gate.extend else paid
+        self._rule = stopping_rule(gate, analyses, cells, paid[-1])
+        self._probing_seconds = max(_MIN_PROBING_SECONDS, 2 * gate.seconds)
+        self._probes: list[Launch] = []
+        self._controls: list[float] = []
+        self._next = Next()
+        self._has_passed = False
+        self._run_control()
+
+    def stop(self) -> Stop | None:
+        """The reason why it is over, or None."""
+        effects = [launch.effect for launch in self._launches]
+        noises = [noise_of(launch) for launch in self._launches]
+        stop = guarded_stop(effects, noises, self._controls, self._rule)
+        if stop is not None and stop != "decided":
+            return stop
+        found = self._assessed() if stop is not None or self._has_passed else None
+        self._has_passed = found is not None and found.median == "pass"
+        if found is None or not self._has_passed:
+            self._next = Next(launch=True, starts=self._next.starts)
+            return stop
+        self._next = after_pass(found, self._next.starts, len(self._launches), self._rule)
+        return None if self._next.probes or self._next.launch else "decided"
+
+    def go_on(self) -> None:
+        """Does what `stop` found to be missing."""
+        if self._next.probes:
+            self._probe(self._next.probes)
+            return
+        if len(self._launches) == PLANNED[0]:
+            self._pairs = _replanned(self._bench, self._launches)
+        self._launches.append(_launch(self._bench, self._pairs))
+        self._run_control()
+        self._tell(self._probes_if_passed())
+
+    def ended(self, stop: Stop) -> PairedLaunches:
+        return PairedLaunches(
+            launches=tuple(self._launches),
+            controls=tuple(self._controls),
+            analyses=self._rule.analyses,
+            stopped=stop,
+            probes=tuple(self._probes),
+            starts=self._next.starts,
+        )
+
+    def _tell(self, after_launches: float, most_probes: int = 0) -> None:
+        """Says how far it is: `after_launches` are the seconds that come after them."""
+        far = _so_far(self._launches, self._rule)
+        made = [probe.seconds for probe in self._probes]
+        if most_probes:
+            left = max(0, most_probes - len(made)) * statistics.fmean(made)
+        else:
+            left = far.seconds_left + after_launches
+        self._say(
+            msgspec.structs.replace(
+                far, seconds_left=left, probes=len(made), most_probes=most_probes
+            )
+        )
+
+    def _probes_if_passed(self) -> float:
+        """The seconds of the probes that follow, if it passes as it looks now."""
+        usual = statistics.median(launch.effect for launch in self._launches)
+        is_passing = usual < self._rule.margin and self._rule.rare > 0
+        return _LIKELY_PROBES * self._bench.start_seconds if is_passing else 0.0
+
+    def _assessed(self) -> Assessment | None:
+        return assess(self._launches, self._probes, self._next.starts, self._rule)
+
+    def _run_control(self) -> None:
+        if is_control_due(len(self._launches)):
+            self._controls.append(_launch(self._control, self._pairs).effect)
+
+    def _probe(self, count: int) -> None:
+        """Raises MeasurementError where they would take too long: a pass without them is none."""
+        usual = statistics.median(launch.effect for launch in self._launches)
+        thresholds = ProbeThresholds(
+            by_median=lowest_cut_off(usual, worst_median(self._rule)),
+            by_mean=lowest_cut_off(usual, worst_mean(self._rule)),
+        )
+        with closing(self._bench.probes(count, thresholds)) as probes:
+            for probe in probes:
+                self._probes.append(_numbers(probe))
+                self._tell(0.0, count)
+                if sum(each.seconds for each in self._probes) > self._probing_seconds:
+                    raise MeasurementError(_too_slow(len(self._probes), count))
+
+
+def _too_slow(made: int, wanted: int) -> str:
+    return (
+        f"{made} of {wanted} probes of fresh starts took longer than gate.seconds allow: a "
+        "slow launch could not be excluded. Raise gate.seconds or gate.rare-launches"
+    )
+
+
+def _launch(bench: Bench, pairs: int) -> Launch:
+    """A launch that breaks is tried once more: fresh processes, nothing kept of the broken one."""
+    for attempt in range(_TRIES):
+        try:
+            return _numbers(bench.launch(pairs))
+        except MeasurementError:
+            if attempt == _TRIES - 1:
+                raise
+    raise AssertionError
+
+
+def _numbers(launch: Launch) -> Launch:
+    """The launch, which must have numbers: one without would poison what is made of it. Raises
+    MeasurementError for such a launch."""
+    if not math.isfinite(launch.effect) or not math.isfinite(launch.noise):
+        message = (
+            f"a launch gave no number (base {launch.base_ms:g} ms, head {launch.head_ms:g} ms)"
+        )
+        raise MeasurementError(message)
+    return launch
+
+
+def _replanned(bench: Bench, launches: list[Launch]) -> int:
+    return replanned_pairs(
+        bench.within_spread,
+        statistics.stdev(launch.effect for launch in launches),
+        start_seconds=bench.start_seconds,
+        pair_seconds=bench.pair_seconds,
+    )
+
+
+def _so_far(launches: list[Launch], rule: StoppingRule) -> LaunchProgress:
+    effects = [launch.effect for launch in counted(launches, rule.margin)]
+    if len(effects) < 2:  # noqa: PLR2004 -- a spread needs two
+        center = 100 * math.expm1(statistics.fmean(effects or [0.0]))
+        low, high = float("-inf"), float("inf")
+    else:
+        found = bounds(effects, analyses=len(rule.analyses), cells=rule.cells)
+        low, center, high = (
+            100 * math.expm1(each) for each in (found.low, found.center, found.high)
+        )
+    left = max(0, likely_end(effects, rule) - len(effects))
+    return LaunchProgress(
+        launches=len(effects),
+        most=rule.most(len(effects)),
+        seconds_left=left * statistics.fmean(launch.seconds for launch in launches) * _WITH_CONTROL,
+        low=low,
+        center=center,
+        high=high,
+    )

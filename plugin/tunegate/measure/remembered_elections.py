@@ -1,0 +1,377 @@
+"""Elections of candidates as records of the cache, so that an unchanged model elects nothing again.
+
+Only what trusted zones say counts, for this kind of device, this compiler and all that is
+installed, and of a change only where both sides have one and the same key: base and head are then
+built for the same candidate, so that whoever forges a record leans no comparison to one side.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+import msgspec
+
+from tunegate.artifacts.builds import (
+    Build,
+    CandidateTime,
+    Cell,
+    CellBuilds,
+    CellCandidates,
+    RefusedCandidate,
+    RuntimeChoice,
+)
+from tunegate.artifacts.candidates import FLOAT32, Candidates, RememberedElection
+from tunegate.artifacts.changes import ModelChange, ModelPath, Side
+from tunegate.artifacts.inputs import Files
+from tunegate.artifacts.outcomes import TuningOutcome
+from tunegate.artifacts.plans import TuningPlan
+from tunegate.config import TargetConfig
+from tunegate.models.export_models import ExportedModels, export_models, versions
+from tunegate.review.model_settings import entry_for, values_for
+from tunegate.tools import Tools
+from tunegate.tune.model_keys import ModelOnTarget, UsedSchedule, known_schedules
+from tunegate_cache.format.how_built import HowBuilt
+from tunegate_cache.format.model_election import ModelElection, election_of, election_records
+from tunegate_cache.format.records import DeviceFingerprint, Miss, TuningRecord, WorkloadKey
+
+_NANOSECONDS_PER_MS = 1_000_000
+
+
+class KnownElections:
+    """Asks the cache what was elected for models that are as they were."""
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+        self._now = int(tools.context.clock.time())
+
+    def __call__(
+        self, planned: TuningPlan, outcomes: Sequence[TuningOutcome] | None = None
+    ) -> tuple[RememberedElection, ...]:
+        """Those of the models with one key for all sides, as they are after these `outcomes`;
+        without any, of those of which this run tunes nothing."""
+        tuned = _tuned(planned) if outcomes is None else set()
+        keys = {
+            where: next(iter(sides.values()))
+            for where, sides in election_keys(self._tools, planned, outcomes or ()).items()
+            if len(set(sides.values())) == 1 and where not in tuned
+        }
+        found = self._tools.index.standings([*keys.values()])
+        asked = (
+            self._remembered(where, key, getattr(found.get(key, Miss("absent")), "records", ()))
+            for where, key in keys.items()
+        )
+        return tuple(each for each in asked if each is not None)
+
+    def _remembered(
+        self, where: ModelOnTarget, key: WorkloadKey, records: Sequence[TuningRecord]
+    ) -> RememberedElection | None:
+        model, target = where
+        candidates = [each.name for each in self._tools.source.candidates[target]]
+        origin = self._tools.origin
+        found = election_of(
+            key,
+            records,
+            candidates,
+            device=origin.device,
+            toolchain=origin.toolchain,
+            now=self._now,
+        )
+        if found is None:
+            return None
+        return RememberedElection(
+            model=model,
+            target=target,
+            winner=found.winner,
+            milliseconds={
+                name: nanoseconds / _NANOSECONDS_PER_MS
+                for name, nanoseconds in found.nanoseconds.items()
+            },
+            elected_at=found.measured_at,
+            how=found.how,
+            is_cut_short=found.is_cut_short,
+            refused=tuple(sorted(found.refused)),
+            device=origin.device.name,
+            units=origin.device.units,
+        )
+
+
+def with_elections_after(
+    tools: Tools, planned: TuningPlan, outcomes: Sequence[TuningOutcome]
+) -> TuningPlan:
+    """The plan, with what was elected of models that its tuning has left as they were: one whose
+    tuning does not end would be elected in each run."""
+    tuned = _tuned(planned)
+    if not tuned:
+        return planned
+    found = KnownElections(tools)(planned, outcomes)
+    left = tuple(each for each in found if (each.model, each.target) in tuned)
+    return msgspec.structs.replace(planned, elections=(*planned.elections, *left))
+
+
+def publish_elections(
+    tools: Tools,
+    planned: TuningPlan,
+    outcomes: Sequence[TuningOutcome],
+    builds: Sequence[CellBuilds],
+) -> None:
+    """Says in the cache what was elected for the heads, where another run would elect alike."""
+    origin = tools.origin
+    tools.index.publish(
+        [
+            record
+            for election in new_elections(tools, planned, outcomes, builds)
+            for record in election_records(
+                election, device=origin.device, toolchain=origin.toolchain, source=origin.source
+            )
+        ]
+    )
+
+
+def new_elections(
+    tools: Tools,
+    planned: TuningPlan,
+    outcomes: Sequence[TuningOutcome],
+    builds: Sequence[CellBuilds],
+) -> tuple[ModelElection, ...]:
+    """Those in which each candidate that works was measured, and those for which nothing but the
+    time was missing: another run goes on with these."""
+    elected = {
+        (each.cell.model, each.cell.target): each.head
+        for each in builds
+        if each.head is not None and each.head.error is None
+        if (choice := each.head.choice) is not None and choice.times
+        if choice.is_complete or choice.is_cut_short
+    }
+    keys = election_keys(tools, planned, outcomes) if elected else {}
+    now = int(tools.context.clock.time())
+    return tuple(
+        _election(keys[where]["head"], head, head.choice or RuntimeChoice(), now)
+        for where, head in elected.items()
+        if "head" in keys.get(where, {})
+    )
+
+
+def _election(key: WorkloadKey, head: Build, choice: RuntimeChoice, now: int) -> ModelElection:
+    return ModelElection(
+        key=key,
+        winner=head.candidate,
+        nanoseconds=_nanoseconds(choice),
+        measured_at=now,
+        how=head.how,
+        is_cut_short=choice.is_cut_short,
+        refused=frozenset(each.candidate for each in choice.refused if each.is_lasting),
+    )
+
+
+def election_keys(
+    tools: Tools, planned: TuningPlan, outcomes: Sequence[TuningOutcome] = ()
+) -> dict[ModelOnTarget, dict[Side, WorkloadKey]]:
+    """A key for each side of a model on a target; none for a model one of whose graphs is not at
+    hand. Equal where the graphs, whatever their weights, the shapes, the values that are given (by
+    their content), the target, the candidates, their budget, what is installed and the known
+    schedules are."""
+    keying = _Keying(
+        tools=tools,
+        models=export_models(planned.changes, tools.source),
+        schedules=known_schedules(planned.resolution.tasks, outcomes),
+    )
+    targets = {target.name: target for target in tools.config.targets}
+    return {
+        (change.path, name): {side: keying.of(change, side, targets[name]) for side in sides}
+        for change in planned.changes.models
+        if (sides := _known_sides(keying.models, change))
+        for name in change.targets
+        if name in targets
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Keying:
+    tools: Tools
+    models: ExportedModels
+    schedules: Mapping[tuple[ModelOnTarget, Side], Sequence[UsedSchedule]]
+
+    def of(self, change: ModelChange, side: Side, target: TargetConfig) -> WorkloadKey:
+        tools, path = self.tools, change.path
+        entry = entry_for(tools.config, path)
+        content = [
+            "election",
+            tools.origin.installed,
+            versions(change)[side].graph_digest,
+            sorted(self.models.files[path, side].shapes.items()),
+            self._values(path, side),
+            None if entry is None else entry.accuracy,
+            target.threads or tools.threads,
+            [
+                (each.name, sorted(each.settings.items()))
+                for each in tools.source.candidates[target.name]
+            ],
+            self.schedules.get(((path, target.name), side), ()),
+        ]
+        return WorkloadKey(_digest(content), election_target(target))
+
+    def _values(self, path: ModelPath, side: Side) -> object:
+        """Returns the values for the inputs, with the content of files: the same name may hold
+        other values, on which another candidate may be the fastest."""
+        values = values_for(self.tools.config, path)
+        contents = {
+            name: [PurePath(file).stem for file in rule.values.files]
+            for name, rule in self.models.files[path, side].given.items()
+            if isinstance(rule.values, Files)
+        }
+        return [values, contents] if contents else values
+
+
+def _known_sides(models: ExportedModels, change: ModelChange) -> tuple[Side, ...]:
+    """The sides of a model with a head; none where a graph is not at hand."""
+    sides = versions(change)
+    is_known = "head" in sides and all(
+        bool(version.graph_digest) and (change.path, side) in models.files
+        for side, version in sides.items()
+    )
+    return tuple(sides) if is_known else ()
+
+
+def election_target(target: TargetConfig) -> str:
+    """The digest under which the elections on a target are kept: what it is called, and which
+    runner has it, does not count."""
+    asked = [target.layout, *([] if target.algorithm == "auto" else [target.algorithm])]
+    return _digest(["election", target.kind, target.cpu, target.arch, *asked])
+
+
+def _digest(content: object) -> str:
+    return hashlib.sha256(msgspec.json.encode(content, order="sorted")).hexdigest()
+
+
+def _nanoseconds(choice: RuntimeChoice) -> dict[str, int]:
+    return {time.candidate: round(time.ms * _NANOSECONDS_PER_MS) for time in choice.times}
+
+
+def _tuned(planned: TuningPlan) -> set[ModelOnTarget]:
+    """The models of which this run searches something, or measures a claim."""
+    return {
+        (use.model, shard.target)
+        for shard in planned.shards
+        for task in shard.tasks
+        if task.trials or task.resolved.claims is not None
+        for use in task.resolved.task.uses
+    }
+
+
+# Cells that are built for few candidates, since an earlier run has elected among the others.
+
+
+def held_here(
+    elections: Iterable[RememberedElection], device: DeviceFingerprint
+) -> tuple[RememberedElection, ...]:
+    """Those of this kind of device: a plan may be made on another one."""
+    here = (device.name, device.units)
+    return tuple(each for each in elections if (each.device, each.units) == here)
+
+
+def remembered_winners(elections: Iterable[RememberedElection]) -> dict[Cell, str]:
+    """The candidate of each cell, by name."""
+    return {_cell(each): each.winner for each in elections}
+
+
+def is_left_out(elections: Iterable[RememberedElection]) -> Callable[[Cell, str], bool]:
+    """Returns a function of a cell and a name: whether that candidate is not built."""
+    known = {_cell(each): each for each in elections}
+    return lambda cell, name: cell in known and known[cell].leaves_out(name)
+
+
+def remembered_how(elections: Iterable[RememberedElection]) -> dict[tuple[Cell, str], HowBuilt]:
+    """Returns how the winner of each cell was built, where that is known."""
+    return {(_cell(each), each.winner): each.how for each in elections if each.how is not None}
+
+
+def lost_winners(
+    winners: Mapping[Cell, str],
+    sides: Iterable[tuple[Cell, Side]],
+    built: Mapping[tuple[Cell, Side, str], Build],
+) -> frozenset[Cell]:
+    """The cells whose winner fails on one of these sides: both are elected anew."""
+    return frozenset(
+        cell
+        for cell, side in sides
+        if cell in winners
+        if (build := built.get((cell, side, winners[cell]))) is None or build.error is not None
+    )
+
+
+def as_remembered(
+    cells: Iterable[CellCandidates],
+    elections: Iterable[RememberedElection],
+    candidates: Candidates,
+) -> tuple[CellCandidates, ...]:
+    """Returns the cells, in which a build that is the only one of its side has the election and its
+    date. An election that goes on begins with its leader."""
+    known = {_cell(each): each for each in elections}
+    return tuple(
+        _remembered(each, known[each.cell], candidates) if each.cell in known else each
+        for each in cells
+    )
+
+
+def _remembered(
+    cell: CellCandidates, election: RememberedElection, candidates: Candidates
+) -> CellCandidates:
+    base, head = (_told(builds, election, candidates) for builds in (cell.base, cell.head))
+    cell = msgspec.structs.replace(cell, base=base, head=head)
+    is_anew = any(election.leaves_out(build.candidate) for build in (*base, *head))
+    if is_anew or not election.is_cut_short:
+        return cell
+    lost = (each for each in _times(election, candidates) if each.candidate != election.winner)
+    return msgspec.structs.replace(
+        cell,
+        first=election.winner,
+        earlier=tuple(lost),
+        refused=tuple(_refused(election, candidates)),
+    )
+
+
+def _told(
+    builds: tuple[Build, ...], election: RememberedElection, candidates: Candidates
+) -> tuple[Build, ...]:
+    if len(builds) != 1 or builds[0].error is not None or builds[0].candidate != election.winner:
+        return builds
+    times = _times(election, candidates)
+    reason = f"remembered from {_day(election)}"
+    choice = RuntimeChoice(times=times, reason=reason, is_remembered=True)
+    return (msgspec.structs.replace(builds[0], choice=choice),)
+
+
+def _times(election: RememberedElection, candidates: Candidates) -> tuple[CandidateTime, ...]:
+    known = {each.name: each for each in candidates[election.target]}
+    return tuple(
+        CandidateTime(
+            candidate=name,
+            title=known[name].title,
+            ms=ms,
+            has_unknown_error=known[name].precision != FLOAT32,
+        )
+        for name, ms in election.milliseconds.items()
+        if name in known
+    )
+
+
+def _refused(election: RememberedElection, candidates: Candidates) -> Iterator[RefusedCandidate]:
+    """Those of the earlier run, for the next one to know them."""
+    reason = f"refused in the run of {_day(election)}, which this election goes on from"
+    for each in candidates[election.target]:
+        if each.name in election.refused:
+            yield RefusedCandidate(
+                candidate=each.name, title=each.title, reason=reason, is_lasting=True
+            )
+
+
+def _day(election: RememberedElection) -> datetime.date:
+    return datetime.datetime.fromtimestamp(election.elected_at, datetime.UTC).date()
+
+
+def _cell(election: RememberedElection) -> Cell:
+    return Cell(model=election.model, target=election.target)

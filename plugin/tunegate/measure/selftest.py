@@ -1,0 +1,171 @@
+"""Try the gate out on a machine: the same against itself, then with
+waits of a known length put in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from tunegate.artifacts.measurements import Launch
+from tunegate.config import GateConfig
+from tunegate.decide.decision import MIN_SPREAD, PASS_ERROR, Bounds, bounds
+from tunegate.decide.distributions import t_quantile
+from tunegate.decide.guards import counted
+from tunegate.decide.sequential import affordable_analyses
+from tunegate.measure.paired_launches import LaunchProgress, launch_until_decided
+from tunegate.ports import Bench, Benchmarker
+from tunegate.tools import RunContext
+from tunegate.wording import plural
+
+INJECTED_PERCENT = (0.0, 1.0, 3.0, 5.0, 10.0)
+MARGINS_PERCENT = (0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 7.5, 10.0, 15.0, 20.0)
+_SHARE_OF_AA = 0.4
+_FEWEST, _MOST = 8, 60
+_NO_BOUNDS = Bounds(low=-math.inf, center=0.0, high=math.inf, spread=math.inf)
+
+TrialOutcome = Literal["fail", "pass", "inconclusive", "invalid-env"]
+
+
+class Injected(msgspec.Struct, frozen=True, kw_only=True):
+    """One gate with a slowdown that is known."""
+
+    percent: float
+    outcome: TrialOutcome
+    low: float
+    center: float
+    high: float
+    launches: int
+    seconds: float
+
+
+class Qualification(msgspec.Struct, frozen=True, kw_only=True):
+    """The abilities of a machine. `spread_percent` is that of launches of one thing against itself,
+    `margin_percent` the smallest margin of the usual ones that it can decide in `gate_seconds`."""
+
+    aa_launches: int
+    spread_percent: float
+    resolves_percent: float
+    margin_percent: float | None
+    gate_seconds: float
+    launch_seconds: float
+    injected: tuple[Injected, ...]
+
+    @property
+    def wrong(self) -> tuple[Injected, ...]:
+        """Returns the wrong gates: a fail without a slowdown over the margin, or a pass over it."""
+        margin = self.margin_percent or 0.0
+        return tuple(
+            each
+            for each in self.injected
+            if (each.outcome == "fail" and each.percent <= margin)
+            or (each.outcome == "pass" and each.percent >= margin)
+        )
+
+
+def qualify(
+    artifact: Path,
+    *,
+    benchmarker: Benchmarker,
+    gate: GateConfig,
+    context: RunContext,
+    seconds: float,
+) -> Qualification:
+    """Tries the gate out in about so many seconds. Raises MeasurementError."""
+    clock, progress = context.clock, context.progress
+    started = clock.monotonic()
+    progress.step("selftest: the same against itself")
+    effects, launch_seconds = _against_itself(
+        benchmarker.pair(artifact, artifact), gate, context, _SHARE_OF_AA * seconds
+    )
+    resolves = smallest_margin_percent(
+        effects, launch_seconds=launch_seconds, budget_seconds=gate.seconds
+    )
+    margin = next((each for each in MARGINS_PERCENT if each >= resolves), None)
+    left = seconds - (clock.monotonic() - started)
+    each_gate = msgspec.structs.replace(
+        gate,
+        extend=False,
+        margin_percent=margin or MARGINS_PERCENT[-1],
+        seconds=max(launch_seconds, left / len(INJECTED_PERCENT)),
+    )
+    injected = []
+    for percent in INJECTED_PERCENT:
+        progress.step(f"selftest: {percent:g}% slower")
+        head = benchmarker.pair(artifact, artifact, slowdown_percent=percent)
+        control = benchmarker.pair(artifact, artifact)
+        injected.append(_gated(head, control, percent, each_gate, context))
+    return Qualification(
+        aa_launches=len(effects),
+        spread_percent=100 * bounds(effects, analyses=1, cells=1).spread,
+        resolves_percent=resolves,
+        margin_percent=margin,
+        gate_seconds=gate.seconds,
+        launch_seconds=launch_seconds,
+        injected=tuple(injected),
+    )
+
+
+def _against_itself(
+    bench: Bench, gate: GateConfig, context: RunContext, seconds: float
+) -> tuple[list[float], float]:
+    clock = context.clock
+    started = clock.monotonic()
+    launches: list[Launch] = []
+    while len(launches) < _FEWEST or (
+        len(launches) < _MOST and clock.monotonic() - started < seconds
+    ):
+        launches.append(bench.launch(gate.pairs))
+        context.progress.update(f"{plural(len(launches), 'launch', 'launches')}")
+    spent = clock.monotonic() - started
+    kept = counted(launches, math.log1p(gate.margin_percent / 100))
+    return [launch.effect for launch in kept], spent / len(launches)
+
+
+def _gated(
+    bench: Bench, control: Bench, percent: float, gate: GateConfig, context: RunContext
+) -> Injected:
+    started = context.clock.monotonic()
+
+    def say(done: LaunchProgress) -> None:
+        context.progress.update(
+            f"{plural(done.launches, 'launch', 'launches')}, {done.center:+.1f}%"
+        )
+
+    found = launch_until_decided(bench, control, gate, 1, say)
+    said = found.assessed(gate)
+    outcome: TrialOutcome = "inconclusive"
+    if found.stopped == "disturbed" or said is None:
+        outcome = "invalid-env"
+    elif said.decision != "undecided":
+        outcome = said.decision
+    interval = said.bounds if said is not None else _NO_BOUNDS
+    return Injected(
+        percent=percent,
+        outcome=outcome,
+        low=100 * math.expm1(interval.low),
+        center=100 * math.expm1(interval.center),
+        high=100 * math.expm1(interval.high),
+        launches=len(found.launches),
+        seconds=context.clock.monotonic() - started,
+    )
+
+
+# The smallest change that a machine can tell from none, from launches of one thing against itself.
+
+_SURELY = 1.645
+"""Normal quantile: nineteen of twenty gates without a change pass within the budget."""
+
+
+def smallest_margin_percent(
+    effects: Sequence[float], *, launch_seconds: float, budget_seconds: float
+) -> float:
+    """The margin under which an unchanged model would surely pass, in percent."""
+    analyses = affordable_analyses(budget_seconds, launch_seconds)
+    spread = max(float(np.std(effects, ddof=1)), MIN_SPREAD)
+    quantile = t_quantile(analyses[-1] - 1, 1 - PASS_ERROR / len(analyses))
+    return 100 * math.expm1((quantile + _SURELY) * spread / math.sqrt(analyses[-1]))

@@ -1,0 +1,1 @@
+"""ONNX files: reading them, their input sizes and values, the reference, accuracy."""

@@ -1,0 +1,90 @@
+"""A model with its shapes fixed, made ready for a compiler: optimized offline.
+
+ONNX Runtime's basic optimizations fold constants and merge batch norms into convolutions; without
+them TVM would tune a batch norm as a task of its own.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+
+from tunegate.errors import UnsupportedModelError
+from tunegate.models.graph import STANDARD_DOMAINS
+from tunegate.models.prepared import Compilable
+from tunegate.models.reference.session import said, write_optimized
+from tunegate.models.saved_model import save
+from tunegate.system.processes.memory_limit import memory_problem
+
+
+def compilable(
+    proto: onnx.ModelProto, file: Path | None, into: Path, path: str, *, inputs: set[str]
+) -> Compilable:
+    """Makes a model of static shapes ready, called `path` in messages. `file` is where it is saved
+    as it is; None: nowhere yet.
+
+    Raises UnsupportedModelError for what ONNX Runtime refuses with static shapes.
+    """
+    fixed, optimized = file or into / "fixed.onnx", into / "optimized.onnx"
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+        if file is None:
+            save(proto, fixed)
+        write_optimized(fixed, optimized)
+        _simplify(optimized, inputs=inputs)
+    except Exception as error:
+        # ONNX Runtime's exceptions have no common base class
+        raise UnsupportedModelError(_refused(proto, path, error)) from error
+    return Compilable(fixed, optimized)
+
+
+def unsupported_operators(path: str, node: onnx.NodeProto) -> str:
+    """The message for an operator that cannot be compiled."""
+    where = f'node "{node.name}"' if node.name else f"the node that makes {node.output[0]}"
+    return f"{path}: operator {node.op_type} ({where}) is not supported by the compiler."
+
+
+def _refused(proto: onnx.ModelProto, path: str, error: Exception) -> str:
+    problem = memory_problem(error)
+    if problem:
+        return f"{path}: {problem}."
+    for node in proto.graph.node:
+        if node.domain in STANDARD_DOMAINS and not onnx.defs.has(node.op_type):
+            return unsupported_operators(path, node)
+    return (
+        f"{path}: it cannot be given static shapes, which compilers need: ONNX Runtime refuses it "
+        f"with them ({said(error)})."
+    )
+
+
+def _simplify(optimized: Path, *, inputs: set[str]) -> None:
+    """Rewrites in the file what the optimizer leaves that compilers take badly."""
+    proto = onnx.load(optimized)
+    unused = [value for value in proto.graph.input if value.name not in inputs]
+    for value in unused:  # initializers that it lists as inputs; main would want them all
+        proto.graph.input.remove(value)
+    sums = [node for node in proto.graph.node if node.op_type == "Sum"]
+    if sums:
+        nodes = [new for node in proto.graph.node for new in _additions(node)]
+        del proto.graph.node[:]
+        proto.graph.node.extend(nodes)
+    if unused or sums:
+        save(proto, optimized)
+
+
+def _additions(node: onnx.NodeProto) -> list[onnx.NodeProto]:
+    """TVM makes of a Sum a stack and a reduction over it, which no layout change survives; a chain
+    of Adds is the same number for number."""
+    if node.op_type != "Sum" or node.domain not in STANDARD_DOMAINS:
+        return [node]
+    first, *others = node.input
+    if not others:
+        return [onnx.helper.make_node("Identity", [first], node.output, name=node.name)]
+    partial = [f"{node.output[0]}/{i}" for i in range(1, len(others))] + [node.output[0]]
+    return [
+        onnx.helper.make_node("Add", [left, right], [out], name=f"{node.name}/{i}")
+        for i, (left, right, out) in enumerate(
+            zip([first, *partial], others, partial, strict=False), 1
+        )
+    ]

@@ -1,0 +1,301 @@
+"""The changed models of both revisions, as files: read from git, with no second checkout."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from tunegate.artifacts.changes import (
+    SIDES,
+    ChangeSet,
+    ModelChange,
+    ModelInput,
+    ModelPath,
+    ModelVersion,
+    Revisions,
+    Side,
+    gated_name,
+    profile_of,
+)
+from tunegate.artifacts.inputs import InputRule, KnownInputs, ShapedModel
+from tunegate.config import Config, TargetConfig, ValuesConfig
+from tunegate.errors import ModelError
+from tunegate.ports import ModelJob, Repository, Shapes
+from tunegate.review.covered_model import names_in_head
+from tunegate.review.input_shapes import ResolvedShapes, ShapeLevel, takes
+from tunegate.review.model_settings import (
+    GivenFor,
+    entry_shapes,
+    profiles_for,
+    shape_levels,
+    shapes_for,
+    values_for,
+)
+from tunegate.tools import ModelSource
+
+# Settings that only the base's configuration has: of inputs that its model has, and the head's has
+# not.
+
+
+class SaidOfLost(NamedTuple):
+    """The shapes and values of inputs, by their names in the base."""
+
+    shapes: Mapping[str, tuple[int, ...]] = {}
+    values: Mapping[str, ValuesConfig] = {}
+
+
+def said_of_lost(
+    config: Config | None,
+    change: ModelChange,
+    inputs: Sequence[ModelInput],
+    lost: Collection[str],
+    wanted: ResolvedShapes,
+) -> SaidOfLost:
+    """`config` is the base's, `inputs` are those of the base's model, and `wanted` the shapes of
+    the head's. What is gated under a new name is looked for by its shapes."""
+    if config is None or change.base is None or not lost:
+        return SaidOfLost()
+    found = {
+        name: shapes_for(config, name, inputs).shapes
+        for name in profiles_for(config, change.base.path)
+    }
+    same = gated_name(change.base.path, profile_of(change.path))
+    alike = (name for name in found if _agree(found[name], wanted.shapes, lost))
+    was = same if same in found else next(alike, None)
+    if was is None:
+        return SaidOfLost()
+    values = values_for(config, was)
+    return SaidOfLost(
+        shapes={name: shape for name, shape in found[was].items() if name in lost},
+        values={name: each for name, each in values.items() if name in lost},
+    )
+
+
+def _agree(
+    one: Mapping[str, tuple[int, ...]], other: Mapping[str, tuple[int, ...]], lost: Collection[str]
+) -> bool:
+    """Returns whether both have the same shapes for the inputs that are not lost."""
+    return all(other.get(name, shape) == shape for name, shape in one.items() if name not in lost)
+
+
+ModelFiles = Mapping[tuple[ModelPath, Side], ShapedModel]
+
+
+class ExportedModels(msgspec.Struct, frozen=True, kw_only=True):
+    """`unreadable` are sides that are no model, or do not take their shapes, and why: they have no
+    file. `resized` are sides that are run at the sizes of the other, with these sizes."""
+
+    config: Config
+    files: ModelFiles
+    unreadable: Mapping[tuple[ModelPath, Side], str] = {}
+    resized: Mapping[tuple[ModelPath, Side], Shapes] = {}
+
+    def job(self, path: ModelPath, side: Side, target: TargetConfig) -> ModelJob:
+        """Returns one side of a model, for the compiler. Raises ModelError for one that is no
+        model."""
+        if (path, side) in self.unreadable:
+            raise ModelError(self.unreadable[path, side])
+        model = self.files[path, side]
+        base = self.files.get((path, "base")) if side == "head" else None
+        return ModelJob(
+            file=model.file,
+            path=path,
+            shapes=model.shapes,
+            target=target,
+            inputs=KnownInputs(
+                given=dict(model.given), base="" if base is None else str(base.file.absolute())
+            ),
+        )
+
+
+def export_models(changes: ChangeSet, source: ModelSource) -> ExportedModels:
+    """Exports each version that has work to do into a directory of its own; equal contents share
+    one. What an earlier stage of the run has written to the `workdir` is not written again."""
+    exporting = _Exporting(source, changes.revisions)
+    for change in changes.models:
+        exporting.add(change)
+    return ExportedModels(
+        config=source.config,
+        files=exporting.files,
+        unreadable=exporting.unreadable,
+        resized=exporting.resized,
+    )
+
+
+class _Said(NamedTuple):
+    """The additions of one side's inputs to the judging configuration: `lost` and `not_of_it` are
+    inputs in it that this side lacks, `former` the base's names where these differ."""
+
+    lost: SaidOfLost = SaidOfLost()
+    not_of_it: frozenset[str] = frozenset()
+    former: Mapping[str, str] = {}
+
+
+class _Exporting:
+    """The exports so far."""
+
+    def __init__(self, source: ModelSource, revisions: Revisions) -> None:
+        self._source = source
+        self._revisions = _of_values(revisions)
+        self.files: dict[tuple[ModelPath, Side], ShapedModel] = {}
+        self.unreadable: dict[tuple[ModelPath, Side], str] = {}
+        self.resized: dict[tuple[ModelPath, Side], Shapes] = {}
+
+    def add(self, change: ModelChange) -> None:
+        files: dict[Side, Path] = {}
+        for side, version in versions(change).items():
+            try:
+                files[side] = _file(version, self._source.repository, self._source.workdir)
+            except ModelError as error:
+                self.unreadable[change.path, side] = str(error)
+        inputs = {side: self._source.read_inputs(file) for side, file in files.items()}
+        base, head = (inputs.get(side) or () for side in SIDES)
+        names = names_in_head(inputs.get("base"), inputs.get("head"))
+        same = {
+            "base": static_sizes(names.backwards.inputs(head), base),
+            "head": static_sizes(names.inputs(base), head),
+        }
+        lost = said_of_lost(
+            self._source.config_before,
+            change,
+            base,
+            names.gone,
+            shapes_for(self._source.config, change.path, head),
+        )
+        said_of = {
+            "base": _Said(lost, names.new | same["head"].keys()),
+            "head": _Said(former=names.backwards.renamed),
+        }
+        for side, file in files.items():
+            said = said_of[side]
+            try:
+                shapes = self._shapes(change.path, side, inputs[side], same[side], said)
+                if side == "base":
+                    same["head"] |= same_as_base(names.of(shapes), head)
+                given = self._given(change.path, side, file, shapes, said)
+                self.files[change.path, side] = ShapedModel(file, shapes, given)
+            except ModelError as error:
+                self.unreadable[change.path, side] = str(error)
+
+    def _given(
+        self, name: ModelPath, side: Side, file: Path, shapes: Shapes, said: _Said
+    ) -> Mapping[str, InputRule]:
+        """Returns the given values as rules. A base that does not take them is run on what it does
+        take."""
+        values = {**said.lost.values, **values_for(self._source.config, name)}
+        wanted = GivenFor(
+            values=values, shapes=shapes, revisions=self._revisions, former=said.former
+        )
+        found = self._source.read_values(file, wanted)
+        if found.problems and side == "head":
+            raise ModelError(f"{name}: {' '.join(found.problems)}")
+        return found.rules
+
+    def _shapes(
+        self,
+        name: ModelPath,
+        side: Side,
+        inputs: Sequence[ModelInput] | None,
+        same: Shapes,
+        said: _Said,
+    ) -> Shapes:
+        """`same` are the sizes of the other side, which this one is run at. Raises ModelError with
+        all that is wrong with what the configuration says."""
+        given = shape_levels(self._source.config, name)
+        lost = ShapeLevel(where="base", shapes=said.lost.shapes)
+        levels = (lost, *(_without(level, said.not_of_it) for level in given))
+        found = entry_shapes(levels, inputs)
+        if found.problems:
+            raise ModelError(f"{name}: {' '.join(found.problems)}")
+        if not same:
+            return found.shapes
+        shapes = entry_shapes((*levels, ShapeLevel(where="both", shapes=same)), inputs).shapes
+        resized = {key: shape for key, shape in shapes.items() if found.shapes.get(key) != shape}
+        if resized:
+            self.resized[name, side] = resized
+        return shapes
+
+
+def _of_values(revisions: Revisions) -> tuple[str, ...]:
+    """The base's files of values count where they fit, as its configuration does."""
+    return tuple(filter(None, (revisions.judged_by, revisions.base, revisions.head)))
+
+
+def _without(level: ShapeLevel, names: Collection[str]) -> ShapeLevel:
+    shapes = {name: shape for name, shape in level.shapes.items() if name not in names}
+    return msgspec.structs.replace(level, shapes=shapes)
+
+
+def _file(version: ModelVersion, repository: Repository, workdir: Path) -> Path:
+    into = workdir / "models" / _identity(version)
+    link = into.with_suffix(".path")
+    if not link.exists():
+        shutil.rmtree(into, ignore_errors=True)  # of an export that ended in an error
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.write_text(str(repository.export_model(version, into)))
+    return Path(link.read_text())
+
+
+def _identity(version: ModelVersion) -> str:
+    """Equal for equal contents, where those of external data files count."""
+    parts = (version.content_digest, *(external.digest for external in version.external))
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def versions(change: ModelChange) -> dict[Side, ModelVersion]:
+    """Returns the sides of a change that must be compiled: none of a model that is gone, merely
+    renamed, or the same under other packages."""
+    if change.kind in {"deleted", "renamed", "unreadable", "upgraded"}:
+        return {}
+    sides: dict[Side, ModelVersion] = {}
+    if change.base is not None:
+        sides["base"] = change.base
+    if change.head is not None:
+        sides["head"] = change.head
+    return sides
+
+
+def is_measured(change: ModelChange) -> bool:
+    """Returns whether the model's head is built and measured."""
+    return change.kind == "upgraded" or "head" in versions(change)
+
+
+# The sizes that make base and head the same work.
+
+_Shapes = Mapping[str, tuple[int, ...]]
+
+
+def static_sizes(
+    fixed: Sequence[ModelInput], opened: Sequence[ModelInput]
+) -> dict[str, tuple[int, ...]]:
+    """The static shapes of one side, for the inputs that the other leaves open. The one cannot be
+    run at others, and the other can be run at these."""
+    return _taken({value.name: _sizes(value) for value in fixed}, opened)
+
+
+def same_as_base(shapes: _Shapes, head: Sequence[ModelInput]) -> dict[str, tuple[int, ...]]:
+    """Returns the shapes that the base is run at, for the inputs that the head leaves open: a
+    symbol with another name in the head makes no model smaller."""
+    return _taken(shapes, head)
+
+
+def _taken(
+    shapes: Mapping[str, tuple[int, ...] | None], head: Sequence[ModelInput]
+) -> dict[str, tuple[int, ...]]:
+    found = {}
+    for value in head:
+        shape = shapes.get(value.name)
+        if shape is not None and _sizes(value) is None and takes(value, shape):
+            found[value.name] = shape
+    return found
+
+
+def _sizes(value: ModelInput) -> tuple[int, ...] | None:
+    """The sizes of a static input, None of another."""
+    sizes = tuple(size for size in value.dimensions if size is not None)
+    return sizes if value.is_ranked and len(sizes) == len(value.dimensions) else None

@@ -1,0 +1,96 @@
+"""The ONNX files of a working tree, their inputs, and likely sizes of what these leave open."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from tunegate.artifacts.changes import ModelInput
+from tunegate.config import Config
+from tunegate.errors import ModelError
+from tunegate.models.model_inputs import graph_inputs
+from tunegate.models.sizes import GuessedSize, guessed_sizes
+from tunegate.regular_files import opened_inside
+from tunegate.review.model_settings import selected
+from tunegate.system.git.process import GitProcess
+from tunegate.system.onnx_scan import MAX_MODEL_BYTES, parsed_model
+
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+_ENDING = ".onnx"
+
+
+class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
+    """`note` says why the inputs are not known, where they are None, `is_broken` that a run will
+    refuse the file. `guesses` are made for `init` alone."""
+
+    path: str
+    inputs: tuple[ModelInput, ...] | None = None
+    guesses: tuple[GuessedSize, ...] = ()
+    is_committed: bool = True
+    note: str = ""
+    is_broken: bool = False
+
+
+def find_models(
+    repository: Path,
+    config: Config | None = None,
+    *,
+    listed: Sequence[str] | None = None,
+    with_guesses: bool = False,
+) -> tuple[FoundModel, ...]:
+    """Every `.onnx` file that git tracks, and every one that it would add, by path, or of those
+    that are `listed` already; with a configuration those that it gates, and nobody looks into
+    others. Raises RevisionError."""
+    git = GitProcess(repository)
+    models = model_paths(repository) if listed is None else listed
+    committed = {*_listed(git, "ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD")}
+    return tuple(
+        _found(git.root, path, is_committed=path in committed, with_guesses=with_guesses)
+        for path in (models if config is None else selected(config, models))
+    )
+
+
+def model_paths(repository: Path) -> tuple[str, ...]:
+    """The paths of all of them, in order. Raises RevisionError."""
+    git = GitProcess(repository)
+    listed = _listed(git, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    return tuple(sorted({path for path in listed if path.casefold().endswith(_ENDING)}))
+
+
+def _listed(git: GitProcess, *arguments: str) -> list[str]:
+    return (git.text(*arguments) or "").split("\0")
+
+
+def _found(root: Path, path: str, *, is_committed: bool, with_guesses: bool) -> FoundModel:
+    body, note = _body(root, path)
+    if note:
+        return FoundModel(path=path, note=note, is_committed=is_committed)
+    try:
+        model = parsed_model(body)
+    except ModelError:
+        note = "not a readable ONNX file"
+        return FoundModel(path=path, note=note, is_broken=True, is_committed=is_committed)
+    return FoundModel(
+        path=path,
+        inputs=graph_inputs(model.graph),
+        guesses=guessed_sizes(model) if with_guesses else (),
+        is_committed=is_committed,
+    )
+
+
+def _body(root: Path, path: str) -> tuple[bytes, str]:
+    """The content, or why nobody looked into it."""
+    file = opened_inside(root, path)
+    if file is None:
+        is_there = os.path.lexists(root / path)
+        return b"", f"not {'a file ' if is_there else ''}in the working tree"
+    with file:
+        if os.fstat(file.fileno()).st_size > MAX_MODEL_BYTES:
+            return b"", "too large to look into here"
+        body = file.read()
+    if body.startswith(_LFS_POINTER):
+        return b"", "a Git LFS pointer; git lfs pull shows its inputs"
+    return body, ""

@@ -1,0 +1,165 @@
+"""The names of operators: ONNX's own have no domain, or write it out."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+import onnx
+from google.protobuf.message import EncodeError
+from onnx import TensorProto, numpy_helper
+
+from tunegate.artifacts.changes import ModelOutline
+from tunegate.errors import ModelError
+from tunegate.models.deciding_values import bodies_of, deciding_values, nodes_of
+from tunegate.models.model_inputs import graph_inputs
+from tunegate.system.onnx_scan import parsed_model
+
+STANDARD_DOMAINS = frozenset({"", "ai.onnx"})
+
+
+def operator_of(node: onnx.NodeProto) -> str:
+    """The name of an operator, with its domain where it is not ONNX's own."""
+    return node.op_type if node.domain in STANDARD_DOMAINS else f"{node.domain}.{node.op_type}"
+
+
+# The digest of an ONNX graph without its weights, found without compiling.
+
+_INTEGERS = {TensorProto.INT64, TensorProto.INT32, TensorProto.BOOL}
+_MAX_SHAPE = 64
+"""Integer tensors up to this size are shapes, axes and indices: they are structure, not weights."""
+
+Digests = Mapping[str, str]
+"""The digests of data files, by their names in the model."""
+_NO_DATA: Digests = {}
+
+
+def graph_digest(model: bytes, data: Digests = _NO_DATA) -> str:
+    """The sha-256 of the graph without weights: equal for two models that differ in those only.
+
+    A tensor from which a shape, a count or a condition is computed is no weight. Names of nodes and
+    tensors count, documentation and the producer do not. Raises ModelError.
+    """
+    proto = _parse(model)
+    for field in ("producer_name", "producer_version", "doc_string", "metadata_props"):
+        proto.ClearField(field)
+    deciding = deciding_values(proto)
+    try:
+        for tensor, name in tensors_of(proto):
+            _forget_weights(tensor, data, is_deciding=name in deciding)
+        for node in filter(has_fitted_numbers, nodes_of(proto)):
+            forget_fitted_numbers(node)
+        for documented in (*_graphs(proto), *nodes_of(proto), *proto.functions):
+            documented.ClearField("doc_string")
+        return hashlib.sha256(proto.SerializeToString(deterministic=True)).hexdigest()
+    except (ValueError, TypeError, EncodeError) as error:
+        message = f"not a valid ONNX file: {str(error)[:300]}"
+        raise ModelError(message) from error
+
+
+def _parse(model: bytes) -> onnx.ModelProto:
+    proto = parsed_model(model)
+    if not proto.graph.node and not proto.graph.output:
+        message = "an ONNX file without a graph"
+        raise ModelError(message)
+    return proto
+
+
+def _forget_weights(tensor: TensorProto, data: Digests, *, is_deciding: bool) -> None:
+    is_small = math.prod(tensor.dims) <= _MAX_SHAPE
+    is_kept = is_deciding or (is_small and tensor.data_type in _INTEGERS)
+    if is_kept and not tensor.external_data:
+        values = numpy_helper.to_array(tensor)
+        tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))  # one encoding for all
+        return
+    left = TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
+    if is_kept:  # its numbers are in the file: any change of that may be one of them
+        where = {entry.key: entry.value for entry in tensor.external_data}
+        left.raw_data = f"{sorted(where.items())} {data.get(where.get('location', ''))}".encode()
+    tensor.CopyFrom(left)
+
+
+def _graphs(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
+    """The graph, and those inside its nodes and inside functions."""
+    yield model.graph
+    for node in nodes_of(model):
+        yield from bodies_of(node)
+
+
+def tensors_of(model: onnx.ModelProto) -> Iterator[tuple[TensorProto, str]]:
+    """Tensors that may be weights, with the name its value has in the graph. Those that are in none
+    of these places stay as they are, and count."""
+    for graph in _graphs(model):
+        yield from ((tensor, tensor.name) for tensor in graph.initializer)
+        for sparse in graph.sparse_initializer:
+            yield sparse.values, sparse.values.name
+            yield sparse.indices, sparse.values.name
+    for node in nodes_of(model):
+        if has_fitted_numbers(node):
+            continue
+        name = node.output[0] if node.output else ""
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                yield attribute.t, name
+            yield from ((tensor, name) for tensor in attribute.tensors)
+
+
+# The outline of an ONNX file: its inputs, and how many it has of each operator and weight.
+
+
+def outline_of(model: bytes) -> ModelOutline:
+    """Raises ModelError where the file cannot be read."""
+    digest = graph_digest(model)
+    proto = onnx.ModelProto.FromString(model)
+    graph = proto.graph
+    parts = Counter(node.op_type for node in graph.node)
+    parts.update(str(list(tensor.dims)) for tensor in graph.initializer)
+    return ModelOutline(
+        graph_digest=digest, inputs=graph_inputs(graph), parts=dict(parts), seeded=_seeded(proto)
+    )
+
+
+def _seeded(model: onnx.ModelProto) -> tuple[str, ...]:
+    nodes = nodes_of(model)
+    kinds = {node.op_type for node in nodes if any(a.name == "seed" for a in node.attribute)}
+    return tuple(sorted(kinds))
+
+
+# The weights of trees, linear models, scalers and support vectors, which stand in the attributes
+# of one node. They are added and multiplied, so other values take the same time. All else is
+# structure: the thresholds of a tree decide which branches are taken, and how deep.
+
+_DOMAIN = "ai.onnx.ml"
+_OF_TREES = frozenset({"base_values", "class_weights", "leaf_weights", "target_weights"})
+_OF_LINES = frozenset({"coefficients", "intercepts"})
+_OF_VECTORS = frozenset({"coefficients", "prob_a", "prob_b", "rho", "support_vectors"})
+_FITTED: Mapping[str, frozenset[str]] = {
+    "LinearClassifier": _OF_LINES,
+    "LinearRegressor": _OF_LINES,
+    "SVMClassifier": _OF_VECTORS,
+    "SVMRegressor": _OF_VECTORS,
+    "Scaler": frozenset({"offset", "scale"}),
+    "TreeEnsemble": _OF_TREES,
+    "TreeEnsembleClassifier": _OF_TREES,
+    "TreeEnsembleRegressor": _OF_TREES,
+}
+_AS_TENSOR = "_as_tensor"
+
+
+def has_fitted_numbers(node: onnx.NodeProto) -> bool:
+    return node.domain == _DOMAIN and node.op_type in _FITTED
+
+
+def forget_fitted_numbers(node: onnx.NodeProto) -> None:
+    """Leaves how many there are, and of which type."""
+    for attribute in node.attribute:
+        if attribute.name.removesuffix(_AS_TENSOR) not in _FITTED[node.op_type]:
+            continue
+        count = len(attribute.floats)
+        del attribute.floats[:]
+        attribute.floats.extend([0.0] * count)
+        if attribute.HasField("t"):
+            kind, dims = attribute.t.data_type, list(attribute.t.dims)
+            attribute.t.CopyFrom(onnx.TensorProto(data_type=kind, dims=dims))

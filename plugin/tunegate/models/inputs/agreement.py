@@ -1,0 +1,163 @@
+"""Values that two sides can both be given: their latencies are compared on the same ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import zip_longest
+
+import msgspec
+import numpy as np
+
+from tunegate.artifacts.inputs import (
+    Columns,
+    Constant,
+    Draw,
+    Drawn,
+    Files,
+    InputRule,
+    Integers,
+    Normal,
+    OneOf,
+    Uniform,
+)
+from tunegate.errors import MeasurementError
+from tunegate.system.output.artifact_file import ArtifactTensor
+
+_WIDE = 4
+"""The bytes of an integer that holds any index."""
+_NUMBERS = frozenset("fiub")
+"""NumPy's kinds of types that one draw fills: numbers are drawn in the widest type, and cast."""
+_BITS = Integers(0, 1)
+"""The range of integers and booleans of which nothing is known."""
+_NOTHING_IN_COMMON = (
+    "input {0}: base and head take no equal values, and on different ones they do different work. "
+    "Give values for it under inputs"
+)
+
+
+def agreed(
+    base: Sequence[ArtifactTensor], head: Sequence[ArtifactTensor]
+) -> tuple[tuple[ArtifactTensor, ...], tuple[ArtifactTensor, ...]]:
+    """The inputs of both sides. Those that both have come first and in one order, with values that
+    both take: so equal seeds give them equal arrays. Raises MeasurementError where there are none:
+    on other values a head may do less, and look faster for it."""
+    others = {tensor.name: tensor for tensor in head}
+    shared = {
+        tensor.name: _met(tensor, others[tensor.name])
+        for tensor in base
+        if tensor.name in others and _is_shared(tensor, others[tensor.name])
+    }
+    ours, theirs = (
+        tuple(tensor for tensor in side if tensor.name not in shared) for side in (base, head)
+    )
+    pairs = shared.values()
+    return (
+        (*(pair[0] for pair in pairs), *ours),
+        (*(pair[1] for pair in pairs), *theirs),
+    )
+
+
+def met(one: InputRule | None, other: InputRule | None) -> InputRule | None:
+    """Returns the intersection of both rules, or the second where it is empty."""
+    if one is None or other is None or one == other:
+        return other
+    values = _narrowed(one.values, other.values)
+    return other if values is None else InputRule(values, other.why)
+
+
+def is_alike(one: str, other: str) -> bool:
+    """Returns whether one rule gives equal numbers in both types, by NumPy's names: in the same
+    type, in floats of 4 or 8 bytes, and in such integers."""
+    types = np.dtype(one), np.dtype(other)
+    are_wide = all(each.itemsize >= _WIDE for each in types)
+    kinds = {each.kind for each in types}
+    return one == other or (are_wide and kinds in ({"f"}, {"i"}))
+
+
+def _is_shared(base: ArtifactTensor, head: ArtifactTensor) -> bool:
+    if (base.shape, base.form) != (head.shape, head.form):
+        return False
+    kinds = {np.dtype(side.dtype).kind for side in (base, head)}
+    return base.dtype == head.dtype or kinds <= _NUMBERS
+
+
+def _met(base: ArtifactTensor, head: ArtifactTensor) -> tuple[ArtifactTensor, ArtifactTensor]:
+    """The rule of both; each its own where a user gave the values."""
+    are_alike = is_alike(base.dtype, head.dtype)
+    if are_alike and (base.rule is None or head.rule is None):
+        return base, head
+    ours, theirs = _values(base), _values(head)
+    if ours == theirs and are_alike:
+        return base, head
+    if isinstance(ours, Files) or isinstance(theirs, Files):
+        return base, head
+    values = ours if ours == theirs or _are_floats(base, head) else _narrowed(ours, theirs)
+    if isinstance(values, Integers) and not are_alike:
+        values = _held(_held(values, base.dtype), head.dtype)
+    if values is None:
+        raise MeasurementError(_NOTHING_IN_COMMON.format(base.name))
+    rule = InputRule(values, head.rule.why if head.rule is not None else "")
+    return msgspec.structs.replace(base, rule=rule), msgspec.structs.replace(head, rule=rule)
+
+
+def _are_floats(base: ArtifactTensor, head: ArtifactTensor) -> bool:
+    """Returns whether both rules draw floats that every model takes."""
+    drawn = (_values(base), _values(head))
+    kinds = {np.dtype(side.dtype).kind for side in (base, head)}
+    return kinds == {"f"} and all(isinstance(each, Normal | Uniform) for each in drawn)
+
+
+def _values(tensor: ArtifactTensor) -> Drawn:
+    if tensor.rule is not None:
+        return tensor.rule.values
+    return Normal() if np.dtype(tensor.dtype).kind == "f" else _BITS
+
+
+def _held(values: Integers | None, dtype: str) -> Integers | None:
+    """The integers among these that the type has."""
+    kind = np.dtype(dtype)
+    if values is None or kind.kind == "f":
+        return values
+    limits = np.iinfo(kind) if kind.kind in "iu" else None
+    least, most = (int(limits.min), int(limits.max)) if limits else (0, 1)
+    low, high = max(values.low, least), min(values.high, most)
+    return Integers(low, high) if low <= high else None
+
+
+def _narrowed(one: object, other: object) -> Draw | Columns | None:
+    match one, other:
+        case (Integers() as whole, rest) | (rest, Integers() as whole):
+            return _integers_in(whole, rest)
+        case OneOf(), OneOf():
+            shared = tuple(value for value in one.values if value in other.values)
+            return OneOf(shared, other.words) if shared else None
+        case Columns(), Columns() if one.axis == other.axis:
+            return _columns(one, other)
+        case _:
+            return None
+
+
+def _integers_in(whole: Integers, rest: object) -> Draw | None:
+    """The integers that the other rule takes, too."""
+    low, high = whole.low, whole.high
+    match rest:
+        case Normal():
+            return whole
+        case Constant(value=value):
+            return rest if isinstance(value, int) and low <= value <= high else None
+        case Integers() | Uniform():
+            low, high = max(low, math.ceil(rest.low)), min(high, math.floor(rest.high))
+            return Integers(low, high) if low <= high else None
+        case _:
+            return None
+
+
+def _columns(one: Columns, other: Columns) -> Columns | None:
+    parts: list[Draw] = []
+    for ours, theirs in zip_longest(one.parts, other.parts):
+        narrowed = ours if ours == theirs else _narrowed(ours, theirs)
+        if narrowed is None or isinstance(narrowed, Columns):
+            return None
+        parts.append(narrowed)
+    return Columns(other.axis, tuple(parts))

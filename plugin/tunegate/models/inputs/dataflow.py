@@ -1,0 +1,197 @@
+"""A model as one flat list of steps, the graphs inside `If`, `Loop` and `Scan` among them, with the
+shapes and the constants that can be known without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import onnx
+import onnx.inliner
+
+from tunegate.models.deciding_values import bodies_of
+from tunegate.models.graph import operator_of
+from tunegate.models.inputs.constants import evaluated, tensor_values
+from tunegate.models.kernel_digest import without_weights
+from tunegate.models.model_inputs import stated_size
+from tunegate.models.seeded_inputs import TensorLike
+
+Dimensions = tuple[int | None, ...]
+"""Dimensions; None is one that nobody knows."""
+_BIG = 4096
+"""The largest tensor, in numbers, whose values are computed."""
+_DEEPEST = 60
+"""The longest chain of operators that a constant is computed through."""
+
+
+class Operation(NamedTuple):
+    """A node. `op` has its domain in front where that is not ONNX's own; names are unique in the
+    whole model."""
+
+    op: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    node: onnx.NodeProto
+
+
+class Use(NamedTuple):
+    """A step that reads a value, and as which of its inputs."""
+
+    step: Operation
+    position: int
+
+
+class Dataflow:
+    """The sources of a model's outputs. The dimensions of `tensors` are its inputs'."""
+
+    def __init__(self, model: onnx.ModelProto, tensors: Iterable[TensorLike]) -> None:
+        known = _with_shapes(model, tensors)
+        self._shapes: dict[str, Dimensions] = {}
+        self._tensors: dict[str, onnx.TensorProto] = {}
+        self._makers: dict[str, Operation] = {}
+        self._constants: dict[str, Any] = {}
+        steps, _ = self._steps_of(known.graph, {}, "")
+        self._uses: dict[str, list[Use]] = {}
+        for step in _needed(steps, [value.name for value in known.graph.output]):
+            for position, name in enumerate(step.inputs):
+                self._uses.setdefault(name, []).append(Use(step, position))
+
+    def uses(self, name: str) -> Sequence[Use]:
+        """Returns the steps that read the value, and that an output needs."""
+        return self._uses.get(name, ())
+
+    def shape(self, name: str) -> Dimensions | None:
+        return self._shapes.get(name)
+
+    def is_weight(self, name: str) -> bool:
+        return name in self._tensors
+
+    def dimension(self, name: str, axis: int) -> int | None:
+        """Returns the size of an axis, which may be counted from the end."""
+        shape = self._shapes.get(name)
+        if shape is None or not -len(shape) <= axis < len(shape):
+            return None
+        return shape[axis]
+
+    def constant(self, name: str, depth: int = 0) -> Any:
+        """Returns the array that a value always is, or None where that is not known, or large."""
+        if name not in self._constants and depth < _DEEPEST:
+            self._constants[name] = None  # of a loop, nothing is known
+            self._constants[name] = self._computed(name, depth)
+        return self._constants.get(name)
+
+    def _computed(self, name: str, depth: int) -> Any:
+        if name in self._tensors:
+            return tensor_values(self._tensors[name], _BIG)
+        step = self._makers.get(name)
+        if step is None or len(step.outputs) != 1:
+            return None
+        if step.op in {"Shape", "Size"}:
+            return evaluated(step.node, [self._shapes.get(step.inputs[0])], _BIG)
+        arrays = [self.constant(each, depth + 1) if each else None for each in step.inputs]
+        missing = [a is None for a, each in zip(arrays, step.inputs, strict=True) if each]
+        return None if any(missing) else evaluated(step.node, arrays, _BIG)
+
+    def _steps_of(
+        self, graph: onnx.GraphProto, outer: Mapping[str, str], place: str
+    ) -> tuple[list[Operation], dict[str, str]]:
+        """The steps of a graph and of those inside it, and what its names are in the model."""
+        names = dict(outer)
+        steps: list[Operation] = []
+
+        def unique(name: str) -> str:
+            names[name] = f"{place}{name}"
+            return names[name]
+
+        for tensor in graph.initializer:
+            self._tensors[unique(tensor.name)] = tensor
+            self._shapes[names[tensor.name]] = tuple(tensor.dims)
+        for value in graph.input:
+            unique(value.name)
+        for node in graph.node:
+            inputs = tuple(names.get(name, name) for name in node.input)
+            called = node.name or next(iter(node.output), "")
+            bodies = self._bodies(node, names, f"{place}{called}/", steps)
+            step = Operation(operator_of(node), inputs, tuple(map(unique, node.output)), node)
+            steps += [step, *_bindings(step, bodies)]
+            self._makers.update(dict.fromkeys(step.outputs, step))
+        for value in (*graph.input, *graph.output, *graph.value_info):
+            self._add_shape(names.get(value.name, ""), value)
+        return steps, names
+
+    def _bodies(
+        self, node: onnx.NodeProto, names: Mapping[str, str], place: str, steps: list[Operation]
+    ) -> list[tuple[list[str], list[str]]]:
+        """The names of what goes into each graph inside the node, and of what comes out."""
+        found = []
+        for number, body in enumerate(bodies_of(node)):
+            inside = f"{place}{number}/"
+            own_steps, own_names = self._steps_of(body, names, inside)
+            steps += own_steps
+            ends = [own_names[value.name] for value in body.output if value.name in own_names]
+            found.append(([f"{inside}{value.name}" for value in body.input], ends))
+        return found
+
+    def _add_shape(self, name: str, value: onnx.ValueInfoProto) -> None:
+        tensor = value.type.tensor_type
+        if name and value.type.HasField("tensor_type") and tensor.HasField("shape"):
+            self._shapes.setdefault(name, tuple(map(stated_size, tensor.shape.dim)))
+
+
+def _bindings(step: Operation, bodies: list[tuple[list[str], list[str]]]) -> list[Operation]:
+    """Steps that change nothing: into the graphs inside a node, and out of them."""
+    first_in = {"Loop": 2, "Scan": 0}.get(step.op)
+    first_out = 1 if step.op == "Loop" else 0
+    pairs: list[tuple[str, str]] = []
+    for inside, ends in bodies:
+        if first_in is not None:
+            pairs += zip(step.inputs[first_in:], inside[first_in:], strict=False)
+            pairs += zip(ends[first_out:], inside[first_in:], strict=False)
+        pairs += zip(ends[first_out:], step.outputs, strict=False)
+    binding = onnx.helper.make_node("Identity", ["x"], ["y"])
+    return [Operation("Identity", (one,), (other,), binding) for one, other in pairs]
+
+
+def _needed(steps: Sequence[Operation], outputs: Sequence[str]) -> list[Operation]:
+    """The steps without which an output could not be computed."""
+    makers: dict[str, list[Operation]] = {}
+    for step in steps:
+        for name in step.outputs:
+            makers.setdefault(name, []).append(step)
+    waiting = list(outputs)
+    needed: dict[int, Operation] = {}
+    while waiting:
+        for step in makers.get(waiting.pop(), ()):
+            if id(step) not in needed:
+                needed[id(step)] = step
+                waiting += step.inputs
+    return list(needed.values())
+
+
+def _with_shapes(model: onnx.ModelProto, tensors: Iterable[TensorLike]) -> onnx.ModelProto:
+    """The model without its large weights, with the shapes of its values as far as ONNX knows."""
+    light = _inlined(without_weights(model, _BIG))
+    given = {tensor.name: tensor.shape for tensor in tensors}
+    for value in light.graph.input:
+        if value.name in given and value.type.HasField("tensor_type"):
+            shape = value.type.tensor_type.shape
+            del shape.dim[:]
+            for size in given[value.name]:
+                shape.dim.add().dim_value = size
+    for value in light.graph.output:
+        if value.type.HasField("tensor_type"):
+            value.type.tensor_type.ClearField("shape")
+    del light.graph.value_info[:]
+    try:
+        return onnx.shape_inference.infer_shapes(light, data_prop=True)
+    except Exception:  # noqa: BLE001 -- onnx raises many kinds; without it less is known
+        return light
+
+
+def _inlined(model: onnx.ModelProto) -> onnx.ModelProto:
+    if not model.functions:
+        return model
+    try:
+        return onnx.inliner.inline_local_functions(model)
+    except Exception:  # noqa: BLE001 -- onnx raises many kinds; without it less is known
+        return model

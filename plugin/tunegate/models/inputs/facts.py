@@ -1,0 +1,325 @@
+"""A fact about the values of an input, read from the graph."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunegate.artifacts.inputs import Category
+from tunegate.models.inputs.constants import attributes_of
+from tunegate.models.inputs.dataflow import Dataflow
+from tunegate.models.inputs.trace import Meeting, Selected, is_cast_to_boolean, meetings_of
+from tunegate.models.seeded_inputs import TensorLike
+
+HIDES_NOTHING = "a mask that hides nothing"
+"""The reason why an input is 1 everywhere."""
+
+
+class Fact(NamedTuple):
+    """Bounds of an input, or the values that it may have. It `is_must` where the model does not
+    run on others. A fact is of all columns unless it says of which."""
+
+    why: str
+    low: float | None = None
+    high: float | None = None
+    values: tuple[Category, ...] = ()
+    words: int = 1
+    is_must: bool = False
+    columns: Selected | None = None
+
+
+# The categories that encoders have in their attributes.
+
+_MAX_CATEGORIES = 1000
+_WORDS = 8
+"""The number of known words in a text that the model takes apart."""
+
+
+def encoder_keys(*names: str) -> Callable[[Meeting, Dataflow], Fact | None]:
+    """Categories that an encoder has in its attributes."""
+
+    def told(meeting: Meeting, _: Dataflow) -> Fact | None:
+        step, position = meeting.use
+        attributes = attributes_of(step.node)
+        known: list[Any] = next((attributes[name] for name in names if attributes.get(name)), [])
+        what = step.op.rpartition(".")[2]
+        if position != 0 or not len(known):
+            return None
+        words = _WORDS if meeting.trace.is_text else 1
+        return categories(list(known), f"categories of {what}", words)
+
+    return told
+
+
+def categories(known: list[Any], why: str, words: int = 1) -> Fact | None:
+    """Some of them, evenly spread where there are many."""
+    every = [_text(value) if isinstance(value, bytes | str) else int(value) for value in known]
+    values = list(dict.fromkeys(value for value in every if value is not None))
+    stride = max(1, math.ceil(len(values) / _MAX_CATEGORIES))
+    if not values:
+        return None
+    return Fact(why, values=tuple(values[::stride]), words=words, is_must=True)
+
+
+def _text(value: bytes | str) -> str | None:
+    try:
+        return value.decode() if isinstance(value, bytes) else value
+    except UnicodeDecodeError:
+        return None
+
+
+# Facts about an input's values, from the steps that read it.
+
+_MAX_NAME = 60
+
+
+def facts_of(tensor: TensorLike, flow: Dataflow) -> Iterator[Fact]:
+    """Yields what is known of an input of integers, booleans or texts."""
+    for meeting in meetings_of(tensor, flow):
+        step = meeting.use.step
+        tell = _TOLD.get(step.op)
+        fact = tell(meeting, flow) if tell is not None else None
+        if fact is not None:
+            yield _of_input(fact, meeting)
+
+
+def _of_input(fact: Fact, meeting: Meeting) -> Fact:
+    """The fact of a trace, as one of the input that it comes from."""
+    trace = meeting.trace
+    low, high = (
+        None if bound is None else (bound - trace.offset) / trace.scale
+        for bound in (fact.low, fact.high)
+    )
+    is_number = all(isinstance(value, int) for value in fact.values)
+    values = fact.values
+    if is_number and (trace.offset or trace.scale != 1):
+        values = tuple(
+            round((value - trace.offset) / trace.scale)
+            for value in fact.values
+            if isinstance(value, int)
+        )
+    return fact._replace(
+        low=None if low is None else math.ceil(low - 1e-9),
+        high=None if high is None else math.floor(high + 1e-9),
+        values=values,
+        columns=trace.columns,
+    )
+
+
+def _indices(size: int | None, of: str) -> Fact | None:
+    if size is None:
+        return None
+    return Fact(f"indices of {of}", low=0, high=max(size - 1, 0), is_must=True)
+
+
+def _called(name: str, flow: Dataflow) -> str:
+    """Returns the name of a table for people: its own where it is a weight."""
+    if flow.is_weight(name):
+        return f"the table {name[:_MAX_NAME]}"
+    return "what the model computes"
+
+
+def _gathered(meeting: Meeting, flow: Dataflow) -> Fact | None:
+    """Indices into one axis of the first input."""
+    step, position = meeting.use
+    if position != 1:
+        return None
+    attributes = attributes_of(step.node)
+    axis = attributes.get("axis", attributes.get("gather_axis", 0))
+    return _indices(flow.dimension(step.inputs[0], axis), _called(step.inputs[0], flow))
+
+
+def _gathered_nd(meeting: Meeting, flow: Dataflow) -> Fact | None:
+    """Indices into several axes at once, one for each number of the last axis."""
+    step, position = meeting.use
+    shape = flow.shape(step.inputs[0])
+    if position != 1 or shape is None:
+        return None
+    first = attributes_of(step.node).get("batch_dims", 0)
+    count = flow.dimension(step.inputs[1], -1) or 1
+    component = meeting.trace.component
+    sizes = shape[first : first + count]
+    if component is not None:
+        sizes = sizes[component : component + 1]
+    known = [size for size in sizes if size is not None]
+    return _indices(min(known) if known else None, _called(step.inputs[0], flow))
+
+
+def _one_hot(meeting: Meeting, flow: Dataflow) -> Fact | None:
+    step, position = meeting.use
+    depth = flow.constant(step.inputs[1]) if position == 0 else None
+    if depth is None or np.size(depth) != 1:
+        return None
+    count = int(np.ravel(depth)[0])
+    return Fact(f"classes of a one-hot coding of {count}", low=0, high=max(count - 1, 0))
+
+
+def _equal(meeting: Meeting, flow: Dataflow) -> Fact | None:
+    step, position = meeting.use
+    known = flow.constant(step.inputs[1 - position])
+    if known is None or np.size(known) == 0:
+        return None
+    values = np.unique(np.ravel(known))
+    if values.dtype.kind in "OSU":
+        return categories(values.tolist(), "texts that the model compares with")
+    if values.dtype.kind not in "iu":
+        return None
+    if np.size(known) > 1:
+        low, high = int(values.min()), int(values.max())
+        return Fact("values that the model compares with", low=low, high=high)
+    shape = flow.shape(meeting.trace.name)
+    if shape is None or None in shape or math.prod(each or 0 for each in shape) != 1:
+        return None  # one of many values, as padding is of tokens: the others count as well
+    return Fact("the value that the model compares with", values=(int(values[0]),))
+
+
+def _compared(meeting: Meeting, flow: Dataflow) -> Fact | None:
+    """A length, where it is compared with the numbers of all places."""
+    step, position = meeting.use
+    places = flow.constant(step.inputs[1 - position])
+    if places is None or np.size(places) < 2 or np.asarray(places).dtype.kind not in "iu":  # noqa: PLR2004
+        return None
+    numbers = np.ravel(places)
+    is_counted = np.array_equal(np.sort(numbers), np.arange(numbers.size) + numbers.min())
+    if not is_counted:
+        return None
+    return Fact("a length: the whole axis", values=(int(numbers.max()) + 1,))
+
+
+def _clipped(meeting: Meeting, flow: Dataflow) -> Fact | None:
+    step, position = meeting.use
+    if position != 0:
+        return None
+    bounds = [flow.constant(name) if name else None for name in (*step.inputs[1:], "", "")[:2]]
+    low, high = (None if b is None else float(np.ravel(b)[0]) for b in bounds)
+    return Fact("what the model clips to", low=low, high=high)
+
+
+def _remainder(meeting: Meeting, flow: Dataflow) -> Fact | None:
+    step, position = meeting.use
+    divisor = flow.constant(step.inputs[1]) if position == 0 else None
+    if divisor is None or np.size(divisor) != 1 or int(np.ravel(divisor)[0]) < 1:
+        return None
+    return Fact("the remainder that the model takes", low=0, high=int(np.ravel(divisor)[0]) - 1)
+
+
+def _length_of_sequence(at: int, axis: int) -> Callable[[Meeting, Dataflow], Fact | None]:
+    """Lengths are those of the whole axis, so that all of the work is done."""
+
+    def told(meeting: Meeting, flow: Dataflow) -> Fact | None:
+        step, position = meeting.use
+        size = flow.dimension(step.inputs[0], axis) if position == at else None
+        return None if size is None else Fact("a length: the whole axis", values=(size,))
+
+    return told
+
+
+def _reversed(meeting: Meeting, flow: Dataflow) -> Fact | None:
+    axis = attributes_of(meeting.use.step.node).get("time_axis", 0)
+    return _length_of_sequence(1, axis)(meeting, flow)
+
+
+def _top(meeting: Meeting, flow: Dataflow) -> Fact | None:
+    step, position = meeting.use
+    axis = attributes_of(step.node).get("axis", -1)
+    size = flow.dimension(step.inputs[0], axis) if position == 1 else None
+    return None if size is None else Fact("how many of an axis", low=1, high=size, is_must=True)
+
+
+def _sliced(meeting: Meeting, flow: Dataflow) -> Fact | None:
+    """Starts are 0 and ends those of the axis."""
+    step, position = meeting.use
+    if position not in {1, 2}:
+        return None
+    if position == 1:
+        return Fact("where a part of an axis begins", values=(0,))
+    axes = flow.constant(step.inputs[3]) if len(step.inputs) > 3 else np.zeros(1)  # noqa: PLR2004
+    axis = int(np.ravel(axes)[0]) if axes is not None and np.size(axes) else 0
+    size = flow.dimension(step.inputs[0], axis)
+    return None if size is None else Fact("where a part of an axis ends", values=(size,))
+
+
+def _counted(*positions: int, value: int) -> Callable[[Meeting, Dataflow], Fact | None]:
+    """A number of repetitions: small, and always the same."""
+
+    def told(meeting: Meeting, _: Dataflow) -> Fact | None:
+        is_count = meeting.use.position in positions
+        return Fact("how often the model does something", values=(value,)) if is_count else None
+
+    return told
+
+
+def _mask(position: int) -> Callable[[Meeting, Dataflow], Fact | None]:
+    def told(meeting: Meeting, _: Dataflow) -> Fact | None:
+        is_it = meeting.use.position == position
+        return Fact(HIDES_NOTHING, values=(1,)) if is_it else None
+
+    return told
+
+
+def _inverted(meeting: Meeting, flow: Dataflow) -> Fact | None:
+    """A mask is taken from 1, and what it hides gets a large negative number."""
+    step, position = meeting.use
+    one = flow.constant(step.inputs[0])
+    if position != 1 or one is None or not np.all(one == 1):
+        return None
+    return Fact(HIDES_NOTHING, values=(1,))
+
+
+def _as_boolean(meeting: Meeting, _: Dataflow) -> Fact | None:
+    is_it = is_cast_to_boolean(meeting.use.step)
+    return Fact(HIDES_NOTHING, values=(1,)) if is_it else None
+
+
+def _embedded(tables: dict[int, int]) -> Callable[[Meeting, Dataflow], Fact | None]:
+    """Tokens and segments, each with its table."""
+
+    def told(meeting: Meeting, flow: Dataflow) -> Fact | None:
+        step, position = meeting.use
+        if position not in tables or tables[position] >= len(step.inputs):
+            return None
+        table = step.inputs[tables[position]]
+        return _indices(flow.dimension(table, 0), _called(table, flow))
+
+    return told
+
+
+_ML = "ai.onnx.ml."
+_MS = "com.microsoft."
+_TOLD: dict[str, Callable[[Meeting, Dataflow], Fact | None]] = {
+    **dict.fromkeys(("Gather", "GatherElements", "ScatterElements", "Scatter"), _gathered),
+    f"{_ML}ArrayFeatureExtractor": lambda meeting, flow: (
+        _indices(flow.dimension(meeting.use.step.inputs[0], -1), "features")
+        if meeting.use.position == 1
+        else None
+    ),
+    f"{_MS}GatherBlockQuantized": _gathered,
+    **dict.fromkeys(("GatherND", "ScatterND", f"{_MS}GatherND"), _gathered_nd),
+    "OneHot": _one_hot,
+    "Equal": _equal,
+    **dict.fromkeys(("Less", "LessOrEqual", "Greater", "GreaterOrEqual"), _compared),
+    "Clip": _clipped,
+    "Mod": _remainder,
+    **dict.fromkeys(("LSTM", "GRU", "RNN"), _length_of_sequence(4, 0)),
+    "ReverseSequence": _reversed,
+    "TopK": _top,
+    "Slice": _sliced,
+    "Loop": _counted(0, value=4),
+    "Range": _counted(1, value=16),
+    "Tile": _counted(1, value=1),
+    "NonMaxSuppression": _counted(2, value=100),
+    "Sub": _inverted,
+    "Cast": _as_boolean,
+    f"{_MS}EmbedLayerNormalization": _embedded({0: 2, 1: 4}),
+    f"{_MS}QEmbedLayerNormalization": _embedded({0: 2, 1: 4}),
+    f"{_MS}Attention": _mask(3),
+    f"{_MS}MultiHeadAttention": _mask(4),
+    f"{_ML}LabelEncoder": encoder_keys("keys_strings", "keys_int64s", "classes_strings"),
+    f"{_ML}OneHotEncoder": encoder_keys("cats_strings", "cats_int64s"),
+    f"{_ML}CategoryMapper": encoder_keys("cats_strings", "cats_int64s"),
+    f"{_ML}DictVectorizer": encoder_keys("string_vocabulary", "int64_vocabulary"),
+    "TfIdfVectorizer": encoder_keys("pool_strings", "pool_int64s"),
+}

@@ -1,0 +1,219 @@
+"""The floats to draw for an input, by what the graph does with them first: a normalization, a
+quantization, or the thresholds of trees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tunegate.artifacts.inputs import Columns, Constant, Draw, InputRule, Normal, Uniform
+from tunegate.models.inputs.constants import attributes_of
+from tunegate.models.inputs.dataflow import Dataflow, Use
+from tunegate.models.inputs.facts import HIDES_NOTHING
+from tunegate.models.seeded_inputs import TensorLike
+
+_MAX_STEPS = 6
+"""The number of steps in which a normalization must begin."""
+_MAX_COLUMNS = 4096
+_PIXELS = Uniform(0.0, 255.0)
+_PIXEL_SCALES = (100.0, 300.0)
+_KEEPS = {"Identity", "Cast", "Transpose", "Unsqueeze", "Squeeze", "Reshape"}
+_MIN_MASK = -100.0
+
+
+def float_rule(tensor: TensorLike, flow: Dataflow) -> InputRule | None:
+    """Returns the rule of an input of floats, or None where standard normal numbers are all that is
+    known."""
+    name = tensor.name
+    for _ in range(_MAX_STEPS):
+        uses = flow.uses(name)
+        for use in uses:
+            tell = _TOLD.get(use.step.op)
+            rule = tell(use, tensor, flow) if tell is not None else None
+            if rule is not None:
+                return rule
+        if len(uses) != 1 or uses[0].step.op not in _KEEPS:
+            return None
+        name = uses[0].step.outputs[0]
+    return None
+
+
+def _quantized(use: Use, _: TensorLike, flow: Dataflow) -> InputRule | None:
+    """Returns the rule that covers the range of the quantization."""
+    step, position = use
+    if position != 0:
+        return None
+    scale = flow.constant(step.inputs[1])
+    zero = flow.constant(step.inputs[2]) if len(step.inputs) > 2 else np.zeros(1, np.uint8)  # noqa: PLR2004
+    if scale is None or zero is None or np.asarray(zero).dtype.kind not in "iu":
+        return None
+    limits, middle = np.iinfo(np.asarray(zero).dtype), np.ravel(zero).astype(np.float64)
+    steps = np.ravel(scale).astype(np.float64)
+    low = float(np.max((limits.min - middle) * steps))
+    high = float(np.min((limits.max - middle) * steps))
+    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        return None
+    return InputRule(Uniform(low, high), "the range of its quantization")
+
+
+def _scaled(use: Use, tensor: TensorLike, flow: Dataflow) -> InputRule | None:
+    """Pixels where the divisor is theirs, else what a following shift makes standard."""
+    divisor = _divisor(use, flow)
+    if divisor is None:
+        return None
+    if np.all((divisor >= _PIXEL_SCALES[0]) & (divisor <= _PIXEL_SCALES[1])):
+        return InputRule(_PIXELS, "pixels: the model scales them")
+    shift = _shift(_next(use, flow), flow)
+    if shift is None:
+        return None
+    with np.errstate(over="ignore"):
+        return _normal(divisor * shift, divisor, tensor)
+
+
+def _shifted(use: Use, tensor: TensorLike, flow: Dataflow) -> InputRule | None:
+    """Returns the rule of an input that is normalized: the subtracted number is its mean, the next
+    divisor its deviation."""
+    mean = _shift(use, flow)
+    if mean is None:
+        return None
+    deviation = _divisor(_next(use, flow), flow)
+    if deviation is not None:
+        return _normal(mean, deviation, tensor)
+    is_pixels = np.all((mean >= 90) & (mean <= 140))  # noqa: PLR2004 -- the means of photographs
+    return InputRule(_PIXELS, "pixels: the model takes their mean off") if is_pixels else None
+
+
+def _next(use: Use, flow: Dataflow) -> Use | None:
+    """The only use of what a step makes."""
+    uses = flow.uses(use.step.outputs[0])
+    return uses[0] if len(uses) == 1 else None
+
+
+def _divisor(use: Use | None, flow: Dataflow) -> Any:
+    """Returns the positive divisor of a value, None without one."""
+    if use is None or use.step.op not in {"Div", "Mul"}:
+        return None
+    other = flow.constant(use.step.inputs[1 - use.position])
+    if not _is_usable(other) or not np.all(other > 0):
+        return None
+    if use.step.op == "Mul":
+        return 1.0 / np.asarray(other, np.float64)
+    return np.asarray(other) if use.position == 0 else None
+
+
+def _shift(use: Use | None, flow: Dataflow) -> Any:
+    """Returns the constant that is subtracted from a value, None without one."""
+    if use is None or use.step.op not in {"Add", "Sub"}:
+        return None
+    other = flow.constant(use.step.inputs[1 - use.position])
+    if not _is_usable(other):
+        return None
+    if use.step.op == "Add":
+        return -np.asarray(other)
+    return np.asarray(other) if use.position == 0 else None
+
+
+def _batch_norm(use: Use, tensor: TensorLike, flow: Dataflow) -> InputRule | None:
+    step, position = use
+    if position != 0:
+        return None
+    mean, variance = (flow.constant(name) for name in step.inputs[3:5])
+    if not _is_usable(mean) or not _is_usable(variance) or len(tensor.shape) < 2:  # noqa: PLR2004
+        return None
+    shape = (1, -1, *[1] * (len(tensor.shape) - 2))
+    deviation = np.sqrt(np.maximum(variance, 1e-12))
+    return _normal(np.reshape(mean, shape), np.reshape(deviation, shape), tensor)
+
+
+def _scaler(use: Use, tensor: TensorLike, _: Dataflow) -> InputRule | None:
+    attributes = attributes_of(use.step.node)
+    offset = np.asarray(attributes.get("offset", [0.0]), np.float64)
+    scale = np.asarray(attributes.get("scale", [1.0]), np.float64)
+    if not np.all(scale > 0):
+        return None
+    return _normal(offset, 1.0 / scale, tensor)
+
+
+def _trees(use: Use, tensor: TensorLike, _: Dataflow) -> InputRule | None:
+    """Returns the rule of features around the thresholds that each is compared with."""
+    attributes = attributes_of(use.step.node)
+    features, limits = attributes.get("nodes_featureids"), attributes.get("nodes_values")
+    modes = attributes.get("nodes_modes", ())
+    if features is None or limits is None or len(tensor.shape) < 1:
+        return None
+    count = tensor.shape[-1]
+    of: list[list[float]] = [[] for _ in range(count)]
+    for feature, limit, mode in zip(features, limits, modes, strict=False):
+        if mode != b"LEAF" and 0 <= feature < count and np.isfinite(limit):
+            of[feature].append(float(limit))
+    parts = tuple(_around(limits) for limits in of)
+    if not 0 < count <= _MAX_COLUMNS or all(part == Normal() for part in parts):
+        return None
+    return InputRule(Columns(len(tensor.shape) - 1, parts), "the thresholds of the trees")
+
+
+def _around(limits: Sequence[float]) -> Draw:
+    if not limits:
+        return Normal()
+    low, high = min(limits), max(limits)
+    margin = (high - low) / 10 or abs(low) / 10 or 1.0
+    return Uniform(low - margin, high + margin)
+
+
+def _masked(use: Use, flow: Dataflow) -> InputRule | None:
+    """A mask is taken from 1, and what it hides gets a large negative number."""
+    one, after = flow.constant(use.step.inputs[0]), _next(use, flow)
+    if use.position != 1 or one is None or not np.all(one == 1) or after is None:
+        return None
+    is_product = after.step.op == "Mul"
+    factor = flow.constant(after.step.inputs[1 - after.position]) if is_product else None
+    if factor is None or not np.all(factor <= _MIN_MASK):
+        return None
+    return InputRule(Constant(1), HIDES_NOTHING)
+
+
+def _subtracted(use: Use, tensor: TensorLike, flow: Dataflow) -> InputRule | None:
+    return _masked(use, flow) or _shifted(use, tensor, flow)
+
+
+def _normal(mean: Any, deviation: Any, tensor: TensorLike) -> InputRule | None:
+    """Normal with these, which are numbers or one number for each index of an axis."""
+    shape = np.broadcast_shapes(np.shape(mean), np.shape(deviation))
+    means, deviations = (np.ravel(np.broadcast_to(each, shape)) for each in (mean, deviation))
+    if not (_is_usable(means) and _is_usable(deviations)):
+        return None
+    parts = tuple(
+        Normal(round(float(m), 6), round(float(d), 6))
+        for m, d in zip(means, deviations, strict=True)
+    )
+    why = "the normalization that the model begins with"
+    if len(parts) > _MAX_COLUMNS:
+        return None
+    if all(part == parts[0] for part in parts):
+        return InputRule(parts[0], why)
+    axes = [axis - len(shape) for axis, size in enumerate(shape) if size > 1]
+    axis = axes[0] + len(tensor.shape)
+    if len(axes) != 1 or not 0 <= axis < len(tensor.shape) or tensor.shape[axis] != len(parts):
+        return None
+    return InputRule(Columns(axis, parts), why)
+
+
+def _is_usable(array: Any) -> bool:
+    if array is None or np.size(array) == 0 or np.asarray(array).dtype.kind not in "iuf":
+        return False
+    return bool(np.all(np.isfinite(array)))
+
+
+_TOLD: dict[str, Callable[[Use, TensorLike, Dataflow], InputRule | None]] = {
+    "QuantizeLinear": _quantized,
+    "Div": _scaled,
+    "Mul": _scaled,
+    "Sub": _subtracted,
+    "Add": _shifted,
+    "BatchNormalization": _batch_norm,
+    "ai.onnx.ml.Scaler": _scaler,
+    "ai.onnx.ml.TreeEnsembleClassifier": _trees,
+    "ai.onnx.ml.TreeEnsembleRegressor": _trees,
+}

@@ -1,0 +1,327 @@
+"""Rules from the values that a user gave for inputs, checked beside their model."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from tunegate.artifacts.inputs import Files, InputRule, Integers, Uniform
+from tunegate.config import Scalar, ValuesConfig
+from tunegate.errors import ModelError, RevisionError
+from tunegate.models.inputs.value_files import MAX_ARRAY_BYTES, MAX_TENSORS, read_value
+from tunegate.models.model_inputs import values_of_file
+from tunegate.models.preparation import tensor_of
+from tunegate.models.prepared import OPEN, Tensor
+from tunegate.models.saved_model import save_value
+from tunegate.ports import Repository
+from tunegate.review.model_settings import GivenFor, GivenRules
+from tunegate.wording import plural
+
+ABSENT = "no such file in this revision"
+_NUMBERS = "biuf"
+_OUTSIDE = "lies outside of the repository. Commit it, or give an absolute path on the runner"
+
+
+_MOST_TOLD = 8
+
+
+class _UnfitCasesError(ModelError):
+    """Cases that do not fit, of which so many are told."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__(problems[0])
+        left = len(problems) - _MOST_TOLD
+        more = (f"and {plural(left, 'case')} more",) if left > 0 else ()
+        self.problems = (*dict.fromkeys(problems[:_MOST_TOLD]), *more)
+
+
+class GivenValues:
+    """Reads files at revisions of the repository, where they are checked in; others of absolute
+    paths on this machine. Arrays are kept in `into`."""
+
+    def __init__(self, repository: Repository, into: Path) -> None:
+        self._repository, self._into = repository, into
+        self._known: dict[tuple[Path, bytes], GivenRules] = {}
+
+    def rules(self, model: Path, wanted: GivenFor) -> GivenRules:
+        """Returns the rules from the first revision whose file fits. The stages of a run ask for
+        the same, and what they ask for is read once."""
+        if not wanted.values:
+            return GivenRules({}, ())
+        question = (model, msgspec.json.encode(wanted))
+        if question not in self._known:
+            self._known[question] = self._read(model, wanted)
+        return self._known[question]
+
+    def _read(self, model: Path, wanted: GivenFor) -> GivenRules:
+        tensors = _tensors(model, wanted.shapes)
+        if tensors is None:
+            return GivenRules({}, ())
+        rules: dict[str, InputRule] = {}
+        problems: list[str] = []
+        for name, values in wanted.values.items():
+            where = f"inputs.{name}.values"
+            tensor = tensors.get(name)
+            if tensor is None:
+                problems.append(f"{where}: the model has no such input; it has {_listed(tensors)}.")
+                continue
+            try:
+                rules[name] = self._rule(tensor, values, wanted)
+            except _UnfitCasesError as error:
+                problems += [f"{where}: {each}." for each in error.problems]
+            except ModelError as error:
+                problems.append(f"{where}: {error}.")
+        return GivenRules(rules, (*problems, *_uneven(rules)))
+
+    def _rule(self, tensor: Tensor, values: ValuesConfig, wanted: GivenFor) -> InputRule:
+        if values.low is not None and values.high is not None:
+            return _range(tensor, values.low, values.high)
+        if values.sequence is not None:
+            return self._sequence(tensor, values.sequence, wanted)
+        cases: Sequence[Scalar] = values.cases or (values.file or "",)
+        files = self._cases(tensor, cases, wanted)
+        names = tuple(str(case) for case in cases)
+        return InputRule(Files(files, names), f"given: {', '.join(names[:3])}")
+
+    def _sequence(self, tensor: Tensor, files: Sequence[str], wanted: GivenFor) -> InputRule:
+        """Returns a sequence value with a tensor of each file."""
+        if "sequence" not in tensor.form:
+            raise ModelError("the input is no sequence: give a file, or cases")
+        if len(files) > MAX_TENSORS:
+            raise ModelError(f"it has {len(files)} tensors; a sequence may have {MAX_TENSORS}")
+        each, left, arrays = msgspec.structs.replace(tensor, form=""), MAX_ARRAY_BYTES, []
+        for file in files:
+            arrays.append(self._read_case(each, file, wanted))
+            left -= arrays[-1].nbytes
+            if left < 0:
+                raise ModelError(f"it has over {MAX_ARRAY_BYTES >> 20} MiB")
+        names = ", ".join(files[:3]) or "an empty sequence"
+        return InputRule(Files((str(self._kept(arrays)),), (names,)), f"given: {names}")
+
+    def _cases(self, tensor: Tensor, cases: Sequence[Scalar], wanted: GivenFor) -> tuple[str, ...]:
+        """The file of each case. All that do not fit are told at once."""
+        files, problems = list[str](), list[str]()
+        for case in cases:
+            try:
+                files.append(str(self._case(tensor, case, wanted)))
+            except ModelError as error:
+                problems.append(str(error))
+        if problems:
+            raise _UnfitCasesError(problems)
+        return tuple(files)
+
+    def _case(self, tensor: Tensor, case: Scalar, wanted: GivenFor) -> Path:
+        if isinstance(case, str):
+            return self._kept(self._read_case(tensor, case, wanted))
+        if tensor.form:
+            raise ModelError(f"{case} fills no {tensor.form}: give a file")
+        return self._kept(_filled(tensor, case))
+
+    def _read_case(self, tensor: Tensor, case: str, wanted: GivenFor) -> Any:
+        """An input that has another name or type now makes none of its values easier: those of the
+        first revision count as long as they are the same numbers in it."""
+        problem, misfits = "", list[Any]()
+        for content in self._contents(case, wanted.revisions):
+            try:
+                value = _value(content, case, tensor, wanted.former.get(tensor.name, ""))
+            except ModelError as error:
+                problem = problem or f"{case}: {error}"
+                continue
+            told = misfit_of(value, tensor)
+            if not told:
+                return _first([*(_converted_value(each, tensor) for each in misfits), [value]])
+            problem = problem or f"{case} has {told}"
+            misfits.append(value)
+        absent = "no such file" if Path(case).is_absolute() else f"{ABSENT}: commit it"
+        raise ModelError(problem or f"{case}: {absent}")
+
+    def _contents(self, file: str, revisions: Sequence[str]) -> Sequence[bytes]:
+        if Path(file).is_absolute():
+            return _outside(Path(file))
+        path = PurePosixPath(file.removeprefix("./"))
+        if ".." in path.parts or not path.parts:
+            raise ModelError(f"{file} {_OUTSIDE}")
+        found = []
+        for revision in dict.fromkeys(revisions):
+            try:
+                found.append(self._repository.data(revision, str(path), MAX_ARRAY_BYTES))
+            except RevisionError:
+                continue
+        return found
+
+    def _kept(self, value: Any) -> Path:
+        """Equal values share one file."""
+        self._into.mkdir(parents=True, exist_ok=True)
+        digest = hashlib.sha256(type(value).__name__.encode())
+        for array in arrays_of(value):
+            digest.update(repr((array.shape, str(array.dtype))).encode())
+            is_text = array.dtype.kind == "O"
+            digest.update(array.astype(str).tobytes() if is_text else array.tobytes())
+        stem = self._into / digest.hexdigest()[:16]
+        kept = [*self._into.glob(f"{stem.name}.*")]
+        return (kept[0] if kept else save_value(value, stem)).absolute()
+
+
+def _value(content: bytes, case: str, tensor: Tensor, former: str) -> Any:
+    """The value; of several arrays in an archive the one that is called like the input, or like it
+    was."""
+    try:
+        return read_value(content, case, tensor.name, tensor.form)
+    except ModelError:
+        if not former:
+            raise
+        return read_value(content, case, former, tensor.form)
+
+
+def _first(found: Sequence[Any]) -> Any:
+    """The value in the first list that is one."""
+    return next(each[0] for each in found if each is not None)
+
+
+def _converted_value(value: Any, tensor: Tensor) -> Any:
+    """The same value in the type of the input, in a list; None where it is not the same."""
+    arrays = [_converted(array, tensor) for array in arrays_of(value)]
+    if value is None or any(array is None for array in arrays):
+        return None
+    return [arrays] if isinstance(value, list) else arrays
+
+
+def _converted(array: Any, tensor: Tensor) -> Any:
+    """The same numbers in the type of the input, None where they are not the same."""
+    wanted = np.dtype(tensor.dtype)
+    if array.dtype.kind not in _NUMBERS or wanted.kind not in _NUMBERS:
+        return None
+    with np.errstate(all="ignore"):
+        found = array.astype(wanted)
+    is_rounded = array.dtype.kind == wanted.kind == "f"
+    is_same = is_rounded or bool((found == array).all())
+    return found if is_same and not array_misfit(found, tensor) else None
+
+
+def _outside(file: Path) -> Sequence[bytes]:
+    if not file.is_file():
+        return ()
+    if file.stat().st_size > MAX_ARRAY_BYTES:
+        raise ModelError(f"{file}: it has over {MAX_ARRAY_BYTES >> 20} MiB")
+    try:
+        return (file.read_bytes(),)
+    except OSError as error:
+        raise ModelError(f"{file}: it cannot be read ({error.strerror})") from error
+
+
+def _tensors(model: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Tensor] | None:
+    """Returns the inputs as they are fed; a dimension of unknown size is `OPEN`. None for what is
+    no model, which is told of where it is built."""
+    values = values_of_file(model)
+    if values is None:
+        return None
+    try:
+        tensors = {value.name: tensor_of(value, model.name) for value in values}
+    except ModelError:
+        return None
+    return {
+        name: tensor
+        if tensor.form  # each tensor of a sequence may have another size
+        else msgspec.structs.replace(tensor, shape=tuple(shapes.get(name, tensor.shape)))
+        for name, tensor in tensors.items()
+    }
+
+
+def _shape(tensor: Tensor) -> tuple[int, ...]:
+    if OPEN in tensor.shape:
+        raise ModelError("the shape of the input is open: give it too")
+    return tensor.shape
+
+
+def _filled(tensor: Tensor, number: float) -> Any:
+    """The input with the same number everywhere."""
+    shape, dtype = _shape(tensor), np.dtype(tensor.dtype)
+    try:
+        with np.errstate(all="ignore"):
+            array = np.full(shape, number, dtype)
+        if dtype.kind not in "iu" or array.size == 0 or array.flat[0] == number:
+            return array
+    except (ArithmeticError, TypeError, ValueError, MemoryError):
+        pass  # told below
+    raise ModelError(f"{number} does not fit {dtype} {list(shape)}")
+
+
+def _range(tensor: Tensor, low: float, high: float) -> InputRule:
+    dtype, why = np.dtype(tensor.dtype), f"given: {low} to {high}"
+    if dtype.kind == "O":
+        raise ModelError("texts have no range: give a file")
+    if not _is_finite(low, high):
+        raise ModelError(f"{low} to {high} is no range that numbers can be drawn from")
+    if dtype.kind not in "iub":
+        return InputRule(Uniform(float(low), float(high)), why)
+    limits = np.iinfo(dtype) if dtype.kind != "b" else np.iinfo(np.uint8)
+    if int(low) != low or int(high) != high:
+        raise ModelError(f"{low} to {high} are no integers, and the input is {dtype}")
+    if low < limits.min or high > limits.max:
+        raise ModelError(f"{low} to {high} does not fit {dtype}")
+    return InputRule(Integers(int(low), int(high)), why)
+
+
+def _is_finite(low: float, high: float) -> bool:
+    """Returns whether numbers can be drawn between the bounds, which their distance limits."""
+    try:
+        return math.isfinite(float(high) - float(low))
+    except OverflowError:
+        return False
+
+
+def _uneven(rules: Mapping[str, InputRule]) -> Sequence[str]:
+    """All inputs take the same case, so each must have as many."""
+    counts = {
+        name: len(rule.values.files)
+        for name, rule in rules.items()
+        if isinstance(rule.values, Files) and len(rule.values.files) > 1
+    }
+    if len({*counts.values()}) < 2:  # noqa: PLR2004
+        return ()
+    shown = ", ".join(f"{name} has {count}" for name, count in counts.items())
+    return (f"inputs: all need the same number of cases; {shown}.",)
+
+
+def _listed(tensors: Mapping[str, Tensor]) -> str:
+    return ", ".join(sorted(tensors)) or "none"
+
+
+# Misfits of a value that is given for an input: its type, its shape, or NaN.
+
+
+def misfit_of(value: Any, tensor: Tensor) -> str:
+    """Returns the misfit of the first tensor in a value that does not fit, '' without one."""
+    told = (array_misfit(array, tensor) for array in arrays_of(value))
+    return next(filter(None, told), "")
+
+
+def array_misfit(array: Any, tensor: Tensor) -> str:
+    """Returns the misfit of an array for the input, '' without one."""
+    wanted = np.dtype(tensor.dtype)
+    if not (array.dtype == wanted or (wanted.kind == "O" and array.dtype.kind in "OU")):
+        called = "texts" if wanted.kind == "O" else str(wanted)
+        return f"type {array.dtype} instead of {called}"
+    is_any = bool(tensor.form) and tensor.shape == (OPEN,)
+    fits = is_any or (
+        len(array.shape) == len(tensor.shape)
+        and all(size in {OPEN, has} for size, has in zip(tensor.shape, array.shape, strict=True))
+    )
+    if fits:
+        is_nothing = array.dtype.kind == "f" and array.size and bool(np.isnan(array).all())
+        return "NaN alone, which tells nothing of the model" if is_nothing else ""
+    shown = ", ".join("?" if size == OPEN else str(size) for size in tensor.shape)
+    return f"shape {list(array.shape)} instead of [{shown}]"
+
+
+def arrays_of(value: Any) -> Sequence[Any]:
+    """The arrays in a value: none where it is absent."""
+    if value is None:
+        return ()
+    return value if isinstance(value, list) else (value,)

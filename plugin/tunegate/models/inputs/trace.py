@@ -1,0 +1,242 @@
+"""The way of an input's values through a graph, as far as they are only moved or rescaled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+
+from tunegate.models.inputs.constants import attributes_of
+from tunegate.models.inputs.dataflow import Dataflow, Operation, Use
+from tunegate.models.seeded_inputs import TensorLike
+
+_MAX_FOLLOWED = 20_000
+"""The number of values that are followed for one input."""
+_ONNX_MOVES = (
+    "Identity Cast Reshape Flatten Squeeze Unsqueeze Transpose Expand Tile Slice Concat Dropout "
+    "Gather GatherElements GatherND Split Pad Abs Floor Ceil Round Relu Where Compress StringSplit"
+)
+_ML_MOVES = "StringNormalizer Imputer ArrayFeatureExtractor FeatureVectorizer"
+_MOVES = {
+    *_ONNX_MOVES.split(),
+    *(f"ai.onnx.ml.{op}" for op in _ML_MOVES.split()),
+    "StringNormalizer",
+    "com.microsoft.Tokenizer",
+}
+_TOKENIZERS = {"com.microsoft.Tokenizer", "StringSplit"}
+_ALL_INPUTS = {"Concat", "ai.onnx.ml.FeatureVectorizer"}
+_KEEPS_PLACES = {"Identity", "Cast", "Dropout", "Abs", "Floor", "Ceil", "Round", "Relu"} | {
+    "StringNormalizer",
+    "ai.onnx.ml.Imputer",
+}
+
+
+class Selected(NamedTuple):
+    """Some of the indices of an axis of the input."""
+
+    axis: int
+    indices: tuple[int, ...]
+
+
+class Trace(NamedTuple):
+    """A value of the graph that is `scale * input + offset`, of some columns of the input or of
+    all. It `is_aligned` while its axes are those of the input. As one of several parts that were
+    put side by side, it begins at `component`. It `is_text` where the model takes texts apart."""
+
+    name: str
+    scale: float = 1.0
+    offset: float = 0.0
+    columns: Selected | None = None
+    is_aligned: bool = True
+    component: int | None = None
+    is_text: bool = False
+
+
+class Meeting(NamedTuple):
+    """A step that reads a trace."""
+
+    trace: Trace
+    use: Use
+
+
+def meetings_of(tensor: TensorLike, flow: Dataflow) -> Iterator[Meeting]:
+    """Yields every step that reads the input, or what only moves or rescales it, nearest first."""
+    waiting = [Trace(tensor.name)]
+    seen: set[Trace] = set()
+    while waiting and len(seen) < _MAX_FOLLOWED:
+        trace = waiting.pop(0)
+        if trace in seen:
+            continue
+        seen.add(trace)
+        for use in flow.uses(trace.name):
+            meeting = Meeting(trace, use)
+            yield meeting
+            waiting += _followed(meeting, tensor, flow)
+
+
+def is_cast_to_boolean(step: Operation) -> bool:
+    return step.op == "Cast" and attributes_of(step.node).get("to") == onnx.TensorProto.BOOL
+
+
+def _followed(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> list[Trace]:
+    op = meeting.use.step.op
+    if op in _MOVES:
+        return list(_moved(meeting, tensor, flow))
+    rescale = _RESCALED.get(op)
+    rescaled = rescale(meeting, flow) if rescale is not None else None
+    return [] if rescaled is None else [rescaled]
+
+
+def _moved(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> Iterator[Trace]:
+    trace, (step, position) = meeting
+    is_data = position == 0 or step.op in _ALL_INPUTS or (step.op == "Where" and position > 0)
+    if not is_data or is_cast_to_boolean(step):
+        return
+    if step.op == "Where" and trace.offset:
+        return  # indices from the end, made right: those from the front come through as they are
+    keeps = step.op in _KEEPS_PLACES
+    moved = trace._replace(is_aligned=trace.is_aligned and keeps)
+    if not keeps:
+        moved = moved._replace(component=_component(meeting, flow))
+    if step.op == "Split":
+        yield from _split(meeting, tensor, flow)
+        return
+    columns = _selected(meeting, tensor, flow)
+    if columns is not None:
+        is_flat = step.op == "Gather" and np.ndim(flow.constant(step.inputs[1])) == 0
+        moved = moved._replace(columns=columns, is_aligned=not is_flat)
+    is_text = trace.is_text or step.op in _TOKENIZERS
+    yield moved._replace(name=step.outputs[0], is_text=is_text)
+
+
+def _component(meeting: Meeting, flow: Dataflow) -> int | None:
+    """The place of a part in the last axis of a concatenation, in numbers."""
+    step, position = meeting.use
+    if step.op not in _ALL_INPUTS:
+        return None
+    rank = len(flow.shape(meeting.trace.name) or ())
+    if attributes_of(step.node).get("axis", -1) not in {-1, rank - 1}:
+        return None
+    sizes = [flow.dimension(name, -1) for name in step.inputs[:position]]
+    return None if None in sizes else sum(size or 0 for size in sizes)
+
+
+def _selected(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> Selected | None:
+    """The columns of the input that a step with constant indices takes."""
+    trace, (step, _) = meeting
+    if not trace.is_aligned:
+        return None
+    rank, attributes = len(tensor.shape), attributes_of(step.node)
+    if step.op == "Gather":
+        axis, wanted = attributes.get("axis", 0) % max(rank, 1), flow.constant(step.inputs[1])
+    elif step.op == "ai.onnx.ml.ArrayFeatureExtractor":
+        axis, wanted = rank - 1, flow.constant(step.inputs[1])
+    elif step.op == "Slice":
+        axis, wanted = _sliced(meeting, tensor, flow)
+    else:
+        return None
+    return None if wanted is None else _taken(trace, tensor, axis, np.ravel(wanted))
+
+
+def _taken(trace: Trace, tensor: TensorLike, axis: int, wanted: Any) -> Selected | None:
+    """The columns among those that the trace has; another axis than before is not followed."""
+    if trace.columns is not None and trace.columns.axis != axis:
+        return None
+    if not 0 <= axis < len(tensor.shape):
+        return None
+    had = trace.columns.indices if trace.columns else tuple(range(tensor.shape[axis]))
+    inside = [int(index) for index in wanted if -len(had) <= index < len(had)]
+    return Selected(axis, tuple(had[index] for index in inside)) if inside else None
+
+
+def _sliced(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> tuple[int, Any]:
+    """The axis and the indices of a slice of one axis."""
+    step = meeting.use.step
+    attributes = attributes_of(step.node)
+    given = [flow.constant(name) if name else None for name in step.inputs[1:]]
+    starts, ends, axes, steps = (*given, None, None, None, None)[:4]
+    if len(step.inputs) == 1:
+        starts, ends, axes = (attributes.get(key) for key in ("starts", "ends", "axes"))
+    if starts is None or ends is None or len(starts) != 1:
+        return -1, None
+    axis = int(axes[0]) % max(len(tensor.shape), 1) if axes is not None else 0
+    had = meeting.trace.columns
+    size = len(had.indices) if had and had.axis == axis else tensor.shape[axis]
+    stride = int(steps[0]) if steps is not None else 1
+    return axis, range(size)[int(starts[0]) : int(ends[0]) : stride]
+
+
+def _split(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> Iterator[Trace]:
+    trace, (step, _) = meeting
+    axis = attributes_of(step.node).get("axis", 0) % max(len(tensor.shape), 1)
+    begin = 0
+    for output in step.outputs:
+        size = flow.dimension(output, axis)
+        columns = None
+        if trace.is_aligned and size is not None:
+            columns = _taken(trace, tensor, axis, np.arange(begin, begin + size))
+            begin += size
+        is_known = columns is not None
+        yield trace._replace(
+            name=output, columns=columns or trace.columns, is_aligned=is_known, component=None
+        )
+
+
+def _scalar(flow: Dataflow, name: str) -> float | None:
+    """The number that a constant has everywhere."""
+    array = flow.constant(name)
+    if array is None or np.size(array) == 0 or np.asarray(array).dtype.kind not in "iuf":
+        return None
+    first = float(np.ravel(array)[0])
+    return first if np.all(array == first) and np.isfinite(first) else None
+
+
+def _other(meeting: Meeting, flow: Dataflow) -> float | None:
+    step, position = meeting.use
+    return _scalar(flow, step.inputs[1 - position]) if len(step.inputs) == 2 else None  # noqa: PLR2004
+
+
+def _result(trace: Trace, meeting: Meeting) -> Trace:
+    return trace._replace(name=meeting.use.step.outputs[0])
+
+
+def _added(meeting: Meeting, flow: Dataflow) -> Trace | None:
+    trace, other = meeting.trace, _other(meeting, flow)
+    if other is None:
+        return None
+    return _result(trace._replace(offset=trace.offset + other), meeting)
+
+
+def _subtracted(meeting: Meeting, flow: Dataflow) -> Trace | None:
+    trace, other = meeting.trace, _other(meeting, flow)
+    if other is None or meeting.use.position == 1:
+        return None
+    return _result(trace._replace(offset=trace.offset - other), meeting)
+
+
+def _multiplied(meeting: Meeting, flow: Dataflow) -> Trace | None:
+    factor = _other(meeting, flow)
+    return _scaled(meeting, factor)
+
+
+def _divided(meeting: Meeting, flow: Dataflow) -> Trace | None:
+    divisor = _other(meeting, flow)
+    return _scaled(meeting, 1 / divisor) if divisor and meeting.use.position == 0 else None
+
+
+def _scaled(meeting: Meeting, factor: float | None) -> Trace | None:
+    if factor is None or factor <= 0:
+        return None
+    trace = meeting.trace
+    rescaled = trace._replace(scale=trace.scale * factor, offset=trace.offset * factor)
+    return _result(rescaled, meeting)
+
+
+_RESCALED: dict[str, Callable[[Meeting, Dataflow], Trace | None]] = {
+    "Add": _added,
+    "Sub": _subtracted,
+    "Mul": _multiplied,
+    "Div": _divided,
+}

@@ -1,0 +1,208 @@
+"""Arrays that users keep in files, read without trusting them: NumPy's, and ONNX's test data."""
+
+from __future__ import annotations
+
+import math
+import re
+import zipfile
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+import onnx
+
+from tunegate.artifacts.inputs import InputForm
+from tunegate.errors import ModelError
+
+MAX_ARRAY_BYTES = 256 * 2**20
+"""The size of the largest file, and of the largest array in one."""
+SUFFIXES = (".npy", ".npz", ".pb")
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""Compression methods that unpack no further than is read; with others a few bytes unpack to
+gigabytes at once."""
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+
+def read_array(content: bytes, name: str, key: str) -> Any:
+    """The array in the content of the file `name`; of several in an archive that of `key`. Raises
+    ModelError in a few words, without the file's name: no such file, too large, or a pickle."""
+
+    def read(suffix: str) -> Any:
+        if suffix == ".npz":
+            return of_npy(_member(content, key))
+        return of_npy(content) if suffix == ".npy" else _of_tensor(content)
+
+    return read_safely(content, name, read)
+
+
+def read_safely(content: bytes, name: str, read: Callable[[str], Any]) -> Any:
+    """Returns the result of `read` on the content, by the suffix of the file's name. Raises
+    ModelError in a few words for whatever it raises, for too much content, and for a suffix that is
+    not known."""
+    suffix = PurePath(name).suffix.lower()
+    if len(content) > MAX_ARRAY_BYTES:
+        raise ModelError(too_large_array(len(content)))
+    if suffix not in SUFFIXES:
+        raise ModelError(f"it must end in {', '.join(SUFFIXES)}")
+    try:
+        return read(suffix)
+    except ModelError:
+        raise
+    except Exception as error:
+        # NumPy, zipfile, zlib and protobuf have no common base class
+        kind = suffix.removeprefix(".")
+        raise ModelError(f"it cannot be read as .{kind} ({str(error)[:100]})") from error
+
+
+def of_npy(content: bytes) -> Any:
+    """The array of NumPy's own file. The header says how large it is, and must not lie:
+    memory is taken by it."""
+    stream = BytesIO(content)
+    version = np.lib.format.read_magic(stream)
+    if version not in _HEADERS:
+        raise ValueError(f"version {version[0]}.{version[1]} of the format is not known")
+    shape, _, dtype = _HEADERS[version](stream)
+    if dtype.hasobject:
+        raise ModelError("it holds a pickle, which is never loaded. Save plain numbers or texts")
+    if math.prod(shape) * dtype.itemsize != len(content) - stream.tell():
+        raise ValueError("its header and its size do not fit together")
+    return np.load(BytesIO(content), allow_pickle=False)
+
+
+def _member(content: bytes, key: str) -> bytes:
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        names = [each.filename for each in archive.infolist()]
+        wanted = f"{key}.npy" if f"{key}.npy" in names else names[0] if len(names) == 1 else ""
+        if not wanted:
+            known = ", ".join(name.removesuffix(".npy")[:40] for name in names[:5])
+            raise ModelError(f"it has no array {key}; it has {known or 'none'}")
+        return unpacked(archive, wanted, MAX_ARRAY_BYTES)
+
+
+def unpacked(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
+    """A file of an archive, if it has at most so many bytes. Raises ModelError where it has more,
+    and ValueError for what may unpack to more before it is read."""
+    if archive.getinfo(name).compress_type not in _COMPRESSIONS:
+        raise ValueError("it is not compressed as NumPy does it")
+    with archive.open(name) as member:
+        body = member.read(most + 1)
+    if len(body) > most:
+        raise ModelError(too_large_array(MAX_ARRAY_BYTES + 1))
+    return body
+
+
+def _of_tensor(content: bytes) -> Any:
+    return tensor_array(onnx.TensorProto.FromString(content))
+
+
+def tensor_array(tensor: onnx.TensorProto) -> Any:
+    """The array of a tensor of a file. Raises ValueError and what the `onnx` package raises."""
+    if not tensor.data_type:
+        raise ValueError("no TensorProto")
+    if tensor.external_data or tensor.data_location == onnx.TensorProto.EXTERNAL:
+        raise ValueError("its numbers are in another file")
+    if math.prod(tensor.dims) > MAX_ARRAY_BYTES or min(tensor.dims, default=0) < 0:
+        raise ValueError("its shape and its size do not fit together")
+    array = onnx.numpy_helper.to_array(tensor)
+    is_text = tensor.data_type == onnx.TensorProto.STRING
+    return _decoded(array) if is_text else array
+
+
+def _decoded(array: Any) -> Any:
+    texts = [each.decode() if isinstance(each, bytes) else each for each in array.ravel()]
+    return np.asarray(texts, dtype=object).reshape(array.shape)
+
+
+def too_large_array(size: int) -> str:
+    return f"it has {size >> 20} MiB; an input may have {MAX_ARRAY_BYTES >> 20}"
+
+
+# Sequences and optional values that users keep in files, read without trusting them.
+
+MAX_TENSORS = 1024
+"""The longest sequence that is read."""
+
+
+def read_value(content: bytes, name: str, key: str, form: InputForm) -> Any:
+    """Returns the value of the file `name` for an input of this form: an array, a list of arrays,
+    or None for an optional value that is absent. Raises ModelError in a few words."""
+    if not form or (form == "optional" and not name.lower().endswith(".pb")):
+        return read_array(content, name, key)
+
+    def read(suffix: str) -> Any:
+        if suffix == ".npy":
+            raise ModelError("it holds one array, and the input is a sequence of them")
+        if suffix == ".npz":
+            return _of_archive(content)
+        return _of_message(content, form)
+
+    return read_safely(content, name, read)
+
+
+def _of_archive(content: bytes) -> list[Any]:
+    """All arrays, in the order of their numbers where their names have some."""
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        _require_count(len(archive.infolist()))
+        left, arrays = MAX_ARRAY_BYTES, []
+        for name in sorted({*archive.namelist()}, key=_placed):
+            body = unpacked(archive, name, left)
+            left -= len(body)
+            arrays.append(of_npy(body))
+    return arrays
+
+
+def _placed(name: str) -> tuple[object, ...]:
+    """`arr_10` comes after `arr_9`."""
+    parts = re.split(r"(\d+)", name)
+    return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in parts)
+
+
+def _of_message(content: bytes, form: InputForm) -> Any:
+    if form == "sequence":
+        return _of_sequence(_parsed(content, onnx.SequenceProto()))
+    value = _parsed(content, onnx.OptionalProto())
+    if value.HasField("tensor_value") and form == "optional":
+        return tensor_array(value.tensor_value)
+    if value.HasField("sequence_value") and form == "optional sequence":
+        return _of_sequence(value.sequence_value)
+    is_absent = not any(value.HasField(each) for each in _KINDS)
+    if is_absent:
+        return None
+    raise ValueError(f"it is no {form}")
+
+
+def _parsed(content: bytes, into: Any) -> Any:
+    """The message. Other messages can be read as it, and have fields that it does not know then."""
+    into.ParseFromString(content)
+    size = into.ByteSize()
+    into.DiscardUnknownFields()
+    if into.ByteSize() != size:
+        raise ValueError(f"no {type(into).__name__}")
+    return into
+
+
+_KINDS = ("tensor_value", "sparse_tensor_value", "sequence_value", "map_value", "optional_value")
+
+
+def _of_sequence(sequence: onnx.SequenceProto) -> list[Any]:
+    """Sequences inside of sequences are never looked into."""
+    if sequence.elem_type != onnx.SequenceProto.TENSOR:
+        raise ValueError("no sequence of tensors")
+    _require_count(len(sequence.tensor_values))
+    arrays, size = [], 0
+    for tensor in sequence.tensor_values:
+        arrays.append(tensor_array(tensor))
+        size += arrays[-1].nbytes
+        if size > MAX_ARRAY_BYTES:
+            raise ModelError(too_large_array(size))
+    return arrays
+
+
+def _require_count(count: int) -> None:
+    if count > MAX_TENSORS:
+        raise ModelError(f"it has {count} tensors; a sequence may have {MAX_TENSORS}")

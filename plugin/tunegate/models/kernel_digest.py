@@ -1,0 +1,114 @@
+"""The digest that decides a model's kernels: two models with equal digests are compiled to the same
+kernels, and have the same tuning tasks, whatever their weights are."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Collection
+from pathlib import Path
+
+import onnx
+
+from tunegate.models.deciding_values import bodies_of, nodes_of
+from tunegate.models.graph import STANDARD_DOMAINS, graph_digest, has_fitted_numbers, tensors_of
+from tunegate.system.onnx_scan import parsed_model
+
+_FEW = 4
+"""Tensors of so many numbers may be bounds, exponents, steps or zero points, which are written into
+kernels or decide whether there is one."""
+_TAKES_WEIGHTS = {
+    "BatchNormalization",
+    "Conv",
+    "ConvTranspose",
+    "GRU",
+    "Gemm",
+    "InstanceNormalization",
+    "LSTM",
+    "LayerNormalization",
+    "MatMul",
+    "RNN",
+}
+"""Their inputs but the first are numbers to compute with, however few."""
+_OF_ELEMENTS = {"Add", "Div", "Mul", "PRelu", "Sub"}
+"""Theirs are, too, unless they have no dimension: such a number is written into the kernel. One
+that leaves all as it is takes the operator away."""
+_NEUTRAL = (0, 1)
+
+
+def kernel_digest(model: Path) -> str | None:
+    """The graph, the values of tensors of a few numbers, and of the others which are the same. None
+    where it cannot be said: of a file that is no model, or whose numbers are in other files."""
+    try:
+        content = model.read_bytes()
+        proto = parsed_model(content)
+        digest = hashlib.sha256(graph_digest(content).encode())
+        weights = _only_computed_with(proto)
+        seen: dict[bytes, int] = {}
+        for tensor, name in tensors_of(proto):
+            if tensor.external_data:
+                return None
+            digest.update(f"\n{_told(tensor, seen, is_weight=name in weights)}".encode())
+        for node in filter(has_fitted_numbers, nodes_of(proto)):
+            digest.update(node.SerializeToString(deterministic=True))
+    except Exception:  # noqa: BLE001 -- such a model is told of where it is opened
+        return None
+    return digest.hexdigest()
+
+
+def _told(tensor: onnx.TensorProto, seen: dict[bytes, int], *, is_weight: bool) -> str:
+    values = onnx.numpy_helper.to_array(tensor)
+    same = seen.setdefault(hashlib.sha256(values.tobytes()).digest(), len(seen))
+    is_neutral = values.size == 1 and values.flat[0] in _NEUTRAL
+    if is_neutral or (values.size <= _FEW and not (is_weight and values.ndim)):
+        return repr(values.tolist())
+    is_whole = values.dtype.kind in "iu" and bool((values == values.flat[0]).all())
+    return repr(values.flat[0]) if is_whole else f"numbers {same}"
+
+
+def _only_computed_with(proto: onnx.ModelProto) -> Collection[str]:
+    """The names of values that nothing takes but as numbers to compute with."""
+    weights, others = set[str](), {value.name for value in proto.graph.output}
+    for node in nodes_of(proto):
+        first = _first_weight(node)
+        others.update(node.input[:first])
+        weights.update(node.input[first:])
+    return weights - others
+
+
+def _first_weight(node: onnx.NodeProto) -> int:
+    if node.domain not in STANDARD_DOMAINS:
+        return len(node.input)
+    if node.op_type in _OF_ELEMENTS:
+        return 0
+    return 1 if node.op_type in _TAKES_WEIGHTS else len(node.input)
+
+
+# A model without its large weights: all that its shapes follow from.
+
+_OF_SHAPES = {onnx.TensorProto.INT32, onnx.TensorProto.INT64}
+
+
+def without_weights(model: onnx.ModelProto, most: int) -> onnx.ModelProto:
+    """Returns a copy in which a tensor of more than `most` numbers has only its type and its
+    extents. Whole numbers stay: shapes may be picked out of them."""
+    light = onnx.ModelProto()
+    light.CopyFrom(model)
+    waiting = [light.graph]
+    while waiting:
+        graph = waiting.pop()
+        for tensor in graph.initializer:
+            _lighten(tensor, most)
+        for node in graph.node:
+            waiting += bodies_of(node)
+            for attribute in node.attribute:
+                if attribute.HasField("t"):
+                    _lighten(attribute.t, most)
+    return light
+
+
+def _lighten(tensor: onnx.TensorProto, most: int) -> None:
+    is_large = math.prod(tensor.dims) > most and tensor.data_type not in _OF_SHAPES
+    if is_large or tensor.external_data:
+        kept = onnx.TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
+        tensor.CopyFrom(kept)

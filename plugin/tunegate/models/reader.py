@@ -1,0 +1,257 @@
+"""An implementation of `ports.ModelReader` over a git repository: models in git, in
+Git LFS, in DVC, with data files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import PurePosixPath
+
+import msgspec
+
+from tunegate.artifacts.changes import ExternalFile, ModelOutline, ModelPath, ModelVersion
+from tunegate.errors import ModelError, NoOnnxError, RevisionError
+from tunegate.models.graph import graph_digest, outline_of
+from tunegate.ports import ModelReader, TreeEntry
+from tunegate.system.git.checkout import ATTRIBUTES_FILE
+from tunegate.system.git.content import MAX_POINTER_BYTES, dvc_pointer, lfs_pointer
+from tunegate.system.git.repository import GitRepository
+from tunegate.system.onnx_scan import data_files
+
+_MODEL = ".onnx"
+_DVC = ".dvc"
+_LOCATION = b"location"
+"""The bytes in a model before the location of every external tensor."""
+
+
+class GitModelReader:
+    """Looks at names and pointers first; bytes are read only when a model is opened.
+
+    Which data files a model has is written in it. Until it is opened, `external` is
+    git's id of the directory that it lies in, with all that is below: a change there
+    means that it has to be opened.
+    """
+
+    def __init__(self, repository: GitRepository) -> None:
+        self._repository = repository
+        self._files = cache(self._list_files)
+        self._attributes = cache(self._list_attributes)
+        self._named: dict[str, tuple[str, ...]] = {}
+        self._outlines: dict[str, ModelOutline | None] = {}
+        self._refused: dict[str, str] = {}
+
+    def models(self, revision: str) -> Mapping[ModelPath, ModelVersion]:
+        entries = [e for e in self._files(revision).values() if e.kind != "submodule"]
+        stored = [entry for entry in entries if entry.path.casefold().endswith(_MODEL)]
+        tracked = [entry for entry in entries if entry.path.casefold().endswith(_MODEL + _DVC)]
+        sizes = self._repository.sizes([entry.blob for entry in stored])
+        versions = [
+            *(self._tracked(revision, entry) for entry in tracked),
+            *(self._stored(revision, entry, sizes.get(entry.blob)) for entry in stored),
+        ]
+        trees = self._repository.directories(revision) if versions else {}
+        found = {version.path: _beside(version, trees) for version in _each_once(versions)}
+        return self._as_checked_out(revision, found)
+
+    def with_data_files(self, version: ModelVersion) -> tuple[ModelVersion, str]:
+        """The version with its data files; as it is, and why, where it cannot be read."""
+        try:
+            return self._with_data(version, self._names(version)), ""
+        except (ModelError, RevisionError) as error:
+            return version, str(error)
+
+    def opened(self, version: ModelVersion) -> tuple[ModelVersion, str]:
+        """The version with its graph digest and its data files; as it is, and
+        why, where it cannot be read."""
+        try:
+            content, names = self._scanned(version)
+            found = self._with_data(version, names)
+            blobs = {name: each.digest for name, each in zip(names, found.external, strict=True)}
+            digest = graph_digest(content, blobs)
+        except NoOnnxError as error:
+            return msgspec.structs.replace(version, graph_digest=""), str(error)
+        except (ModelError, RevisionError) as error:
+            return version, str(error)
+        return msgspec.structs.replace(found, graph_digest=digest), ""
+
+    def outline(self, version: ModelVersion) -> ModelOutline | None:
+        """The same content is read once, in whatever revisions it is."""
+        key = version.content_digest
+        if key not in self._outlines:
+            self._outlines[key] = self._outline(version)
+        return self._outlines[key]
+
+    def blob(self, revision: str, path: str) -> str:
+        entry = self._files(revision).get(path)
+        return "" if entry is None else entry.blob
+
+    def submodules(self, revision: str) -> Mapping[str, str]:
+        entries = self._files(revision).values()
+        return {entry.path: entry.blob for entry in entries if entry.kind == "submodule"}
+
+    def obstacle(self, revision: str, path: ModelPath) -> str:
+        entries = self._files(revision).values()
+        odd = {entry.path: entry.kind for entry in entries if entry.kind != "file"}
+        for each in (path, *map(str, PurePosixPath(path).parents)):
+            if each in odd:
+                return f"{each} is a {'submodule' if odd[each] == 'submodule' else 'symbolic link'}"
+        is_directory = any(entry.path.startswith(f"{path}/") for entry in entries)
+        return f"{path} is a directory" if is_directory else ""
+
+    def earlier(self, version: ModelVersion) -> tuple[ModelVersion, int] | None:
+        """The version before and its age in commits, or None where the file is new, or the history
+        here does not reach further back."""
+        paths = (version.path, version.path + _DVC)
+        found = self._repository.before_last_change(version.revision, *paths)
+        if found is None:
+            return None
+        commit, commits = found
+        model = self.models(commit).get(version.path)
+        return None if model is None else (self.opened(model)[0], commits)
+
+    def _stored(self, revision: str, entry: TreeEntry, size_bytes: int | None) -> ModelVersion:
+        """The stored version of a file. A blob that cannot be fetched has no
+        known size: opening it will say so."""
+        if entry.kind == "link":
+            return _linked(revision, entry)
+        is_small = size_bytes is not None and size_bytes <= MAX_POINTER_BYTES
+        pointer = lfs_pointer(self._repository.read(revision, entry.path)) if is_small else None
+        return ModelVersion(
+            revision=revision,
+            path=entry.path,
+            content_digest=f"git:{entry.blob}" if pointer is None else pointer.digest,
+            graph_digest=None,
+            storage="git" if pointer is None else "lfs",
+            size_bytes=(size_bytes or 0) if pointer is None else (pointer.size_bytes or 0),
+        )
+
+    def _tracked(self, revision: str, entry: TreeEntry) -> ModelVersion:
+        """Returns the version of a tracked model; an empty .dvc file still stands for it, and
+        opening reports what is wrong."""
+        path = entry.path[: -len(_DVC)]
+        pointer = None
+        with suppress(RevisionError, ModelError):
+            pointer = dvc_pointer(self._repository.read(revision, entry.path), path)
+        return ModelVersion(
+            revision=revision,
+            path=path,
+            content_digest=f"git:{entry.blob}" if pointer is None else f"md5:{pointer.digest}",
+            graph_digest=None,
+            storage="dvc",
+            size_bytes=(pointer.size_bytes or 0) if pointer else 0,
+        )
+
+    def _outline(self, version: ModelVersion) -> ModelOutline | None:
+        try:
+            return outline_of(self._scanned(version)[0])
+        except (ModelError, RevisionError):
+            return None
+
+    def _list_files(self, revision: str) -> Mapping[str, TreeEntry]:
+        return {entry.path: entry for entry in self._repository.files(revision)}
+
+    def _scanned(self, version: ModelVersion) -> tuple[bytes, tuple[str, ...]]:
+        """The content and its data files. What is refused is read
+        once: it may be expensive."""
+        key = version.content_digest
+        if key in self._refused:
+            raise ModelError(self._refused[key])
+        content = self._repository.content(version)
+        try:
+            return content, data_files(content)
+        except ModelError as error:
+            self._refused[key] = str(error)
+            raise
+
+    def _names(self, version: ModelVersion) -> tuple[str, ...]:
+        """The names of the version's data files. The same content is read
+        once, in whatever revisions it is."""
+        key = version.content_digest
+        if key not in self._named:
+            content = self._repository.content(version)
+            self._named[key] = data_files(content) if _LOCATION in content else ()
+        return self._named[key]
+
+    def _with_data(self, version: ModelVersion, names: Sequence[str]) -> ModelVersion:
+        directory = PurePosixPath(version.path).parent
+        files = self._files(version.revision)
+        paths = [str(directory / name) for name in names]
+        converted = self._converted(version.revision, paths)
+        external = [_external(path, files, converted.get(path, "")) for path in paths]
+        return msgspec.structs.replace(version, external=tuple(external))
+
+    def _list_attributes(self, revision: str) -> Mapping[str, TreeEntry]:
+        files = self._files(revision).items()
+        return {path: entry for path, entry in files if path.rpartition("/")[2] == ATTRIBUTES_FILE}
+
+    def _converted(self, revision: str, paths: Sequence[str]) -> Mapping[str, str]:
+        has_any = bool(self._attributes(revision))
+        return self._repository.conversions(revision, paths) if has_any else {}
+
+    def _as_checked_out(
+        self, revision: str, found: dict[ModelPath, ModelVersion]
+    ) -> dict[ModelPath, ModelVersion]:
+        """Attributes count as content, above the directories of the models, too."""
+        attributes = self._attributes(revision)
+        converted = self._converted(revision, list(found))
+        return {
+            path: msgspec.structs.replace(
+                version,
+                content_digest=f"{version.content_digest} {converted.get(path, '')}".strip(),
+                external=_with_attributes(version, attributes),
+            )
+            for path, version in found.items()
+        }
+
+
+def _linked(revision: str, entry: TreeEntry) -> ModelVersion:
+    """A symbolic link in a model's place. It may point anywhere, and is not followed."""
+    return ModelVersion(
+        revision=revision,
+        path=entry.path,
+        content_digest=f"git:{entry.blob}",
+        graph_digest=None,
+        storage="link",
+        size_bytes=0,
+    )
+
+
+def _beside(version: ModelVersion, trees: Mapping[str, str]) -> ModelVersion:
+    directory = str(PurePosixPath(version.path).parent)
+    tree = trees.get(directory, version.revision)
+    return msgspec.structs.replace(version, external=(ExternalFile(directory, f"tree:{tree}"),))
+
+
+def _each_once(versions: Sequence[ModelVersion]) -> Sequence[ModelVersion]:
+    """A path that is in git, and in a DVC file too, has content of both kinds."""
+    found: dict[ModelPath, ModelVersion] = {}
+    for version in versions:
+        other = found.get(version.path)
+        if other is not None:
+            digests = f"{other.content_digest}+{version.content_digest}"
+            version = msgspec.structs.replace(version, storage="both", content_digest=digests)  # noqa: PLW2901
+        found[version.path] = version
+    return tuple(found.values())
+
+
+def _with_attributes(
+    version: ModelVersion, attributes: Mapping[str, TreeEntry]
+) -> tuple[ExternalFile, ...]:
+    parents = PurePosixPath(version.path).parents
+    above = (str(parent / ATTRIBUTES_FILE) for parent in parents)
+    blobs = [attributes[path].blob for path in above if path in attributes]
+    (beside,) = version.external
+    return (ExternalFile(beside.path, " ".join([beside.digest, *blobs])),)
+
+
+def _external(path: str, files: Mapping[str, TreeEntry], attribute: str) -> ExternalFile:
+    """A DVC file's blob or an LFS pointer's changes whenever what it stands for does."""
+    entries = [entry for entry in (files.get(path), files.get(path + _DVC)) if entry is not None]
+    if not entries:
+        return ExternalFile(path, "git:missing")
+    told = [f"{'git' if entry.kind == 'file' else entry.kind}:{entry.blob}" for entry in entries]
+    return ExternalFile(path, f"{'+'.join(told)} {attribute}".strip())
+
+
+_: type[ModelReader] = GitModelReader

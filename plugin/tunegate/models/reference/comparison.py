@@ -1,0 +1,291 @@
+"""A build's numbers beside those of the reference: every output, on the inputs of every seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import onnx
+from onnx import TensorProto, numpy_helper
+from onnx.external_data_helper import uses_external_data
+
+from tunegate.artifacts.builds import NumericCheck, OutputDifference
+from tunegate.models.reference.model_precision import QUANTIZED, constant_weights, precision_of
+from tunegate.models.reference.session import LOWER_LEVELS, NO_OPTIMIZATION, ReferenceSession, said
+from tunegate.models.reference.tolerance import differs, errors, is_numeric, tolerance
+from tunegate.models.seeded_inputs import checked_feeds
+from tunegate.system.nvidia.device_errors import raise_lost_device
+from tunegate.system.output.artifact_file import ArtifactFile
+
+
+class DidNotRun(NamedTuple):
+    """The runtime's reason why an inference failed."""
+
+    reason: str
+
+
+_WITHOUT_REFERENCE = "its numbers cannot be checked, ONNX Runtime does not run it"
+_Allowed = Callable[[int, str], float]
+"""The allowed relative error of an output, by its place and its dtype."""
+_UNCHECKED = NumericCheck(passed=True, max_absolute=0.0, max_relative=0.0, tolerance=0.0)
+
+
+def compared(
+    run: Callable[[Mapping[str, Any]], Sequence[Any]],
+    reference: Path,
+    artifact: ArtifactFile,
+    seeds: Sequence[int],
+) -> NumericCheck | DidNotRun:
+    """Runs the inputs of each seed through both, and each case that the user gave; the worst error
+    decides. Where one is too large by its dtype, how far the reference is from itself is measured,
+    and counts. Who computes what is written is right, however the reference optimizes."""
+    feeds = checked_feeds(artifact.inputs, seeds)
+    try:
+        session = ReferenceSession(reference)
+        expected = [session.run(feed) for feed in feeds]
+    except Exception as error:  # noqa: BLE001 -- its errors have no common base class
+        return DidNotRun(f"{_WITHOUT_REFERENCE}: {said(error)}")
+    try:
+        got = [run(feed) for feed in feeds]
+    except Exception as error:  # noqa: BLE001 -- runtimes' errors have no common base class
+        raise_lost_device(error)
+        return DidNotRun(said(error))
+    worst = _worst(artifact, got, expected, _usual)
+    if worst.passed or not worst.max_relative:
+        return worst
+    noise, precision = own_noise(reference, feeds, expected), precision_of(reference)
+
+    def allowed(at: int, dtype: str) -> float:
+        return precision.allowed(dtype, noise[at])
+
+    again = _worst(artifact, got, expected, allowed)
+    if not again.passed:
+        written = _worst(artifact, got, _as_written(reference, feeds) or expected, allowed)
+        again = msgspec.structs.replace(written, as_written=True) if written.passed else again
+    return msgspec.structs.replace(again, reference_noise=max(noise))
+
+
+def _as_written(reference: Path, feeds: Sequence[Mapping[str, Any]]) -> list[Sequence[Any]]:
+    """The numbers without any optimization; none where the reference does not run so."""
+    with suppress(Exception):  # its errors have no common base class
+        session = ReferenceSession(reference, level=NO_OPTIMIZATION)
+        return [session.run(feed) for feed in feeds]
+    return []
+
+
+def _usual(_: int, dtype: str) -> float:
+    return tolerance(dtype)
+
+
+def _worst(
+    artifact: ArtifactFile,
+    got: Sequence[Sequence[Any]],
+    expected: Sequence[Sequence[Any]],
+    allowed: _Allowed,
+) -> NumericCheck:
+    worst = _UNCHECKED
+    for ours, theirs in zip(got, expected, strict=True):
+        worst = _worse(worst, artifact, ours, theirs, allowed)
+    return msgspec.structs.replace(worst, passed=not worst.detail)
+
+
+def _worse(
+    so_far: NumericCheck,
+    artifact: ArtifactFile,
+    got: Sequence[Any],
+    expected: Sequence[Any],
+    allowed: _Allowed,
+) -> NumericCheck:
+    worst = {output.name: output for output in so_far.outputs}
+    most, detail = so_far.tolerance, so_far.detail
+    if len(got) != len(expected):
+        detail = f"{len(got)} outputs instead of {len(expected)}"
+    outputs_of_both = zip(artifact.outputs, got, expected, strict=False)
+    for at, (tensor, ours, theirs) in enumerate(outputs_of_both):
+        pairs, other = _paired(ours, theirs)
+        detail = detail or (f"output {tensor.name} is {other}" if other else "")
+        for part, should_be in pairs:
+            limit = allowed(at, str(should_be.array.dtype))
+            wrong = differs(part.array, should_be.array, limit)
+            where = f"output {tensor.name} {should_be.place}".rstrip()
+            detail = detail or (f"{where} is {wrong}" if wrong else "")
+            found = _errors(part.array, should_be.array)
+            worst[tensor.name] = _worst_of(tensor.name, worst.get(tensor.name), *found)
+            most = max(most, limit)
+    outputs = tuple(worst.values())
+    return NumericCheck(
+        passed=not detail,
+        max_absolute=max((output.max_absolute for output in outputs), default=0.0),
+        max_relative=max((output.max_relative for output in outputs), default=0.0),
+        tolerance=most,
+        detail=detail,
+        outputs=outputs,
+    )
+
+
+def _paired(got: Any, expected: Any) -> tuple[list[tuple[PlacedArray, PlacedArray]], str]:
+    """Returns the pairs of arrays to compare, and a message where others are present."""
+    ours, theirs = list(arrays_in(got)), list(arrays_in(expected))
+    places, should_be = ([part.place for part in each] for each in (ours, theirs))
+    if places != should_be:
+        return [], f"of another structure: {_named(places)} instead of {_named(should_be)}"
+    return list(zip(ours, theirs, strict=True)), ""
+
+
+def _named(places: Sequence[str]) -> str:
+    return ", ".join(place or "a tensor" for place in places[:3])[:100]
+
+
+def _errors(got: Any, expected: Any) -> tuple[float, float]:
+    if got.shape != expected.shape or not (is_numeric(got) and is_numeric(expected)):
+        return 0.0, 0.0
+    return errors(got.astype("float64"), expected.astype("float64"))
+
+
+def _worst_of(
+    name: str, before: OutputDifference | None, absolute: float, relative: float
+) -> OutputDifference:
+    if before is not None:
+        absolute = max(absolute, before.max_absolute)
+        relative = max(relative, before.max_relative)
+    return OutputDifference(name=name, max_absolute=absolute, max_relative=relative)
+
+
+# The arrays inside of an output: a tensor is one, and a sequence or a map has several.
+
+
+class PlacedArray(NamedTuple):
+    """An array, and where in its output it is: '' where it is the output. Equal places of two
+    outputs mean equal structure."""
+
+    place: str
+    array: Any
+
+
+def arrays_in(value: Any, place: str = "") -> Iterator[PlacedArray]:
+    """Yields the arrays of a tensor, a sequence, a map, a sequence of maps, or an optional value
+    that is absent."""
+    if value is None:
+        yield PlacedArray(f"{place} (absent)".lstrip(), np.empty(0))
+    elif isinstance(value, Mapping):
+        yield from _of_maps([value], place)
+    elif not isinstance(value, list | tuple):
+        yield PlacedArray(place, np.asarray(value))
+    elif value and all(isinstance(each, Mapping) for each in value):
+        yield from _of_maps(value, place)
+    else:
+        yield PlacedArray(f"{place} ({len(value)} long)".lstrip(), np.empty(0))
+        for at, each in enumerate(value):
+            yield from arrays_in(each, f"{place}[{at}]")
+
+
+def kind(value: Any) -> tuple[tuple[int, ...], str]:
+    """Returns the shape of an output and NumPy's name of its dtype; what is no tensor has no shape,
+    and says what it is."""
+    if value is None:
+        return (), "optional"
+    if isinstance(value, Mapping):
+        return (), "map"
+    if isinstance(value, list | tuple):
+        kinds = {kind(each)[1] for each in value}
+        return (), f"sequence({kinds.pop()})" if len(kinds) == 1 else "sequence"
+    array = np.asarray(value)
+    return tuple(array.shape), str(array.dtype)
+
+
+def _of_maps(maps: Sequence[Mapping[Any, Any]], place: str) -> Iterator[PlacedArray]:
+    """The keys of all of them, and the values: a classifier's hundred maps are a table. Their
+    floats have lost their type: they are taken for the usual one."""
+    where = f"{place} ({len(maps)} maps)".lstrip()
+    keys = [(at, key) for at, each in enumerate(maps) for key in sorted(each)]
+    yield PlacedArray(
+        f"{where} keys", np.array([f"{at}: {key!r}" for at, key in keys], dtype=object)
+    )
+    values = np.asarray([maps[at][key] for at, key in keys])
+    is_float = values.dtype.kind == "f"
+    yield PlacedArray(f"{where} values", values.astype(np.float32) if is_float else values)
+
+
+# The noise of the reference: no build can be asked to be closer to it than that. Its optimization
+# levels add up in another order and quantize at other places. Where all of them share an order,
+# weights that are moved by as much as a sum is rounded show what rounding alone does: a model that
+# takes the difference of nearly equal sums turns it into numbers that can be seen.
+
+_MOVES: dict[int, float] = {
+    TensorProto.FLOAT16: 2**-10,
+    TensorProto.FLOAT: 2**-20,
+    TensorProto.DOUBLE: 2**-49,
+}
+"""Relative distances: to compute with weights that far away is as exact as to add up some hundred
+products in that type."""
+_MAX_BYTES = 2**30
+"""The largest model whose weights are moved."""
+_SEED = 1
+
+
+def own_noise(
+    model: Path, feeds: Sequence[Mapping[str, Any]], expected: Sequence[Sequence[Any]]
+) -> tuple[float, ...]:
+    """Returns the largest error of each output, relative to its largest magnitude, over all feeds.
+    A variant of the reference that does not run says nothing."""
+    noise = [0.0] * max(map(len, expected), default=0)
+    for session in _variants(model):
+        for feed, wanted in zip(feeds, expected, strict=True):
+            for at, relative in enumerate(_relative_errors(session, feed, wanted)):
+                noise[at] = max(noise[at], relative)
+    return tuple(noise)
+
+
+def _variants(model: Path) -> Iterator[ReferenceSession]:
+    """The model at other levels, and with moved weights. One at a time is open."""
+    for level in LOWER_LEVELS:
+        with suppress(Exception):  # the errors of ONNX Runtime have no common base class
+            yield ReferenceSession(model, level=level)
+    moved = _with_moved_weights(model)
+    if moved:
+        with suppress(Exception):
+            yield ReferenceSession(moved)
+
+
+def _relative_errors(
+    session: ReferenceSession, feed: Mapping[str, Any], expected: Sequence[Any]
+) -> Iterator[float]:
+    try:
+        got = session.run(feed)
+    except Exception:  # noqa: BLE001 -- likewise
+        return
+    for ours, theirs in zip(got, expected, strict=True):
+        yield _relative_error(ours, theirs)
+
+
+def _relative_error(ours: Any, theirs: Any) -> float:
+    """0 where one of them is no tensor of floats or of quantized numbers, or has another shape."""
+    if not (_is_inexact(ours) and _is_inexact(theirs)) or ours.shape != theirs.shape:
+        return 0.0
+    return errors(ours.astype("float64"), theirs.astype("float64"))[1]
+
+
+def _is_inexact(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and (
+        value.dtype.kind == "f" or str(value.dtype) in QUANTIZED
+    )
+
+
+def _with_moved_weights(model: Path) -> bytes:
+    """The model, each of its weights a little up or down; nothing where it is too large."""
+    proto = onnx.load(model, load_external_data=False)
+    if proto.ByteSize() > _MAX_BYTES or any(map(uses_external_data, proto.graph.initializer)):
+        return b""
+    random = np.random.default_rng(_SEED)
+    for tensor in constant_weights(proto.graph):
+        move = _MOVES.get(tensor.data_type)
+        if move is not None:
+            value = numpy_helper.to_array(tensor)
+            signs = random.integers(0, 2, value.shape) * 2 - 1
+            moved = (value * (1 + signs * move)).astype(value.dtype)
+            tensor.CopyFrom(numpy_helper.from_array(moved, tensor.name))
+    return bytes(proto.SerializeToString())

@@ -1,0 +1,355 @@
+"""Samples of the error of a build: it and the reference run on the same inputs, one by one."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from tunegate.artifacts.builds import SampledErrors, SaturatedOutput
+from tunegate.artifacts.inputs import Files
+from tunegate.models.inputs.calibration import lasting_order
+from tunegate.models.reference.comparison import DidNotRun, arrays_in
+from tunegate.models.reference.session import ReferenceSession, said
+from tunegate.models.reference.tolerance import errors, is_numeric
+from tunegate.models.seeded_inputs import RuledTensor, cases_of, seeded_inputs
+from tunegate.system.nvidia.device_errors import raise_lost_device
+
+MAX_SAMPLING_SECONDS = 90.0
+"""The longest that samples are taken: what comes later is not run."""
+MAX_CASES = 300
+"""The most cases of the user's that are run, unless the budget needs more."""
+
+
+def sampled_errors(
+    run: Callable[[Mapping[str, Any]], Sequence[Any]],
+    reference: Path,
+    inputs: Sequence[RuledTensor],
+    names: Sequence[str],
+    seeds: Sequence[int],
+    *,
+    cases: str = "",
+) -> SampledErrors | DidNotRun:
+    """Runs the inputs of each seed through both, and each case that the user gave, up to
+    `MAX_CASES` drawn from them. Where nothing else is drawn, each case counts once. With `cases`,
+    what both computed is kept in that directory."""
+    watch = _Watch(names)
+    kept = CaseFiles(Path(cases), inputs, names) if cases else None
+    started, seen = time.monotonic(), set()
+    try:
+        session = ReferenceSession(reference)
+        for case, seed in _numbered(seeds, cases_of(inputs)):
+            feed = seeded_inputs(inputs, seed, case)
+            arrays = (part.array for each in feed.values() for part in arrays_in(each))
+            drawn = tuple((array.shape, array.tobytes()) for array in arrays)
+            if hash(drawn) in seen:
+                continue
+            seen.add(hash(drawn))
+            got, expected = run(feed), session.run(feed)
+            watch.add(got, expected)
+            if kept is not None:
+                kept.add(case, feed, got, expected)
+            if time.monotonic() - started > MAX_SAMPLING_SECONDS:
+                break
+    except Exception as error:  # noqa: BLE001 -- runtimes' errors have no common base class
+        raise_lost_device(error)
+        return DidNotRun(said(error))
+    return watch.found()
+
+
+def _numbered(seeds: Sequence[int], cases: int) -> Iterator[tuple[int, int]]:
+    """The numbers of cases, each with a seed for what is drawn beside it."""
+    number = max(len(seeds), min(cases, MAX_CASES))
+    order = itertools.cycle(lasting_order(cases))
+    return itertools.islice(zip(order, itertools.cycle(seeds), strict=False), number)
+
+
+_NO_NUMBER = "an output has another shape, text, NaN or infinity than in float32"
+
+
+class _Sample(NamedTuple):
+    """The observations on one input: the largest error, the outputs that carry information, and
+    whether the largest value of an output is in the same place."""
+
+    relative: float
+    telling: frozenset[str]
+    agrees: dict[str, bool]
+
+    def agreements(self, names: Collection[str]) -> list[bool]:
+        """Returns for each of these outputs whether its largest value is in the same place."""
+        return [is_same for name, is_same in self.agrees.items() if name in names]
+
+
+class _Watch:
+    """The observations so far."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._samples: list[_Sample] = []
+        self._arrays: dict[tuple[str, str], TellingElements] = {}
+        self._places: dict[tuple[str, str], MovingPlaces] = {}
+        self._largest = dict.fromkeys(names, 0.0)
+        self._moved: Counter[str] = Counter()
+
+    def add(self, got: Sequence[Any], expected: Sequence[Any]) -> None:
+        telling: set[str] = set()
+        agrees: dict[str, bool] = {}
+        largest = 0.0
+        for name, ours, theirs in zip(self._names, got, expected, strict=True):
+            for mine, reference in zip(arrays_in(ours), arrays_in(theirs), strict=True):
+                where = (name, reference.place)
+                elements = self._arrays.setdefault(where, TellingElements())
+                if elements.tell(mine.array, reference.array):
+                    telling.add(name)
+                relative = _relative(mine.array, reference.array)
+                largest = max(largest, relative)
+                self._largest[name] = max(self._largest[name], relative)
+                self._places.setdefault(where, MovingPlaces()).add(reference.array)
+                same_place = agreement(mine.array, reference.array)
+                if same_place is not None:
+                    agrees[name] = agrees.get(name, True) and same_place
+        if not np.isfinite(largest):
+            raise ValueError(_NO_NUMBER)
+        self._moved.update(name for name, is_same in agrees.items() if not is_same)
+        self._samples.append(_Sample(largest, frozenset(telling), agrees))
+
+    def found(self) -> SampledErrors:
+        """Returns the errors of the inputs on which an output that is not always the same carries
+        information."""
+        varying = {name for (name, _), each in self._arrays.items() if each.varies}
+        telling = [at for at, each in enumerate(self._samples) if each.telling & varying]
+        counting = [self._samples[at] for at in telling]
+        told = {name for each in counting for name in each.telling & varying}
+        moving = {name for (name, _), each in self._places.items() if each.moves}
+        placed = [each.agreements(varying & moving) for each in counting]
+        one_place = {name for each in counting for name in each.agrees} & (varying - moving)
+        return SampledErrors(
+            relative=tuple(each.relative for each in counting),
+            agrees=tuple(all(each) for each in placed if each),
+            saturated=tuple(name for name in self._names if name not in told),
+            one_place=tuple(name for name in self._names if name in one_place),
+            largest_of=_most(self._largest),
+            disagrees=_most(self._moved),
+            inputs=len(self._samples),
+            telling=tuple(telling),
+            mostly_saturated=tuple(each for each in self._bounded() if each.output in told),
+        )
+
+    def _bounded(self) -> Iterator[SaturatedOutput]:
+        for name in self._names:
+            arrays = [each for (of, _), each in self._arrays.items() if of == name]
+            count = sum(each.elements for each in arrays)
+            percent = 100 * sum(each.at_bounds for each in arrays) / count if count else 0.0
+            if percent > _MOST_PERCENT:
+                yield SaturatedOutput(output=name, percent=percent)
+
+
+_MOST_PERCENT = 50.0
+"""The percentage of elements at a bound above which an output is reported."""
+
+
+def _most(counts: Mapping[str, float]) -> str:
+    """The output with the most of it; '' where none has any."""
+    name = max(counts, key=counts.__getitem__, default="")
+    return name if counts.get(name) else ""
+
+
+def _relative(got: Any, expected: Any) -> float:
+    """Infinite for what is no error that has a size: another shape, text or NaN."""
+    if got.shape != expected.shape:
+        return float("inf")
+    if not is_numeric(got) or not is_numeric(expected):
+        return 0.0 if np.array_equal(got, expected) else float("inf")
+    ours, theirs = got.astype("float64"), expected.astype("float64")
+    others = ~(np.isfinite(ours) & np.isfinite(theirs))
+    if not np.array_equal(ours[others], theirs[others], equal_nan=True):
+        return float("inf")
+    return errors(ours, theirs)[1]
+
+
+# Elements of an output that carry information about an error. A clip, a sigmoid or a mask ends in
+# values that an error before it does not move: elements that both sides have at such a bound say
+# nothing of how far the two are apart.
+
+
+class TellingElements:
+    """One array of an output, over all inputs. Its bounds are 0, 1, and the least and the largest
+    value of it where several inputs end in them."""
+
+    def __init__(self) -> None:
+        self._first: Any = None
+        self._least: Any = None
+        self._largest: Any = None
+        self.varies = False
+        self.elements = 0
+        self.at_bounds = 0
+
+    def tell(self, got: Any, reference: Any) -> bool:
+        """Records an output, and returns whether at least one element carries information on this
+        input."""
+        self._compare(reference)
+        if reference.dtype.kind != "f" or not reference.size or got.shape != reference.shape:
+            return bool(reference.size)
+        is_finite = np.isfinite(reference)
+        at_bound = np.isin(reference, self._bounds(reference[is_finite]))
+        self.elements += reference.size
+        self.at_bounds += int(np.count_nonzero(at_bound))
+        return bool(np.any(is_finite & ~(at_bound & (got == reference))))
+
+    def _compare(self, reference: Any) -> None:
+        if self._first is None:
+            self._first = reference
+        elif not self.varies:
+            is_float = reference.dtype.kind == "f"
+            self.varies = not np.array_equal(self._first, reference, equal_nan=is_float)
+
+    def _bounds(self, finite: Any) -> list[Any]:
+        found = [0.0, 1.0]
+        if not finite.size:
+            return found
+        least, largest = finite.min(), finite.max()
+        found += [least] if least == self._least else []
+        found += [largest] if largest == self._largest else []
+        self._least = least if self._least is None else min(least, self._least)
+        self._largest = largest if self._largest is None else max(largest, self._largest)
+        return found
+
+
+def largest_places(reference: Any) -> Any | None:
+    """The place of the largest value of each row along the last axis, -1 for rows that have it in
+    several places, or are 0 and 1 alone. None where no row has a place."""
+    if reference.dtype.kind != "f" or not reference.ndim or reference.shape[-1] < 2:  # noqa: PLR2004 -- one has no rival
+        return None
+    rows = reference.reshape(-1, reference.shape[-1])
+    if not rows.size:
+        return None
+    largest = rows.max(-1, keepdims=True)
+    is_alone = np.count_nonzero(rows == largest, axis=-1) == 1
+    is_saturated = np.all((rows == 0) | (rows == 1), axis=-1)
+    telling = is_alone & ~is_saturated & np.isfinite(largest[:, 0])
+    return np.where(telling, np.argmax(rows, -1), -1) if np.any(telling) else None
+
+
+def agreement(got: Any, reference: Any) -> bool | None:
+    """Returns whether the largest value is in the same place in each row that has one; None where
+    none has."""
+    places = largest_places(reference)
+    if places is None:
+        return None
+    if got.shape != reference.shape:
+        return False
+    ours = np.argmax(got.reshape(-1, got.shape[-1]), -1)
+    return bool(np.all((ours == places) | (places < 0)))
+
+
+class MovingPlaces:
+    """The places of the largest values of one array of an output, over all inputs. A model that
+    answers the same whatever it is asked agrees with anything that always answers so."""
+
+    def __init__(self) -> None:
+        self._first: Any = None
+        self.moves = False
+
+    def add(self, reference: Any) -> None:
+        """Takes the array of one more input."""
+        places = largest_places(reference)
+        if places is None or self.moves:
+            return
+        if self._first is None or self._first.shape != places.shape:
+            self.moves = self._first is not None
+            self._first = places
+            return
+        both = (self._first >= 0) & (places >= 0)
+        self.moves = bool(np.any(both & (self._first != places)))
+        self._first = np.where(self._first >= 0, self._first, places)
+
+
+# Outputs of a build and of the reference on the same inputs, as files for a program of the user's.
+# Each case is an archive of NumPy's, and `cases.json` says what is in it. Names of a model are
+# written there alone: they may hold anything, and an archive's names are paths to whoever unpacks
+# it.
+
+CASES_FILE = "cases.json"
+MAX_CASES_BYTES = 512 * 2**20
+"""The most that the files of one build take: what comes later is not kept."""
+
+
+class _Case(msgspec.Struct, frozen=True, kw_only=True):
+    """`given` are the files that the user gave, by input."""
+
+    file: str
+    given: dict[str, str]
+
+
+class _Arrays(msgspec.Struct, frozen=True, kw_only=True):
+    """`inputs` has the name of each array `input_N`, and `outputs` of each `reference_N`: with its
+    place where it is one of several in a sequence."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    cases: tuple[_Case, ...]
+
+
+class CaseFiles:
+    """The arrays of a case are `input_N`, `reference_N` and `candidate_N`."""
+
+    def __init__(
+        self, directory: Path, inputs: Sequence[RuledTensor], outputs: Sequence[str]
+    ) -> None:
+        self._directory, self._inputs, self._outputs = directory, inputs, outputs
+        directory.mkdir(parents=True, exist_ok=True)
+        self._cases: list[_Case] = []
+        self._bytes = 0
+
+    def add(
+        self, case: int, feed: Mapping[str, Any], got: Sequence[Any], expected: Sequence[Any]
+    ) -> None:
+        """Keeps a case, listed in `cases.json`, as long as there is room for it."""
+        of_inputs = list(_arrays((each.name, feed[each.name]) for each in self._inputs))
+        of_outputs = list(self._of_outputs(expected))
+        arrays = {
+            **{f"input_{n}": array for n, (_, array) in enumerate(of_inputs)},
+            **{f"reference_{n}": array for n, (_, array) in enumerate(of_outputs)},
+            **{f"candidate_{n}": array for n, (_, array) in enumerate(self._of_outputs(got))},
+        }
+        self._bytes += sum(array.nbytes for array in arrays.values())
+        if self._bytes > MAX_CASES_BYTES:
+            return
+        name = f"case-{len(self._cases):04}.npz"
+        np.savez(self._directory / name, allow_pickle=False, **arrays)
+        self._cases.append(_Case(file=name, given=self._given(case)))
+        described = _Arrays(
+            inputs=tuple(name for name, _ in of_inputs),
+            outputs=tuple(name for name, _ in of_outputs),
+            cases=tuple(self._cases),
+        )
+        (self._directory / CASES_FILE).write_bytes(msgspec.json.encode(described))
+
+    def _of_outputs(self, values: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+        return _arrays(zip(self._outputs, values, strict=True))
+
+    def _given(self, case: int) -> dict[str, str]:
+        values = {each.name: each.rule.values for each in self._inputs if each.rule is not None}
+        return {
+            name: drawn.names[case % len(drawn.names)]
+            for name, drawn in values.items()
+            if isinstance(drawn, Files) and drawn.names
+        }
+
+
+def _arrays(values: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    for name, value in values:
+        for place, array in arrays_in(value):
+            yield f"{name} {place}".rstrip(), _plain(array)
+
+
+def _plain(array: Any) -> Any:
+    """Texts without the objects that only a pickle could hold."""
+    found = np.asarray(array)
+    return found.astype(str) if found.dtype.kind == "O" else found

@@ -1,0 +1,102 @@
+"""The precision that a model asks for, by the types of its weights and its operators."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import onnx
+from onnx import TensorProto
+
+from tunegate.errors import NotOfferedError
+from tunegate.models.prepared import PreparedModel
+from tunegate.models.reference.onnx_runtime import float16_tool
+from tunegate.models.reference.tolerance import tolerance
+
+QUANTIZED = frozenset({"int8", "uint8"})
+"""Types of outputs whose numbers are steps of a quantization."""
+_LEAST_WEIGHTS = 16
+"""The elements from which a tensor counts as weights, and not as a setting such as a scale."""
+_NARROW: dict[int, str] = {TensorProto.FLOAT16: "float16", TensorProto.BFLOAT16: "bfloat16"}
+_QUANTIZING = ("Quantize", "Dequantize", "DynamicQuantize", "QLinear", "QGemm")
+_MAX_OF_FLOATS, _MAX_OF_QUANTIZED = 0.01, 0.05
+"""The largest error that is ever allowed for the noise of a reference, whatever that is."""
+_SLACK = 2.0
+"""A build may be off in one direction where the reference is in the other."""
+
+
+class ModelPrecision(msgspec.Struct, frozen=True, kw_only=True):
+    """`tolerance` follows from the type of the weights, `max_noise` bounds what the noise of the
+    reference may add."""
+
+    tolerance: float = 0.0
+    max_noise: float = _MAX_OF_FLOATS
+
+    def allowed(self, dtype: str, noise: float) -> float:
+        """The allowed error of an output, relative to its largest magnitude, where the reference is
+        off from itself by `noise`."""
+        usual = tolerance(dtype)
+        if not usual and dtype not in QUANTIZED:
+            return 0.0
+        return max(usual, self.tolerance, min(_SLACK * noise, self.max_noise))
+
+
+def precision_of(model: Path) -> ModelPrecision:
+    """Reads the graph, without data files beside it."""
+    graph = onnx.load(model, load_external_data=False).graph
+    narrow = _narrow_weights(graph)
+    if any(_is_quantizing(node.op_type) for node in graph.node):
+        return ModelPrecision(tolerance=narrow, max_noise=_MAX_OF_QUANTIZED)
+    return ModelPrecision(tolerance=narrow)
+
+
+def constant_weights(graph: onnx.GraphProto) -> Iterator[TensorProto]:
+    """Yields the constants of a graph that are no settings of an operator."""
+    constants = [
+        attribute.t
+        for node in graph.node
+        if node.op_type == "Constant"
+        for attribute in node.attribute
+        if attribute.type == onnx.AttributeProto.TENSOR
+    ]
+    for tensor in [*graph.initializer, *constants]:
+        if math.prod(tensor.dims) >= _LEAST_WEIGHTS:
+            yield tensor
+
+
+def _narrow_weights(graph: onnx.GraphProto) -> float:
+    """The tolerance of the narrow type that most weights have; 0 where most are wider."""
+    sizes: Counter[int] = Counter()
+    for tensor in constant_weights(graph):
+        sizes[tensor.data_type] += math.prod(tensor.dims)
+    (most, _), *_ = sizes.most_common(1) or [(0, 0)]
+    return tolerance(_NARROW[most]) if most in _NARROW else 0.0
+
+
+def _is_quantizing(operator: str) -> bool:
+    return operator.startswith(_QUANTIZING) or operator.endswith("Integer")
+
+
+# A model in float16, whose inputs and outputs stay as they are.
+
+_FLOAT16 = onnx.TensorProto.FLOAT16
+
+
+def save_float16(model: PreparedModel, file: Path) -> None:
+    """Writes the model with its weights in float16, but for operators that count or sort. Raises
+    NotOfferedError for one that is too large, or has nothing to convert."""
+    if model.weights is not None:
+        message = "its tool converts no model of 2 GB"
+        raise NotOfferedError(message)
+    # Weights below the least float16 are told one by one.
+    logging.getLogger().setLevel(logging.ERROR)
+    proto = onnx.load(model.original if model.unfixable else model.fixed)
+    converted = float16_tool().convert_float_to_float16(proto, keep_io_types=True)
+    if not any(each.data_type == _FLOAT16 for each in converted.graph.initializer):
+        message = "it has no weights in float32"
+        raise NotOfferedError(message)
+    onnx.save(converted, file)

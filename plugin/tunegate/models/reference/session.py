@@ -1,0 +1,61 @@
+"""ONNX Runtime as the reference, and as the graph optimizer before a compiler."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tunegate.models.reference.onnx_runtime import exact_options, onnxruntime
+
+_ON_CPU = ["CPUExecutionProvider"]
+
+
+_Level = onnxruntime.GraphOptimizationLevel
+NO_OPTIMIZATION = _Level.ORT_DISABLE_ALL
+LOWER_LEVELS = (NO_OPTIMIZATION, _Level.ORT_ENABLE_BASIC, _Level.ORT_ENABLE_EXTENDED)
+"""The levels at which ONNX Runtime optimizes a model less than it does by itself."""
+
+
+class ReferenceSession:
+    """A model whose outputs others are held against: a file, or its bytes."""
+
+    def __init__(self, model: Path | bytes, *, level: Any = _Level.ORT_ENABLE_ALL) -> None:
+        options = exact_options()
+        options.graph_optimization_level = level
+        given = model if isinstance(model, bytes) else str(model)
+        self._session = onnxruntime.InferenceSession(given, options, providers=_ON_CPU)
+
+    def run(self, feed: Mapping[str, Any]) -> Sequence[Any]:
+        """Returns every output, in the order of the model's."""
+        outputs: Sequence[Any] = self._session.run(None, dict(feed))
+        return outputs
+
+
+def write_optimized(model: Path, to: Path) -> None:
+    """Writes the model with constants folded and batch norms merged. Raises what ONNX Runtime
+    raises, which has no common base class."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.optimized_model_filepath = str(to)
+    options.log_severity_level = 4
+    onnxruntime.InferenceSession(str(model), options, providers=_ON_CPU)
+
+
+# The error of a runtime in one line.
+
+_MAX_CHARACTERS = 300
+_ONNX_RUNTIME = re.compile(
+    r"\[ONNXRuntimeError\] : \d+ : [A-Z_]+ : (Load model from .*? failed: ?)?(.*)", re.DOTALL
+)
+"""An error of it: a number, a word, maybe a file of ours, and lines of which the last is not all.
+"""
+
+
+def said(error: Exception) -> str:
+    """Returns the message without parts about the library itself: the last line of a traceback, and
+    all of ONNX Runtime's message, which puts the cause last."""
+    text = _ONNX_RUNTIME.sub(lambda found: " ".join(found[2].split()), str(error))
+    lines = text.strip().splitlines() or [type(error).__name__]
+    return lines[-1][:_MAX_CHARACTERS]

@@ -1,0 +1,129 @@
+"""Inputs for a model that are the same everywhere: one seed, one set of arrays."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Protocol, assert_never
+
+import numpy as np
+
+from tunegate.artifacts.inputs import (
+    DRAWN_LENGTH,
+    Columns,
+    Constant,
+    Draw,
+    Files,
+    InputForm,
+    InputRule,
+    Integers,
+    Normal,
+    OneOf,
+    Uniform,
+)
+from tunegate.models.saved_model import load_value
+
+
+class TensorLike(Protocol):
+    """An input of a graph; `dtype` is NumPy's name."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> str: ...
+
+
+class RuledTensor(TensorLike, Protocol):
+    """An input with its values. Without a `rule` floats are standard normal, booleans fair,
+    integers 0 or 1, and texts "a". The `rule` of a `form` is that of each of its tensors."""
+
+    @property
+    def rule(self) -> InputRule | None: ...
+    @property
+    def form(self) -> InputForm: ...
+
+
+def seeded_inputs(
+    tensors: Iterable[RuledTensor], seed: int, case: int | None = None
+) -> dict[str, Any]:
+    """The values of `seed`, as the rules of the inputs say: an array for a tensor, a list of them
+    for a sequence, None for what is absent. Of inputs that have several cases all take the same
+    one: `case`, or one that the seed chooses."""
+    random = np.random.default_rng(seed)
+    chosen = seed if case is None else case
+    return {tensor.name: _values(random, tensor, chosen) for tensor in tensors}
+
+
+def checked_feeds(tensors: Sequence[RuledTensor], seeds: Sequence[int]) -> list[dict[str, Any]]:
+    """Returns the inputs that a build must compute right: those of each seed, and each case that
+    the user gave."""
+    number = max(len(seeds), cases_of(tensors))
+    return [
+        seeded_inputs(tensors, seed, case)
+        for case, seed in zip(range(number), itertools.cycle(seeds), strict=False)
+    ]
+
+
+def cases_of(tensors: Iterable[RuledTensor]) -> int:
+    """The number of cases that were given for the inputs, at least 1."""
+    given = [tensor.rule.values for tensor in tensors if tensor.rule is not None]
+    return max([1, *(len(each.files) for each in given if isinstance(each, Files))])
+
+
+def _values(random: Any, tensor: RuledTensor, case: int) -> Any:
+    values = tensor.rule.values if tensor.rule is not None else None
+    if isinstance(values, Files):
+        return load_value(Path(values.files[case % len(values.files)]), np.dtype(tensor.dtype))
+    if "sequence" in tensor.form:
+        return [_drawn(random, tensor, values) for _ in range(DRAWN_LENGTH)]
+    return _drawn(random, tensor, values)
+
+
+def _drawn(random: Any, tensor: RuledTensor, values: Draw | Columns | None) -> Any:
+    dtype, shape = np.dtype(tensor.dtype), tensor.shape
+    match values:
+        case None:
+            return _plain(random, shape, dtype)
+        case Columns(axis=axis, parts=parts):
+            rest = shape[:axis] + shape[axis + 1 :]
+            return np.stack([_part(random, each, rest, dtype) for each in parts], axis=axis)
+        case _:
+            return _part(random, values, shape, dtype)
+
+
+def _plain(random: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    if dtype.kind == "O":
+        return np.full(shape, "a", dtype)
+    if dtype.kind in "iub":
+        return random.integers(0, 2, shape).astype(dtype)
+    return random.standard_normal(shape).astype(dtype)
+
+
+def _part(random: Any, part: Draw, shape: tuple[int, ...], dtype: Any) -> Any:
+    match part:
+        case Normal(mean=mean, deviation=deviation):
+            normal = random.standard_normal(shape)
+            is_standard = mean == 0 and deviation == 1
+            return (normal if is_standard else normal * deviation + mean).astype(dtype)
+        case Uniform(low=low, high=high):
+            return np.asarray(random.uniform(low, high, shape)).astype(dtype)
+        case Integers(low=low, high=high):
+            return np.asarray(random.integers(low, high, shape, endpoint=True)).astype(dtype)
+        case OneOf():
+            return _chosen(random, part, shape, dtype)
+        case Constant(value=value):
+            return np.full(shape, value, dtype)
+        case _:
+            assert_never(part)
+
+
+def _chosen(random: Any, choice: OneOf, shape: tuple[int, ...], dtype: Any) -> Any:
+    values = np.asarray(choice.values, dtype)
+    if choice.words == 1:
+        return np.asarray(values[random.integers(0, len(values), shape)], dtype)
+    words = random.integers(0, len(values), (*shape, choice.words)).reshape(-1, choice.words)
+    texts = [" ".join(str(values[word]) for word in each) for each in words]
+    return np.asarray(texts, dtype).reshape(shape)

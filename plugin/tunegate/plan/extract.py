@@ -1,0 +1,143 @@
+"""Find the tuning tasks of every changed model, on both sides: each task once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from tunegate.artifacts.candidates import CandidateBuild, Candidates
+from tunegate.artifacts.changes import (
+    ChangeSet,
+    ModelPath,
+    ModelSide,
+    Side,
+    has_base,
+    side_named,
+)
+from tunegate.artifacts.tasks import TaskSet, TaskUse, TuningTask
+from tunegate.config import TargetConfig
+from tunegate.errors import ModelError, UnsupportedModelError
+from tunegate.models.export_models import ExportedModels, export_models
+from tunegate.ports import ModelJob, Progress, Shapes
+from tunegate.tools import ModelSource
+from tunegate.wording import plural
+from tunegate_cache.format.records import WorkloadKey
+
+Lists = Callable[[Sequence[ModelJob]], Sequence[Sequence[TuningTask] | ModelError]]
+"""The tasks of models, in the order of the jobs."""
+
+
+def extract(
+    changes: ChangeSet, *, source: ModelSource, lists: Lists, progress: Progress
+) -> TaskSet:
+    """Both sides are always extracted: a change of weights alone rarely
+    makes other tasks, but it can.
+
+    What cannot be read or compiled has no tasks, and is a note: whether it ships under another
+    runtime, or is an error, is known once it is built.
+    """
+    models = export_models(changes, source)
+    wanted = _wanted(changes, models, source.candidates)
+    if wanted:
+        progress.step(f"extract: {_count(len({path for path, _, _ in wanted}))}")
+    answers = lists([models.job(*which) for which in wanted])
+    found = merge_tasks(changes, wanted, answers, source.candidates)
+    notes = [*found.notes, *unusable_notes(models)]
+    notes += [_resized(*each, shapes) for each, shapes in models.resized.items()]
+    for note in notes:
+        progress.warn(note)
+    bases = {path: why for (path, side), why in models.unreadable.items() if side == "base"}
+    return msgspec.structs.replace(
+        found, notes=tuple(notes), broken_bases={**bases, **found.broken_bases}
+    )
+
+
+def unusable_notes(models: ExportedModels) -> Iterator[str]:
+    """Yields notes on models that the verdict will call an error, so that nobody waits for the end
+    to read it."""
+    is_compared = any(side == "base" for _, side in (*models.files, *models.unreadable))
+    for (path, side), why in models.unreadable.items():
+        name = side_named(path, side, is_compared=is_compared)
+        yield f"{name} cannot be used: {why.removeprefix(f'{path}: ')}"
+
+
+ExtractKey = tuple[ModelPath, Side, TargetConfig]
+_SIDES: tuple[Side, Side] = ("head", "base")
+"""The sides in their order: a failure of a head is an error, and worth knowing first."""
+
+
+def _wanted(changes: ChangeSet, models: ExportedModels, candidates: Candidates) -> list[ExtractKey]:
+    targets = {target.name: target for target in models.config.targets}
+    return [
+        (change.path, side, targets[name])
+        for change in changes.models
+        for name in change.targets
+        if any(candidate.is_tuned for candidate in candidates[name])
+        for side in _SIDES
+        if (change.path, side) in models.files
+    ]
+
+
+def merge_tasks(
+    changes: ChangeSet,
+    wanted: Sequence[ExtractKey],
+    answers: Sequence[Sequence[TuningTask] | ModelError],
+    candidates: Candidates,
+) -> TaskSet:
+    """Returns one task for each key and target, with a use for each model and side that has it."""
+    tasks: dict[tuple[WorkloadKey, str], TuningTask] = {}
+    notes: list[str] = []
+    broken: dict[ModelPath, str] = {}
+    for (path, side, target), answer in zip(wanted, answers, strict=True):
+        if isinstance(answer, ModelError):
+            name = side_named(path, side, is_compared=has_base(changes))
+            notes.append(_untaken(name, (path, side), answer, candidates[target.name]))
+            if side == "base" and not _may_run(answer, candidates[target.name]):
+                broken[path] = str(answer)
+            continue
+        for task in answer:
+            use = msgspec.structs.replace(task.uses[0], model=path, side=side)
+            _add(tasks, task, use)
+    return TaskSet(
+        changes=changes, tasks=tuple(tasks.values()), notes=tuple(notes), broken_bases=broken
+    )
+
+
+def _may_run(error: ModelError, candidates: Sequence[CandidateBuild]) -> bool:
+    """Returns whether something may run a model that cannot be compiled."""
+    is_valid = isinstance(error, UnsupportedModelError)
+    return is_valid and not all(candidate.is_tuned for candidate in candidates)
+
+
+def _untuned(name: str, path: ModelPath, said: str) -> str:
+    return f"{name} is not tuned: {said.removeprefix(f'{path}: ')}"
+
+
+def _untaken(
+    name: str, of: ModelSide, error: ModelError, candidates: Sequence[CandidateBuild]
+) -> str:
+    """Returns why the compiler does not take a model, and what runs it all the same."""
+    path, side = of
+    told = _untuned(name, path, str(error))
+    titles = [each.title for each in candidates if not each.is_tuned and not each.variant]
+    if not titles or not isinstance(error, UnsupportedModelError):
+        return told
+    what = "gated" if side == "head" else "measured"
+    return f"{told.removesuffix('.')}; it is still {what}, by {' and '.join(titles)}"
+
+
+def _resized(path: ModelPath, side: Side, shapes: Shapes) -> str:
+    sizes = ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
+    who = path if side == "head" else f"the base of {path}"
+    return f"{who} is run at the sizes of the {'base' if side == 'head' else 'head'}: {sizes}"
+
+
+def _add(tasks: dict[tuple[WorkloadKey, str], TuningTask], task: TuningTask, use: TaskUse) -> None:
+    known = tasks.get((task.key, task.target))
+    uses = (use,) if known is None else (*known.uses, use)
+    tasks[task.key, task.target] = msgspec.structs.replace(known or task, uses=uses)
+
+
+def _count(models: int) -> str:
+    return plural(models, "model")

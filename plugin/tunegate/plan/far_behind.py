@@ -1,0 +1,206 @@
+"""The check whether more tuning can bring a model's compiled build near the runtime that ships.
+
+A ratio alone says little: a model that was 20 times slower than ONNX Runtime untuned was faster
+than it after ten minutes. So only what has been searched counts as what the model will keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from tunegate import __version__
+from tunegate.artifacts.builds import Build, CellBuilds
+from tunegate.artifacts.candidates import CandidateBuild, Candidates
+from tunegate.artifacts.changes import ModelPath
+from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
+from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.tasks import RecordOrigin, ResolvedTask, TuningTask
+from tunegate.ports import TaskIndex
+from tunegate.tools import Tools
+from tunegate.tune import headroom
+from tunegate.tune.expected_time import TargetKind, known_ms
+from tunegate.tune.model_keys import ModelOnTarget, model_keys
+from tunegate.tune.outcomes import known_after
+from tunegate_cache.format.model_standing import (
+    ModelStanding,
+    shape_of,
+    standing_of,
+    standing_records,
+)
+from tunegate_cache.format.records import Lookup, Miss, WorkloadKey
+
+FAR = 2.0
+"""The ratio to the runtime that ships beyond which a build cannot catch up."""
+MIN_TRIALS = 32
+"""The trials after which the curve of an unfinished search predicts what is left."""
+MORE = 8
+"""The factor of further trials that an unfinished task is given, to see what they would save."""
+
+
+def is_far_behind(compiled_ms: float, other_ms: float, kept: float) -> bool:
+    """`kept` is the share of its time that the compiled build has left whatever is tuned yet."""
+    return compiled_ms * kept > FAR * other_ms
+
+
+def kept_share(
+    model: ModelPath,
+    tasks: Iterable[ResolvedTask],
+    outcomes: Mapping[WorkloadKey, TaskOutcome],
+    known: Collection[WorkloadKey],
+    kind: TargetKind,
+) -> float:
+    """The share of the head's time that stays however much is still tuned, 0 to 1.
+
+    A finished task (`known`) stays as it is: no run tunes it again. One that had few trials may
+    come to nothing.
+    """
+    whole_ms = kept_ms = 0.0
+    for task in tasks:
+        weight = sum(u.weight for u in task.task.uses if (u.model, u.side) == (model, "head"))
+        outcome = outcomes.get(task.task.key)
+        now_ms = (outcome.best_ms if outcome is not None else None) or known_ms(task, kind)
+        whole_ms += weight * now_ms
+        kept_ms += weight * now_ms * _kept(outcome, is_known=task.task.key in known)
+    return kept_ms / whole_ms if whole_ms else 0.0
+
+
+def _kept(outcome: TaskOutcome | None, *, is_known: bool) -> float:
+    if is_known:
+        return 1.0
+    if outcome is None or outcome.trials < MIN_TRIALS or outcome.best_ms is None:
+        return 0.0
+    return 1.0 - headroom.of_unfinished(1.0, outcome, more=MORE)
+
+
+# Models whose compiled build stays far behind the runtime that ships, by records of the cache.
+# Such a record says only that tuning does not pay. It counts for this kind of device and this
+# compiler, of a base from trusted zones alone. A head may have it from the run's own zone where
+# its base has one, or where there is no base: so a second push pays nothing again. Whoever forges
+# it keeps a head untuned against a base that ships under another runtime, which makes no head
+# faster.
+
+_NANOSECONDS_PER_MS = 1_000_000
+
+
+class KnownStandings:
+    """Asks the cache which models stay far behind, on targets where another runtime of these
+    `candidates` can ship: where none can, they are tuned all the same."""
+
+    def __init__(self, index: TaskIndex, origin: RecordOrigin, candidates: Candidates) -> None:
+        self._index, self._origin = index, origin
+        self._targets = {
+            target for target, its in candidates.items() if not all(each.is_tuned for each in its)
+        }
+
+    def __call__(self, tasks: Sequence[TuningTask]) -> frozenset[ModelOnTarget]:
+        keys = model_keys([task for task in tasks if task.target in self._targets], __version__)
+        every = [key for sides in keys.values() for key in sides.values()]
+        behind = self._behind(every, self._index.standings(every))
+        heads = [
+            sides["head"]
+            for sides in keys.values()
+            if "head" in sides and set(sides.values()) - behind == {sides["head"]}
+        ]
+        behind |= self._behind(heads, self._index.claims([(key, shape_of(key)) for key in heads]))
+        return frozenset(model for model, sides in keys.items() if set(sides.values()) <= behind)
+
+    def _behind(
+        self, keys: Sequence[WorkloadKey], found: Mapping[WorkloadKey, Lookup]
+    ) -> set[WorkloadKey]:
+        return {key for key in keys if self._is_behind(key, found.get(key, Miss("absent")))}
+
+    def _is_behind(self, key: WorkloadKey, found: Lookup) -> bool:
+        records = getattr(found, "records", ())
+        standing = standing_of(
+            key, records, device=self._origin.device, toolchain=self._origin.toolchain
+        )
+        return standing is not None and is_far_behind(
+            standing.compiled_nanoseconds, standing.other_nanoseconds, kept=1.0
+        )
+
+
+def publish_standings(
+    tools: Tools,
+    planned: TuningPlan,
+    outcomes: Sequence[TuningOutcome],
+    builds: Sequence[CellBuilds],
+) -> None:
+    """Says in the cache which models stay far behind another runtime."""
+    now = int(tools.context.clock.time())
+    found = new_standings(planned, outcomes, builds, tools.source.candidates)
+    origin = tools.origin
+    tools.index.publish(
+        [
+            record
+            for standing in found
+            for record in standing_records(
+                standing,
+                device=origin.device,
+                toolchain=origin.toolchain,
+                measured_at=now,
+                source=origin.source,
+            )
+        ]
+    )
+
+
+def new_standings(
+    plan: TuningPlan,
+    outcomes: Sequence[TuningOutcome],
+    builds: Sequence[CellBuilds],
+    candidates: Candidates,
+) -> tuple[ModelStanding, ...]:
+    """Those of the heads that this run has tuned, has not finished, and found to stay far behind
+    what ships."""
+    resolved = plan.resolution.tasks
+    keys = model_keys([task.task for task in resolved], __version__)
+    known = known_after(resolved, outcomes)
+    tuned = {outcome.key: outcome for each in outcomes for outcome in each.tasks}
+    found = []
+    for built in builds:
+        where = (built.cell.model, built.cell.target)
+        times = _times(built.head, candidates.get(built.cell.target, ()))
+        tasks = [task for task in resolved if _is_at_head(task.task, where)]
+        if times is None or not _goes_on(tasks, tuned, known):
+            continue
+        kind: TargetKind = "cuda" if outcomes[0].device.kind == "cuda" else "llvm"
+        kept = kept_share(built.cell.model, tasks, tuned, known, kind)
+        if is_far_behind(*times, kept=kept):
+            found.append(_standing(keys[where]["head"], *times))
+    return tuple(found)
+
+
+def _goes_on(
+    tasks: Sequence[ResolvedTask],
+    tuned: Mapping[WorkloadKey, TaskOutcome],
+    known: Collection[WorkloadKey],
+) -> bool:
+    """Returns whether this run has spent trials on the tasks, and a later one would spend more."""
+    outcomes = [tuned[task.task.key] for task in tasks if task.task.key in tuned]
+    is_tuned = any(outcome.trials for outcome in outcomes)
+    return is_tuned and any(task.task.key not in known for task in tasks)
+
+
+def _is_at_head(task: TuningTask, where: ModelOnTarget) -> bool:
+    uses = {(use.model, task.target) for use in task.uses if use.side == "head"}
+    return where in uses
+
+
+def _times(head: Build | None, candidates: Sequence[CandidateBuild]) -> tuple[float, float] | None:
+    """Returns the milliseconds of the fastest candidate that is tuned, and of the fastest that is
+    not."""
+    if head is None or head.choice is None:
+        return None
+    tuned = {candidate.name for candidate in candidates if candidate.is_tuned}
+    times = [(time.candidate in tuned, time.ms) for time in head.choice.times]
+    compiled = [ms for is_tuned, ms in times if is_tuned]
+    others = [ms for is_tuned, ms in times if not is_tuned]
+    return (min(compiled), min(others)) if compiled and others else None
+
+
+def _standing(key: WorkloadKey, compiled_ms: float, other_ms: float) -> ModelStanding:
+    return ModelStanding(
+        key=key,
+        compiled_nanoseconds=round(compiled_ms * _NANOSECONDS_PER_MS),
+        other_nanoseconds=round(other_ms * _NANOSECONDS_PER_MS),
+    )

@@ -1,0 +1,244 @@
+"""Resolution -> TuningPlan: what to tune, where, and within what, before anything is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tunegate.artifacts.plans import Budget, PlannedTask, Shard, TuningPlan
+from tunegate.artifacts.tasks import Resolution, ResolvedTask, TaskSet, TuningTask
+from tunegate.config import Config
+from tunegate.errors import ConfigError
+from tunegate.plan.costs import cost_of_hits, estimated_cost, trials_of_hits
+from tunegate.plan.targets import TargetPart, balanced, left_to_tune, paid_trials, target_parts
+from tunegate.tune.allocation import Demand, divide, mattering, share_trials
+from tunegate.tune.budget import budget_of
+from tunegate.tune.claims import is_settled, is_waiting, waiting_note
+from tunegate.tune.expected_time import assumed_headroom, known_ms, seconds_per_trial, weight_of
+from tunegate.tune.objective import parts_of_target
+from tunegate.tune.payers import is_shared
+from tunegate.wording import plural
+from tunegate_cache.format.records import Miss
+
+MAX_SHARDS = 256
+"""A CI run takes no more jobs than this from one matrix."""
+TRIALS_WITHOUT_LIMIT = 256
+"""The trials that are planned per task where neither time nor money nor trials are limited."""
+
+
+def plan(
+    task_set: TaskSet, resolution: Resolution, config: Config, *, shards: int | None = None
+) -> TuningPlan:
+    """The plan of a whole run: its money and its trials are shared by all shards.
+
+    With `shards` they run side by side, each for at most `budget.minutes`. Without, there is one
+    for each target, they run one after the other, and the minutes are shared as well.
+    """
+    tasks = _with_misses(task_set, resolution)
+    planned = _planned(tasks, config, shards)
+    kinds = {target.name: target.kind for target in config.targets}
+    return TuningPlan(
+        changes=task_set.changes,
+        resolution=resolution,
+        shards=planned,
+        budget=_whole_budget(planned, config, side_by_side=shards is not None),
+        estimate=estimated_cost(planned),
+        saved=cost_of_hits(planned, kinds),
+        saved_trials=trials_of_hits(planned),
+        notes=_notes(planned, config, shards),
+    )
+
+
+def _planned(
+    tasks: Sequence[ResolvedTask], config: Config, shards: int | None
+) -> tuple[Shard, ...]:
+    parts = target_parts(tasks, config, shards=_checked(shards))
+    if sum(part.shards for part in parts) > MAX_SHARDS:
+        message = f"targets: {len(parts)} have tasks, one CI matrix takes {MAX_SHARDS}. Use fewer."
+        raise ConfigError(message)
+    planned: list[Shard] = []
+    for part in parts:
+        planned += _shards_of(part, first_index=len(planned))
+    return tuple(planned)
+
+
+def _with_misses(task_set: TaskSet, resolution: Resolution) -> tuple[ResolvedTask, ...]:
+    """Every task of the set; one that the resolution does not have is a miss."""
+    known = {(r.task.key, r.task.target): r for r in resolution.tasks}
+    return tuple(known.get((task.key, task.target)) or _missed(task) for task in task_set.tasks)
+
+
+def _missed(task: TuningTask) -> ResolvedTask:
+    return ResolvedTask(task, Miss("absent"), skipped="shared" if is_shared(task) else "")
+
+
+def _checked(shards: int | None) -> int | None:
+    if shards is not None and shards < 1:
+        message = f"--shards: {shards} is not a number of shards. Use 1 to {MAX_SHARDS}."
+        raise ConfigError(message)
+    return None if shards is None else min(shards, MAX_SHARDS)
+
+
+def _shards_of(part: TargetPart, *, first_index: int) -> list[Shard]:
+    tasks = _planned_tasks(part)
+    seconds = [t.trials * seconds_per_trial(t.resolved.task, part.target.kind) for t in tasks]
+    groups = balanced(seconds, part.shards)
+    budgets = _with_objectives(part, tasks, groups, _shard_budgets(part, tasks, seconds, groups))
+    return [
+        Shard(
+            index=first_index + number,
+            target=part.target.name,
+            labels=part.target.runner,
+            tasks=tuple(tasks[i] for i in group),
+            budget=budget,
+            predicted_seconds=_at_most(sum(seconds[i] for i in group), budget.seconds),
+        )
+        for number, (group, budget) in enumerate(zip(groups, budgets, strict=True))
+    ]
+
+
+def _planned_tasks(part: TargetPart) -> tuple[PlannedTask, ...]:
+    """The planned tasks, the biggest expected gain first, of whichever side."""
+    kind = part.target.kind
+    demands = [
+        Demand(
+            weight=weight_of(task.task),
+            now_ms=known_ms(task, kind),
+            headroom=assumed_headroom(task, kind),
+            is_of_base_alone=all(use.side == "base" for use in task.task.uses),
+        )
+        for task in part.tasks
+    ]
+    trials = share_trials(demands, _trials_to_share(part))
+    urgent = set(mattering(demands))
+    order = sorted(range(len(demands)), key=lambda i: (-demands[i].gain_ms, i))
+    return tuple(
+        PlannedTask(
+            resolved=part.tasks[i],
+            trials=min(trials[i], part.trials_per_task or trials[i]),
+            gain_ms=demands[i].gain_ms,
+            is_unpaid=i in urgent and not trials[i],
+        )
+        for i in order
+    )
+
+
+def _trials_to_share(part: TargetPart) -> int:
+    """The number of trials that the trials, the time and the money allow."""
+    limits = [] if part.trials is None else [part.trials]
+    unfinished = [t.task for t in part.tasks if not is_settled(t)]
+    if part.machine_seconds is not None and unfinished:
+        each = sum(seconds_per_trial(t, part.target.kind) for t in unfinished) / len(unfinished)
+        limits.append(int(part.machine_seconds / each))
+    return min(limits) if limits else TRIALS_WITHOUT_LIMIT * len(unfinished)
+
+
+def _shard_budgets(
+    part: TargetPart,
+    tasks: Sequence[PlannedTask],
+    seconds: Sequence[float],
+    groups: Sequence[Sequence[int]],
+) -> list[Budget]:
+    """The wall clock is each shard's own; money and trials go by what is planned for it."""
+    loads = [sum(seconds[i] for i in group) for group in groups]
+    planned = [sum(tasks[i].trials for i in group) for group in groups]
+    trials: Sequence[int | None] = [None] * len(groups)
+    if part.trials is not None:
+        trials = [
+            paid_trials(share, [tasks[i].resolved for i in group], part.trials)
+            for share, group in zip(divide(planned, part.trials), groups, strict=True)
+        ]
+    total = sum(loads)
+    return [
+        _shard_budget(part, load / total if total else 0.0, trials[number])
+        for number, load in enumerate(loads)
+    ]
+
+
+def _shard_budget(part: TargetPart, share: float, trials: int | None) -> Budget:
+    return budget_of(
+        part.seconds,
+        trials=trials,
+        usd=None if part.usd is None else part.usd * share,
+        usd_per_hour=part.usd_per_hour,
+    )
+
+
+def _with_objectives(
+    part: TargetPart,
+    tasks: Sequence[PlannedTask],
+    groups: Sequence[Sequence[int]],
+    budgets: Sequence[Budget],
+) -> list[Budget]:
+    kind = part.target.kind
+    timed = [
+        [(tasks[i].resolved.task, known_ms(tasks[i].resolved, kind)) for i in group]
+        for group in groups
+    ]
+    wanted = part.target_latency_ms
+    targets = [{} for _ in groups] if wanted is None else parts_of_target(timed, wanted)
+    return [
+        msgspec.structs.replace(
+            budget,
+            min_gain_percent_per_minute=part.least_gain,
+            target_ms=target,
+            trials_per_task=part.trials_per_task,
+        )
+        for budget, target in zip(budgets, targets, strict=True)
+    ]
+
+
+def _at_most(seconds: float, limit: float | None) -> float:
+    return seconds if limit is None else min(seconds, limit)
+
+
+def _whole_budget(shards: Sequence[Shard], config: Config, *, side_by_side: bool) -> Budget:
+    prices = {shard.budget.usd_per_hour for shard in shards}
+    return Budget(
+        seconds=_whole_seconds(shards, config.budget.minutes, side_by_side=side_by_side),
+        trials=config.budget.trials,
+        trials_per_task=config.budget.trials_per_task,
+        usd=config.budget.usd,
+        usd_per_hour=prices.pop() if len(prices) == 1 else None,
+    )
+
+
+def _whole_seconds(
+    shards: Sequence[Shard], minutes: float | None, *, side_by_side: bool
+) -> float | None:
+    if not shards:
+        return None if minutes is None else minutes * 60
+    seconds = [shard.budget.seconds for shard in shards if shard.budget.seconds is not None]
+    if len(seconds) < len(shards):
+        return None
+    return max(seconds) if side_by_side else sum(seconds)
+
+
+def _notes(shards: Sequence[Shard], config: Config, asked: int | None) -> tuple[str, ...]:
+    notes = []
+    unserved = sum(
+        not task.trials and not is_settled(task.resolved)
+        for shard in shards
+        for task in shard.tasks
+    )
+    if unserved:
+        has = plural(unserved, "task has", "tasks have")
+        notes.append(f"{has} no trials planned: too small to matter, or no budget")
+    if waiting := sum(is_waiting(t.resolved) for shard in shards for t in shard.tasks):
+        notes.append(waiting_note(waiting))
+    if behind := sum(t.resolved.skipped == "behind" for shard in shards for t in shard.tasks):
+        notes.append(_far_behind(behind))
+    if asked is not None and asked != len(shards):
+        left = sum(left_to_tune([t.resolved for t in shard.tasks]) for shard in shards)
+        notes.append(f"{asked} shards asked for, {len(shards)} planned: {left} tasks left to tune")
+    caps = (config.budget.minutes, config.budget.usd, config.budget.trials)
+    if all(cap is None for cap in caps):
+        notes.append("no limit is set on tuning: budget.minutes, usd or trials caps it")
+    return tuple(notes)
+
+
+def _far_behind(tasks: int) -> str:
+    which = plural(tasks, "task is", "tasks are")
+    behind = "their models stay far behind the runtime that ships, as an earlier run found"
+    return f"{which} not tuned: {behind}. tunegate warm --again tunes them"

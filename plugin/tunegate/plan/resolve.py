@@ -1,0 +1,115 @@
+"""The cache is asked about every task: once for a plan, and again for a shard that begins later."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tunegate.artifacts.plans import PlannedTask, Shard
+from tunegate.artifacts.tasks import (
+    CacheUse,
+    Resolution,
+    ResolvedTask,
+    Skipped,
+    TaskSet,
+    TuningTask,
+)
+from tunegate.config import Config
+from tunegate.ports import TaskIndex
+from tunegate.tune.claims import as_resumed, claims_beside, resume_point
+from tunegate.tune.skipped_tasks import IsFarBehind, nobody, skipped_tasks
+from tunegate.wording import plural
+from tunegate_cache.format.records import ExactHit, Lookup, TransferHit
+
+
+def resolve(
+    task_set: TaskSet, index: TaskIndex, config: Config, behind: IsFarBehind = nobody
+) -> Resolution:
+    """An exact hit, a transfer from the nearest shapes, or a counted miss for each task, from
+    trusted zones; and beside it what only the run's own zone claims of the tasks that this run
+    tunes. Records that are faster than any hardware are not believed, and what an earlier run left
+    unfinished is no answer. `behind` says which models stay far behind another runtime."""
+    kinds = {target.name: target.kind for target in config.targets}
+    fastest = {task.key: fastest_nanoseconds(task, kinds[task.target]) for task in task_set.tasks}
+    found = index.lookup([(task.key, task.shape) for task in task_set.tasks], fastest)
+    skipped = skipped_tasks(task_set.tasks, behind(task_set.tasks))
+    paid = [task for task in task_set.tasks if not skipped[task.key, task.target]]
+    own = index.claims([(task.key, task.shape) for task in paid], fastest)
+    answers = {key: as_resumed(key, lookup) for key, lookup in found.items()}
+    tasks = tuple(
+        _resolved(task, answers[task.key], own.get(task.key), skipped[task.key, task.target])
+        for task in task_set.tasks
+    )
+    resumed = {key for key, lookup in found.items() if answers[key] is not lookup}
+    claimed = sum(task.claims is not None for task in tasks)
+    use = _counted(index.use(), len(resumed), sum(task.key in resumed for task in paid))
+    return Resolution(tasks=tasks, cache=_with_claims(use, claimed))
+
+
+def refreshed(shard: Shard, index: TaskIndex) -> Shard:
+    """The shard as the cache knows it now. It is asked again about every task that is still to be
+    tuned: a killed attempt has published what it finished, and the next one starts from there."""
+    to_tune = [planned.resolved.task for planned in shard.tasks if planned.trials]
+    if not to_tune:
+        return shard
+    found = index.lookup([(task.key, task.shape) for task in to_tune])
+    tasks = tuple(
+        _with_answer(planned, found.get(planned.resolved.task.key)) for planned in shard.tasks
+    )
+    return msgspec.structs.replace(shard, tasks=tasks)
+
+
+def _resolved(
+    task: TuningTask, answer: Lookup, own: ExactHit | TransferHit | None, skipped: Skipped
+) -> ResolvedTask:
+    if skipped:
+        return ResolvedTask(task, answer, skipped=skipped)
+    return ResolvedTask(task, answer, claims_beside(answer, own))
+
+
+def _with_claims(use: CacheUse, claimed: int) -> CacheUse:
+    if not claimed:
+        return use
+    tasks = plural(claimed, "task")
+    note = (
+        f"cache: zone {use.zone}, which is not trusted, has schedules of its own for {tasks}: "
+        "measured in this run before they count"
+    )
+    return msgspec.structs.replace(use, claimed=claimed, notes=(*use.notes, note))
+
+
+def _counted(use: CacheUse, unfinished: int, resumed: int) -> CacheUse:
+    """Returns the use of the cache without unfinished tasks as exact hits; `resumed` of them are
+    tuned on in this run."""
+    tasks = plural(resumed, "task")
+    note = f"cache: {tasks} that an earlier run did not finish: tuned on from what it has found"
+    return msgspec.structs.replace(
+        use,
+        exact=use.exact - unfinished,
+        transfer=use.transfer + unfinished,
+        notes=(*use.notes, note) if resumed else use.notes,
+    )
+
+
+def _with_answer(planned: PlannedTask, lookup: Lookup | None) -> PlannedTask:
+    if not planned.trials or not isinstance(lookup, ExactHit):
+        return planned
+    task = planned.resolved.task
+    resolved = msgspec.structs.replace(planned.resolved, lookup=resume_point(task.key, lookup))
+    return msgspec.structs.replace(planned, resolved=resolved)
+
+
+# The least time any hardware needs for a task: a record that claims less is a lie.
+
+PEAK: dict[Literal["llvm", "cuda"], float] = {"llvm": 1e15, "cuda": 2e16}
+"""Operations per second in any type that no one socket, no one GPU reaches. Generous on purpose:
+the record's own word for its device counts for nothing, and no honest time may be refused."""
+_SLACK = 0.5
+"""The flop count of a function is an estimate."""
+
+
+def fastest_nanoseconds(task: TuningTask, kind: Literal["llvm", "cuda"]) -> int:
+    """The shortest time of one call, or 0 where the operations are not known. This is the
+    roofline's compute side alone: what lies in caches moves faster than any memory."""
+    return int(_SLACK * task.flops / PEAK[kind] * 1e9)

@@ -1,0 +1,297 @@
+"""The steps of a planned run, and the expected time of each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+import msgspec
+
+from tunegate.artifacts.builds import Cell
+from tunegate.artifacts.candidates import FLOAT32, CandidateBuild, Candidates
+from tunegate.artifacts.changes import SIDES, ModelChange, ModelPath, Side
+from tunegate.artifacts.plans import ExpectedStep, Shard, TuningPlan
+from tunegate.artifacts.tasks import ResolvedTask, TuningTask
+from tunegate.config import BudgetConfig, Config, GateConfig, TargetConfig
+from tunegate.measure.build_groups import built_together
+from tunegate.measure.election import side_seconds
+from tunegate.measure.error_budgets import is_tried
+from tunegate.tune.expected_time import TargetKind, known_ms, prior_ms
+from tunegate.tune.model_keys import ModelOnTarget
+from tunegate.wording import plural
+from tunegate_cache.format.records import Miss
+
+_CANDIDATE_LAUNCHES = 2
+"""The launches of a candidate in a usual election."""
+_EXTENDED = 2.0
+"""What extends the compiler builds a model once to time what it can do with it, and once more."""
+_LATER = 0.25
+"""The share of float32's time that a build in other numbers takes after it: most kernels are
+compiled by then."""
+_STARTS_SECONDS, _INFERENCES = 30.0, 500
+"""The seconds that the processes of a usual gate take to start, and the inferences of them all."""
+
+
+class _Cell(msgspec.Struct, frozen=True):
+    change: ModelChange
+    target: TargetConfig
+    tasks: tuple[ResolvedTask, ...]
+
+    @property
+    def place(self) -> ModelOnTarget:
+        return self.change.path, self.target.name
+
+    @property
+    def is_compiled(self) -> bool:
+        """Returns whether a compiler takes anything of the model; else it refuses at once."""
+        return any(use.model == self.change.path for each in self.tasks for use in each.task.uses)
+
+    @property
+    def sides(self) -> int:
+        return sum(getattr(self.change, side) is not None for side in SIDES)
+
+
+def run_forecast(
+    planned: TuningPlan, config: Config, candidates: Candidates
+) -> tuple[ExpectedStep, ...]:
+    """The steps of a run on this machine, in their order. Its seconds are a guess for people; the
+    caps are the budget's and the gate's."""
+    cells = _cells(planned, config)
+    winners = {
+        (each.model, each.target): each.winner
+        for each in planned.elections
+        if not each.is_cut_short
+    }
+    unknown = [each for each in cells if each.place not in winners]
+    compared = [each for each in cells if each.change.base is not None]
+    steps = (
+        _tuning(planned.shards),
+        _building(cells, config, candidates, winners),
+        _choosing(unknown, config, candidates),
+        _measuring(compared, config.gate),
+    )
+    return tuple(step for step in steps if step is not None)
+
+
+def warm_forecast(
+    planned: TuningPlan,
+    config: Config,
+    candidates: Candidates,
+    elected: Collection[ModelOnTarget],
+) -> tuple[ExpectedStep, ...]:
+    """The steps of `warm`, which builds what it tunes and what is not elected; none where the
+    cache knows all."""
+    tuned = {
+        use.model
+        for shard in planned.shards
+        for task in shard.tasks
+        if task.trials
+        for use in task.resolved.task.uses
+    }
+    models = tuple(
+        change
+        for change in planned.changes.models
+        if change.path in tuned or {(change.path, name) for name in change.targets} - {*elected}
+    )
+    changes = msgspec.structs.replace(planned.changes, models=models)
+    return run_forecast(msgspec.structs.replace(planned, changes=changes), config, candidates)
+
+
+def _cells(planned: TuningPlan, config: Config) -> list[_Cell]:
+    tasks = planned.resolution.tasks
+    return [
+        _Cell(change, target, tuple(each for each in tasks if each.task.target == target.name))
+        for target in config.targets
+        for change in planned.changes.models
+        if target.name in change.targets and change.head is not None
+    ]
+
+
+def _tuning(shards: Iterable[Shard]) -> ExpectedStep | None:
+    paid = [shard for shard in shards if any(task.trials for task in shard.tasks)]
+    if not paid:
+        return None
+    seconds = sum(_tuning_seconds(shard) for shard in paid)
+    usd = sum(_tuning_seconds(each) / 3600 * (each.budget.usd_per_hour or 0.0) for each in paid)
+    tasks = sum(task.trials > 0 for shard in paid for task in shard.tasks)
+    price = f" ({usd:.2g} USD)" if usd else ""
+    has_cap = all(shard.budget.seconds is not None for shard in paid)
+    within = "at most" if has_cap else "about"
+    text = f"tune {plural(tasks, 'task')} in {within} {seconds:.0f} s{price}"
+    return ExpectedStep("tune", (seconds,), text, has_cap=has_cap)
+
+
+def _tuning_seconds(shard: Shard) -> float:
+    return shard.predicted_seconds if shard.budget.seconds is None else shard.budget.seconds
+
+
+def _building(
+    cells: Sequence[_Cell],
+    config: Config,
+    candidates: Candidates,
+    winners: Mapping[ModelOnTarget, str],
+) -> ExpectedStep | None:
+    """A part for each group of candidates that is built together; of a model whose election is
+    remembered the winner alone."""
+    parts = []
+    for group in built_together(candidates):
+        jobs = [
+            _job_seconds(cell, candidate, is_alone=cell.place in winners)
+            for cell in cells
+            for candidate in group
+            if candidate in candidates[cell.target.name]
+            if cell.is_compiled or not candidate.is_tuned
+            if is_tried(
+                config, Cell(model=cell.change.path, target=cell.target.name), candidate, candidates
+            )
+            if winners.get(cell.place, candidate.name) == candidate.name
+        ]
+        if jobs:
+            parts.append(sum(jobs))
+    if not parts:
+        return None
+    return ExpectedStep("build", tuple(parts), f"build {_models(cells)}", _subject(cells))
+
+
+def _job_seconds(cell: _Cell, candidate: CandidateBuild, *, is_alone: bool) -> float:
+    """The seconds of a candidate; in other numbers it is built after float32, with its kernels."""
+    if candidate.is_tuned:
+        once = building_seconds(cell.change, [known.task for known in cell.tasks])
+        is_later = candidate.precision != FLOAT32 and not is_alone
+        return (_EXTENDED if candidate.extends else _LATER if is_later else 1.0) * once
+    return OPENING_SECONDS * cell.sides
+
+
+def _choosing(
+    cells: Sequence[_Cell], config: Config, candidates: Candidates
+) -> ExpectedStep | None:
+    """A part for each side that has a choice: launches of each challenger beside the leader. What
+    extends the compiler is for models that this does not take, or not well."""
+    chosen = [each for each in cells if len(candidates[each.target.name]) > 1]
+    if not chosen:
+        return None
+    most = side_seconds(config.gate.seconds, config.gate.election_share)
+    parts: list[float] = []
+    for each in chosen:
+        cell = Cell(model=each.change.path, target=each.target.name)
+        tried = [
+            candidate
+            for candidate in candidates[each.target.name]
+            if not candidate.extends and is_tried(config, cell, candidate, candidates)
+        ]
+        launches = _CANDIDATE_LAUNCHES * max(1, len(tried) - 1)
+        parts += [min(most, launches * LAUNCH_SECONDS)] * each.sides
+    return ExpectedStep("choose", tuple(parts), "choose what ships", _subject(chosen))
+
+
+def _measuring(cells: Sequence[_Cell], gate: GateConfig) -> ExpectedStep | None:
+    if not cells:
+        return None
+    parts = tuple(_measuring_seconds(each, gate) for each in cells)
+    return ExpectedStep("measure", parts, f"measure {_models(cells)}", _subject(cells))
+
+
+def _measuring_seconds(cell: _Cell, gate: GateConfig) -> float:
+    """Starts take most of the time of a small model. What nobody has measured counts as nothing:
+    the default schedules that it is estimated by are seldom what is built."""
+    known = [each for each in cell.tasks if not isinstance(each.lookup, Miss)]
+    head_ms = sum(
+        use.weight * known_ms(each, cell.target.kind)
+        for each in known
+        for use in each.task.uses
+        if (use.model, use.side) == (cell.change.path, "head")
+    )
+    return min(2 * gate.seconds, _STARTS_SECONDS + _INFERENCES * head_ms / 1e3)
+
+
+def _models(cells: Sequence[_Cell]) -> str:
+    return plural(len({each.change.path for each in cells}), "model")
+
+
+def _subject(cells: Sequence[_Cell]) -> str:
+    return ", ".join(f"{each.change.path} on {each.target.name}" for each in cells)
+
+
+# The expected time to build and measure one model on one target. Rough on purpose: it decides
+# which runner measures what, and is told to people. The figures are what one small machine was
+# seen to take.
+
+SIDE_SECONDS = 4.0
+"""Starting a compiler, checking the numbers and choosing the runtime, of one side."""
+TASK_SECONDS = 0.4
+"""Seconds that a kernel of one side adds."""
+OPENING_SECONDS = 0.6
+"""The seconds for one side of a model under a candidate that compiles nothing."""
+LAUNCH_SECONDS = 3.0
+"""Two processes that start, load and warm up."""
+BLOCK_INFERENCES = 20
+"""The inferences of one side in one block."""
+EXPECTED_LAUNCHES = 10
+"""Launches that decide a usual change, probes included."""
+
+
+def expected_seconds(
+    change: ModelChange, tasks: Iterable[TuningTask], kind: TargetKind, gate: GateConfig
+) -> float:
+    """The time of building, and of measuring."""
+    mine = tuple(tasks)
+    return building_seconds(change, mine) + measuring_seconds(change, mine, kind, gate)
+
+
+def building_seconds(change: ModelChange, tasks: Iterable[TuningTask]) -> float:
+    """The time of compiling and checking all sides of a model."""
+    sides = {
+        (task.key, use.side) for task in tasks for use in task.uses if use.model == change.path
+    }
+    return SIDE_SECONDS * len(_sides(change)) + TASK_SECONDS * len(sides)
+
+
+def measuring_seconds(
+    change: ModelChange, tasks: Iterable[TuningTask], kind: TargetKind, gate: GateConfig
+) -> float:
+    """The time of measuring, within what the gate may spend. A model without a base is run a few
+    times."""
+    mine, sides = _of(change, tasks), _sides(change)
+    inference_seconds = sum(_inference_seconds(mine, change.path, side, kind) for side in sides)
+    if "base" not in sides:
+        return BLOCK_INFERENCES * inference_seconds
+    launch = LAUNCH_SECONDS + gate.pairs * BLOCK_INFERENCES * inference_seconds
+    return min(gate.seconds * (2 if gate.extend else 1), EXPECTED_LAUNCHES * launch)
+
+
+def _sides(change: ModelChange) -> list[Side]:
+    return [side for side in SIDES if getattr(change, side) is not None]
+
+
+def _of(change: ModelChange, tasks: Iterable[TuningTask]) -> list[TuningTask]:
+    return [task for task in tasks if any(use.model == change.path for use in task.uses)]
+
+
+def _inference_seconds(
+    tasks: Sequence[TuningTask], path: ModelPath, side: Side, kind: TargetKind
+) -> float:
+    return sum(
+        use.weight * prior_ms(task, kind) / 1e3
+        for task in tasks
+        for use in task.uses
+        if (use.model, use.side) == (path, side)
+    )
+
+
+# Time limits of children, by the budgets that the user gave.
+
+_BUILD_GRACE_SECONDS, _MAX_BUILD_SECONDS = 300.0, 900.0
+_ANSWER_GRACE_SECONDS, _MAX_ANSWER_SECONDS = 30.0, 120.0
+
+
+def build_seconds(budget: BudgetConfig) -> float:
+    """The limit for one model at one step of a compiler: as long as tuning may take and five
+    minutes more, at most a quarter of an hour."""
+    if budget.minutes is None:
+        return _MAX_BUILD_SECONDS
+    return min(60 * budget.minutes + _BUILD_GRACE_SECONDS, _MAX_BUILD_SECONDS)
+
+
+def answer_seconds(gate: GateConfig) -> float:
+    """The limit for a measuring process, to start or to time one block: as long as its cell may
+    take and half a minute more, at most two minutes."""
+    return min(gate.seconds + _ANSWER_GRACE_SECONDS, _MAX_ANSWER_SECONDS)

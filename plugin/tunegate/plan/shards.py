@@ -1,0 +1,148 @@
+"""The matrix of a CI: a leg for each shard of a plan with something to tune."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tunegate.artifacts.changes import ModelChange
+from tunegate.artifacts.plans import Budget, MeasuringShard, PlannedTask, TuningPlan
+from tunegate.artifacts.tasks import TaskSet
+from tunegate.config import Config, TargetConfig
+from tunegate.errors import ConfigError
+from tunegate.models.export_models import is_measured
+from tunegate.plan.plan import MAX_SHARDS
+from tunegate.plan.run_forecast import expected_seconds
+from tunegate.plan.targets import balanced
+from tunegate.tune.allocation import divide
+from tunegate.tune.budget import pays_nothing
+
+MatrixLeg = dict[str, int | str | list[str]]
+
+
+def matrix(plan: TuningPlan) -> dict[str, list[MatrixLeg]]:
+    """The CI matrix: a leg for each shard with something to tune. CI refuses an empty matrix: skip
+    the job when `include` is empty."""
+    return {
+        "include": [
+            {
+                "shard": shard.index,
+                "target": shard.target,
+                "runner": list(shard.labels),
+                "name": f"shard-{shard.index}-{shard.target}",
+            }
+            for shard in plan.shards
+            if any(_has_work(task, shard.budget) for task in shard.tasks)
+        ]
+    }
+
+
+def _has_work(task: PlannedTask, budget: Budget) -> bool:
+    """Returns whether there is something to search, or a claim to measure."""
+    return bool(task.trials) or (not pays_nothing(budget) and task.resolved.claims is not None)
+
+
+# TaskSet -> MeasuringShards: which runner builds and measures which models.
+
+
+def plan_measuring(
+    tasks: TaskSet, config: Config, *, shards: int | None = None
+) -> tuple[MeasuringShard, ...]:
+    """Returns shards that take about as long, none of them empty. Without `shards` there is one for
+    each target that has models; more are shared out by what the targets are expected to take.
+    Raises ConfigError."""
+    if shards is not None and not 1 <= shards <= MAX_SHARDS:
+        message = f"--measure-shards: {shards} is not a number of shards. Use 1 to {MAX_SHARDS}."
+        raise ConfigError(message)
+    parts = [(target, _models(tasks, target)) for target in config.targets]
+    parts = [(target, models) for target, models in parts if models]
+    loads = [_loads(tasks, target, models, config) for target, models in parts]
+    planned: list[MeasuringShard] = []
+    for part, mine, count in zip(parts, loads, _counts(loads, shards), strict=True):
+        planned += _shards(part, mine, count, first_index=len(planned))
+    return tuple(planned)
+
+
+def measure_matrix(plan: TuningPlan) -> dict[str, list[MatrixLeg]]:
+    """The CI matrix of the runners that measure; empty where nothing is built."""
+    return {
+        "include": [
+            {
+                "shard": shard.index,
+                "target": shard.target,
+                "runner": list(shard.labels),
+                "name": f"measure-{shard.index}-{shard.target}",
+            }
+            for shard in plan.measuring
+        ]
+    }
+
+
+def _models(tasks: TaskSet, target: TargetConfig) -> list[ModelChange]:
+    return [
+        change
+        for change in tasks.changes.models
+        if target.name in change.targets and is_measured(change)
+    ]
+
+
+def _loads(
+    tasks: TaskSet, target: TargetConfig, models: Sequence[ModelChange], config: Config
+) -> list[float]:
+    mine = [task for task in tasks.tasks if task.target == target.name]
+    return [expected_seconds(change, mine, target.kind, config.gate) for change in models]
+
+
+def _counts(loads: Sequence[Sequence[float]], shards: int | None) -> list[int]:
+    """Returns the number of shards of each target: one at least, and no more than it has models."""
+    least = [1] * len(loads)
+    if shards is None or shards <= len(loads):
+        return least
+    counts = divide([sum(mine) for mine in loads], shards, at_least=least)
+    return [min(count, len(mine)) for count, mine in zip(counts, loads, strict=True)]
+
+
+def _shards(
+    part: tuple[TargetConfig, Sequence[ModelChange]],
+    loads: Sequence[float],
+    count: int,
+    *,
+    first_index: int,
+) -> list[MeasuringShard]:
+    target, models = part
+    return [
+        MeasuringShard(
+            index=first_index + number,
+            target=target.name,
+            labels=target.runner,
+            models=tuple(models[i].path for i in group),
+            predicted_seconds=sum(loads[i] for i in group),
+        )
+        for number, group in enumerate(balanced(loads, count))
+    ]
+
+
+# The part of a plan that belongs to one measuring shard. Pure.
+
+
+def of_shard(planned: TuningPlan, shard: MeasuringShard) -> TuningPlan:
+    """The plan with the models of this shard alone, on its target."""
+    models = tuple(
+        msgspec.structs.replace(change, targets=(shard.target,))
+        for change in planned.changes.models
+        if change.path in shard.models
+    )
+    changes = msgspec.structs.replace(planned.changes, models=models)
+    return msgspec.structs.replace(planned, changes=changes)
+
+
+def compared_elsewhere(planned: TuningPlan, shard: MeasuringShard) -> int:
+    """The most cells that the other shards compare: all are judged together."""
+    with_base = {change.path for change in planned.changes.models if change.base is not None}
+    return sum(
+        model in with_base
+        for other in planned.measuring
+        if other.index != shard.index
+        for model in other.models
+    )

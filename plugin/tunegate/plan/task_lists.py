@@ -1,0 +1,140 @@
+"""The tuning tasks of models, remembered as records of the cache: a model whose kernels are as they
+were is opened in the compiler to be built, and not only to be listed.
+
+A list is believed only where both sides of a model have one and the same: no comparison leans by
+it, and nothing of it is tuned, since both sides have all of it. A build with other kernels than
+were listed is none, so a list that lies costs a build. `tunegate warm` believes none, and corrects
+those that are wrong.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from tunegate.artifacts.tasks import TaskUse, TuningTask
+from tunegate.errors import ModelError
+from tunegate.measure.remembered_elections import election_target
+from tunegate.ports import ModelJob
+from tunegate.tools import Tools
+from tunegate_cache.format.records import Miss, WorkloadKey
+from tunegate_cache.format.task_list import ListedTask, TaskList, list_of, list_records
+
+_Listed = Sequence[TuningTask]
+
+
+class KnownLists:
+    """Asks the cache for lists where they `are_believed`, and tells it of new ones."""
+
+    def __init__(self, tools: Tools, *, are_believed: bool) -> None:
+        self._tools, self._are_believed = tools, are_believed
+        self._now = int(tools.context.clock.time())
+
+    def listed(self, jobs: Sequence[ModelJob]) -> Sequence[_Listed | ModelError]:
+        """The tasks of each job, by the cache or else by the compiler."""
+        compiler = self._tools.compiler
+        keys = self._keys(jobs, compiler.kernels(jobs))
+        kept = self._kept(keys)
+        known = {
+            place: _tasks(kept[key], jobs[place])
+            for place, key in _shared(jobs, keys).items()
+            if self._are_believed and key in kept
+        }
+        answers = compiler.tasks(jobs, known)
+        asked = ((key, answers[place]) for place, key in keys.items() if place not in known)
+        self._tell({key: each for key, each in asked if not isinstance(each, ModelError)}, kept)
+        return answers
+
+    def _keys(self, jobs: Sequence[ModelJob], kernels: Sequence[str]) -> dict[int, WorkloadKey]:
+        """The key of the list of each job, by its place: equal where the compiler would list the
+        same."""
+        return {
+            place: WorkloadKey(self._digest(job, digest), election_target(job.target))
+            for place, (job, digest) in enumerate(zip(jobs, kernels, strict=True))
+            if digest
+        }
+
+    def _digest(self, job: ModelJob, kernels: str) -> str:
+        content = [
+            "tasks",
+            self._tools.origin.installed,
+            kernels,
+            sorted(job.shapes.items()),
+            job.target.threads or self._tools.threads,
+        ]
+        return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
+
+    def _kept(self, keys: Mapping[int, WorkloadKey]) -> dict[WorkloadKey, TaskList]:
+        origin, wanted = self._tools.origin, [*dict.fromkeys(keys.values())]
+        found = self._tools.index.standings(wanted)
+        lists = {
+            key: list_of(
+                key,
+                getattr(found.get(key, Miss("absent")), "records", ()),
+                device=origin.device,
+                toolchain=origin.toolchain,
+                now=self._now,
+            )
+            for key in wanted
+        }
+        return {key: each for key, each in lists.items() if each is not None}
+
+    def _tell(
+        self, found: Mapping[WorkloadKey, _Listed], kept: Mapping[WorkloadKey, TaskList]
+    ) -> None:
+        lists = [_list(key, tasks, self._now) for key, tasks in found.items() if tasks]
+        origin = self._tools.origin
+        self._tools.index.publish(
+            [
+                record
+                for each in lists
+                if each.key not in kept or kept[each.key].tasks != each.tasks
+                for record in list_records(
+                    each, device=origin.device, toolchain=origin.toolchain, source=origin.source
+                )
+            ]
+        )
+
+
+def _shared(jobs: Sequence[ModelJob], keys: Mapping[int, WorkloadKey]) -> dict[int, WorkloadKey]:
+    """The jobs of models of which several versions are asked about, and all have one key."""
+    versions: dict[tuple[str, str], list[WorkloadKey | None]] = {}
+    for place, job in enumerate(jobs):
+        versions.setdefault((job.path, job.target.name), []).append(keys.get(place))
+    same = {which for which, its in versions.items() if len(its) > 1 and len(set(its)) == 1}
+    return {n: key for n, key in keys.items() if (jobs[n].path, jobs[n].target.name) in same}
+
+
+def _tasks(listed: TaskList, job: ModelJob) -> _Listed:
+    return [
+        TuningTask(
+            key=WorkloadKey(task.workload, listed.target),
+            shape=task.shape,
+            target=job.target.name,
+            operator=task.operator,
+            dtype=task.dtype,
+            flops=float(task.flops),
+            bytes_moved=float(task.bytes_moved),
+            uses=(TaskUse(model=job.path, side="head", weight=task.weight, name=task.name),),
+        )
+        for task in listed.tasks
+    ]
+
+
+def _list(key: WorkloadKey, tasks: _Listed, now: int) -> TaskList:
+    listed = tuple(
+        ListedTask(
+            workload=task.key.workload,
+            shape=task.shape,
+            operator=task.operator,
+            dtype=task.dtype,
+            name=task.uses[0].name,
+            weight=task.uses[0].weight,
+            flops=round(task.flops),
+            bytes_moved=round(task.bytes_moved),
+        )
+        for task in tasks
+    )
+    return TaskList(key=key, target=tasks[0].key.target, tasks=listed, listed_at=now)

@@ -1,0 +1,104 @@
+"""Trial builds: each model that would be tuned is built once before, untuned, and what cannot be
+built is not tuned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from tunegate.artifacts.changes import ChangeSet, ModelPath, Side, has_base, side_named
+from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.tasks import Resolution, TaskSet, TuningTask
+from tunegate.config import TargetConfig
+from tunegate.models.export_models import export_models
+from tunegate.plan.plan import plan
+from tunegate.ports import Compiler, Progress
+from tunegate.tools import ModelSource, Tools
+from tunegate.wording import plural
+
+TriedModel = tuple[ModelPath, Side, str]
+"""A side of a model on a target."""
+
+
+def plan_of_built(
+    tools: Tools, tasks: TaskSet, resolution: Resolution, *, shards: int | None = None
+) -> tuple[TaskSet, TuningPlan]:
+    """Returns the plan, and the tasks that it is for: those of models that can be built."""
+    config, progress = tools.config, tools.context.progress
+    planned = plan(tasks, resolution, config, shards=shards)
+    refused = try_builds(planned, source=tools.source, compiler=tools.compiler, progress=progress)
+    if not refused:
+        return tasks, planned
+    left = without_refused(tasks, refused)
+    planned = plan(left, resolution_of(left, resolution), config, shards=shards)
+    notes = (*refusal_notes(refused, tasks.changes), *planned.notes)
+    return left, msgspec.structs.replace(planned, notes=notes)
+
+
+def try_builds(
+    planned: TuningPlan, *, source: ModelSource, compiler: Compiler, progress: Progress
+) -> dict[TriedModel, str]:
+    """Returns why models that would be tuned cannot be built. Those for a GPU are not tried: who
+    plans may have none."""
+    targets = {target.name: target for target in source.config.targets}
+    wanted = [each for each in _tuned(planned) if _is_tried(targets[each[2]])]
+    if not wanted:
+        return {}
+    progress.step(f"check: {_count(len(wanted))} before tuning")
+    models = export_models(planned.changes, source)
+    jobs = [models.job(path, side, targets[name]) for path, side, name in wanted]
+    reasons = zip(wanted, compiler.refused(jobs), strict=True)
+    return {each: reason for each, reason in reasons if reason}
+
+
+def without_refused(tasks: TaskSet, refused: Mapping[TriedModel, str]) -> TaskSet:
+    """The tasks that a model has which can be built, and a note on each that cannot."""
+    left = tuple(task for each in tasks.tasks if (task := _used(each, refused)).uses)
+    notes = (*tasks.notes, *refusal_notes(refused, tasks.changes))
+    return msgspec.structs.replace(tasks, tasks=left, notes=notes)
+
+
+def resolution_of(tasks: TaskSet, resolution: Resolution) -> Resolution:
+    """Returns the resolution of these tasks."""
+    left = {(task.key, task.target): task for task in tasks.tasks}
+    resolved = tuple(
+        msgspec.structs.replace(each, task=left[each.task.key, each.task.target])
+        for each in resolution.tasks
+        if (each.task.key, each.task.target) in left
+    )
+    return msgspec.structs.replace(resolution, tasks=resolved)
+
+
+def refusal_notes(refused: Mapping[TriedModel, str], changes: ChangeSet) -> tuple[str, ...]:
+    is_compared = has_base(changes)
+    return tuple(
+        f"{side_named(path, side, is_compared=is_compared)} is not tuned on {target}: {reason}"
+        for (path, side, target), reason in refused.items()
+    )
+
+
+def _tuned(planned: TuningPlan) -> list[TriedModel]:
+    """Every side of a model that trials are planned for, heads first: what fails of a head is worth
+    knowing first."""
+    found = {
+        (use.model, use.side, shard.target)
+        for shard in planned.shards
+        for task in shard.tasks
+        if task.trials
+        for use in task.resolved.task.uses
+    }
+    return sorted(found, key=lambda each: (each[1] == "base", each))
+
+
+def _is_tried(target: TargetConfig) -> bool:
+    return target.kind == "llvm"
+
+
+def _used(task: TuningTask, refused: Mapping[TriedModel, str]) -> TuningTask:
+    uses = tuple(use for use in task.uses if (use.model, use.side, task.target) not in refused)
+    return msgspec.structs.replace(task, uses=uses)
+
+
+def _count(builds: int) -> str:
+    return plural(builds, "build")

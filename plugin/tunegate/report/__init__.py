@@ -1,0 +1,1 @@
+"""The verdict for people and programs: terminal, comment, HTML, SARIF, JUnit, history."""

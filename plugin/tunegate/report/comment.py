@@ -1,0 +1,401 @@
+"""The report as Markdown: the comment on a pull request, and the summary of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from tunegate.artifacts.verdicts import Finding, Named, NextStep, Report, Verdict
+from tunegate.decide.decision import FAIL_ERROR, PASS_ERROR
+from tunegate.plan.costs import savings
+from tunegate.report.accuracy import accuracy_table, drawn_note, error_moves
+from tunegate.report.cost_table import audit, audit_words, spending, spending_words
+from tunegate.report.environment import facts
+from tunegate.report.escape import code, code_element, prose
+from tunegate.report.fitted_markdown import Section, fitted
+from tunegate.report.headline import MARKS, headline, remarks, worst_first
+from tunegate.report.markdown import fold, markdown_table
+from tunegate.report.operators import Part, TunedRow, parts, tuned_rows
+from tunegate.report.policy_changes import policy_lines, uncovered_line
+from tunegate.report.report_tables import (
+    facts_table,
+    inputs_table,
+    models_table,
+    operators_table,
+    savings_table,
+    spending_table,
+)
+from tunegate.report.shipped import shipped
+from tunegate.report.table import Column, Identifier, ReportTable, number_column, text_column
+from tunegate.report.tuning_sentences import cache_traffic, cache_words, stopped_words, tuning_words
+from tunegate.report.units import NONE, difference_ms
+from tunegate.report.waiver_text import accept_title, waiver_text
+from tunegate.wording import milliseconds, plural
+
+SHOWN_CHECKS = 20
+SHOWN_OPERATORS = 6
+SHOWN_TASKS = 150
+SILENT = frozenset({"pass", "new"})
+"""Statuses that need no reason where there are many."""
+
+
+def render(report: Report, *, limit_chars: int = 60_000) -> str:
+    """The whole report in at most that many characters, without what matters least in the rest.
+
+    A comment of more than 65,536 characters is refused.
+    """
+    shown = shown_findings(report.verdict)
+    sections = (
+        Section(0, f"### {MARKS[report.verdict.status]} {headline(report, code, prose)}"),
+        Section(1, _policy(report)),
+        Section(2, _checks(report, shown)),
+        *(Section(5, each) for each in _slowdowns(report)),
+        Section(3, _steps(report)),
+        Section(4, _waiver(report)),
+        Section(4, _accuracy(report)),
+        Section(6, _warnings(report)),
+        Section(7, _tuning(report)),
+        Section(8, _more_checks(shown.rest)),
+        Section(8, _shipped(report)),
+        Section(9, _cache(report)),
+        Section(11, _tasks(report)),
+        Section(12, _inputs(report)),
+        Section(13, _spending(report)),
+        Section(10, _about(report)),
+    )
+    return fitted([section for section in sections if section.text], limit_chars)
+
+
+def _policy(report: Report) -> str:
+    lines = [f"- {line}" for line in policy_lines(report.verdict, code)]
+    return "\n".join(["#### Changes to the rules of this gate", "", *lines]) if lines else ""
+
+
+def _checks(report: Report, shown: ShownFindings) -> str:
+    """The table, what it leaves out, and what numbers do not say."""
+    table = markdown_table(_models(shown.rows)) if shown.rows else ""
+    said = change_said(shown.rows)
+    counted = rest_counted(report, shown.rest)
+    told = (table, said, counted, _remarks(report, shown.rows))
+    return "\n\n".join(filter(None, told))
+
+
+def _tuning(report: Report) -> str:
+    """Returns the line on tuning, '' for a change that touches no model: its rules alone
+    changed."""
+    if not (report.verdict.findings or report.verdict.tuning.tasks):
+        return ""
+    return f"Tuning: {prose(tuning_words(report.verdict.tuning))}."
+
+
+def _models(findings: Sequence[Finding]) -> ReportTable:
+    return narrowed(models_table(findings), "Energy")
+
+
+def _remarks(report: Report, rows: tuple[Finding, ...]) -> str:
+    """Returns the remarks of the findings, in the gate's words. The headline has said it where one
+    check is all there is. What is said of a model on several targets is said once."""
+    told = [(each, remarks(each)) for each in rows]
+    if len(report.verdict.findings) == 1:
+        return "".join(
+            f"Also: {prose(said)}." for each, said in told if said and each.change_percent
+        )
+    targets: dict[tuple[str, str], list[str]] = {}
+    for each, said in told:
+        if said and each.status not in SILENT:
+            targets.setdefault((each.model, said), []).append(code(each.target))
+    return "\n".join(
+        f"- {code(model)} on {', '.join(its)}: {prose(said)}."
+        for (model, said), its in targets.items()
+    )
+
+
+def _slowdowns(report: Report) -> Iterator[str]:
+    """The worst one, and the others in folds."""
+    found = worst_first(report.verdict)
+    for at, finding in enumerate(each for each in found if _is_explained(each)):
+        name = code_element if at else code
+        title = f"What got slower in {name(finding.model)} on {name(finding.target)}"
+        table = _operators(finding)
+        yield fold(title, table) if at else f"#### {title}\n\n{table}"
+
+
+def _is_explained(finding: Finding) -> bool:
+    return finding.status in {"fail", "waived"} and bool(finding.differences)
+
+
+def _operators(finding: Finding) -> str:
+    slower = [part for part in parts(finding.differences) if part.difference_ms > 0]
+    shown = slower[:SHOWN_OPERATORS]
+    rest = len(slower) - len(shown)
+    more = f"{plural(rest, 'more layer')} got slower by less." if rest > 0 else ""
+    told = " ".join(filter(None, (more, layer_total(finding, slower))))
+    return f"{markdown_table(operators_table(shown))}\n\n{told}"
+
+
+def _steps(report: Report) -> str:
+    if not report.next_steps and report.waiver_offer is None:
+        return ""
+    first, others = numbered_steps(report.next_steps)
+    more = fold("More steps", others) if others else ""
+    return "\n\n".join(filter(None, ("#### What to do", first, more)))
+
+
+def _waiver(report: Report) -> str:
+    """Folded: most who read the comment look for what to mend, and the block is long."""
+    offer = report.waiver_offer
+    return fold(accept_title(offer), waiver_text(offer)) if offer else ""
+
+
+def _accuracy(report: Report) -> str:
+    findings = worst_first(report.verdict)[:SHOWN_CHECKS]
+    whole = accuracy_table(findings)
+    table = narrowed(whole, "Tell nothing", "Inputs")
+    if not table.rows:
+        return ""
+    moves = [move for each in worst_first(report.verdict) for move in error_moves(each, code)]
+    told = [f"> ⚠️ {move}.\n" for move in moves[:SHOWN_CHECKS]]
+    note = drawn_note(findings)
+    below = [f"\n{note}"] if note else []
+    return "\n".join(["#### Accuracy\n", *told, markdown_table(table), *below])
+
+
+def _warnings(report: Report) -> str:
+    uncovered = uncovered_line(report.changes.uncovered, code)
+    return "\n\n".join(filter(None, (_warning_lines(report), uncovered)))
+
+
+def _warning_lines(report: Report) -> str:
+    return "\n".join(f"> ⚠️ {prose(warning)}\n>" for warning in report.warnings).removesuffix("\n>")
+
+
+def _more_checks(rest: tuple[Finding, ...]) -> str:
+    if not rest:
+        return ""
+    return fold(plural(len(rest), "more check"), markdown_table(_models(rest)))
+
+
+def _shipped(report: Report) -> str:
+    sentences = list(shipped(report, code))
+    if not sentences:
+        return ""
+    rest = len(sentences) - SHOWN_CHECKS
+    more = [f"- … and {rest} more."] if rest > 0 else []
+    return fold("What ships", "\n".join([*(f"- {s}" for s in sentences[:SHOWN_CHECKS]), *more]))
+
+
+def _cache(report: Report) -> str:
+    cache = report.cache
+    if cache is None:
+        return ""
+    saved = report.plan.saved if report.plan else None
+    told = prose(cache_words(report.verdict.tuning, cache, saved))
+    where = (
+        f"{code(cache.location)}, zone {code(cache.zone)}, {cache.mode}: {cache_traffic(cache)}."
+    )
+    notes = "\n".join(f"- {prose(note)}" for note in cache.notes)
+    return fold("Cache", "\n\n".join(filter(None, (told, where, notes))))
+
+
+def _tasks(report: Report) -> str:
+    rows = tuned_rows(report)
+    if not rows:
+        return ""
+    shown = rows[:SHOWN_TASKS]
+    rest = len(rows) - len(shown)
+    more = f"\n\n… and {plural(rest, 'more task')}." if rest > 0 else ""
+    return fold(plural(len(rows), "task"), markdown_table(comment_tasks_table(shown)) + more)
+
+
+def _inputs(report: Report) -> str:
+    """Those of one model are the same on every target."""
+    once = {finding.model: finding for finding in report.verdict.findings if finding.inputs}
+    shown, count = [*once.values()][:SHOWN_CHECKS], len(once)
+    if not shown:
+        return ""
+    rest = count - len(shown)
+    more = f"\n\n… and those of {plural(rest, 'more model')}." if rest > 0 else ""
+    return fold("Inputs", markdown_table(inputs_table(shown)) + more)
+
+
+def _spending(report: Report) -> str:
+    rows = spending(report.outcomes)
+    if not rows:
+        return ""
+    found = audit(report.outcomes)
+    sentences = (spending_words(report.outcomes), audit_words(found) if found else "")
+    told = "".join(f"\n\n{each}" for each in sentences if each)
+    table = narrowed(spending_table(rows), "Share")
+    saved = savings(report.plan, report.outcomes)
+    more = f"\n\n{markdown_table(savings_table(saved))}" if saved else ""
+    return fold("Where the tuning time went", markdown_table(table) + told + more)
+
+
+def _about(report: Report) -> str:
+    launches = sum(finding.launches for finding in report.verdict.findings)
+    table = markdown_table(facts_table(facts(report)))
+    told = f"\n\n{_what_is_measured(report)}" if launches else ""
+    return fold("Revisions, machine, and what the numbers are", table + told)
+
+
+def _what_is_measured(report: Report) -> str:
+    layers = [layer for each in report.verdict.findings for layer in each.differences]
+    by_tuning = any(layer.is_alone for layer in layers)
+    return (
+        "Base and head are medians of one inference, measured in turns on this machine, in this "
+        "run. A paired launch compares a process of the base with one of the head, in turn, so "
+        "that what slows the machine slows both. Layers are timed inside the model, by a profile "
+        f"of each build{' where there is one, else alone, by tuning,' if by_tuning else ','} with "
+        "all calls of one inference; they do not add up to it exactly. Tasks are timed alone, by "
+        "tuning, one call each."
+    )
+
+
+# The next steps as Markdown: names as code, and the first steps before the fold.
+
+_OPEN = 4
+_SHOWN = 30
+
+
+def numbered_steps(steps: Sequence[NextStep]) -> tuple[str, str]:
+    """Two parts of one numbered list: what is seen at once, and what comes after the first few
+    (empty where it would be a single one)."""
+    lines = [f"{number}. {step_markdown(step)}" for number, step in enumerate(steps, start=1)]
+    if len(lines) <= _OPEN + 1:
+        return "\n".join(lines), ""
+    rest = len(lines) - _SHOWN
+    more = [f"\n… and {rest} more."] if rest > 0 else []
+    return "\n".join(lines[:_OPEN]), "\n".join([*lines[_OPEN:_SHOWN], *more])
+
+
+def step_markdown(step: NextStep) -> str:
+    """The sentence with its names as code."""
+    return "".join(
+        code(each.text) if isinstance(each, Named) else _between(each, is_first=at == 0)
+        for at, each in enumerate(step.pieces)
+    )
+
+
+def _between(piece: str, *, is_first: bool) -> str:
+    """Text with its blanks. Behind a name it is in the middle of a line, as behind a letter."""
+    drawn = prose(piece) if is_first else prose(f"x{piece}")[1:]
+    return f"{drawn} " if piece.endswith(" ") else drawn
+
+
+# The findings that the comment shows, and the count of the others.
+
+_FEW = 5
+"""The number of checks that are shown whatever became of them."""
+_MAX_SHOWN = 20
+
+
+class ShownFindings(msgspec.Struct, frozen=True, kw_only=True):
+    """`rows` are what somebody has to know, the worst first; `rest` is what is counted."""
+
+    rows: tuple[Finding, ...]
+    rest: tuple[Finding, ...]
+
+
+def shown_findings(verdict: Verdict) -> ShownFindings:
+    """All where there are few; else those that did not pass, and those whose latency moved."""
+    worst = worst_first(verdict)
+    told = [each for each in worst if each.status != "pass" or _is_moved(each)]
+    if len(worst) <= _FEW or not told:
+        told = [*worst[:_FEW]]
+    rows = tuple(told[:_MAX_SHOWN])
+    return ShownFindings(rows=rows, rest=tuple(each for each in worst if each not in rows))
+
+
+def rest_counted(report: Report, rest: tuple[Finding, ...]) -> str:
+    """A sentence on what the table leaves out, and on models that the change does not touch."""
+    passed = sum(each.status == "pass" for each in rest)
+    unchanged = len(report.changes.unchanged)
+    told = [
+        f"{plural(passed, 'more check')} passed" if passed else "",
+        f"{plural(len(rest) - passed, 'more check')} did not pass" if len(rest) > passed else "",
+        _untouched(unchanged) if unchanged and report.verdict.findings else "",
+    ]
+    return " ".join(f"{each}." for each in told if each)
+
+
+def _untouched(count: int) -> str:
+    """An unchanged model is not measured at all."""
+    return f"{plural(count, 'configured model')} {'is' if count == 1 else 'are'} not touched"
+
+
+def _is_moved(finding: Finding) -> bool:
+    return finding.change_percent is not None and finding.change_percent.excludes_zero
+
+
+# The tables of the comment. A comment is 780 pixels wide: five columns at most.
+
+MAX_COLUMNS = 5
+
+
+def comment_tasks_table(rows: Sequence[TunedRow]) -> ReportTable:
+    """Returns the table of tuning by task; times are of one call."""
+    columns: tuple[Column[TunedRow], ...] = (
+        text_column("Task", lambda row: Identifier(row.label)),
+        text_column("Schedule", lambda row: row.source),
+        number_column("Trials", lambda row: str(row.trials)),
+        number_column("Call alone", _one_call),
+        text_column("Ended", lambda row: stopped_words(row.stopped)),
+    )
+    return ReportTable(columns, rows)
+
+
+def narrowed(table: ReportTable, *titles: str) -> ReportTable:
+    """A table without as many of these columns, in this order, as have no room."""
+    for title in titles:
+        if sum(not column.under for column in table.columns) <= MAX_COLUMNS:
+            break
+        table = table.without(title)
+    return table
+
+
+def _one_call(row: TunedRow) -> str:
+    """Both times, where tuning made a difference."""
+    if row.best_ms is None or row.before_ms is None:
+        return milliseconds(row.best_ms) if row.best_ms is not None else NONE
+    after = milliseconds(row.best_ms)
+    before = milliseconds(row.before_ms)
+    return after if before == after else f"{before} → {after}"
+
+
+# Notes on how numbers of the comment go together, for a reader who divides or adds them.
+
+_APART = 0.2
+"""The share from which layers and model would be added up in vain."""
+
+
+CHANGE_SAID = "Change compares paired launches, so it is not Head / Base"
+
+
+def change_said(findings: Sequence[Finding], *, with_bounds: bool = True) -> str:
+    """Returns what the change beside two medians is, and the confidence of its bounds; empty where
+    no row has the three."""
+    if not any(each.change_percent and each.base_ms and each.head_ms for each in findings):
+        return ""
+    low, high = (f"{100 * (1 - error):g}%" for error in (FAIL_ERROR, PASS_ERROR))
+    below = (
+        f". Below it are its bounds: the lower one with {low} confidence, the upper one with {high}"
+    )
+    return f"{CHANGE_SAID}{below if with_bounds else ''}."
+
+
+def layer_total(finding: Finding, slower: Sequence[Part]) -> str:
+    """Returns the total that the shares of the layers refer to, beside the loss of the whole
+    model."""
+    if not slower:
+        return ""
+    total_ms = sum(part.difference_ms for part in slower)
+    shares = f"Shares are of {difference_ms(total_ms)}, the sum of these layers. "
+    told = shares if len(slower) > 1 else ""
+    if finding.base_ms is not None and finding.head_ms is not None:
+        whole_ms = finding.head_ms - finding.base_ms
+        is_apart = abs(total_ms - whole_ms) > _APART * abs(whole_ms)
+        means = "each alone, by tuning" if any(part.is_alone for part in slower) else "in a profile"
+        why = f"; layers were timed apart from it, {means}" if is_apart else ""
+        told += f"The whole model: {difference_ms(whole_ms)}{why}."
+    return told.strip()

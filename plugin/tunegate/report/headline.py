@@ -1,0 +1,154 @@
+"""The headline: the verdict in words, first in every rendering."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from tunegate.artifacts.verdicts import Finding, Report, Status, Verdict
+from tunegate.report.policy_changes import summed_up
+from tunegate.report.units import interval, percent
+from tunegate.wording import plural
+
+STATUS_WORDS: dict[Status, str] = {
+    "pass": "Pass",
+    "fail": "Fail",
+    "inconclusive": "Inconclusive",
+    "new": "New",
+    "error": "Error",
+    "invalid-env": "Machine unfit",
+    "no-baseline": "No baseline",
+    "waived": "Waived",
+}
+MARKS: dict[Status, str] = {
+    "pass": "✅",
+    "fail": "❌",
+    "inconclusive": "❔",
+    "new": "🆕",
+    "error": "⛔",
+    "invalid-env": "⚠️",
+    "no-baseline": "⚠️",
+    "waived": "☑️",
+}
+COUNTED: dict[Status, str] = {
+    "pass": "passed",
+    "fail": "failed",
+    "inconclusive": "undecided",
+    "new": "new",
+    "error": "in error",
+    "invalid-env": "not measurable here",
+    "no-baseline": "without a baseline",
+    "waived": "waived",
+}
+DECIDED_BY: dict[Status, str] = {
+    "fail": "fail",
+    "waived": "fail",
+    "inconclusive": "undecided",
+}
+"""The decision of the medians, for statuses that they decide."""
+WORST_FIRST: tuple[Status, ...] = (
+    "error",
+    "fail",
+    "invalid-env",
+    "no-baseline",
+    "inconclusive",
+    "waived",
+    "new",
+    "pass",
+)
+
+
+def headline(
+    report: Report,
+    name: Callable[[str], str] = str,
+    prose: Callable[[str], str] = str,
+) -> str:
+    """Verdict and reason as one line; `name` and `prose` escape for the medium."""
+    verdict = report.verdict
+    word = STATUS_WORDS[verdict.status]
+    deciding = [each for each in worst_first(verdict) if each.status == verdict.status]
+    told = summed_up(verdict)
+    policy = f"; {told}" if told else ""
+    if not deciding:
+        said = _nothing_checked(report) if not verdict.findings else "no check failed"
+        return f"{word}: {prose(said)}{policy}"
+    first = deciding[0]
+    said = _said(report, first, name, prose)
+    if len(deciding) == 1 and len(verdict.findings) == 1:
+        return f"{word}: {said}{policy}"
+    counted = f"{len(deciding)} of {plural(len(verdict.findings), 'check')}"
+    if verdict.status in ("pass", "new"):
+        return f"{word}: {counted} {COUNTED[verdict.status]}, none is slower than allowed{policy}"
+    return f"{word}: {counted} {COUNTED[verdict.status]}; {said}{policy}"
+
+
+def _said(
+    report: Report, finding: Finding, name: Callable[[str], str], prose: Callable[[str], str]
+) -> str:
+    """The number first, where it is what decides; else why."""
+    where = f"{name(finding.model)} on {name(finding.target)}"
+    change = finding.change_percent
+    if change is None or not _is_decided_by_median(report, finding):
+        why = remarks(finding) or finding.reason
+        return f"{where}: {prose(why)}"
+    between = f" ({interval(change)})" if finding.status == "inconclusive" else ""
+    margin = f"{report.verdict.margin_percent:g}%"
+    return f"{percent(change.center)}{between} latency of {where}, margin {margin}"
+
+
+def _is_decided_by_median(report: Report, finding: Finding) -> bool:
+    """A check may fail, or be open, for the tail, the memory, an objective or another reason."""
+    if finding.status not in DECIDED_BY:
+        return finding.status == "pass"
+    found = (each for each in report.comparisons if each.cell.model == finding.model)
+    compared = next((each for each in found if each.cell.target == finding.target), None)
+    if compared is None:
+        return True
+    return (compared.median or compared.decision) == DECIDED_BY[finding.status]
+
+
+def counts(verdict: Verdict) -> str:
+    """Returns the number of checks by outcome, in words of ours alone."""
+    counted = Counter(finding.status for finding in verdict.findings)
+    if not counted:
+        return "no model was checked"
+    named = [f"{counted[each]} {COUNTED[each]}" for each in WORST_FIRST if counted[each]]
+    return f"{plural(len(verdict.findings), 'check')}, {', '.join(named)}"
+
+
+def worst_first(verdict: Verdict) -> tuple[Finding, ...]:
+    """The findings as a reader wants them: what blocks first, the slowest of each kind first."""
+    return tuple(sorted(verdict.findings, key=_badness))
+
+
+def remarks(finding: Finding) -> str:
+    """Returns the part of the reason that the number does not say; all of it where there is no
+    number."""
+    told = finding.reason if finding.change_percent is None else finding.remarks
+    return told.rstrip(".")
+
+
+def reason(finding: Finding, verdict: Verdict) -> str:
+    """The gate's own reason; where it gave none, the numbers."""
+    if finding.reason or finding.change_percent is None:
+        return finding.reason.rstrip(".")
+    change = finding.change_percent
+    return (
+        f"{percent(change.center)} ({interval(change)}), the margin is {verdict.margin_percent:g}%"
+    )
+
+
+def _badness(finding: Finding) -> tuple[int, float, str, str]:
+    change = finding.change_percent.center if finding.change_percent else 0.0
+    return WORST_FIRST.index(finding.status), -change, finding.model, finding.target
+
+
+def _nothing_checked(report: Report) -> str:
+    if report.changes.models:
+        return "the changed models need no check"
+    if report.changes.revisions.pins:
+        return "nothing to compare: production and candidate are the same model"
+    if report.changes.revisions.base == report.changes.revisions.head:
+        return "nothing to compare: base and head are the same"
+    unchanged = len(report.changes.unchanged)
+    return f"no configured model changed ({plural(unchanged, 'model')}, none measured)"

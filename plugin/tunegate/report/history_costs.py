@@ -1,0 +1,254 @@
+"""The cost and the savings of each model of a run: everything that a run spent, shared out."""
+
+from __future__ import annotations
+
+import datetime
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from tunegate.artifacts.builds import CellBuilds
+from tunegate.artifacts.history import CostSum, CostSums, HistoryEntry, ModelCost
+from tunegate.artifacts.measurements import CellMeasurement, MeasurementRun
+from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
+from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.tasks import ResolvedTask, TuningTask
+from tunegate.tune.budget import SECONDS_PER_HOUR
+from tunegate.tune.model_keys import ModelOnTarget
+from tunegate_cache.format.records import ExactHit, TransferHit, WorkloadKey
+
+
+def model_costs(
+    plan: TuningPlan | None,
+    outcomes: Sequence[TuningOutcome],
+    run: MeasurementRun | None,
+    usd_per_hour: Mapping[str, float | None],
+    shipped: Shipped = (),
+) -> dict[ModelOnTarget, ModelCost]:
+    """The spending of every model on every target; `usd_per_hour` has the price of each target.
+    Money is None where none of it has a price. Tuning gained what is `shipped`, here or by the
+    builds of `run`."""
+    compiled = {*shipped, *of_builds(run.builds if run is not None else ())}
+    totals: dict[ModelOnTarget, dict[str, float]] = defaultdict(dict)
+    for place, part in _parts(plan, outcomes, run, usd_per_hour, compiled):
+        total = totals[place]
+        for name, amount in part.items():
+            total[name] = total.get(name, 0.0) + amount
+    return {place: ModelCost(**total) for place, total in totals.items()}
+
+
+def with_rest(
+    costs: Mapping[ModelOnTarget, ModelCost],
+    work_seconds: float,
+    usd_per_hour: Mapping[str, float | None],
+) -> dict[ModelOnTarget, ModelCost]:
+    """The costs with what a run took besides tuning and besides the launches and builds that
+    they have: finding tasks, trying builds, choosing what ships. `work_seconds` is all of its time
+    but for tuning. The rest is divided as what they have is, or evenly where they have nothing."""
+    known = sum(cost.gate_seconds for cost in costs.values())
+    rest = max(0.0, work_seconds - known)
+
+    def whole(place: ModelOnTarget, cost: ModelCost) -> ModelCost:
+        seconds = rest * (cost.gate_seconds / known if known else 1 / len(costs))
+        price = usd_per_hour.get(place[1])
+        usd = None if price is None else seconds * price / SECONDS_PER_HOUR
+        return together([cost, ModelCost(gate_seconds=seconds, gate_usd=usd)])
+
+    return {place: whole(place, cost) for place, cost in costs.items()}
+
+
+def together(parts: Sequence[ModelCost]) -> ModelCost:
+    """The sum; money is None where no part has any."""
+    found: dict[str, float] = {}
+    for name in ModelCost.__struct_fields__:
+        known = [amount for part in parts if (amount := getattr(part, name)) is not None]
+        if known:
+            found[name] = sum(known)
+    return ModelCost(**found)
+
+
+# ---------------------------------------------------------------------------
+
+
+def _parts(
+    plan: TuningPlan | None,
+    outcomes: Sequence[TuningOutcome],
+    run: MeasurementRun | None,
+    usd_per_hour: Mapping[str, float | None],
+    compiled: Shipped,
+) -> Iterator[tuple[ModelOnTarget, dict[str, float]]]:
+    if plan is not None:
+        yield from _look_ups(plan)
+        tasks = {(each.task.key, each.task.target): each.task for each in plan.resolution.tasks}
+        by_shard = {outcome.shard: outcome for outcome in outcomes}
+        for outcome in by_shard.values():
+            known = [tasks.get((each.key, each.target)) for each in outcome.tasks]
+            yield from _tuning(outcome, known, compiled)
+    if run is not None:
+        yield from _measuring(run.cells, run.builds, usd_per_hour)
+
+
+def _look_ups(plan: TuningPlan) -> Iterator[tuple[ModelOnTarget, dict[str, float]]]:
+    hits = sum(isinstance(each.lookup, ExactHit) for each in plan.resolution.tasks)
+    for resolved in plan.resolution.tasks:
+        part = {"tasks": 1.0}
+        if isinstance(resolved.lookup, TransferHit):
+            part["transfers"] = 1.0
+        if isinstance(resolved.lookup, ExactHit):
+            part |= {"hits": 1.0, **_saved(plan, hits)}
+        yield from _shared(resolved.task, part)
+
+
+def _saved(plan: TuningPlan, hits: int) -> dict[str, float]:
+    """Returns what one hit saved: a plan has only the sum."""
+    if plan.saved is None:
+        return {}
+    money = {} if plan.saved.usd is None else {"saved_usd": plan.saved.usd / hits}
+    return {
+        "saved_seconds": plan.saved.seconds / hits,
+        "saved_trials": plan.saved_trials / hits,
+        **money,
+    }
+
+
+def _tuning(
+    outcome: TuningOutcome, tasks: Sequence[TuningTask | None], compiled: Shipped
+) -> Iterator[tuple[ModelOnTarget, dict[str, float]]]:
+    """The spending of a shard by the time of its tasks; evenly where none took any."""
+    known = [(each, task) for each, task in zip(outcome.tasks, tasks, strict=True) if task]
+    total = sum(each.seconds for each, _ in known)
+    for each, task in known:
+        share = each.seconds / total if total > 0 else 1 / len(known)
+        part = {"trials": float(each.trials), "seconds": outcome.spent.seconds * share}
+        if outcome.spent.usd is not None:
+            part["usd"] = outcome.spent.usd * share
+        yield from _shared(task, part)
+        yield from _gained(each, task, compiled)
+
+
+def _gained(
+    outcome: TaskOutcome, task: TuningTask, compiled: Shipped
+) -> Iterator[tuple[ModelOnTarget, dict[str, float]]]:
+    before, best = outcome.before_ms, outcome.best_ms
+    if not outcome.trials or before is None or best is None or best >= before:
+        return
+    for use in task.uses:
+        place = (use.model, task.target)
+        if use.side == "head" and (place, task.key) in compiled:
+            yield place, {"gained_ms": use.weight * (before - best)}
+
+
+def _measuring(
+    cells: Sequence[CellMeasurement],
+    builds: Sequence[CellBuilds],
+    usd_per_hour: Mapping[str, float | None],
+) -> Iterator[tuple[ModelOnTarget, dict[str, float]]]:
+    seconds = [(each.cell, each.seconds) for each in cells]
+    seconds += [
+        (built.cell, side.seconds) for built in builds for side in (built.base, built.head) if side
+    ]
+    for cell, took in seconds:
+        price = usd_per_hour.get(cell.target)
+        money = {} if price is None else {"gate_usd": took * price / SECONDS_PER_HOUR}
+        yield (cell.model, cell.target), {"gate_seconds": took, **money}
+
+
+def _shared(
+    task: TuningTask, part: Mapping[str, float]
+) -> Iterator[tuple[ModelOnTarget, dict[str, float]]]:
+    models = sorted({use.model for use in task.uses})
+    for model in models:
+        yield (
+            (model, task.target),
+            {name: amount / len(models) for name, amount in part.items()},
+        )
+
+
+# The entries of a history, summed up: what was spent and saved, by week, repository and model.
+
+LET_THROUGH = frozenset({"pass", "new", "waived", "warmed"})
+"""Statuses of a model that ships, or of one that was tuned on its own branch."""
+
+
+def cost_sums(entries: Sequence[HistoryEntry]) -> CostSums:
+    """The sums; the dearest repositories and models first, by money or else by time."""
+    counted = [entry for entry in entries if entry.cost is not None]
+    return CostSums(
+        total=_row("", counted),
+        weeks=tuple(sorted(_grouped(counted, week_of), key=lambda row: row.name)),
+        repositories=_dearest(_grouped(counted, lambda entry: entry.repository)),
+        models=_dearest(_grouped(counted, lambda entry: entry.model)),
+        unfinished=len(runs_of(e for e in counted if e.status in {"cancelled", "aborted"})),
+        uncounted=len(entries) - len(counted),
+    )
+
+
+def runs_of(entries: Iterable[HistoryEntry]) -> set[tuple[int, str, str]]:
+    """Returns keys that tell the runs of these entries apart: each leaves a line for every
+    model."""
+    return {(entry.at, entry.commit, entry.repository) for entry in entries}
+
+
+def week_of(entry: HistoryEntry) -> str:
+    """The Monday of the week of a run, in UTC."""
+    day = datetime.datetime.fromtimestamp(entry.at, tz=datetime.UTC).date()
+    return (day - datetime.timedelta(days=day.weekday())).isoformat()
+
+
+def _grouped(entries: Sequence[HistoryEntry], name: Callable[[HistoryEntry], str]) -> list[CostSum]:
+    groups: dict[str, list[HistoryEntry]] = defaultdict(list)
+    for entry in entries:
+        groups[name(entry)].append(entry)
+    return [_row(key, group) for key, group in groups.items()]
+
+
+def _row(name: str, entries: Sequence[HistoryEntry]) -> CostSum:
+    costs = [_counted(entry, entry.cost) for entry in entries if entry.cost is not None]
+    best = max(costs, key=lambda cost: cost.gained_ms, default=ModelCost())
+    cost = msgspec.structs.replace(together(costs), gained_ms=best.gained_ms)
+    return CostSum(name=name, runs=len(runs_of(entries)), cost=cost, gain_usd=best.usd)
+
+
+def _counted(entry: HistoryEntry, cost: ModelCost) -> ModelCost:
+    """Returns the cost without a gain that nobody has: what a run took off a model that it did not
+    let through is not shipped."""
+    return cost if entry.status in LET_THROUGH else msgspec.structs.replace(cost, gained_ms=0.0)
+
+
+def _dearest(rows: Iterable[CostSum]) -> tuple[CostSum, ...]:
+    def price(row: CostSum) -> tuple[float, float, str]:
+        cost = row.cost
+        return (
+            -((cost.usd or 0.0) + (cost.gate_usd or 0.0)),
+            -(cost.seconds + cost.gate_seconds),
+            row.name,
+        )
+
+    return tuple(sorted(rows, key=price))
+
+
+# Tasks that ship compiled: only what tuning took off those makes anything faster.
+
+ShippedTask = tuple[ModelOnTarget, WorkloadKey]
+Shipped = Collection[ShippedTask]
+
+
+def of_builds(builds: Iterable[CellBuilds]) -> Iterator[ShippedTask]:
+    """Yields the tasks of the heads that were built; one that ships with another runtime has
+    none."""
+    for built in builds:
+        if built.head is not None and built.head.error is None:
+            for task in built.head.tasks:
+                yield (built.cell.model, built.cell.target), task.key
+
+
+def of_elected(
+    resolved: Iterable[ResolvedTask], compiled: Collection[ModelOnTarget]
+) -> Iterator[ShippedTask]:
+    """All of the heads that were elected to be compiled, where nothing was built."""
+    for task in (each.task for each in resolved):
+        for use in task.uses:
+            where = (use.model, task.target)
+            if use.side == "head" and where in compiled:
+                yield where, task.key

@@ -1,0 +1,121 @@
+"""The history as one HTML file: latencies over time or commits, with what happened beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Generic, TypeVar
+
+import msgspec
+from markupsafe import Markup
+
+from tunegate.artifacts.history import HistoryEntry
+from tunegate.report.escape import visible
+from tunegate.report.headline import STATUS_WORDS
+from tunegate.report.html_page import history_scripts, history_style, page_environment
+from tunegate.wording import plural
+
+WITHOUT_VERDICT = {"warmed": "Warmed", "cancelled": "Cancelled", "aborted": "Aborted"}
+
+
+def render(entries: Sequence[HistoryEntry], location: str, refused: int = 0) -> str:
+    """The page; the same entries always give the same bytes. `refused` lines were none of ours."""
+    page = page_environment(longest_text=300).get_template("history.html.j2")
+    shown = sorted(entries, key=lambda e: (e.at, e.commit, e.model, e.target, e.device, e.status))
+    timed = {(e.at, e.commit, e.repository) for e in shown if e.head_ms is not None}
+    return page.render(
+        location=location,
+        models=plural(len({entry.model for entry in shown}), "model"),
+        runs=plural(len(timed), "run"),
+        left_out=refused_words(refused),
+        scripts=history_scripts(),
+        style=history_style(),
+        # Every character that could end the element is escaped.
+        words=Markup(script_json(STATUS_WORDS | WITHOUT_VERDICT)),  # noqa: S704
+        entries=Markup(script_json(entry_columns(shown))),  # noqa: S704
+    )
+
+
+def refused_words(refused: int) -> str:
+    """The sentence about lines that were refused; '' where none was."""
+    return f"{plural(refused, 'line')} of another format left out." if refused else ""
+
+
+# The entries as columns of indices and numbers, which a browser reads in a moment however many
+# they are.
+
+SHOWN_TEXT = 160
+_Value = TypeVar("_Value", bound=Hashable)
+_TEXTS: dict[str, Callable[[HistoryEntry], str]] = {
+    "commit": lambda entry: entry.commit,
+    "release": lambda entry: entry.release,
+    "model": lambda entry: entry.model,
+    "target": lambda entry: entry.target,
+    "device": lambda entry: entry.device,
+    "repository": lambda entry: entry.repository,
+    "runtime": lambda entry: entry.runtime,
+    "status": lambda entry: entry.status,
+    "reason": lambda entry: entry.reason,
+}
+_SAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+
+class _Numbered(Generic[_Value]):
+    """Values in the order in which they came, each once."""
+
+    def __init__(self) -> None:
+        self.places: dict[_Value, int] = {}
+
+    def place(self, value: _Value) -> int:
+        return self.places.setdefault(value, len(self.places))
+
+
+def entry_columns(entries: Sequence[HistoryEntry]) -> dict[str, object]:
+    """The columns by name. A text is a place in `texts`, every character of which can be seen; a
+    toolchain is a place in `versions`."""
+    texts: _Numbered[str] = _Numbered()
+    toolchains: _Numbered[tuple[tuple[str, str], ...]] = _Numbered()
+    shown: dict[str, str] = {}
+
+    def seen(text: str) -> int:
+        if text not in shown:
+            shown[text] = visible(text, SHOWN_TEXT)
+        return texts.place(shown[text])
+
+    columns: dict[str, object] = {
+        name: [seen(text(entry)) for entry in entries] for name, text in _TEXTS.items()
+    }
+    intervals = [entry.change_percent for entry in entries]
+    return columns | {
+        "run": [texts.place(entry.run_url) for entry in entries],
+        "at": [entry.at for entry in entries],
+        "authored": [entry.authored for entry in entries],
+        "change": [entry.change for entry in entries],
+        "aside": [int(entry.is_aside or entry.change is not None) for entry in entries],
+        "head": [_digits(entry.head_ms) for entry in entries],
+        "center": [_digits(each.center) if each else None for each in intervals],
+        "low": [_digits(each.low) if each else None for each in intervals],
+        "high": [_digits(each.high) if each else None for each in intervals],
+        "toolchain": [toolchains.place(_versions(entry)) for entry in entries],
+        "texts": list(texts.places),
+        "versions": [_seen(each) for each in toolchains.places],
+    }
+
+
+def script_json(value: object) -> str:
+    """JSON that ends no script element, whatever its texts are."""
+    text = msgspec.json.encode(value).decode()
+    for character, reference in _SAFE.items():
+        text = text.replace(character, reference)
+    return text
+
+
+def _digits(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.6g}")
+
+
+def _versions(entry: HistoryEntry) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(entry.versions.items()))
+
+
+def _seen(versions: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    return {visible(name, 60): visible(value, 60) for name, value in versions}

@@ -1,0 +1,245 @@
+"""The report as one HTML file that needs nothing else: no script, no network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+from jinja2 import Environment
+from markupsafe import Markup
+
+from tunegate.artifacts.builds import Build
+from tunegate.artifacts.measurements import CellMeasurement, Comparison
+from tunegate.artifacts.verdicts import Finding, Report
+from tunegate.plan.costs import savings
+from tunegate.report import plots, units
+from tunegate.report import plots as captions
+from tunegate.report.accuracy import accuracy_table, drawn_note, error_moves
+from tunegate.report.candidates import candidates_table, latency_by_error
+from tunegate.report.comment import CHANGE_SAID, change_said, rest_counted, shown_findings
+from tunegate.report.cost_table import audit, audit_words, spending, spending_words
+from tunegate.report.environment import facts
+from tunegate.report.escape import visible
+from tunegate.report.headline import STATUS_WORDS, headline, reason
+from tunegate.report.html_page import page_environment
+from tunegate.report.operators import parts, tuned_rows
+from tunegate.report.plots import distribution
+from tunegate.report.policy_changes import policy_lines, uncovered_line
+from tunegate.report.report_tables import (
+    builds_table,
+    inputs_table,
+    inside_table,
+    models_table,
+    operators_table,
+    outputs_table,
+    savings_table,
+    spending_table,
+    tasks_table,
+)
+from tunegate.report.shipped import shipped
+from tunegate.report.table import ReportTable
+from tunegate.report.tuning_sentences import cache_traffic, cache_words, stopped_words, tuning_words
+from tunegate.report.waiver_text import waiver_advice, waiver_yaml
+from tunegate.wording import plural
+
+LONGEST_TEXT = 2000
+PLOTTED_CHECKS = 24
+SHOWN_PARTS = 12
+
+
+class Plot(msgspec.Struct, frozen=True):
+    """A drawing under its title, with a sentence on what to see in it."""
+
+    title: str
+    drawing: Markup
+    caption: str
+
+
+class CellSection(msgspec.Struct, frozen=True, kw_only=True):
+    """One model on one target with its plots, those that have something to show."""
+
+    finding: Finding
+    comparison: Comparison | None
+    measured: CellMeasurement | None
+    plots: tuple[Plot, ...]
+    inside: ReportTable
+    operators: ReportTable
+    layers_said: str
+    builds: ReportTable
+    outputs: tuple[ReportTable, ...]
+    inputs: ReportTable
+    candidates: ReportTable
+    accuracy: ReportTable
+    drawn_note: str
+    error_moves: tuple[str, ...]
+
+
+def render(report: Report) -> str:
+    """The page; the same report always gives the same bytes."""
+    verdict, offer = report.verdict, report.waiver_offer
+    shown = shown_findings(verdict)
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            report=report,
+            verdict=verdict,
+            headline=headline(report).removeprefix(f"{STATUS_WORDS[verdict.status]}: "),
+            models=models_table(shown.rows),
+            change_said=change_said(shown.rows),
+            more_models=models_table(shown.rest),
+            counted=rest_counted(report, shown.rest),
+            policy=policy_lines(verdict),
+            uncovered=uncovered_line(report.changes.uncovered),
+            checks=_checks(report, shown.rows, 0),
+            more_checks=_checks(report, shown.rest, len(shown.rows)),
+            curves=list(_curves(report)),
+            tasks=tasks_table(tuned_rows(report)),
+            spending=spending_table(spending(report.outcomes)),
+            audit=_audit(report),
+            spending_said=spending_words(report.outcomes),
+            short_curves=list(_short_curves(report)),
+            savings=savings_table(savings(report.plan, report.outcomes)),
+            cached=_cached(report),
+            traffic=cache_traffic(report.cache) if report.cache else "",
+            facts=facts(report),
+            shipped=list(shipped(report, str)),
+            accept=waiver_advice(offer) if offer else "",
+            waivers=waiver_yaml(offer) if offer else "",
+            tuned=tuning_words(verdict.tuning),
+            reason=lambda finding: _begun(reason(finding, verdict)),
+        )
+    )
+
+
+def _audit(report: Report) -> str:
+    found = audit(report.outcomes)
+    return audit_words(found) if found else ""
+
+
+def _cached(report: Report) -> str:
+    saved = report.plan.saved if report.plan else None
+    return cache_words(report.verdict.tuning, report.cache, saved) if report.cache else ""
+
+
+def _environment() -> Environment:
+    environment = page_environment(longest_text=LONGEST_TEXT)
+    environment.filters |= {
+        "duration": units.duration,
+        "money": units.money,
+        "size": units.size,
+        "plural": plural,
+        "block": Markup.escape,
+        "words": _with_spaces,
+        "stopped": stopped_words,
+    }
+    environment.globals["CHANGE_SAID"] = CHANGE_SAID
+    return environment
+
+
+def _begun(sentence: str) -> str:
+    """The sentence with a capital, unless a name begins it."""
+    first = sentence.partition(" ")[0]
+    return sentence[:1].upper() + sentence[1:] if first.isalpha() else sentence
+
+
+def _with_spaces(piece: str) -> Markup:
+    """A piece of a step beside a name, with the spaces at its ends."""
+    before, after = (" " * (piece[at : at + 1 or None] == " ") for at in (0, -1))
+    return Markup.escape(f"{before}{visible(piece, LONGEST_TEXT)}{after}")
+
+
+def _checks(report: Report, findings: Sequence[Finding], first: int) -> list[CellSection]:
+    """Those for which there is room, each with its number on the page."""
+    shown = findings[: max(0, PLOTTED_CHECKS - first)]
+    return [_check(report, each, first + at) for at, each in enumerate(shown)]
+
+
+def _check(report: Report, finding: Finding, number: int) -> CellSection:
+    comparison = _comparison(report, finding)
+    measured = _measured(report, finding)
+    shown, builds = parts(finding.differences)[:SHOWN_PARTS], _builds(report, finding)
+    return CellSection(
+        finding=finding,
+        comparison=comparison,
+        measured=measured,
+        plots=tuple(_plots(report, finding, f"check{number}")),
+        inside=inside_table(comparison.inside if comparison else ()),
+        operators=operators_table(shown),
+        layers_said=captions.of_layers(finding, measured, report.verdict.margin_percent),
+        builds=builds_table(builds),
+        outputs=tuple(
+            outputs_table(label, build.check.outputs)
+            for label, build in builds
+            if build.check and build.check.outputs
+        ),
+        inputs=inputs_table([finding]).without("Model"),
+        candidates=candidates_table(finding.runtimes),
+        accuracy=accuracy_table([finding]).without("Model", "Target"),
+        drawn_note=drawn_note([finding]),
+        error_moves=tuple(error_moves(finding, str)),
+    )
+
+
+def _plots(report: Report, finding: Finding, name: str) -> Iterator[Plot]:
+    """The plots of a check in the order of its questions: how much, since when, by what."""
+    comparison, measured = _comparison(report, finding), _measured(report, finding)
+    margin = report.verdict.margin_percent
+    pairs = measured.launches if measured else ()
+    if comparison and (drawn := plots.launches(comparison, margin, name)):
+        yield _plot("Change in each launch", drawn, captions.of_launches(comparison, margin))
+    if drawn := plots.waterfall(finding, name):
+        yield _plot("From base to head, layer by layer", drawn, captions.of_waterfall(finding))
+    if drawn := plots.latencies(finding, pairs, name):
+        yield _plot("Latency", drawn, captions.of_latencies(finding))
+    if drawn := distribution(pairs, name):
+        yield _plot("All inferences", drawn, captions.of_distribution(pairs))
+    if drawn := latency_by_error(finding.runtimes, name):
+        yield _plot("Candidates: latency by error", drawn, captions.of_candidates())
+
+
+def _comparison(report: Report, finding: Finding) -> Comparison | None:
+    wanted = (finding.model, finding.target)
+    found = (each for each in report.comparisons if (each.cell.model, each.cell.target) == wanted)
+    return next(found, None)
+
+
+def _measured(report: Report, finding: Finding) -> CellMeasurement | None:
+    wanted = (finding.model, finding.target)
+    cells = report.run.cells if report.run else ()
+    found = (each for each in cells if (each.cell.model, each.cell.target) == wanted)
+    return next(found, None)
+
+
+def _builds(report: Report, finding: Finding) -> list[tuple[str, Build]]:
+    wanted = (finding.model, finding.target)
+    for builds in report.run.builds if report.run else ():
+        if (builds.cell.model, builds.cell.target) == wanted:
+            sides = (("base", builds.base), ("head", builds.head))
+            return [(label, build) for label, build in sides if build]
+    return []
+
+
+def _curves(report: Report) -> Iterator[Plot]:
+    price = report.plan.budget.usd_per_hour if report.plan else None
+    for each in report.outcomes:
+        if drawn := plots.tuning(each, price, f"shard{each.shard}"):
+            usd = each.spent.usd
+            price_too = "" if usd is None else f", {units.money(usd)}"
+            spent = f"{units.duration(each.spent.seconds)}{price_too}"
+            title = f"Shard {each.shard} on {each.target}: {spent}"
+            yield _plot(title, drawn, captions.of_tuning(each))
+
+
+def _short_curves(report: Report) -> Iterator[str]:
+    """A sentence in place of each curve of too few points."""
+    for each in report.outcomes:
+        if plots.is_short_curve(each):
+            spent = units.duration(each.spent.seconds)
+            told = captions.of_tuning(each)
+            yield f"Shard {each.shard} on {each.target}, {spent}, too short for a plot. {told}"
+
+
+def _plot(title: str, drawing: str, caption: str) -> Plot:
+    """The drawing is our own SVG, in which every text is escaped already."""
+    return Plot(title, Markup(drawing), caption)  # noqa: S704  # made by svg.py

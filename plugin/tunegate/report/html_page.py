@@ -1,0 +1,168 @@
+"""The base of every HTML page of ours: templates in which no text can be anything but text."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, assert_never
+
+import msgspec
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from tunegate.report.escape import visible
+from tunegate.report.headline import STATUS_WORDS
+from tunegate.report.table import (
+    CellContent,
+    ChangeInterval,
+    Column,
+    Identifier,
+    ReportTable,
+    SignedTime,
+    StatusWord,
+)
+from tunegate.report.units import NONE, interval, percent
+from tunegate.wording import milliseconds
+
+
+def page_environment(*, longest_text: int) -> Environment:
+    """Texts beyond `longest_text` characters are cut in the middle."""
+    environment = Environment(
+        loader=PackageLoader("tunegate.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        finalize=lambda value: visible(value, longest_text) if type(value) is str else value,
+    )
+    environment.filters |= {"ms": milliseconds}
+    environment.globals |= {
+        "WORDS": STATUS_WORDS,
+        "table": lambda table, title="": html_table(table, longest_text, title),
+    }
+    return environment
+
+
+# A table as HTML, in which no text can be anything but text.
+
+_CHANGE = Markup('<span><strong>{}</strong><span class="sub">{}</span></span>')
+_NOTHING = Markup("{}").format(NONE)
+_Drawn = tuple[Column[Any], CellContent]
+
+
+def html_table(table: ReportTable, longest_text: int, title: str) -> Markup:
+    """Returns the table in HTML with the column that names a row first: on a narrow page it heads
+    the row's cells. Texts beyond `longest_text` characters are cut in the middle. `title` is what
+    is read aloud of the table; whoever has no mouse can scroll in it."""
+    named = {column.under for column in table.columns if column.under}
+    columns = sorted(table.columns, key=lambda column: column.title not in named)
+    shown = [column for column in columns if not column.under]
+    titles = Markup().join(_title(column) for column in shown)
+    ordered = ReportTable(tuple(columns), table.rows)
+    rows = Markup("\n").join(
+        _row(list(zip(columns, cells, strict=True)), longest_text) for cells in ordered.cells()
+    )
+    return Markup(
+        '<div class="scroll" role="group" aria-label="{}" tabindex="0"><table class="stack">\n'
+        "<thead><tr>{}</tr></thead>\n<tbody>\n{}\n</tbody></table></div>"
+    ).format(title or "Table", titles, rows)
+
+
+def _title(column: Column[Any]) -> Markup:
+    number = Markup(' class="n"') if column.is_number else Markup()
+    return Markup('<th scope="col"{}>{}</th>').format(number, column.title)
+
+
+def _row(row: Sequence[_Drawn], longest_text: int) -> Markup:
+    (first, name), *others = row
+    below = [cell for column, cell in others if column.under == first.title]
+    told = [_inner(name, longest_text), *(_below(cell, longest_text) for cell in below)]
+    cells = [Markup('<th scope="row" class="name">{}</th>').format(Markup().join(told))]
+    cells += [_cell(column, cell, longest_text) for column, cell in others if not column.under]
+    tones = [cell.status for _, cell in row if isinstance(cell, StatusWord)]
+    tone = Markup(' class="tone-{}"').format(tones[0]) if tones else Markup()
+    return Markup("<tr{}>{}</tr>").format(tone, Markup().join(cells))
+
+
+def _cell(column: Column[Any], cell: CellContent, longest_text: int) -> Markup:
+    names = [
+        "n" if column.is_number else "",
+        column.layout,
+        _tone(cell) if isinstance(cell, SignedTime) else "",
+    ]
+    kind = " ".join(filter(None, names))
+    classes = Markup(' class="{}"').format(kind) if kind else Markup()
+    inner = _inner(cell, longest_text)
+    if column.layout == "why":
+        inner = Markup("<span>{}</span>").format(inner)
+    return Markup('<td{} data-label="{}">{}</td>').format(classes, column.title, inner)
+
+
+def _inner(cell: CellContent, longest_text: int) -> Markup:
+    match cell:
+        case Identifier(text=text):
+            return Markup("<code>{}</code>").format(visible(text, longest_text))
+        case StatusWord(status=status):
+            return Markup('<span class="word">{}</span>').format(STATUS_WORDS[status])
+        case ChangeInterval(interval=found):
+            return _CHANGE.format(percent(found.center), interval(found)) if found else _NOTHING
+        case SignedTime():
+            return Markup("{}").format(cell.text)
+        case str() as text:
+            return Markup("{}").format(visible(text, longest_text))
+        case _ as never:
+            assert_never(never)
+
+
+def _below(cell: CellContent, longest_text: int) -> Markup:
+    text = cell.text if isinstance(cell, Identifier) else cell
+    shown = visible(text, longest_text) if isinstance(text, str) else ""
+    return Markup('<span class="sub">{}</span>').format(shown) if shown else Markup()
+
+
+def _tone(cell: SignedTime) -> str:
+    return "slower" if cell.milliseconds > 0 else "faster"
+
+
+# Scripts and styles inside of a page, each allowed by its hash alone: no text of an entry can be
+# one.
+
+_RENDER = Path(__file__).parent
+_UPLOT = "vendor/uplot"
+_OWN = ("entries.js", "chart.js", "controls.js")
+
+
+class Inlined(msgspec.Struct, frozen=True):
+    """A text, and the source expression by which a Content-Security-Policy allows it."""
+
+    text: Markup
+    source: Markup
+
+
+@cache
+def history_scripts() -> tuple[Inlined, ...]:
+    """The script of uPlot, and ours, which is one script in strict mode."""
+    own = "\n".join(_read(f"templates/history/{name}") for name in _OWN)
+    return _inlined(_read(f"{_UPLOT}/uPlot.iife.min.js")), _inlined(f'"use strict";\n{own}')
+
+
+@cache
+def history_style() -> Inlined:
+    """The styles of every report, of uPlot and of this page."""
+    own = ("templates/report.css", f"{_UPLOT}/uPlot.min.css", "templates/history/history.css")
+    return _inlined("\n".join(map(_read, own)))
+
+
+def _inlined(text: str) -> Inlined:
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    # Both are files of this package.
+    return Inlined(Markup(text), Markup(f"'sha256-{digest}'"))  # noqa: S704
+
+
+def _read(name: str) -> str:
+    """The file, with the line ends by which a browser hashes it."""
+    return (_RENDER / name).read_text(encoding="utf-8").replace("\r\n", "\n")

@@ -1,0 +1,315 @@
+"""The tables of a report. Markdown, HTML and the terminal draw these columns, or some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any, assert_never
+
+from tunegate.artifacts.builds import Build, OutputDifference
+from tunegate.artifacts.inputs import (
+    DRAWN_LENGTH,
+    Columns,
+    Constant,
+    Draw,
+    DrawnInput,
+    Files,
+    Integers,
+    Normal,
+    OneOf,
+    Uniform,
+)
+from tunegate.artifacts.measurements import EnergyChange, Inside
+from tunegate.artifacts.verdicts import Finding
+from tunegate.plan.costs import Saving
+from tunegate.report.cost_table import SpendingRow
+from tunegate.report.operators import Part, TunedRow
+from tunegate.report.table import (
+    ChangeInterval,
+    Column,
+    Identifier,
+    ReportTable,
+    SignedTime,
+    StatusWord,
+    number_column,
+    text_column,
+)
+from tunegate.report.tuning_sentences import stopped_words
+from tunegate.report.units import NONE, duration, energy, money, percent, share, size
+from tunegate.wording import milliseconds
+
+
+def models_table(findings: Sequence[Finding]) -> ReportTable:
+    """Returns the table of results by model and target. ONNX Runtime's own time is in the plot
+    alone: it is another measurement."""
+    columns: tuple[Column[Finding], ...] = (
+        text_column("Verdict", lambda row: StatusWord(row.status)),
+        text_column("Model", lambda row: Identifier(row.model)),
+        Column(title="Target", cell=lambda row: Identifier(row.target), under="Model"),
+        number_column("Base", lambda row: milliseconds(row.base_ms)),
+        number_column("Head", lambda row: milliseconds(row.head_ms)),
+        Column(
+            title="Change",
+            cell=lambda row: ChangeInterval(row.change_percent),
+            is_number=True,
+            layout="wide",
+        ),
+        *_inference_energy(findings),
+    )
+    return ReportTable(columns, findings)
+
+
+def _inference_energy(findings: Sequence[Finding]) -> tuple[Column[Finding], ...]:
+    """Returns the column of joules of one inference, none without any."""
+    if not any(finding.energy for finding in findings):
+        return ()
+    column: Column[Finding] = number_column("Energy", lambda row: _energy(row.energy))
+    return (column,)
+
+
+def _energy(found: EnergyChange | None) -> str:
+    if found is None:
+        return NONE
+    return f"{energy(found.head_joules)} ({percent(found.change_percent.center)})"
+
+
+def operators_table(parts: Sequence[Part]) -> ReportTable:
+    """The layers that make a difference. One that only one side has is new, or gone."""
+    slower = sum(part.difference_ms > 0 for part in parts)
+    columns: tuple[Column[Part], ...] = (
+        text_column("Layer", lambda row: Identifier(row.name)),
+        number_column("Base", lambda row: _or("new", row.base_ms)),
+        number_column("Head", lambda row: _or("gone", row.head_ms)),
+        number_column("Difference", lambda row: _difference(row, slower)),
+        text_column("Run by", lambda row: row.run_by),
+    )
+    return ReportTable(columns, parts)
+
+
+def _difference(row: Part, slower: int) -> SignedTime:
+    """A difference with its share of what all slower layers lost; what got faster has none, nor has
+    the only one that got slower."""
+    has_share = row.difference_ms > 0 and slower > 1
+    return SignedTime(row.difference_ms, row.share if has_share else None)
+
+
+def _or(word: str, ms: float | None) -> str:
+    return word if ms is None else milliseconds(ms)
+
+
+def inside_table(tests: Sequence[Inside]) -> ReportTable:
+    """Returns the table of mean and slow end, which the median of a launch hides."""
+    columns: tuple[Column[Inside], ...] = (
+        text_column("Percentile", lambda row: row.what),
+        number_column("Base", lambda row: milliseconds(row.base_ms)),
+        number_column("Head", lambda row: milliseconds(row.head_ms)),
+        Column(
+            title="Change",
+            cell=lambda row: (
+                ChangeInterval(row.change_percent)
+                if row.is_resolved or row.decision != "pass"
+                else "not resolvable here"
+            ),
+            is_number=True,
+            layout="wide",
+        ),
+    )
+    return ReportTable(columns, tests)
+
+
+def builds_table(sides: Sequence[tuple[str, Build]]) -> ReportTable:
+    """The builds of base and head, each with its label."""
+    columns: tuple[Column[tuple[str, Build]], ...] = (
+        text_column("Build", lambda row: row[0]),
+        text_column("Runtime", lambda row: row[1].title or row[1].candidate),
+        text_column("Key", lambda row: Identifier(row[1].key[:12])),
+        number_column(
+            "Relative error",
+            lambda row: _two_digits(row[1].check.max_relative if row[1].check else None),
+        ),
+        number_column(
+            "Allowed", lambda row: _two_digits(row[1].check.tolerance if row[1].check else None)
+        ),
+        number_column("Size", lambda row: size(row[1].size_bytes)),
+        number_column("Built in", lambda row: duration(row[1].seconds)),
+        Column(title="Error", cell=lambda row: row[1].error or NONE, layout="why"),
+    )
+    return ReportTable(columns, sides)
+
+
+def outputs_table(label: str, outputs: Sequence[OutputDifference]) -> ReportTable:
+    """Returns the table of errors of a build's outputs against the reference."""
+    columns: tuple[Column[OutputDifference], ...] = (
+        text_column(f"Output of the {label}", lambda row: Identifier(row.name)),
+        number_column("Absolute error", lambda row: _two_digits(row.max_absolute)),
+        number_column("Relative error", lambda row: _two_digits(row.max_relative)),
+    )
+    return ReportTable(columns, outputs)
+
+
+def inputs_table(findings: Sequence[Finding]) -> ReportTable:
+    """Returns the table of inputs, and the origin of their values."""
+    rows = [(finding, given) for finding in findings for given in finding.inputs]
+    columns: tuple[Column[tuple[Finding, DrawnInput]], ...] = (
+        text_column("Input", lambda row: Identifier(row[1].name)),
+        Column(title="Model", cell=lambda row: Identifier(row[0].model), under="Input"),
+        text_column("Shape", lambda row: type_in_words(row[1])),
+        text_column("Values", lambda row: values_in_words(row[1])),
+        Column(title="From", cell=lambda row: _why(row[1]), layout="why"),
+    )
+    return ReportTable(columns, rows)
+
+
+def _why(given: DrawnInput) -> str:
+    return (given.rule.why if given.rule is not None else "") or NONE
+
+
+def tasks_table(rows: Sequence[TunedRow]) -> ReportTable:
+    """Returns the table of tuning by task."""
+    columns: tuple[Column[TunedRow], ...] = (
+        text_column("Task", lambda row: Identifier(row.label)),
+        Column(title="Target", cell=lambda row: Identifier(row.target), under="Task"),
+        text_column("Schedule", lambda row: row.source),
+        number_column("Trials", lambda row: str(row.trials)),
+        number_column("Before", lambda row: milliseconds(row.before_ms)),
+        number_column("Now", lambda row: milliseconds(row.best_ms)),
+        number_column("Saved", lambda row: percent(row.gain_percent).removeprefix("+")),
+        number_column("Calls", _calls),
+        number_column("Time", lambda row: duration(row.seconds if row.trials else None)),
+        Column(title="Ended", cell=_ended, layout="wide"),
+    )
+    return ReportTable(columns, rows)
+
+
+def facts_table(facts: Sequence[tuple[str, str]]) -> ReportTable:
+    """The revisions and the machine."""
+    columns: tuple[Column[tuple[str, str]], ...] = (
+        text_column("What", lambda row: row[0]),
+        text_column("Value", lambda row: row[1]),
+    )
+    return ReportTable(columns, facts)
+
+
+def spending_table(rows: Sequence[SpendingRow]) -> ReportTable:
+    """The parts of the tuning time, with what they cost."""
+    columns: tuple[Column[SpendingRow], ...] = (
+        text_column("What", lambda row: row.what),
+        number_column(
+            "Candidates", lambda row: NONE if row.candidates is None else f"{row.candidates:,}"
+        ),
+        number_column("Worker time", lambda row: duration(row.seconds)),
+        number_column("Share", lambda row: share(row.share)),
+        number_column("Cost", lambda row: money(row.usd)),
+        *_energy_columns(rows),
+    )
+    return ReportTable(columns, rows)
+
+
+_SAVED_BY = {
+    "cache": "exact hits of the cache, by the candidates in their records",
+    "filter": "the filter: for as much at the rate of what it rejects, audited",
+}
+
+
+def savings_table(rows: Sequence[Saving]) -> ReportTable:
+    """Returns the table of savings, as far as they can be estimated."""
+    columns: tuple[Column[Saving], ...] = (
+        text_column("Saved by", lambda row: _SAVED_BY[row.by]),
+        number_column("Time", lambda row: duration(row.cost.seconds)),
+        number_column("Cost", lambda row: money(row.cost.usd)),
+        number_column("Energy", lambda row: energy(row.cost.joules)),
+    )
+    return ReportTable(columns, rows)
+
+
+def _energy_columns(rows: Sequence[SpendingRow]) -> tuple[Column[Any], ...]:
+    """A column of joules, where they are known."""
+    if all(row.joules is None for row in rows):
+        return ()
+    return (number_column("Energy", lambda row: energy(row.joules)),)
+
+
+def _calls(row: TunedRow) -> str:
+    """Returns the number of runs of the task in one inference of the head."""
+    if row.weight is None:
+        return NONE
+    return str(row.weight) if row.weight else "base only"
+
+
+def _ended(row: TunedRow) -> str:
+    ended = stopped_words(row.stopped)
+    return f"{ended}; failed: {row.failures}" if row.failures else ended
+
+
+def _two_digits(error: float | None) -> str:
+    return NONE if error is None else f"{error:.2g}"
+
+
+# The values of an input, in a few words.
+
+_SHOWN = 4
+_MAX_TEXT = 30
+
+
+def values_in_words(given: DrawnInput) -> str:
+    """Returns the values of an input in words."""
+    is_drawn = given.rule is None or not isinstance(given.rule.values, Files)
+    if "sequence" in given.form and is_drawn:
+        return f"{DRAWN_LENGTH} tensors, {_of_tensor(given)}"
+    return _of_tensor(given)
+
+
+def type_in_words(given: DrawnInput) -> str:
+    """The shape and the type, which are those of each tensor of a sequence."""
+    known = f"{list(given.shape)} {given.dtype}"
+    is_open = not given.shape and given.form
+    return f"{given.form} of {given.dtype if is_open else known}" if given.form else known
+
+
+def _of_tensor(given: DrawnInput) -> str:
+    if given.rule is None:
+        return "true or false"
+    values = given.rule.values
+    match values:
+        case Columns():
+            return _columns(values)
+        case Files():
+            count = len(values.files)
+            held = "value" if given.form else "array"
+            return f"the {held} of a file" if count == 1 else f"{count} cases, one in each launch"
+        case _:
+            return _draw(values)
+
+
+def _draw(values: Draw) -> str:
+    match values:
+        case Normal(mean=mean, deviation=deviation):
+            is_standard = mean == 0 and deviation == 1
+            return "standard normal" if is_standard else f"normal, {mean:.4g} ± {deviation:.4g}"
+        case Uniform(low=low, high=high):
+            return f"{low:.4g} to {high:.4g}"
+        case Integers(low=low, high=high):
+            return f"{low} to {high}"
+        case OneOf():
+            return f"{'words' if values.words > 1 else 'one'} of {_listed(values.values)}"
+        case Constant(value=value):
+            return f"always {str(value)[:_MAX_TEXT]}"
+        case _:
+            assert_never(values)
+
+
+def _columns(values: Columns) -> str:
+    """Returns the values of columns in words; neighbours with the same values are joined."""
+    told = []
+    for draw, same in groupby(enumerate(values.parts), key=lambda each: each[1]):
+        places = [place for place, _ in same]
+        where = str(places[0]) if len(places) == 1 else f"{places[0]} to {places[-1]}"
+        told.append(f"column {where}: {_draw(draw)}")
+    rest = len(told) - _SHOWN
+    return "; ".join(told[:_SHOWN]) + (f"; and {rest} more" if rest > 0 else "")
+
+
+def _listed(values: Sequence[object]) -> str:
+    rest = len(values) - _SHOWN
+    shown = ", ".join(str(value)[:_MAX_TEXT] for value in values[:_SHOWN])
+    return shown + (f" and {rest} more" if rest > 0 else "")

@@ -1,0 +1,1 @@
+"""What is compared, and whose rules count: changes, configuration, policy, waivers."""

@@ -1,0 +1,132 @@
+"""The demands of base's and head's configurations on one model in one of its profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from tunegate.artifacts.changes import (
+    ModelInput,
+    ModelPath,
+    ModelVersion,
+    PolicyChange,
+    Revisions,
+    gated_name,
+    path_of,
+    profile_of,
+)
+from tunegate.config import Config
+from tunegate.ports import ModelReader
+from tunegate.review.model_settings import entry_for, needs_of, profiles_for, shapes_for, values_for
+from tunegate.review.named_files import JudgingFile, replacements
+
+
+class AskedWork(NamedTuple):
+    """`config` is what judges, `old_config` the base's. Models are looked into only where the two
+    say different things."""
+
+    reader: ModelReader
+    config: Config
+    old_config: Config
+
+    def replaced_values(
+        self, revisions: Revisions, names: Iterable[ModelPath]
+    ) -> Iterator[PolicyChange]:
+        """Yields the files of values that the change replaces."""
+        return replaced_values(self.reader, revisions, self.config, names)
+
+    def former_name(
+        self, name: ModelPath, after: ModelVersion, before: ModelVersion
+    ) -> ModelPath | None:
+        """The name under which the base gates this work: its profile is called the same there, or
+        has the same shapes. None for a profile that is new."""
+        known = profiles_for(self.old_config, before.path)
+        same = gated_name(before.path, profile_of(name))
+        if same in known or entry_for(self.old_config, before.path) is None:
+            return same
+        inputs = self._inputs(after)
+        if inputs is None:
+            return None
+        wanted = shapes_for(self.config, name, inputs).shapes
+        alike = (was for was in known if self._shapes_then(was, inputs) == wanted)
+        return next(alike, None)
+
+    def is_changed(self, name: ModelPath, former: ModelPath, after: ModelVersion) -> bool:
+        """Returns whether other targets, shapes, values or precisions are asked for. The same
+        shapes in other words are no change."""
+        now, then = needs_of(self.config, name), needs_of(self.old_config, former)
+        if now == then or now is None or then is None:
+            return now != then
+        if (now.targets, now.values, now.accuracy) != (then.targets, then.values, then.accuracy):
+            return True
+        inputs = self._inputs(after)
+        if inputs is None:
+            return True
+        return shapes_for(self.config, name, inputs).shapes != self._shapes_then(former, inputs)
+
+    def _shapes_then(
+        self, name: ModelPath, inputs: Sequence[ModelInput]
+    ) -> dict[str, tuple[int, ...]]:
+        return shapes_for(self.old_config, name, inputs).shapes
+
+    def _inputs(self, version: ModelVersion) -> Sequence[ModelInput] | None:
+        outline = self.reader.outline(version)
+        return None if outline is None else outline.inputs
+
+
+# Changes that make base and head different work: other inputs, and random numbers from a seed.
+
+INPUTS_KEY = "inputs of the model"
+SEEDED = "random operators with a seed of their own"
+
+
+def reshaped(
+    path: ModelPath, before: tuple[ModelInput, ...], after: tuple[ModelInput, ...]
+) -> PolicyChange | None:
+    """The change of inputs, or None where both take the same inputs, in whatever order."""
+    old, new = _written(before), _written(after)
+    if old == new:
+        return None
+    return PolicyChange(
+        key=INPUTS_KEY, old=old, new=new, effect="changed", counts="now", model=path
+    )
+
+
+def seeded(path: ModelPath, before: tuple[str, ...], after: tuple[str, ...]) -> PolicyChange | None:
+    """Random numbers from a seed are the same in every process: a
+    model can know when to be slow."""
+    if set(after) <= set(before):
+        return None
+    old, new = (", ".join(kinds) or "none" for kinds in (before, after))
+    return PolicyChange(key=SEEDED, old=old, new=new, effect="changed", counts="now", model=path)
+
+
+def _written(inputs: tuple[ModelInput, ...]) -> str:
+    shapes = (
+        f"{' '.join(filter(None, (value.name, value.dtype)))} "
+        f"[{', '.join('?' if n is None else str(n) for n in value.dimensions)}]"
+        for value in sorted(inputs, key=lambda value: value.name)
+    )
+    return ", ".join(shapes) or "none"
+
+
+# Files of values that a change replaces: a policy change, since the base's count.
+
+
+def replaced_values(
+    reader: ModelReader, revisions: Revisions, config: Config, names: Iterable[ModelPath]
+) -> Iterator[PolicyChange]:
+    """Yields the policy changes that replace values of these models."""
+    return replacements(_files(config, names), revisions, reader.blob)
+
+
+def _files(config: Config, names: Iterable[ModelPath]) -> Iterator[JudgingFile]:
+    """Yields each file of each model once, whatever profiles share it."""
+    found = {
+        (path_of(name), given, file.removeprefix("./"))
+        for name in names
+        for given, values in values_for(config, name).items()
+        for file in values.files
+    }
+    for model, given, file in sorted(found):
+        yield JudgingFile(f"models[].inputs.{given}.values", file, model)

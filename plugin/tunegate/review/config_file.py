@@ -1,0 +1,314 @@
+"""`tunegate.yaml` to a Config. Every mistake is one line: file, key, what is wrong, what to do."""
+
+from __future__ import annotations
+
+import errno
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import yaml
+
+from tunegate.config import (
+    AUTO,
+    LOCAL,
+    RUNTIME_ARTIFACT,
+    CacheConfig,
+    Config,
+    Inputs,
+    ModelConfig,
+    TargetConfig,
+    ValuesConfig,
+)
+from tunegate.errors import ConfigError, ConfigKey, config_error
+from tunegate.known_extras import GROUPS, missing
+from tunegate.review.config_problems import problem_of
+from tunegate.review.model_settings import values_of
+from tunegate.review.retired_keys import say_retired, without_retired_keys
+from tunegate.system.strict_yaml import YamlProblemError, read_yaml
+from tunegate_cache.format.names import zone_problem
+from tunegate_cache.format.signing import BadKeyError, TrustedKeys
+from tunegate_cache.installed_plugins import installed, plugin_named
+from tunegate_cache.stores.open_store import BadAddressError, kind_of
+from tunegate_cache.stores.store_kind import StoreAddress
+
+CONFIG_FILE = "tunegate.yaml"
+
+_RUNTIMES, _WORKERS = GROUPS["runtime"], GROUPS["executor"]
+_RAREST = 0.02
+_MAX_BYTES = 16 * 2**20
+
+
+def load_config(path: Path) -> Config:
+    """Read the file. Raises ConfigError."""
+    try:
+        text = _text(path)
+    except FileNotFoundError as error:
+        message = f"{path}: not found. Run `tunegate init` to write one."
+        raise ConfigError(message) from error
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"{path}: cannot be read ({error}). Fix the file, or name another with --config."
+        raise ConfigError(message) from error
+    config, retired = _parsed(text, str(path))
+    for key in retired:
+        say_retired(str(path), key)
+    return config
+
+
+def _text(path: Path) -> str:
+    """A device can be read for ever."""
+    with path.open("rb") as file:
+        read = file.read(_MAX_BYTES + 1)
+    if len(read) > _MAX_BYTES:
+        raise OSError(errno.EFBIG, "more than 16 MiB")
+    return read.decode("utf-8")
+
+
+def parse_config(text: str, where: str) -> Config:
+    """Read a configuration's text; `where` names it in messages. Raises ConfigError."""
+    return _parsed(text, where)[0]
+
+
+def _parsed(text: str, where: str) -> tuple[Config, tuple[str, ...]]:
+    """The configuration, and the keys of an earlier version in it."""
+    try:
+        content = read_yaml(text)
+    except YamlProblemError as error:
+        raise _refused(ConfigKey(where, line=error.line), str(error)) from error
+    if content is None:
+        raise _refused(ConfigKey(where), "empty. Run `tunegate init` to see what belongs in it.")
+    content, retired = without_retired_keys(content)
+    try:
+        config = msgspec.convert(content, Config)
+    except msgspec.ValidationError as error:
+        key, problem = problem_of(error, content)
+        raise _refused(ConfigKey(where, key), problem) from error
+    check_config(config, where)
+    return config, retired
+
+
+def check_config(config: Config, where: str, *, is_merged: bool = False) -> None:
+    """Checks what no type can say, of a file or of the merged configuration of base and head.
+    Raises ConfigError."""
+    _check_cache(config.cache, where)
+    _check_targets(config, where)
+    _check_executor(config, where)
+    _check_models(config, where, is_merged=is_merged)
+    _check_prices(config, where)
+    if 0 < config.gate.rare_launches < _RAREST:
+        message = (
+            f"gate.rare-launches: {config.gate.rare_launches:g} is rarer than {_RAREST:g}, the "
+            "rarest share that can be looked for. Write 0 to switch it off."
+        )
+        raise _refused(ConfigKey(where, "gate.rare-launches"), message)
+
+
+def _check_models(config: Config, where: str, *, is_merged: bool) -> None:
+    problems = list(entry_problems(config, is_merged=is_merged))
+    if problems:
+        lines = [_on_one_line(where, each.text) for each in problems]
+        raise config_error(lines, ConfigKey(where, problems[0].key))
+
+
+def _check_executor(config: Config, where: str) -> None:
+    """One that an extra would bring may be missing here: another job tunes."""
+    name = config.executor
+    if name != LOCAL and not missing("executor", name) and plugin_named(_WORKERS, name) is None:
+        known = ", ".join((LOCAL, *installed(_WORKERS)))
+        message = f"executor: {name} is not installed. Write one of {known}."
+        raise _refused(ConfigKey(where, "executor"), message)
+
+
+def _check_targets(config: Config, where: str) -> None:
+    names = [target.name for target in config.targets]
+    for name, count in Counter(names).items():
+        if count > 1:
+            message = f'targets: the name "{name}" is given {count} times. Rename one.'
+            raise _refused(ConfigKey(where, "targets"), message)
+    for number, target in enumerate(config.targets):
+        if target.runtime != AUTO and plugin_named(_RUNTIMES, target.runtime) is None:
+            about = ConfigKey(where, f"targets[{number}].runtime")
+            raise _refused(about, _unknown_runtime(target))
+        if target.artifact != RUNTIME_ARTIFACT and _is_unknown_form(target.artifact):
+            about = ConfigKey(where, f"targets[{number}].artifact")
+            line = missing("artifact", target.artifact) or "no installed package writes it."
+            raise _refused(about, f"target {target.name}: {line}")
+
+
+def _is_unknown_form(artifact: str) -> bool:
+    return plugin_named(GROUPS["artifact"], artifact) is None
+
+
+def _unknown_runtime(target: TargetConfig) -> str:
+    if line := missing("runtime", target.runtime):
+        return f"target {target.name}: {line}"
+    known = ", ".join((AUTO, *installed(_RUNTIMES)))
+    problem = f"target {target.name}: runtime {target.runtime} is not installed"
+    return f"{problem}. Write one of {known}."
+
+
+def _check_prices(config: Config, where: str) -> None:
+    if config.budget.usd is not None and config.budget.usd_per_hour is None:
+        unpriced = [target.name for target in config.targets if target.usd_per_hour is None]
+        if unpriced:
+            message = (
+                f"budget.usd needs a price: give usd-per-hour under budget, "
+                f"or on target {unpriced[0]}."
+            )
+            raise _refused(ConfigKey(where, "budget.usd"), message)
+
+
+def _check_cache(cache: CacheConfig, where: str) -> None:
+    try:
+        kind_of(StoreAddress(url=cache.url))
+    except BadAddressError as error:
+        why = missing("store", cache.url.partition(":")[0]) or f"{error}."
+        raise _refused(ConfigKey(where, "cache.url"), f"cache.url: {why}") from error
+    for zone in (cache.zone, *cache.read_zones, *cache.trusted_keys):
+        problem = zone_problem(zone)
+        if problem is not None:
+            raise _refused(ConfigKey(where, "cache"), f"cache: {problem}.")
+    try:
+        TrustedKeys(cache.trusted_keys)
+    except BadKeyError as error:
+        about = ConfigKey(where, "cache.trusted-keys")
+        raise _refused(about, f"cache.trusted-keys: {error}.") from error
+
+
+def _refused(about: ConfigKey, problem: str) -> ConfigError:
+    """A ConfigError on one line, whatever the file's own words are."""
+    return ConfigError(_on_one_line(about.file, problem), about)
+
+
+def _on_one_line(file: str, problem: str) -> str:
+    return f"{file}: {' '.join(problem.splitlines())}"
+
+
+# Checks of `models` entries that no type can say: names of targets and profiles, forms of values.
+
+_PROFILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_MODEL_ENDING = ".onnx"
+
+
+class EntryProblem(NamedTuple):
+    """A key of the file, and what is wrong there."""
+
+    key: str
+    text: str
+
+
+def entry_problems(config: Config, *, is_merged: bool = False) -> Iterator[EntryProblem]:
+    """Every problem of every entry, in the order of the file. A merged entry may ask for a model
+    without a profile beside its profiles: base and head need not both have some."""
+    known = [target.name for target in config.targets]
+    for number, entry in enumerate(config.models):
+        at = f"models[{number}]"
+        yield from _of_targets(entry, at, known)
+        yield from _of_values(entry.inputs, at, entry.path)
+        yield from _of_metric(entry, at)
+        for name, profile in entry.profiles.items():
+            if name or not is_merged:
+                yield from _of_profile_name(name, at, entry.path)
+            yield from _of_values(profile.inputs, f"{at}.profiles.{name}", entry.path)
+
+
+def _of_targets(entry: ModelConfig, at: str, known: list[str]) -> Iterator[EntryProblem]:
+    for name in entry.targets:
+        if name not in known:
+            text = f'models: {entry.path}: unknown target "{name}". Known: {", ".join(known)}.'
+            yield EntryProblem(f"{at}.targets", text)
+
+
+def _of_metric(entry: ModelConfig, at: str) -> Iterator[EntryProblem]:
+    metric = None if entry.accuracy == "same" else entry.accuracy.metric_command
+    if metric is None:
+        return
+    try:
+        words = shlex.split(metric.run)
+    except ValueError as error:
+        problem = f"is no command line ({error})"
+    else:
+        problem = "" if words else "is empty. Write a program and its arguments"
+    if problem:
+        key = f"{at}.accuracy.metric-command.run"
+        yield EntryProblem(key, f"models: {entry.path}: accuracy.metric-command.run {problem}.")
+
+
+def _of_profile_name(name: str, at: str, path: str) -> Iterator[EntryProblem]:
+    problem = _name_problem(name)
+    if problem:
+        yield EntryProblem(f"{at}.profiles", f"models: {path}: profiles: {problem}.")
+
+
+def _name_problem(name: str) -> str:
+    if not name:
+        return "a profile has no name. Write one before its colon"
+    if not _PROFILE_NAME.fullmatch(name):
+        return f'the name "{name}" may have letters, digits, dots, dashes and underscores'
+    if name.casefold().endswith(_MODEL_ENDING):
+        return f'the name "{name}" looks like that of a file. Leave out {_MODEL_ENDING}'
+    return ""
+
+
+def _of_values(inputs: Inputs, at: str, path: str) -> Iterator[EntryProblem]:
+    for name, values in values_of(inputs).items():
+        problem = _form_problem(values)
+        if problem:
+            text = f"models: {path}: inputs.{name}.values: {problem}."
+            yield EntryProblem(f"{at}.inputs.{name}.values", text)
+
+
+def _form_problem(values: ValuesConfig) -> str:
+    low, high = values.low, values.high
+    forms = (
+        low is not None or high is not None,
+        values.file is not None,
+        bool(values.cases),
+        values.sequence is not None,
+    )
+    if sum(forms) != 1:
+        return "give low and high, or a file, or cases, or a sequence"
+    if forms[0] and (low is None or high is None):
+        return (
+            f"{'high' if high is None else 'low'} is missing beside {low if high is None else high}"
+        )
+    if low is not None and high is not None and low > high:
+        return f"low is {low}, which is more than high, {high}"
+    return ""
+
+
+# The search for the line of a key in a configuration's text, so that a problem can be shown beside
+# it.
+
+_STEP = re.compile(r"[^.\[\]]+")
+
+
+def line_of(text: str, key: str) -> int:
+    """The line of a key like `targets[0].name`, or of the nearest one above it that is there; the
+    first line where nothing of it is."""
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.YAMLError:
+        return 1
+    line = 1
+    for step in _STEP.findall(key):
+        found = _inside(node, step)
+        if found is None:
+            break
+        line, node = found
+    return line
+
+
+def _inside(node: yaml.Node | None, step: str) -> tuple[int, yaml.Node] | None:
+    if isinstance(node, yaml.MappingNode):
+        for name, value in node.value:
+            if name.value == step:
+                return name.start_mark.line + 1, value
+    if isinstance(node, yaml.SequenceNode) and step.isdigit() and int(step) < len(node.value):
+        value = node.value[int(step)]
+        return value.start_mark.line + 1, value
+    return None

@@ -1,0 +1,447 @@
+"""The rules for one model that the base covers."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import Literal, NamedTuple, TypeVar
+
+import msgspec
+
+from tunegate.artifacts.changes import Effect, ModelInput, ModelPath, PolicyChange
+from tunegate.config import (
+    Accuracy,
+    Config,
+    InputConfig,
+    Inputs,
+    ModelConfig,
+    ObjectiveConfig,
+    ProfileConfig,
+    ValuesConfig,
+)
+from tunegate.review.base_rules import METRIC_KEY, merged_metric, metric_changes, names
+from tunegate.review.input_shapes import ResolvedShapes, ShapeLevel, resolve_shapes, takes
+from tunegate.review.model_settings import entry_levels, entry_shapes, entry_values
+from tunegate.review.rules import ACCURACY, OBJECTIVE, merged_section, section_changes, written
+
+InputsOf = Callable[[ModelPath], tuple[ModelInput, ...] | None]
+"""The inputs of a model, by its path in the head; None where it cannot be read."""
+
+
+class CoveredModel(NamedTuple):
+    """A model with the base's entry for it, and the head's where that has one."""
+
+    path: ModelPath
+    old: ModelConfig
+    new: ModelConfig | None
+
+
+class Asked(NamedTuple):
+    """The entry that judges the model, and how it differs from the base's."""
+
+    entry: ModelConfig
+    changes: tuple[PolicyChange, ...]
+
+
+def asked_of(
+    model: CoveredModel,
+    base: Config,
+    head: Config,
+    inputs_of: InputsOf,
+    inputs_before: InputsOf = lambda _: None,
+) -> Asked:
+    """The base's shapes where they still fit, its objective and accuracy or
+    stricter ones, its targets and more."""
+    shapes = _merge_shapes(model, EntryOf(base, model.old), head, (inputs_of, inputs_before))
+    objective, objective_changes = _objective(model)
+    accuracy, accuracy_changes = _accuracy(model)
+    targets, target_changes = _targets(model, base, head)
+    entry = ModelConfig(
+        path=glob.escape(model.path),
+        dims=shapes.dims,
+        inputs=shapes.inputs,
+        profiles=shapes.profiles,
+        targets=targets,
+        objective=objective,
+        accuracy=accuracy,
+    )
+    told = (msgspec.structs.replace(each, model=model.path) for each in shapes.changes)
+    changes = (*_coverage(model), *told, *objective_changes, *accuracy_changes, *target_changes)
+    return Asked(entry, changes)
+
+
+def _merge_shapes(
+    model: CoveredModel, old: EntryOf, head: Config, inputs_of: tuple[InputsOf, InputsOf]
+) -> JudgingShapes:
+    """Returns the judging shapes; a model with the same settings is not opened."""
+    if model.new is None:
+        return judging_shapes(old, None, None)
+    new = EntryOf(head, model.new)
+    if _said(old) == _said(new):
+        return judging_shapes(old, new, None)
+    after, before = inputs_of
+    return judging_shapes(old, new, after(model.path), before(model.path))
+
+
+def _said(side: EntryOf) -> tuple[object, ...]:
+    entry = side.entry
+    return side.config.dims, entry.dims, entry.inputs, entry.profiles
+
+
+def _coverage(model: CoveredModel) -> Iterator[PolicyChange]:
+    if model.new is None:
+        yield _key_change(model, "path", model.old.path, "no entry matches it", "loosened")
+
+
+def _objective(model: CoveredModel) -> tuple[ObjectiveConfig | None, list[PolicyChange]]:
+    old, new = model.old.objective, model.new.objective if model.new else None
+    if model.new is None or old == new:
+        return old, []
+    if old is None:
+        return new, [
+            _key_change(model, "objective", "not set", written(new), "tightened", counts="now")
+        ]
+    if new is None:
+        return old, [_key_change(model, "objective", written(old), "not set", "loosened")]
+    found = section_changes(old, new, OBJECTIVE, "models[].objective", model=model.path)
+    return merged_section(old, new, OBJECTIVE), list(found)
+
+
+def _accuracy(model: CoveredModel) -> tuple[Accuracy, list[PolicyChange]]:
+    """Returns the stricter accuracy, and its changes; nothing is stricter than the same numbers."""
+    old, new = model.old.accuracy, model.new.accuracy if model.new else "same"
+    if model.new is None or old == new:
+        return old, []
+    if new == "same":
+        return new, [_key_change(model, "accuracy", written(old), new, "tightened", counts="now")]
+    if old == "same":
+        return old, [_key_change(model, "accuracy", old, written(new), "loosened")]
+    metrics = old.metric_command, new.metric_command
+    found = section_changes(old, new, ACCURACY, "models[].accuracy", model=model.path)
+    others = (each for each in found if each.key != METRIC_KEY)
+    merged = msgspec.structs.replace(
+        merged_section(old, new, ACCURACY), metric_command=merged_metric(*metrics)
+    )
+    return merged, [*others, *metric_changes(*metrics, model.path)]
+
+
+def _targets(
+    model: CoveredModel, base: Config, head: Config
+) -> tuple[tuple[str, ...], list[PolicyChange]]:
+    """Returns the targets that are gated, and the changes; targets gone from the file, or new in
+    it, are reported once, and not for every model."""
+    old = model.old.targets or names(base)
+    new = (model.new.targets or names(head)) if model.new else old
+    lost = [name for name in old if name not in new and name in names(head)]
+    gained = [name for name in new if name not in old and name in names(base)]
+    all_of_them = (*old, *(name for name in new if name not in old))
+    changes = []
+    if lost:
+        changes.append(_key_change(model, "targets", written(old), written(new), "loosened"))
+    elif gained:
+        changes.append(
+            _key_change(model, "targets", written(old), written(new), "tightened", counts="now")
+        )
+    return all_of_them, changes
+
+
+def _key_change(
+    model: CoveredModel,
+    key: str,
+    old: str,
+    new: str,
+    effect: Effect,
+    *,
+    counts: Literal["now", "once merged"] = "once merged",
+) -> PolicyChange:
+    return PolicyChange(
+        key=f"models[].{key}", old=old, new=new, effect=effect, counts=counts, model=model.path
+    )
+
+
+# The shapes that judge a covered model, for each of its profiles: the base's while they fit.
+
+
+class EntryOf(NamedTuple):
+    """The entry of a model, and the configuration that it stands in."""
+
+    config: Config
+    entry: ModelConfig
+
+
+class JudgingShapes(NamedTuple):
+    """The keys of the entry that judges, and how they differ from the base's. The changes name no
+    model."""
+
+    dims: dict[str, int]
+    inputs: Inputs
+    profiles: dict[str, ProfileConfig]
+    changes: tuple[PolicyChange, ...]
+
+
+class _Profile(NamedTuple):
+    """A profile as one side sets it. `given` is what it says of shapes; `dims` are only kept where
+    nobody could look into the model."""
+
+    found: ResolvedShapes
+    values: Mapping[str, ValuesConfig]
+    dims: Mapping[str, int]
+    given: Mapping[str, tuple[int, ...]]
+
+    @property
+    def asked(self) -> tuple[object, ...]:
+        """Equal for two profiles that are the same work."""
+        misfit = self.given if self.found.problems else {}
+        return self.found.shapes, self.values, self.dims, misfit
+
+    @property
+    def fits(self) -> bool:
+        return not self.found.problems
+
+
+def judging_shapes(
+    old: EntryOf,
+    new: EntryOf | None,
+    inputs: Sequence[ModelInput] | None,
+    inputs_before: Sequence[ModelInput] | None = None,
+) -> JudgingShapes:
+    """`inputs` are those of the head's model, None where it cannot be read, `inputs_before` the
+    base's. Without a new entry everything is the base's."""
+    before = _profiles(old, inputs, inputs_before)
+    if new is None:
+        return _as_entry(before, ())
+    after = _profiles(new, inputs)
+    renamed = _renamed_symbols(before, after)
+    changes = [*_changes(before, after, renamed, _key(old.entry, new.entry))]
+    is_said = all(profile.fits for profile in after.values())
+    if not changes and not (is_said and _leaves_open(new, inputs_before)):
+        return JudgingShapes(new.entry.dims, new.entry.inputs, new.entry.profiles, ())
+    kept = {
+        name: profile for name, profile in before.items() if name not in renamed and profile.fits
+    }
+    return _as_entry({**after, **kept}, tuple(changes))
+
+
+def _leaves_open(side: EntryOf, inputs: Sequence[ModelInput] | None) -> bool:
+    """Returns whether an entry lacks sizes of a model with these inputs, as that of the head does
+    for a base whose symbols have other names."""
+    profiles = side.entry.profiles or ("",)
+    levels = (entry_levels(side.config, side.entry, name) for name in profiles)
+    return inputs is not None and any(entry_shapes(each, inputs).problems for each in levels)
+
+
+def _profiles(
+    side: EntryOf,
+    inputs: Sequence[ModelInput] | None,
+    inputs_before: Sequence[ModelInput] | None = None,
+) -> dict[str, _Profile]:
+    found = {}
+    names = (
+        NamesInHead() if not (inputs and inputs_before) else names_in_head(inputs_before, inputs)
+    )
+    for name in side.entry.profiles or ("",):
+        levels = entry_levels(side.config, side.entry, name)
+        dims = {symbol: size for level in levels for symbol, size in level.dims.items()}
+        found[name] = _Profile(
+            found=_shapes(levels, inputs, inputs_before, names),
+            values=names.of(entry_values(side.entry, name)),
+            dims=dims if inputs is None else {},
+            given=names.of(entry_shapes(levels, None).shapes),
+        )
+    return found
+
+
+def _shapes(
+    levels: Sequence[ShapeLevel],
+    inputs: Sequence[ModelInput] | None,
+    inputs_before: Sequence[ModelInput] | None,
+    names: NamesInHead,
+) -> ResolvedShapes:
+    """The shapes for these inputs: those that the model had before, by the names of its inputs,
+    wherever these take them. Another name of an input or a dimension makes no model smaller:
+    neither a new one, nor a sum of others, nor two that change their places."""
+    found = entry_shapes([names.level(each) for each in levels], inputs)
+    before = None if inputs_before is None else entry_shapes(levels, inputs_before)
+    if inputs is None or before is None or before.problems:
+        return found
+    known = names.of(before.shapes)
+    if found.problems:
+        again = resolve_shapes(inputs, [ShapeLevel(shapes=known)])
+        return found if again.problems else again
+    same = {
+        value.name: shape
+        for value in inputs
+        if (shape := known.get(value.name)) is not None and takes(value, shape)
+    }
+    return msgspec.structs.replace(found, shapes={**found.shapes, **same})
+
+
+def _renamed_symbols(
+    before: Mapping[str, _Profile], after: Mapping[str, _Profile]
+) -> frozenset[str]:
+    """Profiles of the base that the head calls otherwise."""
+    new = [profile.asked for name, profile in after.items() if name not in before]
+    return frozenset(
+        name
+        for name, profile in before.items()
+        if name not in after and profile.fits and profile.asked in new
+    )
+
+
+def _changes(
+    before: Mapping[str, _Profile],
+    after: Mapping[str, _Profile],
+    renamed: frozenset[str],
+    key: str,
+) -> Iterator[PolicyChange]:
+    known = [before[name].asked for name in renamed]
+    for name, profile in before.items():
+        if name in after and profile.asked != after[name].asked:
+            place = f"models[].profiles.{name}" if name else key
+            old, new = _told(profile, after[name])
+            yield _shape_change(place, old, new, "changed", is_pending=profile.fits)
+        elif name not in after and name not in renamed:
+            yield _shape_change(
+                "models[].profiles",
+                _titled(name),
+                "removed",
+                "loosened",
+                is_pending=profile.fits,
+            )
+    for name, profile in after.items():
+        if name not in before and profile.asked not in known:
+            yield _shape_change(
+                "models[].profiles", "not set", _titled(name), "tightened", is_pending=False
+            )
+
+
+def _shape_change(
+    key: str, old: str, new: str, effect: Effect, *, is_pending: bool = True
+) -> PolicyChange:
+    counts = "once merged" if is_pending else "now"
+    return PolicyChange(key=key, old=old, new=new, effect=effect, counts=counts)  # type: ignore[arg-type]
+
+
+def _key(old: ModelConfig, new: ModelConfig) -> str:
+    return "models[].inputs" if old.inputs != new.inputs else "models[].dims"
+
+
+def _told(old: _Profile, new: _Profile) -> tuple[str, str]:
+    """Returns the difference, the coarsest first."""
+    for one, other in zip(old.asked, new.asked, strict=True):
+        if one != other:
+            return written(one), written(other)
+    return "", ""
+
+
+def _titled(name: str) -> str:
+    return name or "without a profile"
+
+
+def _as_entry(profiles: Mapping[str, _Profile], changes: tuple[PolicyChange, ...]) -> JudgingShapes:
+    """The keys of an entry that asks for these profiles, without what stands around it."""
+    asked = {
+        name: ProfileConfig(dims=dict(each.dims), inputs=_inputs(each))
+        for name, each in profiles.items()
+    }
+    only = asked.get("") if len(asked) == 1 else None
+    if only is not None:
+        return JudgingShapes(only.dims, only.inputs, {}, changes)
+    return JudgingShapes({}, {}, asked, changes)
+
+
+def _inputs(profile: _Profile) -> dict[str, tuple[int, ...] | InputConfig]:
+    shapes, values = profile.found.shapes, profile.values
+    found: dict[str, tuple[int, ...] | InputConfig] = dict(shapes)
+    for name, given in values.items():
+        found[name] = InputConfig(shape=shapes.get(name), values=given)
+    return found
+
+
+# Inputs that have another name in the head: what the base says of them holds for them still.
+
+_Said = TypeVar("_Said")
+
+
+class NamesInHead(msgspec.Struct, frozen=True):
+    """The names of the base's inputs in the head: they are `renamed`, or `lost`, or unchanged.
+    `new` are the names of inputs of the head that were called otherwise, or were not there."""
+
+    renamed: Mapping[str, str] = {}
+    lost: frozenset[str] = frozenset()
+    new: frozenset[str] = frozenset()
+
+    def of(self, said: Mapping[str, _Said]) -> dict[str, _Said]:
+        """Returns the values for the base's inputs, under the names of the head."""
+        return {
+            self.renamed.get(name, name): each
+            for name, each in said.items()
+            if name not in self.lost
+        }
+
+    def level(self, level: ShapeLevel) -> ShapeLevel:
+        return msgspec.structs.replace(level, shapes=self.of(level.shapes))
+
+    def inputs(self, before: Sequence[ModelInput]) -> tuple[ModelInput, ...]:
+        """The inputs of the base that the head still has."""
+        return tuple(self.of({each.name: _called(each, self.renamed) for each in before}).values())
+
+    @property
+    def gone(self) -> frozenset[str]:
+        """The names in the base that are not those of the same input in the head."""
+        return self.lost | self.renamed.keys()
+
+    @property
+    def backwards(self) -> NamesInHead:
+        """Returns the names of the head's inputs in the base, as if the base were later."""
+        renamed = {now: was for was, now in self.renamed.items()}
+        return NamesInHead(renamed, self.new - renamed.keys(), self.gone)
+
+
+def names_in_head(
+    before: Sequence[ModelInput] | None, after: Sequence[ModelInput] | None
+) -> NamesInHead:
+    """The inputs without one of their name on the other side are the same in their order, as long
+    as they have as many dimensions: a new name makes no model smaller. None are those of a model
+    that nobody can read."""
+    if before is None or after is None:
+        return NamesInHead()
+    ranks = {each.name: _rank(each) for each in before}
+    kept = {each.name for each in after if ranks.get(each.name) == _rank(each)}
+    renamed = _match_inputs(
+        [each for each in before if each.name not in kept],
+        [each for each in after if each.name not in kept],
+    )
+    return NamesInHead(
+        renamed,
+        lost=frozenset(ranks.keys() - kept - renamed.keys()),
+        new=frozenset({each.name for each in after} - kept),
+    )
+
+
+def _match_inputs(before: Sequence[ModelInput], after: Sequence[ModelInput]) -> dict[str, str]:
+    """Those of the same type come first."""
+    left, renamed = [*after], dict[str, str]()
+    for is_alike, was in product((_is_same_type, _is_same_rank), before):
+        same = next((each for each in left if is_alike(was, each)), None)
+        if same is not None and was.name not in renamed:
+            left.remove(same)
+            renamed[was.name] = same.name
+    return renamed
+
+
+def _rank(value: ModelInput) -> int | None:
+    return len(value.dimensions) if value.is_ranked else None
+
+
+def _is_same_rank(was: ModelInput, now: ModelInput) -> bool:
+    return _rank(was) == _rank(now)
+
+
+def _is_same_type(was: ModelInput, now: ModelInput) -> bool:
+    return was.dtype == now.dtype and _is_same_rank(was, now)
+
+
+def _called(value: ModelInput, names: Mapping[str, str]) -> ModelInput:
+    return msgspec.structs.replace(value, name=names.get(value.name, value.name))

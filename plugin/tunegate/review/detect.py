@@ -1,0 +1,295 @@
+"""Say which configured models a change touches, and how. When unsure, check more, and say why."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from tunegate.artifacts.changes import (
+    ChangeSet,
+    ModelChange,
+    ModelPath,
+    ModelVersion,
+    PolicyChange,
+    Revisions,
+    path_of,
+)
+from tunegate.config import Config
+from tunegate.errors import ConfigKey, config_error
+from tunegate.ports import ModelReader
+from tunegate.review.compared_work import AskedWork, reshaped, seeded
+from tunegate.review.effective_config import in_report_order
+from tunegate.review.gate_rules import judged_by
+from tunegate.review.model_paths import unmatched_paths
+from tunegate.review.model_settings import profiles_for, selected, targets_for
+from tunegate.review.pair_models import Pairs, pair_models
+from tunegate.review.size_problems import shape_problems
+from tunegate.upgrades import NOTHING_WATCHED, WatchedLocks
+
+Change = Literal["weights-only", "structural", "config", "unknown"]
+Versions = tuple[ModelVersion | None, ModelVersion | None]
+"""A model in base and head."""
+_SHOWN = 3
+_Found = Mapping[ModelPath, ModelVersion]
+
+
+def detect(
+    reader: ModelReader,
+    revisions: Revisions,
+    config: Config,
+    base_config: Config | None,
+    *,
+    config_name: str = "tunegate.yaml",
+    watched: WatchedLocks = NOTHING_WATCHED,
+) -> ChangeSet:
+    """The changed models, and all of them again where a `watched` lock file changed. Only models
+    whose stored bytes differ, or what may be their data, are opened.
+
+    `config` is the head's; `base_config` None: there is none. What is asked of a model that the
+    base covers is the base's to say. Raises ConfigError, naming the configuration, for globs that
+    match nothing on either side, and for all that is wrong with the sizes that it gives.
+    """
+    head = reader.models(revisions.head)
+    base = {} if revisions.base is None else reader.models(revisions.base)
+    _check_globs(config, config_name, [*head, *base], sorted(reader.submodules(revisions.head)))
+    if problems := shape_problems(reader, config, base_config, head):
+        raise config_error([f"{config_name}: {each}" for each in problems], ConfigKey(config_name))
+    old = base_config or config
+    pairs = pair_models(reader, base, head, {*selected(old, base)}, revisions.head)
+    judging = judged_by(base_config, config, head, pairs.before, reader)
+    covered = selected(judging.config, head)
+    asked = AskedWork(reader, judging.config, base_config or judging.config)
+    found = {
+        name: _as_moved(
+            _change(asked, name, head[path], pairs.before.get(path)), pairs.moved.get(path)
+        )
+        for path in covered
+        for name in profiles_for(judging.config, path)
+    }
+    changes = [change for change in found.values() if change is not None]
+    changes += _gone(pairs, base, old)
+    changes += watched.models(judging.config, {path: head[path] for path in covered})
+    lost = pairs.lost if base_config is not None else ()
+    loosened = (*map(_no_longer_covered, lost), *watched.loosened)
+    other_work = (*_of_other_work(reader, changes), *asked.replaced_values(revisions, found))
+    return ChangeSet(
+        revisions=revisions,
+        models=tuple(changes),
+        unchanged=tuple(path for path, change in found.items() if change is None),
+        notes=(*_notes(revisions, base_config, watched), *moved_submodules(reader, revisions)),
+        policy_changes=in_report_order([*loosened, *other_work, *judging.changes]),
+        uncovered=tuple(sorted(set(head) - set(covered))),
+    )
+
+
+def _gone(pairs: Pairs, base: _Found, config: Config) -> Iterator[ModelChange]:
+    """The models of the base that are none in the head."""
+    for path, what in pairs.blocked.items():
+        yield _unreadable(path, base[path], config, what)
+    for path in pairs.lost:
+        targets = targets_for(config, path)
+        yield _told("deleted", path, (base[path], None), targets, "not in the head")
+
+
+def _change(
+    asked: AskedWork, name: ModelPath, after: ModelVersion, before: ModelVersion | None
+) -> ModelChange | None:
+    """The change of a model in one of its profiles, which its `name` tells."""
+    if after.storage == "link" and (before is None or _identity(before) != _identity(after)):
+        return _unreadable(name, before, asked.config, f"{after.path} is a symbolic link")
+    if before is None:
+        return _added(asked, name, after, "new in the head")
+    former = asked.former_name(name, after, before)
+    if former is None:
+        return _added(asked, name, after, "a new profile of the model")
+    return _between(asked, name, former, (before, after))
+
+
+def _between(
+    asked: AskedWork,
+    name: ModelPath,
+    former: ModelPath,
+    versions: tuple[ModelVersion, ModelVersion],
+) -> ModelChange | None:
+    before, after = versions
+    targets = targets_for(asked.config, name)
+    old, new, problem = _looked_into(asked.reader, before, after)
+    if _identity(old) != _identity(new):
+        if what := _no_file(new):
+            return _unreadable(name, before, asked.config, what)
+        if new.graph_digest == "":
+            return _no_onnx(name, before, asked.config, problem)
+        change, reason = _compare(old, new, problem)
+        return _told("modified", name, (old, new), targets, reason, change=change)
+    if asked.is_changed(name, former, after):
+        reason = "its inputs, targets or accuracy changed in the configuration"
+        return _told("modified", name, (old, new), targets, reason, change="config")
+    renamed = f"renamed from {before.path}, same content"
+    same = before.path == after.path
+    return None if same else _told("renamed", name, (old, new), targets, renamed)
+
+
+def _added(asked: AskedWork, name: ModelPath, after: ModelVersion, reason: str) -> ModelChange:
+    head, problem = asked.reader.opened(after)
+    if what := _no_file(head):
+        return _unreadable(name, None, asked.config, what)
+    if head.graph_digest == "":
+        return _no_onnx(name, None, asked.config, problem)
+    return _told("added", name, (None, head), targets_for(asked.config, name), reason)
+
+
+def _no_file(version: ModelVersion) -> str:
+    """Returns why a data file is none, '' if all are files."""
+    words = {"link": "a symbolic link", "submodule": "a submodule"}
+    kinds = {file.path: file.digest.partition(":")[0] for file in version.external}
+    odd = [
+        f"its data file {path} is {words[kind]}" for path, kind in kinds.items() if kind in words
+    ]
+    return next(iter(odd), "")
+
+
+def _looked_into(
+    reader: ModelReader, before: ModelVersion, after: ModelVersion
+) -> tuple[ModelVersion, ModelVersion, str]:
+    """Both opened, and what is wrong with them, where they may differ. Once opened, they may turn
+    out to be the same: what changed beside them was not their data."""
+    if _identity(before) == _identity(after):
+        return before, after, ""
+    if before.content_digest == after.content_digest:
+        (old, old_problem), (new, new_problem) = map(reader.with_data_files, (before, after))
+        if not (old_problem or new_problem) and _identity(old) == _identity(new):
+            return old, new, ""
+    old, old_problem = reader.opened(before)
+    new, new_problem = reader.opened(after)
+    return old, new, new_problem or old_problem
+
+
+def _compare(old: ModelVersion, new: ModelVersion, problem: str) -> tuple[Change, str]:
+    if not old.graph_digest or not new.graph_digest:
+        return "unknown", f"treated as a change of structure: {problem}"
+    if old.graph_digest == new.graph_digest:
+        return "weights-only", "the graph is the same, its weights are not"
+    return "structural", "the graph changed, or a number that decides its shapes or counts"
+
+
+def _unreadable(
+    path: ModelPath, before: ModelVersion | None, config: Config, what: str
+) -> ModelChange:
+    """A change into what is no model: nobody can say that it got no slower."""
+    told = f"{what} in the head, so the model cannot be checked: commit it as a file"
+    return _told("unreadable", path, (before, None), targets_for(config, path), told)
+
+
+def _no_onnx(
+    path: ModelPath, before: ModelVersion | None, config: Config, what: str
+) -> ModelChange:
+    """A head that no runtime reads is an error before anything is built for it."""
+    told = f"{what}, in the head: the model cannot be checked. Export it again"
+    return _told("unreadable", path, (before, None), targets_for(config, path), told)
+
+
+def _told(
+    kind: Literal["added", "modified", "renamed", "deleted", "unreadable"],
+    path: ModelPath,
+    sides: Versions,
+    targets: tuple[str, ...],
+    reason: str,
+    *,
+    change: Change | None = None,
+) -> ModelChange:
+    base, head = sides
+    return ModelChange(
+        path=path,
+        kind=kind,
+        change=change,
+        base=base,
+        head=head,
+        targets=targets,
+        reason=reason,
+    )
+
+
+def _of_other_work(reader: ModelReader, changes: Sequence[ModelChange]) -> Iterator[PolicyChange]:
+    """A model of another batch is faster, and does less; one that
+    counts its inferences hides them. Profiles of a model share that."""
+    other = {path_of(each.path): each for each in changes if each.change == "structural"}
+    for change in other.values():
+        if change.base is None or change.head is None:
+            continue
+        before, after = reader.outline(change.base), reader.outline(change.head)
+        if before is None or after is None:
+            continue
+        told = (
+            reshaped(path_of(change.path), before.inputs, after.inputs),
+            seeded(path_of(change.path), before.seeded, after.seeded),
+        )
+        yield from (each for each in told if each is not None)
+
+
+def _as_moved(change: ModelChange | None, was: ModelPath | None) -> ModelChange | None:
+    if change is None or was is None or change.kind == "unreadable":
+        return change
+    reason = f"{change.reason}; compared with {was}, which it replaces"
+    return msgspec.structs.replace(change, reason=reason)
+
+
+def _no_longer_covered(path: ModelPath) -> PolicyChange:
+    return PolicyChange(
+        key="models", old="gated", new="deleted", effect="loosened", counts="now", model=path
+    )
+
+
+def _identity(version: ModelVersion) -> tuple[str, ...]:
+    return (version.content_digest, *(file.digest for file in version.external))
+
+
+def _check_globs(
+    config: Config, config_name: str, paths: Sequence[ModelPath], submodules: Sequence[str]
+) -> None:
+    elsewhere = (
+        f" Submodules are repositories of their own ({', '.join(submodules[:_SHOWN])}): gate one "
+        f"with --repository."
+    )
+    problems = [
+        f"{config_name}: models: {each}{elsewhere * bool(submodules)}"
+        for each in unmatched_paths(config, paths, "the revision")
+    ]
+    if problems:
+        raise config_error(problems)
+
+
+def _notes(
+    revisions: Revisions, base_config: Config | None, watched: WatchedLocks
+) -> tuple[str, ...]:
+    if revisions.base is None:
+        return (f"no base to compare with ({revisions.reason}): every model counts as added",)
+    if base_config is None:
+        said = "the base has no configuration that can be read: the head's judges this change"
+        return (said, *watched.notes)
+    return watched.notes
+
+
+# Submodules that a change moves: models in them are another repository's.
+
+_SHOWN_DIGITS = 12
+
+
+def moved_submodules(reader: ModelReader, revisions: Revisions) -> Iterator[str]:
+    """Yields a note for each submodule that is new in the head, or at another commit there, with
+    how models in it are gated."""
+    before = {} if revisions.base is None else reader.submodules(revisions.base)
+    for path, commit in sorted(reader.submodules(revisions.head).items()):
+        old = before.get(path)
+        if old == commit:
+            continue
+        new, where = commit[:_SHOWN_DIGITS], f"--repository {shlex.quote(path)}"
+        if old is None:
+            said, line = f"is new, at commit {new}", f"{where} --no-base"
+        else:
+            said = f"is at another commit ({new}, before {old[:_SHOWN_DIGITS]})"
+            line = f"{where} --base {old[:_SHOWN_DIGITS]} --head {new}"
+        told = f"the submodule {path} {said}, and models in it are not checked"
+        yield f"{told}: gate them with {line}"

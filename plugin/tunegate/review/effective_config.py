@@ -1,0 +1,137 @@
+"""The configuration that judges a change: the base's, made stricter by the head's.
+
+What the head loosens has no effect on its own verdict. It is told as a policy
+change and counts once it is merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from typing import NamedTuple
+
+import msgspec
+
+from tunegate.artifacts.changes import ModelPath, PolicyChange
+from tunegate.config import Config, ModelConfig
+from tunegate.review.base_rules import (
+    merged_targets,
+    merged_watch,
+    metric_of,
+    names,
+    new_commands,
+    target_changes,
+    watch_changes,
+    without_commands,
+)
+from tunegate.review.covered_model import Asked, CoveredModel, InputsOf, asked_of
+from tunegate.review.model_settings import entry_for
+from tunegate.review.rules import BUDGET, CACHE, GATE, merged_section, section_changes, written
+
+
+class Effective(NamedTuple):
+    config: Config
+    changes: tuple[PolicyChange, ...]
+
+
+def effective(
+    base: Config,
+    head: Config,
+    models: Mapping[ModelPath, ModelPath],
+    inputs_of: InputsOf,
+    inputs_before: InputsOf = lambda _: None,
+) -> Effective:
+    """`models` are the models of the head, each with its path at the base, which is its own for one
+    that is new; `inputs_before` are those at the base. The head's rules hold for models that the
+    base does not cover."""
+    merged_config = msgspec.structs.replace(
+        base,
+        dims=head.dims,
+        targets=merged_targets(base, head),
+        cache=merged_section(base.cache, head.cache, CACHE),
+        budget=merged_section(base.budget, head.budget, BUDGET),
+        gate=merged_section(base.gate, head.gate, GATE),
+        watch=merged_watch(base.watch, head.watch),
+    )
+    covered = [
+        CoveredModel(path, old, entry_for(head, path))
+        for path, before in sorted(models.items())
+        if (old := entry_for(base, before)) is not None
+    ]
+    asked = [(model, asked_of(model, base, head, inputs_of, inputs_before)) for model in covered]
+    own = [found.entry for model, found in asked if not _is_head_s(model, found, merged_config)]
+    models_of_head = without_commands(head.models)
+    config = msgspec.structs.replace(merged_config, models=(*own, *models_of_head))
+    uncovered = set(models) - {model.path for model in covered}
+    changes = (
+        *_of_sections(base, head),
+        *target_changes(base, head),
+        *_of_models(asked),
+        *new_commands(each for each in head.models if _is_entry_of(head, each, uncovered)),
+    )
+    return Effective(config, in_report_order(changes))
+
+
+def of_head_alone(head: Config) -> Effective:
+    """The head's own rules where the base has none, without its commands: a pull request would
+    choose what runs."""
+    models = without_commands(head.models)
+    return Effective(msgspec.structs.replace(head, models=models), tuple(new_commands(head.models)))
+
+
+def _is_entry_of(config: Config, entry: ModelConfig, paths: Iterable[ModelPath]) -> bool:
+    return any(entry_for(config, path) is entry for path in paths)
+
+
+def in_report_order(changes: Iterable[PolicyChange]) -> tuple[PolicyChange, ...]:
+    """Returns the changes in the report's order: first those that somebody has to agree to, of
+    these the gate's own keys first, since a long report is cut at its end."""
+    gate = "gate."
+    return tuple(
+        sorted(changes, key=lambda each: (not each.weakens, not each.key.startswith(gate)))
+    )
+
+
+def _is_head_s(model: CoveredModel, found: Asked, config: Config) -> bool:
+    """Returns whether the head's own entry already asks for the same. A command runs only by an
+    entry of the base."""
+    if model.new is None:
+        return False
+    asked = set(model.new.targets or names(config))
+    return (
+        asked == set(found.entry.targets)
+        and model.new.dims == found.entry.dims
+        and model.new.inputs == found.entry.inputs
+        and model.new.profiles == found.entry.profiles
+        and model.new.objective == found.entry.objective
+        and model.new.accuracy == found.entry.accuracy
+        and metric_of(found.entry.accuracy) is None
+    )
+
+
+def _of_sections(base: Config, head: Config) -> Iterator[PolicyChange]:
+    yield from section_changes(base.gate, head.gate, GATE, "gate")
+    yield from section_changes(base.budget, head.budget, BUDGET, "budget")
+    yield from section_changes(base.cache, head.cache, CACHE, "cache")
+    yield from watch_changes(base.watch, head.watch)
+    if base.executor != head.executor:
+        yield PolicyChange(
+            key="executor",
+            old=written(base.executor),
+            new=written(head.executor),
+            effect="changed",
+            counts="once merged",
+        )
+
+
+def _of_models(asked: Iterable[tuple[CoveredModel, Asked]]) -> Iterator[PolicyChange]:
+    """Yields one change for all models of an entry that it is the same for."""
+    found = [(model.old.path, change) for model, each in asked for change in each.changes]
+    found.sort(key=lambda pair: (pair[0], msgspec.structs.astuple(_anywhere(pair[1]))))
+    for (glob, _), same in groupby(found, key=lambda pair: (pair[0], _anywhere(pair[1]))):
+        group = [change for _, change in same]
+        yield group[0] if len(group) == 1 else msgspec.structs.replace(group[0], model=glob)
+
+
+def _anywhere(change: PolicyChange) -> PolicyChange:
+    return msgspec.structs.replace(change, model="")

@@ -1,0 +1,321 @@
+"""The sizes of a model's open dimensions, out of what the configuration says at several levels.
+
+A later level counts before an earlier one. Inside a level an input's own shape counts first, then
+what another input's shape says of the same symbol, then `dims`. A symbol that is a sum of others,
+and that nobody gives, follows from these.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from tunegate.artifacts.changes import ModelInput
+
+_NO_NAMES = frozenset({"", "?", "*", "-1", "None", "none", "null"})
+"""Names that exporters write where a dimension has no name: two of these are not the same
+dimension."""
+
+
+class ShapeLevel(msgspec.Struct, frozen=True, kw_only=True):
+    """The sizes of one part of the configuration; `where` is that part, '' for the whole file."""
+
+    where: str = ""
+    dims: Mapping[str, int] = {}
+    shapes: Mapping[str, tuple[int, ...]] = {}
+
+
+class OpenDimension(msgspec.Struct, frozen=True, kw_only=True):
+    """A dimension that the model leaves open, and its size; None where nothing says it. `source`
+    is the key that says it."""
+
+    input: str
+    axis: int
+    symbol: str
+    size: int | None
+    source: str
+
+
+class ResolvedShapes(msgspec.Struct, frozen=True, kw_only=True):
+    """`shapes` are those of inputs with open dimensions, and of inputs whose shape was given.
+    `mistakes` are of who gave them, `gaps` what nobody gave: one line each, without the model's
+    name."""
+
+    shapes: dict[str, tuple[int, ...]]
+    dimensions: tuple[OpenDimension, ...] = ()
+    mistakes: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Returns all problems."""
+        return (*self.mistakes, *self.gaps)
+
+
+def resolve_shapes(inputs: Sequence[ModelInput], levels: Sequence[ShapeLevel]) -> ResolvedShapes:
+    """The levels begin with the one that counts least."""
+    misfits = [*_misfits(inputs, levels)]
+    fitting = [_fitting(level, inputs) for level in levels]
+    known = [_Level(level, inputs) for level in fitting]
+    dimensions = _with_sums(
+        [
+            _sized(value, axis, known)
+            for value in inputs
+            for axis, size in enumerate(value.dimensions)
+            if size is None
+        ]
+    )
+    sizes = {(each.input, each.axis): each.size for each in dimensions}
+    shapes = {
+        value.name: shape
+        for value in inputs
+        if (shape := _shape(value, sizes, fitting)) is not None
+    }
+    given = {name: shapes[name] for level in levels for name in level.shapes if name in shapes}
+    contradictions = [problem for level in known for problem in level.contradictions()]
+    return ResolvedShapes(
+        shapes=given | shapes,
+        dimensions=tuple(dimensions),
+        mistakes=(*misfits, *contradictions, *_nothing(inputs, dimensions, given | shapes)),
+        gaps=(*_gaps(inputs, dimensions, levels),),
+    )
+
+
+def is_symbol(name: str) -> bool:
+    """Returns whether a dimension's name is a symbol: two with this name are the same."""
+    return name not in _NO_NAMES
+
+
+def takes(value: ModelInput, shape: tuple[int, ...]) -> bool:
+    """Returns whether the model can be given this shape."""
+    return not _misfit(value, shape)
+
+
+def symbols_of(inputs: Sequence[ModelInput]) -> frozenset[str]:
+    """The names that `dims` may use."""
+    return frozenset(filter(is_symbol, (each for value in inputs for each in _symbols(value))))
+
+
+def _symbols(value: ModelInput) -> Iterator[str]:
+    for axis, size in enumerate(value.dimensions):
+        if size is None:
+            yield value.symbol(axis)
+
+
+class _Level:
+    """A level with what its shapes say of the symbols."""
+
+    def __init__(self, level: ShapeLevel, inputs: Sequence[ModelInput]) -> None:
+        self._level = level
+        self._said: dict[str, dict[str, int]] = {}
+        for value in inputs:
+            for axis, size in enumerate(level.shapes.get(value.name, ())):
+                symbol = value.symbol(axis) if value.is_ranked else ""
+                if is_symbol(symbol) and value.dimensions[axis] is None:
+                    key = self._key(f"inputs.{value.name}")
+                    self._said.setdefault(symbol, {}).setdefault(key, size)
+
+    def size(self, value: ModelInput, axis: int) -> tuple[int, str] | None:
+        """Returns the size and the key that gives it."""
+        shape, symbol = self._level.shapes.get(value.name), value.symbol(axis)
+        if shape is not None:
+            return shape[axis], self._key(f"inputs.{value.name}")
+        for key, size in self._said.get(symbol, {}).items():
+            return size, key
+        if is_symbol(symbol) and symbol in self._level.dims:
+            return self._level.dims[symbol], self._key("dims")
+        return None
+
+    def contradictions(self) -> Iterator[str]:
+        for symbol, said in self._said.items():
+            if symbol in self._level.dims:
+                said = {**said, self._key("dims"): self._level.dims[symbol]}  # noqa: PLW2901
+            if len({*said.values()}) > 1:
+                sizes = ", ".join(f"{size} in {key}" for key, size in said.items())
+                yield f'"{symbol}" has two sizes: {sizes}. Give it one.'
+
+    def _key(self, key: str) -> str:
+        return f"{self._level.where}.{key}" if self._level.where else key
+
+
+def _sized(value: ModelInput, axis: int, levels: Sequence[_Level]) -> OpenDimension:
+    found = next((said for level in reversed(levels) if (said := level.size(value, axis))), None)
+    size, source = found or (None, "")
+    return OpenDimension(
+        input=value.name, axis=axis, symbol=value.symbol(axis), size=size, source=source
+    )
+
+
+def _with_sums(dimensions: Sequence[OpenDimension]) -> list[OpenDimension]:
+    sizes = {
+        each.symbol: each.size
+        for each in dimensions
+        if each.size is not None and is_symbol(each.symbol)
+    }
+    return [
+        msgspec.structs.replace(each, size=size, source="a sum of the others")
+        if each.size is None and (size := computed_size(each.symbol, sizes)) is not None
+        else each
+        for each in dimensions
+    ]
+
+
+def _shape(
+    value: ModelInput,
+    sizes: Mapping[tuple[str, int], int | None],
+    levels: Sequence[ShapeLevel],
+) -> tuple[int, ...] | None:
+    """The full shape; None where it is static and nobody gave one, or is not known."""
+    given = [level.shapes[value.name] for level in levels if value.name in level.shapes]
+    if not value.is_ranked or None not in value.dimensions:
+        return given[-1] if given else None
+    shape = [
+        sizes[value.name, axis] if size is None else size
+        for axis, size in enumerate(value.dimensions)
+    ]
+    return None if None in shape else tuple(size for size in shape if size is not None)
+
+
+def _fitting(level: ShapeLevel, inputs: Sequence[ModelInput]) -> ShapeLevel:
+    """The level without shapes that cannot be."""
+    known = {value.name: value for value in inputs}
+    shapes = {
+        name: shape
+        for name, shape in level.shapes.items()
+        if name in known and takes(known[name], shape)
+    }
+    return msgspec.structs.replace(level, shapes=shapes)
+
+
+def _misfits(inputs: Sequence[ModelInput], levels: Sequence[ShapeLevel]) -> Iterator[str]:
+    known = {value.name: value for value in inputs}
+    for level in levels:
+        for name, shape in level.shapes.items():
+            if name not in known:
+                has = ", ".join(sorted(known))
+                yield f"inputs.{name}: the model has no such input; it has {has}."
+            elif problem := _misfit(known[name], shape):
+                yield problem
+
+
+def _misfit(value: ModelInput, shape: tuple[int, ...]) -> str:
+    if not value.is_ranked:
+        return ""
+    if len(shape) != len(value.dimensions):
+        return (
+            f"inputs.{value.name} has {len(shape)} numbers, the model's has "
+            f"{len(value.dimensions)} dimensions."
+        )
+    for axis, (given, size) in enumerate(zip(shape, value.dimensions, strict=True)):
+        if size not in {None, given}:
+            return f"inputs.{value.name}: axis {axis} is {size} in the model, not {given}."
+    return ""
+
+
+def _nothing(
+    inputs: Sequence[ModelInput],
+    dimensions: Sequence[OpenDimension],
+    shapes: Mapping[str, tuple[int, ...]],
+) -> Iterator[str]:
+    """Yields mistakes of sizes that leave nothing to compute: a size of 0 is right for an input
+    that may be empty, and wrong for the batch of a model whose only inputs are then empty."""
+    emptied = [each for each in dimensions if each.size == 0]
+    known = [shapes.get(value.name, value.dimensions) for value in inputs]
+    sizes = [None if None in each else math.prod(size or 0 for size in each) for each in known]
+    is_left = any(size is None or size > 1 for size in sizes)
+    if not emptied or is_left or not all(value.is_ranked for value in inputs):
+        return
+    first = emptied[0]
+    name = f'"{first.symbol}"' if is_symbol(first.symbol) else f"axis {first.axis} of {first.input}"
+    yield (
+        f"{name} is 0 ({first.source}). No input has more than one number then, so nothing would "
+        "be measured. Give it at least 1."
+    )
+
+
+def _gaps(
+    inputs: Sequence[ModelInput],
+    dimensions: Sequence[OpenDimension],
+    levels: Sequence[ShapeLevel],
+) -> Iterator[str]:
+    """Yields a line for each symbol without a size, and one for each input with dimensions that
+    have no name."""
+    given = {name for level in levels for name in level.shapes}
+    tensors = {value.name for value in inputs if not value.is_several}
+    still_open = [
+        each for each in dimensions if each.size is None and each.input in tensors - given
+    ]
+    yield from _named_gaps([each for each in still_open if is_symbol(each.symbol)])
+    unnamed = [each for each in still_open if not is_symbol(each.symbol)]
+    for value in inputs:
+        yield from _without_names(value.name, [e.axis for e in unnamed if e.input == value.name])
+        if not (value.is_ranked or value.is_several) and value.name not in given:
+            yield f"input {value.name} has no shape in the model. {_whole_shape(value.name)}"
+
+
+def _named_gaps(named: Sequence[OpenDimension]) -> Iterator[str]:
+    for symbol in dict.fromkeys(each.symbol for each in named):
+        places = (f"axis {each.axis} of {each.input}" for each in named if each.symbol == symbol)
+        yield (
+            f'dimension "{symbol}" ({", ".join(places)}) is dynamic. '
+            f"Give its size under dims: {symbol}: ... in tunegate.yaml."
+        )
+
+
+def _without_names(name: str, axes: Sequence[int]) -> Iterator[str]:
+    if not axes:
+        return
+    numbers = ", ".join(map(str, axes))
+    what = f"axis {numbers}" if len(axes) == 1 else f"axes {numbers}"
+    are = "is" if len(axes) == 1 else "are"
+    yield f"{what} of input {name} {are} dynamic without a name. {_whole_shape(name)}"
+
+
+def _whole_shape(name: str) -> str:
+    return f"Give the whole shape under inputs: {name}: [...] in tunegate.yaml."
+
+
+# Sizes of dimensions that exporters name by a sum: `past_sequence_length + sequence_length`.
+
+_LONGEST = 200
+"""No exporter writes more; a long text is no sum."""
+_OPERATIONS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+}
+
+
+def computed_size(symbol: str, sizes: Mapping[str, int]) -> int | None:
+    """The size of a dimension whose name is a sum of others', by `sizes` of these. None for another
+    name, and for a sum of what is not known."""
+    if len(symbol) > _LONGEST or symbol.isidentifier():
+        return None
+    try:
+        term = ast.parse(symbol.strip(), mode="eval").body
+        size = _value(term, sizes)
+    except (SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError):
+        return None
+    least = 1 if isinstance(term, ast.Constant) else 0
+    return size if size is not None and size >= least else None
+
+
+def _value(term: ast.expr, sizes: Mapping[str, int]) -> int | None:
+    match term:
+        case ast.Constant(value=int() as number) if not isinstance(number, bool):
+            return number
+        case ast.Name(id=name):
+            return sizes.get(name)
+        case ast.BinOp(left=left, op=kind, right=right):
+            operation = _OPERATIONS.get(type(kind))
+            ours, theirs = _value(left, sizes), _value(right, sizes)
+            if operation is None or ours is None or theirs is None:
+                return None
+            return operation(ours, theirs)
+        case _:
+            return None

@@ -1,0 +1,224 @@
+"""The files that the configuration selects, and the settings of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+
+import msgspec
+
+from tunegate.artifacts.changes import (
+    ModelInput,
+    ModelPath,
+    Revisions,
+    gated_name,
+    path_of,
+    profile_of,
+)
+from tunegate.artifacts.inputs import InputRule
+from tunegate.config import Accuracy, Config, InputConfig, Inputs, ModelConfig, ValuesConfig
+from tunegate.review.globs import matches
+from tunegate.review.input_shapes import ResolvedShapes, ShapeLevel, resolve_shapes
+
+WILDCARDS = frozenset("*?[")
+
+
+class Needs(msgspec.Struct, frozen=True):
+    """The configuration of one model: when this changes, the model is checked again. `said` is what
+    it says of shapes, in whatever words; `accuracy` decides what may ship."""
+
+    said: tuple[ShapeLevel, ...]
+    values: dict[str, ValuesConfig]
+    targets: tuple[tuple[str | int, ...], ...]
+    accuracy: Accuracy
+
+
+def entry_for(config: Config, path: str) -> ModelConfig | None:
+    """The first entry of `models` whose glob matches the path, which may have a profile."""
+    return _entries(_Same(config.models)).first(path_of(path))
+
+
+def profiles_for(config: Config, path: ModelPath) -> tuple[ModelPath, ...]:
+    """The names under which a model is gated: one for each of its profiles."""
+    entry = entry_for(config, path)
+    profiles = entry.profiles if entry is not None and entry.profiles else ("",)
+    return tuple(gated_name(path, profile) for profile in profiles)
+
+
+def shape_levels(config: Config, name: ModelPath) -> tuple[ShapeLevel, ...]:
+    """Returns the levels of a model's shapes, by the whole file, its entry and its profile: the
+    last one counts first."""
+    entry = entry_for(config, name)
+    return () if entry is None else entry_levels(config, entry, profile_of(name))
+
+
+def entry_levels(config: Config, entry: ModelConfig, profile: str) -> tuple[ShapeLevel, ...]:
+    """Returns the levels of one profile of an entry, above those of the whole file."""
+    levels = (
+        ShapeLevel(dims=config.dims),
+        ShapeLevel(where=entry.path, dims=entry.dims, shapes=shapes_of(entry.inputs)),
+    )
+    own = entry.profiles.get(profile)
+    if own is None:
+        return levels
+    where = f"{entry.path}.profiles.{profile}"
+    return (*levels, ShapeLevel(where=where, dims=own.dims, shapes=shapes_of(own.inputs)))
+
+
+def shapes_for(
+    config: Config, name: ModelPath, inputs: Sequence[ModelInput] | None
+) -> ResolvedShapes:
+    """The shapes of a model with these inputs."""
+    return entry_shapes(shape_levels(config, name), inputs)
+
+
+def entry_shapes(
+    levels: Sequence[ShapeLevel], inputs: Sequence[ModelInput] | None
+) -> ResolvedShapes:
+    """Returns the shapes by these levels; of an unreadable model, those that are given."""
+    if inputs is not None:
+        return resolve_shapes(inputs, levels)
+    shapes = {name: shape for level in levels for name, shape in level.shapes.items()}
+    return ResolvedShapes(shapes=shapes)
+
+
+def values_for(config: Config, name: ModelPath) -> dict[str, ValuesConfig]:
+    """The values that are given for inputs of a model."""
+    entry = entry_for(config, name)
+    return {} if entry is None else entry_values(entry, profile_of(name))
+
+
+def entry_values(entry: ModelConfig, profile: str) -> dict[str, ValuesConfig]:
+    """The values that an entry gives in one of its profiles, which counts first."""
+    own = entry.profiles.get(profile)
+    return values_of(entry.inputs) | (values_of(own.inputs) if own is not None else {})
+
+
+def shapes_of(inputs: Inputs) -> dict[str, tuple[int, ...]]:
+    """The inputs that have a shape."""
+    shapes = {
+        name: given.shape if isinstance(given, InputConfig) else given
+        for name, given in inputs.items()
+    }
+    return {name: shape for name, shape in shapes.items() if shape is not None}
+
+
+def values_of(inputs: Inputs) -> dict[str, ValuesConfig]:
+    """The inputs that have values."""
+    return {
+        name: given.values
+        for name, given in inputs.items()
+        if isinstance(given, InputConfig) and given.values is not None
+    }
+
+
+def targets_for(config: Config, path: str) -> tuple[str, ...]:
+    """Names of the targets of a model: its own list, else every target."""
+    entry = entry_for(config, path)
+    if entry is None:
+        return ()
+    return entry.targets or tuple(target.name for target in config.targets)
+
+
+def needs_of(config: Config, path: str) -> Needs | None:
+    """The needs of a model, or None where the configuration does not name it."""
+    entry = entry_for(config, path)
+    if entry is None:
+        return None
+    wanted = set(targets_for(config, path))
+    return Needs(
+        said=tuple(
+            msgspec.structs.replace(level, where="") for level in shape_levels(config, path)
+        ),
+        values=values_for(config, path),
+        targets=tuple(
+            (
+                t.name,
+                t.kind,
+                t.cpu,
+                t.arch,
+                t.threads,
+                t.layout,
+                t.algorithm,
+                t.runtime,
+                t.artifact,
+                t.cuda_graphs,
+            )
+            for t in config.targets
+            if t.name in wanted
+        ),
+        accuracy=entry.accuracy,
+    )
+
+
+def judged_as(config: Config, revisions: Revisions) -> Config:
+    """The configuration with the margin that these revisions have: many small slowdowns
+    since a release have their own."""
+    if not revisions.release:
+        return config
+    gate = config.gate
+    wider = msgspec.structs.replace(gate, margin_percent=gate.release_margin_percent)
+    return msgspec.structs.replace(config, gate=wider)
+
+
+def selected(config: Config, paths: Iterable[str]) -> tuple[str, ...]:
+    """The paths that some entry matches, in order."""
+    return tuple(sorted(path for path in paths if entry_for(config, path) is not None))
+
+
+class _Same:
+    """Entries that equal only themselves: what is known of them is found again
+    without trying all of them."""
+
+    def __init__(self, models: tuple[ModelConfig, ...]) -> None:
+        self.models = models
+
+    def __hash__(self) -> int:
+        return id(self.models)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.models is self.models
+
+
+class _Entries:
+    """Entries for one path are found by that path: a change may have one for each of its models."""
+
+    def __init__(self, models: tuple[ModelConfig, ...]) -> None:
+        self._models = models
+        paths = [entry.path.removeprefix("./") for entry in models]
+        self._exact: dict[str, int] = {}
+        self._globs = [at for at, path in enumerate(paths) if WILDCARDS & {*path}]
+        for at, path in enumerate(paths):
+            if not WILDCARDS & {*path}:
+                self._exact.setdefault(path, at)
+
+    def first(self, path: str) -> ModelConfig | None:
+        last = self._exact.get(path, len(self._models))
+        found = (at for at in self._globs if at > last or matches(self._models[at].path, path))
+        at = min(next(found, last), last)
+        return self._models[at] if at < len(self._models) else None
+
+
+@lru_cache(maxsize=8)
+def _entries(same: _Same) -> _Entries:
+    return _Entries(same.models)
+
+
+# Rules for the inputs of a model, from the configuration.
+
+
+class GivenFor(msgspec.Struct, frozen=True, kw_only=True):
+    """The given values and shapes of one side's inputs. Files are looked for at `revisions`, the
+    one that counts first; `former` are names that inputs had there, where these are others."""
+
+    values: Mapping[str, ValuesConfig]
+    shapes: Mapping[str, tuple[int, ...]]
+    revisions: tuple[str, ...]
+    former: Mapping[str, str] = {}
+
+
+class GivenRules(msgspec.Struct, frozen=True):
+    """The rules that follow, and what is wrong, a line each without the model's name."""
+
+    rules: Mapping[str, InputRule]
+    problems: tuple[str, ...]

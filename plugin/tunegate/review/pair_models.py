@@ -1,0 +1,147 @@
+"""Say which model of the base each model of the head is to be compared with.
+
+A model is itself where its path is the same. One that is gone is looked for among the
+new files: by its bytes, then by its graph, its name and its parts. Nothing that the
+base covers disappears unseen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from itertools import product
+from pathlib import PurePosixPath
+
+import msgspec
+
+from tunegate.artifacts.changes import ModelOutline, ModelPath, ModelVersion
+from tunegate.ports import ModelReader
+
+ALIKE = 0.5
+"""The share of equal parts from which on two models are taken for versions of one."""
+MAX_OF_ONE_NAME = 20
+LOOKED_INTO = 400
+"""Pairs of models that are compared by what is in them; where there are more, names have to do."""
+_SAME_NAME, _SAME_GRAPH = 1.0, 2.0
+
+_Found = Mapping[ModelPath, ModelVersion]
+
+
+class Pairs(msgspec.Struct, frozen=True, kw_only=True):
+    """`before` has the base's version for models of the head. `moved` are those among them that had
+    another path and other bytes, with the path. `blocked` are covered models of the base where
+    something else stands now, with what; `lost` are those that are gone."""
+
+    before: dict[ModelPath, ModelVersion]
+    moved: dict[ModelPath, ModelPath]
+    blocked: dict[ModelPath, str]
+    lost: tuple[ModelPath, ...]
+
+
+def pair_models(
+    reader: ModelReader, base: _Found, head: _Found, covered: Collection[ModelPath], revision: str
+) -> Pairs:
+    """`covered` are the paths of the base that its policy covers, `revision` is the head's."""
+    before = {path: base[path] for path in head if path in base}
+    gone = {path: base[path] for path in sorted(covered) if path not in head}
+    blocked = {path: what for path in gone if (what := reader.obstacle(revision, path))}
+    gone = {path: version for path, version in gone.items() if path not in blocked}
+    new = {path: head[path] for path in sorted(head) if _may_be_another(path, base, head, covered)}
+    same = _same_bytes(gone, new)
+    moved = _moved(reader, _without(gone, same.values()), _without(new, same), base)
+    known = {*same.values(), *moved.values()}
+    return Pairs(
+        before=before | {path: base[was] for path, was in (same | moved).items()},
+        moved=moved,
+        blocked=blocked,
+        lost=tuple(path for path in gone if path not in known),
+    )
+
+
+def _may_be_another(
+    path: ModelPath, base: _Found, head: _Found, covered: Collection[ModelPath]
+) -> bool:
+    """Returns whether it is a new file, or one that nobody gated and that has other bytes now."""
+    if path not in base:
+        return True
+    return path not in covered and head[path].content_digest != base[path].content_digest
+
+
+def _without(found: _Found, paths: Collection[ModelPath]) -> dict[ModelPath, ModelVersion]:
+    return {path: version for path, version in found.items() if path not in paths}
+
+
+def _same_bytes(gone: _Found, new: _Found) -> dict[ModelPath, ModelPath]:
+    """New path -> old one; each is found once."""
+    left: dict[str, list[ModelPath]] = {}
+    for was, version in reversed(list(gone.items())):
+        left.setdefault(version.content_digest, []).append(was)
+    return {
+        path: same.pop()
+        for path, version in new.items()
+        if (same := left.get(version.content_digest))
+    }
+
+
+def _moved(
+    reader: ModelReader, gone: _Found, new: _Found, base: _Found
+) -> dict[ModelPath, ModelPath]:
+    """Returns the old path of each moved model: the most alike first, and in the end the only two
+    that are left, where that is a new file."""
+    if not gone or not new:
+        return {}
+    is_small = len(gone) * len(new) <= LOOKED_INTO
+    outline = reader.outline if is_small else lambda _: None
+    likeness = {
+        (path, was): alike(path, outline(new[path]), was, outline(gone[was]))
+        for path, was in _candidates(new, gone, by_name_only=not is_small)
+    }
+    pairs: dict[ModelPath, ModelPath] = {}
+    known: set[ModelPath] = set()
+    for path, was in sorted(likeness, key=lambda pair: (-likeness[pair], *pair)):
+        if likeness[path, was] >= ALIKE and path not in pairs and was not in known:
+            pairs[path] = was
+            known.add(was)
+    new = _without(_without(new, pairs), base)
+    return pairs | dict(_only_two(new, _without(gone, pairs.values())))
+
+
+def _candidates(
+    new: _Found, gone: _Found, *, by_name_only: bool
+) -> Iterator[tuple[ModelPath, ModelPath]]:
+    if not by_name_only:
+        yield from product(new, gone)
+        return
+    named: dict[str, list[ModelPath]] = {}
+    for path in new:
+        named.setdefault(_name(path), []).append(path)
+    for was in gone:
+        for path in named.get(_name(was), ())[:MAX_OF_ONE_NAME]:
+            yield path, was
+
+
+def _only_two(new: _Found, gone: _Found) -> Iterator[tuple[ModelPath, ModelPath]]:
+    if len(new) == 1 and len(gone) == 1:
+        yield from zip(new, gone, strict=True)
+
+
+def alike(
+    path: ModelPath, now: ModelOutline | None, was_path: ModelPath, was: ModelOutline | None
+) -> float:
+    """Returns the likeness of two models. The same graph counts more than the same name, and both
+    more than any share of equal parts."""
+    name = _SAME_NAME if _name(path) == _name(was_path) else 0.0
+    if now is None or was is None:
+        return name
+    graph = _SAME_GRAPH if now.graph_digest == was.graph_digest else 0.0
+    return name + graph + _shared(now.parts, was.parts)
+
+
+def _name(path: ModelPath) -> str:
+    return PurePosixPath(path).stem.casefold()
+
+
+def _shared(one: Mapping[str, int], other: Mapping[str, int]) -> float:
+    kinds = {*one, *other}
+    both = sum(min(one.get(kind, 0), other.get(kind, 0)) for kind in kinds)
+    either = sum(max(one.get(kind, 0), other.get(kind, 0)) for kind in kinds)
+    return both / either if either else 0.0

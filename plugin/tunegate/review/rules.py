@@ -1,0 +1,125 @@
+"""The merge of two configurations: for each section the value that counts, as its keys declare it.
+
+A key with an order has the stricter value, whoever wrote it. Every other key has the base's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TypeVar
+
+import msgspec
+
+from tunegate.artifacts.changes import Effect, PolicyChange
+from tunegate.config import (
+    AccuracyConfig,
+    BudgetConfig,
+    CacheConfig,
+    GateConfig,
+    MetricCommandConfig,
+    ObjectiveConfig,
+    TargetConfig,
+)
+from tunegate.config_key import Strictness, keys_of
+
+
+def rules_of(section: type[msgspec.Struct]) -> Rules:
+    """The rules that the keys of a section declare."""
+    declared = {each.field: each.key for each in keys_of(section)}
+    return Rules(
+        ordered={name: key.stricter for name, key in declared.items() if key.stricter},
+        filled=frozenset(name for name, key in declared.items() if key.may_fill),
+    )
+
+
+GATE = rules_of(GateConfig)
+# A change that is tuned less, or built from fewer records, is not judged more strictly: a base
+# below its best lets a slower head pass. So no key of these two has an order.
+BUDGET = rules_of(BudgetConfig)
+CACHE = rules_of(CacheConfig)
+TARGET = rules_of(TargetConfig)
+ACCURACY = rules_of(AccuracyConfig)
+METRIC_COMMAND = rules_of(MetricCommandConfig)
+"""Two bounds on the same command have an order; of two commands the base's runs."""
+OBJECTIVE = rules_of(ObjectiveConfig)
+
+
+# Two versions of one section of the configuration, merged into the one that judges.
+
+_Section = TypeVar("_Section", bound=msgspec.Struct)
+
+
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
+    """The rules of one section. `ordered` are keys with an order; `filled` are keys that the head
+    may set where the base has none."""
+
+    ordered: Mapping[str, Strictness] = {}
+    filled: frozenset[str] = frozenset()
+
+
+def merged_section(base: _Section, head: _Section, rules: Rules) -> _Section:
+    """The section that judges: the stricter value of an ordered key, else the base's."""
+    values = {
+        field.name: _counting(field.name, base, head, rules)
+        for field in msgspec.structs.fields(base)
+    }
+    return msgspec.structs.replace(base, **values)
+
+
+def section_changes(
+    base: _Section, head: _Section, rules: Rules, section: str, **place: str
+) -> Iterator[PolicyChange]:
+    """A change for every key whose values differ. `place` is the model or target."""
+    for field in msgspec.structs.fields(base):
+        old, new = getattr(base, field.name), getattr(head, field.name)
+        if old != new:
+            key = f"{section}.{field.encode_name}"
+            effect = _effect(field.name, old, new, rules)
+            yield PolicyChange(
+                key=key,
+                old=written(old),
+                new=written(new),
+                effect=effect,
+                counts="now" if effect == "tightened" else "once merged",
+                **place,
+            )
+
+
+def _effect(name: str, old: object, new: object, rules: Rules) -> Effect:
+    weight = rules.ordered.get(name)
+    if weight is not None:
+        is_stricter = weight(new) > weight(old)
+    else:
+        is_stricter = name in rules.filled and old is None
+    has_order = weight is not None or (name in rules.filled and new is None)
+    return "tightened" if is_stricter else "loosened" if has_order else "changed"
+
+
+def _counting(name: str, base: _Section, head: _Section, rules: Rules) -> object:
+    old, new = getattr(base, name), getattr(head, name)
+    weight = rules.ordered.get(name)
+    if weight is not None:
+        return max(old, new, key=weight)
+    return new if old is None and name in rules.filled else old
+
+
+# Values of the configuration as its file writes them.
+
+
+def written(value: object) -> str:
+    """Returns the value in YAML's short form: `3`, `fail`, `[1, 128]`; `not set` for None."""
+    if value is None:
+        return "not set"
+    if isinstance(value, str):
+        return value
+    text = msgspec.json.encode(_short(msgspec.to_builtins(value))).decode()
+    return text.replace('"', "").replace(",", ", ").replace(":", ": ")
+
+
+def _short(value: object) -> object:
+    """A value without the `.0` of a number that is whole."""
+    if isinstance(value, dict):
+        return {key: _short(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_short(each) for each in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value

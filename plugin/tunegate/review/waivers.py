@@ -1,0 +1,242 @@
+"""`tunegate-waivers.yaml`: who may be slower, how much, until when, and why.
+
+The file is read from the revision that is checked. Protect it with CODEOWNERS: who may
+change it may let a slowdown pass.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import inspect
+
+from tunegate.artifacts.builds import Cell
+from tunegate.artifacts.changes import ChangeSet, Revisions
+from tunegate.artifacts.verdicts import ISSUE_TO_WRITE, REASON_TO_WRITE, WAIVERS_FILE, Waiver
+from tunegate.config import Config, GateConfig
+from tunegate.errors import ConfigError, ConfigKey, RevisionError, config_error
+from tunegate.ports import Repository, Trailer
+from tunegate.review.config_problems import key_place, meant_key, unknown_key, value_problem
+from tunegate.review.waiver_policy import Waivers, merged_waivers, stray_waivers
+from tunegate.system.strict_yaml import YamlProblemError, read_yaml
+
+MAX_VALIDITY = datetime.timedelta(days=90)
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    waivers: tuple[Waiver, ...]
+
+
+def parse_waivers(text: str, where: str, today: datetime.date) -> tuple[Waiver, ...]:
+    """Raises ConfigError with all that is wrong: what cannot be understood, two waivers of one
+    model and target, and one that would last longer than 90 days."""
+    try:
+        content = read_yaml(text) or {"waivers": []}
+    except YamlProblemError as error:
+        raise ConfigError(f"{where}: {error}", ConfigKey(where, line=error.line)) from error
+    problems = file_problems(content)
+    if not problems:
+        waivers = msgspec.convert(content, _File).waivers
+        problems = tuple(_problems(waivers, today))
+        if not problems:
+            return waivers
+    lines = [f"{where}: {' '.join(each.splitlines())}" for each in problems]
+    raise config_error(lines, ConfigKey(where, "waivers"))
+
+
+def _problems(waivers: Iterable[Waiver], today: datetime.date) -> Iterator[str]:
+    """Yields the problems of readable waivers, one line each."""
+    seen: set[Cell] = set()
+    for waiver in waivers:
+        twice = ("it is waived twice. Keep one.",) if waiver.cell in seen else ()
+        seen.add(waiver.cell)
+        for problem in (*terms_problems(waiver, today), *twice):
+            yield f"{waiver.model} on {waiver.target}: {problem}"
+
+
+def terms_problems(waiver: Waiver, today: datetime.date) -> Iterator[str]:
+    """Yields the problems of a readable waiver's terms."""
+    if waiver.expires > today + MAX_VALIDITY:
+        latest = today + MAX_VALIDITY
+        yield f"expires {waiver.expires} is over 90 days ahead. Write {latest} or earlier."
+    if not waiver.ceiling_percent > 0:
+        yield "ceiling-percent is how much slower it may be. Write a number above zero."
+    if not waiver.issue.strip() or not waiver.reason.strip():
+        yield "issue and reason say why. Fill them in."
+    left = [
+        name
+        for name, words in (("issue", waiver.issue), ("reason", waiver.reason))
+        if words.strip() in {ISSUE_TO_WRITE, REASON_TO_WRITE}
+    ]
+    if left:
+        have = "has" if len(left) == 1 else "have"
+        yield f"{' and '.join(left)} {have} the words of the offer. Replace what stands in <…>."
+
+
+# Problems of waivers as they are written: all of them at once, in words for their author.
+
+_KEYS = {field.encode_name: field.type for field in msgspec.structs.fields(Waiver)}
+_FILE = {"waivers": list[Any]}
+_MAPPING = inspect.type_info(dict[str, Any])
+
+
+def file_problems(content: Any) -> tuple[str, ...]:
+    """One line each, for a whole file."""
+    problems = tuple(_of_mapping(content, "", _FILE))
+    if problems:
+        return problems
+    entries = enumerate(content["waivers"])
+    problems = tuple(
+        line for number, each in entries for line in waiver_problems(each, f"waivers[{number}]")
+    )
+    return (*problems, f"A waiver has {', '.join(_KEYS)}.") if problems else ()
+
+
+def waiver_problems(entry: Any, path: str = "") -> tuple[str, ...]:
+    """One line each, for one waiver at that path."""
+    return tuple(_of_mapping(entry, path, _KEYS))
+
+
+def _of_mapping(content: Any, path: str, keys: Mapping[str, Any]) -> Iterator[str]:
+    if not isinstance(content, dict):
+        yield value_problem(_MAPPING, path, content)
+        return
+    meant = {key: meant_key(str(key), keys) for key in content if key not in keys}
+    for key, near in meant.items():
+        yield unknown_key(key_place(path, str(key)), near)
+    for key, kind in keys.items():
+        if key in content:
+            yield from _of_value(content[key], key_place(path, key), kind)
+        elif key not in meant.values():
+            yield f"{key_place(path, key)} is missing. Add it."
+
+
+def _of_value(value: Any, path: str, kind: Any) -> Iterator[str]:
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        unit = "percent" if path.endswith("-percent") else ""
+        yield value_problem(inspect.type_info(kind), path, value, unit)
+
+
+# `Tunegate-Waiver: {model: ..., target: ..., ceiling-percent: ..., issue: ..., reason: ...}` in
+# the message of a commit: a waiver for the pull request that has the commit, and for no other.
+# Whoever may write a commit may write one: they count where `gate.waiver-trailers` says so.
+
+WAIVER_TRAILER = "Tunegate-Waiver"
+_FIELDS = "{model: ..., target: ..., ceiling-percent: ..., issue: ..., reason: ...}"
+
+
+def parse_trailers(trailers: Iterable[Trailer], today: datetime.date) -> tuple[Waiver, ...]:
+    """One for a model and target, that of the newest commit. Raises ConfigError for what cannot be
+    understood."""
+    found: dict[Cell, Waiver] = {}
+    for trailer in trailers:
+        waiver = _parsed(trailer, today)
+        found.setdefault(waiver.cell, waiver)
+    return tuple(found.values())
+
+
+def _parsed(trailer: Trailer, today: datetime.date) -> Waiver:
+    where = f"{WAIVER_TRAILER} of commit {trailer.commit[:12]}"
+    try:
+        fields = read_yaml(trailer.value)
+        if not isinstance(fields, dict) or "expires" in fields:
+            raise ConfigError(f"{where}: it holds for its pull request only. Write {_FIELDS}.")
+    except YamlProblemError as error:
+        raise ConfigError(f"{where}: {error} Write {_FIELDS}.") from error
+    entry = {**fields, "expires": today}
+    _refuse(where, waiver_problems(entry))
+    waiver = msgspec.convert(entry, Waiver)
+    told = terms_problems(waiver, today)
+    _refuse(where, [f"{waiver.model} on {waiver.target}: {each}" for each in told])
+    return waiver
+
+
+def _refuse(where: str, problems: Sequence[str]) -> None:
+    if problems:
+        raise config_error([f"{where}: {' '.join(each.splitlines())}" for each in problems])
+
+
+# Waived slowdowns, read from the revisions that are compared.
+
+
+def waivers_of(
+    repository: Repository, changes: ChangeSet, config: Config, today: datetime.date
+) -> Waivers:
+    """Returns the waivers of a change that this configuration judges, with a note on each that
+    matches nothing. Raises ConfigError like `read_waivers`."""
+    found = read_waivers(repository, changes.revisions, config.gate, today)
+    models = (*changes.unchanged, *(change.path for change in changes.models))
+    strays = stray_waivers((*found.counting, *found.pending), config, models)
+    return msgspec.structs.replace(found, notes=(*found.notes, *strays))
+
+
+def read_waivers(
+    repository: Repository, revisions: Revisions, gate: GateConfig, today: datetime.date
+) -> Waivers:
+    """`gate` is what judges: its `waivers-from` says whose file counts, its `waiver-trailers`
+    whether the commits between base and head do. A commit's waiver goes before the file's.
+
+    Raises ConfigError for waivers of the head that cannot be understood. Those of the base then
+    waive nothing, which is told: who repairs them must not be blocked by them.
+    """
+    of_head = _filed(repository, revisions.head, today)
+    found = Waivers(counting=of_head)
+    if gate.waivers_from == "base" and revisions.judged_by is not None:
+        of_base, broken = _filed_before(repository, revisions.judged_by, today)
+        fork = revisions.forked_at
+        if fork and _text(repository, fork) == _text(repository, revisions.head):
+            of_head = of_base  # the change has not touched the file
+        merged = merged_waivers(of_base, of_head, WAIVERS_FILE)
+        found = msgspec.structs.replace(merged, notes=broken, has_unread=bool(broken))
+    if revisions.base is None:
+        return found
+    key, do_count = WAIVER_TRAILER, gate.waiver_trailers
+    trailers = repository.trailers(revisions.base, revisions.head, key, may_fetch=do_count)
+    return _with_trailers(found, trailers, today, do_count=do_count)
+
+
+def _with_trailers(
+    found: Waivers, trailers: Sequence[Trailer], today: datetime.date, *, do_count: bool
+) -> Waivers:
+    """The waivers with those of trailers. Where trailers do not count,
+    nobody has to write them well."""
+    try:
+        signed = parse_trailers(trailers, today)
+    except ConfigError:
+        if do_count:
+            raise
+        return found
+    if not do_count:
+        pending = (*found.pending, *signed)
+        return msgspec.structs.replace(found, pending=pending, signed=signed)
+    cells = {waiver.cell for waiver in signed}
+    rest = (waiver for waiver in found.counting if waiver.cell not in cells)
+    return msgspec.structs.replace(found, counting=(*signed, *rest), signed=signed)
+
+
+def _filed_before(
+    repository: Repository, revision: str, today: datetime.date
+) -> tuple[tuple[Waiver, ...], tuple[str, ...]]:
+    """Returns the waivers, and a note where they cannot be read."""
+    try:
+        return _filed(repository, revision, today), ()
+    except ConfigError as error:
+        return (), (f"nothing is waived: in {revision[:12]}, whose rules judge, {error}",)
+
+
+def _filed(repository: Repository, revision: str, today: datetime.date) -> tuple[Waiver, ...]:
+    return parse_waivers(_text(repository, revision), WAIVERS_FILE, today)
+
+
+def _text(repository: Repository, revision: str) -> str:
+    try:
+        return repository.read(revision, WAIVERS_FILE).decode() if revision else ""
+    except RevisionError:
+        return ""
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{WAIVERS_FILE}: not UTF-8 ({error}). Save it as text.") from error

@@ -1,0 +1,1 @@
+"""The machine: git, processes, files, progress, devices."""

@@ -1,0 +1,225 @@
+"""An implementation of `ports.TaskIndex` over the shared cache."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tunegate.artifacts.tasks import CacheUse
+from tunegate.config import DEFAULT_CACHE_URL, CacheConfig
+from tunegate.errors import ConfigError
+from tunegate.ports import TaskIndex
+from tunegate.redaction import redacted
+from tunegate.system.cache.signing_key import signing_key
+from tunegate.system.cache.snapshot_pins import SnapshotPins, read_pins
+from tunegate.system.cache.user_directories import cache_home, state_home
+from tunegate.system.git.checkout import first_tracked
+from tunegate.system.git.process import working_tree
+from tunegate_cache.format.names import parse_segment, zone_problem
+from tunegate_cache.format.records import (
+    DeviceFingerprint,
+    ExactHit,
+    Lookup,
+    TransferHit,
+    TuningRecord,
+    WorkloadKey,
+    WorkloadShape,
+)
+from tunegate_cache.format.signing import TrustedKeys
+from tunegate_cache.maintenance.request_prices import usd_of
+from tunegate_cache.protocol.rollback_guard import RollbackGuard
+from tunegate_cache.protocol.trust import Trust
+from tunegate_cache.protocol.tuning_cache import TuningCache, Zones
+from tunegate_cache.protocol.write_ahead import WriteAhead
+from tunegate_cache.stores import open_store as stores
+from tunegate_cache.stores.files import FileStore
+from tunegate_cache.stores.store import MaintainedStore, StoreUnavailableError
+from tunegate_cache.stores.store_kind import StoreAddress, StoreKind
+
+
+class SharedCache:
+    """The cache of one run. `state` is a local directory for undelivered records and heads that
+    were seen, `copies` one for what was read, None for the same."""
+
+    def __init__(
+        self,
+        config: CacheConfig,
+        *,
+        state: Path,
+        root: Path,
+        copies: Path | None = None,
+        device: DeviceFingerprint | None = None,
+        pins: SnapshotPins | None = None,
+    ) -> None:
+        """A relative directory in `config` lies under `root`; times of `device` rank before those
+        of others. `pins` None are those of the checkout. Raises ConfigError."""
+        _require_zone("cache.zone", config.zone)
+        for zone in config.read_zones:
+            _require_zone("cache.read-zones", zone)
+        self._config = config
+        self._kind = store_kind(config, root=root)
+        place = stores.store_name(_address(config, root))
+        self._cache = TuningCache(
+            open_shared_store(config, root=root),
+            zones=Zones(config.zone, config.read_zones),
+            mode=config.mode,
+            write_ahead=WriteAhead(state / "undelivered" / place),
+            monotonic=time.monotonic,
+            milliseconds=lambda: int(time.time() * 1000),
+            tier=FileStore((copies or state) / "tier" / place) if self._kind.is_remote else None,
+            device=device,
+            trust=Trust(
+                keys=TrustedKeys(config.trusted_keys),
+                signer=signing_key(),
+                pins=read_pins(root) if pins is None else pins,
+                seen=RollbackGuard(state / "seen" / f"{place}.json"),
+            ),
+        )
+
+    def lookup(
+        self,
+        wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
+        fastest: Mapping[WorkloadKey, int] | None = None,
+    ) -> Mapping[WorkloadKey, Lookup]:
+        return self._cache.lookup(wanted, fastest)
+
+    def claims(
+        self,
+        wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
+        fastest: Mapping[WorkloadKey, int] | None = None,
+    ) -> Mapping[WorkloadKey, ExactHit | TransferHit]:
+        return self._cache.claims(wanted, fastest)
+
+    def standings(self, keys: Sequence[WorkloadKey]) -> Mapping[WorkloadKey, Lookup]:
+        return self._cache.standings(keys)
+
+    def publish(self, records: Sequence[TuningRecord]) -> bool:
+        return self._cache.publish(records)
+
+    def enqueue(self, records: Sequence[TuningRecord]) -> bool:
+        return self._cache.enqueue(records)
+
+    def flush(self, seconds: float) -> int:
+        return self._cache.flush(seconds)
+
+    def use(self) -> CacheUse:
+        counted = self._cache.statistics
+        refused = (_refused(count, reason) for reason, count in counted.refused.items())
+        return CacheUse(
+            location=redacted(self._config.url, ()),
+            zone=self._config.zone,
+            mode=self._config.mode,
+            exact=counted.exact,
+            transfer=counted.transfer,
+            misses={str(reason): count for reason, count in counted.misses.items()},
+            requests=sum(counted.requests.values()),
+            bytes_read=counted.bytes_read,
+            seconds=counted.seconds,
+            usd=self._usd(counted.requests),
+            notes=(*counted.notes, *refused),
+        )
+
+    def _usd(self, requests: Mapping[str, int]) -> float | None:
+        """Returns what they cost; list prices say nothing about an endpoint of one's own."""
+        prices = self._kind.usd_per_1000_requests
+        if prices is None or self._config.endpoint_url:
+            return None
+        return usd_of(requests, prices)
+
+
+def _require_zone(key: str, zone: str) -> None:
+    problem = zone_problem(zone)
+    if problem is not None:
+        raise ConfigError(f"{key}: {problem}.")
+
+
+def _refused(count: int, reason: str) -> str:
+    records = "1 record was" if count == 1 else f"{count} records were"
+    return f"cache: {records} refused ({reason})"
+
+
+def open_shared_store(config: CacheConfig, *, root: Path) -> MaintainedStore:
+    """Asks the store nothing yet. Raises ConfigError for an address that is none."""
+    with _bad_address_is_config_error():
+        return stores.open_store(_address(config, root))
+
+
+def objects_in_zone(config: CacheConfig, *, root: Path) -> int:
+    """The number of objects with results of tuning in the zone that is written; lines of history
+    are none. Raises ConfigError, and StoreUnavailableError where the store does not answer."""
+    return len(open_shared_store(config, root=root).names(f"ms1/z/{config.zone}/g/"))
+
+
+def store_kind(config: CacheConfig, *, root: Path) -> StoreKind:
+    """Returns the kind of store that is configured. Raises ConfigError
+    for an address that is none."""
+    with _bad_address_is_config_error():
+        return stores.kind_of(_address(config, root))
+
+
+@contextmanager
+def _bad_address_is_config_error() -> Iterator[None]:
+    try:
+        yield
+    except stores.BadAddressError as error:
+        raise ConfigError(f"cache.url: {error}.") from error
+
+
+def undelivered_store(config: CacheConfig, *, root: Path) -> FileStore:
+    """Returns the store of records that earlier runs on this machine could not deliver to this
+    cache."""
+    place = stores.store_name(_address(config, root))
+    return FileStore(state_home() / "undelivered" / place)
+
+
+def undelivered(config: CacheConfig, *, root: Path) -> int:
+    """Returns the number of segments that wait for the configured zone."""
+    try:
+        names = undelivered_store(config, root=root).names(f"ms1/z/{config.zone}/")
+        return sum(parse_segment(name) is not None for name in names)
+    except StoreUnavailableError:
+        return 0
+
+
+def location_of(config: CacheConfig, *, root: Path) -> str:
+    """Returns the address of the cache as it is opened: a directory has an absolute path."""
+    return _address(config, root).url
+
+
+def _address(config: CacheConfig, root: Path) -> StoreAddress:
+    url = config.url
+    if ":" not in url.partition("/")[0]:
+        url = str(cache_directory(url, root))
+    return StoreAddress(url=url, endpoint_url=config.endpoint_url, region=config.region)
+
+
+_: type[TaskIndex] = SharedCache
+
+
+# The cache's directory where it lies in the checkout: nothing that was committed is trusted.
+
+
+def cache_directory(url: str, root: Path) -> Path:
+    """A relative one lies under `root`. Raises ConfigError for one that the
+    checkout brings: through a link it would be anywhere, and files in it would be
+    records that nobody has measured."""
+    named = cache_home() if url == DEFAULT_CACHE_URL else Path(url).expanduser()
+    directory = Path(os.path.normpath(root / named))
+    top = working_tree(root)
+    if top is None or not directory.is_relative_to(top):
+        return directory
+    inside = directory.relative_to(top)
+    for each in (inside, *inside.parents):
+        if each != Path() and (top / each).is_symlink():
+            message = f"cache.url: {url}: {each} is a symbolic link of the checkout. Remove it."
+            raise ConfigError(message)
+    if first_tracked(top, directory) != "":
+        message = (
+            f"cache.url: {url}: git tracks files in it, so whoever changes the checkout would "
+            "choose what the cache says. Remove them from git, or use a directory outside of it."
+        )
+        raise ConfigError(message)
+    return directory

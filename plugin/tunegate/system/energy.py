@@ -1,0 +1,176 @@
+"""An implementation of `EnergyCounter`: the processors of this machine, and its GPUs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tunegate.artifacts.measurements import Gpu
+from tunegate.config import LOCAL, Config
+from tunegate.ports import NO_COUNTER, EnergyCounter, EnergyReading
+from tunegate.system.nvidia.gpus import visible_gpus
+from tunegate.system.nvidia.nvml import asked, nvml
+
+# Energy of the processors: RAPL, as Linux shows it under /sys/class/powercap. Every package
+# counts, and the memory (`dram`) beside it, which is no part of a package. `core` and `uncore` are
+# parts of one, `psys` is the platform with the packages in it, and `intel-rapl-mmio` shows the
+# same packages a second time: none of these is added. AMD's counters have the same names.
+
+POWERCAP = Path("/sys/class/powercap")
+_ZONE = re.compile(r"intel-rapl:\d+(?::\d+)?")
+_ADDED = re.compile(r"package-\d+(?:-die-\d+)?|dram")
+_MICRO = 1e-6
+
+
+class Rapl:
+    """The packages of this machine as one counter, which has to be read more often than the
+    shortest of theirs wraps around: a minute at hundreds of watts."""
+
+    def __init__(self, powercap: Path = POWERCAP) -> None:
+        self._zones = tuple(_zones(powercap))
+        self._last = self._read()
+        self._microjoules = 0
+
+    def joules(self) -> float | None:
+        """The sum since the beginning; None without a package, or where one may not be read."""
+        now = self._read()
+        if now is None or self._last is None:
+            self._last = None
+            return None
+        for zone, value in now.items():
+            self._microjoules += _advance(self._last[zone], value, zone)
+        self._last = now
+        return self._microjoules * _MICRO
+
+    def _read(self) -> dict[Path, int] | None:
+        values = {zone: _number(zone / "energy_uj") for zone in self._zones}
+        known = {zone: value for zone, value in values.items() if value is not None}
+        return known if known and len(known) == len(values) else None
+
+
+def _zones(powercap: Path) -> Iterator[Path]:
+    try:
+        found = sorted(powercap.iterdir())
+    except OSError:
+        return
+    for zone in found:
+        if _ZONE.fullmatch(zone.name) and _ADDED.fullmatch(_text(zone / "name")):
+            yield zone
+
+
+def _advance(before: int, after: int, zone: Path) -> int:
+    """The difference; a counter that fell has begun again at 0 after its largest value."""
+    if after >= before:
+        return after - before
+    largest = _number(zone / "max_energy_range_uj")
+    return after if largest is None or largest < before else largest - before + after
+
+
+def _number(path: Path) -> int | None:
+    text = _text(path)
+    return int(text) if text.isascii() and text.isdigit() else None
+
+
+def _text(path: Path) -> str:
+    """The text, or '' where it may not be read: the kernel lets only root read the counters."""
+    try:
+        return path.read_text(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+class MachineEnergy:
+    """The processors by RAPL and the GPUs by NVML. Where GPUs work their counter is needed:
+    processors alone would count a small part of it."""
+
+    def __init__(self, processors: Rapl, gpus: JoulesReader | None = None) -> None:
+        self._processors, self._gpus = processors, gpus
+        self._first = gpus() if gpus else None
+
+    def reading(self) -> EnergyReading | None:
+        processors = self._processors.joules()
+        if self._gpus is None:
+            return None if processors is None else EnergyReading(processors, "rapl")
+        gpus = self._gpus()
+        if gpus is None or self._first is None:
+            return None
+        used = gpus - self._first
+        if processors is None:
+            return EnergyReading(used, "nvml")
+        return EnergyReading(used + processors, "rapl+nvml")
+
+
+@contextmanager
+def energy_for(config: Config) -> Iterator[EnergyCounter]:
+    """This machine's counters for a run; none where the machines of a cluster do the work."""
+    if config.executor != LOCAL:
+        yield NO_COUNTER
+        return
+    kinds = {target.kind for target in config.targets}
+    with opened_energy(with_gpus="cuda" in kinds) as energy:
+        yield energy
+
+
+@contextmanager
+def opened_energy(*, with_gpus: bool, powercap: Path = POWERCAP) -> Iterator[MachineEnergy]:
+    """The counters of this machine; with those of its visible GPUs where they work."""
+    processors = Rapl(powercap)
+    if not with_gpus:
+        yield MachineEnergy(processors)
+        return
+    with counted_gpus(_countable()) as gpus:
+        yield MachineEnergy(processors, gpus)
+
+
+@contextmanager
+def device_energy(gpu: Gpu | None, powercap: Path = POWERCAP) -> Iterator[MachineEnergy]:
+    """The counters of the device that something is measured on: the processors, and this GPU."""
+    processors = Rapl(powercap)
+    if gpu is None:
+        yield MachineEnergy(processors)
+        return
+    with counted_gpus([] if gpu.is_part else [gpu.uuid]) as gpus:
+        yield MachineEnergy(processors, gpus)
+
+
+def _countable() -> Sequence[str]:
+    """The devices whose counter is theirs alone."""
+    gpus = visible_gpus()
+    return () if any(gpu.is_part for gpu in gpus) else [gpu.uuid for gpu in gpus]
+
+
+_: type[EnergyCounter] = MachineEnergy
+
+
+# Energy of GPUs: NVML's counter of all that a device has used since its driver was loaded.
+
+_MILLI = 1e-3
+
+JoulesReader = Callable[[], float | None]
+
+
+@contextmanager
+def counted_gpus(uuids: Sequence[str]) -> Iterator[JoulesReader]:
+    """A reading of the devices' sum in joules that can be repeated; None where one of them does not
+    count (before Volta)."""
+    with nvml() as library:
+        yield lambda: _sum([_used(library, uuid) for uuid in uuids])
+
+
+def _sum(joules: Sequence[float | None]) -> float | None:
+    known = [each for each in joules if each is not None]
+    return sum(known) if known and len(known) == len(joules) else None
+
+
+def _used(library: Any | None, uuid: str) -> float | None:
+    """Joules since the driver was loaded; NVML counts millijoules."""
+    if library is None:
+        return None
+    handle = asked(library, library.nvmlDeviceGetHandleByUUID, uuid.encode())
+    if handle is None:
+        return None
+    used = asked(library, library.nvmlDeviceGetTotalEnergyConsumption, handle)
+    return None if used is None else used * _MILLI

@@ -1,0 +1,278 @@
+"""The content of a model where git holds only a pointer: its bytes must match the pointer."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, Literal
+
+import msgspec
+import yaml
+
+from tunegate.artifacts.changes import ModelVersion
+from tunegate.errors import ModelError, RevisionError
+from tunegate.regular_files import opened_inside
+from tunegate.system.git.process import GitProcess, Writer
+from tunegate.system.strict_yaml import read_yaml
+
+_PIECE_BYTES = 2**20
+"""The size of a piece that is copied at once, as large as the pieces
+in which DVC replaces line ends."""
+
+
+def copy_content(git: GitProcess, version: ModelVersion, into: BinaryIO) -> None:
+    """Copies the content into an empty file, piece by piece. Raises ModelError naming the pointer
+    that is not hydrated, and what to run, or bytes that are not those of the pointer;
+    RevisionError for a file that is not there."""
+    path = version.path
+    if version.storage == "link":
+        message = f"{path}: a symbolic link, which is not followed. Commit the file itself."
+        raise ModelError(message)
+    if version.storage == "both":
+        message = f"{path}: in git, and in {path}.dvc too. Remove the one that does not count."
+        raise ModelError(message)
+    if version.storage == "dvc":
+        _copy_from_dvc(git, version, into)
+        return
+    _copy_blob(git, version.revision, path, into)
+    if into.tell() > MAX_POINTER_BYTES:
+        return
+    into.seek(0)
+    content = into.read()
+    pointer = lfs_pointer(content)
+    if is_odd_lfs_pointer(content):
+        message = f"{path}: nearly a Git LFS pointer. Write it anew: git add --renormalize {path}"
+        raise ModelError(message)
+    if pointer is not None:
+        into.seek(0)
+        into.truncate()
+        _copy_from_lfs(git, content, pointer, path, into)
+
+
+def _copy_blob(git: GitProcess, revision: str, path: str, into: BinaryIO) -> None:
+    if not git.copy("cat-file", "blob", f"{revision}:{path}", into=into):
+        message = f"{path}: not in {revision[:12]}, or its content cannot be fetched."
+        raise RevisionError(message)
+
+
+def _copy_from_lfs(
+    git: GitProcess, content: bytes, pointer: ContentPointer, path: str, into: BinaryIO
+) -> None:
+    oid = pointer.digest
+    checked = _Checked(into, pointer)
+    stored = opened_inside(_common_dir(git), f"lfs/objects/{oid[:2]}/{oid[2:4]}/{oid}")
+    if stored is not None:
+        checked.copy(stored)
+        checked.require(f"{path}: the Git LFS store", f'git lfs fetch --refetch --include="{path}"')
+        return
+    if lfs_download(git, content, path, into=checked) and not _is_pointer(into):
+        checked.require(f"{path}: git lfs smudge", f'git lfs pull --include="{path}"')
+        return
+    message = (
+        f"{path}: only its Git LFS pointer is here. "
+        f'Run: git lfs pull --include="{path}" (and install git-lfs where it is missing).'
+    )
+    raise ModelError(message)
+
+
+def _copy_from_dvc(git: GitProcess, version: ModelVersion, into: BinaryIO) -> None:
+    path = version.path
+    pointer = dvc_pointer(_dvc_file(git, version), path)
+    md5 = pointer.digest
+    checked = _Checked(into, pointer)
+    advice = f'dvc pull --force "{path}.dvc"'
+    for place in (f".dvc/cache/files/md5/{md5[:2]}/{md5[2:]}", f".dvc/cache/{md5[:2]}/{md5[2:]}"):
+        stored = opened_inside(git.root, place)
+        if stored is not None:
+            checked.copy(stored)
+            checked.require(f"{path}: the DVC cache", advice)
+            return
+    # The cache may lie elsewhere; then the working tree has what is checked out.
+    checked_out = opened_inside(git.root, path)
+    if checked_out is not None:
+        checked.copy(checked_out)
+        checked.require(f"{path}: the working tree", advice)
+        return
+    message = f'{path}: only its .dvc file is here. Run: dvc pull "{path}.dvc"'
+    raise ModelError(message)
+
+
+def _dvc_file(git: GitProcess, version: ModelVersion) -> bytes:
+    content = BytesIO()
+    _copy_blob(git, version.revision, f"{version.path}.dvc", content)
+    return content.getvalue()
+
+
+class _Checked:
+    """A file to write to that knows what it must become."""
+
+    def __init__(self, into: BinaryIO, pointer: ContentPointer) -> None:
+        self._into, self._pointer = into, pointer
+        kind = "sha256" if pointer.digest_kind == "sha256" else "md5"
+        self._digest = hashlib.new(kind, usedforsecurity=False)
+        self._of_text = hashlib.md5(usedforsecurity=False)
+        self._size_bytes = 0
+
+    def write(self, piece: bytes) -> int:
+        self._size_bytes += len(piece)
+        if self._pointer.size_bytes is None or self._size_bytes <= self._pointer.size_bytes:
+            self._digest.update(piece)
+            if self._pointer.digest_kind == "md5-text":
+                self._of_text.update(piece.replace(b"\r\n", b"\n"))
+            self._into.write(piece)
+        return len(piece)
+
+    def copy(self, source: BinaryIO) -> None:
+        """Ends behind the first piece that is too much."""
+        most = self._pointer.size_bytes
+        with source:
+            while piece := source.read(_PIECE_BYTES):
+                self.write(piece)
+                if most is not None and self._size_bytes > most:
+                    return
+
+    def require(self, where: str, advice: str) -> None:
+        """Raises ModelError for other bytes than those of the pointer."""
+        wanted, most = self._pointer.digest, self._pointer.size_bytes
+        if most is not None and self._size_bytes != most:
+            compared = "more" if self._size_bytes > most else f"{self._size_bytes}"
+            message = f"{where} has {compared} bytes, where the pointer says {most}. Run: {advice}"
+            raise ModelError(message)
+        found = {self._digest.hexdigest()}
+        if self._pointer.digest_kind == "md5-text":
+            found.add(self._of_text.hexdigest())
+        if wanted not in found:
+            message = (
+                f"{where} has other bytes than the pointer says "
+                f"({self._digest.name} {min(found)[:12]}, not {wanted[:12]}). Run: {advice}"
+            )
+            raise ModelError(message)
+
+
+def _is_pointer(into: BinaryIO) -> bool:
+    if into.tell() > MAX_POINTER_BYTES:
+        return False
+    into.seek(0)
+    return lfs_pointer(into.read()) is not None
+
+
+def _common_dir(git: GitProcess) -> Path:
+    """The directory with the objects: a worktree has them in the repository it belongs to."""
+    named = git.text("rev-parse", "--git-common-dir")
+    return (git.root / named).resolve() if named else git.git_dir
+
+
+# Files that stand for others: Git LFS pointers and DVC files.
+
+_LFS_VERSION = b"version https://git-lfs.github.com/spec/v1"
+_OID = re.compile(rb"oid sha256:([0-9a-f]{64})")
+_SIZE = re.compile(rb"size (\d{1,19})")
+MAX_POINTER_BYTES = 1024
+MAX_DVC_BYTES = 256 * 1024
+_OLDER_VERSIONS = {b"version http://git-media.io/v/2", b"version https://hawser.github.com/spec/v1"}
+_MIN_LINES = 3
+"""The number of lines after the version: the digest, the size, and the end of the last line."""
+_MD5 = re.compile(r"[0-9a-f]{32}")
+
+
+class ContentPointer(msgspec.Struct, frozen=True):
+    """A pointer to content. `digest` is its sha-256 for LFS, its md5 for DVC; before 3.0, DVC took
+    the md5 of what looked like text with its line ends as Unix writes them (`md5-text`). No
+    `size_bytes`: the pointer does not say."""
+
+    digest: str
+    size_bytes: int | None
+    digest_kind: Literal["sha256", "md5", "md5-text"]
+
+
+def lfs_pointer(content: bytes) -> ContentPointer | None:
+    """The pointer in a file, or None for any other content."""
+    if len(content) > MAX_POINTER_BYTES:
+        return None
+    version, *lines = content.split(b"\n")
+    if version != _LFS_VERSION or len(lines) < _MIN_LINES or lines[-1]:
+        return None
+    *extensions, oid_line, size_line, _ = lines
+    oid, size = _OID.fullmatch(oid_line), _SIZE.fullmatch(size_line)
+    if not oid or not size or not all(line.startswith(b"ext-") for line in extensions):
+        return None
+    return ContentPointer(oid[1].decode(), int(size[1]), "sha256")
+
+
+def is_odd_lfs_pointer(content: bytes) -> bool:
+    """Returns whether Git LFS would take for a pointer what is none to us: it forgives white space,
+    and knows older versions."""
+    if len(content) > MAX_POINTER_BYTES or lfs_pointer(content) is not None:
+        return False
+    lines = [line.strip() for line in content.split(b"\n") if line.strip()]
+    if lines and lines[0] in _OLDER_VERSIONS:
+        lines[0] = _LFS_VERSION
+    return lfs_pointer(b"\n".join([*lines, b""])) is not None
+
+
+def dvc_pointer(content: bytes, path: str) -> ContentPointer:
+    """Returns the pointer in the DVC file of `path`. Raises ModelError where it says nothing of
+    this file."""
+    out = _output(content, path)
+    md5 = out.get("md5")
+    if isinstance(md5, str) and md5.endswith(".dir"):
+        message = f'{path}.dvc: of a directory, which is not read. Run: dvc add "{path}"'
+        raise ModelError(message)
+    kind, size = out.get("hash", "md5-text"), out.get("size")
+    is_known = kind in {"md5", "md5-text"} and (size is None or isinstance(size, int))
+    if not is_known or not isinstance(md5, str) or not _MD5.fullmatch(md5):
+        message = f'{path}.dvc: names no md5 of the file. Run: dvc add "{path}"'
+        raise ModelError(message)
+    return ContentPointer(md5, size, "md5" if kind == "md5" else "md5-text")
+
+
+def _output(content: bytes, path: str) -> dict[str, Any]:
+    """That of several which has the file's name."""
+    try:
+        parsed = read_yaml(content[:MAX_DVC_BYTES].decode())
+    except (yaml.YAMLError, UnicodeDecodeError):
+        parsed = None
+    outs = parsed.get("outs") if isinstance(parsed, dict) else None
+    named = [
+        out
+        for out in (outs if isinstance(outs, list) else ())
+        if isinstance(out, dict) and out.get("path") == PurePosixPath(path).name
+    ]
+    if len(named) != 1 or len(content) > MAX_DVC_BYTES:
+        message = f'{path}.dvc: not a DVC file of this name. Run: dvc add "{path}"'
+        raise ModelError(message)
+    return named[0]
+
+
+# Downloads by Git LFS of missing files, from the server that the job's own settings name.
+# `.lfsconfig` is a file of the checkout, so a pull request could send the job's credentials
+# anywhere with it.
+
+_SERVER = "lfs.url"
+_OF_THE_CHECKOUT = ".lfsconfig"
+
+
+def lfs_download(git: GitProcess, pointer: bytes, path: str, into: Writer) -> bool:
+    """Writes the answer of git-lfs into a file, and returns whether it could; False where it may
+    not be asked."""
+    if shutil.which("git-lfs") is None:
+        return False
+    server = git.text("config", "--get", _SERVER)
+    if server is None and names_a_server(git):
+        return False
+    settings = {} if server is None else {_SERVER: server}
+    smudge = ("lfs", "smudge", "--", path)
+    return git.copy(*smudge, into=into, standard_input=pointer, settings=settings)
+
+
+def names_a_server(git: GitProcess) -> bool:
+    """Returns whether the checkout has a file that git-lfs would read: it looks in the working
+    tree, the index and the head."""
+    if os.path.lexists(git.root / _OF_THE_CHECKOUT):
+        return True
+    stored = (f":{_OF_THE_CHECKOUT}", f"HEAD:{_OF_THE_CHECKOUT}")
+    return any(git.text("rev-parse", "--verify", "-q", each) for each in stored)

@@ -1,0 +1,167 @@
+"""Base and head of what can happen to a repository: pull requests, pushes and merge queues."""
+
+from __future__ import annotations
+
+from tunegate.artifacts.changes import Revisions
+from tunegate.errors import EnvironmentUnfitError, NoBaselineError, RevisionError
+from tunegate.system.git.compared_revisions import REMEDY, GitHistory
+from tunegate.system.git.default_branch import default_branch, short
+from tunegate.system.git.fetch import (
+    ensure_here,
+    fetch_branch,
+    is_ancestor,
+    is_commit_id,
+    is_reachable,
+    is_ref,
+    is_shallow,
+)
+from tunegate.system.git.named_revision import fetch_if_branch
+
+_OF_A_MERGE = 2
+"""The number of parents."""
+
+
+class GitEvents(GitHistory):
+    """Checks that the checkout is what the event is about."""
+
+    def merge_commit_revisions(self, base_tip: str, head_tip: str) -> Revisions:
+        """The revisions of a pull request with these tips: its merge commit against the first
+        parent, which a shallow checkout does not have but the commit itself names.
+
+        Where the pull request's own head is checked out instead, against its merge base with the
+        base branch's tip. Raises RevisionError where something else is checked out.
+        """
+        head = self.require_pull_request(head_tip)
+        if head == head_tip:
+            return self._from_merge_base(base_tip, head)
+        parent = self._fetched_parent(head)
+        if parent == head_tip or not is_ancestor(self._git, base_tip, parent):
+            message = (
+                f"the merge commit {head[:12]} is not of the base {base_tip[:12]} that the event "
+                f"names. Start it again; an old pull request needs the whole history."
+            )
+            raise RevisionError(message)
+        return Revisions(base=parent, head=head, reason="first parent of the merge commit")
+
+    def require_pull_request(self, tip: str) -> str:
+        """The commit that is checked out. Raises RevisionError where it
+        is not of the pull request."""
+        head = self.head()
+        if self.is_of_pull_request(head, tip):
+            return head
+        message = (
+            f"{head[:12]} is checked out: neither the pull request's head {tip[:12]} nor its merge "
+            f"commit. Check out what the event names, or give base and head."
+        )
+        raise RevisionError(message)
+
+    def is_of_pull_request(self, commit: str, tip: str) -> bool:
+        """Returns whether this is the head of a pull request with this tip, or its merge with the
+        target, whichever of the two was merged into the other."""
+        parents = self._parents(commit)
+        return commit == tip or (len(parents) == _OF_A_MERGE and tip in parents)
+
+    def require_checked_out(self, commit: str) -> None:
+        """Raises RevisionError where another commit is."""
+        head = self.head()
+        if head != commit:
+            message = (
+                f"{head[:12]} is checked out, and the event is about {commit[:12]}. Check out what "
+                "the event names, or give base and head. --ci none compares as without a CI."
+            )
+            raise RevisionError(message)
+
+    def merge_base_revisions(self, target: str) -> Revisions:
+        """The revisions of what is checked out, against where it left this commit or branch of
+        the remote, whose rules judge."""
+        return self._from_merge_base(self._target(target), self.head())
+
+    def usual_revisions(self, default_branch: str, *, is_here_enough: bool = False) -> Revisions:
+        """The revisions of what is checked out, against this default branch as the remote has it;
+        '' is the one that is found here. Where it cannot be fetched, the one of this name that is
+        here may be enough."""
+        if not default_branch:
+            return self.revisions(None, None)
+        head, branch = self.head(), fetch_branch(self._git, default_branch)
+        here = f"refs/remotes/origin/{default_branch}"
+        if branch is None and is_here_enough and is_ref(self._git, here):
+            branch = here
+        if branch is None:
+            raise _unfetched(default_branch)
+        return self._against(branch, head)
+
+    def parent_revisions(self, default_branch: str) -> Revisions:
+        """The revisions of what is checked out, which is on the default branch."""
+        return self._against_parent(self.head(), f"the head is on {default_branch}")
+
+    def asked_revisions(self, base: str | None, head: str | None) -> Revisions:
+        """Returns the revisions that the job names. A branch of the remote is the one of today: a
+        checkout that is used again has an old one."""
+        if base is not None:
+            fetch_if_branch(self._git, base)
+        return self.revisions(base, head)
+
+    def push_revisions(
+        self, before: str, after: str, default_branch: str = "", *, is_default: bool = False
+    ) -> Revisions:
+        """The revisions of a push. A new branch has nothing before it, nor has anything in it if
+        it is the default one; a forced push may have lost it."""
+        head, is_new = self._commit(after, "--head"), set(before) == {"0"}
+        if is_new and is_default:
+            reason = "the first push of the default branch, and nothing was there before"
+            return Revisions(base=None, head=head, reason=reason)
+        if not is_new and ensure_here(self._git, before):
+            return Revisions(base=before, head=head, reason="the commit before the push")
+        if not is_new and is_shallow(self._git) and not is_reachable(self._git):
+            raise EnvironmentUnfitError(f"{before[:12]} could not be fetched. {REMEDY}")
+        branch = self._branch_now(default_branch)
+        why = "new branch: " if is_new else f"{before[:12]} is gone (forced push): "
+        found = self._against_branch(branch, head, why)
+        if found is not None:
+            return found
+        if is_new:
+            return self._against_parent(head, f"{why}the head is on {short(branch)}")
+        message = f"{why}nothing says how far back the push reached. Name a base to compare with."
+        raise NoBaselineError(message)
+
+    def range_revisions(self, base: str, head: str) -> Revisions:
+        """The two commits that the event names (merge queue), fetched where they are missing."""
+        for commit in filter(is_commit_id, (base, head)):
+            if not ensure_here(self._git, commit):
+                raise EnvironmentUnfitError(f"{commit[:12]} could not be fetched. {REMEDY}")
+        return Revisions(
+            base=self._commit(base, "--base"),
+            head=self._commit(head, "--head"),
+            reason="named by the event",
+        )
+
+    # ---------------------------------------------------------------------------
+
+    def _branch_now(self, name: str) -> str:
+        """The default branch: of this name fetched, as a checkout that
+        is used again has an old one."""
+        branch = fetch_branch(self._git, name) if name else default_branch(self._git)
+        if branch is None:
+            raise _unfetched(name)
+        return branch
+
+    def _target(self, target: str) -> str:
+        """The commit. A branch is fetched. Raises EnvironmentUnfitError."""
+        if is_commit_id(target):
+            return target
+        ref = fetch_branch(self._git, target)
+        if ref is None:
+            raise _unfetched(target)
+        return self._commit(ref, "--base")
+
+    def _from_merge_base(self, tip: str, head: str) -> Revisions:
+        found = self._merge_base(tip, head) if ensure_here(self._git, tip) else None
+        if found is None:
+            raise self._no_merge_base(f"no merge base with {tip[:12]} could be found")
+        policy = tip if tip != found.commit else ""
+        reason = f"merge base of the pull request{found.doubt}"
+        return Revisions(base=found.commit, head=head, reason=reason, policy=policy)
+
+
+def _unfetched(branch: str) -> EnvironmentUnfitError:
+    return EnvironmentUnfitError(f"the branch {branch} could not be fetched. {REMEDY}")

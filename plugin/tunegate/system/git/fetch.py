@@ -1,0 +1,171 @@
+"""Getting the commits that a shallow clone lacks, without their blobs: those of changed models are
+fetched when they are read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tunegate.system.git.process import GitProcess
+
+_COMMIT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_FETCH = (
+    "fetch",
+    "-q",
+    "--no-tags",
+    "--no-recurse-submodules",
+    "--no-write-fetch-head",
+    "--filter=blob:none",
+)
+_DEEPENINGS = (50, 500)
+ASK_SECONDS = 30
+
+
+def is_commit_id(text: str) -> bool:
+    """Returns whether the text is a full commit id. Anything else git would take for a branch, or
+    an option."""
+    return _COMMIT_ID.fullmatch(text) is not None
+
+
+def is_here(git: GitProcess, commit: str) -> bool:
+    """Returns whether this clone has the commit."""
+    if not is_commit_id(commit):
+        return False
+    return git.output("cat-file", "-e", f"{commit}^{{commit}}") is not None
+
+
+def is_ref(git: GitProcess, ref: str) -> bool:
+    """Returns whether this is the full name of a branch or tag here."""
+    return git.text("show-ref", "--verify", "-q", ref) is not None
+
+
+def is_shallow(git: GitProcess) -> bool:
+    return git.text("rev-parse", "--is-shallow-repository") == "true"
+
+
+def is_reachable(git: GitProcess) -> bool:
+    """Returns whether the remote answers."""
+    return git.text("ls-remote", "origin", "HEAD", limit_seconds=ASK_SECONDS) is not None
+
+
+def ensure_here(git: GitProcess, commit: str) -> bool:
+    """Tries to fetch the commit if it is missing, and returns whether it is here."""
+    if is_here(git, commit) or not is_commit_id(commit):
+        return is_here(git, commit)
+    # A depth would make a full clone shallow.
+    depth = ("--depth=1",) if is_shallow(git) else ()
+    git.text(*_FETCH, *depth, "origin", commit)
+    return is_here(git, commit)
+
+
+def deepened_until(git: GitProcess, is_enough: Callable[[], bool], *heads: str) -> bool:
+    """Deepens a shallow clone step by step, in the end to all of its history, until `is_enough()`,
+    and returns whether it is."""
+    for commits in (*_DEEPENINGS, None):
+        if is_enough():
+            return True
+        if not is_shallow(git) or not deepen(git, commits, *heads):
+            return False
+    return is_enough()
+
+
+def deepen(git: GitProcess, commits: int | None, *heads: str) -> bool:
+    """Fetches that many more commits, all for None, and returns whether it could. Git deepens only
+    what it is asked for: a pull request's commit is on no branch. A commit that was never pushed
+    spoils the request, so each is asked for alone, and the branches."""
+    more = "--unshallow" if commits is None else f"--deepen={commits}"
+    fetch = (*_FETCH, more, "origin")
+    if git.text(*fetch, *heads) is not None:
+        return True
+    asked = [git.text(*fetch, *head) for head in (*((each,) for each in heads), ())]
+    return any(answer is not None for answer in asked)
+
+
+def fetch_branch(git: GitProcess, name: str) -> str | None:
+    """The full name here of a branch of the remote, as it is there now."""
+    if git.text("check-ref-format", f"refs/heads/{name}") is None:
+        return None
+    ref = f"refs/remotes/origin/{name}"
+    depth = ("--depth=1",) if is_shallow(git) else ()
+    fetched = git.text(*_FETCH, *depth, "origin", f"+refs/heads/{name}:{ref}")
+    return None if fetched is None else ref
+
+
+def fetch_tag(git: GitProcess, name: str) -> None:
+    """Fetches a tag of this name, if the remote has one and this clone has none."""
+    ref = f"refs/tags/{name}"
+    if git.text("check-ref-format", ref) is not None:
+        depth = ("--depth=1",) if is_shallow(git) else ()
+        git.text(*_FETCH, *depth, "origin", f"{ref}:{ref}")
+
+
+def fetch_tags(git: GitProcess, pattern: str) -> None:
+    """Fetches the tags that match, with all the history that a shallow clone lacks, as a release
+    may be any number of commits back."""
+    whole = ("--unshallow",) if is_shallow(git) else ()
+    git.text(*_FETCH, *whole, "origin", f"refs/tags/{pattern}:refs/tags/{pattern}")
+
+
+# The commit at which two histories parted, also in a clone that has only the ends of them.
+
+
+class SharedCommit(NamedTuple):
+    """A commit shared by two histories; `doubt` says in words for the report why another one may be
+    nearer, '' if not."""
+
+    commit: str
+    doubt: str
+
+
+def merge_base(git: GitProcess, tip: str, head: str) -> SharedCommit | None:
+    """The newest commit that the head shares with the branch of this tip. History that a shallow
+    clone lacks is fetched.
+
+    Branches that were merged into each other share several. Then it is the one that was on the
+    branch: what the branch got since is not the head's.
+    """
+
+    def is_certain() -> bool:
+        shared = _shared(git, tip, head)
+        return bool(shared) and is_history_whole(git, shared[0], head)
+
+    is_cut = not deepened_until(git, is_certain, tip, head) and is_shallow(git)
+    shared = _shared(git, tip, head)
+    if not shared:
+        return None
+    if len(shared) > 1:
+        return SharedCommit(_on_branch(git, tip, shared), f", one of {len(shared)}")
+    return SharedCommit(shared[0], ", as far as this shallow clone knows" if is_cut else "")
+
+
+def is_history_whole(git: GitProcess, base: str, head: str) -> bool:
+    """Returns whether each commit that the head has and the base has not is known with its parents.
+    A shallow clone cuts them off, and git then knows the commit as the first one of a
+    repository."""
+    line = ("rev-list", "--max-parents=0", "--max-count=1", f"{base}..{head}")
+    return git.text(*line) == ""
+
+
+def is_ancestor(git: GitProcess, ancestor: str, commit: str) -> bool:
+    """Returns whether the commit's history has the ancestor. What a shallow clone lacks is
+    fetched."""
+
+    def is_one() -> bool:
+        return git.text("merge-base", "--is-ancestor", ancestor, commit) is not None
+
+    return ancestor == commit or deepened_until(git, is_one, commit)
+
+
+def _shared(git: GitProcess, tip: str, head: str) -> list[str]:
+    """An empty answer in a shallow clone means 'cannot walk', not 'no ancestor'."""
+    return (git.text("merge-base", "--all", tip, head) or "").split()
+
+
+def _on_branch(git: GitProcess, tip: str, shared: list[str]) -> str:
+    """The first of these that the branch itself was at, along first parents."""
+    for commit in shared:
+        line = ("rev-list", "--first-parent", tip, "--not", f"{commit}^@")
+        if commit in (git.text(*line) or "").split():
+            return commit
+    return shared[0]

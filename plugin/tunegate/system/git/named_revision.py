@@ -1,0 +1,121 @@
+"""The revisions of --base and --head: a branch, or one commit."""
+
+from __future__ import annotations
+
+import re
+
+from tunegate.errors import RevisionError
+from tunegate.system.git.fetch import (
+    deepened_until,
+    ensure_here,
+    fetch_branch,
+    fetch_tag,
+    is_commit_id,
+    is_ref,
+)
+from tunegate.system.git.process import GitProcess
+
+_BRANCHES = ("refs/heads/", "refs/remotes/")
+_END = "--end-of-options"
+_OF_REMOTE = "refs/remotes/origin/"
+_ANCESTOR = re.compile(r"([^~^]+)[~^][~^0-9]*")
+_SHORT_ID = re.compile(r"[0-9a-f]{4,39}")
+
+
+def named_commit(git: GitProcess, name: str, option: str) -> str:
+    """The commit. What is not here is fetched: a full id, a branch or a tag of the remote, and the
+    history that `HEAD~1` needs. Raises RevisionError."""
+    found = _here(git, name)
+    if found is None:
+        _fetch(git, name)
+        found = _here(git, name) or _ancestor(git, name)
+    if found is None and name == "HEAD":
+        raise RevisionError(f"{git.root}: no commit yet. Commit models and configuration first.")
+    if found is None:
+        raise RevisionError(
+            f'{option}: "{name}" is no revision of {git.root}. Name a commit, branch or '
+            f"tag that is here, or fetch it.{_advice(name)}"
+        )
+    _refuse_ambiguous(git, name, option)
+    return found
+
+
+def named_branches(git: GitProcess, name: str) -> tuple[str, ...]:
+    """Returns the full names of the branches of this name here: local, remote, or both. Empty for
+    whatever names one commit, such as an id, a tag, `HEAD` and `main~1`."""
+    if is_commit_id(name) or name in {"HEAD", "@"}:
+        return ()
+    if name.startswith(_BRANCHES) and is_ref(git, name):
+        return (name,)
+    plain = dict.fromkeys((*(f"{prefix}{name}" for prefix in _BRANCHES), _of_remote(name)))
+    found = tuple(ref for ref in plain if is_ref(git, ref))
+    if found:
+        return found
+    full = git.text("rev-parse", "--symbolic-full-name", "--verify", "-q", _END, name) or ""
+    return (full,) if full.startswith(_BRANCHES) else ()
+
+
+def fetch_if_branch(git: GitProcess, name: str) -> None:
+    """Fetches the branch of the remote that is named so, as it is there now."""
+    if not is_commit_id(name):
+        fetch_branch(git, _plain(name))
+
+
+def _here(git: GitProcess, name: str) -> str | None:
+    """The commit, also of a branch that only the remote has."""
+    asked = (name, _of_remote(name))
+    ask = ("rev-parse", "--verify", "-q", _END)
+    return next(filter(None, (git.text(*ask, f"{each}^{{commit}}") for each in asked)), None)
+
+
+def _fetch(git: GitProcess, name: str) -> None:
+    if is_commit_id(name):
+        ensure_here(git, name)
+    else:
+        fetch_branch(git, _plain(name))
+        fetch_tag(git, name.removeprefix("refs/tags/"))
+
+
+def _ancestor(git: GitProcess, name: str) -> str | None:
+    """Returns the commit of a name like `HEAD~2`: a shallow clone has the first one alone."""
+    way = _ANCESTOR.fullmatch(name)
+    start = None if way is None else _here(git, way[1])
+    if start is None:
+        return None
+    deepened_until(git, lambda: _here(git, name) is not None, start)
+    return _here(git, name)
+
+
+def _plain(name: str) -> str:
+    """The name that a branch has at the remote."""
+    for prefix in ("refs/heads/", _OF_REMOTE, "origin/"):
+        if name.startswith(prefix):
+            return name.removeprefix(prefix)
+    return name
+
+
+def _of_remote(name: str) -> str:
+    return f"{_OF_REMOTE}{_plain(name)}"
+
+
+def _advice(name: str) -> str:
+    if not _SHORT_ID.fullmatch(name):
+        return ""
+    return " Only a commit's whole id can be fetched."
+
+
+def _refuse_ambiguous(git: GitProcess, name: str, option: str) -> None:
+    """Git takes a tag before a branch of the same name: who may push tags would choose the
+    base."""
+    tag, branches = f"refs/tags/{name}", [f"{prefix}{name}" for prefix in _BRANCHES]
+    if not is_ref(git, tag):
+        return
+    ask = ("rev-parse", "--verify", "-q")
+    branches = [ref for ref in branches if is_ref(git, ref)] or [_of_remote(name)]
+    found = {git.text(*ask, f"{ref}^{{commit}}") for ref in (tag, *branches)} - {None}
+    if len(found) > 1:
+        message = (
+            f'{option}: "{name}" is a branch and a tag, of different commits. '
+            f"Name refs/heads/{name} or refs/tags/{name}."
+        )
+        raise RevisionError(message)

@@ -1,0 +1,278 @@
+"""Git as a child process: the only door to it, with the settings of settings.py."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Mapping
+from io import BufferedReader, BytesIO
+from pathlib import Path
+from typing import IO, Protocol, cast
+
+from tunegate.errors import EnvironmentUnfitError, RevisionError
+from tunegate.isolation import absolute_only
+
+_PIECE_BYTES = 2**20
+_MAX_SECONDS = 900
+"""A remote that does not answer must not hold a job for hours; a download may take minutes."""
+
+
+class Writer(Protocol):
+    """A writer of git's output: a file, or a filter on its way."""
+
+    def write(self, piece: bytes, /) -> int: ...
+
+
+class GitProcess:
+    """Runs git in one repository, whatever GIT_DIR is set to: inside a hook it is another one."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises RevisionError where there is no working tree, or git refuses to read it."""
+        self.root = _working_tree(path)
+        self.git_dir = self._checked_git_dir(path)
+        self._check_settings()
+
+    def text(
+        self,
+        *arguments: str,
+        settings: Mapping[str, str] | None = None,
+        limit_seconds: float | None = None,
+    ) -> str | None:
+        """Returns standard output without its last newline; None when git fails, or does not
+        end."""
+        content = BytesIO()
+        code, _ = _run(
+            self.root, arguments, content, settings=settings, limit_seconds=limit_seconds
+        )
+        body = content.getvalue() if code == 0 else None
+        return None if body is None else body.decode("utf-8", "surrogateescape").rstrip("\n")
+
+    def output(
+        self,
+        *arguments: str,
+        standard_input: bytes = b"",
+        settings: Mapping[str, str] | None = None,
+    ) -> bytes | None:
+        """Returns the output of git with these settings beside ours, or None when it fails, or does
+        not end."""
+        content = BytesIO()
+        is_said = self.copy(
+            *arguments, into=content, standard_input=standard_input, settings=settings
+        )
+        return content.getvalue() if is_said else None
+
+    def copy(
+        self,
+        *arguments: str,
+        into: Writer,
+        standard_input: bytes = b"",
+        settings: Mapping[str, str] | None = None,
+    ) -> bool:
+        """Copies standard output into the writer, piece by piece, and returns whether git
+        succeeded."""
+        code, _ = _run(self.root, arguments, into, standard_input, settings or {})
+        return code == 0
+
+    def without_filters(self) -> dict[str, str]:
+        """Settings that switch off what is configured to run on files of the working tree: which of
+        them it runs on, the attributes in the checkout say."""
+        listed = self.text("config", "-z", "--name-only", "--get-regexp", r"^filter\.") or ""
+        names = {name.rpartition(".")[0] for name in listed.split("\0") if name}
+        off = {"clean": "", "smudge": "", "process": "", "required": "false"}
+        return {f"{name}.{key}": value for name in sorted(names) for key, value in off.items()}
+
+    def _checked_git_dir(self, path: Path) -> Path:
+        """Git finds it from the working tree, so that it looks at who owns it."""
+        said = BytesIO()
+        code, errors = _run(self.root, ("rev-parse", "--absolute-git-dir"), said)
+        if b"safe.directory" in errors:
+            message = (
+                f"{self.root}: belongs to another user, so git does not read it. "
+                f"Run: git config --global --add safe.directory {self.root}"
+            )
+            raise RevisionError(message)
+        git_dir = Path(os.fsdecode(said.getvalue()).removesuffix("\n"))
+        if code != 0 or _is_content(git_dir, self.root):
+            raise _no_repository(path)
+        return git_dir
+
+    def _check_settings(self) -> None:
+        """A file of settings may include one that was committed, or the
+        home may lie in the checkout."""
+        listed = self.text("config", "-z", "--list", "--show-origin", "--name-only") or ""
+        words = iter(listed.split("\0"))
+        taken = {(origin, key) for origin, key in zip(words, words, strict=False)}
+        for origin, key in sorted(taken):
+            if is_of_a_fetch(key) and self._is_tracked(origin.removeprefix("file:")):
+                message = (
+                    f"{self.root}: git takes {key} from {origin.removeprefix('file:')}, a file "
+                    "that anybody can change who changes the checkout. Set it in .git/config."
+                )
+                raise RevisionError(message)
+
+    def _is_tracked(self, file: str) -> bool:
+        named = Path(os.path.normpath(self.root / file))
+        return any(
+            self.text("ls-files", "--error-unmatch", "--", str(place)) is not None
+            for place in {named, named.resolve()}
+            if place.is_relative_to(self.root)
+        )
+
+
+def new_repository(root: Path) -> GitProcess:
+    """An empty one, on branch `main`."""
+    root.mkdir(parents=True)
+    _run(root, ("init", "-q", "--initial-branch=main"), BytesIO())
+    return GitProcess(root)
+
+
+def _working_tree(path: Path) -> Path:
+    """The checkout as we find it. Git itself, asked from inside, takes a directory with the shape
+    of a bare repository for one, and the settings that were committed with it for its own."""
+    place = path.resolve()
+    found = working_tree(place) if place.is_dir() else None
+    if found is None:
+        raise _no_repository(path)
+    return found
+
+
+def _is_content(git_dir: Path, root: Path) -> bool:
+    """Returns whether the git directory is content of the checkout: a `.git` file may name any."""
+    return git_dir.is_relative_to(root) and ".git" not in git_dir.relative_to(root).parts
+
+
+def _no_repository(path: Path) -> RevisionError:
+    message = (
+        f"{path}: not a git repository with a working tree. Run inside one, or name it with "
+        f"--repository."
+    )
+    return RevisionError(message)
+
+
+def _run(
+    root: Path,
+    arguments: tuple[str, ...],
+    into: Writer,
+    standard_input: bytes = b"",
+    settings: Mapping[str, str] | None = None,
+    *,
+    limit_seconds: float | None = None,
+) -> tuple[int, bytes]:
+    """Runs git, and returns its exit code and standard error. Where git is stopped, by its limit,
+    an interrupt or the writer, so is what it has started."""
+    pairs = {**SETTINGS, **(settings or {})}.items()
+    words = (word for key, value in pairs for word in ("-c", f"{key}={value}"))
+    with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as errors:
+        stdin.write(standard_input)
+        stdin.seek(0)
+        with _begun(["git", *words, *arguments], root, stdin, errors) as process:
+            alarm = threading.Timer(limit_seconds or _MAX_SECONDS, _end, [process])
+            alarm.start()
+            try:
+                while piece := cast("BufferedReader", process.stdout).read1(_PIECE_BYTES):
+                    into.write(piece)
+                process.wait()
+            except BaseException:
+                _end(process)
+                process.wait()
+                raise
+            finally:
+                alarm.cancel()
+        errors.seek(0)
+        return process.returncode, errors.read()
+
+
+def _begun(
+    line: list[str], root: Path, stdin: IO[bytes], errors: IO[bytes]
+) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            line,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=git_environment(root, absolute_only(dict(os.environ))),
+            cwd=root,
+            start_new_session=True,
+        )
+    except FileNotFoundError as error:
+        message = "git: not found on the PATH. Install git."
+        raise EnvironmentUnfitError(message) from error
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+# The settings that git gets: nothing of the repository's settings starts a program here, except
+# what a fetch needs, or changes what is read.
+
+_ENVIRONMENT = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_PAGER": "cat",
+    "GIT_EDITOR": "true",
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_GRAFT_FILE": os.devnull,
+    "LC_ALL": "C",
+}
+_PROTOCOLS = ("file", "git", "http", "https", "ssh")
+_NO_PROTOCOLS = ("ext", "fd")
+"""Their address is a command, or a number of a file that is open."""
+_OF_ANOTHER_REPOSITORY = (
+    *("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_PREFIX"),
+    *("GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"),
+    *("GIT_GRAFT_FILE", "GIT_SHALLOW_FILE", "GIT_REPLACE_REF_BASE", "GIT_NAMESPACE"),
+    *("GIT_EXTERNAL_DIFF", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_CONFIG"),
+)
+"""The variables that name the repository of a hook while it runs."""
+SETTINGS = {
+    "safe.bareRepository": "explicit",
+    "core.hooksPath": os.devnull,
+    "core.fsmonitor": "false",
+    "core.alternateRefsCommand": "true",
+    "core.quotePath": "false",
+    "log.showSignature": "false",
+    # A fetch may start `gc --auto`, which lives on behind us and repacks what we read.
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+}
+_OF_A_FETCH = (
+    *("core.sshcommand", "core.gitproxy", "core.askpass", "credential.", "remote.", "url."),
+    *("http.", "https.", "ssh.", "uploadpack.", "lfs.", "extensions."),
+)
+"""Settings that stay as they are, because a fetch needs them: they name servers and programs."""
+
+
+def git_environment(root: Path, variables: Mapping[str, str]) -> dict[str, str]:
+    """The environment for git in this working tree, whatever repository the variables name."""
+    kept = dict(variables)
+    for name in _OF_ANOTHER_REPOSITORY:
+        kept.pop(name, None)
+    wanted = kept.get("GIT_ALLOW_PROTOCOL", ":".join(_PROTOCOLS)).split(":")
+    return {
+        **kept,
+        **_ENVIRONMENT,
+        "GIT_CEILING_DIRECTORIES": str(root.parent),
+        "GIT_ALLOW_PROTOCOL": ":".join(each for each in wanted if each not in _NO_PROTOCOLS),
+    }
+
+
+def is_of_a_fetch(key: str) -> bool:
+    return key.lower().startswith(_OF_A_FETCH)
+
+
+# The checkout that a place lies in. Standard library only, and nothing newer than Python 3.8: the
+# Action's clean-up step uses it too.
+
+
+def working_tree(place: Path) -> Path | None:
+    """The nearest checkout that has this place, if one does. It is found by its `.git`, which
+    nobody can commit."""
+    return next((p for p in (place, *place.parents) if os.path.lexists(p / ".git")), None)

@@ -1,0 +1,254 @@
+"""An implementation of `ports.Repository` over git: reads any revision,
+never touches the working tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+from tunegate.artifacts.changes import ModelVersion
+from tunegate.errors import ModelError, RevisionError
+from tunegate.ports import Repository, Trailer, TreeEntry
+from tunegate.system.git.checkout import (
+    ATTRIBUTES_FILE,
+    changes_bytes,
+    conversions,
+    is_safe,
+    trailers_between,
+)
+from tunegate.system.git.content import copy_content
+from tunegate.system.git.events import GitEvents
+from tunegate.system.machine.available_memory import available_bytes
+from tunegate.system.onnx_scan import MAX_MODEL_BYTES, data_files, too_large
+
+_KINDS: dict[bytes, Literal["file", "link", "submodule"]] = {
+    b"120000": "link",
+    b"160000": "submodule",
+}
+
+
+MAX_COMMITTED_TEXT_BYTES = 4 * 1024 * 1024
+"""The largest text file that is read of a commit."""
+_TIMES_IN_MEMORY = 4
+"""A model is held as bytes, parsed, and written without its weights. A
+file of zeros is small in git."""
+
+
+class _Short:
+    """A writer that ends git once it gives more than expected."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self.content = bytearray()
+
+    def write(self, piece: bytes, /) -> int:
+        self.content += piece
+        if len(self.content) > MAX_COMMITTED_TEXT_BYTES:
+            message = (
+                f"{self._path}: over {MAX_COMMITTED_TEXT_BYTES >> 20} MiB, which no such file has."
+            )
+            raise RevisionError(message)
+        return len(piece)
+
+
+class _Bounded(BytesIO):
+    """Memory for a file of at most so many bytes: a pointer is small, whatever it stands for."""
+
+    def __init__(self, path: str, most_bytes: int) -> None:
+        super().__init__()
+        self._path, self._most_bytes = path, most_bytes
+
+    def write(self, piece: Any, /) -> int:
+        if self.tell() + len(piece) > self._most_bytes:
+            raise _over(self._path, self._most_bytes)
+        return super().write(piece)
+
+
+def _over(path: str, most_bytes: int) -> ModelError:
+    return ModelError(f"{path} has over {most_bytes >> 20} MiB")
+
+
+class GitRepository(GitEvents):
+    """One repository: which revisions to compare, and what is in them."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._attributes = cache(self._read_attributes)
+
+    def files(self, revision: str) -> Sequence[TreeEntry]:
+        """The files of a revision, without sizes: to say them, git would fetch every
+        blob that a blobless clone lacks."""
+        listed = self._git.output("ls-tree", "-r", "-z", "--full-tree", revision)
+        if listed is None:
+            message = f"{revision}: its files cannot be listed. Fetch the whole commit."
+            raise RevisionError(message)
+        return tuple(_entry(line) for line in listed.split(b"\0") if line)
+
+    def entry(self, revision: str, path: str) -> TreeEntry | None:
+        """Returns the revision's entry at this very path, without its content; None without one.
+        Raises RevisionError."""
+        listed = self._git.output("ls-tree", "-z", "--full-tree", revision, "--", path)
+        if listed is None:
+            raise RevisionError(f"{revision}: it cannot be read. Fetch the whole commit.")
+        return next((_entry(line) for line in listed.split(b"\0") if line), None)
+
+    def directories(self, revision: str) -> Mapping[str, str]:
+        """The identifier of each directory in git, by path: equal ones are equal down to
+        the last file. The root is `.`."""
+        listed = self._git.output("ls-tree", "-r", "-d", "-z", "--full-tree", revision) or b""
+        root = self._git.text("rev-parse", "--verify", "-q", f"{revision}^{{tree}}") or ""
+        lines = (line.partition(b"\t") for line in listed.split(b"\0") if line)
+        trees = {_text(path): meta.split()[2].decode() for meta, _, path in lines}
+        return {**trees, ".": root}
+
+    def read(self, revision: str, path: str) -> bytes:
+        """A file for people, such as a configuration, or a pointer; never a model."""
+        short = _Short(path)
+        if not self._git.copy("cat-file", "blob", f"{revision}:{path}", into=short):
+            message = f"{path}: not in {revision[:12]}, or its content cannot be fetched."
+            raise RevisionError(message)
+        return bytes(short.content)
+
+    def data(self, revision: str, path: str, most_bytes: int) -> bytes:
+        """A file of numbers, through LFS. Raises RevisionError where there is none, and ModelError
+        for one that is a link, too large, or not hydrated."""
+        entry = self.entry(revision, path)
+        if entry is None:
+            raise RevisionError(f"{path}: not in {revision[:12]}.")
+        if entry.kind != "file":
+            raise ModelError(f"{path} is a {entry.kind}: commit the file itself")
+        version = ModelVersion(
+            revision=revision,
+            path=path,
+            content_digest=entry.blob,
+            graph_digest=None,
+            storage="git",
+            size_bytes=self.sizes([entry.blob]).get(entry.blob, 0),
+        )
+        if version.size_bytes > most_bytes:
+            raise _over(path, most_bytes)
+        content = _Bounded(path, most_bytes)
+        copy_content(self._git, version, content)
+        return content.getvalue()
+
+    def trailers(
+        self, base: str, head: str, key: str, *, may_fetch: bool = True
+    ) -> Sequence[Trailer]:
+        return trailers_between(self._git, base, head, key, may_fetch=may_fetch)
+
+    def sizes(self, blobs: Sequence[str]) -> Mapping[str, int]:
+        """Bytes of each of these blobs that can be had."""
+        asked = "".join(f"{blob}\n" for blob in blobs).encode()
+        told = self._git.output("cat-file", "--batch-check", standard_input=asked) or b""
+        answers = [line.split() for line in told.decode().splitlines()]
+        return {answer[0]: int(answer[2]) for answer in answers if answer[1] == "blob"}
+
+    def content(self, version: ModelVersion) -> bytes:
+        """The model's real bytes, through LFS or DVC. Raises ModelError where they are not here."""
+        if version.size_bytes > MAX_MODEL_BYTES:
+            raise ModelError(f"{version.path}: {too_large(version.size_bytes)}.")
+        if _TIMES_IN_MEMORY * version.size_bytes > available_bytes():
+            said = f"has {version.size_bytes / 1e9:.1f} GB: there is not the memory to look into it"
+            raise ModelError(f"{version.path}: {said}. Use a larger machine.")
+        content = BytesIO()
+        copy_content(self._git, version, content)
+        return content.getvalue()
+
+    def conversions(self, revision: str, paths: Sequence[str]) -> Mapping[str, str]:
+        """Returns the attribute that makes a checkout write other bytes than are committed, for
+        each path that has one."""
+        return conversions(self._attributes(revision), paths) if paths else {}
+
+    def _read_attributes(self, revision: str) -> Mapping[str, bytes]:
+        files = [entry.path for entry in self.files(revision) if entry.kind == "file"]
+        named = [path for path in files if PurePosixPath(path).name == ATTRIBUTES_FILE]
+        return {path: self.read(revision, path) for path in named if is_safe(path)}
+
+    def export_model(self, version: ModelVersion, into: Path) -> Path:
+        """The model and its external data as files, laid out as in the repository."""
+        model = into / PurePosixPath(version.path).name
+        body = self.content(version)
+        into.mkdir(parents=True, exist_ok=True)
+        model.write_bytes(body)
+        written = {version.path: model}
+        for name in self._data_files(version, body):
+            target = into / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            found = self._data_file(version, name)
+            with target.open("x+b") as file:
+                copy_content(self._git, found, file)
+            written[found.path] = target
+        self._refuse_converted(version.revision, written)
+        return model
+
+    def _refuse_converted(self, revision: str, written: Mapping[str, Path]) -> None:
+        for path, attribute in self.conversions(revision, list(written)).items():
+            if changes_bytes(attribute, written[path].read_bytes()):
+                message = (
+                    f"{path}: a checkout does not get the committed bytes ({ATTRIBUTES_FILE}: "
+                    f"{attribute}). Add the line: {path} -text -ident !working-tree-encoding"
+                )
+                raise ModelError(message)
+
+    def _data_files(self, version: ModelVersion, body: bytes) -> tuple[str, ...]:
+        try:
+            return data_files(body)
+        except ModelError as error:
+            message = f"{version.path}: {error}. Export it again."
+            raise ModelError(message) from error
+
+    def _data_file(self, version: ModelVersion, name: str) -> ModelVersion:
+        """An external data file, wherever it is stored. Raises ModelError for what is no file."""
+        path = str(PurePosixPath(version.path).parent / name)
+        storages: tuple[tuple[Literal["git", "dvc"], str], ...] = (
+            ("git", path),
+            ("dvc", f"{path}.dvc"),
+        )
+        entries = [self.entry(version.revision, stored) for _, stored in storages]
+        if all(entries):
+            return _beside(version, path, "both")
+        for (storage, stored), entry in zip(storages, entries, strict=True):
+            if entry is not None and entry.kind == "file":
+                return _beside(version, path, storage)
+            if entry is not None:
+                kind = "submodule" if entry.kind == "submodule" else "symbolic link"
+                message = (
+                    f"{version.path}: its data file {stored} is a {kind} in "
+                    f"{version.revision[:12]}, which is not followed. Commit the file itself."
+                )
+                raise ModelError(message)
+        message = (
+            f"{version.path}: its data file {path} is not in {version.revision[:12]}. "
+            f"Commit it (also when it is stored by LFS or DVC)."
+        )
+        raise ModelError(message)
+
+
+def _entry(line: bytes) -> TreeEntry:
+    meta, _, path = line.partition(b"\t")
+    mode, _, blob = meta.split()
+    return TreeEntry(_text(path), blob.decode(), _KINDS.get(mode, "file"))
+
+
+def _text(path: bytes) -> str:
+    """A name that is not UTF-8 cannot be written into JSON: it is shown with its bytes escaped."""
+    return path.decode("utf-8", "backslashreplace")
+
+
+def _beside(
+    version: ModelVersion, path: str, storage: Literal["git", "dvc", "both"]
+) -> ModelVersion:
+    return ModelVersion(
+        revision=version.revision,
+        path=path,
+        content_digest="",
+        graph_digest=None,
+        storage=storage,
+        size_bytes=0,
+    )
+
+
+_: type[Repository] = GitRepository

@@ -1,0 +1,76 @@
+"""The number of cores that this process may use: the affinity mask, cut by the container's
+quota."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from pathlib import Path
+from typing import Final
+
+
+def usable_cores(cgroup: Path = Path("/sys/fs/cgroup")) -> int:
+    allowed = len(os.sched_getaffinity(0))
+    quota = _quota(cgroup)
+    return allowed if quota is None else max(1, min(allowed, int(quota)))
+
+
+def physical_cores(devices: Path = Path("/sys/devices/system/cpu")) -> tuple[tuple[int, ...], ...]:
+    """The cores of the affinity mask, each with the processors that are its threads: two threads of
+    one core slow each other down. Where the machine does not say, each processor is a core."""
+    found: dict[str, list[int]] = {}
+    for thread in sorted(os.sched_getaffinity(0)):
+        try:
+            siblings = (devices / f"cpu{thread}/topology/thread_siblings_list").read_text()
+        except OSError:
+            siblings = str(thread)
+        found.setdefault(siblings.strip(), []).append(thread)
+    return tuple(tuple(threads) for threads in found.values())
+
+
+def default_threads() -> int:
+    """Every core but one: what else runs on the machine needs it, and would disturb the others."""
+    return max(1, usable_cores() - 1)
+
+
+def _quota(cgroup: Path) -> float | None:
+    try:
+        limit, period = (cgroup / "cpu.max").read_text().split()
+    except (OSError, ValueError):
+        return None
+    return None if limit == "max" else int(limit) / int(period)
+
+
+# The processor's features for precisions below float32, by Linux's own names.
+
+CPU_INFO: Final = Path("/proc/cpuinfo")
+_KNOWN: Final = (
+    *("avx", "avx2", "avx_vnni", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16"),
+    *("amx_tile", "amx_int8", "amx_bf16", "amx_fp16"),
+)
+"""Features of processors for a precision, oldest first."""
+
+
+def lacks_any(wanted: Collection[str], cpu_info: Path = CPU_INFO) -> str:
+    """Says that the processor has none of these, and what it has; '' where it has one."""
+    flags = _flags(cpu_info)
+    if not wanted or flags & {*wanted}:
+        return ""
+    return f"the processor has none of {', '.join(sorted(wanted))} ({_has(flags)})"
+
+
+def lacks_some(wanted: Collection[str], cpu_info: Path = CPU_INFO) -> str:
+    """Says which of these the processor lacks, and what it has; '' where it has all."""
+    flags = _flags(cpu_info)
+    missing = sorted({*wanted} - flags)
+    return f"the processor lacks {', '.join(missing)} ({_has(flags)})" if missing else ""
+
+
+def _has(flags: Collection[str]) -> str:
+    return f"it has {' '.join(each for each in _KNOWN if each in flags) or 'none that are known'}"
+
+
+def _flags(cpu_info: Path) -> frozenset[str]:
+    lines = cpu_info.read_text(errors="replace").splitlines() if cpu_info.exists() else []
+    flags = (line.partition(":")[2].split() for line in lines if line.startswith("flags"))
+    return frozenset(next(flags, []))

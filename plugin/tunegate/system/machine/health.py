@@ -1,0 +1,118 @@
+"""One line of what `tunegate doctor` found."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from tunegate.config import CacheConfig, Config
+from tunegate.errors import ConfigError
+from tunegate.system.cache.shared_cache import location_of, objects_in_zone
+from tunegate.system.machine.cores import default_threads, usable_cores
+from tunegate.system.nvidia.cuda_toolkit import cuda_variables
+from tunegate.system.nvidia.gpus import visible_gpus
+from tunegate.system.nvidia.kernel_clock import why_no_kernel_clock
+from tunegate.wording import plural
+from tunegate_cache.stores.store import StoreUnavailableError
+
+CheckPart = Literal["machine", "runtimes", "configuration", "cache", "models"]
+"""The part of the check-up; parts that are fine are shown as a line each."""
+
+
+class HealthCheck(msgspec.Struct, frozen=True):
+    """`detail` says what was found, or what is wrong and what to do. What `warns` is in the way of
+    no run, and makes it worse; what `is_absent` is not installed, and no run needs it."""
+
+    name: str
+    ok: bool
+    detail: str
+    section: CheckPart = "configuration"
+    warns: bool = False
+    is_absent: bool = False
+
+
+def in_section(checks: Iterable[HealthCheck], section: CheckPart) -> tuple[HealthCheck, ...]:
+    """The same checks, of that part."""
+    return tuple(msgspec.structs.replace(each, section=section) for each in checks)
+
+
+# Requirements on a machine, each as a check with its detail.
+
+
+def machine_checks(config: Config | None = None) -> tuple[HealthCheck, ...]:
+    """The versions of what every run needs, the load, and the devices that this configuration has;
+    without one, all."""
+    return in_section(_machine_checks(config), "machine")
+
+
+def _machine_checks(config: Config | None) -> Iterator[HealthCheck]:
+    yield HealthCheck("python", ok=True, detail=platform.python_version())
+    yield HealthCheck("onnx", ok=True, detail=version("onnx"))
+    threads = plural(default_threads(), "thread")
+    told = f"{usable_cores()} usable; a target takes {threads} by default, all but one core"
+    yield HealthCheck("cores", ok=True, detail=told)
+    yield load_check(os.getloadavg()[0], machine=os.cpu_count() or 1, usable=usable_cores())
+    if config is None or any(target.kind == "cuda" for target in config.targets):
+        yield from _gpu_checks()
+
+
+def load_check(load: float, *, machine: int, usable: int) -> HealthCheck:
+    """Returns the check whether other work leaves a target its threads. `load` is the average of
+    the last minute, `machine` and `usable` are cores."""
+    free = max(0.0, min(usable, machine - load))
+    told = f"{load:.1f} on {plural(machine, 'core')}, {free:.1f} free"
+    if free >= max(0.5, usable - 1):
+        return HealthCheck("load", ok=True, detail=told)
+    advice = (
+        "each step takes longer, and the gate decides later or not at all. "
+        "End what else runs here (top lists it), or take a quieter runner"
+    )
+    return HealthCheck("load", ok=True, detail=f"{told}: {advice}", warns=True)
+
+
+def _gpu_checks() -> Iterator[HealthCheck]:
+    gpus = [
+        f"{gpu.name} (sm_{gpu.compute_capability.replace('.', '')}), "
+        f"driver {gpu.driver}, {gpu.uuid}"
+        for gpu in visible_gpus()
+    ]
+    yield HealthCheck("cuda devices", ok=True, detail="; ".join(gpus) or "none")
+    toolkit = cuda_variables()
+    compiler = (
+        f"{toolkit['TVM_CUDA_COMPILE_MODE']} of {toolkit['CUDA_PATH']}" if toolkit else "none"
+    )
+    is_needed = bool(gpus) and not toolkit
+    advice = ": install tunegate[nvidia], or a CUDA toolkit" if is_needed else ""
+    yield HealthCheck("cuda compiler", ok=not is_needed, detail=compiler + advice)
+    if gpus:
+        reason = why_no_kernel_clock({})
+        told = f"not told: {reason}" if reason else "told by CUPTI"
+        yield HealthCheck("times of kernels", ok=True, detail=told)
+
+
+def check_cache(config: CacheConfig, *, root: Path) -> HealthCheck:
+    """Returns the check of the cache by one listing; the store's own time-outs bound it."""
+    if config.mode == "off":
+        return _cache("off")
+    try:
+        where = location_of(config, root=root)
+        found = objects_in_zone(config, root=root)
+    except (StoreUnavailableError, ConfigError) as error:
+        return _cache(str(error), ok=False)
+    return _cache(_held(where, found, config.zone))
+
+
+def _cache(detail: str, *, ok: bool = True) -> HealthCheck:
+    return HealthCheck("cache", ok=ok, detail=detail, section="cache")
+
+
+def _held(where: str, objects: int, zone: str) -> str:
+    if not objects:
+        return f"{where}: nothing in zone {zone} yet; tunegate warm fills it"
+    return f"{where}: {plural(objects, 'object')} in zone {zone}"

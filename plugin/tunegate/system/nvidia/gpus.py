@@ -1,0 +1,122 @@
+"""A GPU that is measured on, and how to ask for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from tunegate.artifacts.measurements import Gpu
+from tunegate.system.machine.device_lock import Claim
+from tunegate.system.nvidia.nvml import asked, nvml, text
+from tunegate_cache.format.records import DeviceFingerprint
+
+
+class MeasuredGpu(msgspec.Struct, frozen=True):
+    """A device, and what to hold while timing on it."""
+
+    gpu: Gpu
+    claim: Claim
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The variables of a process that is to see this device and no other."""
+        return variables_for(self.gpu)
+
+
+def variables_for(gpu: Gpu) -> dict[str, str]:
+    """The same for a device that is not measured on."""
+    return {"CUDA_VISIBLE_DEVICES": gpu.uuid, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+
+
+# The GPUs for CUDA programs started here.
+
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+def visible_gpus(variables: Mapping[str, str] = os.environ) -> tuple[Gpu, ...]:
+    """The GPUs in the order in which CUDA programs count them; none where there is no driver.
+
+    `CUDA_VISIBLE_DEVICES` names them by index or by UUID, of which the beginning is enough; what
+    follows the first one that does not exist is not visible, as with CUDA itself.
+    """
+    with nvml() as library:
+        if library is None:
+            return ()
+        count = asked(library, library.nvmlDeviceGetCount) or 0
+        found = [gpu for index in range(count) for gpu in _gpus(library, index)]
+    return _chosen(found, variables.get(_VISIBLE))
+
+
+def fingerprint_of(gpu: Gpu) -> DeviceFingerprint:
+    """The fingerprint of a GPU as records and reports carry it."""
+    return DeviceFingerprint(
+        name=gpu.name,
+        kind="cuda",
+        units=gpu.cores,
+        memory_bytes=gpu.memory_bytes,
+        driver=gpu.driver,
+        uuid=gpu.uuid,
+        clocks="floating",
+    )
+
+
+def _gpus(library: Any, index: int) -> Iterator[Gpu]:
+    """The device at a place of the bus, or the parts that it is divided into (MIG)."""
+    whole = asked(library, library.nvmlDeviceGetHandleByIndex, index)
+    if whole is None:
+        return  # lost, or not ours to see
+    mig = asked(library, library.nvmlDeviceGetMigMode, whole)
+    if not mig or not mig[0]:
+        handles = [whole]
+    else:
+        most = asked(library, library.nvmlDeviceGetMaxMigDeviceCount, whole) or 0
+        part = library.nvmlDeviceGetMigDeviceHandleByIndex
+        handles = [
+            handle
+            for number in range(most)
+            if (handle := asked(library, part, whole, number)) is not None
+        ]
+    for handle in handles:
+        gpu = asked(library, _gpu, library, index, whole, handle)
+        if gpu is not None:
+            yield gpu
+
+
+def _gpu(library: Any, index: int, whole: Any, handle: Any) -> Gpu:
+    """`handle` is the device itself or a part of it: clocks and power are the whole device's."""
+    major, minor = library.nvmlDeviceGetCudaComputeCapability(whole)
+    milliwatts = asked(library, library.nvmlDeviceGetEnforcedPowerLimit, whole)
+    ecc = asked(library, library.nvmlDeviceGetEccMode, whole)
+    return Gpu(
+        index=index,
+        uuid=text(library.nvmlDeviceGetUUID(handle)),
+        name=text(library.nvmlDeviceGetName(handle)),
+        compute_capability=f"{major}.{minor}",
+        cores=asked(library, library.nvmlDeviceGetNumGpuCores, handle) or 0,
+        memory_bytes=int(library.nvmlDeviceGetMemoryInfo(handle).total),
+        driver=text(library.nvmlSystemGetDriverVersion()),
+        power_cap_watts=None if milliwatts is None else milliwatts / 1000,
+        max_sm_mhz=asked(library, library.nvmlDeviceGetMaxClockInfo, whole, library.NVML_CLOCK_SM),
+        is_part=handle is not whole,
+        ecc=None if ecc is None else bool(ecc[0]),
+    )
+
+
+def _chosen(gpus: list[Gpu], visible: str | None) -> tuple[Gpu, ...]:
+    if visible is None:
+        return tuple(gpus)
+    chosen: list[Gpu] = []
+    for name in (part.strip() for part in visible.split(",")):
+        found = [gpu for gpu in gpus if _is_called(gpu, name)]
+        is_clear = len(found) == 1 or (found and name.isdigit())
+        if not is_clear or found[0] in chosen:
+            break
+        chosen.append(found[0])
+    return tuple(chosen)
+
+
+def _is_called(gpu: Gpu, name: str) -> bool:
+    return name == str(gpu.index) if name.isdigit() else bool(name) and gpu.uuid.startswith(name)

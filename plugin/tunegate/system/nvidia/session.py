@@ -1,0 +1,128 @@
+"""The GPUs that a target is measured on here: the right ones, ours for the
+time of a measurement, idle."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from tunegate.artifacts.measurements import Gpu, GpuState
+from tunegate.config import TargetConfig
+from tunegate.errors import EnvironmentUnfitError
+from tunegate.system.machine.device_lock import claim_on, held_device
+from tunegate.system.nvidia.clocks import locked_clocks, repair_clocks
+from tunegate.system.nvidia.gpus import MeasuredGpu, visible_gpus
+from tunegate.system.nvidia.kernel_clock import why_no_kernel_clock
+from tunegate.system.nvidia.state import state_of
+
+
+def gpus_of(target: TargetConfig) -> tuple[MeasuredGpu, ...]:
+    """All visible devices that are like the first one: times of another would not be
+    of this target. Raises EnvironmentUnfitError where there is none, or it is not the
+    one that the target expects."""
+    gpus = visible_gpus()
+    if not gpus:
+        message = (
+            f"target {target.name}: no CUDA device is visible here. Run this on the GPU runner; "
+            f"tunegate doctor says what it sees."
+        )
+        raise EnvironmentUnfitError(message)
+    first = gpus[0]
+    if target.expect_gpu and not is_expected(first.name, target.expect_gpu):
+        message = (
+            f"target {target.name}: expect-gpu is {target.expect_gpu}, but this machine has "
+            f"{first.name} ({first.uuid}). Send the job to another runner (targets[].runner), or "
+            f"change expect-gpu."
+        )
+        raise EnvironmentUnfitError(message)
+    return tuple(
+        MeasuredGpu(gpu, claim_on(gpu.uuid, wait_seconds=target.device_wait_seconds))
+        for gpu in gpus
+        if (gpu.name, gpu.memory_bytes) == (first.name, first.memory_bytes)
+    )
+
+
+def is_expected(name: str, expected: str) -> bool:
+    """Whole words of the device's name: L4 is a part of NVIDIA L4 and not of NVIDIA L40S."""
+    return re.search(rf"(?<!\w){re.escape(expected)}(?!\w)", name, re.IGNORECASE) is not None
+
+
+class Prepared(NamedTuple):
+    """The state of the clocks, and the notes for the report."""
+
+    clocks: Literal["locked", "floating"]
+    notes: tuple[str, ...]
+
+
+@contextmanager
+def prepared(gpus: Sequence[MeasuredGpu], target: TargetConfig) -> Iterator[Prepared]:
+    """Shown to be idle, and with clocks locked where the target asks for it and the machine permits
+    it. Raises EnvironmentUnfitError."""
+    directory = Path(gpus[0].claim.directory)  # one for all devices of the host
+    notes = [
+        f"the clocks of {uuid} were locked by a run that is gone"
+        for uuid in repair_clocks(directory)
+    ]
+    locked = 0
+    with ExitStack() as stack:
+        for each in gpus:
+            with held_device(each.claim):
+                wait_until_idle(each.gpu, wait_seconds=target.device_wait_seconds)
+            if target.lock_clocks_mhz is None:
+                continue
+            if stack.enter_context(locked_clocks(each.gpu, target.lock_clocks_mhz, directory)):
+                locked += 1
+            else:
+                notes.append(f"{each.gpu.name}: its clocks may not be locked here; they float")
+        yield Prepared("locked" if locked == len(gpus) else "floating", tuple(notes))
+
+
+@contextmanager
+def held_together(gpus: Sequence[MeasuredGpu]) -> Iterator[bool]:
+    """All of them until the end, where the host permits to ask CUPTI for the times of kernels: then
+    the workers of one run measure beside each other, and nobody else in between. False where it
+    does not, and whoever measures takes its turn. Raises EnvironmentUnfitError."""
+    if why_no_kernel_clock(gpus[0].variables):
+        yield False
+        return
+    with ExitStack() as stack:
+        for each in gpus:
+            stack.enter_context(held_device(each.claim))
+        yield True
+
+
+# The check that nobody else uses a GPU that is measured.
+
+_POLL_SECONDS = 0.5
+
+_StateOf = Callable[[str], GpuState | None]
+
+
+def wait_until_idle(gpu: Gpu, *, wait_seconds: float, look: _StateOf = state_of) -> None:
+    """Waits until nothing runs on the device. Hold its lock meanwhile: other runs of
+    ours may keep memory there, but run nothing without the lock. Raises
+    EnvironmentUnfitError when somebody else goes on."""
+    deadline = time.monotonic() + wait_seconds
+    while True:
+        state = look(gpu.uuid)
+        if state is None or not state.processes or state.busy_percent == 0:
+            return
+        if time.monotonic() >= deadline:
+            raise EnvironmentUnfitError(_refusal(gpu, state, wait_seconds))
+        time.sleep(min(_POLL_SECONDS, max(0.0, deadline - time.monotonic())))
+
+
+def _refusal(gpu: Gpu, state: GpuState, wait_seconds: float) -> str:
+    """The error for a device that stays busy. In a container the driver's process numbers say
+    little, but a person may know them."""
+    shown = ", ".join(str(pid) for pid in state.processes[:5])
+    busy = "" if state.busy_percent is None else f", {state.busy_percent}% busy"
+    return (
+        f"{gpu.name} ({gpu.uuid}): something else still runs on this device after "
+        f"{wait_seconds:g} s (processes {shown}{busy}). Nothing measured beside it would be "
+        "right: end it, or give this runner a device of its own."
+    )

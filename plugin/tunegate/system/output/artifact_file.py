@@ -1,0 +1,196 @@
+"""`artifact.json`: what is in a deployable directory, and what made it."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from tunegate.artifacts import artifact_io
+from tunegate.artifacts.builds import Build, BuiltTask
+from tunegate.artifacts.digests import digest_of
+from tunegate.artifacts.inputs import DrawnInput, Files, InputForm, InputRule
+from tunegate.errors import ArtifactError, OutputError
+from tunegate.ports import Shipping
+
+ARTIFACT_FILE = "artifact.json"
+_INPUTS = "inputs"
+"""The directory of an artifact with the arrays that the user gave."""
+
+
+class ArtifactTensor(msgspec.Struct, frozen=True):
+    """An input or output; `dtype` is NumPy's name. An output that is no tensor has no shape, and
+    says what it is, like `sequence(map)`. Only inputs have a `rule`, and a `form`: shape and
+    type are then those of each of its tensors."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    rule: InputRule | None = None
+    form: InputForm = ""
+
+    def drawn(self) -> DrawnInput:
+        """Returns the input as the report shows it."""
+        return DrawnInput(self.name, self.shape, self.dtype, self.rule, self.form)
+
+
+class ArtifactFile(msgspec.Struct, frozen=True, kw_only=True):
+    """`file` is beside it, and `files` are the SHA-256 digests of all that is; `threads` is what
+    the code was tuned for. The rest is provenance."""
+
+    schema: Literal[1] = 1
+    runtime: str
+    variant: str = ""
+    settings: dict[str, str] = {}
+    file: str
+    entry: str = "main"
+    inputs: tuple[ArtifactTensor, ...]
+    outputs: tuple[ArtifactTensor, ...]
+    threads: int
+    device: Literal["cpu", "cuda"] = "cpu"
+    files: dict[str, str] = {}
+    model: str = ""
+    key: str = ""
+    target: dict[str, Any] = {}
+    toolchain: dict[str, Any] = {}
+    tasks: list[dict[str, Any]] = []
+
+    @classmethod
+    def read(cls, directory: Path) -> ArtifactFile:
+        """Raises ArtifactError."""
+        found = artifact_io.read(directory / ARTIFACT_FILE, cls)
+        inputs = tuple(_located(tensor, directory) for tensor in found.inputs)
+        return msgspec.structs.replace(found, inputs=inputs)
+
+    def write(self, directory: Path) -> None:
+        """Writes the last file of a build: it lists the others, and takes in the files of given
+        inputs. Raises OutputError."""
+        inputs = tuple(_taken_in(tensor, at, directory) for at, tensor in enumerate(self.inputs))
+        found = msgspec.structs.replace(self, inputs=inputs, files=files_in(directory))
+        artifact_io.write(directory / ARTIFACT_FILE, found)
+
+
+def _located(tensor: ArtifactTensor, directory: Path) -> ArtifactTensor:
+    """The input, with the paths of its files; in `artifact.json` they have none."""
+    if tensor.rule is None or not isinstance(tensor.rule.values, Files):
+        return tensor
+    files = tuple(str((directory / file).absolute()) for file in tensor.rule.values.files)
+    return _with_files(
+        tensor, tensor.rule, msgspec.structs.replace(tensor.rule.values, files=files)
+    )
+
+
+def _taken_in(tensor: ArtifactTensor, at: int, directory: Path) -> ArtifactTensor:
+    if tensor.rule is None or not isinstance(tensor.rule.values, Files):
+        return tensor
+    copies = []
+    for case, file in enumerate(tensor.rule.values.files):
+        copies.append(f"{_INPUTS}/{at}-{case}{Path(file).suffix}")
+        copy = directory / copies[-1]
+        if copy.absolute() != Path(file).absolute():
+            copy.parent.mkdir(exist_ok=True)
+            shutil.copyfile(file, copy)
+    found = msgspec.structs.replace(tensor.rule.values, files=tuple(copies))
+    return _with_files(tensor, tensor.rule, found)
+
+
+def _with_files(tensor: ArtifactTensor, rule: InputRule, files: Files) -> ArtifactTensor:
+    return msgspec.structs.replace(tensor, rule=msgspec.structs.replace(rule, values=files))
+
+
+def files_in(directory: Path) -> dict[str, str]:
+    """Returns the digests of the files beside `artifact.json`, by name."""
+    return {
+        str(file.relative_to(directory)): _sha256(file)
+        for file in sorted(directory.rglob("*"))
+        if file.is_file() and file.name != ARTIFACT_FILE
+    }
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+# An artifact that lies somewhere, as a build: of an earlier run, or what production has.
+
+
+def built_artifact(directory: Path) -> Build:
+    """Raises ArtifactError for a directory that holds none, or other files than were built."""
+    artifact, files = _verified(directory)
+    try:
+        tasks = msgspec.convert(artifact.tasks, tuple[BuiltTask, ...])
+    except msgspec.ValidationError:
+        tasks = ()  # of another version; they only explain
+    return Build(
+        key=_content_key(artifact, files),
+        digest=digest_of(artifact),
+        directory=str(directory.resolve()),
+        tasks=tasks,
+        check=None,
+        error=None,
+        size_bytes=sum(each.stat().st_size for each in directory.iterdir() if each.is_file()),
+        seconds=0.0,
+        runtime=artifact.runtime,
+        variant=artifact.variant,
+    )
+
+
+def check_unchanged(directory: Path, digest: str) -> None:
+    """That the artifact is the one with this digest. Raises ArtifactError."""
+    artifact, _ = _verified(directory)
+    if digest_of(artifact) != digest:
+        message = f"{directory}: another build than the one that was made here. Run it again."
+        raise ArtifactError(message)
+
+
+def _verified(directory: Path) -> tuple[ArtifactFile, dict[str, str]]:
+    """Returns the artifact, and the digests of its files, after checking them."""
+    artifact = ArtifactFile.read(directory)
+    files = files_in(directory)
+    for name in {artifact.file, *artifact.files}:
+        said, found = artifact.files.get(name), files.get(name)
+        if said is None or said != found:
+            what = "missing" if found is None else "not the file"
+            message = (
+                f"{directory / name}: {what} that "
+                f"{directory / ARTIFACT_FILE} names. Build it again."
+            )
+            raise ArtifactError(message)
+    return artifact, files
+
+
+def _content_key(artifact: ArtifactFile, files: dict[str, str]) -> str:
+    """Returns a digest of all that decides what runs, by its bytes: an artifact's own description
+    may be edited."""
+    said = msgspec.structs.replace(
+        artifact, files=files, model="", key="", target={}, toolchain={}, tasks=[]
+    )
+    return digest_of(said)
+
+
+# An implementation of `ports.Shipping`: the directories of builds on disk.
+
+
+class BuildDirectories:
+    def keep(self, chosen: Path, others: Sequence[Path], at: Path) -> str:
+        try:
+            for other in others:
+                shutil.rmtree(other, ignore_errors=True)
+            if chosen != at:
+                shutil.rmtree(at, ignore_errors=True)
+                chosen.replace(at)
+        except OSError as error:
+            message = f"{at}: cannot be written ({error.strerror}). Choose another with --out."
+            raise OutputError(message) from error
+        return digest_of(ArtifactFile.read(at))
+
+    def check(self, at: Path, digest: str) -> None:
+        check_unchanged(at, digest)
+
+
+_: type[Shipping] = BuildDirectories

@@ -1,0 +1,164 @@
+"""`--log-file`: all messages of a command, in plain text, with the time and without secrets."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import stat
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr
+from datetime import UTC, datetime
+from io import FileIO
+from pathlib import Path
+from typing import TextIO
+
+from tunegate.errors import OutputError
+from tunegate.redaction import redacted, secrets_of
+from tunegate.system.output.owned_directory import refuse_links
+
+_OPENED = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
+"""Sequences that move a cursor or colour a terminal. A line is told whole, however it was drawn."""
+
+
+_STAMP = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ tunegate ")
+_STAMP_BYTES = 64
+
+
+class LogFile:
+    """Keeps whole lines. `problem` says why the file has ended early, if it has."""
+
+    def __init__(
+        self,
+        path: Path,
+        variables: Mapping[str, str] = os.environ,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Replaces the log that the file holds. Raises OutputError where it cannot be written, is
+        no plain file, or holds anything else."""
+        self.path = path
+        self.problem = ""
+        self._secrets = secrets_of(variables)
+        self._now = now
+        self._begun = ""
+        self._file: FileIO | None = _opened(path)
+
+    def write(self, text: str) -> None:
+        """Writes whole lines, and keeps the rest for the next call."""
+        *lines, self._begun = (self._begun + text).split("\n")
+        for line in lines:
+            self._keep(line)
+
+    def flush(self) -> None:
+        """A whole line is in the file already."""
+
+    def close(self) -> None:
+        """Closes the file; nothing is written after it."""
+        if self._begun:
+            self.write("\n")
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _keep(self, line: str) -> None:
+        if self._file is None:
+            return
+        shown = redacted(_CONTROL.sub("", line), self._secrets)
+        try:
+            self._file.write(
+                f"{self._now():%Y-%m-%dT%H:%M:%SZ} {shown}\n".encode(errors="backslashreplace")
+            )
+        except OSError as error:
+            self.problem = f"--log-file: {self.path} has ended early ({error.strerror})"
+            self._file.close()
+            self._file = None
+
+
+def _opened(path: Path) -> FileIO:
+    refuse_links(path.parent)
+    try:
+        descriptor = os.open(path, _OPENED, 0o666)
+        if why := _refusal(descriptor):
+            os.close(descriptor)
+            raise OutputError(f"--log-file: {path} is {why}. Name another.")
+        os.ftruncate(descriptor, 0)
+    except OSError as error:
+        message = f"--log-file: {path} cannot be written ({error.strerror}). Name another file."
+        raise OutputError(message) from error
+    return FileIO(descriptor, "w")
+
+
+def _refusal(descriptor: int) -> str:
+    """Returns why the file must not be replaced, '' if it may: a mistyped name would otherwise cost
+    a model."""
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return "no plain file"
+    held = os.pread(descriptor, _STAMP_BYTES, 0)
+    return "no log of tunegate's, and is not empty" if held and not _STAMP.match(held) else ""
+
+
+# The stderr of a running command: messages go to the terminal, to the log file, or to both.
+
+
+class Talk(io.TextIOBase):
+    """Stands for `sys.stderr`. Without `begin` it is the stream that it was made of."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.log: LogFile | None = None
+        self.is_quiet = False
+        self.is_verbose = False
+
+    def begin(self, *, quiet: bool, verbose: bool, log: LogFile | None) -> None:
+        """Begins to talk as the command line asks."""
+        self.is_quiet, self.is_verbose, self.log = quiet, verbose, log
+
+    def write(self, text: str) -> int:
+        if not self.is_quiet:
+            self.stream.write(text)
+        self.note(text)
+        return len(text)
+
+    def insist(self, text: str) -> None:
+        """Writes what `--quiet` asks for too, where it was asked: an error."""
+        if self.is_quiet:
+            self.stream.write(text)
+            self.note(text)
+
+    def note(self, text: str) -> None:
+        """Writes to the log file alone."""
+        if self.log is not None:
+            self.log.write(text)
+
+    def end(self) -> None:
+        """Closes the log file, and warns where it is not whole."""
+        if self.log is None:
+            return
+        self.log.close()
+        if self.log.problem:
+            self.stream.write(f"tunegate: warning: {self.log.problem}\n")
+
+    def flush(self) -> None:
+        self.stream.flush()
+
+    def isatty(self) -> bool:
+        return self.stream.isatty() and not self.is_quiet
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self.stream.fileno()
+
+
+@contextmanager
+def talking() -> Iterator[Talk]:
+    """`sys.stderr` is a Talk, and what it was again afterwards."""
+    talk = Talk(sys.stderr)
+    with redirect_stderr(talk):
+        try:
+            yield talk
+        finally:
+            talk.end()

@@ -1,0 +1,160 @@
+"""The check whether a directory is ours: no link of a checkout leads to it, and our marker says
+that we made it.
+
+Standard library only, and nothing newer than Python 3.8: the Action's clean-up step uses it too.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from tunegate.errors import OutputError, OutputInUseError
+from tunegate.regular_files import read_regular, replace
+from tunegate.system.git.process import working_tree
+
+MARKER = ".owned-by-tunegate"
+LOCK = ".lock"
+WORK = "work"
+_VERSION = 1
+
+
+def refuse_links(directory: Path) -> None:
+    """Raises OutputError for a directory that is a link, or that a link of a checkout leads to.
+    What is named from the current directory on is taken for a checkout's, and so is all below a
+    `.git`; links on the way to a checkout are the user's own."""
+    for link in _links(directory):
+        message = (
+            f"{directory}: {link} is a link, and none is followed to where files are replaced. "
+            f"Name the directory itself, or remove the link."
+        )
+        raise OutputError(message)
+
+
+def is_marked(directory: Path) -> bool:
+    """Returns whether a run of ours wrote here, perhaps on another machine."""
+    return _marker(directory) is not None
+
+
+def is_marked_here(directory: Path) -> bool:
+    """Returns whether the marker was made in this very directory: a committed or copied one names
+    another."""
+    marker = _marker(directory)
+    return marker is not None and marker == _identity(directory)
+
+
+def mark(directory: Path) -> None:
+    """Raises OSError."""
+    replace(directory / MARKER, json.dumps(_identity(directory)).encode() + b"\n")
+
+
+def _links(directory: Path) -> Iterator[Path]:
+    """Those that may not be there, on the way to the directory."""
+    parts = directory.parts[1:] if directory.is_absolute() else directory.parts
+    place = Path(directory.anchor) if directory.is_absolute() else Path.cwd()
+    for number, part in enumerate(parts, 1):
+        place = place.parent if part == ".." else place / part
+        if not place.is_symlink():
+            continue
+        is_last = number == len(parts)
+        if is_last or not directory.is_absolute() or working_tree(place.parent) is not None:
+            yield place
+        place = Path(os.path.realpath(place))
+
+
+def _marker(directory: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads(read_regular(directory / MARKER))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) and found.get("tunegate") == _VERSION else None
+
+
+def _identity(directory: Path) -> dict[str, Any]:
+    at = os.lstat(directory)
+    return {"tunegate": _VERSION, "device": at.st_dev, "inode": at.st_ino}
+
+
+# A lock of the kernel's on a file: one run at a time in an output directory. The kernel frees it
+# with the process that holds it, however that ends. Standard library only, and nothing newer than
+# Python 3.8: the Action's clean-up step uses it too.
+
+_OPEN = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+
+
+@contextmanager
+def held_directory(directory: Path, command: str) -> Iterator[None]:
+    """Raises OutputInUseError, which names the run that has it, and OutputError where no file
+    of this kind can be locked."""
+    try:
+        file = os.open(directory / LOCK, _OPEN, 0o666)
+    except OSError as error:
+        raise _unusable(directory, error.strerror) from error
+    try:
+        _take(file, directory)
+        _sign(file, command)
+        yield
+    finally:
+        os.close(file)
+
+
+def writer_at_work(directory: Path) -> str:
+    """The run that has the directory, in words, or '' where none does. Nothing is locked for it: a
+    run that begins must not meet a reader."""
+    try:
+        inode = os.lstat(directory / LOCK).st_ino
+        held = Path("/proc/locks").read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError):
+        return ""
+    has_lock = any(f":{inode} " in line and "FLOCK" in line for line in held.splitlines())
+    return _named(_holder(directory)) if has_lock else ""
+
+
+def _take(file: int, directory: Path) -> None:
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        raise _unusable(directory, "it is no plain file")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        message = (
+            f"{directory}: {_named(_holder(directory))} writes there. "
+            f"Wait for it to end, or choose another directory with --out."
+        )
+        raise OutputInUseError(message) from error
+    except OSError as error:
+        raise _unusable(directory, error.strerror) from error
+
+
+def _unusable(directory: Path, why: str | None) -> OutputError:
+    path = directory / LOCK
+    return OutputError(f"{path}: cannot be locked ({why}). Choose another directory with --out.")
+
+
+def _sign(file: int, command: str) -> None:
+    holder = {"pid": os.getpid(), "command": command, "started": int(time.time())}
+    with suppress(OSError):  # a full disk: the lock holds without a name
+        os.ftruncate(file, 0)
+        os.pwrite(file, json.dumps(holder).encode() + b"\n", 0)
+
+
+def _holder(directory: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(read_regular(directory / LOCK))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _named(holder: dict[str, Any]) -> str:
+    pid, started = holder.get("pid"), holder.get("started")
+    if not isinstance(pid, int) or not isinstance(started, int):
+        return "another run"
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(started))
+    return f"process {pid} (tunegate {str(holder.get('command'))[:40]}, since {when} UTC)"

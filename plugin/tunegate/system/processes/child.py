@@ -1,0 +1,217 @@
+"""A child process that answers one request at a time, and can be killed at any moment."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import BinaryIO, Generic, NamedTuple, TypeVar, cast
+
+import msgspec
+
+from tunegate.system.processes import interpreter
+from tunegate.system.processes.frames import LAST_WORDS, FrameBuffer, FrameError, framed
+from tunegate.system.processes.memory_limit import MemoryLimit
+
+_Reply = TypeVar("_Reply")
+
+_START = "tunegate.system.processes.run_child"
+_SURELY_IN_THE_PIPE = 4096
+"""The number of bytes that can be written at once, whatever the child does."""
+_LOOK_SECONDS = 0.2
+_STOPPED_SECONDS = 10.0
+_MAX_OF_A_LOOK = 2.0
+"""The longest pause that counts as the child's. Where this process itself was stopped
+for longer, the child was not."""
+_END_SECONDS = 10.0
+_MOST_WORDS = 300
+"""The most characters that are kept of a child's last words."""
+
+
+class ChildDiedError(Exception):
+    """The process ended without an answer; `str` says how, and `by_signal` that it did not end
+    itself."""
+
+    def __init__(self, how: str, *, by_signal: bool = False) -> None:
+        super().__init__(how)
+        self.by_signal = by_signal
+
+
+class Child(Generic[_Reply]):
+    """One child that answers with `module`. It is isolated (see interpreter.py), leads a process
+    group of its own, and dies with its parent. Paths in its requests are absolute. `python` is that
+    of an environment whose packages it imports before ours.
+
+    While it is waited for it is watched: one that takes more memory than it may, or that somebody
+    has stopped, is killed. How long it may take is for who waits.
+    """
+
+    def __init__(
+        self,
+        module: str,
+        replies: type[_Reply],
+        *,
+        variables: Mapping[str, str],
+        memory: MemoryLimit,
+        log: Path,
+        python: Path | None = None,
+    ) -> None:
+        self._memory = memory
+        self._watched_at, self._stopped_seconds = time.monotonic(), 0.0
+        self._writing: threading.Thread | None = None
+        self._decoder = msgspec.msgpack.Decoder(replies)
+        self._buffer = FrameBuffer()
+        self.log = log
+        with log.open("ab") as errors:
+            self._process = interpreter.begin(
+                _START,
+                str(os.getpid()),
+                module,
+                variables={**variables, **memory.variables},
+                errors=errors,
+                python=python,
+            )
+        self._input = cast("BinaryIO", self._process.stdin)
+        self._output = cast("BinaryIO", self._process.stdout)
+        os.set_blocking(self._output.fileno(), False)
+        self.busy_since: float | None = None
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def is_ready(self) -> bool:
+        """Returns whether the child takes requests: always, since they wait in its pipe."""
+        return True
+
+    @property
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
+    def fileno(self) -> int:
+        return self._output.fileno()
+
+    def send(self, request: msgspec.Struct) -> None:
+        """Ask; the child must be idle. Never waits for it to read. Raises ChildDiedError."""
+        self.busy_since = time.monotonic()
+        frame = framed(msgspec.msgpack.encode(request))
+        if len(frame) > _SURELY_IN_THE_PIPE:
+            self._writing = threading.Thread(target=self._write_all, args=(frame,), daemon=True)
+            self._writing.start()
+            return
+        try:
+            self._write(frame)
+        except OSError as error:
+            raise self._ended() from error
+
+    def receive(self) -> _Reply | None:
+        """The answer if it has come whole, else None. Raises ChildDiedError."""
+        received = self._output.read()
+        if received is None:
+            self._look()
+            return None
+        if received == b"":
+            raise self._ended()
+        try:
+            bodies = self._buffer.feed(received)
+            if not bodies:
+                return None
+            self.busy_since = None
+            if bodies[0].startswith(LAST_WORDS):
+                raise self._failed(bodies[0].removeprefix(LAST_WORDS))
+            return self._decoder.decode(bodies[0])
+        except (FrameError, msgspec.DecodeError) as error:
+            self.kill()
+            message = f"gave no answer of ours ({str(error)[:200]})"
+            raise ChildDiedError(message) from error
+
+    def resident_bytes(self) -> int:
+        return process_state(self.pid).resident_bytes
+
+    def kill(self) -> None:
+        """End the whole process group now."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):  # a driver or a disk holds it
+            self._process.wait(timeout=_END_SECONDS)
+        if self._writing is not None:
+            self._writing.join(_END_SECONDS)
+        for stream in (self._input, self._output):
+            with contextlib.suppress(OSError):
+                stream.close()
+
+    def _write_all(self, frame: bytes) -> None:
+        with contextlib.suppress(OSError, ValueError):  # the next `receive` says that it is gone
+            self._write(frame)
+
+    def _write(self, frame: bytes) -> None:
+        self._input.write(frame)
+        self._input.flush()
+
+    def _look(self) -> None:
+        """Raises ChildDiedError."""
+        now = time.monotonic()
+        passed = now - self._watched_at
+        if passed < _LOOK_SECONDS:
+            return
+        self._watched_at = now
+        state = process_state(self.pid)
+        if state.resident_bytes > self._memory.limit_bytes:
+            self.kill()
+            raise ChildDiedError(f"took more than the {self._gigabytes} of memory that it may take")
+        still = self._stopped_seconds + min(passed, _MAX_OF_A_LOOK)
+        self._stopped_seconds = still if state.is_stopped else 0.0
+        if self._stopped_seconds > _STOPPED_SECONDS:
+            self.kill()
+            how = f"was stopped by a signal for {_STOPPED_SECONDS:.0f} s, and killed"
+            raise ChildDiedError(how, by_signal=True)
+
+    @property
+    def _gigabytes(self) -> str:
+        return f"{self._memory.limit_bytes / 1e9:.1f} GB"
+
+    def _failed(self, words: bytes) -> ChildDiedError:
+        """Returns the error for a process that has given the reason of its end."""
+        self.kill()
+        return ChildDiedError(f"failed ({words.decode(errors='replace')[:_MOST_WORDS]})")
+
+    def _ended(self) -> ChildDiedError:
+        """Returns what to raise of a process that is gone."""
+        try:
+            code = self._process.wait(timeout=2)
+        except subprocess.TimeoutExpired:
+            return ChildDiedError("closed its output")
+        if code >= 0:
+            return ChildDiedError(f"exited with {code}")
+        is_refusal = -code in {signal.SIGABRT, signal.SIGSEGV} and self._memory.is_kernels
+        limit = f" (it may take {self._gigabytes} of memory)" if is_refusal else ""
+        return ChildDiedError(f"killed by {signal.Signals(-code).name}{limit}", by_signal=True)
+
+
+# The kernel's view of a process, from one small file: it is read many times a second.
+
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_STATE, _RESIDENT_PAGES = 0, 21
+"""Places behind the name of the program, which may hold anything."""
+
+
+class ProcessState(NamedTuple):
+    """`is_stopped`: by a signal, until another one lets it go on."""
+
+    resident_bytes: int
+    is_stopped: bool
+
+
+def process_state(pid: int) -> ProcessState:
+    """Returns the state of a process, empty for one that is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return ProcessState(int(fields[_RESIDENT_PAGES]) * _PAGE_BYTES, fields[_STATE] == "T")
+    except (OSError, IndexError, ValueError):
+        return ProcessState(0, is_stopped=False)

@@ -1,0 +1,89 @@
+"""The memory that a child may take: a model of a few bytes, or a schedule, can ask for any
+amount."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from tunegate.system.machine.available_memory import available_bytes
+from tunegate.system.processes.run_child import MEMORY_VARIABLE
+
+_SHARE = 0.8
+"""The share of the available memory that children get: the rest is for this
+process, and for what else runs here."""
+_MIN_BYTES = 2**30
+"""A compiler takes half of it before it has read anything."""
+_USUAL_BYTES = 2 * 2**30
+_TIMES_ITS_FILES = 8
+"""A model takes several times its files while it is compiled."""
+
+
+class MemoryLimit(msgspec.Struct, frozen=True):
+    """The memory limit of one child. Where `is_kernels`, the kernel refuses it more. The driver of
+    a GPU maps far more than it uses, so there the parent looks at what is used."""
+
+    limit_bytes: int
+    is_kernels: bool = True
+
+    @property
+    def variables(self) -> dict[str, str]:
+        return {MEMORY_VARIABLE: str(self.limit_bytes)} if self.is_kernels else {}
+
+
+class Shares(NamedTuple):
+    """The shares of children: how many may run at once, and the memory of each."""
+
+    at_once: int
+    memory: MemoryLimit
+
+
+def memory_limit(kind: Literal["llvm", "cuda"] = "llvm", *, children: int = 1) -> MemoryLimit:
+    """The memory limit for each of so many children that run at once."""
+    share = int(_SHARE * available_bytes()) // children
+    return MemoryLimit(max(share, _MIN_BYTES), is_kernels=kind != "cuda")
+
+
+def memory_shares(
+    models: Sequence[Path], cores: int, kind: Literal["llvm", "cuda"] = "llvm"
+) -> Shares:
+    """The shares of children for each of these models: fewer run at
+    once where the models are large."""
+    wanted = max([_USUAL_BYTES, *(_TIMES_ITS_FILES * _size_bytes(model) for model in models)])
+    fitting = int(_SHARE * available_bytes()) // wanted
+    at_once = max(1, min(cores, len(models), fitting))
+    return Shares(at_once, memory_limit(kind, children=at_once))
+
+
+def _size_bytes(model: Path) -> int:
+    """The size of a model with what lies beside it, because its data files do."""
+    return sum(file.stat().st_size for file in model.parent.iterdir() if file.is_file())
+
+
+# Memory that was refused, in whatever words a library has for it.
+
+_WORDS = (
+    *("Failed to allocate memory", "bad_alloc", "bad allocation", "Unable to allocate"),
+    *("Cannot allocate memory", "MemoryError", "out of memory", "std::length_error"),
+)
+
+
+def memory_problem(error: BaseException) -> str:
+    """Returns a sentence on the lack of memory; an empty string for an error of another kind."""
+    text = f"{type(error).__name__}: {error}"
+    if not any(words in text for words in _WORDS):
+        return ""
+    limit_bytes, _ = resource.getrlimit(resource.RLIMIT_DATA)
+    if limit_bytes == resource.RLIM_INFINITY:
+        return "it needs more memory than there is"
+    return f"it needs more than the {limit_bytes / 1e9:.1f} GB of memory that it may take here"
+
+
+def lacked_memory(error: BaseException) -> bool:
+    """Returns whether an error, or its cause, is a lack of memory."""
+    cause = error.__cause__
+    return bool(memory_problem(error)) or (cause is not None and lacked_memory(cause))

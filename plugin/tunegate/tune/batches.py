@@ -1,0 +1,173 @@
+"""The batches of a tuning run that are still out: which candidates are
+missing, what has come back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tunegate.artifacts.plans import Budget
+from tunegate.ports import Clock
+from tunegate.tune.next_task import RemainingBudget
+from tunegate.tune.protocol import Candidate, Measured
+from tunegate.tune.task_history import TaskHistory
+from tunegate_cache.format.records import TuningRecord
+
+
+class Batch:
+    """The candidates of one proposal; `out` are those that have not come back. What was timed
+    beside each other is no result before it is checked: `held_back` until then. `seconds` are of
+    the workers, and `default_seconds` those of the default schedule."""
+
+    def __init__(self, history: TaskHistory, candidates: Sequence[Candidate], at_once: int) -> None:
+        self.history = history
+        self.candidates = {candidate.number: candidate for candidate in candidates}
+        self.out = set(self.candidates)
+        self.at_once = at_once
+        self.results: list[Measured] = []
+        self.held_back: list[Measured] = []
+        self.alone: dict[int, Measured] | None = None
+        self.seconds = self.default_seconds = 0.0
+        self.trials = sum(candidate.origin != "default" for candidate in candidates)
+        self.records: list[TuningRecord] = []
+
+    @property
+    def is_back(self) -> bool:
+        return not self.out
+
+    @property
+    def in_flight(self) -> int:
+        """The number of candidates that are a trial already and no result yet; what is
+        measured again alone is held back."""
+        return len(self.held_back) + (len(self.out) if self.alone is None else 0)
+
+
+class OpenBatches:
+    """All batches that are out, by task, and what their tasks' searches have not learned yet."""
+
+    def __init__(self, workloads: Sequence[str]) -> None:
+        self._open: dict[str, list[Batch]] = {workload: [] for workload in workloads}
+        self._unlearned: dict[str, list[Measured]] = {workload: [] for workload in workloads}
+
+    def start(
+        self, history: TaskHistory, candidates: Sequence[Candidate], *, at_once: int = 1
+    ) -> None:
+        self._open[history.workload].append(Batch(history, candidates, at_once))
+
+    def in_flight(self, workload: str) -> int:
+        """The number of this task's candidates that are trials already and no results yet."""
+        return sum(batch.in_flight for batch in self._open[workload])
+
+    def come_back(self, candidate: Candidate, measured: Measured, now: int) -> Batch:
+        """The batch of the candidate; a result that needs no check is
+        booked in the task's history."""
+        batch = self._without(candidate)
+        seconds = measured.build_seconds + measured.run_seconds
+        if candidate.origin == "default":
+            batch.default_seconds += seconds
+        else:
+            batch.seconds += seconds
+        if batch.alone is not None:
+            batch.alone[measured.number] = measured
+        elif batch.at_once == 1:
+            self._book(batch, measured, now)
+        else:
+            batch.held_back.append(measured)
+        return batch
+
+    def check(self, batch: Batch, numbers: Sequence[int]) -> list[Candidate]:
+        """The candidates that go out again, to be measured alone."""
+        batch.alone = {}
+        batch.out = set(numbers)
+        return [batch.candidates[number] for number in numbers]
+
+    def settle(self, batch: Batch, results: Sequence[Measured], now: int) -> None:
+        """Takes in what counts of the candidates that were held back."""
+        batch.held_back = []
+        for measured in results:
+            self._book(batch, measured, now)
+
+    def close(self, batch: Batch) -> None:
+        self._open[batch.history.workload].remove(batch)
+
+    def give_up(self, candidate: Candidate) -> Batch:
+        batch = self._without(candidate)
+        if batch.alone is None:
+            batch.trials -= candidate.origin != "default"
+        return batch
+
+    def to_learn(self, workload: str) -> tuple[Measured, ...]:
+        """Results that the search of this task has not been given; each is given once."""
+        results, self._unlearned[workload] = self._unlearned[workload], []
+        return tuple(results)
+
+    def take_unpublished(self) -> list[TuningRecord]:
+        """Records of batches that will not be finished."""
+        records = [r for batches in self._open.values() for b in batches for r in b.records]
+        self._open = {}
+        return records
+
+    def _book(self, batch: Batch, measured: Measured, now: int) -> None:
+        candidate = batch.candidates[measured.number]
+        batch.results.append(measured)
+        batch.records.append(batch.history.enter(candidate, measured, now))
+        self._unlearned[candidate.workload].append(measured)
+
+    def _without(self, candidate: Candidate) -> Batch:
+        batches = self._open[candidate.workload]
+        batch = next(b for b in batches if candidate.number in b.out)
+        batch.out.discard(candidate.number)
+        return batch
+
+
+# The remaining budget of one tuning run.
+
+_CONFIRM_SHARE, _CONFIRM_SECONDS_PER_TASK = 0.15, 1.0
+_ENDING_SHARE, _MOST_ENDING_SECONDS = 0.05, 1.0
+"""Workers take time to end: 0.6 s of 18 were seen beside other runs, and the cap holds for it."""
+
+
+class BudgetMeter:
+    """The seconds count from here on."""
+
+    def __init__(self, budget: Budget, clock: Clock) -> None:
+        self.budget, self.clock = budget, clock
+        self._started = clock.monotonic()
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The seconds that are left before the end begins, negative when they are over; None where
+        nothing limits them."""
+        cap = self.budget.seconds
+        return None if cap is None else cap - _ending_seconds(cap) - self._spent()
+
+    def is_out(self, reserve: float = 0.0) -> bool:
+        """Returns whether no more than the `reserve` is left."""
+        left = self.seconds_left
+        return left is not None and left <= reserve
+
+    def trials_left(self, used: int) -> int | None:
+        """The trials that are left, or None where nothing limits them."""
+        return None if self.budget.trials is None else max(0, self.budget.trials - used)
+
+    def left(self, used: int, reserve: float) -> RemainingBudget:
+        """Returns the budget of the next batch, after `used` trials."""
+        seconds = self.seconds_left
+        return RemainingBudget(
+            trials=self.trials_left(used),
+            seconds=None if seconds is None else max(0.0, seconds - reserve),
+            spent_seconds=self._spent(),
+        )
+
+    def confirmation_seconds(self, tasks: int) -> float:
+        """Returns the seconds reserved for measuring the winners of so many tasks again."""
+        seconds = self.budget.seconds
+        if seconds is None:
+            return 0.0
+        return min(_CONFIRM_SHARE * seconds, 2.0 + _CONFIRM_SECONDS_PER_TASK * tasks)
+
+    def _spent(self) -> float:
+        return self.clock.monotonic() - self._started
+
+
+def _ending_seconds(cap: float) -> float:
+    return min(_ENDING_SHARE * cap, _MOST_ENDING_SECONDS)

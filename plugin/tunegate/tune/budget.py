@@ -1,0 +1,178 @@
+"""The cap on tuning, and how much of it is spent. Money is time at a price."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from tunegate.artifacts.plans import Budget, Cost, EnergySource
+from tunegate.config import BudgetConfig, TargetConfig
+from tunegate.errors import ConfigError
+from tunegate.ports import EnergyCounter
+
+Limit = Literal["seconds", "usd", "trials"]
+
+SECONDS_PER_HOUR = 3600.0
+_MINUTES_PER_HOUR = 60
+
+
+def resolve_budget(config: BudgetConfig, target: TargetConfig) -> Budget:
+    """The cap of a run that uses this target alone."""
+    price = price_of(config, target)
+    if config.usd is not None and price is None:
+        message = (
+            f"budget.usd: {config.usd:g} needs a price for target '{target.name}'. "
+            "Set usd-per-hour on the target or under budget."
+        )
+        raise ConfigError(message)
+    if config.min_gain_percent_per_usd is not None and not price:
+        message = (
+            f"budget.min-gain-percent-per-usd needs a price for target '{target.name}'. "
+            "Set usd-per-hour on the target or under budget."
+        )
+        raise ConfigError(message)
+    seconds = None if config.minutes is None else config.minutes * 60
+    return budget_of(seconds, trials=config.trials, usd=config.usd, usd_per_hour=price)
+
+
+def price_of(config: BudgetConfig, target: TargetConfig) -> float | None:
+    """The dollars of an hour. The price of the target comes first."""
+    return config.usd_per_hour if target.usd_per_hour is None else target.usd_per_hour
+
+
+def least_gain(config: BudgetConfig, usd_per_hour: float | None) -> float:
+    """The gain per minute, in percent of the end-to-end time, that tuning must expect: the
+    stricter of the two that may be set."""
+    per_minute = config.min_gain_percent_per_minute
+    if config.min_gain_percent_per_usd is None or usd_per_hour is None:
+        return per_minute
+    return max(per_minute, config.min_gain_percent_per_usd * usd_per_hour / _MINUTES_PER_HOUR)
+
+
+def budget_of(
+    seconds: float | None, *, trials: int | None, usd: float | None, usd_per_hour: float | None
+) -> Budget:
+    """A budget whose `seconds` are the smaller of the time allowed and the time the money buys."""
+    bought = _seconds_bought(usd, usd_per_hour)
+    limits = [limit for limit in (seconds, bought) if limit is not None]
+    return Budget(
+        seconds=min(limits) if limits else None,
+        trials=trials,
+        usd=usd,
+        usd_per_hour=usd_per_hour,
+    )
+
+
+def pays_nothing(budget: Budget) -> bool:
+    return budget.trials == 0 or budget.seconds == 0
+
+
+class Spending(msgspec.Struct, frozen=True, kw_only=True):
+    """The spending of a budget so far; failed candidates count as trials."""
+
+    budget: Budget
+    seconds: float = 0.0
+    trials: int = 0
+    joules: float | None = None
+    energy_source: EnergySource | None = None
+
+    def at(self, *, seconds: float, trials: int) -> Spending:
+        """The state when this much is spent in total. A clock that
+        steps back gives nothing back."""
+        return msgspec.structs.replace(
+            self,
+            seconds=max(self.seconds, seconds),
+            trials=max(self.trials, trials),
+        )
+
+    @property
+    def usd(self) -> float | None:
+        if self.budget.usd_per_hour is None:
+            return None
+        return self.seconds * self.budget.usd_per_hour / SECONDS_PER_HOUR
+
+    @property
+    def cost(self) -> Cost:
+        return Cost(
+            seconds=self.seconds,
+            usd=self.usd,
+            joules=self.joules,
+            energy_source=self.energy_source,
+        )
+
+    @property
+    def seconds_left(self) -> float | None:
+        if self.budget.seconds is None:
+            return None
+        return max(0.0, self.budget.seconds - self.seconds)
+
+    @property
+    def trials_left(self) -> int | None:
+        if self.budget.trials is None:
+            return None
+        return max(0, self.budget.trials - self.trials)
+
+    @property
+    def limit(self) -> Limit | None:
+        """The limit that is reached, None while there is something left of each."""
+        if self.trials_left == 0:
+            return "trials"
+        if self.seconds_left == 0:
+            return clock_limit(self.budget)
+        return None
+
+    @property
+    def is_spent(self) -> bool:
+        return self.limit is not None
+
+
+def clock_limit(budget: Budget) -> Limit:
+    """Returns the limit on time that ends tuning first: the money or the minutes."""
+    bought = _seconds_bought(budget.usd, budget.usd_per_hour)
+    if bought is not None and budget.seconds is not None and bought <= budget.seconds:
+        return "usd"
+    return "seconds"
+
+
+def _seconds_bought(usd: float | None, usd_per_hour: float | None) -> float | None:
+    if usd is None or not usd_per_hour:  # a machine that costs nothing is not limited by money
+        return None
+    return usd / usd_per_hour * SECONDS_PER_HOUR
+
+
+# The joules of a run, by the machine's counters.
+
+
+class TotalEnergy(NamedTuple):
+    """A sum of joules and its counters; None where one part is unknown."""
+
+    joules: float | None
+    source: EnergySource | None
+
+
+NOT_COUNTED = TotalEnergy(None, None)
+
+
+def total_energy(costs: Sequence[Cost]) -> TotalEnergy:
+    """The sum; of several sources the first is named."""
+    known = [cost.joules for cost in costs if cost.joules is not None]
+    if not costs or len(known) < len(costs):
+        return NOT_COUNTED
+    return TotalEnergy(sum(known), costs[0].energy_source)
+
+
+class EnergyUse:
+    """Counts what the machine uses from here on."""
+
+    def __init__(self, counter: EnergyCounter) -> None:
+        self._counter = counter
+        self._first = counter.reading()
+
+    def total(self) -> TotalEnergy:
+        """Returns what has been used so far, and nothing while the counter is silent."""
+        now = self._counter.reading()
+        if now is None or self._first is None:
+            return NOT_COUNTED
+        return TotalEnergy(now.joules - self._first.joules, self._first.source)

@@ -1,0 +1,115 @@
+"""Messages between the coordinator and the compiler of whole models. No TVM here."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tunegate.artifacts.builds import BuiltTask
+from tunegate.artifacts.candidates import FLOAT32, LAUNCH, PRECISION
+from tunegate.artifacts.inputs import NOTHING_KNOWN, DrawnInput, KnownInputs
+from tunegate.artifacts.tasks import ForeignSchedule, ImportedSchedule, TuningTask
+from tunegate.config import TargetConfig
+from tunegate.tune.protocol import Failed, ModelFile
+from tunegate_cache.format.how_built import HowBuilt
+from tunegate_cache.format.records import TuningRecord
+
+
+class ListTasks(msgspec.Struct, frozen=True, tag="tasks", kw_only=True):
+    model: ModelFile
+    target: TargetConfig
+    scratch: str
+
+
+class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
+    """Transferred schedules are tried in the model, on the inputs of `seed`; those of the workloads
+    in `settled` stay as they are. A build that is known by its `how` tries nothing.
+
+    With `cuda_graphs` the kernels of a GPU are launched as one; `launch` is how a form launches
+    them, '' for the usual way. `variant` is the name of the candidate, and `precision` the numbers
+    that it computes in. With `keeps_constants` default schedules pack no weights."""
+
+    model: ModelFile
+    target: TargetConfig
+    records: dict[str, tuple[TuningRecord, ...]]
+    sources: dict[str, str]
+    directory: str
+    scratch: str
+    seed: int
+    cuda_graphs: bool = False
+    inputs: KnownInputs = NOTHING_KNOWN
+    settled: tuple[str, ...] = ()
+    how: HowBuilt | None = None
+    variant: str = ""
+    precision: str = FLOAT32
+    launch: str = ""
+    keeps_constants: bool = False
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Those of the candidate, as its artifact has them."""
+        lower = {PRECISION: self.precision} if self.precision != FLOAT32 else {}
+        return {**lower, LAUNCH: self.launch} if self.launch else lower
+
+
+class ExportDatabase(msgspec.Struct, frozen=True, tag="export", kw_only=True):
+    """Append the best records that replay to a stock database in `directory`."""
+
+    model: ModelFile
+    target: TargetConfig
+    records: dict[str, tuple[TuningRecord, ...]]
+    directory: str
+    scratch: str
+
+
+class ImportSchedules(msgspec.Struct, frozen=True, tag="import", kw_only=True):
+    """Find the foreign schedules that fit a template of one of the model's functions."""
+
+    model: ModelFile
+    target: TargetConfig
+    foreign: tuple[ForeignSchedule, ...]
+    scratch: str
+
+
+class Tasks(msgspec.Struct, frozen=True, tag="tasks"):
+    """Those of a model."""
+
+    tasks: tuple[TuningTask, ...]
+
+
+class BuiltFunction(BuiltTask, frozen=True, kw_only=True):
+    """A task as it was built: `name` is what reports call it, `function` what the module does."""
+
+    function: str
+
+    def as_task(self) -> BuiltTask:
+        """Returns what reports and artifacts say of it."""
+        return BuiltTask(**{name: getattr(self, name) for name in BuiltTask.__struct_fields__})
+
+
+class Built(msgspec.Struct, frozen=True, tag="built", kw_only=True):
+    """`reference` is the ONNX file whose outputs the build must have; `dropped` are labels of what
+    was slower in the model than the default schedule; times decided `how`."""
+
+    key: str
+    reference: str
+    functions: tuple[BuiltFunction, ...]
+    size_bytes: int
+    seconds: float
+    dropped: tuple[str, ...] = ()
+    inputs: tuple[DrawnInput, ...] = ()
+    how: HowBuilt = HowBuilt()
+
+
+class Exported(msgspec.Struct, frozen=True, tag="exported", kw_only=True):
+    """`misfits` are labels of functions none of whose records replays."""
+
+    written: int
+    misfits: tuple[str, ...]
+
+
+class Imported(msgspec.Struct, frozen=True, tag="imported"):
+    schedules: tuple[ImportedSchedule, ...]
+
+
+CompileRequest = ListTasks | BuildModel | ExportDatabase | ImportSchedules
+CompileReply = Tasks | Built | Exported | Imported | Failed

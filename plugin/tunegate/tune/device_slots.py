@@ -1,0 +1,74 @@
+"""The places where the workers of a tuning run measure: each on a device
+of its own, or by turns on one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import cycle, islice
+from pathlib import Path
+
+import msgspec
+
+from tunegate.system.machine.cores import physical_cores
+from tunegate.system.machine.device_lock import Claim
+from tunegate.system.nvidia.gpus import MeasuredGpu
+from tunegate.tune.protocol import Placement, Slot
+
+_FOR_ANOTHER_WORKER_SECONDS = 600.0
+"""The worker's own limit is shorter: who hangs is killed, and then it is another one's turn."""
+
+
+def on_cpu(workers: int, directory: Path, limit_seconds: float) -> list[Placement]:
+    """Candidates run on one core each while tuning, so there is a slot for every core
+    that has hardware of its own."""
+    slots = tuple(
+        _own_slot(str(n), directory, core) for n, core in enumerate(physical_cores()[:workers])
+    )
+    return [Placement(slots=slots, limit_seconds=limit_seconds)] * workers
+
+
+def on_gpus(workers: int, gpus: Sequence[MeasuredGpu], limit_seconds: float) -> list[Placement]:
+    """A place for every worker, at least one for each device: devices measure side by side. One
+    device has one slot: times that CUDA's events tell hold the slices of others. A worker waits for
+    its device as long as the claim says, and that is not the candidate's fault."""
+    homes = _homes(workers, gpus)
+    return [_on_gpu(home, (Slot(claim=home.claim),), limit_seconds) for home in homes]
+
+
+def on_held_gpus(
+    workers: int, gpus: Sequence[MeasuredGpu], directory: Path, limit_seconds: float
+) -> list[Placement]:
+    """The same where the devices are held for the whole run and tell the times of kernels
+    themselves: a slot for each worker of a device, among themselves."""
+    homes = _homes(workers, gpus)
+    slots = {
+        uuid: tuple(_own_slot(f"{uuid}-{n}", directory) for n in range(count))
+        for uuid, count in Counter(home.gpu.uuid for home in homes).items()
+    }
+    places = (_on_gpu(home, slots[home.gpu.uuid], limit_seconds) for home in homes)
+    return [msgspec.structs.replace(place, has_kernel_clock=True) for place in places]
+
+
+def _own_slot(name: str, directory: Path, cores: tuple[int, ...] = ()) -> Slot:
+    """The slot for the workers of one run, which the run keeps in its directory."""
+    claim = Claim(
+        uuid=f"timing-{name}",
+        directory=str(directory),
+        wait_seconds=_FOR_ANOTHER_WORKER_SECONDS,
+    )
+    return Slot(claim=claim, cores=cores)
+
+
+def _homes(workers: int, gpus: Sequence[MeasuredGpu]) -> list[MeasuredGpu]:
+    """The device of each worker."""
+    return list(islice(cycle(gpus), max(workers, len(gpus))))
+
+
+def _on_gpu(gpu: MeasuredGpu, slots: tuple[Slot, ...], limit_seconds: float) -> Placement:
+    return Placement(
+        slots=slots,
+        variables=gpu.variables,
+        measuring_seconds=limit_seconds,
+        limit_seconds=2 * limit_seconds + gpu.claim.wait_seconds,
+    )

@@ -1,0 +1,331 @@
+"""The choice of the task that gets the next batch of candidates, and of
+its size: made between batches.
+
+First every task that matters gets a small batch, biggest share of the model first; then the batch
+goes where the expected end-to-end gain per second is highest (Trimmer's cost objective, with
+task weights and an improvement curve in place of its round-robin).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from tunegate.artifacts.changes import ModelSide, Side
+from tunegate.tune.improvement import (
+    TaskState,
+    expected_gain,
+    is_plateaued,
+    seconds_of_a_default,
+    seconds_per_candidate,
+)
+
+MATTERS = 0.01
+"""The share of the estimated model time from which a task is served in the first round."""
+
+
+class SearchPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of the search. `noise` is the least relative gain that counts. By
+    `first_round_seconds` after the start, or half of the time if that is earlier, all tasks that
+    matter shall have been given their first batch. `exploratory_share` of what is left may go to a
+    look, with `exploratory_batch` candidates, at each task that is believed not to matter.
+    `min_gain_percent_per_minute` of the end-to-end time is what a batch must promise."""
+
+    first_batch: int = 8
+    exploratory_batch: int = 2
+    batch: int = 8
+    first_round_seconds: float = 26.0
+    exploratory_share: float = 0.1
+    noise: float = 0.01
+    warm_up_batches: int = 2
+    plateau_batches: int = 3
+    min_gain_percent_per_minute: float = 0.5
+
+
+DEFAULT_POLICY = SearchPolicy()
+_IN_FLIGHT_PER_WORKER = 1.5
+
+
+def policy_for(workers: int, tasks: int) -> SearchPolicy:
+    """A policy with batches as large as it takes to keep all workers busy with few tasks, as a task
+    gets its next batch when the last one is back."""
+    wanted = -(-int(_IN_FLIGHT_PER_WORKER * workers) // max(1, tasks))
+    batch = max(DEFAULT_POLICY.batch, wanted)
+    return msgspec.structs.replace(DEFAULT_POLICY, batch=batch, first_batch=batch)
+
+
+class RemainingBudget(msgspec.Struct, frozen=True, kw_only=True):
+    """The rest of the budget, None where nothing limits it;
+    `spent_seconds` are those since the start."""
+
+    trials: int | None = None
+    seconds: float | None = None
+    spent_seconds: float = 0.0
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """`index` into the states that were passed."""
+
+    index: int
+    candidates: int
+
+
+def choose(
+    states: Sequence[TaskState], left: RemainingBudget, policy: SearchPolicy = DEFAULT_POLICY
+) -> Choice | None:
+    """The next batch, or None when none is worth it now.
+
+    With nothing in flight None is final: the budget is spent or the search has converged. With
+    candidates in flight, ask again when a batch is back.
+    """
+    if left.trials == 0 or (left.seconds is not None and left.seconds <= 0):
+        return None
+    waiting = _first_round(states)
+    if waiting:
+        first = _first_batch(states, len(waiting), left, policy)
+        return Choice(_evenly(states, waiting, policy)[0], first)
+    unseen = _unseen(states)
+    if unseen and _is_cheap(states, len(unseen), left, policy):
+        return Choice(unseen[0], policy.exploratory_batch)
+    index = _most_gainful(states, policy)
+    if index is None:
+        return None
+    return Choice(index, _later_batch(states, index, left, policy))
+
+
+def _evenly(
+    states: Sequence[TaskState], waiting: Sequence[int], policy: SearchPolicy
+) -> Sequence[int]:
+    """The tasks that wait for their first batch, those of the side with less care first. All of
+    them get theirs."""
+    return evenly_served(states, waiting, waiting, policy.batch) or waiting
+
+
+def _first_round(states: Sequence[TaskState]) -> list[int]:
+    """Tasks that matter and have had nothing yet, biggest share of the model first."""
+    total_ms = sum(state.model_ms for state in states)
+    return [index for index in _unseen(states) if states[index].model_ms >= MATTERS * total_ms]
+
+
+def _unseen(states: Sequence[TaskState]) -> list[int]:
+    unseen = [
+        index
+        for index, state in enumerate(states)
+        if _is_ready(state) and not state.history and not state.in_flight
+    ]
+    return sorted(unseen, key=lambda index: -states[index].model_ms)
+
+
+def _is_cheap(
+    states: Sequence[TaskState], unseen: int, left: RemainingBudget, policy: SearchPolicy
+) -> bool:
+    """Returns whether a small batch of all tasks believed to be small takes little of what is left:
+    the belief is only a guess from the operator."""
+    trials = unseen * policy.exploratory_batch
+    seconds = trials * seconds_per_candidate([state.history for state in states])
+    return (left.trials is None or trials <= policy.exploratory_share * left.trials) and (
+        left.seconds is None or seconds <= policy.exploratory_share * left.seconds
+    )
+
+
+def _first_batch(
+    states: Sequence[TaskState], waiting: int, left: RemainingBudget, policy: SearchPolicy
+) -> int:
+    """The size of a first batch: smaller than usual, down to one, when the time would not
+    reach all that wait for theirs."""
+    affordable = float(policy.first_batch)
+    if left.trials is not None:
+        affordable = min(affordable, left.trials / waiting)
+    # Half of the time at most: the first round finds what is slow, the second half works on it.
+    seconds = policy.first_round_seconds - left.spent_seconds
+    if left.seconds is not None:
+        seconds = min(seconds, left.seconds / 2)
+    histories = [state.history for state in states]
+    seconds_of_one = max(0.0, seconds) / waiting - seconds_of_a_default(histories)
+    affordable = min(affordable, seconds_of_one / seconds_per_candidate(histories))
+    candidates = max(1, int(affordable))
+    return candidates if left.trials is None else min(candidates, left.trials)
+
+
+def _later_batch(
+    states: Sequence[TaskState], index: int, left: RemainingBudget, policy: SearchPolicy
+) -> int:
+    candidates = policy.batch if states[index].history else policy.first_batch
+    if left.seconds is not None:
+        affordable = left.seconds / _seconds_each(states, index)
+        candidates = min(candidates, max(1, int(affordable)))
+    return candidates if left.trials is None else min(candidates, left.trials)
+
+
+def _most_gainful(states: Sequence[TaskState], policy: SearchPolicy) -> int | None:
+    """The task whose next batch promises most per second.
+
+    A plateaued task is parked, not ended: it is resumed when no other is worth a batch.
+    """
+    total_ms = sum(state.model_ms for state in states)
+    floor = policy.min_gain_percent_per_minute / 100 * total_ms / 60
+    gaps = roofline_gaps([Work(state.flops, state.bytes_moved, state.best_ms) for state in states])
+    ready = [
+        (_gain_ms_per_second(states, index, gaps[index], policy), index)
+        for index, state in enumerate(states)
+        if _is_ready(state) and _has_its_results(state, policy)
+    ]
+    worth = [(gain, index) for gain, index in ready if gain > 0 and gain >= floor]
+    due = {index for _, index in worth}
+    later = {index for index, state in enumerate(states) if state.is_open} - {i for _, i in ready}
+    even = set(evenly_served(states, sorted(due), due | later, policy.batch))
+    worth = [(gain, index) for gain, index in worth if index in even]
+    active = [pair for pair in worth if not _is_parked(states[pair[1]], policy)]
+    candidates = active or worth
+    return max(candidates, key=lambda pair: (pair[0], -pair[1]))[1] if candidates else None
+
+
+def _is_ready(state: TaskState) -> bool:
+    return state.is_open and not state.is_searching
+
+
+def _has_its_results(state: TaskState, policy: SearchPolicy) -> bool:
+    """Returns whether at most the tail of a batch is missing, so that the search knows what it
+    learned."""
+    if not state.history:
+        return state.in_flight == 0
+    return state.in_flight <= policy.batch // 4
+
+
+def _is_parked(state: TaskState, policy: SearchPolicy) -> bool:
+    return is_plateaued(
+        state.history,
+        noise=policy.noise,
+        warm_up=policy.warm_up_batches,
+        patience=policy.plateau_batches,
+    )
+
+
+def _gain_ms_per_second(
+    states: Sequence[TaskState], index: int, gap: float, policy: SearchPolicy
+) -> float:
+    state = states[index]
+    candidates = policy.batch if state.history else policy.first_batch
+    gain = expected_gain(
+        state.history,
+        candidates,
+        headroom=state.headroom,
+        noise=policy.noise,
+        pace=state.pace,
+        behind=gap,
+    )
+    return state.model_ms * gain / (candidates * _seconds_each(states, index))
+
+
+def _seconds_each(states: Sequence[TaskState], index: int) -> float:
+    own = states[index].history
+    return seconds_per_candidate([own] if own else [state.history for state in states])
+
+
+# Base and head get the same care: neither side of a model is searched further than the other. Else
+# the comparison would lean to the side that was tuned more.
+
+_ROUNDING = 1e-6
+"""The care of a side is a mean of whole numbers."""
+_OTHER: dict[Side, Side] = {"base": "head", "head": "base"}
+
+
+def evenly_served(
+    states: Sequence[TaskState], ready: Sequence[int], rivals: Collection[int], batch: int
+) -> list[int]:
+    """The tasks of `ready`, in order, without those whose side is a batch ahead of the other.
+
+    `rivals` are all that still get trials, now or later: a side waits for none but these.
+    """
+    care = _care_of_sides(states)
+    waiting = {side for index in rivals for side in states[index].sides}
+
+    def is_ahead(side: ModelSide) -> bool:
+        other = (side[0], _OTHER[side[1]])
+        return other in waiting and care[side] - care[other] >= batch - _ROUNDING
+
+    even = [index for index in ready if not any(map(is_ahead, states[index].sides))]
+    is_pending = any(state.in_flight for state in states)
+    return even if even or is_pending else list(ready)
+
+
+def _care_of_sides(states: Sequence[TaskState]) -> dict[ModelSide, float]:
+    """The trials that each side's tasks have had on average, by their share of its time. What has
+    nothing more to search counts for neither."""
+    weights: dict[ModelSide, float] = {}
+    trials: dict[ModelSide, float] = {}
+    for state in filter(lambda state: state.is_open, states):
+        for side in state.sides:
+            weights[side] = weights.get(side, 0.0) + state.model_ms
+            trials[side] = trials.get(side, 0.0) + state.model_ms * state.trials
+    return {side: trials[side] / weight if weight else 0.0 for side, weight in weights.items()}
+
+
+# The distance of a task from the rate that the other tasks of the run reach on this machine.
+
+
+class Work(NamedTuple):
+    """The work of one call of a task: operations, bytes that move at
+    least, and its best time so far."""
+
+    flops: float
+    bytes_moved: float
+    best_ms: float | None
+
+
+def roofline_gaps(works: Sequence[Work]) -> list[float]:
+    """The gap ln(best time / the time at the best rate of any) of each
+    task, 0 where nothing is known.
+
+    The rates are a roofline (Williams et al., CACM 2009) drawn by the tasks themselves: the most
+    operations per millisecond of any of them, and the most bytes. Ansor (OSDI 2020, its appendix on
+    the task scheduler) bounds a task by the rates of similar ones to the same end.
+    """
+    whole = [_whole(work) for work in works]
+    timed = [(work, work.best_ms) for work in whole if work.best_ms]
+    flops_per_ms = max((work.flops / ms for work, ms in timed), default=0.0)
+    bytes_per_ms = max((work.bytes_moved / ms for work, ms in timed), default=0.0)
+    return [_behind(work, flops_per_ms, bytes_per_ms) for work in whole]
+
+
+def _whole(work: Work) -> Work:
+    """Drops fractions of one operation or byte: their quotients overflow."""
+    return work._replace(
+        flops=work.flops if work.flops >= 1 else 0.0,
+        bytes_moved=work.bytes_moved if work.bytes_moved >= 1 else 0.0,
+    )
+
+
+def _behind(work: Work, flops_per_ms: float, bytes_per_ms: float) -> float:
+    if not work.best_ms:
+        return 0.0
+    computing_ms = work.flops / flops_per_ms if flops_per_ms else 0.0
+    moving_ms = work.bytes_moved / bytes_per_ms if bytes_per_ms else 0.0
+    reachable_ms = max(computing_ms, moving_ms)
+    return max(0.0, math.log(work.best_ms / reachable_ms)) if reachable_ms > 0 else 0.0
+
+
+# The next task of a search that is to teach others: all of them get as many candidates.
+
+
+def fewest_trials(
+    states: Sequence[TaskState], left: RemainingBudget, policy: SearchPolicy = DEFAULT_POLICY
+) -> Choice | None:
+    """The task with the fewest trials, the first of several; None when none may be given any now.
+    What a batch promises does not count: a task that gains nothing teaches that."""
+    if left.trials == 0 or (left.seconds is not None and left.seconds <= 0):
+        return None
+    ready = [index for index, state in enumerate(states) if _has_no_results_out(state, policy)]
+    if not ready:
+        return None
+    chosen = min(ready, key=lambda index: (states[index].trials, index))
+    candidates = policy.batch if left.trials is None else min(policy.batch, left.trials)
+    return Choice(chosen, candidates)
+
+
+def _has_no_results_out(state: TaskState, policy: SearchPolicy) -> bool:
+    """Returns whether its search is free, and knows nearly all results of its last batch."""
+    return state.is_open and not state.is_searching and state.in_flight <= policy.batch // 4

@@ -1,0 +1,297 @@
+"""Outcomes of several shards and attempts, made one set: in any order, and any number of times."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import assert_never
+
+import msgspec
+
+from tunegate.artifacts.builds import Build, CellBuilds, unbuilt
+from tunegate.artifacts.candidates import FLOAT32, CandidateBuild
+from tunegate.artifacts.changes import ModelPath
+from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
+from tunegate.artifacts.plans import Shard, TuningPlan
+from tunegate.artifacts.tasks import ResolvedTask
+from tunegate.artifacts.verdicts import TuningSummary, WarmedModel, WarmedShipping
+from tunegate.tune.budget import total_energy
+from tunegate.tune.claims import is_resumed, is_waiting
+from tunegate.tune.model_keys import ModelOnTarget
+from tunegate.tune.skipped_tasks import answers_next_run
+from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit, WorkloadKey
+
+
+def merge_outcomes(outcomes: Iterable[TuningOutcome]) -> tuple[TuningOutcome, ...]:
+    """Returns one outcome per shard. Where a shard was tuned again after a kill, the longest
+    attempt speaks for the shard and each task has the best of all attempts.
+
+    Attempts are not summed: the same outcome twice must change nothing.
+    """
+    by_shard: dict[tuple[int, str], list[TuningOutcome]] = {}
+    for outcome in outcomes:
+        by_shard.setdefault((outcome.shard, outcome.target), []).append(outcome)
+    return tuple(_one_shard(attempts) for _, attempts in sorted(by_shard.items()))
+
+
+def _one_shard(attempts: Sequence[TuningOutcome]) -> TuningOutcome:
+    longest = max(attempts, key=_attempt_order)
+    by_task: dict[tuple[str, str], list[TaskOutcome]] = {}
+    for attempt in attempts:
+        for task in attempt.tasks:
+            by_task.setdefault((task.key.workload, task.key.target), []).append(task)
+    tasks = tuple(_one_task(same) for _, same in sorted(by_task.items()))
+    return msgspec.structs.replace(longest, tasks=tasks)
+
+
+def _one_task(attempts: Sequence[TaskOutcome]) -> TaskOutcome:
+    best = min(attempts, key=_order)
+    distinct = {msgspec.json.encode(r): r for attempt in attempts for r in attempt.records}
+    ranked = sorted(distinct.items(), key=lambda item: (item[1].shrunk_ms, item[0]))
+    return msgspec.structs.replace(best, records=tuple(record for _, record in ranked))
+
+
+def _attempt_order(outcome: TuningOutcome) -> tuple[float, bytes]:
+    return (outcome.spent.seconds, _encoded(msgspec.structs.replace(outcome, tasks=())))
+
+
+def _order(task: TaskOutcome) -> tuple[float, int, bytes]:
+    """Fastest first, then the most tried; the bytes decide what is left, whatever the order.
+
+    Records are left out: they grow by merging, and a merged outcome must rank as before.
+    """
+    best_ms = float("inf") if task.best_ms is None else task.best_ms
+    return (best_ms, -task.trials, _encoded(msgspec.structs.replace(task, records=())))
+
+
+def _encoded(struct: msgspec.Struct) -> bytes:
+    return msgspec.json.encode(struct, order="deterministic")
+
+
+# TuningPlan and TuningOutcomes -> TuningSummary: what tuning did, in one line of numbers.
+
+_WORST_FIRST = (
+    *("cancelled", "failed", "lost"),
+    *("usd", "seconds", "trials", "target-latency", "converged"),
+)
+"""The reasons from worst to best: of several shards a reader must know the worst;
+"finished" where none of these."""
+
+
+def tally(plan: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> TuningSummary:
+    """Sum up; an outcome that came twice counts once. Without a plan nothing was done."""
+    if plan is None:
+        return TuningSummary(
+            tasks=0,
+            exact=0,
+            transfer=0,
+            miss=0,
+            trials=0,
+            seconds=0.0,
+            usd=None,
+            stopped="finished",
+        )
+    by_shard = {outcome.shard: outcome for outcome in outcomes}
+    found = Counter(_kind(resolved.lookup) for resolved in plan.resolution.tasks)
+    prices = [outcome.spent.usd for outcome in by_shard.values()]
+    energy = total_energy([outcome.spent for outcome in by_shard.values()])
+    parts = partition_of(plan.resolution.tasks, outcomes)
+    return TuningSummary(
+        tasks=len(plan.resolution.tasks),
+        exact=found["exact"],
+        transfer=found["transfer"],
+        miss=found["miss"],
+        trials=sum(task.trials for o in by_shard.values() for task in o.tasks),
+        seconds=sum(outcome.spent.seconds for outcome in by_shard.values()),
+        usd=_total_usd(prices, is_priced=plan.budget.usd_per_hour is not None),
+        stopped=_stopped(
+            {outcome.stopped for outcome in by_shard.values()}
+            | {"lost" for _ in lost_shards(plan, outcomes)}
+        ),
+        tuned=len(parts.now),
+        measured=len(parts.measured),
+        begun=len(parts.begun),
+        waiting=len(parts.waiting),
+        unfinished=sum(is_resumed(t.task.key, t.lookup) for t in plan.resolution.tasks),
+        joules=energy.joules,
+        energy_source=energy.source,
+    )
+
+
+def lost_shards(plan: TuningPlan, outcomes: Sequence[TuningOutcome]) -> tuple[Shard, ...]:
+    """Those that had something to tune, and of which nothing came back: their runner was lost."""
+    came = {outcome.shard for outcome in outcomes}
+    return tuple(
+        shard
+        for shard in plan.shards
+        if shard.index not in came and any(task.trials for task in shard.tasks)
+    )
+
+
+def lost_shard_warnings(plan: TuningPlan, outcomes: Sequence[TuningOutcome]) -> Iterator[str]:
+    """A line for each of them."""
+    for shard in lost_shards(plan, outcomes):
+        tasks = "1 task was" if len(shard.tasks) == 1 else f"{len(shard.tasks)} tasks were"
+        yield (
+            f"shard {shard.index} on {shard.target} left no "
+            f"outcome-{shard.index}.json: its {tasks} not tuned in this run. What it "
+            "had published is in the cache; run its job again."
+        )
+
+
+def _kind(lookup: Lookup) -> str:
+    match lookup:
+        case ExactHit():
+            return "exact"
+        case TransferHit():
+            return "transfer"
+        case Miss():
+            return "miss"
+        case _:
+            assert_never(lookup)
+
+
+def _total_usd(prices: Sequence[float | None], *, is_priced: bool) -> float | None:
+    known = [price for price in prices if price is not None]
+    return sum(known) if known or is_priced else None
+
+
+def _stopped(reasons: set[str]) -> str:
+    return next((reason for reason in _WORST_FIRST if reason in reasons), "finished")
+
+
+# The tasks of a model that are known after tuning: finished, now or by an earlier run.
+
+
+def known_after(
+    resolved: Iterable[ResolvedTask], outcomes: Sequence[TuningOutcome]
+) -> frozenset[WorkloadKey]:
+    """The tasks that the next run has an answer for."""
+    known = {task.task.key for task in resolved if isinstance(task.lookup, ExactHit)}
+    finished = {o.key for outcome in outcomes for o in outcome.tasks if answers_next_run(o)}
+    return frozenset(known | finished)
+
+
+def warmed_models(
+    resolved: Sequence[ResolvedTask], outcomes: Sequence[TuningOutcome]
+) -> tuple[WarmedModel, ...]:
+    """Every model on every target, in order."""
+    parts = partition_of(resolved, outcomes)
+    known = parts.before | parts.now | parts.measured
+    tasks: dict[tuple[ModelPath, str], list[ResolvedTask]] = {}
+    for each in resolved:
+        for model in dict.fromkeys(use.model for use in each.task.uses):
+            tasks.setdefault((model, each.task.target), []).append(each)
+    return tuple(
+        WarmedModel(
+            model=model,
+            target=target,
+            tasks=len(found),
+            known_before=_count(found, parts.before),
+            known=_count(found, known),
+            measured=_count(found, parts.measured),
+        )
+        for (model, target), found in sorted(tasks.items())
+    )
+
+
+def shippings(
+    places: Iterable[ModelOnTarget],
+    builds: Iterable[CellBuilds],
+    elected: Mapping[ModelOnTarget, CandidateBuild],
+    remembered: Collection[ModelOnTarget],
+) -> tuple[WarmedShipping, ...]:
+    """Returns the candidate that each model ships with: by its build of this run, else as it was
+    `elected`, by an earlier run where that is `remembered`."""
+    built = {(each.cell.model, each.cell.target): each for each in builds}
+    return tuple(
+        _of_build(built[where])
+        if where in built
+        else _of_elected(where, elected[where], is_remembered=where in remembered)
+        for where in places
+        if where in built or where in elected
+    )
+
+
+def _of_build(built: CellBuilds) -> WarmedShipping:
+    head = built.head or unbuilt("its file is missing")
+    return WarmedShipping(
+        model=built.cell.model,
+        target=built.cell.target,
+        title="" if head.error else head.title,
+        estimates=() if head.error else head.error_estimate,
+        is_drawn=not any(each.is_given for each in head.inputs),
+        reason=head.error or "",
+        trouble=() if head.error else tuple(_trouble(head)),
+    )
+
+
+def _trouble(head: Build) -> Iterator[str]:
+    """Yields problems that the next run may pay for again, since nobody decided them."""
+    if head.without_picks:
+        yield f"built without transferred schedules, with them: {head.without_picks}"
+    if head.without_graphs:
+        yield f"built without CUDA graphs, with them: {head.without_graphs}"
+    refused = head.choice.refused if head.choice is not None else ()
+    yield from (f"{each.title}: {each.reason}" for each in refused if not each.is_lasting)
+
+
+def _of_elected(
+    where: ModelOnTarget, winner: CandidateBuild, *, is_remembered: bool
+) -> WarmedShipping:
+    model, target = where
+    return WarmedShipping(
+        model=model,
+        target=target,
+        title=winner.title,
+        has_unknown_error=winner.precision != FLOAT32,
+        is_remembered=is_remembered,
+    )
+
+
+def _count(found: Sequence[ResolvedTask], part: frozenset[TaskOnTarget]) -> int:
+    return sum((each.task.key, each.task.target) in part for each in found)
+
+
+# The partition of a run's tasks: every one in one part, for all who count them.
+
+TaskOnTarget = tuple[WorkloadKey, str]
+
+
+class TaskPartition(msgspec.Struct, frozen=True, kw_only=True):
+    """`before` were known before, `now` tuned by this run to their end; of `measured` this run
+    timed the default schedule, and no trial paid; `begun` have trials of this run or an earlier one
+    and no answer; `waiting` are left to `tunegate warm`; `untuned` are all others."""
+
+    before: frozenset[TaskOnTarget]
+    now: frozenset[TaskOnTarget]
+    measured: frozenset[TaskOnTarget]
+    begun: frozenset[TaskOnTarget]
+    waiting: frozenset[TaskOnTarget]
+    untuned: frozenset[TaskOnTarget]
+
+
+def partition_of(
+    resolved: Iterable[ResolvedTask], outcomes: Sequence[TuningOutcome]
+) -> TaskPartition:
+    """The parts after these outcomes; before any is there, what the cache had."""
+    tasks = {(task.key, task.target): task for outcome in outcomes for task in outcome.tasks}
+    parts: dict[str, set[TaskOnTarget]] = {each: set() for each in TaskPartition.__struct_fields__}
+    for each in resolved:
+        identity = (each.task.key, each.task.target)
+        parts[next(_part(each, tasks.get(identity)))].add(identity)
+    return TaskPartition(**{name: frozenset(found) for name, found in parts.items()})
+
+
+def _part(resolved: ResolvedTask, outcome: TaskOutcome | None) -> Iterator[str]:
+    """The first that holds."""
+    if isinstance(resolved.lookup, ExactHit):
+        yield "before"
+    if outcome is not None and answers_next_run(outcome):
+        yield "now" if outcome.trials else "measured"
+    if is_waiting(resolved):
+        yield "waiting"
+    is_tried = outcome is not None and outcome.trials > 0 and outcome.stopped != "failed"
+    if is_tried or is_resumed(resolved.task.key, resolved.lookup):
+        yield "begun"
+    yield "untuned"

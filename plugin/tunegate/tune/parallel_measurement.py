@@ -1,0 +1,240 @@
+"""One batch whose candidates were timed beside each other: what is measured again
+alone, and what counts then."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from tunegate.tune.protocol import Measured
+
+_BESIDE_OTHERS = frozenset({"runtime", "timeout", "wrong"})
+"""Failures that others on the device may have caused."""
+
+
+class CheckedBatch(NamedTuple):
+    """`error` is the mean relative one before the check, None where nothing says it; `failures` are
+    those that did not happen alone."""
+
+    results: tuple[Measured, ...]
+    error: float | None
+    failures: int
+
+
+def to_check(results: Sequence[Measured], rng: random.Random) -> tuple[int, ...]:
+    """Returns the numbers of candidates to be measured again alone: those that failed, a sample
+    with all outliers, and the fastest, so that nothing becomes the best by an optimistic time."""
+    good = [result for result in results if result.status == "ok"]
+    failed = [result.number for result in results if result.status in _BESIDE_OTHERS]
+    places = checked([_share(result) for result in good], rng)
+    fastest = sorted(good, key=_median)[:1]
+    again = [good[place].number for place in places] + [result.number for result in fastest]
+    return tuple(dict.fromkeys([*failed, *again]))
+
+
+def corrected_batch(results: Sequence[Measured], alone: Mapping[int, Measured]) -> CheckedBatch:
+    """Returns the batch with corrected times: those measured alone count, the others are reduced by
+    the error of the batch."""
+    together = {result.number: result for result in results}
+    both = {
+        number: _median(again)
+        for number, again in alone.items()
+        if again.status == "ok" and together[number].status == "ok"
+    }
+    off = error({number: _median(together[number]) for number in both}, both)
+    factor = correction(off)
+    return CheckedBatch(
+        results=tuple(alone.get(r.number) or _corrected(r, factor) for r in results),
+        error=off,
+        failures=sum(
+            together[number].status in _BESIDE_OTHERS and again.status == "ok"
+            for number, again in alone.items()
+        ),
+    )
+
+
+def _share(result: Measured) -> float:
+    """The share of the device in the time that the measurement took."""
+    seconds = max(result.run_seconds - result.waited_seconds, 1e-6)
+    return _median(result) / 1e9 / seconds
+
+
+def _median(result: Measured) -> float:
+    return statistics.median(result.nanoseconds)
+
+
+def _corrected(result: Measured, factor: float) -> Measured:
+    times = tuple(max(1, round(n * factor)) for n in result.nanoseconds)
+    return msgspec.structs.replace(result, nanoseconds=times)
+
+
+# The number of candidates of each task that are timed at once on one device, batch by batch.
+
+_WORTH_IT = 0.1
+"""Share of the workers' time that goes in waiting for the device, from which on more at once would
+save anything: on few cores the workers build most of the time, and nobody waits."""
+
+
+class Parallelism:
+    """DOPpler's law, with a state for each task as in the source: kernels that share what the
+    device has little of disturb each other more than others do. Batches of a run are too few
+    for every task to begin with one at a time, so a task begins where the last one stands.
+    `slots` is what the device has."""
+
+    def __init__(self, slots: int, first: int = 1) -> None:
+        self._slots = slots
+        self._latest = Degree(now=min(first, slots))
+        self._degrees: dict[str, Degree] = {}
+        self._most = self._latest.now
+        self._errors: list[float] = []
+
+    def at_once(self, workload: str) -> int:
+        return self._degree_of(workload).now
+
+    def note_alone(self, workload: str, results: Sequence[Measured]) -> None:
+        """A batch of which every candidate had the device to itself."""
+        busy = sum(result.build_seconds + result.run_seconds for result in results)
+        waited = sum(result.waited_seconds for result in results)
+        if waited > _WORTH_IT * busy:
+            self._adjust(workload, error=0.0, failures=0)
+
+    def note_beside(self, workload: str, found: CheckedBatch) -> None:
+        """A batch that was timed beside each other, and checked."""
+        if found.error is not None:
+            self._errors.append(found.error)
+        self._adjust(workload, error=found.error or 0.0, failures=found.failures)
+
+    def notes(self) -> tuple[str, ...]:
+        """Lines for the report."""
+        if self._most == 1:
+            return ()
+        at_once = f"up to {self._most} candidates were timed at once"
+        if not self._errors:
+            return (f"{at_once}; too few were timed again alone to tell by how much that is off",)
+        off = f"{statistics.fmean(self._errors):.1%}"
+        checked = f"the check found their times off by {off} on average, and they were corrected"
+        return (f"{at_once}; {checked}",)
+
+    def _adjust(self, workload: str, *, error: float, failures: int) -> None:
+        before = self._degree_of(workload)
+        self._latest = adjusted(before, error=error, failures=failures, most=self._slots)
+        self._degrees[workload] = self._latest
+        self._most = max(self._most, self._latest.now)
+
+    def _degree_of(self, workload: str) -> Degree:
+        return self._degrees.get(workload, self._latest)
+
+
+# The number of candidates that one device measures at once: DOPpler's control law. Source: DOPpler
+# (Borowiec et al., IEEE TPDS 34(7), 2023), equations 6 and 7, with the constants of the authors'
+# code. It is the congestion control of BIC-TCP on a degree of parallelism in place of a window:
+# half way up to the last degree that was too much, then beyond it; down at once when the
+# measurements of a batch disturbed each other.
+
+
+class DegreePolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """`tolerance` is both the mean relative error and the share of failures that are still taken;
+    `decrease` is the share a degree loses; `least_step` and `most_step` bound how much it grows."""
+
+    tolerance: float = 0.05
+    decrease: float = 0.2
+    least_step: int = 2
+    most_step: int = 7
+
+
+PUBLISHED = DegreePolicy()
+FIRST_CEILING = 128
+
+
+class Degree(msgspec.Struct, frozen=True, kw_only=True):
+    """`now` candidates at once; `ceiling` is what was too many the last time."""
+
+    now: int = 1
+    ceiling: int = FIRST_CEILING
+
+
+def adjusted(
+    degree: Degree, *, error: float, failures: int, most: int, policy: DegreePolicy = PUBLISHED
+) -> Degree:
+    """The degree for the next batch, 1 to `most`, after one whose times were off by `error` (mean,
+    relative) and in which `failures` candidates failed only because others ran beside them.
+
+    Two things are not in the source. The published step down, floor(0.8 (n + 1)), gives n again for
+    2 to 4; here a degree that is too much always falls by at least one. And a device has an end.
+    """
+    tried = degree.now + 1
+    if error > policy.tolerance or failures > int(degree.now * policy.tolerance):
+        ceiling = int(tried * (2 - policy.decrease) / 2) if tried < degree.ceiling else tried
+        fallen = min(int(tried * (1 - policy.decrease)), degree.now - 1)
+        return Degree(now=max(1, fallen), ceiling=max(1, ceiling))
+    way = (degree.ceiling - tried) / 2 if tried < degree.ceiling else tried - degree.ceiling
+    step = min(max(way, policy.least_step), policy.most_step)
+    return Degree(now=min(int(tried + step), max(1, most)), ceiling=degree.ceiling)
+
+
+# The error of a batch's times whose candidates were measured beside each other. Source: DOPpler
+# (Borowiec et al., IEEE TPDS 34(7), 2023), equations 3 to 5, with the constants of the authors'
+# code: a sample and the outliers are measured again alone, and what they show is applied to the
+# others.
+
+SAMPLE_SHARE = 0.2
+MIN_TO_CHECK = 3
+"""Good results of a batch below which nothing is sampled."""
+OUTLIER_SCORE = 3.0
+MAX_CORRECTED = 0.25
+"""An error from which on the times are not corrected: they say too little."""
+_NORMAL = 0.6745
+"""The median absolute deviation of a normal distribution, in standard deviations."""
+
+
+def outliers(values: Sequence[float]) -> tuple[int, ...]:
+    """Places of values that are far from the median, by the deviations of their own side of it
+    (double MAD)."""
+    if not values:
+        return ()
+    middle = statistics.median(values)
+    below = _deviation([middle - v for v in values if v <= middle])
+    above = _deviation([v - middle for v in values if v >= middle])
+    return tuple(
+        place
+        for place, value in enumerate(values)
+        if _NORMAL * abs(value - middle) > OUTLIER_SCORE * (below if value < middle else above)
+    )
+
+
+def checked(shares: Sequence[float], rng: random.Random) -> tuple[int, ...]:
+    """Places of the good results of one batch that are measured again alone: the outliers, and as
+    many others as make a fifth. A share is of a candidate's time on the device in the time that its
+    measurement took."""
+    if len(shares) < MIN_TO_CHECK:
+        return ()
+    odd = outliers(shares)
+    wanted = max(len(odd), math.ceil(SAMPLE_SHARE * len(shares)))
+    others = [place for place in range(len(shares)) if place not in odd]
+    return tuple(sorted([*odd, *rng.sample(others, wanted - len(odd))]))
+
+
+def error(together_ms: Mapping[int, float], alone_ms: Mapping[int, float]) -> float | None:
+    """Mean relative error of what was measured both ways; None of fewer than two."""
+    deltas = [
+        abs(together_ms[place] - alone) / together_ms[place]
+        for place, alone in alone_ms.items()
+        if together_ms[place] > 0
+    ]
+    return statistics.fmean(deltas) if len(deltas) > 1 else None
+
+
+def correction(error_of_batch: float | None) -> float:
+    """Returns the factor for the times of the others."""
+    if error_of_batch is None or error_of_batch >= MAX_CORRECTED:
+        return 1.0
+    return 1.0 - error_of_batch
+
+
+def _deviation(distances: Sequence[float]) -> float:
+    return statistics.median(distances) if distances else 0.0

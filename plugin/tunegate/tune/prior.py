@@ -1,0 +1,230 @@
+"""Measurements of other tasks, in terms that are the same for all of them.
+
+Knowledge from before the first trial: One-Shot Tuner (CC 2022) and MetaTune (2021) train
+a cost model on many tasks, and let it choose for a task that it has never seen. Here a
+row says what the decisions of a sketch make of its loop nest, not what they are, so that
+it means the same for any shape.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache, cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from tunegate.tune.boosted_trees import BoostedTrees
+from tunegate.tune.loop_nest import Decided, LoopNest
+from tunegate_cache.format.decompression import decompress
+
+
+class VectorRegisters(msgspec.Struct, frozen=True):
+    """`count` of them in a target, each of `lanes` numbers of 32 bits. Older data, which do not say
+    it, are of AVX-512."""
+
+    lanes: int = 16
+    count: int = 32
+
+
+class Sketch(msgspec.Struct, frozen=True):
+    """The part of a template that is the same for any task; `variant` is that of the workload.
+    Without a loop nest it says nothing. A step of the innermost loop computes `lanes` numbers, in
+    the target's `registers`."""
+
+    variant: str
+    nest: LoopNest | None
+    lanes: int = 1
+    registers: VectorRegisters = VectorRegisters()
+
+
+class TaskExperience(msgspec.Struct, frozen=True):
+    """`rows` are (which sketch, milliseconds, decisions), measured on `device`, a CPU's name, with
+    so many `threads`. `layer` is a digest that is the same in each of the `models` that have the
+    layer, and `kind` the kind of layer; data are split by them, and `workload` is the key that the
+    cache has it under. Older data say none of this: 0 threads are not known."""
+
+    name: str
+    sketches: tuple[Sketch, ...]
+    rows: tuple[tuple[int, float, Decided], ...]
+    kind: str = ""
+    layer: str = ""
+    workload: str = ""
+    models: tuple[str, ...] = ()
+    device: str = ""
+    threads: int = 0
+
+
+class _Tile(NamedTuple):
+    """Iterations of loops of one kind and level, in logarithms to 2."""
+
+    lanes: float
+    second: float
+    inner: float
+    middle: float
+    middle_last: float
+    outer: float
+    reduced_inner: float
+    reduced_outer: float
+    axis: float
+
+
+def nest_columns(sketch: Sketch, decided: Decided) -> list[float]:
+    """Returns a cost model's features of the loops: (`NEST_COLUMNS`,) floats, all NaN without a
+    loop nest. The last three are the share of all registers that holds the sums, how much of these
+    is filled, and the size of a register. A tile that needs more registers than there are is slower
+    by an order, on any target."""
+    if sketch.nest is None:
+        return [math.nan] * NEST_COLUMNS
+    tile = _tile(sketch.nest, decided, sketch.lanes)
+    lanes, widest = round(2**tile.lanes), sketch.registers.lanes
+    registers = math.ceil(lanes / widest)
+    unroll = _log([sketch.nest.unrolled_steps(decided)])
+    steps = tile.inner - tile.lanes
+    body = steps + tile.reduced_inner
+    return [
+        *tile,
+        *(float(lanes % width == 0) for width in (max(1, widest // 2), widest)),
+        steps,
+        tile.inner + tile.middle,
+        tile.reduced_inner + tile.reduced_outer,
+        unroll,
+        body,
+        float(body <= unroll),
+        float(body + tile.middle <= unroll),
+        -1.0 if sketch.nest.copied_at is None else float(sketch.nest.copied_at),
+        float(sketch.variant == "im2col"),
+        float(sketch.variant == "group-vectors"),
+        _log([registers]) + steps - _log([sketch.registers.count]),
+        lanes / (registers * widest),
+        _log([widest]),
+    ]
+
+
+NEST_COLUMNS = len(_Tile._fields) + 15
+
+
+def innermost(sketch: Sketch, decided: Decided) -> Decided:
+    """Returns the decisions that matter most for the time: how much of each axis the innermost
+    loops do. All decisions without a loop nest."""
+    if sketch.nest is None:
+        return decided
+    return ((*(decided[place][-1] for place in sketch.nest.spatial),),)
+
+
+def _tile(nest: LoopNest, decided: Decided, lanes: int) -> _Tile:
+    spatial = nest.spatial
+    deepest = len(decided[spatial[0]])
+    inner = [decided[p][level] for p, level in nest.order if p in spatial and level == deepest - 1]
+    middle = [decided[p][level] for p, level in nest.order if p in spatial and level == deepest - 2]
+    last = nest.order[-1][0]
+    inner[-1] *= lanes
+    return _Tile(
+        lanes=_log(inner[-1:]),
+        second=_log(inner[-2:-1]),
+        inner=_log(inner),
+        middle=_log(middle),
+        middle_last=_log(middle[-1:]),
+        outer=sum(_log(decided[p][:-2]) for p in spatial),
+        reduced_inner=sum(_log(decided[p][-1:]) for p in nest.reduced),
+        reduced_outer=sum(_log(decided[p][:-1]) for p in nest.reduced),
+        axis=_log(decided[last]) + _log([lanes]),
+    )
+
+
+def _log(factors: Sequence[int]) -> float:
+    return math.log2(math.prod(factors))
+
+
+# A cost model from before the first trial: boosted trees on what was measured of other operators.
+# The measurements are in `data/`, one packed file for each kind of target, and the trees are
+# fitted to them once in a process: nothing is loaded that could be more than numbers. What it is
+# worth for operators that it has not seen stands in docs/benchmarks.
+
+_FOLDER = Path(__file__).parent / "data"
+_ROUNDS = 300
+_PARAMETERS = {
+    "grow_policy": "lossguide",
+    "max_depth": 0,
+    "max_leaves": 64,
+    "eta": 0.05,
+    "min_child_weight": 4,
+    "subsample": 0.8,
+    "colsample_bytree": 0.8,
+}
+_FAR = 3.0
+"""The distance that a column may lie outside of the fitted data: 8x, in logarithms to 2."""
+
+
+class _Fitted(NamedTuple):
+    """The trees, the mean of what they were fitted to, and the range of each column there."""
+
+    trees: BoostedTrees
+    mean: float
+    least: np.ndarray
+    most: np.ndarray
+
+
+class Prior:
+    """Expects time ratios, best / time. Fitted when it is first asked: not every run searches."""
+
+    def __init__(self, tasks: Sequence[TaskExperience]) -> None:
+        self._tasks = tasks
+
+    def ratios(self, rows: Sequence[Sequence[float]]) -> np.ndarray:
+        """Expected of samples, whose rows begin with the columns of their loop nest; one without a
+        nest is as good as the mean."""
+        columns = _nest_columns_of(rows)
+        expected = self._fitted.trees.predicted(columns)
+        return np.where(np.isnan(columns).all(axis=1), self._fitted.mean, expected)
+
+    def knows(self, rows: Sequence[Sequence[float]]) -> np.ndarray:
+        """Returns a mask (n,) bool: whether each sample has a loop nest that is not far from the
+        fitted data."""
+        columns = _nest_columns_of(rows)
+        low, high = self._fitted.least - _FAR, self._fitted.most + _FAR
+        inside = (columns >= low) & (columns <= high)
+        return np.asarray(inside.all(axis=1))
+
+    @cached_property
+    def _fitted(self) -> _Fitted:
+        rows = [
+            nest_columns(task.sketches[number], decided)
+            for task in self._tasks
+            for number, _, decided in task.rows
+        ]
+        ratios = np.array([ratio for task in self._tasks for ratio in ratios_of(task)])
+        features = np.array(rows, dtype=np.float32)
+        return _Fitted(
+            trees=BoostedTrees(features, ratios, _PARAMETERS, rounds=_ROUNDS),
+            mean=float(np.mean(ratios)),
+            least=np.nanmin(features, axis=0),
+            most=np.nanmax(features, axis=0),
+        )
+
+
+def _nest_columns_of(rows: Sequence[Sequence[float]]) -> np.ndarray:
+    return np.array(rows, dtype=np.float32)[:, :NEST_COLUMNS]
+
+
+@cache
+def prior_of(kind: str) -> Prior | None:
+    """The prior for a kind of target, `llvm` or `cuda`, or None where
+    nothing has been measured before."""
+    tasks = experience_of(kind)
+    return Prior(tasks) if tasks else None
+
+
+def experience_of(kind: str) -> list[TaskExperience]:
+    file = _FOLDER / f"{kind}.jsonl.zst"
+    if not file.exists():
+        return []
+    return msgspec.json.Decoder(TaskExperience).decode_lines(decompress(file.read_bytes()))
+
+
+def ratios_of(task: TaskExperience) -> list[float]:
+    best = min(milliseconds for _, milliseconds, _ in task.rows)
+    return [best / milliseconds for _, milliseconds, _ in task.rows]

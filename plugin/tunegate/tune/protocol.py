@@ -1,0 +1,207 @@
+"""Messages between the coordinator and its children. No TVM here."""
+
+from __future__ import annotations
+
+import statistics
+from typing import NamedTuple
+
+import msgspec
+
+from tunegate.artifacts.tasks import ScheduleSource
+from tunegate.config import TargetConfig
+from tunegate.system.machine.device_lock import Claim
+from tunegate.tune.candidate_filter import Reason
+from tunegate.tune.prior import Sketch
+from tunegate_cache.format.records import Decision, RecordStatus
+
+
+class ModelFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A model to open: the file, what to call it, and the shapes of its dynamic inputs."""
+
+    file: str
+    path: str
+    shapes: dict[str, tuple[int, ...]]
+
+
+class Schedule(msgspec.Struct, frozen=True):
+    """The decisions of one candidate under the template they belong to; the default schedule has
+    neither."""
+
+    template: str
+    decisions: tuple[Decision, ...]
+
+
+DEFAULT = Schedule("", ())
+
+
+class TensorArgument(msgspec.Struct, frozen=True):
+    shape: tuple[int, ...]
+    dtype: str
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """One scheduled module, serialized for the workers of this run only. `expected` is what the
+    prior expects of it, more being better; None where it knows nothing."""
+
+    number: int
+    workload: str
+    origin: ScheduleSource
+    reason: Reason = "random"
+    expected: float | None = None
+    schedule: Schedule
+    module: str
+    arguments: tuple[TensorArgument, ...]
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of a candidate. `nanoseconds` is empty unless `status` is `ok`; `unfit` is why the
+    machine, and not the candidate, is at fault. Of `run_seconds` it waited `waited_seconds` for the
+    device. `has_killed_worker` is set where the worker's process ended on its own over it."""
+
+    number: int
+    status: RecordStatus
+    nanoseconds: tuple[int, ...] = ()
+    build_seconds: float = 0.0
+    run_seconds: float = 0.0
+    waited_seconds: float = 0.0
+    detail: str = ""
+    unfit: str = ""
+    has_killed_worker: bool = False
+
+    @property
+    def median_ms(self) -> float:
+        """The median time of a candidate that ran."""
+        return statistics.median(self.nanoseconds) / 1e6
+
+
+# to the searcher ------------------------------------------------------------
+
+
+class OpenModels(msgspec.Struct, frozen=True, tag="open"):
+    """Candidates are numbered from `first_number` on: those of an earlier child may still be out.
+    A search that `explores` is to teach others."""
+
+    models: tuple[ModelFile, ...]
+    target: TargetConfig
+    directory: str
+    seed: int
+    filters: bool = True
+    first_number: int = 1
+    explores: bool = False
+
+
+class Propose(msgspec.Struct, frozen=True, tag="propose", kw_only=True):
+    """`results` are of earlier candidates of this task; `seeds` are tried before any search, once;
+    `failed` are schedules that are known not to work here, and need not be tried. `known` are those
+    that this run has measured while another child searched, with their milliseconds."""
+
+    workload: str
+    count: int
+    seeds: tuple[tuple[ScheduleSource, Schedule], ...] = ()
+    failed: tuple[Schedule, ...] = ()
+    known: tuple[tuple[Schedule, float], ...] = ()
+    results: tuple[Measured, ...] = ()
+
+
+class Opened(msgspec.Struct, frozen=True, tag="opened"):
+    workloads: tuple[str, ...]
+    target_json: str
+
+
+class Proposed(msgspec.Struct, frozen=True, tag="proposed"):
+    """`exhausted`: nothing is new for this task; `misfits` are seeds that it cannot have, even
+    refitted; `seconds` were spent on it; `sketches` are of its templates."""
+
+    workload: str
+    candidates: tuple[Candidate, ...]
+    exhausted: bool
+    misfits: int = 0
+    seconds: float = 0.0
+    sketches: dict[str, Sketch] = {}
+
+
+class Failed(msgspec.Struct, frozen=True, tag="failed"):
+    """The `model` is at fault, not the machine; with `compiler` it is valid; `configuration`: what
+    it asks for is not there; `memory`: it lacked some, of which another child may have more."""
+
+    reason: str
+    model: bool
+    compiler: bool = False
+    configuration: bool = False
+    memory: bool = False
+
+
+SearchRequest = OpenModels | Propose
+SearchReply = Opened | Proposed | Failed
+
+
+# to a worker ----------------------------------------------------------------
+
+
+class Measure(msgspec.Struct, frozen=True, kw_only=True):
+    """Build and time one candidate. `reference` is a file of the expected output: it is written by
+    the default schedule and compared by the others. `loser_ms`: slower than this, one repeat is
+    enough. At most `at_once` candidates are timed beside each other on the device of the worker;
+    with `alone` none is, in any slot. Building, and measuring once the device is ours, may each
+    take `patience_seconds`. `place` is filled in by the pool. Inputs come from the run's `seed`."""
+
+    candidate: Candidate
+    target_json: str
+    reference: str
+    writes_reference: bool
+    loser_ms: float
+    repeats: int
+    seed: int
+    repeat_ms: int = 30
+    at_once: int = 1
+    alone: bool = False
+    patience_seconds: float | None = None
+    place: Placement | None = None
+
+    @property
+    def watched_seconds(self) -> float | None:
+        """The seconds after which the worker ends itself: the shorter of the
+        candidate's patience and its place's."""
+        place = None if self.place is None else self.place.measuring_seconds
+        limits = [limit for limit in (self.patience_seconds, place) if limit is not None]
+        return min(limits, default=None)
+
+
+# The place of one worker: the slots of its device, and its limits.
+
+
+class Slot(msgspec.Struct, frozen=True, kw_only=True):
+    """A slot that is held while timing. Where several are used at once, each has cores of its
+    own."""
+
+    claim: Claim
+    cores: tuple[int, ...] = ()
+
+
+class Placement(msgspec.Struct, frozen=True, kw_only=True):
+    """The place of one worker: the slots of its device, and variables for its process.
+    `measuring_seconds` is how long building, and measuring once the device is ours, may each take;
+    `limit_seconds` all of it. With `has_kernel_clock` the device says itself how long kernels
+    took."""
+
+    slots: tuple[Slot, ...]
+    variables: dict[str, str] = {}
+    measuring_seconds: float | None = None
+    limit_seconds: float
+    has_kernel_clock: bool = False
+
+    @property
+    def device(self) -> Claim:
+        """Returns the claim that tells the device from another one."""
+        return self.slots[0].claim
+
+
+# Programs that the engine starts: it knows their protocol, never their insides.
+
+
+class Programs(NamedTuple):
+    """The modules of a compiler that run as child processes. `searcher` answers the requests of a
+    search in `tune/protocol.py`, `worker` builds and times a `Measure`."""
+
+    searcher: str
+    worker: str

@@ -1,0 +1,180 @@
+"""Records of others on their way into the zone: measured again here, or not believed.
+
+Nothing is copied. What a record proposes is rebuilt from this repository's own modules, its numbers
+are compared with the default schedule's, and it is timed beside what the zone has; what wins
+becomes a new record of this run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from tunegate.artifacts.outcomes import TaskOutcome
+from tunegate.artifacts.plans import Budget, PlannedTask, Shard
+from tunegate.artifacts.tasks import ResolvedTask, TuningTask
+from tunegate.models.export_models import ModelFiles
+from tunegate.ports import Progress, Tuner
+from tunegate.tune.claims import resume_point
+from tunegate.wording import plural
+from tunegate_cache.format.records import ExactHit, Lookup, TransferHit, TuningRecord, WorkloadKey
+
+BEST_OF_EACH = 2
+MEASUREMENT_NOISE = 0.03
+"""A record must beat the default schedule by more than two confirmed measurements differ."""
+IMPLAUSIBLE_RATIO = 1.3
+"""Measured on the same kind of device, a record that takes this many times its claim was wrong."""
+
+RevalidationStatus = Literal["taken", "known", "slower", "rejected", "not-measured"]
+
+
+class Revalidated(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of revalidating the best record of one task. `slower` than what the zone has, or
+    no faster than no schedule at all; `rejected` did not replay, build, run or compute right."""
+
+    name: str
+    key: WorkloadKey
+    status: RevalidationStatus
+    claimed_ms: float
+    measured_ms: float | None = None
+    incumbent_ms: float | None = None
+    is_implausible: bool = False
+
+
+class Challenge(msgspec.Struct, frozen=True, kw_only=True):
+    """A task with records to revalidate, and the record that they must beat."""
+
+    task: TuningTask
+    challengers: tuple[TuningRecord, ...]
+    incumbent: TuningRecord | None
+
+
+def challenges(
+    tasks: Iterable[TuningTask],
+    theirs: Mapping[WorkloadKey, Lookup],
+    ours: Mapping[WorkloadKey, Lookup],
+) -> tuple[Challenge, ...]:
+    """The best few schedules that the zone does not have, for every task."""
+    found = []
+    for task in tasks:
+        known = _schedules(ours.get(task.key))
+        have = {_identity(record) for record in known}
+        new = [r for r in _schedules(theirs.get(task.key)) if _identity(r) not in have]
+        if new:
+            found.append(
+                Challenge(
+                    task=task,
+                    challengers=tuple(new[:BEST_OF_EACH]),
+                    incumbent=known[0] if known else None,
+                )
+            )
+    return tuple(found)
+
+
+def revalidation_shard(
+    target: str, challenges: Sequence[Challenge], seconds: float | None
+) -> Shard:
+    """Returns the shard of records to measure on one target."""
+    tasks = tuple(
+        PlannedTask(resolved=ResolvedTask(c.task, _seeds(c)), trials=0, gain_ms=0.0)
+        for c in challenges
+        if c.task.target == target
+    )
+    return Shard(
+        index=0,
+        target=target,
+        labels=(),
+        tasks=tasks,
+        budget=Budget(seconds=seconds, trials=None),
+        predicted_seconds=0.0,
+    )
+
+
+def results_of(
+    challenges: Sequence[Challenge], outcomes: Mapping[WorkloadKey, TaskOutcome]
+) -> tuple[tuple[Revalidated, TuningRecord | None], ...]:
+    """The result of every challenge, and the record to publish if it won."""
+    return tuple(_result_of(c, outcomes.get(c.task.key)) for c in challenges)
+
+
+def _result_of(
+    challenge: Challenge, outcome: TaskOutcome | None
+) -> tuple[Revalidated, TuningRecord | None]:
+    claimed = challenge.challengers[0]
+    if outcome is None or outcome.stopped == "not-started":
+        return _revalidated(challenge, claimed, "not-measured", None, outcome), None
+    challengers = {_identity(r): r for r in challenge.challengers}
+    measured = [r for r in outcome.records if _identity(r) in challengers]
+    if not measured:
+        return _revalidated(challenge, claimed, "rejected", None, outcome), None
+    best = min(measured, key=lambda record: record.median_ms)
+    claimed = challengers[_identity(best)]
+    others = [r.median_ms for r in outcome.records if _identity(r) not in challengers]
+    default = [] if outcome.before_ms is None else [outcome.before_ms * (1 - MEASUREMENT_NOISE)]
+    if any(best.median_ms >= other for other in (*others, *default)):
+        return _revalidated(challenge, claimed, "slower", best, outcome), None
+    return _revalidated(challenge, claimed, "taken", best, outcome), best
+
+
+def _revalidated(
+    challenge: Challenge,
+    claimed: TuningRecord,
+    status: RevalidationStatus,
+    measured: TuningRecord | None,
+    outcome: TaskOutcome | None,
+) -> Revalidated:
+    incumbent = None if challenge.incumbent is None else _identity(challenge.incumbent)
+    records = outcome.records if outcome is not None else ()
+    beside = next((r.median_ms for r in records if _identity(r) == incumbent), None)
+    default_ms = None if outcome is None else outcome.before_ms
+    return Revalidated(
+        name=challenge.task.uses[0].name,
+        key=challenge.task.key,
+        status=status,
+        claimed_ms=claimed.median_ms,
+        measured_ms=None if measured is None else measured.median_ms,
+        incumbent_ms=beside if beside is not None else default_ms,
+        is_implausible=measured is not None
+        and measured.device.name == claimed.device.name
+        and measured.median_ms > IMPLAUSIBLE_RATIO * claimed.median_ms,
+    )
+
+
+def _seeds(challenge: Challenge) -> TransferHit:
+    incumbent = () if challenge.incumbent is None else (challenge.incumbent,)
+    records = (*challenge.challengers, *incumbent)
+    return resume_point(challenge.task.key, ExactHit(records))
+
+
+def _schedules(found: Lookup | None) -> list[TuningRecord]:
+    if not isinstance(found, ExactHit):
+        return []
+    return [record for record in found.records if record.template]
+
+
+def _identity(record: TuningRecord) -> tuple[str, tuple[object, ...]]:
+    return record.template, record.decisions
+
+
+# Revalidates records of others on every target, within the budget.
+
+_SECONDS_PER_MINUTE = 60
+
+
+def revalidate(
+    challenges: Sequence[Challenge],
+    models: ModelFiles,
+    tuner: Tuner,
+    minutes: float | None,
+    progress: Progress,
+) -> tuple[tuple[Revalidated, TuningRecord | None], ...]:
+    """The result of every challenge, and the record to publish if it won."""
+    seconds = None if minutes is None else minutes * _SECONDS_PER_MINUTE
+    outcomes: dict[WorkloadKey, TaskOutcome] = {}
+    for target in dict.fromkeys(challenge.task.target for challenge in challenges):
+        shard = revalidation_shard(target, challenges, seconds)
+        progress.step(f"measure: {plural(len(shard.tasks), 'task')} on {target}")
+        outcomes.update({o.key: o for o in tuner.recheck(shard, models)})
+    return results_of(challenges, outcomes)

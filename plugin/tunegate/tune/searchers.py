@@ -1,0 +1,284 @@
+"""The search of a tuning run: as many children as the workers need, each with tasks of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import msgspec
+
+from tunegate.errors import EnvironmentUnfitError, ModelError
+from tunegate.system.machine.cores import usable_cores
+from tunegate.system.processes.child import Child, ChildDiedError
+from tunegate.system.processes.memory_limit import MemoryLimit, memory_limit
+from tunegate.tune.expected_time import TargetKind
+from tunegate.tune.prior import Sketch
+from tunegate.tune.protocol import Failed, Opened, OpenModels, Propose, Proposed, SearchReply
+
+_WORKERS_OF_ONE = {"llvm": 24, "cuda": 4}
+"""The workers that one child begins to search for. For a CPU a candidate is found in 0.03 s and
+takes a worker a second or more; for a GPU it was found in 0.39 s and took 1.6 s (H200, 16 cores).
+What a run measures itself adds to them."""
+
+
+Describe = Callable[[str, Mapping[str, Sketch]], None]
+"""Receives the templates of a workload, each time that candidates are proposed for it."""
+
+
+def untold(workload: str, sketches: Mapping[str, Sketch]) -> None:
+    """Ignores its arguments: the callback where templates are not needed."""
+
+
+class SearchProgram(NamedTuple):
+    """The module that a child runs, and the receiver of its templates."""
+
+    module: str
+    describe: Describe = untold
+
+
+class Searchers:
+    """The search children, with the tasks dealt out one after the other: what a task has learned
+    stays in its child. More children may join, and take tasks over once they have opened the
+    models."""
+
+    def __init__(
+        self,
+        request: OpenModels,
+        workloads: Sequence[str],
+        workers: int,
+        directory: Path,
+        program: SearchProgram,
+    ) -> None:
+        kind = request.target.kind
+        count = searchers_for(workers, usable_cores(), kind, len(workloads))
+        self._request, self._directory, self._program = request, directory, program
+        self._most = max(1, len(workloads))
+        self._serving = [self._child(number, count) for number in range(count)]
+        self._joining: list[SearchChild] = []
+        self._of = {
+            workload: self._serving[number % count] for number, workload in enumerate(workloads)
+        }
+
+    def _child(self, number: int, count: int) -> SearchChild:
+        memory = memory_limit(self._request.target.kind, children=count)
+        log = self._directory / f"searcher-{number}.log"
+        return SearchChild(_apart(self._request, number), log, self._program.module, memory)
+
+    @property
+    def children(self) -> tuple[SearchChild, ...]:
+        return (*self._serving, *self._joining)
+
+    @property
+    def are_idle(self) -> bool:
+        """Returns whether no child searches. One that is still to join finds nothing by itself."""
+        return all(child.is_idle for child in self._serving)
+
+    def grow(self, count: int) -> None:
+        """Starts children until there are so many, but no more than tasks."""
+        for number in range(len(self.children), min(count, self._most)):
+            self._joining.append(self._child(number, count))
+
+    @property
+    def target_json(self) -> str:
+        """Empty before the models are open."""
+        return next((child.target_json for child in self.children if child.target_json), "")
+
+    def is_idle(self, workload: str) -> bool:
+        """Returns whether this task can be searched now."""
+        return self._of[workload].is_idle
+
+    def knows(self, workload: str) -> bool:
+        """Returns whether its child has this task's schedules and results already."""
+        return self._of[workload].knows(workload)
+
+    def asked_for(self, workload: str) -> int:
+        """The number of candidates that this task's child is asked for and has not proposed."""
+        return self._of[workload].asked_for(workload)
+
+    def propose(self, request: Propose) -> None:
+        self._of[request.workload].propose(request)
+
+    def receive(self) -> list[Proposed]:
+        """Returns the proposals that have arrived. Raises ModelError, EnvironmentUnfitError."""
+        self._let_join()
+        received = [proposed for child in self._serving for proposed in child.receive()]
+        for proposed in received:
+            self._program.describe(proposed.workload, proposed.sketches)
+        return received
+
+    def _let_join(self) -> None:
+        """Those that have opened the models take over tasks. The run goes on without one that
+        cannot."""
+        for child in tuple(self._joining):
+            try:
+                child.receive()
+            except (ModelError, EnvironmentUnfitError):
+                self._joining.remove(child)
+                self._most = len(self.children)
+                with contextlib.suppress(OSError):
+                    child.close()
+                continue
+            if child.is_idle:
+                self._joining.remove(child)
+                self._serving.append(child)
+                self._give_tasks(child)
+
+    def _give_tasks(self, child: SearchChild) -> None:
+        """Its share of the tasks, each from who has most, but for those that are searched just now.
+        It learns what the run knows of one when it is first asked for that."""
+        for _ in range(len(self._of) // len(self._serving)):
+            tasks = Counter(map(id, self._of.values()))
+            free = [w for w, of in self._of.items() if of is not child and not of.asked_for(w)]
+            if not free:
+                return
+            self._of[max(free, key=lambda w: tasks[id(self._of[w])])] = child
+
+    def close(self) -> None:
+        for child in self.children:
+            child.close()
+
+
+def _apart(request: OpenModels, number: int) -> OpenModels:
+    """The request with a folder of its own: each child prepares the models, and would read
+    what another has half written."""
+    own = Path(request.directory) / f"searcher-{number}"
+    own.mkdir(parents=True, exist_ok=True)
+    return msgspec.structs.replace(request, directory=str(own))
+
+
+def searchers_for(workers: int, cores: int, kind: TargetKind, tasks: int) -> int:
+    """Returns the number of children that begin to search so many tasks for so many workers, on a
+    machine with so many cores."""
+    return max(1, min(cores, tasks, -(-workers // _WORKERS_OF_ONE[kind])))
+
+
+# The searcher as the run sees it: restarted when it dies, given up on for a task that kills it
+# twice.
+
+_LIMIT_SECONDS = 60.0
+_OPENING_SECONDS = 300.0  # imports TVM and lowers every model: a busy machine takes over a minute
+_RESTARTS = 3
+_NUMBERS_OF_ONE = 1_000_000
+
+
+class SearchChild:
+    """Opens the models at once; until they are open it is busy. `target_json` is known after.
+    `program` is the module that it runs."""
+
+    def __init__(self, request: OpenModels, log: Path, program: str, memory: MemoryLimit) -> None:
+        self._request, self._log, self._program = request, log, program
+        self._memory = memory
+        self._restarts = 0
+        self._asked: Propose | None = None
+        self._suspects: set[str] = set()
+        self._introduced: set[str] = set()
+        self.target_json = ""
+        self._is_open = False
+        self._child = self._start()
+
+    @property
+    def is_idle(self) -> bool:
+        return self._is_open and self._asked is None
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
+    def knows(self, workload: str) -> bool:
+        """Returns whether this very process has been asked for the task."""
+        return workload in self._introduced
+
+    def asked_for(self, workload: str) -> int:
+        """The number of candidates of this task that it is asked for and has not proposed."""
+        asked = self._asked
+        return asked.count if asked is not None and asked.workload == workload else 0
+
+    def fileno(self) -> int:
+        return self._child.fileno()
+
+    def propose(self, request: Propose) -> None:
+        """Only when it is idle."""
+        self._asked = request
+        self._introduced.add(request.workload)
+        with contextlib.suppress(ChildDiedError):  # the next `receive` says so
+            self._child.send(request)
+
+    def receive(self) -> list[Proposed]:
+        """The answer if it has come. Raises ModelError, EnvironmentUnfitError."""
+        try:
+            reply = self._child.receive()
+        except ChildDiedError as error:
+            return self._restart(str(error), by_signal=error.by_signal)
+        match reply:
+            case None if self._is_late():
+                return self._restart(f"gave no answer in {self._limit:.0f} s", is_hanging=True)
+            case None:
+                return []
+            case Opened(target_json=target_json):
+                self.target_json, self._is_open = target_json, True
+                return []
+            case Proposed():
+                self._asked = None
+                return [reply]
+            case Failed(reason=reason, model=model):
+                raise ModelError(reason) if model else EnvironmentUnfitError(reason)
+
+    def close(self) -> None:
+        self._child.kill()
+
+    def _start(self) -> Child[SearchReply]:
+        kind = cast("type[SearchReply]", SearchReply)
+        child = Child(
+            self._program,
+            kind,
+            variables={"OMP_NUM_THREADS": "1"},
+            memory=self._memory,
+            log=self._log,
+        )
+        # What the last child was asked for may still be out, under its numbers.
+        generation = msgspec.structs.replace(
+            self._request,
+            seed=self._request.seed + self._restarts,
+            first_number=1 + self._restarts * _NUMBERS_OF_ONE,
+        )
+        child.send(generation)
+        return child
+
+    @property
+    def _limit(self) -> float:
+        return _LIMIT_SECONDS if self._is_open else _OPENING_SECONDS
+
+    def _is_late(self) -> bool:
+        since = self._child.busy_since
+        return since is not None and time.monotonic() - since > self._limit
+
+    def _restart(
+        self, how: str, *, by_signal: bool = False, is_hanging: bool = False
+    ) -> list[Proposed]:
+        """Starts a new child, which may be asked the same once more: something outside may have
+        killed the old one. The task that two of them die of, or that one hangs with, is given
+        up."""
+        self._child.kill()
+        self._restarts += 1
+        # What has never started and was not killed from outside would not start again either.
+        can_start = bool(self.target_json) or by_signal
+        if not can_start or self._restarts > _RESTARTS:
+            raise EnvironmentUnfitError(self._end_of_log(how))
+        self._is_open, self._child = False, self._start()
+        self._introduced.clear()
+        asked, self._asked = self._asked, None
+        if asked is None:
+            return []
+        is_given_up = is_hanging or asked.workload in self._suspects
+        self._suspects.add(asked.workload)
+        return [Proposed(asked.workload, (), exhausted=is_given_up)]
+
+    def _end_of_log(self, how: str) -> str:
+        """Returns the message for a child that cannot be had, with its last line."""
+        last = " ".join(self._log.read_text(errors="replace").strip().splitlines()[-1:])
+        cause = f" ({last[:300]})" if last else ""
+        return f"the search process {how}{cause}. Run tunegate doctor; its log is {self._log}."

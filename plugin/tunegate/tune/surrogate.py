@@ -1,0 +1,135 @@
+"""A cheap score for samples: boosted trees on what one task has measured so far, on top
+of what is known from before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tunegate.tune.boosted_trees import BoostedTrees
+from tunegate.tune.candidate_filter import MIN_CORRELATION, MIN_EVIDENCE, rank_correlation
+from tunegate.tune.prior import Prior
+
+_ENOUGH_TO_DOUBT = 2 * MIN_EVIDENCE
+_ROUNDS = 40
+_FOLDS = 4
+_SURROGATE_PARAMETERS = {
+    "max_depth": 5,
+    "eta": 0.2,
+    "min_child_weight": 0.5,
+    "subsample": 0.8,
+    "colsample_bytree": 0.7,
+}
+
+
+Score = Callable[[Sequence[Sequence[float]]], np.ndarray]
+"""A function from rows of features to their scores; more is better."""
+
+
+_HALF_TRUSTED = 16
+"""The measurements with which a correction counts half."""
+
+
+class _Known(NamedTuple):
+    """Rows, their labels, and what is expected of them without looking
+    at these labels one by one."""
+
+    features: np.ndarray
+    labels: np.ndarray
+    expected: np.ndarray
+
+    def only(self, chosen: np.ndarray) -> _Known:
+        return _Known(*(part[chosen] for part in self))
+
+
+class Surrogate:
+    """Learns time ratios, best / time, so that it is most exact where it matters; what failed
+    counts as infinitely slow: to learn that a region fails is to learn something.
+
+    Before a task has evidence of its own the prior decides, from then on the trees that correct it.
+    Few measurements correct it a little, many nearly as the trees say: the weight of n is n / (n +
+    16), as that of a mean that is shrunk towards what was expected (James and Stein, 1961). With
+    enough to doubt the prior, the trees go without it where they are better so. Where they know
+    nothing, the prior goes on, unless what was measured contradicts it.
+    """
+
+    def __init__(self, prior: Prior | None = None) -> None:
+        self.prior = prior
+        self._rows: list[list[float]] = []
+        self._milliseconds: list[float | None] = []
+        self.evidence = 0.0
+
+    def add(self, row: list[float], milliseconds: float | None) -> None:
+        """Adds a row and its time, which is None for a candidate that did
+        not build, run or compute right."""
+        self._rows.append(row)
+        self._milliseconds.append(milliseconds)
+
+    def score(self) -> Score | None:
+        """Fits the model, and returns a score that ranks samples; None until there is evidence that
+        it does. `evidence` is the rank correlation of predictions with measurements that they were
+        not fitted to."""
+        times = [t for t in self._milliseconds if t is not None]
+        if len(self._rows) < MIN_EVIDENCE or not times:
+            return None if self.prior is None else self.prior.ratios
+        best = min(times)
+        labels = np.array([0.0 if t is None else best / t for t in self._milliseconds])
+        features = np.array(self._rows, dtype=np.float32)
+        tried = []
+        for expect in self._expectations(float(np.mean(labels))):
+            known = _Known(features, labels, expect(self._rows))
+            tried.append((_evidence(known), known, expect))
+        self.evidence, known, expect = max(tried, key=lambda one: one[0])
+        if self.evidence < MIN_CORRELATION:
+            prior = self.prior
+            return prior.ratios if prior and self._is_credible(prior, labels) else None
+        correct = _correction(known)
+        return lambda rows: correct(np.array(rows, dtype=np.float32), expect(rows))
+
+    def _is_credible(self, prior: Prior, labels: np.ndarray) -> bool:
+        """Returns whether the prior may continue where the task's own trees know nothing. What it
+        picks is alike, so a few of them say little of its ranks; with more there are some among
+        them that it would have rejected."""
+        if len(self._rows) < _ENOUGH_TO_DOUBT:
+            return True
+        expected = prior.ratios(self._rows).tolist()
+        return rank_correlation(expected, labels.tolist()) > 0
+
+    def _expectations(self, average: float) -> Iterator[Score]:
+        """Yields the predictions that the trees may correct: the prior's, and the average of the
+        task. Of a few measurements chance alone finds the average better as often as not."""
+        if self.prior is not None:
+            yield self.prior.ratios
+        if self.prior is None or len(self._rows) >= _ENOUGH_TO_DOUBT:
+            yield lambda rows: np.full(len(rows), average)
+
+
+def _evidence(known: _Known) -> float:
+    fold = np.arange(len(known.labels)) % _FOLDS
+    predicted = np.zeros(len(known.labels))
+    for number in range(_FOLDS):
+        held = fold == number
+        correct = _correction(known.only(~held))
+        predicted[held] = correct(known.features[held], known.expected[held])
+    return rank_correlation(predicted.tolist(), known.labels.tolist())
+
+
+def _correction(known: _Known) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """A function from features, and what is expected of each, to what
+    that is once it is corrected."""
+    trees = BoostedTrees(
+        known.features, known.labels, _SURROGATE_PARAMETERS, rounds=_ROUNDS, expected=known.expected
+    )
+    weight = correction_weight(len(known.labels))
+
+    def corrected(features: np.ndarray, expected: np.ndarray) -> np.ndarray:
+        return np.asarray(expected + weight * (trees.predicted(features, expected) - expected))
+
+    return corrected
+
+
+def correction_weight(measurements: int) -> float:
+    """The share of a correction that so many measurements are trusted with."""
+    return measurements / (measurements + _HALF_TRUSTED)

@@ -1,0 +1,316 @@
+"""The history of each task in a tuning run: results so far, as records and as an outcome."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from tunegate.artifacts.outcomes import CandidateCost, Stopped, TaskOutcome
+from tunegate.artifacts.plans import PlannedTask
+from tunegate.artifacts.tasks import ScheduleSource as Origin
+from tunegate.tune.claims import MIN_SAMPLES_BESIDE
+from tunegate.tune.expected_time import starting_state
+from tunegate.tune.finalists import MAX_FINALISTS, Prediction, finalist_count, is_enough, tie_count
+from tunegate.tune.improvement import MeasuredBatch, TaskState
+from tunegate.tune.prior_results import KEPT_IN_OUTCOME, PriorResults, schedule_of
+from tunegate.tune.protocol import DEFAULT, Candidate, Measured, Schedule
+from tunegate_cache.format.records import (
+    DeviceFingerprint,
+    Provenance,
+    Toolchain,
+    TuningRecord,
+)
+
+_NEAR = 1.5
+"""The factor that separates two quick measurements of one schedule at most,
+on a machine that others share."""
+
+
+class TaskHistory:
+    """The history of one task. Records are made for every scheduled candidate, failures
+    included."""
+
+    def __init__(
+        self,
+        planned: PlannedTask,
+        *,
+        device: DeviceFingerprint,
+        toolchain: Toolchain,
+        source: Provenance,
+        most_trials: int | None = None,
+        explores: bool = False,
+    ) -> None:
+        """`most_trials` are enough where they bear out what was expected, and always for a search
+        that `explores`."""
+        self.planned = planned
+        self._most_trials, self._explores = most_trials, explores
+        self._predictions: list[Prediction] = []
+        self.before = PriorResults(planned, device, toolchain)
+        self._prior = starting_state(planned, "cuda" if device.kind == "cuda" else "llvm")
+        self.task = planned.resolved.task
+        self._device, self._toolchain, self._source = device, toolchain, source
+        self.trials = 0
+        self.seconds = 0.0
+        self.search_seconds = 0.0
+        # A task that is too small to search has its default schedule measured, no more.
+        self.exhausted = not planned.trials
+        self.is_started = False
+        self.default_ms: float | None = None
+        self.best: TuningRecord | None = None
+        self.best_origin: Origin = "default"
+        self._history: list[MeasuredBatch] = []
+        self._candidates: dict[Schedule, Candidate] = {}
+        self._ok: dict[Schedule, tuple[TuningRecord, Origin]] = {}
+        self._failures: Counter[str] = Counter()
+        self._misfits = self._searched = 0
+        self._detail = ""
+        self._costs: list[CandidateCost] = []
+        self._confirmed: set[Schedule] = set()
+        self._incumbent = self.before.incumbent
+
+    @property
+    def now_ms(self) -> float:
+        """The time of one call: measured, or what is expected."""
+        return self._prior.prior_ms if self.best_ms is None else self.best_ms
+
+    @property
+    def needs_default(self) -> bool:
+        """Returns whether the default schedule is to be measured: the task is too small to search,
+        and one measurement makes it known for ever. Not so a task that only the budget kept from
+        it."""
+        is_small = not self.planned.trials and not self.planned.is_unpaid
+        return is_small and not self.is_started
+
+    @property
+    def workload(self) -> str:
+        return self.task.key.workload
+
+    @property
+    def best_ms(self) -> float | None:
+        times = [t for t in (self.default_ms, self._best_record_ms()) if t is not None]
+        return min(times) if times else None
+
+    @property
+    def patience_seconds(self) -> float | None:
+        """The time that building, or measuring, the next candidate may take."""
+        return patience_seconds(self._costs)
+
+    def known(self) -> tuple[tuple[Schedule, float], ...]:
+        """The schedules of the task that this run has measured, with their milliseconds."""
+        return tuple((schedule, record.median_ms) for schedule, (record, _) in self._ok.items())
+
+    def enter(self, candidate: Candidate, measured: Measured, now: int) -> TuningRecord:
+        """Books a result and gives the record to publish. The default schedule is a candidate like
+        any other, with an empty template."""
+        before = self.best_ms
+        self.seconds += measured.build_seconds + measured.run_seconds
+        if measured.status != "ok":
+            self._failures[measured.status] += 1
+            self._detail = self._detail or measured.detail
+        elif candidate.origin == "default":
+            self.default_ms = measured.median_ms
+        if self._incumbent is not None and candidate.origin == "exact":
+            # TVM replaces decisions of a record that its template does not allow.
+            self._incumbent = candidate.schedule
+        self.trials += candidate.origin != "default"
+        self._searched += candidate.origin == "search"
+        record = self._record(candidate.schedule, measured, now)
+        if measured.status == "ok":
+            self._accept(candidate, record)
+            if candidate.expected is not None:
+                self._predictions.append(Prediction(candidate.expected, measured.median_ms))
+        improved = self.best_ms is not None and (before is None or self.best_ms < before)
+        self._costs.append(cost_of("quick", candidate, measured, improved=improved))
+        return record
+
+    def note_proposal(self, seconds: float, misfits: int) -> None:
+        """Notes the time that finding candidates took, and how many seeds could not be applied."""
+        self.search_seconds += seconds
+        self._misfits += misfits
+
+    def note_batch(self, trials: int, seconds: float, default_seconds: float = 0.0) -> None:
+        """Adds a finished batch to the improvement history."""
+        self._history.append(
+            MeasuredBatch(
+                trials=trials,
+                seconds=seconds,
+                best_ms=self.best_ms,
+                default_seconds=default_seconds,
+            )
+        )
+        self.exhausted = self.exhausted or self._is_claim_checked() or self._has_enough()
+        kept = {DEFAULT, *list(self._ranked())[:MAX_FINALISTS]}
+        self._candidates = {s: c for s, c in self._candidates.items() if s in kept}
+
+    def room(self, in_flight: int) -> int | None:
+        """The number of candidates that it may still be given; None is no limit. One that goes on
+        after its last trial has none."""
+        if self._most_trials is None or self.trials >= self._most_trials:
+            return None
+        return max(0, self._most_trials - self.trials - in_flight)
+
+    def _has_enough(self) -> bool:
+        if self._most_trials is None:
+            return False
+        if self._explores:
+            return self.trials >= self._most_trials
+        return is_enough(self.trials, self._most_trials, self._predictions)
+
+    def _is_claim_checked(self) -> bool:
+        claims = self.before.claims
+        has_ended = claims is not None and claims.is_searched
+        return has_ended and self._searched >= MIN_SAMPLES_BESIDE and self.best_origin == "own-zone"
+
+    def state(self) -> TaskState:
+        """The task as the scheduler sees it, but for what is out."""
+        return msgspec.structs.replace(
+            self._prior,
+            best_ms=self.best_ms,
+            history=tuple(self._history),
+            exhausted=self.exhausted,
+        )
+
+    def finalists(self) -> list[Candidate]:
+        """The best candidates so far, to be measured again before one is confirmed; and the default
+        schedule where it is not far behind: nothing may replace it by luck."""
+        times = self._ranked()
+        schedules = list(times)[: finalist_count(list(times.values()), self.trials)]
+        is_near = self.default_ms is not None and self.default_ms < _NEAR * self.now_ms
+        if is_near and DEFAULT not in schedules:
+            schedules.append(DEFAULT)
+        if self._incumbent is not None and self._incumbent not in schedules:
+            schedules.append(self._incumbent)
+        return [self._candidates[s] for s in schedules if s in self._candidates]
+
+    def ties(self) -> list[Candidate]:
+        """Returns the finalists that have been measured again and are still tied."""
+        times = {s: ms for s, ms in self._ranked().items() if s in self._confirmed}
+        schedules = list(times)[: tie_count(list(times.values()))]
+        return [self._candidates[s] for s in schedules if s in self._candidates]
+
+    def _ranked(self) -> dict[Schedule, float]:
+        """Milliseconds, the best first."""
+        times = {schedule: record.median_ms for schedule, (record, _) in self._ok.items()}
+        return dict(sorted(times.items(), key=lambda one: one[1]))
+
+    def stopped(self, run: Stopped) -> Stopped:
+        """Returns why this task stopped, in a run that stopped for `run`."""
+        if not self.is_started or not (self._ok or self._failures):
+            return "not-started"
+        if not self._ok:
+            return "failed"
+        return "finished" if self.exhausted else run
+
+    def confirm(self, candidate: Candidate, measured: Measured, now: int) -> TuningRecord:
+        """Books a confirmed measurement; it replaces the quick one,
+        and joins earlier confirmations."""
+        schedule = candidate.schedule
+        self._costs.append(cost_of("confirm", candidate, measured, improved=False))
+        if schedule in self._confirmed and schedule in self._ok:
+            every = (*self._ok[schedule][0].run_nanoseconds, *measured.nanoseconds)
+            measured = msgspec.structs.replace(measured, nanoseconds=every)
+        if measured.status != "ok":
+            self._ok.pop(schedule, None)
+            self.best = None
+            return self._record(schedule, measured, now)
+        origin = self._ok[schedule][1]
+        record = self._record(schedule, measured, now)
+        self._ok[schedule] = (record, origin)
+        self._confirmed.add(schedule)
+        if candidate.origin == "default":
+            self.default_ms = record.median_ms
+        confirmed = [self._ok[s] for s in self._confirmed if s in self._ok]
+        self.best, self.best_origin = min(confirmed, key=lambda found: found[0].median_ms)
+        return record
+
+    def outcome(self, stopped: Stopped) -> TaskOutcome:
+        """The outcome of what was measured. What there was no time for is used as trusted zones
+        have it, and so is what a claim was to beat and did not run beside it."""
+        is_unbeaten = self._incumbent is not None and self._incumbent not in self._confirmed
+        if is_unbeaten or (self.before.is_answered and not self._ok):
+            return self.before.outcome()
+        ranked = sorted(self._ok.values(), key=lambda found: found[0].median_ms)
+        confirmed = [found for found in ranked if schedule_of(found[0]) in self._confirmed]
+        best = [record for record, _ in (confirmed or ranked)[:KEPT_IN_OUTCOME]]
+        return TaskOutcome(
+            key=self.task.key,
+            target=self.task.target,
+            name=self.task.uses[0].name,
+            source=self._origin_of(best),
+            records=tuple(best),
+            trials=self.trials,
+            before_ms=self.default_ms,
+            best_ms=best[0].median_ms if best else self.default_ms,
+            seconds=self.seconds,
+            stopped=stopped,
+            failures=dict(self._failures + Counter(misfit=self._misfits)),
+            detail=self._detail,
+            search_seconds=self.search_seconds,
+            costs=tuple(self._costs),
+        )
+
+    def _origin_of(self, best: list[TuningRecord]) -> Origin:
+        return self._ok[schedule_of(best[0])][1] if best else "default"
+
+    def _accept(self, candidate: Candidate, record: TuningRecord) -> None:
+        self._ok[candidate.schedule] = (record, candidate.origin)
+        self._candidates[candidate.schedule] = candidate
+        if self.best is None or record.median_ms < self.best.median_ms:
+            self.best, self.best_origin = record, candidate.origin
+
+    def _best_record_ms(self) -> float | None:
+        return None if self.best is None else self.best.median_ms
+
+    def _record(self, schedule: Schedule, measured: Measured, now: int) -> TuningRecord:
+        return TuningRecord(
+            key=self.task.key,
+            shape=self.task.shape,
+            template=schedule.template,
+            decisions=schedule.decisions,
+            run_nanoseconds=measured.nanoseconds,
+            status=measured.status,
+            device=self._device,
+            toolchain=self._toolchain,
+            measured_at=now,
+            source=self._source,
+        )
+
+
+# The cost of one measured candidate, for the history of its task, and the time limits of the next
+# ones.
+
+_ENOUGH_SEEN = 4
+_TIMES_THE_SLOWEST, _MIN_SECONDS = 3.0, 5.0
+
+
+def cost_of(
+    stage: Literal["quick", "confirm"], candidate: Candidate, measured: Measured, *, improved: bool
+) -> CandidateCost:
+    return CandidateCost(
+        stage=stage,
+        origin=candidate.origin,
+        pick=candidate.reason if candidate.origin == "search" else "given",
+        status=measured.status,
+        build_seconds=measured.build_seconds,
+        run_seconds=measured.run_seconds,
+        milliseconds=measured.median_ms if measured.status == "ok" else None,
+        improved=improved,
+    )
+
+
+def patience_seconds(costs: Sequence[CandidateCost]) -> float | None:
+    """Returns the seconds that building, or measuring, may take, by the times of the task's
+    candidates so far; None before there are enough of them. What takes several times the longest of
+    the others is hardly the best. (DOPpler's limit adapts to the load, IEEE TPDS 2023; that of
+    Helion's autotuner to what was seen, as here.)"""
+    taken = [
+        max(cost.build_seconds, cost.run_seconds)
+        for cost in costs
+        if cost.status == "ok" and cost.origin != "default"
+    ]
+    if len(taken) < _ENOUGH_SEEN:
+        return None
+    return max(_MIN_SECONDS, _TIMES_THE_SLOWEST * max(taken))

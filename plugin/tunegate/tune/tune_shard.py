@@ -1,0 +1,250 @@
+"""Shard -> TuningOutcome: drives a tuner, and keeps what is done whatever happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Literal
+
+import msgspec
+
+from tunegate.artifacts.changes import ModelPath, Side
+from tunegate.artifacts.inputs import ShapedModel
+from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
+from tunegate.artifacts.plans import PlannedTask, Shard
+from tunegate.errors import CancelledError
+from tunegate.ports import RecordQueue, Tuner
+from tunegate.tools import RunContext
+from tunegate.tune.budget import EnergyUse, Limit, Spending, clock_limit
+from tunegate.tune.expected_time import TargetKind, calls_on, known_ms
+from tunegate.tune.headroom import CurvePoint, extended
+from tunegate.wording import milliseconds, plural
+from tunegate_cache.format.records import ExactHit, TuningRecord, WorkloadKey
+
+_FLUSH_SECONDS = 3.0
+_NAME_LENGTH = 70
+"""A cap is never overrun by 5; what is still on its way then is delivered by the next run."""
+
+
+def tune(
+    shard: Shard,
+    models: Mapping[tuple[ModelPath, Side], ShapedModel],
+    *,
+    tuner: Tuner,
+    index: RecordQueue,
+    context: RunContext,
+) -> TuningOutcome:
+    """Tune one shard. When cancelled it returns what is done, with `stopped` 'cancelled'."""
+    fingerprint = context.device.fingerprint()
+    run = _Run(shard, context, "cuda" if fingerprint.kind == "cuda" else "llvm")
+    publisher = _Publisher(index)
+    batches = tuner.tune(shard, models, publisher)
+    is_cancelled = False
+    try:
+        for outcome in batches:
+            run.enter(outcome)
+    except (KeyboardInterrupt, CancelledError):
+        is_cancelled = True
+    finally:
+        _close(batches)
+    missing = publisher.flush()
+    unpublished = (f"records not published to the cache: {missing}",) if missing else ()
+    spending = run.spending()
+    tasks = final_outcomes(shard.tasks, run.latest, is_cancelled=is_cancelled)
+    return TuningOutcome(
+        shard=shard.index,
+        target=shard.target,
+        tasks=tasks,
+        spent=spending.cost,
+        device=fingerprint,
+        stopped="cancelled" if is_cancelled else why_ended(tasks, spending),
+        curve=run.curve,
+        notes=(*unpublished, *tuner.notes),
+        unpublished=missing,
+    )
+
+
+class _Run:
+    """The latest outcome of each task, and the end-to-end estimate over time."""
+
+    def __init__(self, shard: Shard, context: RunContext, kind: TargetKind) -> None:
+        self._shard, self._kind = shard, kind
+        self._side: Side = _side_of(shard)
+        self._of_base = {
+            each.resolved.task.key
+            for each in shard.tasks
+            if all(use.side == "base" for use in each.resolved.task.uses)
+        }
+        self._clock, self._progress = context.clock, context.progress
+        self._started = self._clock.monotonic()
+        self._energy = EnergyUse(context.energy)
+        self.latest: dict[WorkloadKey, TaskOutcome] = {}
+        self.curve: tuple[CurvePoint, ...] = ((0.0, self._estimate_ms()),)
+
+    def enter(self, outcome: TaskOutcome) -> None:
+        self.latest[outcome.key] = outcome
+        spending = self.spending()
+        estimate_ms = self._estimate_ms()
+        self.curve = extended(self.curve, seconds=spending.seconds, estimate_ms=estimate_ms)
+        told = f"{self._name(outcome)}: {_reached(outcome)}"
+        whole = f"all tasks of {self._side} {milliseconds(estimate_ms)}"
+        self._progress.update(f"{told}; {whole}; {_spent(spending)}", spending.seconds_left)
+
+    def spending(self) -> Spending:
+        seconds = max(0.0, self._clock.monotonic() - self._started)
+        energy = self._energy.total()
+        return Spending(
+            budget=self._shard.budget,
+            seconds=seconds,
+            trials=sum(outcome.trials for outcome in self.latest.values()),
+            joules=energy.joules,
+            energy_source=energy.source,
+        )
+
+    def _name(self, outcome: TaskOutcome) -> str:
+        """A task of base has the name of head's where a layer was changed."""
+        return f"{_short(outcome.name)}{' (base)' if outcome.key in self._of_base else ''}"
+
+    def _estimate_ms(self) -> float:
+        """Returns the estimate of one side in ms: the sum of both would be the time of no model."""
+        return sum(
+            calls_on(self._side, p.resolved.task) * self._task_ms(p) for p in self._shard.tasks
+        )
+
+    def _task_ms(self, planned: PlannedTask) -> float:
+        outcome = self.latest.get(planned.resolved.task.key)
+        if outcome is None or outcome.best_ms is None:
+            return known_ms(planned.resolved, self._kind)
+        return outcome.best_ms
+
+
+class _Publisher:
+    """Publishes records, and knows which the cache has not taken; a tuner may offer them again."""
+
+    def __init__(self, index: RecordQueue) -> None:
+        self._index = index
+        self._refused: set[TuningRecord] = set()
+
+    def __call__(self, records: Sequence[TuningRecord]) -> bool:
+        is_published = self._index.enqueue(records)
+        if is_published:
+            self._refused.difference_update(records)
+        else:
+            self._refused.update(records)
+        return is_published
+
+    def flush(self) -> int:
+        """The number of records that the cache has not got, after a last
+        wait for those on their way."""
+        waiting = 0
+        with suppress(KeyboardInterrupt, CancelledError):
+            waiting = self._index.flush(_FLUSH_SECONDS)
+        return len(self._refused) + waiting
+
+
+def _side_of(shard: Shard) -> Side:
+    """Returns the side whose time is shown: head, or base where no task is of head."""
+    sides = {use.side for planned in shard.tasks for use in planned.resolved.task.uses}
+    return "base" if sides == {"base"} else "head"
+
+
+def _reached(outcome: TaskOutcome) -> str:
+    """Returns the progress in words: the report has the time of a second measurement, of the best
+    few."""
+    best = "no time yet" if outcome.best_ms is None else f"{milliseconds(outcome.best_ms)} so far"
+    if outcome.trials:
+        return f"{best}, {plural(outcome.trials, 'trial')}"
+    return "not tried" if outcome.best_ms is None else f"{milliseconds(outcome.best_ms)}, no trial"
+
+
+def _spent(spending: Spending) -> str:
+    """Returns the spent budget in words."""
+    of = "" if spending.budget.seconds is None else f" of {spending.budget.seconds:.0f}"
+    return f"{spending.seconds:.0f}{of} s, {plural(spending.trials, 'trial')}"
+
+
+def _short(name: str) -> str:
+    """A fused kernel is called by all of its operators."""
+    return name if len(name) <= _NAME_LENGTH else f"{name[: _NAME_LENGTH - 1]}…"
+
+
+def _close(batches: Iterator[TaskOutcome]) -> None:
+    """Ends the tuner's children now; a second interrupt must not lose the outcome."""
+    close: Callable[[], None] | None = getattr(batches, "close", None)
+    if close is not None:
+        with suppress(KeyboardInterrupt, CancelledError):
+            close()
+
+
+# The end of a shard's tuning: an outcome for every planned task, and one reason for the run.
+
+RunEnd = Literal["finished", "converged", "target-latency", "seconds", "usd", "trials", "failed"]
+
+_TOO_SHORT_SHARE = 0.5
+"""A run that measured nothing, and in which so much of its time has passed, had too little of it:
+it ends before its cap where no candidate would be measured by then."""
+_UNTOUCHED = frozenset({"exact", "not-started", "shared", "behind"})
+
+
+def final_outcomes(
+    planned: Sequence[PlannedTask],
+    latest: Mapping[WorkloadKey, TaskOutcome],
+    *,
+    is_cancelled: bool,
+) -> tuple[TaskOutcome, ...]:
+    """Returns an outcome for each planned task, in the plan's order; unfinished ones are
+    'cancelled': a tuner gives the end of a task only when all have ended."""
+    outcomes = []
+    for task in planned:
+        outcome = latest.get(task.resolved.task.key) or _untouched(task)
+        if is_cancelled and outcome.stopped not in _UNTOUCHED:
+            outcome = msgspec.structs.replace(outcome, stopped="cancelled")
+        outcomes.append(outcome)
+    return tuple(outcomes)
+
+
+def why_ended(tasks: Sequence[TaskOutcome], spending: Spending) -> RunEnd:
+    """The limit, if one kept tasks from their end; 'failed' if nothing that was tried ever ran;
+    'converged' if a task was left for what more trials promise; 'finished' if no trial was left."""
+    stops = {task.stopped for task in tasks}
+    if "target-latency" in stops:
+        return "target-latency"
+    tried = [task for task in tasks if task.trials]
+    is_out = spending.is_spent or (not tried and _clock_share(spending) >= _TOO_SHORT_SHARE)
+    if "budget" in stops or ("not-started" in stops and is_out):
+        return spending.limit or _nearest_limit(spending)
+    if tried and all(task.stopped == "failed" for task in tried):
+        return "failed"
+    return "converged" if any(task.stopped == "converged" for task in tried) else "finished"
+
+
+def _clock_share(spending: Spending) -> float:
+    seconds = spending.budget.seconds
+    return spending.seconds / seconds if seconds else 0.0
+
+
+def _nearest_limit(spending: Spending) -> Limit:
+    """The limit that stopped a tuner when no further batch would fit."""
+    budget = spending.budget
+    clock = _clock_share(spending)
+    counter = 0.0 if not budget.trials else spending.trials / budget.trials
+    return "trials" if counter > clock else clock_limit(budget)
+
+
+def _untouched(planned: PlannedTask) -> TaskOutcome:
+    """The outcome of a task that the tuner had no reason, or no time, to touch."""
+    task, lookup = planned.resolved.task, planned.resolved.lookup
+    known = lookup.records if isinstance(lookup, ExactHit) else ()
+    best_ms = min((record.median_ms for record in known if record.status == "ok"), default=None)
+    return TaskOutcome(
+        key=task.key,
+        target=task.target,
+        name=task.uses[0].name if task.uses else task.operator,
+        source="exact" if known else "default",
+        records=known,
+        trials=0,
+        before_ms=best_ms,
+        best_ms=best_ms,
+        seconds=0.0,
+        stopped="exact" if known else "not-started",
+    )

@@ -1,0 +1,189 @@
+"""An implementation of `ports.Tuner` over child processes."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import msgspec
+
+from tunegate.artifacts.changes import ModelPath, Side
+from tunegate.artifacts.inputs import ShapedModel
+from tunegate.artifacts.outcomes import TaskOutcome
+from tunegate.artifacts.plans import Shard
+from tunegate.artifacts.tasks import RecordOrigin
+from tunegate.config import LOCAL, Config, TargetConfig
+from tunegate.ports import Clock, Publish, Tuner
+from tunegate.system.clock import derived
+from tunegate.system.nvidia.session import gpus_of, held_together, prepared
+from tunegate.tune.batches import BudgetMeter
+from tunegate.tune.budget import pays_nothing
+from tunegate.tune.cluster import open_cluster
+from tunegate.tune.protocol import ModelFile, OpenModels, Programs
+from tunegate.tune.searchers import Describe, SearchProgram, untold
+from tunegate.tune.task_history import TaskHistory
+from tunegate.tune.tuning_run import TuningRun
+from tunegate.tune.workers import Executor, LocalExecutor
+
+
+class SearchOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Options of the search: `seed` draws candidates; without `filters` none of them is picked, for
+    comparison. A search that `explores` is to teach others: tasks take turns, each has its trials,
+    and what is bad is tried, too."""
+
+    seed: int = 1
+    filters: bool = True
+    explores: bool = False
+
+
+USUAL_SEARCH = SearchOptions()
+
+
+class EngineTuner:
+    """Tunes shards with the compiler whose `programs` it starts, on this machine or on a
+    cluster, as `config` says. Candidates are run on inputs of `seed`."""
+
+    def __init__(
+        self,
+        *,
+        config: Config,
+        origin: RecordOrigin,
+        clock: Clock,
+        scratch: Path,
+        programs: Programs,
+        seed: int,
+        search: SearchOptions = USUAL_SEARCH,
+    ) -> None:
+        self._config, self._origin, self._search = config, origin, search
+        self._clock, self._scratch, self._programs = clock, scratch, programs
+        self._describe: Describe = untold
+        self._seed = derived(seed, "candidates")
+        self.notes: tuple[str, ...] = ()
+
+    def describing(self, describe: Describe) -> EngineTuner:
+        """Returns this tuner, which from now on passes on the templates of each task."""
+        self._describe = describe
+        return self
+
+    def exploring(self, seed: int) -> EngineTuner:
+        """This tuner, which from now on searches to teach others, with candidates of `seed`."""
+        self._search = SearchOptions(seed=seed, explores=True)
+        return self
+
+    def tune(
+        self, shard: Shard, models: Mapping[tuple[ModelPath, Side], ShapedModel], publish: Publish
+    ) -> Generator[TaskOutcome, None, None]:
+        """Outcomes as they come. Raises ModelError and EnvironmentUnfitError."""
+        histories = self._histories(shard, self._origin)
+        if pays_nothing(shard.budget) or all(history.before.is_served for history in histories):
+            yield from (
+                history.before.outcome()
+                if history.before.is_served
+                else history.outcome("not-started")
+                for history in histories
+            )
+            return
+        with self._run(shard, models, publish) as run:
+            yield from run.outcomes()
+
+    def recheck(
+        self, shard: Shard, models: Mapping[tuple[ModelPath, Side], ShapedModel]
+    ) -> Iterator[TaskOutcome]:
+        """Measures the schedules that the cache has for each task, and searches nothing. Raises
+        ModelError and EnvironmentUnfitError."""
+        with self._run(shard, models, lambda _: True) as run:
+            yield from run.rechecks()
+
+    @contextmanager
+    def _run(
+        self,
+        shard: Shard,
+        models: Mapping[tuple[ModelPath, Side], ShapedModel],
+        publish: Publish,
+    ) -> Iterator[TuningRun]:
+        self._scratch.mkdir(parents=True, exist_ok=True)
+        directory = Path(tempfile.mkdtemp(prefix="tune-", dir=self._scratch.absolute()))
+        target = next(each for each in self._config.targets if each.name == shard.target)
+        with self._measured_on(target, directory) as (executor, origin):
+            histories = self._histories(shard, origin)
+            request = OpenModels(
+                models=self._files(histories, models),
+                target=target,
+                directory=str(directory),
+                seed=self._search.seed,
+                filters=self._search.filters,
+                explores=self._search.explores,
+            )
+            run = TuningRun(
+                request,
+                histories,
+                spending=BudgetMeter(shard.budget, self._clock),
+                publish=publish,
+                executor=executor,
+                seed=self._seed,
+                searcher=SearchProgram(self._programs.searcher, self._describe),
+            )
+            try:
+                yield run
+            finally:
+                run.close()
+                self.notes = (*self.notes, *run.notes)
+
+    @contextmanager
+    def _measured_on(
+        self, target: TargetConfig, directory: Path
+    ) -> Iterator[tuple[Executor, RecordOrigin]]:
+        """The executor with the device as it is while something is measured there."""
+        if self._config.executor != LOCAL:
+            worker = self._programs.worker
+            with closing(open_cluster(self._config.executor, target, worker)) as cluster:
+                yield cluster, msgspec.structs.replace(self._origin, device=cluster.device())
+            return
+        if target.kind != "cuda":
+            yield LocalExecutor(target.kind, (), directory, self._programs.worker), self._origin
+            return
+        gpus = gpus_of(target)
+        with prepared(gpus, target) as (clocks, notes):
+            self.notes = notes
+            device = msgspec.structs.replace(self._origin.device, clocks=clocks)
+            with held_together(gpus) as are_held:
+                worker = self._programs.worker
+                executor = LocalExecutor(target.kind, gpus, directory, worker, are_held=are_held)
+                yield executor, msgspec.structs.replace(self._origin, device=device)
+
+    def _histories(self, shard: Shard, origin: RecordOrigin) -> list[TaskHistory]:
+        return [
+            TaskHistory(
+                planned,
+                device=origin.device,
+                toolchain=origin.toolchain,
+                source=origin.source,
+                most_trials=shard.budget.trials_per_task,
+                explores=self._search.explores,
+            )
+            for planned in shard.tasks
+        ]
+
+    def _files(
+        self, tasks: Sequence[TaskHistory], models: Mapping[tuple[ModelPath, Side], ShapedModel]
+    ) -> tuple[ModelFile, ...]:
+        """The models the open tasks occur in; those that only the cache serves stay shut."""
+        used = {
+            (use.model, use.side)
+            for history in tasks
+            if not history.before.is_served
+            for use in history.task.uses
+        }
+        return tuple(
+            ModelFile(
+                file=str(models[key].file.resolve()),
+                path=key[0],
+                shapes=dict(models[key].shapes),
+            )
+            for key in sorted(used)
+        )
+
+
+_: type[Tuner] = EngineTuner

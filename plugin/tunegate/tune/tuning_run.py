@@ -1,0 +1,321 @@
+"""One tuning run: our own loop, in which nothing waits for what it need not wait for.
+
+One child searches, a pool of children builds and times, and this process, which never imports
+TVM, only decides: so it can stop on the second, whatever the children are doing.
+"""
+
+from __future__ import annotations
+
+import selectors
+from collections.abc import Generator, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tunegate.artifacts.outcomes import Stopped, TaskOutcome
+from tunegate.errors import EnvironmentUnfitError
+from tunegate.ports import Publish
+from tunegate.system.machine.cores import default_threads, usable_cores
+from tunegate.tune.batches import Batch, BudgetMeter, OpenBatches
+from tunegate.tune.candidate_requests import CandidateMeasurements
+from tunegate.tune.headroom import end_to_end_ms
+from tunegate.tune.improvement import TaskState
+from tunegate.tune.next_task import choose, fewest_trials, policy_for
+from tunegate.tune.objective import is_reached, model_ms
+from tunegate.tune.parallel_measurement import Parallelism
+from tunegate.tune.protocol import Candidate, Measure, Measured, OpenModels, Propose, Proposed
+from tunegate.tune.searchers import Searchers, SearchProgram
+from tunegate.tune.task_history import TaskHistory
+from tunegate.tune.throughput import Throughput
+from tunegate.tune.workers import WORKERS_LOG, Executor
+from tunegate_cache.format.records import TuningRecord
+
+_TICK_SECONDS = 0.5
+_LOOK_AHEAD = 4
+"""The number of waiting candidates below which more are searched for; with many workers, one
+candidate for as many of them. A batch is found in less time than two of them take to measure; to
+look further ahead would be to search without their results."""
+_UNMEASURED_SHARE = 0.02
+_WORTH_JOINING_SECONDS = 60.0
+
+
+class TuningRun:
+    """A run that drives the children through one shard. Iterate `outcomes`, and always `close`."""
+
+    def __init__(
+        self,
+        request: OpenModels,
+        histories: Sequence[TaskHistory],
+        *,
+        spending: BudgetMeter,
+        publish: Publish,
+        executor: Executor,
+        seed: int,
+        searcher: SearchProgram,
+    ) -> None:
+        """Begins with nothing measured. Candidates are run on inputs of `seed`."""
+        self._choose = fewest_trials if request.explores else choose
+        self._request, self._publish, self._spending = request, publish, spending
+        self._executor = executor
+        self._directory = Path(request.directory)
+        self._histories = [history for history in histories if not history.before.is_served]
+        self._served = [history for history in histories if history.before.is_served]
+        self._batches = OpenBatches([history.workload for history in self._histories])
+        self._watch = BrokenMachineWatch(self._directory / WORKERS_LOG)
+        self._pool = executor.pool()
+        workloads = [history.workload for history in self._histories]
+        workers = len(self._pool.children)
+        self._search = Searchers(request, workloads, workers, self._directory, searcher)
+        self._throughput = Throughput(workers, usable_cores())
+        self._look_ahead = max(_LOOK_AHEAD, workers // _LOOK_AHEAD)
+        self._policy = msgspec.structs.replace(
+            policy_for(workers, len(workloads)),
+            min_gain_percent_per_minute=spending.budget.min_gain_percent_per_minute,
+        )
+        self._parallelism = Parallelism(self._pool.slots)
+        self._measuring = CandidateMeasurements(
+            self._batches, self._directory, self._parallelism, seed
+        )
+
+    def outcomes(self) -> Iterator[TaskOutcome]:
+        """An outcome-so-far of a task after each of its batches; the last one is final."""
+        yield from (history.before.outcome() for history in self._served)
+        stopped: Stopped = yield from self._search_until_done()
+        yield from self._give_up_waiting()
+        yield from self._measure_defaults(of_all=stopped == "converged")
+        yield from self._confirm(stopped)
+
+    def rechecks(self) -> Iterator[TaskOutcome]:
+        """Measures what the cache knows of each task beside the default schedule, searches
+        nothing, and confirms the best."""
+        yield from self._measure_defaults(of_all=True, seeded=True)
+        yield from self._confirm("finished")
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        is_gpu = self._request.target.kind == "cuda"
+        return (*self._parallelism.notes(), *(self._throughput.notes() if is_gpu else ()))
+
+    def close(self) -> None:
+        """Free the machine now, and keep what is measured but was not published yet."""
+        self._search.close()
+        self._pool.close()
+        unpublished = self._batches.take_unpublished()
+        if unpublished:
+            self._publish(unpublished)
+
+    def _search_until_done(self) -> Generator[TaskOutcome, None, Stopped]:
+        reserve = self._spending.confirmation_seconds(len(self._histories))
+        while not self._spending.is_out(reserve):
+            if self._is_fast_enough():
+                return "target-latency"
+            if self._pool.waiting < self._look_ahead:
+                self._ask_for_candidates(reserve)
+            if self._search.are_idle and not self._pool.pending:
+                is_spent = self._spending.trials_left(self._used_trials()) == 0
+                return "budget" if is_spent else "converged"
+            self._pool.dispatch()
+            self._wait_in_search()
+            self._take_proposal()
+            yield from self._take_results()
+            self._let_search_keep_up()
+        return "budget"
+
+    def _wait_in_search(self) -> None:
+        clock, has_idle = self._spending.clock, self._pool.has_idle
+        began = clock.monotonic()
+        self._wait([*self._search.children, *self._pool.children])
+        self._throughput.note_wait(clock.monotonic() - began, has_idle_worker=has_idle)
+
+    def _let_search_keep_up(self) -> None:
+        """More children search where the workers take more than these find, as both have been
+        measured, unless the run is over before one has opened the models."""
+        left = self._spending.seconds_left
+        if left is None or left > _WORTH_JOINING_SECONDS:
+            self._search.grow(self._throughput.searchers(len(self._search.children)))
+
+    def _is_fast_enough(self) -> bool:
+        """Returns whether every model meets its target. It is False before what matters has been
+        measured: an expected time is no reason to stop."""
+        if not self._spending.budget.target_ms:
+            return False
+        states = [history.state() for history in self._histories]
+        expected_ms = sum(state.model_ms for state in states if state.best_ms is None)
+        if expected_ms > _UNMEASURED_SHARE * end_to_end_ms(states):
+            return False
+        timed = [(history.task, history.now_ms) for history in self._histories]
+        timed += [(history.task, history.now_ms) for history in self._served]
+        return is_reached(model_ms(timed), self._spending.budget.target_ms)
+
+    def _give_up_waiting(self) -> Iterator[TaskOutcome]:
+        """Gives up what was searched ahead: it must not eat the time of the last steps."""
+        for request in self._pool.drop_waiting():
+            batch = self._measuring.give_up(request, int(self._spending.clock.time()))
+            if batch is not None:
+                yield self._finish_batch(batch)
+
+    def _measure_defaults(self, *, of_all: bool, seeded: bool = False) -> Iterator[TaskOutcome]:
+        """Measures defaults for the next run: of tasks too small to search, `of_all` not begun."""
+        waiting = self._without_default(of_all=of_all)
+        while not self._spending.is_out():
+            history = next((x for x in waiting if self._search.is_idle(x.workload)), None)
+            if history is not None:
+                waiting.remove(history)
+                history.is_started = True
+                seeds = history.before.seeds() if seeded or history.before.is_measured_only else ()
+                self._search.propose(Propose(workload=history.workload, count=0, seeds=seeds))
+            if self._search.are_idle and not self._pool.pending:
+                return
+            self._pool.dispatch()
+            self._wait([*self._search.children, *self._pool.children])
+            self._take_proposal()
+            yield from self._take_results()
+
+    def _without_default(self, *, of_all: bool) -> list[TaskHistory]:
+        return [h for h in self._histories if h.needs_default or (of_all and not h.is_started)]
+
+    def _ask_for_candidates(self, reserve: float) -> None:
+        states = [self._searchable(history) for history in self._histories]
+        choice = self._choose(
+            states, self._spending.left(self._used_trials(), reserve), self._policy
+        )
+        if choice is None:
+            return
+        history = self._histories[choice.index]
+        room = history.room(self._in_flight(history.workload))
+        is_new = not self._search.knows(history.workload)
+        results = self._batches.to_learn(history.workload)
+        self._search.propose(
+            Propose(
+                workload=history.workload,
+                count=choice.candidates if room is None else min(choice.candidates, room),
+                seeds=history.before.seeds() if is_new else (),
+                failed=history.before.failed() if is_new else (),
+                known=history.known() if is_new else (),
+                results=() if is_new else results,
+            )
+        )
+        history.is_started = True
+
+    def _searchable(self, history: TaskHistory) -> TaskState:
+        """The state of a task for the choice of the next one."""
+        in_flight = self._in_flight(history.workload)
+        return msgspec.structs.replace(
+            history.state(),
+            exhausted=history.exhausted or history.room(in_flight) == 0,
+            in_flight=in_flight,
+            is_searching=not self._search.is_idle(history.workload),
+        )
+
+    def _take_proposal(self) -> None:
+        for proposed in self._search.receive():
+            history = next(x for x in self._histories if x.workload == proposed.workload)
+            history.exhausted = history.exhausted or proposed.exhausted
+            history.note_proposal(proposed.seconds, proposed.misfits)
+            self._throughput.note_proposal(proposed.seconds, len(proposed.candidates))
+            if proposed.candidates:
+                self._start_batch(history, proposed)
+
+    def _start_batch(self, history: TaskHistory, proposed: Proposed) -> None:
+        self._measuring.target_json = self._search.target_json
+        self._pool.add(self._measuring.start(history, proposed.candidates))
+
+    def _take_results(self) -> Iterator[TaskOutcome]:
+        for request, measured in self._collected():
+            self._watch.see(measured)
+            again, batch = self._measuring.take(request, measured, int(self._spending.clock.time()))
+            self._pool.add(again)
+            if batch is not None:
+                yield self._finish_batch(batch)
+
+    def _finish_batch(self, batch: Batch) -> TaskOutcome:
+        history = batch.history
+        self._publish(batch.records)
+        workers = len(self._pool.children)
+        history.note_batch(batch.trials, batch.seconds / workers, batch.default_seconds / workers)
+        return history.outcome("finished")
+
+    def _collected(self) -> Iterator[tuple[Measure, Measured]]:
+        for request, measured in self._pool.collect():
+            if measured.unfit:
+                raise EnvironmentUnfitError(measured.unfit)
+            self._throughput.note_result(measured)
+            yield request, measured
+
+    def _confirm(self, stopped: Stopped) -> Iterator[TaskOutcome]:
+        """Measures the best few again, in turn, alone on the machine and with all its threads: a
+        winner counts only then (no winner's curse)."""
+        self._search.close()
+        self._leave_one_worker_each()
+        by_share = sorted(self._histories, key=lambda x: -x.state().model_ms)
+        records: dict[tuple[str, int], TuningRecord] = {}
+        for again in (TaskHistory.finalists, TaskHistory.ties):
+            requests = self._measuring.confirm_in_turn([(x, again(x)) for x in by_share])
+            for history, candidate, measured in self._measured_in_turn(requests):
+                now = int(self._spending.clock.time())
+                record = history.confirm(candidate, measured, now)
+                records[candidate.workload, candidate.number] = record
+        if records:
+            self._publish(list(records.values()))
+        yield from (history.outcome(history.stopped(stopped)) for history in self._histories)
+
+    def _leave_one_worker_each(self) -> None:
+        threads = self._request.target.threads or default_threads()
+        confirming = self._executor.confirming_pool(threads)
+        if confirming is None:
+            self._pool.keep_one_each()
+        else:
+            self._pool.close()
+            self._pool = confirming
+
+    def _measured_in_turn(
+        self, requests: list[Measure]
+    ) -> Iterator[tuple[TaskHistory, Candidate, Measured]]:
+        """Measures one request after the other, as far as the budget goes."""
+        by_workload = {history.workload: history for history in self._histories}
+        self._pool.add(requests)
+        while self._pool.pending and not self._spending.is_out():
+            self._pool.dispatch()
+            self._wait(self._pool.children)
+            for request, measured in self._collected():
+                yield by_workload[request.candidate.workload], request.candidate, measured
+
+    def _wait(self, children: Sequence[object]) -> None:
+        with selectors.DefaultSelector() as selector:
+            for child in children:
+                selector.register(child, selectors.EVENT_READ)  # type: ignore[arg-type]
+            left = self._spending.seconds_left
+            selector.select(_TICK_SECONDS if left is None else min(_TICK_SECONDS, max(0.0, left)))
+
+    def _used_trials(self) -> int:
+        return sum(x.trials + self._in_flight(x.workload) for x in self._histories)
+
+    def _in_flight(self, workload: str) -> int:
+        """The number of candidates that are trials of the budget already: those that the search is
+        asked for, and those that are out."""
+        return self._search.asked_for(workload) + self._batches.in_flight(workload)
+
+
+# Workers that die before anything has run say something about the machine, not the candidates.
+
+_DEATHS_OF_A_BROKEN_MACHINE = 4
+
+
+class BrokenMachineWatch:
+    """Sees every result of a run; `log` is what the workers have written."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._deaths = self._measured = 0
+
+    def see(self, measured: Measured) -> None:
+        """Raises EnvironmentUnfitError once so many workers have died and nothing has run."""
+        self._measured += measured.status == "ok"
+        self._deaths += measured.has_killed_worker
+        if not self._measured and self._deaths >= _DEATHS_OF_A_BROKEN_MACHINE:
+            last = self._log.read_text(errors="replace").strip().splitlines()[-1:]
+            message = (
+                "the build workers do not start here "
+                f"({' '.join(last)[:300]}). Run tunegate doctor; their log is {self._log}."
+            )
+            raise EnvironmentUnfitError(message)

@@ -1,0 +1,321 @@
+"""The contract between a pool and a worker, wherever it runs."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Literal, Protocol
+
+import msgspec
+
+from tunegate.system.machine.cores import usable_cores
+from tunegate.system.machine.device_lock import Claim
+from tunegate.system.nvidia.cuda_toolkit import cuda_variables
+from tunegate.system.nvidia.gpus import MeasuredGpu
+from tunegate.system.processes.child import Child, ChildDiedError
+from tunegate.system.processes.memory_limit import MemoryLimit, memory_limit
+from tunegate.tune.device_slots import on_cpu, on_gpus, on_held_gpus
+from tunegate.tune.expected_time import TargetKind
+from tunegate.tune.protocol import Measure, Measured, Placement
+
+
+class LostWorkerError(Exception):
+    """The machine that it was on is gone: what it had to do is no candidate's fault."""
+
+
+class Worker(Protocol):
+    """Takes one request at a time. `send` and `receive` raise ChildDiedError when the worker is
+    gone, and LostWorkerError when its machine is. `busy_since` is on the monotonic clock."""
+
+    busy_since: float | None
+
+    @property
+    def is_ready(self) -> bool:
+        """Returns whether the worker takes requests: False while it is still being started."""
+        ...
+
+    def fileno(self) -> int: ...
+    def send(self, request: Measure) -> None: ...
+    def receive(self) -> Measured | None: ...
+    def resident_bytes(self) -> int: ...
+    def kill(self) -> None: ...
+
+
+Begin = Callable[[Placement], Worker]
+"""Starts a worker at a place."""
+
+
+# The workers of one tuning run: who measures what, who hangs, who is replaced.
+
+_MAX_MOVES = 2
+_MAX_BYTES = 2 * 1024**3
+"""LLVM and TVM keep what they compiled; a worker that has grown to this is replaced."""
+_LOOK_EVERY = 8
+
+
+class WorkerPool:
+    """Hands queued candidates to idle workers, one at each of the places. A worker that dies or
+    outlasts the limit of its place costs the candidate it had, and is replaced; what was on a
+    machine that is gone is tried elsewhere."""
+
+    def __init__(self, places: Sequence[Placement], begin: Begin) -> None:
+        self._begin = begin
+        self._queue: deque[Measure] = deque()
+        self._busy: dict[Worker, Measure] = {}
+        self._served: dict[Worker, int] = {}
+        self._places: dict[Worker, Placement] = {}
+        self._lost: list[tuple[Measure, Measured]] = []
+        self._moves: Counter[int] = Counter()
+        for place in places:
+            self._spawn(place)
+
+    @property
+    def children(self) -> tuple[Worker, ...]:
+        return tuple(self._served)
+
+    @property
+    def slots(self) -> int:
+        """Returns the number of candidates that can be timed at once on one device."""
+        return min(len(place.slots) for place in self._places.values())
+
+    @property
+    def waiting(self) -> int:
+        return len(self._queue)
+
+    @property
+    def has_idle(self) -> bool:
+        """Returns whether a worker has nothing to do."""
+        return len(self._busy) < len(self._served)
+
+    @property
+    def pending(self) -> int:
+        return len(self._queue) + len(self._busy) + len(self._lost)
+
+    def add(self, requests: Iterator[Measure] | list[Measure]) -> None:
+        self._queue.extend(requests)
+
+    def drop_waiting(self) -> list[Measure]:
+        """Drops the requests that no worker has begun, and returns them."""
+        dropped = list(self._queue)
+        self._queue.clear()
+        return dropped
+
+    def dispatch(self) -> None:
+        """Give every idle worker a candidate."""
+        for worker in list(self._served):
+            if not self._queue:
+                return
+            if worker in self._busy or not worker.is_ready:
+                continue
+            request = msgspec.structs.replace(self._queue.popleft(), place=self._places[worker])
+            self._busy[worker] = request
+            try:
+                worker.send(request)
+            except ChildDiedError as error:
+                self._lose(worker, "runtime", str(error))
+            except LostWorkerError as error:
+                self._try_elsewhere(worker, str(error))
+
+    def collect(self) -> list[tuple[Measure, Measured]]:
+        """Returns the requests that have finished, died or hung since the last call, with their
+        results."""
+        finished = []
+        for worker in tuple(self._busy):
+            measured = self._received(worker)
+            if measured is not None:
+                finished.append((self._busy.pop(worker), measured))
+                self._retire(worker)
+        lost, self._lost = self._lost, []
+        return finished + lost
+
+    def keep_one_each(self) -> None:
+        """Let all but one worker for each device go, the busy ones first:
+        what they were at is given up."""
+        kept: set[Claim] = set()
+        for worker in sorted(self._served, key=lambda worker: worker in self._busy):
+            device = self._places[worker].device
+            if device in kept:
+                self._busy.pop(worker, None)
+                self._dismiss(worker)
+            kept.add(device)
+
+    def close(self) -> None:
+        for worker in tuple(self._served):
+            self._dismiss(worker)
+
+    def _received(self, worker: Worker) -> Measured | None:
+        """Returns what a worker has measured; one that died or hangs is replaced."""
+        try:
+            measured = worker.receive()
+        except ChildDiedError as error:
+            self._on_exit(worker, str(error))
+            return None
+        except LostWorkerError as error:
+            self._try_elsewhere(worker, str(error))
+            return None
+        limit_seconds = self._places[worker].limit_seconds
+        if measured is None and _busy_seconds(worker) > limit_seconds:
+            self._lose(worker, "timeout", f"no result in {limit_seconds:.0f} s")
+        return measured
+
+    def _on_exit(self, worker: Worker, exit_reason: str) -> None:
+        """A worker that has watched its own time, and ended itself, was too late like any other."""
+        own_limit = self._busy[worker].watched_seconds
+        if own_limit is not None and _busy_seconds(worker) >= own_limit:
+            self._lose(worker, "timeout", f"no result in {own_limit:.0f} s")
+        else:
+            self._lose(
+                worker, "runtime", f"the worker ended ({exit_reason})", has_killed_worker=True
+            )
+
+    def _try_elsewhere(self, worker: Worker, reason: str) -> None:
+        number = self._busy[worker].candidate.number
+        self._moves[number] += 1
+        if self._moves[number] > _MAX_MOVES:
+            self._lose(worker, "runtime", f"its machine was lost {_MAX_MOVES + 1} times: {reason}")
+            return
+        self._queue.appendleft(self._busy.pop(worker))
+        self._replace(worker)
+
+    def _lose(
+        self,
+        worker: Worker,
+        status: Literal["timeout", "runtime"],
+        detail: str,
+        *,
+        has_killed_worker: bool = False,
+    ) -> None:
+        request = self._busy.pop(worker)
+        measured = Measured(
+            number=request.candidate.number,
+            status=status,
+            detail=detail,
+            run_seconds=_busy_seconds(worker),
+            has_killed_worker=has_killed_worker,
+        )
+        self._lost.append((request, measured))
+        self._replace(worker)
+
+    def _retire(self, worker: Worker) -> None:
+        self._served[worker] += 1
+        if self._served[worker] % _LOOK_EVERY == 0 and worker.resident_bytes() > _MAX_BYTES:
+            self._replace(worker)
+
+    def _replace(self, worker: Worker) -> None:
+        self._spawn(self._dismiss(worker))
+
+    def _dismiss(self, worker: Worker) -> Placement:
+        worker.kill()
+        del self._served[worker]
+        return self._places.pop(worker)
+
+    def _spawn(self, place: Placement) -> None:
+        worker = self._begin(place)
+        self._served[worker] = 0
+        self._places[worker] = place
+
+
+def _busy_seconds(worker: Worker) -> float:
+    return 0.0 if worker.busy_since is None else time.monotonic() - worker.busy_since
+
+
+# The executors of a tuning run: its workers are on this machine, or on a cluster.
+
+
+class Executor(Protocol):
+    """Spawns pools. A candidate runs with one thread while tuning; `confirming_pool` is for
+    the end, when a winner is measured with all the threads it will have, or None where one
+    worker of the pool will do."""
+
+    def pool(self) -> WorkerPool: ...
+    def confirming_pool(self, threads: int) -> WorkerPool | None: ...
+
+
+class LocalExecutor:
+    """An executor on this machine: a worker for each core, and one for each GPU
+    at least; each runs `program`."""
+
+    def __init__(
+        self,
+        kind: TargetKind,
+        gpus: Sequence[MeasuredGpu],
+        directory: Path,
+        program: str,
+        *,
+        are_held: bool = False,
+    ) -> None:
+        self._kind, self._gpus, self._directory = kind, gpus, directory
+        self._program, self._are_held = program, are_held
+
+    def pool(self) -> WorkerPool:
+        return self._spawn(usable_cores(), threads=1)
+
+    def confirming_pool(self, threads: int) -> WorkerPool | None:
+        return None if threads == 1 or self._gpus else self._spawn(1, threads=threads)
+
+    def _spawn(self, size: int, *, threads: int) -> WorkerPool:
+        return spawn_pool(
+            size,
+            self._program,
+            threads=threads,
+            kind=self._kind,
+            gpus=self._gpus,
+            directory=self._directory,
+            are_held=self._are_held,
+        )
+
+
+_: type[Executor] = LocalExecutor
+
+
+# The pool for a tuning run on the devices that it has.
+
+_CANDIDATE_LIMIT_SECONDS = 20.0
+WORKERS_LOG = "workers.log"
+
+
+def spawn_pool(
+    size: int,
+    program: str,
+    *,
+    threads: int,
+    kind: TargetKind,
+    gpus: Sequence[MeasuredGpu],
+    directory: Path,
+    are_held: bool = False,
+) -> WorkerPool:
+    """A pool of so many workers that run `program`, or one for each GPU if those are
+    more; candidates run with so many threads. GPUs that `are_held` by this run
+    measure several candidates at once."""
+    if gpus and are_held:
+        places = on_held_gpus(size, gpus, directory, _CANDIDATE_LIMIT_SECONDS)
+    elif gpus:
+        places = on_gpus(size, gpus, _CANDIDATE_LIMIT_SECONDS)
+    else:
+        places = on_cpu(size, directory, _CANDIDATE_LIMIT_SECONDS)
+    memory = memory_limit(kind, children=len(places))
+    variables = worker_variables(threads, kind)
+    return WorkerPool(
+        places, partial(begin_child, program, variables, memory, directory / WORKERS_LOG)
+    )
+
+
+def worker_variables(threads: int, kind: TargetKind) -> dict[str, str]:
+    """The variables of every process that builds or measures candidates, wherever it is."""
+    return {
+        "TVM_NUM_THREADS": str(threads),
+        "TVM_BIND_THREADS": "0",
+        "OMP_NUM_THREADS": "1",
+        **(cuda_variables() if kind == "cuda" else {}),
+    }
+
+
+def begin_child(
+    program: str, variables: Mapping[str, str], memory: MemoryLimit, log: Path, place: Placement
+) -> Worker:
+    """A worker on this machine."""
+    own = {**variables, **place.variables}
+    return Child(program, Measured, variables=own, memory=memory, log=log)

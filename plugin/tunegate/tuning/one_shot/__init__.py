@@ -1,1 +1,0 @@
-"""A search of one batch: what it may have, and when it goes on."""

@@ -1,1 +1,0 @@
-"""The parts of the advice: layers that got slower, and what tuning lacked."""

@@ -1,0 +1,65 @@
+"""Numbers with what they count."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+
+def plural(number: int, singular: str, plural: str | None = None) -> str:
+    """Such as `1 task`, `2 tasks` and `3,000 tasks`."""
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+# The hint behind a word that is not known.
+
+
+def did_you_mean(word: str, known: Sequence[str], otherwise: str) -> str:
+    """The known word that looks most like it, as a question; `otherwise` where none does."""
+    near = difflib.get_close_matches(word, known, n=1)
+    return f"Did you mean {near[0]}?" if near else otherwise
+
+
+# The address of a page of the documentation: whoever installed the package has no `docs/`.
+
+PAGES = "https://github.com/tunegate/tunegate/tree/main/docs"
+"""The address in `pyproject.toml`."""
+
+
+def page_address(name: str) -> str:
+    """The address of the page of this name, for a message."""
+    return f"{PAGES}/{name}.md"
+
+
+# A latency with its unit, as people read it.
+
+NO_NUMBER = "–"
+
+
+def milliseconds(value: float | None, digits: int = 4) -> str:
+    """That many significant digits, in the unit that keeps them before the eye."""
+    if value is None:
+        return NO_NUMBER
+    if abs(value) >= 10_000:  # noqa: PLR2004  # ten seconds
+        return f"{_significant(value / 1000, digits)} s"
+    if abs(value) >= 0.1:  # noqa: PLR2004  # a hundred microseconds
+        return f"{_significant(value, digits)} ms"
+    return f"{_significant(value * 1000, digits)} µs"
+
+
+def compared_times(ours: float, other: float, than: str = "") -> str:
+    """Returns how much faster ours is, in percent of the other: `51% faster`, with ` than …` behind
+    it. One that is slower won an election all the same, as nothing but a clear gain displaces a
+    winner."""
+    percent = 100 * (1 - ours / other)
+    beside = f" than {than}" if than else ""
+    if percent < 0:
+        return f"{-percent:.0f}% slower{beside} (not clearly)"
+    return f"{percent:.0f}% faster{beside}"
+
+
+def _significant(value: float, digits: int) -> str:
+    """Rounded first: 0.99996 has one digit before the point by then."""
+    rounded = float(f"{value:.{digits}g}")
+    whole = 0 if 0 < abs(rounded) < 1 else len(str(int(abs(rounded))))
+    return f"{value:.{max(0, digits - whole)}f}"

@@ -1,0 +1,145 @@
+"""The comment over real HTTP, against a server that answers as GitHub does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.ci.github.github_server import GitHubServer, github_server
+from tunegate.ci import http as rest_api
+from tunegate.ci.comments import report_marker
+from tunegate.ci.github.api import MAX_COMMENT_CHARACTERS, Comments, job_token, login_of, opened_api
+from tunegate.ci.protocol import HostRefusedError
+
+COMMENTS = "/repos/acme/models/issues/7/comments"
+FIRST = report_marker("o")
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rest_api, "FIRST_WAIT_SECONDS", 0.001)
+
+
+@pytest.fixture
+def server() -> Iterator[GitHubServer]:
+    with github_server() as made:
+        yield made
+
+
+def publish(server: GitHubServer, name: str, text: str, *, updates_only: bool = False) -> None:
+    environment = {**server.variables, "TUNEGATE_GITHUB_TOKEN": "ghs_secret"}
+    token = job_token(environment)
+    api = opened_api(environment, token)
+    author = login_of(environment, token, api)
+    comments = Comments(api, "acme/models", 7, name, author)
+    comments.publish(text, updates_only=updates_only)
+
+
+@pytest.mark.parametrize("login", ["github-actions[bot]", "acme-gate[bot]", "octocat"])
+def test_the_first_report_is_created_and_the_next_updates_it_whoever_the_token_is_of(
+    server: GitHubServer, login: str
+) -> None:
+    server.login = login
+    publish(server, ".tunegate", "first")
+    publish(server, ".tunegate", "second")
+    (comment,) = server.comments
+    assert comment["body"] == f"{report_marker('.tunegate')}\nsecond"
+    assert comment["user"] == {"login": login}
+
+
+def test_our_comment_is_found_behind_many_others(server: GitHubServer) -> None:
+    for number in range(250):
+        server.planted(f"comment {number}", "octocat")
+    server.planted(f"{FIRST}\nold")
+    publish(server, "o", "new")
+    assert server.comments[-1]["body"] == f"{FIRST}\nnew"
+    assert len(server.comments) == 251
+
+
+@pytest.mark.parametrize("author", ["mallory", "another-app[bot]", "github-actions"])
+def test_a_marker_that_somebody_else_planted_is_not_ours(server: GitHubServer, author: str) -> None:
+    server.planted(f"{FIRST}\nplanted", author)
+    publish(server, "o", "report")
+    assert [each["user"]["login"] for each in server.comments] == [author, "github-actions[bot]"]
+    assert server.comments[0]["body"].endswith("planted")
+    assert not server.made("PATCH")
+
+
+def test_nothing_is_written_where_only_an_earlier_comment_is_updated(server: GitHubServer) -> None:
+    publish(server, "o", "report", updates_only=True)
+    assert not server.comments
+    server.planted(f"{FIRST}\nold")
+    publish(server, "o", "report", updates_only=True)
+    assert [each["body"] for each in server.comments] == [f"{FIRST}\nreport"]
+
+
+@pytest.mark.parametrize("status", [404, 410])
+def test_a_comment_that_is_deleted_meanwhile_is_written_anew(
+    server: GitHubServer, status: int
+) -> None:
+    server.planted(f"{FIRST}\nold")
+    server.always["PATCH /repos/acme/models/issues/comments/100"] = (status, {})
+    publish(server, "o", "new")
+    assert server.comments[-1]["body"] == f"{FIRST}\nnew"
+
+
+@pytest.mark.parametrize("status", [429, 403])
+def test_a_limit_is_waited_for_as_long_as_the_answer_says(
+    server: GitHubServer, status: int
+) -> None:
+    server.first[f"POST {COMMENTS}"] = [(status, {"Retry-After": "0"}, {})] * 2
+    publish(server, "o", "report")
+    assert len(server.comments) == 1
+    assert server.made("POST").count(f"POST {COMMENTS}") == 3
+
+
+def test_an_answer_that_is_lost_writes_no_second_comment(server: GitHubServer) -> None:
+    server.loses_answers = True
+    publish(server, "o", "report")
+    assert len(server.comments) == 1
+    assert server.made("POST").count(f"POST {COMMENTS}") == 1
+
+
+@pytest.mark.parametrize("status", [0, 500, 502, 503])
+def test_a_comment_that_was_not_written_is_written_after_another_look(
+    server: GitHubServer, status: int
+) -> None:
+    server.first[f"POST {COMMENTS}"] = [(status, {}, {})]
+    publish(server, "o", "report")
+    assert len(server.comments) == 1
+    looks = server.made("GET").count(f"GET {COMMENTS}")
+    assert looks == 2
+
+
+def test_a_comment_stays_within_githubs_limit_and_cuts_no_table(server: GitHubServer) -> None:
+    row = f"| {'x' * 40} | {'y' * 40} |"
+    table = "\n".join(["| a | b |", "| --- | --- |", *[row] * 2000])
+    publish(server, "o", f"### Pass\n\n#### Models\n\n{table}\n")
+    body = server.comments[0]["body"]
+    assert len(body) <= MAX_COMMENT_CHARACTERS < 65_536
+    rows = [line for line in body.splitlines() if line.startswith("| x")]
+    assert set(rows) == {row}
+    assert f"Models ({2000 - len(rows)} rows)" in body
+
+
+@pytest.mark.parametrize("status", [301, 401, 403, 404, 422, 429, 500])
+def test_a_refusal_says_the_status_and_no_secret(server: GitHubServer, status: int) -> None:
+    server.always[f"POST {COMMENTS}"] = (status, {"message": "ghs_secret"})
+    with pytest.raises(HostRefusedError, match=f"GitHub answered {status} to POST") as caught:
+        publish(server, "o", "report")
+    assert "ghs_secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("answer", [None, 7, "x", {"message": "x"}, [None], [[]], [{"user": 7}]])
+def test_an_answer_of_another_shape_is_a_refusal(server: GitHubServer, answer: object) -> None:
+    server.always[f"GET {COMMENTS}"] = (200, answer)
+    with pytest.raises(HostRefusedError, match="no list of comments"):
+        publish(server, "o", "report")
+
+
+def test_a_server_that_is_not_there_is_a_refusal() -> None:
+    environment = {"GITHUB_API_URL": "http://127.0.0.1:9"}
+    token = job_token({"TUNEGATE_GITHUB_TOKEN": "t"})
+    with pytest.raises(HostRefusedError, match="could not be asked"):
+        login_of(environment, token, opened_api(environment, token))

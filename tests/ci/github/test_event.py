@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tunegate.ci.events import JudgedEvent, RefusedEvent
+from tunegate.ci.github.event import GITHUB_EVENTS, github_event
+from tunegate.ci.protocol import AskedRevisions, JobEvent, MergeCommit, Push, Range, Usual
+from tunegate.errors import ConfigError
+
+BASE, HEAD = "b" * 40, "a" * 40
+REPOSITORY = {"full_name": "acme/models", "default_branch": "trunk"}
+
+
+def event(
+    name: str, payload: dict[str, Any], *, ref: str = "", asked: AskedRevisions | None = None
+) -> JobEvent:
+    environment = {
+        "GITHUB_EVENT_NAME": name,
+        "GITHUB_REPOSITORY": "acme/models",
+        "GITHUB_SHA": HEAD,
+        "GITHUB_REF": ref,
+    }
+    content = {"repository": REPOSITORY, **payload}
+    return github_event(environment, content, asked or AskedRevisions())
+
+
+def pull_request(head_repository: str | None = "acme/models", **more: object) -> dict[str, Any]:
+    repo = None if head_repository is None else {"full_name": head_repository}
+    return {
+        "number": 7,
+        "pull_request": {
+            "number": 7,
+            "state": "open",
+            "base": {"sha": BASE},
+            "head": {"sha": HEAD, "repo": repo},
+            **more,
+        },
+    }
+
+
+def push(ref: str = "refs/heads/trunk", before: str = BASE, after: str = HEAD) -> dict[str, Any]:
+    return {"ref": ref, "before": before, "after": after}
+
+
+def test_a_pull_request_of_the_repository_writes_its_own_zone() -> None:
+    found = event("pull_request", pull_request())
+    assert found.revisions == MergeCommit(base_tip=BASE, head_tip=HEAD)
+    assert (found.zone, found.tip, found.pull_request) == ("pr/acme/models/7", HEAD, 7)
+
+
+@pytest.mark.parametrize("head", ["mallory/models", None])
+def test_a_fork_also_a_deleted_one_writes_nothing(head: str | None) -> None:
+    assert event("pull_request", pull_request(head)).zone is None
+
+
+@pytest.mark.parametrize("action", ["opened", "labeled", "edited", "converted_to_draft"])
+def test_whatever_happens_to_an_open_pull_request_it_is_the_same_question(action: str) -> None:
+    payload = {**pull_request(draft=True), "action": action}
+    assert event("pull_request", payload) == event("pull_request", pull_request())
+
+
+@pytest.mark.parametrize(
+    "payload", [{**pull_request(), "action": "closed"}, pull_request(state="closed")]
+)
+def test_a_closed_pull_request_is_refused(payload: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="7 is closed"):
+        event("pull_request", payload)
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {},
+        {"pull_request": None},
+        {"pull_request": {"number": 7}},
+        pull_request(base={"sha": "main"}),
+        pull_request(head={"sha": "--upload-pack=x"}),
+        pull_request(number="7"),
+        {**pull_request(), "repository": {"full_name": "acme/others"}},
+    ],
+)
+def test_a_payload_that_lacks_something_or_contradicts_the_job_is_refused(
+    payload: dict[str, Any],
+) -> None:
+    with pytest.raises(ConfigError, match="the event cannot be used"):
+        event("pull_request", payload)
+
+
+def test_a_push_to_the_default_branch_teaches_main() -> None:
+    found = event("push", push())
+    assert found.revisions == Push(before=BASE, after=HEAD, is_default=True)
+    assert (found.checked_out, found.zone) == (HEAD, "main")
+
+
+def test_a_push_to_another_branch_does_not_and_is_compared_with_where_it_left_the_default() -> None:
+    found = event("push", push("refs/heads/feat/é"))
+    assert found.zone == "pr/acme/models/branch_feat__"
+    assert found.revisions == Usual(default_branch="trunk", is_here_enough=True)
+
+
+@pytest.mark.parametrize("payload", [push(after="0" * 40), {**push(), "deleted": True}])
+def test_a_push_that_deletes_is_refused(payload: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="was deleted"):
+        event("push", payload)
+
+
+@pytest.mark.parametrize(
+    ("name", "payload"), [("push", push("refs/tags/trunk")), ("release", {"action": "published"})]
+)
+def test_a_tag_is_compared_with_the_release_before_or_not_at_all(
+    name: str, payload: dict[str, Any]
+) -> None:
+    with pytest.raises(ConfigError, match="a tag says nothing of what to compare with"):
+        event(name, payload)
+    found = event(name, payload, asked=AskedRevisions(since_release=True))
+    assert (found.revisions, found.checked_out, found.zone) == (Usual(), HEAD, None)
+
+
+@pytest.mark.parametrize("ref", ["refs/notes/commits", "refs/pull/7/head", "trunk", ""])
+def test_a_push_of_neither_branch_nor_tag_is_refused_also_where_somebody_names_a_base(
+    ref: str,
+) -> None:
+    with pytest.raises(ConfigError, match="names no branch and no tag"):
+        event("push", push(ref), asked=AskedRevisions(since_release=True))
+
+
+def test_a_zone_of_a_long_branch_is_never_too_long() -> None:
+    zone = event("push", push("refs/heads/" + "x" * 300)).zone
+    assert zone is not None
+    assert zone.startswith("pr/long/")
+    assert len(zone) <= 120
+
+
+def test_a_merge_queue_names_both_commits() -> None:
+    found = event("merge_group", {"merge_group": {"base_sha": BASE, "head_sha": HEAD}})
+    assert found.revisions == Range(base=BASE, head=HEAD)
+    assert (found.checked_out, found.zone) == (HEAD, "pr/acme/models/queue")
+
+
+def test_a_schedule_is_about_the_default_branch() -> None:
+    found = event("schedule", {})
+    assert found.revisions == Usual(default_branch="trunk", is_on_it=True)
+    assert (found.checked_out, found.zone) == (HEAD, "main")
+
+
+@pytest.mark.parametrize(
+    ("ref", "zone"),
+    [
+        ("refs/heads/trunk", "main"),
+        ("refs/heads/topic", "pr/acme/models/branch_topic"),
+        ("refs/tags/trunk", None),
+        ("", None),
+    ],
+)
+def test_what_is_started_by_hand_may_write_what_a_push_to_its_branch_may(
+    ref: str, zone: str | None
+) -> None:
+    assert event("workflow_dispatch", {}, ref=ref).zone == zone
+
+
+def test_a_head_that_somebody_gives_does_not_teach_main() -> None:
+    asked = AskedRevisions(head="c" * 40)
+    assert event("push", push(), asked=asked).zone is None
+    assert event("pull_request", pull_request(), asked=asked).zone == "pr/acme/models/7"
+
+
+REFUSED = [name for name, row in GITHUB_EVENTS.items() if isinstance(row, RefusedEvent)]
+
+
+@pytest.mark.parametrize("name", [*REFUSED, "", "invented"])
+def test_an_event_that_compares_nothing_is_refused_with_what_to_use_instead(name: str) -> None:
+    with pytest.raises(ConfigError, match=r"(Use|Call|use|give) .*\w") as caught:
+        event(name, pull_request())
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_whoever_gives_both_revisions_says_what_an_event_means_and_writes_nothing(
+    name: str,
+) -> None:
+    found = event(name, pull_request(), asked=AskedRevisions(base=BASE, head=HEAD))
+    assert (found.zone, found.tip) == (None, HEAD)
+    with pytest.raises(ConfigError):
+        event(name, pull_request(), asked=AskedRevisions(head=HEAD))
+
+
+def test_every_event_that_is_judged_can_be_read() -> None:
+    judged = {name for name, row in GITHUB_EVENTS.items() if isinstance(row, JudgedEvent)}
+    assert judged == {
+        *("pull_request", "merge_group", "push", "schedule", "workflow_dispatch", "release"),
+    }

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tunegate.artifacts.changes import Revisions
+from tunegate.ci.job import event_words
+from tunegate.ci.job_request import JobRequest, StepName
+from tunegate.ci.protocol import AskedRevisions, JobEvent, Usual
+from tunegate.cli.parse import parse
+from tunegate.settings import Settings
+
+REVISIONS = Revisions(base="b" * 40, head="a" * 40)
+PULL = JobEvent(revisions=Usual(), zone="pr/o/r/7")
+STEPS: tuple[StepName, ...] = ("run", "plan", "tune", "gate", "measure", "verdict")
+
+
+def settings(
+    step: StepName,
+    revisions: Revisions | None,
+    event: JobEvent = PULL,
+    asked: AskedRevisions | None = None,
+) -> Settings:
+    request = JobRequest(words=(step,), step=step, out=Path(), asked=asked or AskedRevisions())
+    parsed = parse([step, *event_words(request, event, revisions)])
+    assert parsed is not None
+    return parsed.options.settings
+
+
+def test_a_whole_run_takes_both_revisions_and_the_zone() -> None:
+    found = settings("run", REVISIONS)
+    assert (found.base, found.head) == ("b" * 40, "a" * 40)
+    assert found.overrides.get("cache.zone") == "pr/o/r/7"
+
+
+def test_every_step_names_the_policy_and_the_later_ones_refuse_a_plan_of_another() -> None:
+    behind = msgspec.structs.replace(REVISIONS, policy="c" * 40)
+    for step in STEPS:
+        assert settings(step, behind).policy == "c" * 40
+
+
+def test_a_pull_request_writes_to_its_own_zone_in_every_step() -> None:
+    for step in STEPS:
+        assert settings(step, REVISIONS).overrides.get("cache.zone") == "pr/o/r/7"
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_fork_only_reads(step: StepName) -> None:
+    found = settings(step, REVISIONS, JobEvent(revisions=Usual(), zone=None))
+    assert (found.overrides.get("cache.mode"), found.overrides.get("cache.zone")) == ("ro", None)
+
+
+def test_where_the_event_says_nothing_the_configuration_names_the_zone() -> None:
+    found = settings("run", REVISIONS, JobEvent(revisions=Usual(), zone=""))
+    assert (found.overrides.get("cache.mode"), found.overrides.get("cache.zone")) == (None, None)
+
+
+@pytest.mark.parametrize("step", ["tune", "gate"])
+def test_a_later_job_refuses_a_plan_of_other_revisions(step: StepName) -> None:
+    found = settings(step, REVISIONS)
+    assert (found.base, found.head) == (REVISIONS.base, REVISIONS.head)
+    assert settings(step, None, asked=AskedRevisions(head="topic")).head == "topic"
+
+
+def test_since_a_release_the_command_finds_the_base() -> None:
+    asked = AskedRevisions(since_release=True, head="topic")
+    found = settings("run", None, asked=asked)
+    assert (found.since_release, found.base, found.head) == (True, None, "topic")
+    for step in ("tune", "gate"):
+        request = JobRequest(words=(), step=step, out=Path(), asked=asked)
+        assert "--since-release" not in event_words(request, PULL, None)
+
+
+def test_no_base_leaves_the_choice_to_the_command_only_when_there_is_none() -> None:
+    request = JobRequest(words=(), step="run", out=Path())
+    words = event_words(request, PULL, Revisions(base=None, head="a" * 40))
+    assert not [word for word in words if word.startswith("--base")]
+    assert "--no-base" in words
+
+
+def test_a_policy_and_a_zone_that_are_asked_for_stay_but_a_fork_never_writes() -> None:
+    request = JobRequest(words=(), step="run", out=Path(), policy="p", zone="team/x")
+    behind = msgspec.structs.replace(REVISIONS, policy="c" * 40)
+    words = event_words(request, PULL, behind)
+    assert "--policy=p" in words
+    assert "--zone=team/x" in words
+    fork = JobEvent(revisions=Usual(), zone=None)
+    assert event_words(request, fork, behind)[-1] == "--cache-mode=ro"
+    without = msgspec.structs.replace(request, is_without_cache=True)
+    assert not [word for word in event_words(without, fork, behind) if "cache" in word]

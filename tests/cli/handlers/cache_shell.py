@@ -1,0 +1,45 @@
+"""`tunegate cache ...` over a directory or a bucket, as a person types it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.tuning_records import make_record
+from tunegate.cli.main import main
+from tunegate.config import CacheConfig
+from tunegate.system.cache.shared_cache import SharedCache
+
+
+class Shell:
+    """A directory with a configuration, and the cache it names."""
+
+    def __init__(self, root: Path, capsys: pytest.CaptureFixture[str], url: str) -> None:
+        self.root, self._capsys, self.url = root, capsys, url
+        root.mkdir(exist_ok=True)
+        self.configure("")
+
+    def configure(self, more: str) -> None:
+        text = f'models:\n  - path: "*.onnx"\ncache:\n  url: "{self.url}"\n{more}'
+        (self.root / "tunegate.yaml").write_text(text)
+
+    def cache(self, *line: str, code: int = 0) -> dict[str, Any]:
+        """What a command prints with --json."""
+        where = ["--repository", str(self.root), "--out", str(self.root / "out")]
+        assert main(["cache", *line, *where, "--json"]) == code, self._capsys.readouterr().err
+        printed = self._capsys.readouterr().out
+        return json.loads(printed) if printed.startswith("{") else {}
+
+    def shown(self, *line: str, code: int = 0) -> str:
+        assert main(["cache", *line, "--repository", str(self.root)]) == code
+        printed = self._capsys.readouterr()
+        return printed.out + printed.err
+
+    def publish(self, *workloads: str, zone: str = "main") -> None:
+        config = CacheConfig(url=self.url, zone=zone)
+        cache = SharedCache(config, state=self.root / "state", root=self.root)
+        for workload in workloads:
+            assert cache.publish([make_record(workload)])

@@ -1,0 +1,262 @@
+"""A schedule proves itself inside the model, or goes."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.small_onnx import conv_model, save
+from tunegate.artifacts.tasks import ScheduleSource
+from tunegate.compiler import compile as compiling
+from tunegate.compiler.build import build_model as linked_build
+from tunegate.compiler.build import in_model_trial, kernel_profile
+from tunegate.compiler.build.functions import ModelFunction, functions_of
+from tunegate.compiler.build.kernel_profile import slower_in_model
+from tunegate.compiler.compile import handle_request
+from tunegate.compiler.importing.import_in_layout import import_in_layout
+from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.schedules.schedule_choice import record_id
+from tunegate.compiler.search.space import DesignSpace
+from tunegate.compiler.targets import ResolvedTarget, toolchain, tvm_target
+from tunegate.config import TargetConfig
+from tunegate.models.preparation import prepare
+from tunegate.system.output.artifact_file import ArtifactFile
+from tunegate.tune.compiler_protocol import BuildModel, Built
+from tunegate.tune.protocol import ModelFile, Schedule
+from tunegate_cache.format.how_built import HowBuilt
+from tunegate_cache.format.records import DeviceFingerprint, TuningRecord, WorkloadKey
+
+TARGET = TargetConfig(name="cpu", threads=1)
+DEVICE = DeviceFingerprint(name="here", kind="cpu", units=1, memory_bytes=1)
+load_intrinsics("llvm")
+
+
+class Workshop:
+    """A convolution, a schedule for it, and builds with and without."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.model = save(conv_model(channels=32, out=64, size=28), directory / "m.onnx")
+        self.target: ResolvedTarget = tvm_target(TARGET)
+        prepared = prepare(self.model, shapes={}, into=directory / "p", path="m.onnx")
+        module = import_in_layout(prepared, self.target.target, "m.onnx", ("nhwc",))
+        self.function: ModelFunction = next(f for f in functions_of(module) if "conv" in f.operator)
+
+    def record(self) -> TuningRecord:
+        return self.records(1)[0]
+
+    def records(self, count: int, workload: str = "") -> list[TuningRecord]:
+        """Records of this very task, or of another one."""
+        space = DesignSpace(self.function.workload, self.target.target)
+        sampled = [space.describe(s.trace) for s in space.sample(count, random.Random(1))]
+        return [self._record(schedule, workload) for schedule in sampled if schedule is not None]
+
+    def _record(self, schedule: Schedule, workload: str) -> TuningRecord:
+        return TuningRecord(
+            key=WorkloadKey(workload or self.function.workload.digest, self.target.key),
+            shape=self.function.workload.shape,
+            template=schedule.template,
+            decisions=schedule.decisions,
+            run_nanoseconds=(1000,),
+            status="ok",
+            device=DEVICE,
+            toolchain=toolchain(),
+            measured_at=1,
+        )
+
+    def build(
+        self,
+        name: str,
+        *records: TuningRecord,
+        source: ScheduleSource = "exact",
+        how: HowBuilt | None = None,
+    ) -> Built:
+        digest = self.function.workload.digest
+        scratch = self.directory / f"{name}-scratch"
+        scratch.mkdir()
+        built = handle_request(
+            BuildModel(
+                seed=1,
+                model=ModelFile(file=str(self.model), path="m.onnx", shapes={}),
+                target=TARGET,
+                records={digest: records},
+                sources={digest: source},
+                directory=str(self.directory / name),
+                scratch=str(scratch),
+                how=how,
+            )
+        )
+        assert isinstance(built, Built)
+        return built
+
+
+@pytest.fixture(scope="module")
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
+    return Workshop(tmp_path_factory.mktemp("build"))
+
+
+@pytest.fixture(autouse=True)
+def _reopened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What earlier tests found out of its schedules is gone."""
+    monkeypatch.setattr(compiling, "_open_model", None)
+
+
+@pytest.fixture
+def naive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops as they are written take tens of times as long as any schedule."""
+    for each in ("with_default_schedule", "with_packing_schedules"):
+        monkeypatch.setattr(linked_build, each, lambda module, *_: module)
+
+
+def source_of(built: Built) -> str:
+    return next(f.source for f in built.functions if "conv" in f.function)
+
+
+@pytest.mark.usefixtures("naive")
+def test_the_kernel_that_is_slower_inside_the_model_is_named(workshop: Workshop) -> None:
+    workshop.build("plain")
+    workshop.build("scheduled", workshop.record())
+    libraries = [workshop.directory / name / "model.so" for name in ("plain", "scheduled")]
+    inputs = ArtifactFile.read(workshop.directory / "plain").inputs
+    names = {workshop.function.name}
+
+    def slower(one: Path, other: Path) -> frozenset[str]:
+        return slower_in_model(one, other, inputs=inputs, kernels=names, kind="llvm", seed=1)
+
+    assert slower(*libraries) == names
+    assert slower(*reversed(libraries)) == frozenset()
+
+
+@pytest.mark.usefixtures("naive")
+@pytest.mark.parametrize("source", ["claimed", "prior"])
+def test_a_schedule_that_nobody_measured_and_is_faster_stays(
+    workshop: Workshop, source: ScheduleSource
+) -> None:
+    built = workshop.build(f"kept-{source}", workshop.record(), source=source)
+    assert built.dropped == ()
+    assert source_of(built) == source
+
+
+@pytest.mark.usefixtures("naive")
+def test_of_several_neighbours_the_likeliest_is_built_with_and_not_the_nearest(
+    workshop: Workshop,
+) -> None:
+    """A wide innermost loop over channels is what other operators were fastest with."""
+    offered = sorted(workshop.records(12, workload="a neighbour's"), key=lanes)
+    built = workshop.build("likeliest", *offered, source="transfer")
+    (kernel,) = [f for f in built.functions if "conv" in f.function]
+    assert not kernel.verified
+    narrow = {record_id(kernel.key, record) for record in offered if lanes(record) < 8}
+    assert record_id(kernel.key, offered[0]) in narrow
+    assert kernel.rid not in narrow
+
+
+def lanes(record: TuningRecord) -> int:
+    _, _, _, channels, *_ = (values for _, values in record.decisions)
+    return channels[-1]
+
+
+@pytest.mark.usefixtures("naive")
+def test_a_claim_that_nothing_has_measured_is_not_verified_and_has_no_time(
+    workshop: Workshop,
+) -> None:
+    sources: dict[ScheduleSource, bool] = {"claimed": False, "own-zone": True}
+    for source, is_verified in sources.items():
+        built = workshop.build(source, workshop.record(), source=source)
+        (kernel,) = [f for f in built.functions if "conv" in f.function]
+        assert (kernel.source, kernel.verified) == (source, is_verified)
+        assert (kernel.ms is not None) == is_verified
+
+
+@pytest.mark.parametrize("source", ["transfer", "prior", "search"])
+def test_a_schedule_that_is_slower_in_the_model_is_dropped_and_named(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch, source: ScheduleSource
+) -> None:
+    monkeypatch.setattr(
+        in_model_trial, "slower_in_model", lambda *_, kernels, **__: frozenset(kernels)
+    )
+    monkeypatch.setattr(in_model_trial, "is_faster_whole", lambda *_, **__: False)
+    built = workshop.build(f"dropped-{source}", workshop.record(), source=source)
+    assert built.dropped == ("conv",)
+    assert source_of(built) == "default"
+    plain = workshop.build(f"plain-beside-{source}")
+    assert built.key == plain.key
+
+
+@pytest.mark.usefixtures("naive")
+def test_what_the_prior_picks_is_the_same_in_every_build_and_not_verified(
+    workshop: Workshop,
+) -> None:
+    one, other = (workshop.build(f"picked-{n}", source="prior") for n in (1, 2))
+    (kernel,) = [f for f in one.functions if "conv" in f.function]
+    assert (kernel.source, kernel.verified, kernel.ms) == ("prior", False, None)
+    assert kernel.rid
+    assert one.key == other.key
+
+
+def test_what_makes_the_model_ten_times_as_slow_is_run_once(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here whatever takes time at all is too slow."""
+    monkeypatch.setattr(kernel_profile, "_FAR_SLOWER", 0.0)
+    for name in ("one", "two"):
+        workshop.build(name)
+    libraries = [workshop.directory / name / "model.so" for name in ("one", "two")]
+    runs: list[Any] = []
+    run = kernel_profile._Watched.run
+
+    def counted(watched: Any, given: list[Any]) -> None:
+        runs.append(watched)
+        run(watched, given)
+
+    monkeypatch.setattr(kernel_profile._Watched, "run", counted)
+    inputs = ArtifactFile.read(workshop.directory / "one").inputs
+    slower_in_model(*libraries, inputs=inputs, kernels=(), kind="llvm", seed=1)
+    assert len(runs) == len(libraries)
+
+
+def test_a_kernel_that_only_a_neighbour_on_the_machine_slows_down_stays(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is slower in most inferences, and as fast in the best one."""
+    libraries = [workshop.directory / name / "model.so" for name in ("quiet", "beside")]
+    for library in libraries:
+        workshop.build(library.parent.name)
+    monkeypatch.setattr(kernel_profile, "_MOST_ROUNDS", 5)
+    disturbed = iter([9.0, 9.0, 2.0, 9.0, 9.0])
+    monkeypatch.setattr(kernel_profile, "machine_of", lambda library, _: Disturbed(library))
+
+    def run(watched: Any, _: list[Any]) -> None:
+        is_ours = watched._machine.library == libraries[0]
+        watched._runs.append({"conv": next(disturbed) if is_ours else 2.0})
+
+    monkeypatch.setattr(kernel_profile._Watched, "run", run)
+    inputs = ArtifactFile.read(workshop.directory / "quiet").inputs
+    found = slower_in_model(*libraries, inputs=inputs, kernels={"conv"}, kind="llvm", seed=1)
+    assert found == frozenset()
+
+
+class Disturbed:
+    """A machine that runs nothing."""
+
+    def __init__(self, library: Path) -> None:
+        self.library = library
+
+    def set_instrument(self, _: object) -> None:
+        pass
+
+
+def test_what_an_earlier_build_has_decided_is_not_put_to_the_test(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(in_model_trial, "slower_in_model", lambda *_, **__: frozenset())
+    kept = workshop.build("kept", workshop.record(), source="search")
+    monkeypatch.setattr(in_model_trial, "slower_in_model", lambda *_, **__: pytest.fail("asked"))
+    again = workshop.build("again", workshop.record(), source="search", how=kept.how)
+    assert source_of(again) == "search"
+    assert again.how == kept.how
+    dropped = workshop.build("without", workshop.record(), source="search", how=HowBuilt())
+    assert source_of(dropped) == "default"

@@ -1,0 +1,233 @@
+"""A kernel that computes other numbers gets its default schedule, and the others keep theirs."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from tvm import te
+
+from tests.support.small_onnx import save
+from tunegate.compiler.build import in_model_trial
+from tunegate.compiler.build.check_messages import CheckArtifact, Checked, MendBuild, Mended
+from tunegate.compiler.build.functions import ModelFunction, functions_of
+from tunegate.compiler.build.kernel_profile import slower_in_model
+from tunegate.compiler.compile import handle_request
+from tunegate.compiler.importing.import_in_layout import import_in_layout
+from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.schedules import schedule_choice
+from tunegate.compiler.schedules.unscheduled import IS_SCHEDULED
+from tunegate.compiler.search.space import DesignSpace
+from tunegate.compiler.targets import toolchain, tvm_target
+from tunegate.config import TargetConfig
+from tunegate.models.preparation import prepare
+from tunegate.tune.compiler_protocol import BuildModel, Built
+from tunegate.tune.protocol import ModelFile
+from tunegate_cache.format.records import DeviceFingerprint, TuningRecord, WorkloadKey
+
+CPU = TargetConfig(name="cpu", threads=1)
+TARGET = tvm_target(CPU)
+DEVICE = DeviceFingerprint(name="here", kind="cpu", units=1, memory_bytes=1)
+LARGE = 2.0**20
+"""Each number beside it is one of float32; a sum of 64 of them is not."""
+
+
+def two_products() -> onnx.ModelProto:
+    draw = np.random.default_rng(0)
+    weights = [draw.standard_normal(shape).astype("float32") for shape in ((16, 32), (32, 8))]
+    graph = helper.make_graph(
+        [
+            helper.make_node("MatMul", ["x", "w0"], ["h"], name="first"),
+            helper.make_node("MatMul", ["h", "w1"], ["y"], name="second"),
+        ],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 16])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 8])],
+        [numpy_helper.from_array(weight, f"w{n}") for n, weight in enumerate(weights)],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def long_sums() -> onnx.ModelProto:
+    """Sums of numbers that cancel from one to the next, and of what every other one has in
+    common."""
+    weights = np.where(np.arange(4096)[:, None] % 2, 1 - LARGE, 1 + LARGE).repeat(4, 1)
+    mixed = np.eye(4) + 0.5
+    graph = helper.make_graph(
+        [
+            helper.make_node("Exp", ["x"], ["positive"]),
+            helper.make_node("Sign", ["positive"], ["ones"]),
+            helper.make_node("MatMul", ["ones", "w0"], ["h"], name="first"),
+            helper.make_node("MatMul", ["h", "w1"], ["y"], name="second"),
+        ],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4096])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4])],
+        [
+            numpy_helper.from_array(weight.astype("float32"), f"w{n}")
+            for n, weight in enumerate((weights, mixed))
+        ],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+class Bench:
+    """The model, a schedule for each kernel, and what a child answers. No clock takes a schedule
+    away: they are settled."""
+
+    def __init__(self, directory: Path, model: onnx.ModelProto | None = None) -> None:
+        load_intrinsics("llvm")
+        self.file = save(model or two_products(), directory / "m.onnx")
+        prepared = prepare(self.file, shapes={}, into=directory / "p", path="m.onnx")
+        module = import_in_layout(prepared, TARGET.target, "m.onnx", ("nchw",))
+        self.functions = functions_of(module)
+        self.request = BuildModel(
+            model=ModelFile(file=str(self.file), path="m.onnx", shapes={}),
+            target=CPU,
+            records={f.workload.digest: (record_of(f),) for f in self.functions},
+            sources={},
+            settled=tuple(sorted(f.workload.digest for f in self.functions)),
+            directory=str(directory / "out"),
+            scratch=str(directory),
+            seed=1,
+        )
+
+    def mended(self, limit_seconds: float = 60.0) -> Mended:
+        built = handle_request(self.request)
+        assert isinstance(built, Built)
+        check = CheckArtifact(
+            directory=self.request.directory, reference=built.reference, kind="llvm", seeds=(1, 2)
+        )
+        checked = handle_request(check)
+        assert isinstance(checked, Checked)
+        assert checked.check is not None
+        assert not checked.check.passed
+        mended = handle_request(
+            MendBuild(build=self.request, check=check, limit_seconds=limit_seconds)
+        )
+        assert isinstance(mended, Mended)
+        return mended
+
+
+def record_of(function: ModelFunction) -> TuningRecord:
+    space = DesignSpace(function.workload, TARGET.target)
+    (sampled,) = space.sample(1, random.Random(1))
+    schedule = space.describe(sampled.trace)
+    assert schedule is not None
+    return TuningRecord(
+        key=WorkloadKey(function.workload.digest, TARGET.key),
+        shape=function.workload.shape,
+        template=schedule.template,
+        decisions=schedule.decisions,
+        run_nanoseconds=(1000,),
+        status="ok",
+        device=DEVICE,
+        toolchain=toolchain(),
+        measured_at=1,
+    )
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    """The schedule of the first product makes another function of it."""
+    replayed = schedule_choice.best_that_replays
+
+    def replaying(function: ModelFunction, *rest: Any) -> tuple[Any, Any]:
+        main, record = replayed(function, *rest)
+        is_first = function.label == "first"
+        return (twice(function) if is_first else main), record
+
+    monkeypatch.setattr(schedule_choice, "best_that_replays", replaying)
+    return Bench(tmp_path)
+
+
+def twice(function: ModelFunction) -> Any:
+    """A function of the same arguments that computes twice the product."""
+    first, second, _ = (
+        te.placeholder([int(n) for n in each.ty.shape], name=f"p{n}")
+        for n, each in enumerate(function.workload.module["main"].params)
+    )
+    k = te.reduce_axis((0, first.shape[1]), "k")
+    product = te.compute(
+        (first.shape[0], second.shape[1]),
+        lambda i, j: te.sum(first[i, k] * second[k, j] * 2.0, axis=k),
+    )
+    main = te.create_prim_func([first, second, product]).without_attr("global_symbol")
+    return main.with_attr("tirx.noalias", True).with_attr(IS_SCHEDULED, True)
+
+
+def test_the_kernel_that_computes_other_numbers_is_found_and_the_others_stay(
+    bench: Bench,
+) -> None:
+    mended = bench.mended()
+    assert mended.built is not None
+    assert mended.check is not None
+    assert mended.check.passed
+    (wrong,) = mended.wrong
+    assert wrong.name == "first"
+    assert wrong.max_relative == pytest.approx(1.0, rel=1e-3)
+    assert {f.name: bool(f.rid) for f in mended.built.functions} == {"first": False, "second": True}
+
+
+def test_a_schedule_that_was_too_slow_in_the_model_is_not_in_what_is_checked(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slower(*libraries: Path, kernels: frozenset[str], **how: Any) -> frozenset[str]:
+        slower_in_model(*libraries, kernels=kernels, **how)
+        return kernels
+
+    monkeypatch.setattr(in_model_trial, "slower_in_model", slower)
+    monkeypatch.setattr(in_model_trial, "is_faster_whole", lambda *_, **__: False)
+    transferred = {f.workload.digest: "transfer" for f in bench.functions}
+    bench.request = msgspec.structs.replace(bench.request, sources=transferred, settled=())
+    built = handle_request(bench.request)
+    assert isinstance(built, Built)
+    assert built.dropped == ("first", "second")
+    check = CheckArtifact(
+        directory=bench.request.directory, reference=built.reference, kind="llvm", seeds=(1, 2)
+    )
+    checked = handle_request(check)
+    assert isinstance(checked, Checked)
+    assert checked.check is not None
+    assert checked.check.passed
+
+
+def test_no_more_time_is_spent_than_there_is(bench: Bench) -> None:
+    mended = bench.mended(limit_seconds=0.0)
+    assert (mended.built, mended.is_late) == (None, True)
+    assert "within 0 s" in mended.reason
+
+
+def test_a_schedule_that_rounds_away_what_its_neighbours_keep_is_found(tmp_path: Path) -> None:
+    """It sums every eighth number by itself, so that what cancels meets only at the end."""
+    bench = Bench(tmp_path, long_sums())
+    first = max(bench.functions, key=lambda f: f.flops)
+    record = msgspec.structs.replace(record_of(first), **strided_sums(first))
+    bench.request = msgspec.structs.replace(
+        bench.request, records={**bench.request.records, first.workload.digest: (record,)}
+    )
+    mended = bench.mended()
+    assert mended.built is not None
+    (wrong,) = mended.wrong
+    assert (wrong.key.workload, wrong.decisions) == (first.workload.digest, record.decisions)
+    assert wrong.max_relative > 0.1
+    kept = {f.key.workload for f in mended.built.functions if f.rid}
+    assert kept == bench.request.records.keys() - {first.workload.digest}
+
+
+def strided_sums(function: ModelFunction) -> dict[str, Any]:
+    """Decisions that split a sum in parts of every eighth number: eight parts for each sum."""
+    space = DesignSpace(function.workload, TARGET.target)
+    for sampled in space.sample(96, random.Random(1)):
+        found = space.describe(sampled.trace)
+        parts = [list(each.shape) for each in sampled.mod["main"].body.block.alloc_buffers]
+        has_eight = any(8 in shape and 512 not in shape for shape in parts)
+        if found is not None and found.decisions[0][1] == (512, 8) and has_eight:
+            return {"template": found.template, "decisions": found.decisions}
+    raise AssertionError

@@ -1,0 +1,114 @@
+"""LSTM, GRU and RNN, unrolled, beside ONNX Runtime's own."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from onnx import helper
+
+from tests.support.operator_models import operator_model, rewritten
+from tunegate.compiler.importing.rewriting import importable
+from tunegate.errors import UnsupportedModelError
+
+GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+ACTIVATIONS = {"LSTM": 3, "GRU": 2, "RNN": 1}
+STEPS, BATCH, INPUTS, HIDDEN = 3, 2, 4, 5
+
+
+class Case(NamedTuple):
+    operator: str = "LSTM"
+    direction: str = "forward"
+    lengths: tuple[int, int] | None = None
+    has_bias: bool = False
+    has_state: bool = False
+    has_peepholes: bool = False
+    options: tuple[tuple[str, Any], ...] = ()
+    activation: str = ""
+
+
+OPTIONS = st.lists(
+    st.sampled_from([("clip", 0.4), ("input_forget", 1), ("linear_before_reset", 1)]), unique=True
+)
+CASES = st.builds(
+    Case,
+    operator=st.sampled_from(sorted(GATES)),
+    direction=st.sampled_from(["forward", "reverse", "bidirectional"]),
+    lengths=st.sampled_from([None, (3, 3), (3, 2), (2, 0)]),
+    has_bias=st.booleans(),
+    has_state=st.booleans(),
+    has_peepholes=st.booleans(),
+    options=OPTIONS.map(tuple),
+    activation=st.sampled_from(["", "Relu", "Softsign", "LeakyRelu", "HardSigmoid"]),
+)
+
+
+@given(CASES)
+@example(Case(lengths=(2, 0), has_state=True))
+@example(Case(has_bias=True, has_peepholes=True, has_state=True, options=(("clip", 0.4),)))
+@example(Case("GRU", "bidirectional", has_bias=True, options=(("linear_before_reset", 1),)))
+@example(Case("GRU", "reverse", has_bias=True))
+@example(Case("RNN", "bidirectional", activation="LeakyRelu"))
+@settings(max_examples=25, deadline=None)
+def test_unrolled_they_give_the_same_numbers(case: Case) -> None:
+    node, feed, weights = made(case)
+    operators = rewritten(operator_model(node, feed, weights), feed)
+    assert case.operator not in operators
+
+
+def test_one_that_is_too_long_says_how_long_it_is() -> None:
+    for direction, steps, said in (("forward", 300, "is too long"), ("bidirectional", 129, "both")):
+        node, feed, weights = made(Case(direction=direction))
+        feed = {**feed, "x": np.zeros((steps, BATCH, INPUTS), np.float32)}
+        with pytest.raises(UnsupportedModelError, match=rf"LSTM over {steps} steps.*{said}"):
+            importable(operator_model(node, feed, weights))
+
+
+def made(case: Case) -> tuple[Any, dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """The node, its inputs and its weights."""
+    random = np.random.default_rng(0)
+
+    def drawn(*shape: int) -> np.ndarray:
+        return (random.standard_normal(shape) * 0.7).astype(np.float32)
+
+    directions = 2 if case.direction == "bidirectional" else 1
+    rows, is_lstm = GATES[case.operator] * HIDDEN, case.operator == "LSTM"
+    weights = {"w": drawn(directions, rows, INPUTS), "r": drawn(directions, rows, HIDDEN)}
+    feed = {"x": drawn(STEPS, BATCH, INPUTS)}
+    if case.has_bias:
+        weights["b"] = drawn(directions, 2 * rows)
+    if case.lengths:
+        feed["l"] = np.array(case.lengths, np.int32)
+    if case.has_state:
+        feed["h"] = drawn(directions, BATCH, HIDDEN)
+        feed |= {"c": drawn(directions, BATCH, HIDDEN)} if is_lstm else {}
+    if case.has_peepholes and is_lstm:
+        weights["p"] = drawn(directions, 3 * HIDDEN)
+    known = {**feed, **weights}
+    names = [name if name in known else "" for name in ("x", "w", "r", "b", "l", "h", "c", "p")]
+    outputs = ["y", "last", "cell"] if is_lstm else ["y", "last"]
+    return (
+        helper.make_node(
+            case.operator,
+            names if is_lstm else names[:6],
+            outputs,
+            hidden_size=HIDDEN,
+            direction=case.direction,
+            **options(case, directions),
+        ),
+        feed,
+        weights,
+    )
+
+
+def options(case: Case, directions: int) -> dict[str, Any]:
+    of_one = {"input_forget": "LSTM", "linear_before_reset": "GRU"}
+    found = {
+        key: value for key, value in case.options if of_one.get(key, case.operator) == case.operator
+    }
+    if case.activation:
+        found["activations"] = [case.activation] * ACTIVATIONS[case.operator] * directions
+    return found

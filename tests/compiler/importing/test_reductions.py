@@ -1,0 +1,96 @@
+"""Reductions and sums so far along axes that are inputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnx import TensorProto, helper
+
+from tests.support.operator_models import operator_model, rewritten
+from tunegate.compiler.importing.graph_view import GraphView
+from tunegate.compiler.importing.reductions import REDUCTIONS
+from tunegate.compiler.importing.rewriting import importable
+from tunegate.errors import UnsupportedModelError
+
+DATA = np.random.default_rng(0).uniform(0.5, 2, (3, 2, 2)).astype(np.float32)
+AXES = [[0], [1], [-1], [0, 2], [2, 1], [-3, 1], []]
+
+
+@given(st.sampled_from(sorted(REDUCTIONS)), st.sampled_from(AXES), st.sampled_from([0, 1]))
+@settings(max_examples=20, deadline=None)
+def test_they_run_over_the_axes_that_the_input_names(
+    operator: str, axes: list[int], keepdims: int
+) -> None:
+    feed = {"x": DATA, "a": np.array(axes, np.int64)}
+    node = helper.make_node(operator, ["x", "a"], ["y"], keepdims=keepdims)
+    rewritten(operator_model(node, feed), feed)
+
+
+def test_no_axes_may_mean_nothing_is_reduced() -> None:
+    feed = {"x": DATA, "a": np.zeros(0, np.int64)}
+    node = helper.make_node("ReduceSum", ["x", "a"], ["y"], noop_with_empty_axes=1)
+    assert rewritten(operator_model(node, feed), feed) == ["Identity"]
+
+
+@pytest.mark.parametrize("operator", sorted(REDUCTIONS - {"ReduceMean"}))
+def test_of_nothing_they_give_what_onnx_runtime_gives(operator: str) -> None:
+    feed = {"x": np.zeros((2, 0, 3), np.float32)}
+    node = helper.make_node(operator, ["x", "a"], ["y"])
+    assert not rewritten(operator_model(node, feed, {"a": np.array([1])}), feed)
+
+
+@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMin"])
+def test_of_infinities_alone_they_are_infinite_where_that_is_asked(operator: str) -> None:
+    sign = -1 if operator == "ReduceMax" else 1
+    feed = {"x": np.where([[0, 1], [1, 1]], sign * np.inf, DATA[0]).astype(np.float32)}
+    node = helper.make_node(operator, ["x"], ["m"], keepdims=0)
+    model = operator_model(node, feed)
+    assert rewritten(model, feed) == [operator]
+    model.graph.node.append(helper.make_node("IsInf", ["m"], ["y"]))
+    del model.graph.output[:]
+    model.graph.output.append(helper.make_tensor_value_info("y", TensorProto.BOOL, []))
+    assert "Where" in rewritten(model, feed)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("options", [{}, {"reverse": 1, "exclusive": 1}])
+def test_sums_so_far_run_along_the_axis_that_the_input_names(
+    axis: int, options: dict[str, Any]
+) -> None:
+    feed = {"x": DATA, "a": np.array(axis, np.int32)}
+    node = helper.make_node("CumSum", ["x", "a"], ["y"], **options)
+    rewritten(operator_model(node, feed), feed)
+    node = helper.make_node("CumProd", ["x", "a"], ["y"], **options)
+    rewritten(operator_model(node, feed, opset=26), feed)
+
+
+def test_axes_are_known_from_what_is_computed_of_the_result() -> None:
+    feed = {"x": DATA, "a": np.array([1], np.int64)}
+    model = operator_model(helper.make_node("ReduceSum", ["x", "a"], ["y"], keepdims=1), feed)
+    model.graph.node[0].output[0] = "squares"
+    model.graph.node.append(helper.make_node("Sqrt", ["squares"], ["y"]))
+    assert "Sqrt" in rewritten(model, feed)
+    assert all(
+        node.op_type != "ReduceSum" or GraphView(after).constant(node.input[1]) is not None
+        for after in [importable(model)]
+        for node in after.graph.node
+    )
+
+
+@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMin"])
+def test_truth_values_are_compared_as_integers(operator: str) -> None:
+    feed = {"x": DATA > 1}
+    node = helper.make_node(operator, ["x", "a"], ["y"])
+    model = operator_model(node, feed, {"a": np.array([1])})
+    assert "Cast" in rewritten(model, feed)
+
+
+def test_what_stays_without_elements_is_refused() -> None:
+    feed = {"x": np.zeros((2, 0, 3), np.float32)}
+    node = helper.make_node("ReduceSum", ["x", "a"], ["y"])
+    with pytest.raises(UnsupportedModelError, match="ReduceSum"):
+        importable(operator_model(node, feed, {"a": np.array([2])}))

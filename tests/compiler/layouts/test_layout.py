@@ -1,0 +1,156 @@
+"""Channels last inside a model changes nothing but its speed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tests.support.small_onnx import save
+from tunegate.artifacts.builds import Build
+from tunegate.compiler.importing.import_in_layout import import_in_layout
+from tunegate.compiler.importing.onnx_importer import imported
+from tunegate.compiler.layouts.layout import channels_last, layouts
+from tunegate.compiler.targets import tvm_target
+from tunegate.config import TargetConfig
+from tunegate.models.preparation import prepare
+from tunegate.ports import BuildJob, ModelJob
+from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
+
+WEIGHTS = {
+    "plain": (8, 3, 3, 3),
+    "strided": (16, 8, 3, 3),
+    "depthwise": (16, 1, 3, 3),
+    "grouped": (16, 4, 3, 3),
+    "up": (16, 8, 2, 2),
+    "one": (8, 24, 1, 1),
+    "up_last": (8, 2, 2, 2),
+    "dense": (8 * 12 * 12, 5),
+}
+NODES = [
+    helper.make_node("Conv", ["x", "plain"], ["a"], pads=[1, 1, 1, 1]),
+    helper.make_node("Relu", ["a"], ["b"]),
+    helper.make_node("Conv", ["b", "strided"], ["c"], strides=[2, 2], pads=[0, 0, 1, 1]),
+    helper.make_node("Conv", ["c", "depthwise"], ["d"], group=16, pads=[1, 1, 1, 1]),
+    helper.make_node("Clip", ["d", "zero", "six"], ["o"]),
+    helper.make_node("Conv", ["o", "grouped"], ["e"], group=4, pads=[1, 1, 1, 1]),
+    helper.make_node("ConvTranspose", ["e", "up"], ["f"], strides=[2, 2]),
+    helper.make_node("MaxPool", ["f"], ["g"], kernel_shape=[2, 2], strides=[2, 2]),
+    helper.make_node("Concat", ["g", "e"], ["h"], axis=1),
+    helper.make_node("Conv", ["h", "one"], ["i"]),
+    helper.make_node("MaxPool", ["a"], ["j"], kernel_shape=[2, 2], strides=[2, 2]),
+    helper.make_node("Add", ["i", "j"], ["k"]),
+    helper.make_node("ConvTranspose", ["k", "up_last"], ["n"], strides=[2, 2]),
+    helper.make_node("Flatten", ["k"], ["l"]),
+    helper.make_node("MatMul", ["l", "dense"], ["m"]),
+]
+
+
+def all_kinds_of_convolutions() -> onnx.ModelProto:
+    """Plain, strided with uneven padding, depthwise, grouped, transposed; joined and flattened."""
+    random = np.random.default_rng(1)
+    tensors = {
+        name: random.normal(0, 0.2, shape).astype("float32") for name, shape in WEIGHTS.items()
+    }
+    graph = helper.make_graph(
+        NODES,
+        "kinds",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 3, 24, 24))],
+        [
+            helper.make_tensor_value_info("m", TensorProto.FLOAT, (1, 5)),
+            helper.make_tensor_value_info("k", TensorProto.FLOAT, (1, 8, 12, 12)),
+            helper.make_tensor_value_info("n", TensorProto.FLOAT, (1, 2, 24, 24)),
+        ],
+        [numpy_helper.from_array(array, name) for name, array in tensors.items()],
+    )
+    for name, bound in {"zero": 0.0, "six": 6.0}.items():
+        graph.initializer.append(numpy_helper.from_array(np.array(bound, "float32"), name))
+    opset = [helper.make_opsetid("", 17)]
+    return helper.make_model(graph, opset_imports=opset, ir_version=8)
+
+
+def built(directory: Path, model: onnx.ModelProto, layout: str) -> Build:
+    file = save(model, directory / "m.onnx")
+    target = TargetConfig(name="cpu", threads=1, layout=layout)  # type: ignore[arg-type]
+    job = ModelJob(file=file, path="m.onnx", shapes={}, target=target)
+    compiler = MetaScheduleCompiler(directory / "c", seed=1)
+    try:
+        (build,) = compiler.build(
+            [BuildJob(model=job, records={}, sources={}, directory=directory / "b")]
+        )
+    finally:
+        compiler.close()
+    return build
+
+
+@pytest.mark.parametrize("layout", ["nhwc", "nchw"])
+def test_every_kind_of_convolution_computes_what_it_did(tmp_path: Path, layout: str) -> None:
+    build = built(tmp_path, all_kinds_of_convolutions(), layout)
+    assert build.error is None
+    assert build.check is not None
+    assert build.check.passed
+    assert {"a", "c", "i"} <= {task.name for task in build.tasks}
+
+
+def test_between_convolutions_no_image_is_turned(tmp_path: Path) -> None:
+    """A block as MobileNetV3 has it: a window for each channel, and an activation with bounds."""
+    names = {"zero": 0.0, "six": 6.0, "three": 3.0}
+    nodes = [
+        helper.make_node("Conv", ["x", "plain"], ["a"], pads=[1, 1, 1, 1]),
+        helper.make_node("Conv", ["a", "window"], ["b"], group=8, pads=[1, 1, 1, 1]),
+        helper.make_node("Add", ["b", "three"], ["c"]),
+        helper.make_node("Clip", ["c", "zero", "six"], ["d"]),
+        helper.make_node("Mul", ["b", "d"], ["e"]),
+        helper.make_node("Conv", ["e", "last"], ["y"]),
+    ]
+    weights = {"plain": (8, 3, 3, 3), "window": (8, 1, 3, 3), "last": (4, 8, 1, 1)}
+    tensors = {name: np.ones(shape, "float32") for name, shape in weights.items()}
+    tensors |= {name: np.array(value, "float32") for name, value in names.items()}
+    graph = helper.make_graph(
+        nodes,
+        "block",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 3, 24, 24))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (1, 4, 24, 24))],
+        [numpy_helper.from_array(array, name) for name, array in tensors.items()],
+    )
+    opset = [helper.make_opsetid("", 17)]
+    file = save(helper.make_model(graph, opset_imports=opset, ir_version=8), tmp_path / "m.onnx")
+    prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
+    target = tvm_target(TargetConfig(name="cpu", threads=1)).target
+    module = import_in_layout(prepared, target, "m.onnx", ("nhwc",))
+    turned = [name for name in map(str, module.get_global_vars()) if "transpose" in name]
+    assert len(turned) <= 2, turned  # the model's own input and output
+    assert len(module.functions) <= 6, list(module.functions)  # three convolutions, with all else
+
+
+def test_a_model_with_an_operator_that_cannot_be_turned_stays_as_it_is(tmp_path: Path) -> None:
+    """ONNX's Max becomes a maximum over a fifth dimension."""
+    model = all_kinds_of_convolutions()
+    (add,) = [node for node in model.graph.node if node.op_type == "Add"]
+    add.op_type = "Max"
+    build = built(tmp_path, model, "auto")
+    assert build.error is None
+    assert build.check is not None
+    assert build.check.passed
+
+
+def test_channels_are_last_on_a_cpu_where_that_builds() -> None:
+    assert layouts(TargetConfig(name="a")) == ("nhwc", "nchw")
+    assert layouts(TargetConfig(name="a", kind="cuda")) == ("nchw",)
+
+
+def test_a_layout_that_is_asked_for_is_the_only_one() -> None:
+    assert layouts(TargetConfig(name="a", layout="nhwc", kind="cuda")) == ("nhwc",)
+    assert layouts(TargetConfig(name="a", layout="nchw")) == ("nchw",)
+
+
+def test_scalars_of_a_model_without_convolutions_are_not_turned() -> None:
+    scalar = helper.make_tensor_value_info("x", TensorProto.FLOAT, [])
+    total = helper.make_tensor_value_info("y", TensorProto.FLOAT, [])
+    graph = helper.make_graph([helper.make_node("Mean", ["x", "x"], ["y"])], "g", [scalar], [total])
+    versions = [helper.make_opsetid("", 17)]
+    module = imported(helper.make_model(graph, opset_imports=versions, ir_version=8))
+    assert "main" in {variable.name_hint for variable in channels_last(module).get_global_vars()}

@@ -1,0 +1,87 @@
+"""What is built runs, and is taken apart, in processes that have no compiler."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tests.support.small_onnx import save
+from tunegate.config import TargetConfig
+from tunegate.measure.bench_driver import FreshProcesses
+from tunegate.ports import BuildJob, ModelJob
+from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
+
+TARGET = TargetConfig(name="cpu", threads=1)
+ASKED = """
+import json, sys
+from pathlib import Path
+import numpy as np
+from tunegate.compiler.loader import TvmArtifact
+from tunegate.system.output.artifact_file import ArtifactFile
+at = Path(sys.argv[1])
+x = np.arange(32, dtype="float32").reshape(2, 16)
+values = TvmArtifact(at, ArtifactFile.read(at)).run({"x": x})
+mapped = Path("/proc/self/maps").read_text()
+print(json.dumps({"values": values[0].tolist(), "compiler": "libtvm_compiler" in mapped}))
+"""
+
+
+def sorting_model() -> onnx.ModelProto:
+    """A product, and the largest three of each row: sorting is in none of TVM's core libraries."""
+    weight = numpy_helper.from_array(np.eye(16, dtype=np.float32)[::-1].copy(), "w")
+    three = numpy_helper.from_array(np.array([3], dtype=np.int64), "three")
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["y"]),
+        helper.make_node("TopK", ["y", "three"], ["values", "places"]),
+    ]
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 16])]
+    outputs = [helper.make_tensor_value_info("values", TensorProto.FLOAT, [2, 3])]
+    graph = helper.make_graph(nodes, "g", inputs, outputs, [weight, three])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+@pytest.fixture(scope="module")
+def artifact(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("runtime")
+    file = save(sorting_model(), directory / "m.onnx")
+    job = BuildJob(
+        model=ModelJob(file=file, path="m.onnx", shapes={}, target=TARGET),
+        records={},
+        sources={},
+        directory=directory / "artifact",
+    )
+    with closing(MetaScheduleCompiler(directory / "compiler", seed=1)) as compiler:
+        (build,) = compiler.build([job])
+    assert build.error is None, build.error
+    return directory / "artifact"
+
+
+@pytest.mark.parametrize("alone", ["0", "1"])
+def test_the_numbers_are_the_same_with_the_compiler_and_without(artifact: Path, alone: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ASKED, str(artifact)],
+        env={**os.environ, "TVM_USE_RUNTIME_LIB": alone},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = json.loads(done.stdout)
+    assert found["values"] == [[15.0, 14.0, 13.0], [31.0, 30.0, 29.0]]
+    assert found["compiler"] is (alone == "0")
+
+
+def test_a_launch_and_the_times_of_kernels_need_no_compiler(artifact: Path, tmp_path: Path) -> None:
+    bench = FreshProcesses(tmp_path, 1)
+    assert bench.pair(artifact, artifact).launch(4).base_ms > 0
+    times = bench.operators_ms(artifact)
+    assert sum(times.values()) > 0
+    assert not [name for name in times if name.startswith("vm.builtin")]

@@ -1,0 +1,258 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support import report_parts as parts
+from tests.support.models.squeezenet import TASKS
+from tests.support.outcome_parts import outcome
+from tests.support.reports import KINDS, make_report
+from tests.support.tuning_tasks import make_task
+from tunegate.artifacts.changes import ChangeSet, Revisions
+from tunegate.artifacts.measurements import Comparison, Interval, MeasurementRun, TaskDifference
+from tunegate.artifacts.outcomes import TuningOutcome
+from tunegate.artifacts.plans import Budget, Cost, TuningPlan
+from tunegate.artifacts.tasks import CacheUse, Resolution, ResolvedTask
+from tunegate.artifacts.verdicts import NextStep, Verdict
+from tunegate.decide import advice as tested
+from tunegate_cache.format.records import Miss
+
+Source = Literal["exact", "transfer", "search", "default"]
+
+
+def told(steps: tuple[NextStep, ...]) -> tuple[str, ...]:
+    return tuple(each.text for each in steps)
+
+
+def next_steps(
+    verdict: Verdict,
+    outcomes: Sequence[TuningOutcome],
+    run: MeasurementRun | None,
+    comparisons: Sequence[Comparison],
+    plan: TuningPlan | None,
+) -> tuple[str, ...]:
+    """The advice as plain sentences."""
+    return told(tested.next_steps(verdict, outcomes, run, comparisons, plan))
+
+
+def advice(difference: TaskDifference, *stopped: str) -> tuple[str, ...]:
+    """The advice for one slower operator after shards that ended so."""
+    finding = parts.finding("fail", "", differences=(difference,))
+    outcomes = [outcome(stopped=each) for each in stopped]
+    return next_steps(parts.verdict("fail", 1, finding), outcomes, None, [], None)
+
+
+def slower(source: Source, name: str = "conv_3") -> TaskDifference:
+    return TaskDifference(name=name, base_ms=1.0, head_ms=2.0, source=source)
+
+
+@pytest.mark.parametrize(
+    ("stopped", "key"),
+    [("finished", "budget.minutes"), ("usd", "budget.usd"), ("trials", "budget.trials")],
+)
+def test_an_untuned_operator_asks_for_more_of_the_budget_that_ended(stopped: str, key: str) -> None:
+    (said,) = advice(slower("default"), stopped)
+    assert said == (
+        "Look at conv_3: +1.000 ms, the only layer that got "
+        f"slower. It was never tuned: raise {key}."
+    )
+
+
+def test_an_untuned_operator_may_hope_for_what_the_others_gained() -> None:
+    row = msgspec.structs.replace(TASKS[0], source="search", trials=12, before_ms=4.0, ms=1.0)
+    finding = parts.finding("fail", "", differences=(slower("default"),))
+    said = next_steps(parts.verdict("fail", 1, finding), [outcome((row,))], None, [], None)
+    assert said[0].endswith(
+        "never tuned: raise budget.minutes; tuned like the others it would save 1.50 ms."
+    )
+
+
+def test_a_default_schedule_that_nothing_beat_is_not_called_untuned() -> None:
+    row = msgspec.structs.replace(TASKS[0], trials=12, stopped="converged")
+    finding = parts.finding("fail", "", differences=(slower("default", row.name),))
+    said = next_steps(parts.verdict("fail", 1, finding), [outcome((row,))], None, [], None)
+    assert "It already runs the best schedule known, the operator itself is slower" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("transfer", "raise budget.minutes; tuned itself it would save up to 0.500 ms"),
+        ("search", "was tuned to the end: more budget would not help"),
+        ("exact", "already runs the best schedule known"),
+    ],
+)
+def test_what_to_do_depends_on_where_the_schedule_is_from(source: Source, said: str) -> None:
+    assert said in advice(slower(source))[0]
+
+
+def test_a_search_that_the_budget_cut_asks_for_more() -> None:
+    row = msgspec.structs.replace(TASKS[0], source="search", trials=12, stopped="budget")
+    difference = slower("search", row.name)
+    finding = parts.finding("fail", "", differences=(difference,))
+    tuned = outcome((row,), stopped="seconds")
+    said = next_steps(parts.verdict("fail", 1, finding), [tuned], None, [], None)
+    assert "had only 12 trials when the budget ended: raise budget.minutes" in said[0]
+    assert said[0].endswith("as many again are expected to save 45.3 µs.")
+
+
+def test_a_new_operator_is_called_new_and_is_not_slower_than_anything() -> None:
+    new = TaskDifference(
+        name="conv_9", base_ms=None, head_ms=2.0, source="library", library="ONNX Runtime"
+    )
+    (said,) = advice(new)
+    assert said == (
+        "Look at conv_9: new in this change, +2.000 ms, the "
+        "only layer that got slower. It is run by ONNX Runtime: tuning would not help."
+    )
+
+
+@given(
+    st.lists(
+        st.tuples(st.none() | st.floats(0.01, 50), st.none() | st.floats(0.01, 50)), max_size=30
+    )
+)
+def test_few_operators_are_named_and_each_matters(times: list[tuple[float, float]]) -> None:
+    differences = tuple(
+        TaskDifference(name=f"op{n}", base_ms=base, head_ms=head, source="exact")
+        for n, (base, head) in enumerate(times)
+    )
+    finding = parts.finding("fail", "", differences=differences)
+    said = next_steps(parts.verdict("fail", 1, finding), [], None, [], None)
+    assert 0 <= len(said) <= 3
+    shares = [each for each in said if "Look at" in each and "the only layer" not in each]
+    assert all(int(each.split("%")[0].split(", ")[-1]) >= 10 for each in shares)
+
+
+def test_an_undecided_check_says_how_long_a_decision_would_take() -> None:
+    (said,) = told(make_report("undecided").next_steps)
+    assert said == (
+        "models/squeezenet.onnx on cpu is undecided: about 28 launches would be needed, "
+        "13 were done. Raise gate.seconds to 220."
+    )
+
+
+def test_a_hopeless_check_is_not_told_to_wait_longer() -> None:
+    change = Interval(low=1.4, center=2.9, high=4.6)
+    compared = parts.comparison(change, 4.8, stopped="hopeless", projected_launches=900)
+    finding = parts.finding("inconclusive", "", launches=9)
+    run = parts.measured(parts.measurement(compared))
+    said = next_steps(parts.verdict("inconclusive", 3, finding), [], run, [compared], None)
+    assert "gate.seconds" not in said[0]
+    assert "about 900 launches" in said[0]
+
+
+def test_what_else_is_undecided_is_not_cured_by_more_launches() -> None:
+    change = Interval(low=-1.0, center=0.0, high=1.0)
+    compared = parts.comparison(change, 4.8, stopped="decided")
+    finding = parts.finding("inconclusive", "", launches=4)
+    (said,) = next_steps(parts.verdict("inconclusive", 3, finding), [], None, [compared], None)
+    assert "what else is asked is not" in said
+
+
+def test_an_undecided_check_without_a_projection_still_gets_advice() -> None:
+    finding = parts.finding("inconclusive", "")
+    (said,) = next_steps(parts.verdict("inconclusive", 3, finding), [], None, [], None)
+    assert "raise gate.seconds" in said
+
+
+def test_a_wrong_build_names_its_side_and_error() -> None:
+    (said,) = told(make_report("wrong-numbers").next_steps)
+    assert "The head build of models/squeezenet.onnx on cpu computes other numbers" in said
+    assert "relative error 0.41, allowed 0.001" in said
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("no-baseline", "Name another revision with --base"),
+        ("unfit", "a runner with nothing else on it"),
+        ("budget-spent", "2 of 10 tasks unfinished"),
+        ("cache-down", "s3://acme-ml-cache/tunegate was not reachable: 10 tasks counted as misses"),
+    ],
+)
+def test_every_trouble_has_its_advice(kind: str, said: str) -> None:
+    assert said in "\n".join(told(make_report(kind).next_steps))
+
+
+@pytest.mark.parametrize("kind", ["identical", "measured", "new-model", "nothing-changed"])
+def test_a_green_report_needs_none(kind: str) -> None:
+    assert told(make_report(kind).next_steps) == ()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_advice_is_given_twice_and_each_is_a_sentence(kind: str) -> None:
+    steps = told(make_report(kind).next_steps)
+    assert len(steps) == len(set(steps))
+    assert all(step.endswith(".") for step in steps)
+
+
+def test_a_task_without_a_working_candidate_is_named_with_the_causes() -> None:
+    row = msgspec.structs.replace(TASKS[0], source="default", trials=8, stopped="failed")
+    (said,) = next_steps(parts.verdict("pass", 0), [outcome((row,))], None, [], None)
+    assert said == (
+        "No candidate of conv1 worked (2 compile, 1 timeout): it keeps the schedule it had."
+    )
+
+
+def test_a_cache_that_is_off_is_pointed_out() -> None:
+    off = CacheUse(location="", zone="main", mode="off")
+    (said,) = next_steps(parts.verdict("pass", 0), [], None, [], planned(off))
+    assert "set cache.mode to rw" in said
+
+
+CUT = msgspec.structs.replace(TASKS[0], source="default", trials=0, stopped="not-started")
+
+
+@pytest.mark.parametrize(
+    ("mode", "skipped", "said"),
+    [
+        ("rw", "", "or run again: another run of this change goes on from the cache. Once it is"),
+        ("ro", "", "unfinished: to finish raise budget.minutes"),
+        ("rw", "shared", ""),
+    ],
+)
+def test_a_later_run_goes_on_only_with_what_it_tunes_and_finds(
+    mode: Literal["ro", "rw"], skipped: Literal["", "shared"], said: str
+) -> None:
+    ended = outcome((CUT,), stopped="seconds")
+    task = make_task("a", sides=("head",))
+    task = msgspec.structs.replace(task, key=ended.tasks[0].key)
+    use = CacheUse(location="", zone="main", mode=mode)
+    plan = planned(use, ResolvedTask(task, Miss("absent"), skipped=skipped))
+    steps = next_steps(parts.verdict("pass", 0), [ended], None, [], plan)
+    assert [said in step for step in steps] == ([True] if said else [])
+
+
+def test_a_run_that_was_not_asked_to_tune_promises_nothing() -> None:
+    ended = outcome((CUT,), stopped="trials")
+    task = msgspec.structs.replace(make_task("a", sides=("head",)), key=ended.tasks[0].key)
+    use = CacheUse(location="", zone="main", mode="rw")
+    plan = planned(use, ResolvedTask(task, Miss("absent")))
+    unpaid = msgspec.structs.replace(plan, budget=Budget(seconds=None, trials=0))
+    assert next_steps(parts.verdict("pass", 0), [ended], None, [], plan) != ()
+    assert next_steps(parts.verdict("pass", 0), [ended], None, [], unpaid) == ()
+
+
+def planned(use: CacheUse, *tasks: ResolvedTask) -> TuningPlan:
+    return TuningPlan(
+        changes=ChangeSet(revisions=Revisions(base=None, head="a" * 40), models=()),
+        resolution=Resolution(tasks=tasks, cache=use),
+        shards=(),
+        budget=Budget(seconds=1.0, trials=None),
+        estimate=Cost(seconds=0.0),
+    )
+
+
+def test_energy_that_no_counter_tells_is_no_matter_of_a_quiet_machine() -> None:
+    report = make_report("slowed")
+    (finding,) = report.verdict.findings
+    unfit = msgspec.structs.replace(finding, status="invalid-env")
+    verdict = msgspec.structs.replace(report.verdict, findings=(unfit,))
+    steps = next_steps(verdict, (), report.run, report.comparisons, None)
+    assert "whose RAPL or NVML counters can be read" in steps[0]

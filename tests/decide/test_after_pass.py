@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import random
+
+import msgspec
+
+from tests.support.measured_cells import make_launches
+from tunegate.artifacts.measurements import Launch
+from tunegate.decide.after_pass import Next, after_pass
+from tunegate.decide.assessment import assess
+from tunegate.decide.histogram import histogram
+from tunegate.decide.sequential import PLANNED, StoppingRule
+
+RULE = StoppingRule(margin_percent=3.0, analyses=PLANNED, cells=1, rare=0.2)
+
+
+def quiet(count: int, center: float = 0.0) -> tuple[Launch, ...]:
+    rng = random.Random(4)
+    launches = make_launches([rng.gauss(center, 0.003) for _ in range(count)])
+    return tuple(msgspec.structs.replace(launch, noise=0.001) for launch in launches)
+
+
+def following(
+    launches: tuple[Launch, ...],
+    probes: tuple[Launch, ...] = (),
+    starts: tuple[int, ...] = (),
+    rule: StoppingRule = RULE,
+) -> Next:
+    found = assess(launches, probes, starts, rule)
+    assert found is not None
+    return after_pass(found, starts, len(launches), rule)
+
+
+def test_what_is_missing_is_looked_for_in_probes() -> None:
+    assert following(quiet(4)) == Next(probes=12, starts=(16,))
+    assert following(quiet(9)) == Next(probes=7, starts=(16,))
+
+
+def test_many_launches_need_no_probes() -> None:
+    assert following(quiet(19)) == Next(starts=(19,))
+
+
+def test_clean_probes_end_it() -> None:
+    assert following(quiet(4), quiet(12), (16,)) == Next(starts=(16,))
+
+
+def test_nothing_is_looked_for_where_it_is_switched_off() -> None:
+    off = msgspec.structs.replace(RULE, rare=0.0)
+    assert following(quiet(4), rule=off) == Next()
+
+
+def test_a_slow_start_is_answered_with_launches_of_both_sides() -> None:
+    found = following(quiet(4), (*quiet(11), *make_launches([0.3])), (16,))
+    assert found.launch
+    assert found.starts[0] == 16
+    assert found.starts[1] > 26
+
+
+def test_what_no_launches_that_can_be_paid_for_would_exclude_is_over() -> None:
+    few = msgspec.structs.replace(RULE, analyses=(4, 6))
+    assert not following(quiet(6), (*quiet(11), *make_launches([0.3])), (16,), few).launch
+
+
+def test_what_may_be_a_slow_machine_has_launches_until_their_bounds_answer() -> None:
+    slow = make_launches([0.3] * 4)
+    assert following(quiet(19), (*quiet(8), *slow), (16, 16)).launch
+    assert not following(quiet(28), (*quiet(8), *slow), (16, 16)).launch
+
+
+def test_a_mode_that_the_launches_to_come_would_prove_is_measured_on() -> None:
+    """No bounds that can be paid for answer a share so rare."""
+    rarer = msgspec.structs.replace(RULE, rare=0.05)
+    assert following(quiet(13), make_launches([2.0] * 12), (16, 16), rarer).launch
+    assert not following(quiet(13), (*quiet(8), *make_launches([0.7])), (16, 16), rarer).launch
+
+
+def test_a_mean_that_may_be_slower_is_measured_on_before_anything_else() -> None:
+    times = histogram([1.0] * 50)
+    doubtful = tuple(
+        msgspec.structs.replace(
+            x, mean_effect=0.08 + 0.03 * (n % 2), base_times=times, head_times=times
+        )
+        for n, x in enumerate(quiet(6))
+    )
+    assert following(doubtful) == Next(launch=True)
+    last = msgspec.structs.replace(RULE, analyses=(4, 6))
+    assert following(doubtful, rule=last) == Next()
+
+
+def test_launches_go_on_until_the_energy_is_decided_too() -> None:
+    asked = msgspec.structs.replace(RULE, rare=0.0, energy_margin_percent=5.0)
+    assert following(with_joules(quiet(4), 0.05), rule=asked).launch
+    assert following(with_joules(quiet(4), 0.0), rule=asked) == Next()
+    assert following(with_joules(quiet(4), 0.5), rule=asked) == Next()
+    assert following(quiet(4), rule=asked) == Next()  # no counter would tell it any better
+
+
+def with_joules(launches: tuple[Launch, ...], effect: float) -> tuple[Launch, ...]:
+    return tuple(
+        msgspec.structs.replace(
+            launch, base_joules=1.0, head_joules=1.0 + effect, energy_source="rapl"
+        )
+        for launch in launches
+    )

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.support.measured_cells import CELL
+from tunegate.artifacts.measurements import Comparison, Excluded, Inside, Interval
+from tunegate.config import GateConfig
+from tunegate.decide.assurances import assured, slow_starts_clause, slower_inside, undecided
+
+GATE = GateConfig()
+CLEAN = Excluded(
+    asked_percent=20.0,
+    share_percent=19.6,
+    confidence_percent=95.0,
+    mean_percent=5.0,
+    starts=16,
+    slow=0,
+    cut_off_percent=11.8,
+    is_clean=True,
+)
+
+
+def inside(what: str, decision: str, *, is_resolved: bool = True) -> Inside:
+    return Inside(
+        what=what,  # type: ignore[arg-type]  # a builder
+        base_ms=1.0,
+        head_ms=1.2,
+        change_percent=Interval(low=-2.0, center=6.0, high=14.0),
+        is_resolved=is_resolved,
+        decision=decision,  # type: ignore[arg-type]
+    )
+
+
+def compared(*tests: Inside, excluded: Excluded | None = CLEAN) -> Comparison:
+    return Comparison(
+        cell=CELL,
+        base_ms=1.0,
+        head_ms=1.0,
+        reference_ms=None,
+        change_percent=Interval(low=-1.0, center=0.0, high=1.0),
+        decision="pass",
+        median="pass",
+        launches=4,
+        effects_percent=(),
+        projected_launches=None,
+        stopped="decided",
+        inside=tests,
+        excluded=excluded,
+    )
+
+
+def test_a_pass_says_what_it_excludes_and_what_it_cannot_tell() -> None:
+    found = compared(
+        inside("mean", "pass"), inside("p90", "pass"), inside("p99", "pass", is_resolved=False)
+    )
+    assert assured(found) == (
+        "the mean is at most 14% slower, p90 is at most 14% slower, p99 is not resolvable here",
+        "fewer than 20% of launches are slow, with 95% confidence",
+    )
+
+
+def test_a_pass_says_after_how_many_inferences_it_looked_away() -> None:
+    counted = msgspec.structs.replace(CLEAN, inferences=1240)
+    last = assured(compared(excluded=counted))[-1]
+    assert last == "no process ran longer than 1,240 inferences"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"asked_percent": 0.0, "share_percent": 53.2},
+            "fewer than 54% of launches are slow, with 95% confi",
+        ),
+        ({"asked_percent": 0.0}, "(gate.rare-launches is 0)"),
+        (
+            {"asked_percent": 0.0, "share_percent": None},
+            "how many launches are slow is not known (ga",
+        ),
+    ],
+)
+def test_it_never_claims_more_than_was_shown(changes: dict[str, float], said: str) -> None:
+    found = compared(excluded=msgspec.structs.replace(CLEAN, **changes))
+    assert any(said in each for each in assured(found))
+
+
+def test_what_is_not_excluded_names_the_slow_starts() -> None:
+    slow = msgspec.structs.replace(CLEAN, slow=3, is_clean=False)
+    assert undecided(compared(excluded=slow), GATE) == (
+        "3 of 16 starts of the head were over +12%: 20% of launches or more may be slow, which "
+        "makes the mean over +5%"
+    )
+    on_cases = msgspec.structs.replace(slow, slow_cases=(2, 5))
+    assert undecided(compared(excluded=on_cases), GATE).startswith(
+        "3 of 16 starts of the head were over +12%, all with cases 2 and 5 of inputs: 20% of"
+    )
+    told = ("3 of 16 starts of the head were over +12%",)
+    assert slow_starts_clause(compared(excluded=slow)) == told
+    assert slow_starts_clause(compared()) == ()
+
+
+def test_what_fails_inside_a_launch_is_named() -> None:
+    found = compared(inside("mean", "fail"), inside("p90", "pass"))
+    assert slower_inside(found, GATE) == (
+        "slower in the mean by +6% (-2 to +14%), over the 10% margin of the mean and the tail"
+    )
+    open_tests = compared(inside("mean", "undecided"))
+    assert undecided(open_tests, GATE).startswith("possibly slower in the mean by +6%")

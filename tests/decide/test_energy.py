@@ -1,0 +1,83 @@
+"""The energy of an inference is a test of its own, by counters alone."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.measured_cells import make_launches
+from tunegate.artifacts.measurements import EnergyChange, Launch
+from tunegate.artifacts.plans import EnergySource
+from tunegate.decide.energy import energy_change
+
+EFFECTS = st.lists(st.floats(-0.3, 0.3), min_size=2, max_size=12)
+
+
+def counted(effects: Sequence[float], source: EnergySource = "rapl") -> list[Launch]:
+    """Launches that are as fast as each other, and use more energy by these logarithms."""
+    return [
+        msgspec.structs.replace(
+            launch, base_joules=2.0, head_joules=2.0 * math.exp(effect), energy_source=source
+        )
+        for launch, effect in zip(make_launches([0.0] * len(effects)), effects, strict=True)
+    ]
+
+
+def judged(launches: Sequence[Launch], margin: float | None = 5.0) -> EnergyChange:
+    found = energy_change(launches, margin, analyses=1, cells=1)
+    assert found is not None
+    assert found.change_percent is not None
+    return found
+
+
+def near(center: float, count: int = 9, seed: int = 3) -> list[Launch]:
+    rng = random.Random(seed)
+    return counted([rng.gauss(center, 0.01) for _ in range(count)])
+
+
+@pytest.mark.parametrize(
+    ("center", "decision"), [(0.0, "pass"), (0.2, "fail"), (math.log(1.05), "undecided")]
+)
+def test_more_joules_than_the_margin_fail(center: float, decision: str) -> None:
+    assert judged(near(center)).decision == decision
+
+
+def test_without_a_margin_the_joules_are_told_and_nothing_is_decided() -> None:
+    found = judged(near(0.2), None)
+    assert (found.decision, found.source, found.base_joules) == (None, "rapl", 2.0)
+
+
+def test_half_of_the_launches_or_two_kinds_of_counters_are_no_measurement() -> None:
+    launches = near(0.2)
+    silent = msgspec.structs.replace(
+        launches[0], base_joules=None, head_joules=None, energy_source=None
+    )
+    other = msgspec.structs.replace(launches[0], energy_source="nvml")
+    for first in (silent, other):
+        assert energy_change([first, *launches[1:]], 5.0, analyses=1, cells=1) is None
+    for few in ([], launches[:1], make_launches([0.0] * 4)):
+        assert energy_change(few, 5.0, analyses=1, cells=1) is None
+
+
+@given(EFFECTS, st.sampled_from([0.5, 3.0, 10.0]), st.sampled_from([20.0, 60.0]))
+def test_a_wider_margin_and_more_cells_fail_no_sooner(
+    effects: list[float], margin: float, wider: float
+) -> None:
+    launches = counted(effects)
+    if judged(launches, margin).decision != "fail":
+        assert judged(launches, wider).decision != "fail"
+        many = energy_change(launches, margin, analyses=4, cells=9)
+        assert many is not None
+        assert many.decision != "fail"
+
+
+def test_a_change_on_the_margin_hardly_ever_fails() -> None:
+    """One in a hundred may; three times as many are no accident."""
+    runs = [judged(near(math.log(1.05), 6, seed)).decision for seed in range(300)]
+    assert runs.count("fail") <= 9

@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+import pytest
+
+from tests.report.budgeted import LIMITS, make_error
+from tests.support.measured_cells import (
+    make_build,
+    make_builds,
+    make_changes,
+    make_launches,
+    make_measurement,
+    make_run,
+    make_task,
+)
+from tunegate.artifacts.builds import CellBuilds
+from tunegate.artifacts.changes import ChangeSet, Effect, PolicyChange
+from tunegate.artifacts.measurements import CellMeasurement
+from tunegate.artifacts.verdicts import Verdict
+from tunegate.config import GateConfig
+from tunegate.decide.compare import compare
+from tunegate.decide.gate import decide_verdict
+from tunegate.review.gate_rules import GateRules
+from tunegate.tune.outcomes import tally
+
+PAIR = make_builds(make_build("a"), make_build("b"))
+SLOWER = (0.10, 0.101, 0.099, 0.1)
+SAME = (0.001, -0.001, 0.0, 0.001)
+NOISY = (0.2, -0.2, 0.1, -0.1)
+USUAL = GateRules(gate=GateConfig())
+
+
+def gated(
+    measurement: CellMeasurement,
+    builds: CellBuilds = PAIR,
+    changes: ChangeSet | None = None,
+    gate: GateConfig | None = None,
+) -> Verdict:
+    rules = GateRules(gate=gate or GateConfig())
+    run = make_run(measurement, builds)
+    return decide_verdict(
+        compare(run, rules.gate), run, changes or make_changes(), tally(None, ()), rules
+    )
+
+
+@pytest.mark.parametrize(
+    ("effects", "status", "exit_code"),
+    [(SLOWER, "fail", 1), (SAME, "pass", 0), (NOISY, "inconclusive", 3)],
+)
+def test_launches_decide(effects: tuple[float, ...], status: str, exit_code: int) -> None:
+    verdict = gated(make_measurement(effects))
+    assert (verdict.status, verdict.exit_code) == (status, exit_code)
+    assert verdict.findings[0].launches == 4
+
+
+def test_a_verdict_has_the_seed_of_its_measurements() -> None:
+    run = msgspec.structs.replace(make_run(make_measurement(SAME), PAIR), seed="7")
+    comparisons = compare(run, USUAL.gate)
+    verdict = decide_verdict(comparisons, run, make_changes(), tally(None, ()), USUAL)
+    assert verdict.seed == "7"
+
+
+def test_an_undecided_gate_may_be_told_to_warn_only() -> None:
+    verdict = gated(make_measurement(NOISY), gate=GateConfig(inconclusive="warn"))
+    assert (verdict.status, verdict.exit_code) == ("inconclusive", 0)
+
+
+def test_an_identical_build_passes_unmeasured_and_says_so() -> None:
+    verdict = gated(make_measurement(stopped="identical"), make_builds(make_build(), make_build()))
+    assert verdict.status == "pass"
+    assert verdict.findings[0].reason == "identical build, not measured"
+
+
+def test_a_new_model_is_reported_with_its_latency() -> None:
+    measurement = make_measurement(stopped="single", head_ms=3.0)
+    verdict = gated(measurement, make_builds(None, make_build()), make_changes(is_new=True))
+    assert (verdict.status, verdict.exit_code) == ("new", 0)
+    assert verdict.findings[0].head_ms == 3.0
+
+
+def test_a_base_that_does_not_build_is_no_baseline() -> None:
+    builds = make_builds(make_build(error="m.onnx: operator Odd"), make_build())
+    verdict = gated(make_measurement(stopped="single", head_ms=3.0), builds)
+    assert (verdict.status, verdict.exit_code) == ("no-baseline", 5)
+    assert "operator Odd" in verdict.findings[0].reason
+
+
+def test_a_wrong_head_is_an_error_whatever_was_measured() -> None:
+    builds = make_builds(make_build(), make_build(error="computes other numbers"))
+    verdict = gated(make_measurement(stopped="error"), builds)
+    assert (verdict.status, verdict.exit_code) == ("error", 2)
+
+
+def test_a_broken_measurement_is_an_unfit_environment() -> None:
+    verdict = gated(make_measurement(stopped="invalid", notes=("the worker died",)))
+    assert (verdict.status, verdict.exit_code) == ("invalid-env", 4)
+    assert verdict.findings[0].reason == "the worker died"
+
+
+def test_a_cell_without_a_result_is_an_error_never_a_pass() -> None:
+    verdict = gated(make_measurement(SAME), changes=make_changes(targets=("cpu", "gpu")))
+    assert (verdict.status, verdict.exit_code) == ("error", 2)
+    assert [finding.status for finding in verdict.findings] == ["pass", "error"]
+
+
+def test_no_run_at_all_is_an_error_when_models_changed() -> None:
+    verdict = decide_verdict((), None, make_changes(), tally(None, ()), USUAL)
+    assert verdict.exit_code == 2
+
+
+def test_nothing_changed_is_a_pass() -> None:
+    nothing = msgspec.structs.replace(make_changes(), models=())
+    verdict = decide_verdict((), None, nothing, tally(None, ()), USUAL)
+    assert (verdict.status, verdict.exit_code, verdict.findings) == ("pass", 0, ())
+
+
+def test_the_task_that_holds_the_slowdown_comes_first() -> None:
+    base = make_build("a", tasks=[make_task("conv", 1.0), make_task("pool", 0.2)])
+    head = make_build("b", tasks=[make_task("wide conv", 4.0), make_task("pool", 0.2)])
+    verdict = gated(make_measurement(SLOWER), make_builds(base, head))
+    differences = verdict.findings[0].differences
+    assert [d.name for d in differences] == ["wide conv", "conv"]
+    assert differences[0].difference_ms == 4.0
+
+
+def test_a_tiny_absolute_change_does_not_fail() -> None:
+    measurement = make_measurement(SLOWER)
+    launches, probes = (
+        tuple(msgspec.structs.replace(x, base_ms=0.002, head_ms=0.0022) for x in some)
+        for some in (measurement.launches, measurement.probes)
+    )
+    tiny = msgspec.structs.replace(measurement, launches=launches, probes=probes)
+    assert gated(tiny).status == "pass"
+
+
+def test_a_few_starts_that_add_more_than_the_floor_are_no_tiny_change() -> None:
+    measurement = make_measurement(SLOWER)
+    launches = tuple(
+        msgspec.structs.replace(x, base_ms=0.002, head_ms=0.0022) for x in measurement.launches
+    )
+    slow = msgspec.structs.replace(make_launches((3.0,))[0], base_ms=0.002, head_ms=0.04)
+    found = msgspec.structs.replace(measurement, launches=launches, probes=(slow,) * 15)
+    assert gated(found).status == "inconclusive"
+
+
+NAN = float("nan")
+SPOILT: dict[str, dict[str, object]] = {
+    "one effect is no number": {"launches": make_launches((*SAME[:3], NAN))},
+    "no effect is a number": {"launches": make_launches((NAN,) * 4)},
+    "an infinite effect": {"launches": make_launches((*SAME[:3], float("-inf")))},
+    "no launches": {"launches": ()},
+    "one launch": {"launches": make_launches(SAME[:1])},
+    "no looks": {"analyses": ()},
+    "it was never decided": {"launches": make_launches(NOISY), "stopped": "budget"},
+    "it was given up": {"launches": make_launches(NOISY), "stopped": "hopeless"},
+    "the machine did not hold still": {"stopped": "disturbed"},
+    "a worker crashed": {"stopped": "invalid"},
+    "a build failed": {"stopped": "error"},
+    "timed alone, though there is a base": {"stopped": "single", "launches": ()},
+    "not measured, though the builds differ": {"stopped": "identical", "launches": ()},
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", SPOILT)
+def test_whatever_is_wrong_with_a_pass_it_is_one_no_more(name: str) -> None:
+    good = make_measurement(SAME)
+    assert gated(good).exit_code == 0
+    assert gated(msgspec.structs.replace(good, **SPOILT[name])).exit_code != 0
+
+
+LOOSENED = PolicyChange(
+    key="gate.margin-percent", old="3", new="60", effect="loosened", counts="once merged"
+)
+
+
+@pytest.mark.parametrize(
+    ("effect", "mode", "status"),
+    [
+        ("loosened", "report", "pass"),
+        ("loosened", "fail", "fail"),
+        ("changed", "fail", "fail"),
+        ("tightened", "fail", "pass"),
+    ],
+)
+def test_loosened_rules_fail_where_the_policy_says_so(
+    effect: Effect, mode: Literal["report", "fail"], status: str
+) -> None:
+    told = msgspec.structs.replace(LOOSENED, effect=effect)
+    changes = msgspec.structs.replace(make_changes(), models=(), policy_changes=(told,))
+    rules = GateRules(gate=GateConfig(policy_changes=mode))
+    found = decide_verdict((), None, changes, tally(None, ()), rules)
+    assert (found.status, found.exit_code) == (status, int(status == "fail"))
+    assert found.policy_changes == (told,)
+    assert found.policy_fails is (status == "fail")
+
+
+def test_a_model_that_is_no_file_any_more_is_an_error_with_the_reason() -> None:
+    (change,) = make_changes().models
+    gone = msgspec.structs.replace(change, kind="unreadable", head=None, reason="m is a submodule")
+    changes = msgspec.structs.replace(make_changes(), models=(gone,))
+    found = decide_verdict((), None, changes, tally(None, ()), USUAL)
+    assert (found.exit_code, found.findings[0].reason) == (2, "m is a submodule")
+
+
+def test_a_pass_whose_error_got_larger_for_nothing_stays_one_and_says_so() -> None:
+    base, head = (
+        msgspec.structs.replace(
+            make_build(key), limits=LIMITS, error_estimate=(make_error(error, error, error),)
+        )
+        for key, error in (("a", 0.5), ("b", 0.9))
+    )
+    (finding,) = gated(make_measurement(SAME), make_builds(base, head)).findings
+    assert finding.status == "pass"
+    assert finding.accuracy is not None
+    assert finding.accuracy.moved == ("max-error",)

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Mapping
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tunegate.measure.election import (
+    CLEAR,
+    LAUNCHES,
+    RUNTIME_NOISE,
+    Election,
+    election,
+    in_turn,
+    side_seconds,
+)
+
+LOGS = st.lists(st.floats(-1, 1), min_size=1, max_size=12)
+
+
+def elected(
+    logs: Mapping[str, float], incumbent: str, noise: float = 0.0, inexact: Collection[str] = ()
+) -> tuple[Election, int]:
+    """The end of an election between candidates of these ln(time), and its launches."""
+    chance, found, launches = random.Random(1), election(tuple(logs), incumbent, inexact), 0
+    while (challenger := found.challenger) is not None:
+        wrong = chance.uniform(-noise, noise)
+        found = found.after(challenger, logs[challenger] - logs[found.leader] + wrong)
+        launches += 1
+    return found, launches
+
+
+def named(logs: list[float]) -> dict[str, float]:
+    return {f"c{at}": log for at, log in enumerate(logs)}
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=9))
+def test_every_runtime_is_launched_before_any_has_a_second_turn(runtimes: list[str]) -> None:
+    of = {f"{runtime}{at}": runtime for at, runtime in enumerate(runtimes)}
+    order = in_turn(of)
+    assert sorted(order) == sorted(of)
+    first = len({*runtimes})
+    assert {of[name] for name in order[:first]} == {*runtimes}
+    for runtime in runtimes:
+        mine = [name for name in of if of[name] == runtime]
+        assert [name for name in order if of[name] == runtime] == mine
+
+
+@given(LOGS)
+def test_nothing_is_faster_than_the_winner_by_more_than_the_noise(logs: list[float]) -> None:
+    candidates = named(logs)
+    winner = elected(candidates, "c0")[0].winner
+    assert candidates[winner] - min(candidates.values()) < RUNTIME_NOISE + 1e-9
+    assert winner == "c0" or candidates[winner] <= candidates["c0"] - RUNTIME_NOISE + 1e-9
+
+
+@given(st.integers(2, 12), st.integers(0, 11), st.floats(0, RUNTIME_NOISE * 0.99))
+def test_equal_candidates_never_displace_the_incumbent(
+    count: int, place: int, noise: float
+) -> None:
+    incumbent = f"c{place % count}"
+    assert elected(named([0.0] * count), incumbent, noise)[0].winner == incumbent
+
+
+@given(LOGS)
+def test_an_election_takes_few_launches(logs: list[float]) -> None:
+    assert elected(named(logs), "c0")[1] <= 4 * len(logs) + LAUNCHES
+
+
+def test_those_out_of_reach_are_launched_once() -> None:
+    logs = {"tvm": 0.0, "slow": 0.5, "near": -0.05, "slower": 1.0}
+    found, launches = elected(logs, "tvm")
+    assert (found.winner, launches) == ("near", 3 + 2)
+
+
+def test_a_clear_winner_needs_one_round() -> None:
+    found, launches = elected({"tvm": 0.0, "fast": -0.7, "other": -0.2}, "tvm")
+    assert (found.winner, launches) == ("fast", 2)
+
+
+def test_an_election_that_is_cut_short_displaces_only_clearly() -> None:
+    close = election(("a", "b"), "a").after("b", -0.05)
+    clear = election(("a", "b", "c"), "a").after("b", -2 * CLEAR)
+    assert (close.winner, clear.winner) == ("a", "b")
+
+
+def test_other_numbers_are_no_price_for_a_gain_within_the_noise() -> None:
+    logs = {"tvm": 0.0, "bf16": -0.7, "f16": -0.695, "float32": -0.69}
+    assert elected(logs, "tvm", inexact=("bf16", "f16"))[0].winner == "float32"
+    assert elected(logs, "bf16", inexact=("bf16", "f16"))[0].winner == "bf16"
+    faster = {**logs, "bf16": -0.75}
+    assert elected(faster, "tvm", inexact=("bf16", "f16"))[0].winner == "bf16"
+
+
+@given(LOGS, st.integers(1, 11))
+def test_the_winner_in_other_numbers_is_faster_than_all_in_float32(
+    logs: list[float], inexact_from: int
+) -> None:
+    candidates = named(logs)
+    inexact = tuple(candidates)[inexact_from:]
+    winner = elected(candidates, "c0", inexact=inexact)[0].winner
+    if winner in inexact:
+        exact = min(log for name, log in candidates.items() if name not in inexact)
+        assert candidates[winner] <= exact - RUNTIME_NOISE + 1e-9
+
+
+@given(LOGS.filter(lambda logs: len(logs) > 1), st.data())
+def test_without_a_challenger_the_best_of_the_rest_wins(
+    logs: list[float], data: st.DataObject
+) -> None:
+    candidates = named(logs)
+    broken = data.draw(st.sampled_from(sorted(candidates.keys() - {"c0"})))
+    found = election(tuple(candidates), "c0")
+    while (challenger := found.challenger) is not None:
+        if challenger == broken:
+            found = found.without(challenger)
+            continue
+        found = found.after(challenger, candidates[challenger] - candidates[found.leader])
+    best = min(log for name, log in candidates.items() if name != broken)
+    assert found.winner != broken
+    assert candidates[found.winner] - best < RUNTIME_NOISE + 1e-9
+
+
+def test_the_last_of_a_round_that_breaks_ends_it() -> None:
+    found = election(("a", "b", "c"), "a").after("b", -2 * CLEAR).without("c")
+    assert (found.leader, found.challenger, found.winner) == ("b", None, "b")
+
+
+def test_a_single_candidate_wins_without_a_launch() -> None:
+    assert elected({"only": 0.0}, "only")[0].winner == "only"
+
+
+def test_each_side_has_half_of_a_part_of_the_time_of_the_gate() -> None:
+    assert [side_seconds(s, 0.25) for s in (240.0, 24.0, 3600.0)] == [30.0, 3.0, 30.0]
+    assert [side_seconds(240.0, share) for share in (0.0, 0.1, 1.0)] == [0.0, 12.0, 30.0]

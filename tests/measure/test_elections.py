@@ -1,0 +1,298 @@
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from tests.models.test_export_models import CONFIG, NoValues, Versions
+from tests.plan.shelf import Shelf
+from tests.support.measured_cells import MODEL, make_build, make_context, make_version
+from tests.support.tuning_tasks import (
+    DEVICE,
+    exact,
+    make_outcome,
+    make_planned,
+    make_record,
+    make_task,
+)
+from tunegate.artifacts.builds import (
+    CandidateTime,
+    Cell,
+    CellBuilds,
+    RefusedCandidate,
+    RuntimeChoice,
+)
+from tunegate.artifacts.candidates import CandidateBuild
+from tunegate.artifacts.changes import ChangeSet, ModelChange, Revisions
+from tunegate.artifacts.inputs import Files, InputRule
+from tunegate.artifacts.outcomes import TuningOutcome
+from tunegate.artifacts.plans import Budget, Cost, Shard, TuningPlan
+from tunegate.artifacts.tasks import CacheUse, RecordOrigin, Resolution, TaskUse
+from tunegate.measure.remembered_elections import (
+    KnownElections,
+    new_elections,
+    publish_elections,
+    with_elections_after,
+)
+from tunegate.review.model_settings import GivenRules
+from tunegate.system.progress.shown_progress import PlainLog
+from tunegate.tools import GateTools, ModelSource, ReadValues, ReferenceRuntime, Tools
+from tunegate_cache.format.how_built import HowBuilt, mark_of
+from tunegate_cache.format.records import ExactHit, Lookup, Miss, Provenance
+
+ABSENT = Miss("absent")
+NOW = 1_800_000_000
+TVM = CandidateBuild(runtime="tvm", title="TVM", is_tuned=True)
+ONNX = CandidateBuild(runtime="onnxruntime", title="ONNX Runtime")
+ORIGIN = RecordOrigin(
+    device=DEVICE, toolchain=make_record().toolchain, source=Provenance(), installed="i"
+)
+USES = tuple(TaskUse(model=MODEL, side=side, weight=1, name="conv") for side in ("base", "head"))
+TASK = msgspec.structs.replace(make_task(), uses=USES)
+CHOICE = RuntimeChoice(
+    times=(
+        CandidateTime(candidate="tvm", title="TVM", ms=1.0),
+        CandidateTime(candidate="onnxruntime", title="ONNX Runtime", ms=2.0),
+    ),
+    is_complete=True,
+)
+
+
+class Noon:
+    def monotonic(self) -> float:
+        return 0.0
+
+    def time(self) -> float:
+        return NOW
+
+
+def tools_with(
+    index: Shelf,
+    workdir: Path,
+    *,
+    candidates: tuple[CandidateBuild, ...] = (TVM, ONNX),
+    origin: RecordOrigin = ORIGIN,
+    threads: int = 1,
+    values: ReadValues | None = None,
+) -> Tools:
+    nobody = cast("Any", None)
+    return Tools(
+        source=ModelSource(
+            config=CONFIG,
+            repository=Versions(),
+            candidates={"cpu": candidates},
+            workdir=workdir,
+            read_inputs=lambda _: None,
+            read_values=values or NoValues().rules,
+        ),
+        compiler=nobody,
+        index=index,
+        tuner=nobody,
+        builders={},
+        reference=ReferenceRuntime("onnxruntime", "ONNX Runtime"),
+        origin=origin,
+        gate=GateTools(
+            context=make_context(workdir, PlainLog(io.StringIO()), Noon()),
+            rules=nobody,
+            benchmarker=nobody,
+            shipping=nobody,
+        ),
+        threads=threads,
+    )
+
+
+def plan_of(
+    base: str = "graph",
+    head: str = "graph",
+    *,
+    lookup: Lookup = ABSENT,
+    trials: int = 0,
+) -> TuningPlan:
+    base_version, head_version = (
+        msgspec.structs.replace(make_version(content), graph_digest=graph)
+        for content, graph in (("old", base), ("new", head))
+    )
+    change = ModelChange(
+        path=MODEL,
+        kind="modified",
+        change="weights-only",
+        base=base_version,
+        head=head_version,
+        targets=("cpu",),
+    )
+    planned = make_planned(TASK, lookup, trials=trials)
+    budget = Budget(seconds=None, trials=None)
+    shard = Shard(
+        index=0, target="cpu", labels=(), tasks=(planned,), budget=budget, predicted_seconds=0.0
+    )
+    return TuningPlan(
+        changes=ChangeSet(revisions=Revisions(base="b" * 40, head="a" * 40), models=(change,)),
+        resolution=Resolution(
+            tasks=(planned.resolved,), cache=CacheUse(location="x", zone="main", mode="rw")
+        ),
+        shards=(shard,),
+        budget=budget,
+        estimate=Cost(seconds=0.0),
+    )
+
+
+def built(choice: RuntimeChoice | None = CHOICE, *, error: str | None = None) -> CellBuilds:
+    head = msgspec.structs.replace(make_build(error=error), choice=choice)
+    return CellBuilds(cell=Cell(model=MODEL, target="cpu"), base=None, head=head)
+
+
+@pytest.fixture(name="known")
+def _known(tmp_path: Path) -> Shelf:
+    """What a run publishes that has elected TVM."""
+    shelf = Shelf()
+    publish_elections(tools_with(shelf, tmp_path / "first"), plan_of(), (), [built()])
+    return Shelf({shelf.records[0].key: ExactHit(tuple(shelf.records))})
+
+
+def test_what_one_run_elects_the_next_one_remembers(tmp_path: Path, known: Shelf) -> None:
+    (found,) = KnownElections(tools_with(known, tmp_path))(plan_of())
+    assert (found.model, found.target, found.winner) == (MODEL, "cpu", "tvm")
+    assert found.milliseconds == {"tvm": 1.0, "onnxruntime": 2.0}
+    assert found.elected_at == NOW
+
+
+def test_the_only_runtime_that_runs_a_model_is_remembered_too(tmp_path: Path) -> None:
+    shelf, alone = Shelf(), msgspec.structs.replace(CHOICE, times=CHOICE.times[:1])
+    publish_elections(tools_with(shelf, tmp_path / "first"), plan_of(), (), [built(alone)])
+    index = Shelf({shelf.records[0].key: ExactHit(tuple(shelf.records))})
+    (found,) = KnownElections(tools_with(index, tmp_path))(plan_of())
+    assert (found.winner, found.milliseconds) == ("tvm", {"tvm": 1.0})
+
+
+def test_what_was_measured_before_the_time_was_over_is_remembered(tmp_path: Path) -> None:
+    shelf, cut = Shelf(), msgspec.structs.replace(CHOICE, is_complete=False, is_cut_short=True)
+    publish_elections(tools_with(shelf, tmp_path / "first"), plan_of(), (), [built(cut)])
+    index = Shelf({shelf.records[0].key: ExactHit(tuple(shelf.records))})
+    (found,) = KnownElections(tools_with(index, tmp_path))(plan_of())
+    assert (found.winner, found.is_cut_short) == ("tvm", True)
+    assert found.milliseconds == {"tvm": 1.0, "onnxruntime": 2.0}
+
+
+def test_one_that_goes_on_does_not_ask_again_who_cannot_ship(tmp_path: Path) -> None:
+    """Another key, of whatever the election depends on, knows nothing of it."""
+    refused = tuple(
+        RefusedCandidate(candidate=name, title=name, reason="no", is_lasting=is_lasting)
+        for name, is_lasting in (("onnxruntime", True), ("late", False))
+    )
+    cut = msgspec.structs.replace(
+        CHOICE, times=CHOICE.times[:1], refused=refused, is_complete=False, is_cut_short=True
+    )
+    candidates = (TVM, ONNX, CandidateBuild(runtime="late", title="Late"))
+    shelf = Shelf()
+    tools = tools_with(shelf, tmp_path / "first", candidates=candidates)
+    publish_elections(tools, plan_of(), (), [built(cut)])
+    index = Shelf({shelf.records[0].key: ExactHit(tuple(shelf.records))})
+    (found,) = KnownElections(tools_with(index, tmp_path, candidates=candidates))(plan_of())
+    assert found.refused == ("onnxruntime",)
+    assert [found.leaves_out(each.name) for each in candidates] == [False, True, False]
+    newer = msgspec.structs.replace(ORIGIN, installed="j")
+    later = tools_with(index, tmp_path, candidates=candidates, origin=newer)
+    assert KnownElections(later)(plan_of()) == ()
+
+
+def test_how_the_winner_was_built_is_remembered_with_it(tmp_path: Path) -> None:
+    shelf, how = Shelf(), HowBuilt(compiled=(1, 2), kept=(mark_of("a" * 64),))
+    cell = built()
+    assert cell.head is not None
+    cell = msgspec.structs.replace(cell, head=msgspec.structs.replace(cell.head, how=how))
+    publish_elections(tools_with(shelf, tmp_path / "first"), plan_of(), (), [cell])
+    index = Shelf({shelf.records[0].key: ExactHit(tuple(shelf.records))})
+    (found,) = KnownElections(tools_with(index, tmp_path))(plan_of())
+    assert found.how == how
+
+
+def test_a_change_of_the_graph_is_elected_anew_also_where_both_sides_are_known(
+    tmp_path: Path, known: Shelf
+) -> None:
+    """A forged record of each side could name a runtime in which a slower head does not show."""
+    index = Shelf()
+    tools = tools_with(index, tmp_path)
+    publish_elections(tools, plan_of(head="other"), (), [built()])
+    both = {**known.known, index.records[0].key: ExactHit(tuple(index.records))}
+    assert len(both) == 2
+    assert KnownElections(tools_with(Shelf(both), tmp_path))(plan_of(head="other")) == ()
+
+
+def test_what_an_election_depends_on_is_in_its_key(tmp_path: Path, known: Shelf) -> None:
+    newer = msgspec.structs.replace(ORIGIN, installed="j")
+    more = (TVM, ONNX, CandidateBuild(runtime="other", title="Other"))
+    set_otherwise = (TVM, msgspec.structs.replace(ONNX, settings={"a": "b"}))
+    for tools in (
+        tools_with(known, tmp_path, origin=newer),
+        tools_with(known, tmp_path, candidates=more),
+        tools_with(known, tmp_path, candidates=set_otherwise),
+        tools_with(known, tmp_path, threads=2),
+    ):
+        assert KnownElections(tools)(plan_of()) == ()
+    tools = tools_with(known, tmp_path)
+    assert KnownElections(tools)(plan_of("other", "other")) == ()
+    assert KnownElections(tools)(plan_of(lookup=exact())) == ()
+
+
+@pytest.mark.parametrize(("kept", "is_known"), [("a", True), ("b", False)])
+def test_values_of_the_same_name_with_another_content_are_elected_anew(
+    kept: str, tmp_path: Path, *, is_known: bool
+) -> None:
+    def given(kept: str, workdir: Path) -> ReadValues:
+        file = str(workdir / "inputs" / f"{kept}.npy")
+        rule = InputRule(Files((file,), ("in/x.npy",)), "given: in/x.npy")
+        return lambda *_: GivenRules({"x": rule}, ())
+
+    shelf, first = Shelf(), tmp_path / "first"
+    tools = tools_with(shelf, first, values=given("a", first))
+    publish_elections(tools, plan_of(), (), [built()])
+    index = Shelf({shelf.records[0].key: ExactHit(tuple(shelf.records))})
+    later = tools_with(index, tmp_path, values=given(kept, tmp_path))
+    assert bool(KnownElections(later)(plan_of())) == is_known
+
+
+def test_what_is_tuned_in_this_run_is_elected_anew(tmp_path: Path, known: Shelf) -> None:
+    assert KnownElections(tools_with(known, tmp_path))(plan_of(trials=8)) == ()
+
+
+def test_what_tuning_left_as_it_was_is_not_elected_again(tmp_path: Path, known: Shelf) -> None:
+    planned = plan_of(trials=8)
+    later = with_elections_after(tools_with(known, tmp_path), planned, ())
+    assert [each.winner for each in later.elections] == ["tvm"]
+    measured = make_outcome(records=(make_record(),), best_ms=1.0)
+    outcome = TuningOutcome(
+        shard=0,
+        target="cpu",
+        tasks=(msgspec.structs.replace(measured, key=TASK.key),),
+        spent=Cost(seconds=1.0),
+        device=DEVICE,
+        stopped="trials",
+    )
+    later = with_elections_after(tools_with(known, tmp_path), planned, (outcome,))
+    assert later == planned
+
+
+def test_a_model_whose_graph_is_not_at_hand_is_elected_anew(tmp_path: Path, known: Shelf) -> None:
+    plan = plan_of()
+    (change,) = plan.changes.models
+    assert change.base is not None
+    base = msgspec.structs.replace(change.base, graph_digest=None)
+    models = (msgspec.structs.replace(change, base=base),)
+    changes = msgspec.structs.replace(plan.changes, models=models)
+    plan = msgspec.structs.replace(plan, changes=changes)
+    assert KnownElections(tools_with(known, tmp_path))(plan) == ()
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        built(None),
+        built(error="no"),
+        built(msgspec.structs.replace(CHOICE, is_complete=False)),
+    ],
+)
+def test_what_failed_or_is_incomplete_is_not_remembered(tmp_path: Path, cell: CellBuilds) -> None:
+    assert new_elections(tools_with(Shelf(), tmp_path), plan_of(), (), [cell]) == ()

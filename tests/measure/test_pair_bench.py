@@ -1,0 +1,204 @@
+"""Real processes: two small models in ONNX Runtime, measured against each other."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import statistics
+import threading
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from tests.support.simulated.simulated_gpus import gpu, simulated
+from tests.system.test_rapl import zone
+from tunegate.artifacts.inputs import Files, InputRule, Integers
+from tunegate.measure import bench_process as process
+from tunegate.measure import pair_bench
+from tunegate.measure.bench_devices import Devices
+from tunegate.measure.bench_driver import FreshProcesses
+from tunegate.measure.bench_messages import Sides, Start
+from tunegate.measure.pair_bench import PairBench, block_size
+from tunegate.ports import Bench, ProbeThresholds
+from tunegate.system.output.artifact_file import ArtifactFile
+
+NEVER = ProbeThresholds(by_median=9.0, by_mean=9.0)
+
+
+@pytest.fixture(autouse=True)
+def soon_warm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair_bench, "WARM_UP_SECONDS", 0.1)
+
+
+def test_four_times_the_work_shows_in_one_launch(tmp_path: Path, small: Path, large: Path) -> None:
+    launch = FreshProcesses(tmp_path, 1).pair(small, large).launch(4)
+    assert launch.effect > 0.5
+    assert launch.head_ms > launch.base_ms > 0
+    assert launch.pairs == 4
+
+
+@pytest.mark.parametrize(("reasons", "dropped"), [(0x1, 0), (0x20, 4)])
+def test_a_launch_on_a_gpu_says_how_its_clock_was(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, small: Path, reasons: int, dropped: int
+) -> None:
+    monkeypatch.setenv("TUNEGATE_LOCK_DIR", str(tmp_path))
+    simulated(monkeypatch, tmp_path, gpu("GPU-a", reasons=reasons))
+    on_gpu = tmp_path / "on-gpu"
+    shutil.copytree(small, on_gpu)
+    msgspec.structs.replace(ArtifactFile.read(on_gpu), device="cuda").write(on_gpu)
+    launch = FreshProcesses(tmp_path, 1).pair(on_gpu, on_gpu).launch(4)
+    assert launch.clocks is not None
+    assert (launch.clocks.base_mhz, launch.clocks.head_mhz) == (2040, 2040)
+    assert (launch.pairs, launch.clocks.dropped) == (4, dropped)
+
+
+def test_a_launch_says_what_an_inference_of_either_side_used(tmp_path: Path, small: Path) -> None:
+    at = zone(tmp_path / "powercap", "intel-rapl:0", "package-0", 0)
+    bench = PairBench(Sides(small, small), tmp_path, 1, Devices(None, tmp_path / "powercap"))
+    assert bench.launch(4).base_joules is None  # the counter stands still
+    stop = threading.Event()
+    turning = threading.Thread(target=count_up, args=(at, stop))
+    turning.start()
+    launch = bench.launch(4)
+    stop.set()
+    turning.join()
+    assert (launch.base_joules or 0) > 0
+    assert (launch.head_joules or 0) > 0
+    assert launch.energy_source == "rapl"
+
+
+def count_up(at: Path, stop: threading.Event) -> None:
+    """A counter that goes on all the time; a half-written number is never read."""
+    for used in itertools.count(1):
+        beside = at / "next"
+        beside.write_text(str(10_000 * used))
+        beside.replace(at / "energy_uj")
+        if stop.wait(0.001):
+            return
+
+
+def test_a_wait_that_is_put_in_shows_as_what_it_is(tmp_path: Path, small: Path) -> None:
+    bench = FreshProcesses(tmp_path, 1).pair(small, small, slowdown_percent=50.0)
+    assert 0.2 < bench.launch(4).effect < 0.8  # ln 1.5 is 0.41; the machine may be busy
+
+
+def test_a_short_look_costs_less_than_a_launch_and_sees_a_slow_head(
+    tmp_path: Path, small: Path, large: Path
+) -> None:
+    bench = FreshProcesses(tmp_path, 1).pair(small, large)
+    launch = bench.launch(12)
+    probes = list(bench.probes(3, NEVER))
+    assert len(probes) == 3
+    assert all(probe.effect > 0.5 and probe.pairs == 3 for probe in probes)
+    assert statistics.median(probe.seconds for probe in probes) < launch.seconds
+
+
+def test_a_start_that_seems_slow_is_looked_at_for_longer(
+    tmp_path: Path, small: Path, large: Path
+) -> None:
+    bench = FreshProcesses(tmp_path, 1).pair(small, large)
+    bench.launch(4)
+    (by_median,) = bench.probes(1, ProbeThresholds(by_median=0.1, by_mean=9.0))
+    (by_mean,) = bench.probes(1, ProbeThresholds(by_median=9.0, by_mean=0.1))
+    assert (by_median.pairs, by_mean.pairs) == (12, 12)
+
+
+def test_both_sides_get_values_that_both_take(
+    tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[Start] = []
+    original = process.Process.start
+
+    def start(self: process.Process, again: Start | None = None) -> float:
+        started.append(again or self._start)
+        return original(self, again)
+
+    monkeypatch.setattr(process.Process, "start", start)
+    places = []
+    for name, high in (("base", 9), ("head", 4)):
+        places.append(tmp_path / name)
+        shutil.copytree(small, places[-1])
+        artifact = ArtifactFile.read(places[-1])
+        rule = InputRule(Integers(0, high))
+        inputs = tuple(msgspec.structs.replace(each, rule=rule) for each in artifact.inputs)
+        msgspec.structs.replace(artifact, inputs=inputs).write(places[-1])
+    FreshProcesses(tmp_path, 1).pair(*places).launch(4)
+    one, other = started
+    assert one.inputs == other.inputs
+    assert {each.rule for each in one.inputs} == {InputRule(Integers(0, 4))}
+
+
+def test_launches_say_which_of_the_cases_they_were_run_on(tmp_path: Path, small: Path) -> None:
+    given = tmp_path / "given"
+    shutil.copytree(small, given)
+    artifact = ArtifactFile.read(given)
+    (tensor,) = artifact.inputs
+    files = tuple(str(tmp_path / f"{number}.npy") for number in range(2))
+    for file in files:
+        np.save(file, np.ones(tensor.shape, tensor.dtype))
+    inputs = (msgspec.structs.replace(tensor, rule=InputRule(Files(files))),)
+    msgspec.structs.replace(artifact, inputs=inputs).write(given)
+    bench = FreshProcesses(tmp_path, 1).pair(given, given)
+    assert {bench.launch(4).case, *(each.case for each in bench.probes(1, NEVER))} == {1, 2}
+    assert PairBench(Sides(small, small), tmp_path, 1, Devices(None)).launch(4).case == 0
+
+
+def test_every_short_look_has_a_head_of_its_own_and_inputs_of_its_own(
+    tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[tuple[int, int]] = []
+    original = process.Process.start
+
+    def start(self: process.Process, again: Start | None = None) -> float:
+        started.append((self.pid, (again or self._start).seed))
+        return original(self, again)
+
+    bench = FreshProcesses(tmp_path, 1).pair(small, small)
+    bench.launch(4)
+    monkeypatch.setattr(process.Process, "start", start)
+    assert len(list(bench.probes(5, NEVER))) == 5
+    heads, bases = started[0::2], started[1::2]
+    assert len({pid for pid, _ in heads}) == 5
+    assert len({pid for pid, _ in bases}) == 2
+    assert [seed for _, seed in heads] == [seed for _, seed in bases]
+    assert len({seed for _, seed in heads}) == 5
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "inferences"), [(0.001, 50_000), (1, 50), (10, 20), (500, 3), (5000, 3)]
+)
+def test_a_block_lasts_long_enough_and_not_too_long(milliseconds: float, inferences: int) -> None:
+    assert block_size(milliseconds, milliseconds) == inferences
+
+
+@pytest.mark.parametrize(
+    ("faster_ms", "slower_ms", "inferences"),
+    [(0.05, 0.055, 1000), (0.05, 0.5, 1000), (0.05, 5.0, 100), (0.05, 500.0, 3), (10.0, 13.0, 20)],
+)
+def test_a_block_of_a_side_that_is_much_slower_stays_short(
+    faster_ms: float, slower_ms: float, inferences: int
+) -> None:
+    assert block_size(faster_ms, slower_ms) == inferences
+
+
+def test_every_pair_of_every_run_has_a_seed_of_its_own(small: Path, tmp_path: Path) -> None:
+    runs = [FreshProcesses(tmp_path, seed) for seed in (1, 1, 2)]
+    first, again, other = ([run.pair(small, small) for _ in range(2)] for run in runs)
+
+    def seeds(pairs: list[Bench]) -> list[int]:
+        return [pair._seed for pair in pairs if isinstance(pair, PairBench)]
+
+    assert seeds(first) == seeds(again)
+    assert len({*seeds(first), *seeds(other)}) == 4
+
+
+def test_a_block_ends_when_its_time_is_over(small: Path, tmp_path: Path) -> None:
+    running = process.Process(process.start_of(small, 1), tmp_path / "bench.log", {})
+    try:
+        running.start()
+        times = running.block_ms(1_000_000, most_seconds=0.2)
+    finally:
+        running.close()
+    assert 1 <= len(times) < 1_000_000

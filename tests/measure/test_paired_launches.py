@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Sequence
+
+import msgspec
+import pytest
+
+from tests.support.measured_cells import make_launches
+from tunegate.artifacts.measurements import Clocks, Launch
+from tunegate.config import GateConfig
+from tunegate.decide.guards import counted
+from tunegate.decide.histogram import histogram
+from tunegate.errors import MeasurementError
+from tunegate.measure.paired_launches import LaunchProgress, PairedLaunches, launch_until_decided
+from tunegate.ports import ProbeThresholds
+
+
+class ScriptedBench:
+    within_spread, start_seconds, pair_seconds = 0.01, 2.0, 0.5
+
+    def __init__(
+        self,
+        effects: Sequence[float],
+        noises: Sequence[float] = (),
+        probes: Sequence[float] = (),
+    ) -> None:
+        self.probe_effects = [*probes, *[0.0] * 100]
+        quiet = [*noises, *[0.001] * len(effects)]
+        self.launches = [
+            msgspec.structs.replace(launch, noise=noise)
+            for launch, noise in zip(make_launches(effects), quiet, strict=False)
+        ]
+        self.done = 0
+
+    def launch(self, pairs: int) -> Launch:
+        self.done += 1
+        return self.launches.pop(0)
+
+    def probes(self, count: int, far: ProbeThresholds) -> Generator[Launch]:
+        for _ in range(count):
+            yield make_launches([self.probe_effects.pop(0)])[0]
+
+
+def measured(
+    bench: ScriptedBench,
+    control: ScriptedBench | None = None,
+    seconds: float = 100.0,
+    extend: bool = True,
+    rare: float = 0.2,
+) -> tuple[PairedLaunches, list[LaunchProgress]]:
+    said: list[LaunchProgress] = []
+    quiet = control or ScriptedBench([0.0] * 20)
+    gate = GateConfig(seconds=seconds, extend=extend, rare_launches=rare)
+    return launch_until_decided(bench, quiet, gate, 1, said.append), said
+
+
+def test_a_disturbed_launch_is_made_up_for_and_does_not_decide() -> None:
+    bench = ScriptedBench([0.1, 0.1, -0.9, 0.1, 0.101], [0.001, 0.001, 0.4, 0.001])
+    found, _ = measured(bench)
+    assert (found.stopped, bench.done) == ("decided", 5)
+
+
+def test_a_machine_that_disturbs_every_other_launch_is_unfit() -> None:
+    noises = [0.001, 0.4, 0.001, 0.4, 0.001, 0.4] * 10
+    found, _ = measured(ScriptedBench([0.04, -0.9] * 30, noises))
+    assert found.stopped == "disturbed"
+
+
+def test_a_burst_at_the_beginning_passes_and_the_launches_after_it_decide() -> None:
+    noises = [0.001, 0.001, 0.4, 0.4, 0.4, 0.001, 0.001, 0.001, 0.001]
+    effects = [0.1, 0.06, -0.9, 0.9, -0.9, 0.1, 0.101, 0.1, 0.099]
+    found, _ = measured(ScriptedBench(effects, noises))
+    assert (found.stopped, len(counted(found.launches, 0.03))) == ("decided", 6)
+
+
+def test_launches_on_a_gpu_that_was_held_back_do_not_count() -> None:
+    bench = ScriptedBench([0.1] * 12)
+    hot = Clocks(base_mhz=900, head_mhz=900, dropped=12, is_mediated=False, throttled=("heat",))
+    bench.launches = [msgspec.structs.replace(x, clocks=hot) for x in bench.launches]
+    found, _ = measured(bench)
+    assert found.stopped == "disturbed"
+    assert counted(found.launches, 0.03) == []
+
+
+def test_a_few_pairs_without_a_steady_clock_leave_the_launch() -> None:
+    bench = ScriptedBench([0.1, 0.101, 0.1, 0.099])
+    few = Clocks(base_mhz=900, head_mhz=900, dropped=3, is_mediated=False)
+    bench.launches = [msgspec.structs.replace(x, clocks=few) for x in bench.launches]
+    found, _ = measured(bench)
+    assert (found.stopped, bench.done) == ("decided", 4)
+
+
+def test_a_slowdown_that_no_disturbance_explains_is_decided_all_the_same() -> None:
+    noises = [0.001, 0.4, 0.001, 0.4, 0.001, 0.4] * 10
+    found, _ = measured(ScriptedBench([1.5, -0.9] * 30, noises))
+    assert found.stopped == "decided"
+
+
+def test_one_control_that_trips_is_an_accident_and_two_are_a_machine() -> None:
+    undecided = [0.02, 0.03, 0.01, 0.024, 0.03, 0.02, 0.035, 0.015, 0.025] * 7
+    once, _ = measured(ScriptedBench(undecided), ScriptedBench([0.2] + [0.0] * 20))
+    assert once.stopped != "disturbed"
+    twice, _ = measured(ScriptedBench(undecided), ScriptedBench([0.2] * 20))
+    assert (twice.stopped, twice.controls) == ("disturbed", (0.2, 0.2))
+
+
+def test_progress_tells_the_interval_and_how_far_it_is() -> None:
+    _, said = measured(ScriptedBench([0.1, 0.101, 0.1, 0.099]))
+    assert [far.launches for far in said] == [2, 3, 4]
+    assert said[-1].low < 100 * math.expm1(0.1) < said[-1].high
+    assert said[-1].most >= 4
+
+
+def test_a_likely_pass_counts_the_probes_that_follow() -> None:
+    _, said = measured(ScriptedBench([0.0] * 20))
+    assert said[0].seconds_left >= 24
+    probing = [far for far in said if far.most_probes]
+    assert [far.seconds_left for far in probing] == [float(n) for n in range(len(probing))][::-1]
+
+
+def test_progress_tells_percent_and_no_logarithms() -> None:
+    _, said = measured(ScriptedBench([6.1, 6.0, 6.2, 6.1]))
+    assert said[-1].low > 10_000
+    _, said = measured(ScriptedBench([-6.1, -6.0, -6.2, -6.1]))
+    assert -100 < said[-1].low < said[-1].high < 0
+
+
+def test_progress_tells_when_an_answer_is_likely() -> None:
+    _, said = measured(ScriptedBench([0.1, 0.101, 0.1, 0.099]))
+    assert [round(far.seconds_left, 2) for far in said] == [2.33, 1.17, 0.0]
+
+
+def test_the_budget_pays_for_the_controls_too() -> None:
+    found, _ = measured(ScriptedBench([0.1] * 9), seconds=6.0, extend=False)
+    assert found.analyses == (4,)  # six launches of a second and their controls take longer
+    found, _ = measured(ScriptedBench([0.1] * 9), seconds=7.1, extend=False)
+    assert found.analyses == (4, 6)
+
+
+@pytest.mark.parametrize("effect", [0.1, -0.1])
+def test_noise_is_left_out_whichever_side_it_makes_slower(effect: float) -> None:
+    found, _ = measured(ScriptedBench([0.0, 0.0, effect, 0.0, 0.0], [0.001, 0.001, 0.4, 0.001]))
+    assert found.stopped == "decided"
+    assert len(found.launches) == 5
+
+
+def test_the_budget_may_be_spent_once_more_and_not_a_third_time() -> None:
+    """Launches of the script take a second: four fit, and nine into twice as long."""
+    near = [0.0, 0.03, -0.01, 0.02, 0.04, -0.03, 0.04, -0.04, 0.05, 0.0]
+    bench = ScriptedBench(near)
+    found, said = measured(bench, seconds=5.5)
+    assert found.analyses == (4, 6, 9)
+    assert 4 < bench.done <= 9
+    assert [each.most for each in said][2:4] == [4, 9]
+    once, _ = measured(ScriptedBench(near), seconds=5.5, extend=False)
+    assert (once.analyses, len(once.launches), once.stopped) == ((4,), 4, "budget")
+
+
+SAME = [0.0, 0.001, -0.001, 0.0005, 0.0, 0.001, -0.001, 0.0] * 8
+
+
+def test_after_a_pass_probes_make_up_the_starts() -> None:
+    found, said = measured(ScriptedBench(SAME))
+    assert (found.stopped, len(found.launches), len(found.probes)) == ("decided", 4, 12)
+    assert found.starts == (16,)
+    assert (said[-1].probes, said[-1].most_probes) == (12, 12)
+
+
+def test_a_fail_is_not_looked_at_any_further() -> None:
+    found, _ = measured(ScriptedBench([0.1, 0.101, 0.1, 0.099]))
+    assert found.probes == ()
+
+
+def test_a_slow_start_is_measured_on_and_clean_launches_after_it_pass() -> None:
+    found, _ = measured(ScriptedBench(SAME, probes=[0.0] * 5 + [0.3]))
+    assert (found.stopped, len(found.probes)) == ("decided", 12)
+    assert len(found.launches) + 12 == found.starts[1]
+    assessed = found.assessed(GateConfig())
+    assert assessed is not None
+    assert assessed.decision == "pass"
+
+
+def test_a_mode_of_the_head_is_no_pass() -> None:
+    often = [0.0, 0.001, -0.001, 0.0005, *[0.0, 0.0, 0.001, -0.001, 0.2] * 12]
+    bench = ScriptedBench(often, probes=[0.0, 0.0, 0.2, 0.0, 0.2, 0.0, 0.0, 0.2])
+    found, _ = measured(bench)
+    assessed = found.assessed(GateConfig())
+    assert assessed is not None
+    assert assessed.decision == "undecided"
+    without = measured(ScriptedBench(often), rare=0.0)[0].assessed(GateConfig(rare_launches=0.0))
+    assert without is not None
+    assert without.decision == "pass"
+
+
+def test_probes_that_take_too_long_are_no_pass() -> None:
+    class Slow(ScriptedBench):
+        def probes(self, count: int, far: ProbeThresholds) -> Generator[Launch]:
+            for probe in super().probes(count, far):
+                yield msgspec.structs.replace(probe, seconds=40.0)
+
+    with pytest.raises(MeasurementError, match=r"Raise gate\.seconds or gate\.rare-launches"):
+        measured(Slow(SAME), seconds=10.0)
+
+
+def test_the_mean_of_the_inferences_is_a_test_of_its_own() -> None:
+    times = histogram([1.0] * 50)
+    bench = ScriptedBench(SAME)
+    bench.launches = [
+        msgspec.structs.replace(x, mean_effect=0.5, base_times=times, head_times=times)
+        for x in bench.launches
+    ]
+    found, _ = measured(bench)
+    assessed = found.assessed(GateConfig())
+    assert assessed is not None
+    assert (assessed.median, assessed.decision) == ("pass", "fail")
+
+
+def test_a_short_look_that_gives_no_number_is_no_pass() -> None:
+    with pytest.raises(MeasurementError, match="gave no number"):
+        measured(ScriptedBench(SAME, probes=[0.0, math.nan]))

@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.support.graphs import GraphInput, graph_of, node
+from tunegate.artifacts.inputs import (
+    DRAWN_LENGTH,
+    Constant,
+    Files,
+    InputRule,
+    Integers,
+    KnownInputs,
+    Normal,
+)
+from tunegate.errors import ModelError
+from tunegate.models.inputs.drawn_inputs import drawn_inputs
+from tunegate.models.preparation import prepare
+from tunegate.models.prepared import PreparedModel
+from tunegate.models.saved_model import save_value
+from tunegate.models.seeded_inputs import seeded_inputs
+from tunegate.report.report_tables import type_in_words, values_in_words
+
+IDS = GraphInput("ids", (2, 5), "int64")
+
+
+def _lookup(rows: int, extra: int = 0) -> onnx.ModelProto:
+    """A table of so many rows; `extra` is the size of another one, whose product is nothing."""
+    weights = {"table": np.ones((rows, 4), np.float32)}
+    if not extra:
+        return graph_of([node("Gather", "table ids", "y")], [IDS], weights=weights)
+    nodes = [
+        node("Gather", "table ids", "row"),
+        node("Clip", "ids zero most", "small"),
+        node("Gather", "tiny small", "other"),
+        node("Mul", "other none", "nothing"),
+        node("Add", "row nothing", "y"),
+    ]
+    weights |= {"tiny": np.ones((extra, 4), np.float32), "none": np.float32(0)}  # type: ignore[dict-item]
+    weights |= {"zero": np.int64(0), "most": np.int64(extra - 1)}  # type: ignore[dict-item]
+    return graph_of(nodes, [IDS], weights=weights)
+
+
+def _prepared(model: onnx.ModelProto, at: Path, name: str = "head") -> PreparedModel:
+    file = at / f"{name}.onnx"
+    onnx.save(model, file)
+    return prepare(file, shapes={}, into=at / name, path=file.name)
+
+
+def _rules(model: onnx.ModelProto, at: Path, known: KnownInputs) -> dict[str, InputRule | None]:
+    tensors = drawn_inputs(_prepared(model, at), known, "m.onnx")
+    return {tensor.name: tensor.rule for tensor in tensors}
+
+
+def _beside(base: onnx.ModelProto, at: Path) -> KnownInputs:
+    onnx.save(base, at / "base.onnx")
+    return KnownInputs(base=str(at / "base.onnx"))
+
+
+def test_values_are_inferred_where_nothing_is_known(tmp_path: Path) -> None:
+    (rule,) = _rules(_lookup(30), tmp_path, KnownInputs()).values()
+    assert rule is not None
+    assert rule.values == Integers(0, 29)
+
+
+def test_a_head_that_asks_for_easier_values_gets_those_of_its_base(tmp_path: Path) -> None:
+    easier = _lookup(30, extra=2)
+    (own,) = _rules(easier, tmp_path, KnownInputs()).values()
+    (rule,) = _rules(easier, tmp_path, _beside(_lookup(30), tmp_path)).values()
+    assert own is not None
+    assert rule is not None
+    assert (own.values, rule.values) == (Integers(0, 1), Integers(0, 29))
+
+
+def test_a_smaller_vocabulary_gets_what_both_know(tmp_path: Path) -> None:
+    (rule,) = _rules(_lookup(20), tmp_path, _beside(_lookup(30), tmp_path)).values()
+    assert rule is not None
+    assert rule.values == Integers(0, 19)
+
+
+def test_a_larger_vocabulary_gets_what_the_base_knows(tmp_path: Path) -> None:
+    (rule,) = _rules(_lookup(300), tmp_path, _beside(_lookup(30), tmp_path)).values()
+    assert rule is not None
+    assert rule.values == Integers(0, 29)
+
+
+def test_an_empty_input_is_drawn_empty_whatever_reads_it(tmp_path: Path) -> None:
+    """A table of no rows, and rows of no columns."""
+    nodes = [
+        node("Gather", "table none", "y"),
+        node("Scaler", "rows", "z", domain="ai.onnx.ml", scale=[0.5], offset=[1.0]),
+        node("Gather", "rows ids", "t", axis=1),
+        node("Identity", "texts", "f"),
+    ]
+    inputs = [
+        GraphInput("none", (0,), "int64"),
+        GraphInput("rows", (2, 0), "float32"),
+        GraphInput("ids", (0,), "int64"),
+        GraphInput("texts", (2, 0), "object"),
+    ]
+    model = graph_of(nodes, inputs, "y z t f", {"table": np.ones((0, 4), np.float32)})
+    tensors = drawn_inputs(_prepared(model, tmp_path), KnownInputs(), "m.onnx")
+    shapes = {name: array.shape for name, array in seeded_inputs(tensors, 1).items()}
+    assert shapes == {each.name: each.shape for each in inputs}
+
+
+def _of_sequence(*shape: int | str) -> onnx.ModelProto:
+    tensor = onnx.helper.make_tensor_type_proto(onnx.TensorProto.INT64, shape)
+    parts = onnx.helper.make_value_info("parts", onnx.helper.make_sequence_type_proto(tensor))
+    nodes = [node("SequenceAt", "parts at", "ids"), node("Gather", "table ids", "y")]
+    weights = {"table": np.ones((7, 2), np.float32), "at": np.int64(1)}
+    model = graph_of(nodes, [], weights=weights)
+    model.graph.input.append(parts)
+    return model
+
+
+def test_a_sequence_is_drawn_with_as_many_tensors_as_the_report_says(tmp_path: Path) -> None:
+    tensors = drawn_inputs(_prepared(_of_sequence(2), tmp_path), KnownInputs(), "m.onnx")
+    (parts,) = seeded_inputs(tensors, 1).values()
+    assert [each.shape for each in parts] == [(2,)] * DRAWN_LENGTH
+    assert values_in_words(tensors[0].drawn()) == "3 tensors, 0 to 1"
+    assert type_in_words(tensors[0].drawn()) == "sequence of [2] int64"
+    known = _beside(_of_sequence(2), tmp_path)
+    assert drawn_inputs(_prepared(_of_sequence(2), tmp_path), known, "m.onnx") == tensors
+
+
+def test_a_sequence_of_unknown_tensors_asks_for_values(tmp_path: Path) -> None:
+    prepared = _prepared(_of_sequence("n"), tmp_path)
+    with pytest.raises(ModelError) as caught:
+        drawn_inputs(prepared, KnownInputs(), "m.onnx")
+    assert str(caught.value) == (
+        "m.onnx: nothing says how large the tensors in parts are. "
+        "Give values for parts under inputs: in tunegate.yaml."
+    )
+    file = save_value([np.array([1]), np.array([2, 3])], tmp_path / "parts")
+    given = KnownInputs(given={"parts": InputRule(Files((str(file),)))})
+    tensors = drawn_inputs(prepared, given, "m.onnx")
+    (parts,) = seeded_inputs(tensors, 1).values()
+    assert [each.tolist() for each in parts] == [[1], [2, 3]]
+    assert type_in_words(tensors[0].drawn()) == "sequence of int64"
+
+
+def test_what_the_user_gives_comes_first(tmp_path: Path) -> None:
+    given = InputRule(Constant(3), "given")
+    known = KnownInputs(given={"ids": given})
+    assert _rules(_lookup(30), tmp_path, known) == {"ids": given}
+
+
+def test_plain_floats_need_no_trial(tmp_path: Path) -> None:
+    floats = GraphInput("x", (4, 4), "float32")
+    model = graph_of([node("Relu", "x", "y")], [floats])
+    assert _rules(model, tmp_path, KnownInputs()) == {"x": InputRule(Normal())}
+
+
+def _unforeseen(size: int) -> onnx.ModelProto:
+    """A table whose rows are known by a product of two inputs only."""
+    other = GraphInput("other", (2, 5), "int64")
+    nodes = [
+        node("Mul", "ids other", "product"),
+        node("Add", "product far", "index"),
+        node("Gather", "table index", "y"),
+    ]
+    weights = {"table": np.ones((size, 2), np.float32), "far": np.int64(size - 2)}
+    return graph_of(nodes, [IDS, other], weights=weights)
+
+
+def test_refused_values_are_tried_again_with_smaller_ones(tmp_path: Path) -> None:
+    rules = _rules(_unforeseen(10), tmp_path, KnownInputs())
+    assert {rule.values for rule in rules.values() if rule} == {Integers(0, 1)}
+
+
+def test_a_model_that_takes_nothing_invented_asks_for_values(tmp_path: Path) -> None:
+    nodes = [node("Reshape", "x ids", "y")]
+    count, x = GraphInput("ids", (2,), "int64"), GraphInput("x", (7,), "float32")
+    with pytest.raises(ModelError) as raised:
+        _rules(graph_of(nodes, [x, count]), tmp_path, KnownInputs())
+    text = str(raised.value)
+    assert "Give values for ids under inputs: in tunegate.yaml" in text
+    assert "Reshape" in text
+    assert "Fix the export" not in text
+
+
+def test_refused_values_of_the_user_are_told_with_the_reason(tmp_path: Path) -> None:
+    np.save(tmp_path / "ids.npy", np.full((2, 5), 99))
+    known = KnownInputs(given={"ids": InputRule(Files((str(tmp_path / "ids.npy"),)))})
+    with pytest.raises(ModelError, match="values that are given for ids"):
+        _rules(_lookup(30), tmp_path, known)

@@ -1,0 +1,250 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.graphs import GraphInput, graph_of, node, runs, values_of_inputs
+from tunegate.artifacts.inputs import Columns, Constant, Integers, Normal, OneOf
+from tunegate.models.inputs.drawn_inputs import inferred_rules
+
+IDS = GraphInput("ids", (2, 5), "int64")
+TABLE = np.ones((30, 4), np.float32)
+
+
+def test_tokens_lie_within_the_vocabulary() -> None:
+    model = graph_of([node("Gather", "table ids", "y")], [IDS], weights={"table": TABLE})
+    (rule,) = inferred_rules(model, [IDS]).values()
+    assert rule is not None
+    assert (rule.values, rule.why) == (Integers(0, 29), "indices of the table table")
+
+
+def test_indices_lie_within_another_input() -> None:
+    edges, features = GraphInput("edges", (2, 9), "int64"), GraphInput("x", (6, 3), "float32")
+    nodes = [node("Gather", "edges zero", "from"), node("Gather", "x from", "y")]
+    model = graph_of(nodes, [edges, features], weights={"zero": np.int64(0)})
+    found = values_of_inputs(model, [edges, features])
+    assert found["x"] == Normal()
+    columns = found["edges"]
+    assert isinstance(columns, Columns)
+    assert columns.parts[0] == Integers(0, 5)
+
+
+def test_each_column_has_its_own_table() -> None:
+    table = GraphInput("table", (4, 2), "int64")
+    weights = {"a": np.ones((3, 2), np.float32), "b": np.ones((700, 2), np.float32)}
+    nodes = [
+        node("Split", "table", "left right", axis=1),
+        node("Gather", "a left", "one"),
+        node("Gather", "b right", "two"),
+        node("Add", "one two", "y"),
+    ]
+    model = graph_of(nodes, [table], weights=weights)
+    expected = Columns(1, (Integers(0, 2), Integers(0, 699)))
+    assert values_of_inputs(model, [table]) == {"table": expected}
+    assert runs(model, [table])
+
+
+def test_indices_from_the_end_are_made_right_and_change_nothing() -> None:
+    nodes = [
+        node("Less", "ids zero", "is_negative"),
+        node("Add", "ids size", "from_end"),
+        node("Where", "is_negative from_end ids", "index"),
+        node("Gather", "table index", "y"),
+    ]
+    weights = {"table": TABLE, "zero": np.int64(0), "size": np.int64(30)}
+    model = graph_of(nodes, [IDS], weights=weights)
+    assert values_of_inputs(model, [IDS]) == {"ids": Integers(0, 29)}
+
+
+def test_what_is_added_to_an_index_is_taken_off_its_bounds() -> None:
+    nodes = [node("Add", "ids ten", "shifted"), node("Gather", "table shifted", "y")]
+    model = graph_of(nodes, [IDS], weights={"table": TABLE, "ten": np.int64(10)})
+    assert values_of_inputs(model, [IDS]) == {"ids": Integers(-10, 19)}
+
+
+def test_a_table_that_no_output_needs_says_nothing() -> None:
+    nodes = [node("Gather", "tiny ids", "unused"), node("Gather", "table ids", "y")]
+    model = graph_of(nodes, [IDS], weights={"tiny": TABLE[:2], "table": TABLE})
+    assert values_of_inputs(model, [IDS]) == {"ids": Integers(0, 29)}
+
+
+def test_classes_of_a_one_hot_coding_by_comparison_are_known() -> None:
+    nodes = [
+        node("Unsqueeze", "ids last", "column"),
+        node("Equal", "column classes", "hot"),
+        node("Cast", "hot", "y", to=1),
+    ]
+    weights = {"last": np.array([-1]), "classes": np.arange(257).reshape(1, 1, 257)}
+    model = graph_of(nodes, [IDS], weights=weights)
+    assert values_of_inputs(model, [IDS]) == {"ids": Integers(0, 256)}
+
+
+def test_the_value_that_a_branch_compares_with_is_always_given() -> None:
+    rate, sound = GraphInput("rate", (), "int64"), GraphInput("x", (4,), "float32")
+    branch = onnx.helper.make_graph(
+        [node("Relu", "x", "then_y")], "then", [], [onnx.ValueInfoProto(name="then_y")]
+    )
+    other = onnx.helper.make_graph(
+        [node("Neg", "x", "else_y")], "else", [], [onnx.ValueInfoProto(name="else_y")]
+    )
+    nodes = [
+        node("Equal", "rate wanted", "is_wanted"),
+        node("If", "is_wanted", "y", then_branch=branch, else_branch=other),
+    ]
+    model = graph_of(nodes, [rate, sound], weights={"wanted": np.int64(16000)})
+    assert values_of_inputs(model, [rate, sound])["rate"] == Constant(16000)
+
+
+def test_indices_are_found_inside_of_branches() -> None:
+    branch = onnx.helper.make_graph(
+        [node("Gather", "table ids", "then_y")], "then", [], [onnx.ValueInfoProto(name="then_y")]
+    )
+    other = onnx.helper.make_graph(
+        [node("Gather", "table same", "else_y")],
+        "else",
+        [],
+        [onnx.ValueInfoProto(name="else_y")],
+        [onnx.numpy_helper.from_array(np.zeros((2, 5), np.int64), "same")],
+    )
+    flag = GraphInput("flag", (), "bool")
+    model = graph_of(
+        [node("If", "flag", "y", then_branch=branch, else_branch=other)],
+        [flag, IDS],
+        weights={"table": TABLE},
+    )
+    assert values_of_inputs(model, [flag, IDS]) == {"flag": None, "ids": Integers(0, 29)}
+
+
+def test_indices_are_found_inside_of_loops() -> None:
+    body = onnx.helper.make_graph(
+        [
+            node("Identity", "condition", "again"),
+            node("Identity", "state", "state_out"),
+            node("Gather", "table state", "row"),
+        ],
+        "body",
+        [
+            onnx.helper.make_tensor_value_info("number", 7, []),
+            onnx.helper.make_tensor_value_info("condition", 9, []),
+            onnx.helper.make_tensor_value_info("state", 7, [2, 5]),
+        ],
+        [onnx.ValueInfoProto(name=name) for name in ("again", "state_out", "row")],
+    )
+    model = graph_of(
+        [node("Loop", "count _ ids", "last y", body=body)],
+        [IDS],
+        "y",
+        {"count": np.int64(3), "table": TABLE},
+    )
+    assert values_of_inputs(model, [IDS]) == {"ids": Integers(0, 29)}
+
+
+def test_lengths_are_those_of_the_whole_axis() -> None:
+    lengths, x = GraphInput("lengths", (2,), "int32"), GraphInput("x", (7, 2, 3), "float32")
+    weights = {"w": np.ones((1, 4, 3), np.float32), "r": np.ones((1, 4, 1), np.float32)}
+    recurrent = node("LSTM", "x w r _ lengths", "y", hidden_size=1)
+    model = graph_of([recurrent], [lengths, x], weights=weights)
+    assert values_of_inputs(model, [lengths, x])["lengths"] == Constant(7)
+    assert runs(model, [lengths, x])
+
+
+def test_an_attention_mask_hides_nothing() -> None:
+    mask, x = GraphInput("keep", (1, 5), "int64"), GraphInput("x", (1, 5), "float32")
+    nodes = [
+        node("Cast", "keep", "kept", to=1),
+        node("Sub", "one kept", "hidden"),
+        node("Mul", "hidden low", "penalty"),
+        node("Add", "x penalty", "y"),
+    ]
+    weights = {"one": np.float32(1), "low": np.float32(-1e9)}
+    model = graph_of(nodes, [mask, x], weights=weights)
+    assert values_of_inputs(model, [mask, x]) == {"keep": Constant(1), "x": Normal()}
+
+
+def test_categories_are_those_that_the_encoder_of_each_column_knows() -> None:
+    texts = GraphInput("texts", (3, 2), "object")
+    nodes = [
+        node("Gather", "texts first", "one", axis=1),
+        node("Gather", "texts second", "two", axis=1),
+        node("OneHotEncoder", "one", "a", domain="ai.onnx.ml", cats_strings=["a", "b"], zeros=0),
+        node("OneHotEncoder", "two", "b", domain="ai.onnx.ml", cats_strings=["x", "y"], zeros=0),
+        node("Concat", "a b", "y", axis=-1),
+    ]
+    weights = {"first": np.array([0]), "second": np.array([1])}
+    model = graph_of(nodes, [texts], weights=weights)
+    expected = Columns(1, (OneOf(("a", "b")), OneOf(("x", "y"))))
+    assert values_of_inputs(model, [texts]) == {"texts": expected}
+    assert all(runs(model, [texts], seed) for seed in range(5))
+
+
+def test_integer_keys_of_a_label_encoder_are_drawn() -> None:
+    keys = GraphInput("keys", (8,), "int64")
+    encoder = node(
+        "LabelEncoder",
+        "keys",
+        "y",
+        domain="ai.onnx.ml",
+        keys_int64s=[5, 900, 17],
+        values_floats=[0.5, 1.5, 2.5],
+    )
+    model = graph_of([encoder], [keys])
+    assert values_of_inputs(model, [keys]) == {"keys": OneOf((5, 900, 17))}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [("uint8", Integers(0, 255)), ("int8", Integers(-128, 127)), ("int32", Integers(0, 255))],
+)
+def test_integers_without_a_limit_are_never_only_0_and_1(dtype: str, expected: Integers) -> None:
+    pixels = GraphInput("x", (4, 4), dtype)
+    model = graph_of([node("Cast", "x", "y", to=1)], [pixels])
+    assert values_of_inputs(model, [pixels]) == {"x": expected}
+
+
+def test_booleans_are_fair() -> None:
+    flags = GraphInput("x", (4,), "bool")
+    assert values_of_inputs(graph_of([node("Not", "x", "y")], [flags]), [flags]) == {"x": None}
+
+
+MOVES: dict[str, tuple[onnx.NodeProto, dict[str, Any]]] = {
+    "cast": (node("Cast", "in", "out", to=6), {}),
+    "reshape": (node("Reshape", "in shape", "out"), {"shape": np.array([-1])}),
+    "unsqueeze": (node("Unsqueeze", "in axes", "out"), {"axes": np.array([0])}),
+    "transpose": (node("Transpose", "in", "out"), {}),
+    "concat": (node("Concat", "in in", "out", axis=0), {}),
+    "slice": (
+        node("Slice", "in from to", "out"),
+        {"from": np.array([0]), "to": np.array([1])},
+    ),
+    "identity": (node("Identity", "in", "out"), {}),
+    "add": (node("Add", "in three", "out"), {"three": np.int64(3)}),
+    "double": (node("Mul", "in two", "out"), {"two": np.int64(2)}),
+}
+
+
+@settings(max_examples=30)
+@given(moves=st.lists(st.sampled_from(sorted(MOVES)), max_size=5), seed=st.integers(0, 100))
+def test_whatever_moves_the_indices_onnx_runtime_takes_them(moves: list[str], seed: int) -> None:
+    nodes: list[onnx.NodeProto] = []
+    weights: dict[str, Any] = {"table": np.ones((200, 1), np.float32)}
+    name = "ids"
+    for number, move in enumerate(moves):
+        template, constants = MOVES[move]
+        renamed = {each: f"{each}{number}" for each in ("out", *constants)} | {"in": name}
+        inputs = " ".join(renamed[each] for each in template.input)
+        nodes.append(node(template.op_type, inputs, renamed["out"]))
+        nodes[-1].attribute.extend(template.attribute)
+        dtype = np.int32 if "cast" in moves[:number] else np.int64
+        for each, value in constants.items():
+            weights[renamed[each]] = value.astype(dtype) if np.ndim(value) == 0 else value
+        name = renamed["out"]
+    nodes.append(node("Gather", f"table {name}", "y"))
+    model = graph_of(nodes, [IDS], weights=weights)
+    (values,) = values_of_inputs(model, [IDS]).values()
+    assert values not in (None, Integers(0, 255), Integers(0, 1))
+    assert runs(model, [IDS], seed)

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.support.models.inexact import cancelling_model, quantized_model, requantized_model
+from tests.support.models.unusual import map_model
+from tests.support.small_onnx import one_node_model, save
+from tunegate.artifacts.builds import NumericCheck
+from tunegate.models.reference.comparison import DidNotRun, compared
+from tunegate.models.reference.onnx_runtime import exact_options, onnxruntime
+from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
+
+Run = Callable[[Mapping[str, Any]], Sequence[Any]]
+
+
+@pytest.fixture
+def found(tmp_path: Path) -> Callable[[Run], NumericCheck | DidNotRun]:
+    """What is said of a function beside a Relu."""
+    model = save(one_node_model("Relu"), tmp_path / "m.onnx")
+    tensors = [ArtifactTensor(name, shape(model), "float32") for name in ("x", "y")]
+    artifact = ArtifactFile(
+        runtime="any", file="m.onnx", inputs=(tensors[0],), outputs=(tensors[1],), threads=1
+    )
+    return lambda run: compared(run, model, artifact, (1, 2))
+
+
+def shape(model: Path) -> tuple[int, ...]:
+    session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    return tuple(session.get_inputs()[0].shape)
+
+
+def test_equal_numbers_pass(found: Callable[[Run], NumericCheck]) -> None:
+    check = found(lambda feed: [np.maximum(feed["x"], 0)])
+    assert (check.passed, check.max_absolute, check.detail) == (True, 0.0, "")
+    assert [output.name for output in check.outputs] == ["y"]
+
+
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        (lambda feed: [np.maximum(feed["x"], 0) * 1.01], "output y is off by"),
+        (lambda feed: [np.maximum(feed["x"], 0)[:0]], "output y is shape"),
+        (lambda feed: [], "0 outputs instead of 1"),
+        (lambda feed: [feed["x"] * np.nan], "not a number where one is expected"),
+        (lambda feed: [[feed["x"]]], "output y is of another structure: (1 long), [0] instead of"),
+        (lambda feed: [None], "output y is of another structure: (absent) instead of a tensor"),
+    ],
+)
+def test_other_numbers_do_not(found: Callable[[Run], NumericCheck], run: Run, said: str) -> None:
+    check = found(run)
+    assert not check.passed
+    assert said in check.detail
+
+
+def test_what_does_not_run_is_told_by_its_last_line(found: Callable[[Run], DidNotRun]) -> None:
+    def run(feed: Mapping[str, Any]) -> Sequence[Any]:
+        raise RuntimeError("in a kernel\nno memory")
+
+    assert found(run) == DidNotRun("no memory")
+
+
+def test_maps_and_texts_are_compared_too(tmp_path: Path) -> None:
+    file = save(map_model(), tmp_path / "m.onnx")
+    other = onnxruntime.InferenceSession(save(map_model(1.01), tmp_path / "other.onnx"))
+    outputs = (ArtifactTensor("label", (2,), "int64"), ArtifactTensor("maps", (), "sequence(map)"))
+    artifact = ArtifactFile(
+        runtime="any",
+        file="m.onnx",
+        inputs=(ArtifactTensor("x", (2, 3), "float32"),),
+        outputs=outputs,
+        threads=1,
+    )
+    same = onnxruntime.InferenceSession(file)
+    equal = compared(lambda feed: same.run(None, feed), file, artifact, (1,))
+    wrong = compared(lambda feed: other.run(None, feed), file, artifact, (1,))
+    assert isinstance(equal, NumericCheck)
+    assert isinstance(wrong, NumericCheck)
+    assert (equal.passed, wrong.passed) == (True, False)
+    assert wrong.detail.startswith("output maps (2 maps) values is off by")
+    assert [output.max_absolute > 0 for output in wrong.outputs] == [False, True]
+
+
+def test_a_reference_that_does_not_run_is_told(tmp_path: Path) -> None:
+    artifact = ArtifactFile(runtime="any", file="m.onnx", inputs=(), outputs=(), threads=1)
+    found = compared(lambda feed: [], tmp_path / "none.onnx", artifact, (1,))
+    assert isinstance(found, DidNotRun)
+    assert found.reason.startswith("its numbers cannot be checked, ONNX Runtime does not run it: ")
+
+
+def test_a_build_may_be_off_as_far_as_the_reference_is_from_itself(tmp_path: Path) -> None:
+    check = beside(cancelling_model(1500.0), 1.004, tmp_path)
+    assert check.passed
+    assert check.reference_noise is not None
+    assert 0.002 < check.tolerance <= 0.01
+
+
+@pytest.mark.parametrize("offset", [0.0, 1500.0, 1e6])
+def test_a_reference_full_of_noise_is_no_door_for_any_numbers(
+    tmp_path: Path, offset: float
+) -> None:
+    check = beside(cancelling_model(offset), 1.05, tmp_path)
+    assert not check.passed
+    assert check.tolerance <= 0.01
+
+
+def test_a_quantized_model_may_be_off_by_a_step_and_no_more(tmp_path: Path) -> None:
+    """One step of 0.4 is 2% of the largest output, and the reference is off by as much."""
+    assert beside(quantized_model(), 1.0, tmp_path, off=0.4).passed
+    assert not beside(quantized_model(), 1.0, tmp_path, off=1.6).passed
+
+
+@pytest.mark.parametrize(("off", "passes"), [(0.0, True), (0.6, False)])
+def test_what_is_written_is_right_however_the_reference_optimizes(
+    off: float, passes: bool, tmp_path: Path
+) -> None:
+    level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    check = beside(requantized_model(), 1.0, tmp_path, off=off, level=level)
+    assert (check.passed, check.as_written) == (passes, passes)
+    assert check.reference_noise is not None
+    assert check.reference_noise > 0.05
+
+
+def beside(
+    model: onnx.ModelProto,
+    factor: float,
+    directory: Path,
+    off: float = 0.0,
+    level: Any = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
+) -> NumericCheck:
+    """What is said of the reference's own numbers times a factor."""
+    file = save(model, directory / "m.onnx")
+    options = exact_options()
+    options.graph_optimization_level = level
+    providers = ["CPUExecutionProvider"]
+    session = onnxruntime.InferenceSession(str(file), options, providers=providers)
+    tensors = [
+        ArtifactTensor(each.name, tuple(each.shape), "float32")
+        for each in (*session.get_inputs(), *session.get_outputs())
+    ]
+    artifact = ArtifactFile(
+        runtime="any", file="m.onnx", inputs=(tensors[0],), outputs=(tensors[1],), threads=1
+    )
+    found = compared(
+        lambda feed: [each * factor + off for each in session.run(None, dict(feed))],
+        file,
+        artifact,
+        (1, 2),
+    )
+    assert isinstance(found, NumericCheck)
+    return found

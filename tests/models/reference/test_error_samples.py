@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+from tests.support.small_onnx import save
+from tunegate.artifacts.builds import SampledErrors
+from tunegate.artifacts.inputs import Files, InputRule, Uniform
+from tunegate.models.reference.comparison import DidNotRun
+from tunegate.models.reference.error_samples import sampled_errors
+from tunegate.models.reference.session import ReferenceSession
+from tunegate.system.output.artifact_file import ArtifactTensor
+
+X = ArtifactTensor("x", (1, 4), "float32")
+
+
+def one_operator(folder: Path, operator: str, inputs: tuple[str, ...] = ("x",)) -> Path:
+    values = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 4]) for n in ("x", "y")]
+    node = helper.make_node(operator, inputs, ["y"])
+    graph = helper.make_graph([node], "g", values[:1], values[1:])
+    opset = [helper.make_opsetid("", 13)]
+    return save(helper.make_model(graph, opset_imports=opset, ir_version=8), folder / "m.onnx")
+
+
+def sampled(file: Path, change: Any, x: ArtifactTensor = X) -> SampledErrors | DidNotRun:
+    session = ReferenceSession(file)
+    return sampled_errors(
+        lambda feed: [change(each) for each in session.run(feed)], file, [x], ["y"], range(5)
+    )
+
+
+def given(folder: Path, *values: list[float]) -> ArtifactTensor:
+    files = [folder / f"{case}.npy" for case in range(len(values))]
+    for file, value in zip(files, values, strict=True):
+        np.save(file, np.array([value], "float32"))
+    return ArtifactTensor("x", (1, 4), "float32", InputRule(Files(tuple(map(str, files)))))
+
+
+def test_each_input_has_an_error_of_its_own(tmp_path: Path) -> None:
+    found = sampled(one_operator(tmp_path, "Neg"), lambda y: y * np.float32(1.01))
+    assert isinstance(found, SampledErrors)
+    assert found.relative == pytest.approx([0.01] * 5, rel=1e-3)
+    assert found.agrees == (True,) * 5
+    assert found.saturated == ()
+    assert found.telling == (0, 1, 2, 3, 4)
+    assert (found.largest_of, found.disagrees) == ("y", "")
+    upside_down = sampled(one_operator(tmp_path, "Neg"), lambda y: -y)
+    assert isinstance(upside_down, SampledErrors)
+    assert upside_down.disagrees == "y"
+
+
+def test_outputs_that_are_always_the_same_or_0_and_1_tell_no_error(tmp_path: Path) -> None:
+    always_0 = one_operator(tmp_path, "Sub", ("x", "x"))
+    assert sampled(always_0, lambda y: y) == SampledErrors(saturated=("y",), inputs=5)
+
+
+def test_inputs_on_which_an_output_is_at_its_bounds_count_for_nothing(tmp_path: Path) -> None:
+    """One element of thirty-six is where the operator is not flat."""
+    model = one_operator(tmp_path, "HardSigmoid")
+    wide = ArtifactTensor("x", (1, 4), "float32", InputRule(Uniform(-90.0, 90.0)))
+    session = ReferenceSession(model)
+    found = sampled_errors(session.run, model, [wide], ["y"], range(40))
+    assert isinstance(found, SampledErrors)
+    assert found.inputs == 40
+    assert len(found.telling) == len(found.relative) < 40
+    assert 0 < len(found.relative) < 20
+    assert [each.output for each in found.mostly_saturated] == ["y"]
+
+
+def test_an_output_that_is_nan_on_both_sides_tells_no_error(tmp_path: Path) -> None:
+    model = one_operator(tmp_path, "Log")
+    below_0 = ArtifactTensor("x", (1, 4), "float32", InputRule(Uniform(-2.0, -1.0)))
+    session = ReferenceSession(model)
+    found = sampled_errors(session.run, model, [below_0], ["y"], range(5))
+    assert found == SampledErrors(saturated=("y",), inputs=5)
+
+
+def test_a_nan_is_no_error_of_some_size(tmp_path: Path) -> None:
+    found = sampled(one_operator(tmp_path, "Neg"), lambda y: y * np.float32("nan"))
+    assert isinstance(found, DidNotRun)
+
+
+def test_all_cases_are_run_also_where_the_budget_needs_fewer(tmp_path: Path) -> None:
+    cases = given(tmp_path, *([float(n), 1.0, 2.0, 3.0] for n in range(9)))
+    found = sampled(one_operator(tmp_path, "Neg"), lambda y: y, cases)
+    assert isinstance(found, SampledErrors)
+    assert found.inputs == 9
+
+
+def test_an_output_that_is_largest_in_one_place_has_nothing_to_agree_on(tmp_path: Path) -> None:
+    model = one_operator(tmp_path, "Neg")
+    first = [[n / 10, 1.0, 2.0, 3.0] for n in range(3)]
+    found = sampled(model, lambda y: y, given(tmp_path, *first))
+    assert isinstance(found, SampledErrors)
+    assert (found.agrees, found.one_place, found.saturated) == ((), ("y",), ())
+    assert len(found.relative) == 3
+    found = sampled(model, lambda y: y, given(tmp_path, *first, [3.0, 2.0, 1.0, 0.0]))
+    assert isinstance(found, SampledErrors)
+    assert (found.agrees, found.one_place) == ((True,) * 4, ())

@@ -1,0 +1,131 @@
+"""Models quantized with the ranges of inputs, written by the child that builds them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from tests.support.models.quantized import STATIC, quantized
+from tests.support.small_onnx import chain_model, conv_model, one_node_model
+from tunegate.artifacts.inputs import Files, InputRule, Uniform
+from tunegate.runtimes.build_messages import Refused, Written
+
+IN_RANGE = InputRule(Uniform(-1.0, 1.0))
+
+
+def reply(
+    root: Path,
+    model: onnx.ModelProto,
+    *,
+    given: dict[str, InputRule] | None = None,
+    samples: int = 4,
+    runtime: str = "onnxruntime",
+) -> Written | Refused:
+    seeds = tuple(range(10, 10 + samples))
+    rules = {"x": IN_RANGE} if given is None else given
+    return quantized(root, model, (runtime, "int8", STATIC), seeds, rules)
+
+
+def branching_model() -> onnx.ModelProto:
+    """A product in both branches, and none outside of them."""
+    weight = numpy_helper.from_array(np.ones((4, 4), np.float32), "w")
+    result = helper.make_tensor_value_info("r", onnx.TensorProto.FLOAT, [1, 4])
+    product = helper.make_node("MatMul", ["x", "w"], ["r"])
+    body = helper.make_graph([product], "body", [], [result], [weight])
+    nodes = [
+        helper.make_node("ReduceSum", ["x"], ["sum"], keepdims=0),
+        helper.make_node("Cast", ["sum"], ["c"], to=onnx.TensorProto.BOOL),
+        helper.make_node("If", ["c"], ["y"], then_branch=body, else_branch=body),
+    ]
+    ends = [helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [1, 4]) for n in "xy"]
+    graph = helper.make_graph(nodes, "branching", ends[:1], ends[1:])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def operators(root: Path) -> list[str]:
+    return [node.op_type for node in onnx.load(root / "artifact" / "model.onnx").graph.node]
+
+
+@pytest.mark.parametrize(
+    "runtime", ["onnxruntime", pytest.param("openvino", marks=pytest.mark.pipelines)]
+)
+def test_convolutions_are_quantized_with_their_error_told(tmp_path: Path, runtime: str) -> None:
+    written = reply(tmp_path, conv_model(), runtime=runtime)
+    assert isinstance(written, Written), written
+    assert written.sampled is not None
+    assert len(written.sampled.relative) == 4
+    assert all(0 < each < 0.05 for each in written.sampled.relative)
+    assert "QuantizeLinear" in operators(tmp_path)
+    assert not [each for each in (tmp_path / "artifact").iterdir() if each.is_dir()]
+
+
+def test_a_model_of_an_old_opset_is_quantized_by_channel(tmp_path: Path) -> None:
+    model = conv_model()
+    model.opset_import[0].version = 11
+    assert isinstance(reply(tmp_path, model), Written)
+
+
+def test_equal_models_have_equal_builds(tmp_path: Path) -> None:
+    one, other = (reply(tmp_path / name, chain_model(layers=2, width=32)) for name in "ab")
+    assert isinstance(one, Written)
+    assert isinstance(other, Written)
+    assert one.key == other.key
+
+
+def test_the_ranges_are_those_of_the_given_values(tmp_path: Path) -> None:
+    wide = InputRule(Uniform(-9.0, 9.0))
+    steps = []
+    for name, rule in (("narrow", IN_RANGE), ("wide", wide)):
+        assert isinstance(reply(tmp_path / name, conv_model(), given={"x": rule}), Written)
+        graph = onnx.load(tmp_path / name / "artifact" / "model.onnx").graph
+        values = {each.name: onnx.numpy_helper.to_array(each) for each in graph.initializer}
+        steps.append(float(values["x_scale"]))
+    assert steps == pytest.approx([2 / 255, 18 / 255], rel=0.05)
+
+
+def test_the_cases_that_calibrated_tell_no_error(tmp_path: Path) -> None:
+    files = [tmp_path / f"{case}.npy" for case in range(5)]
+    for case, file in enumerate(files):
+        np.save(file, np.random.default_rng(case).uniform(-1, 1, (1, 8, 8, 8)).astype("float32"))
+    given = {"x": InputRule(Files(tuple(map(str, files))))}
+    written = reply(tmp_path, conv_model(), given=given, samples=20)
+    assert isinstance(written, Written), written
+    assert written.sampled is not None
+    assert len(written.sampled.relative) == 4
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "said"),
+    [
+        (one_node_model("Neg"), None, "no convolution and no matrix product to quantize"),
+        (branching_model(), None, "to quantize outside of its branches and loops"),
+        (conv_model(), {}, "there are none for x: write them under inputs: in tunegate.yaml"),
+    ],
+)
+def test_what_cannot_be_calibrated_says_why(
+    tmp_path: Path, model: onnx.ModelProto, given: dict[str, InputRule] | None, said: str
+) -> None:
+    refused = reply(tmp_path, model, given=given)
+    assert isinstance(refused, Refused)
+    assert said in refused.reason
+
+
+def test_a_product_whose_bias_is_a_row_is_quantized(tmp_path: Path) -> None:
+    """ONNX Runtime makes one Gemm of the product and the sum."""
+    random = np.random.default_rng(0)
+    arrays = {"w": random.normal(size=(8, 8)), "b": random.normal(size=(1, 8))}
+    weights = [numpy_helper.from_array(a.astype(np.float32), name) for name, a in arrays.items()]
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["h"]),
+        helper.make_node("Add", ["h", "b"], ["y"]),
+    ]
+    x, y = (helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [4, 8]) for n in "xy")
+    graph = helper.make_graph(nodes, "g", [x], [y], weights)
+    opset = [helper.make_opsetid("", 17)]
+    model = helper.make_model(graph, opset_imports=opset, ir_version=8)
+    assert isinstance(reply(tmp_path, model), Written)
+    assert operators(tmp_path).count("QuantizeLinear") == 2

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+from onnx import TensorProto, helper
+
+from tunegate.models.deciding_values import bodies_of, deciding_values, nodes_of
+
+
+def model(
+    *nodes: onnx.NodeProto, functions: tuple[onnx.FunctionProto, ...] = ()
+) -> onnx.ModelProto:
+    graph = helper.make_graph(list(nodes), "g", [], [])
+    return helper.make_model(graph, functions=list(functions))
+
+
+def body(*nodes: onnx.NodeProto, takes: str = "", gives: str = "inner") -> onnx.GraphProto:
+    float_type = TensorProto.FLOAT
+    inputs = [helper.make_tensor_value_info(takes, float_type, [])] if takes else []
+    outputs = [helper.make_tensor_value_info(gives, float_type, [])]
+    return helper.make_graph(list(nodes), "body", inputs, outputs)
+
+
+def node(kind: str, inputs: list[str], output: str, **attributes: Any) -> onnx.NodeProto:
+    return helper.make_node(kind, inputs, [output], **attributes)
+
+
+def test_a_shape_decides_and_so_does_all_that_it_is_computed_from() -> None:
+    found = deciding_values(
+        model(
+            node("Mul", ["a", "b"], "product"),
+            node("Concat", ["product", "c"], "shape", axis=0),
+            node("Reshape", ["data", "shape"], "out"),
+        )
+    )
+    assert found == {"shape", "product", "a", "b", "c"}
+
+
+def test_what_is_only_computed_with_decides_nothing() -> None:
+    assert (
+        deciding_values(model(node("MatMul", ["x", "w"], "y"), node("Relu", ["y"], "z"))) == set()
+    )
+
+
+def test_the_shape_of_a_tensor_does_not_depend_on_what_is_in_it() -> None:
+    nodes = (node("Shape", ["x"], "size"), node("Expand", ["y", "size"], "out"))
+    assert deciding_values(model(*nodes)) == {"size"}
+
+
+def test_an_input_that_is_not_given_is_no_value() -> None:
+    found = deciding_values(model(node("Resize", ["x", "", "scales"], "out")))
+    assert found == {"scales"}
+
+
+def test_a_condition_decides_and_what_both_branches_give_is_made_inside() -> None:
+    branch = body(node("Relu", ["deep"], "inner"))
+    chosen = node("If", ["condition"], "sizes", then_branch=branch, else_branch=branch)
+    found = deciding_values(model(chosen, node("Tile", ["x", "sizes"], "out")))
+    assert {"condition", "sizes", "inner", "deep"} <= found
+    assert "x" not in found
+
+
+def test_a_loop_ends_by_its_count_its_condition_and_what_its_body_says_first() -> None:
+    turn = body(node("Less", ["state", "limit"], "goes_on"), takes="state", gives="goes_on")
+    found = deciding_values(model(node("Loop", ["count", "condition", "start"], "end", body=turn)))
+    assert {"count", "condition", "goes_on", "limit", "state", "start"} <= found
+
+
+def test_a_function_hands_what_it_is_given_to_its_formal_inputs() -> None:
+    function = helper.make_function(
+        "mine", "Shaped", ["data", "size"], ["out"],
+        [node("Reshape", ["data", "size"], "out")], [helper.make_opsetid("", 17)],
+    )  # fmt: skip
+    call = helper.make_node("Shaped", ["x", "actual"], ["y"], domain="mine")
+    found = deciding_values(model(call, functions=(function,)))
+    assert {"size", "actual"} <= found
+    assert "data" not in found
+
+
+def test_nodes_of_graphs_inside_and_of_functions_are_nodes() -> None:
+    branch = body(node("Relu", ["a"], "inner"))
+    chosen = node("If", ["c"], "out", then_branch=branch, else_branch=branch)
+    assert sorted(each.op_type for each in nodes_of(model(chosen))) == ["If", "Relu", "Relu"]
+    assert len(bodies_of(chosen)) == 2

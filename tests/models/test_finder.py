@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.small_onnx import matmul_model, save
+from tests.support.workspace import Workspace
+from tunegate.artifacts.changes import ModelInput
+from tunegate.config import Config, ModelConfig
+from tunegate.errors import RevisionError
+from tunegate.models.finder import find_models
+
+POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 9\n"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace(tmp_path / "w")
+
+
+def test_inputs_are_read_and_sizes_guessed_where_they_are_asked_for(workspace: Workspace) -> None:
+    save(matmul_model(rows="batch"), workspace.root / "models" / "open.onnx")
+    workspace.commit()
+    static, opened = find_models(workspace.root, with_guesses=True)
+    assert (static.path, static.inputs, static.guesses) == (
+        "models/m.onnx",
+        (ModelInput("x", (1, 16, 14, 14), dtype="float32"),),
+        (),
+    )
+    assert [(guess.symbol, guess.size) for guess in opened.guesses] == [("batch", 1)]
+    assert not find_models(workspace.root)[1].guesses
+
+
+def test_only_what_a_configuration_gates_is_looked_into(workspace: Workspace) -> None:
+    save(matmul_model(), workspace.root / "other.onnx")
+    config = Config(models=(ModelConfig(path="models/*"),))
+    assert [model.path for model in find_models(workspace.root, config)] == ["models/m.onnx"]
+    assert len(find_models(workspace.root)) == 2
+    listed = ["models/m.onnx"]
+    assert [model.path for model in find_models(workspace.root, listed=listed)] == listed
+
+
+def test_what_git_would_add_is_found_and_marked_and_what_it_ignores_is_not(
+    workspace: Workspace,
+) -> None:
+    save(matmul_model(), workspace.root / "scratch.ONNX")
+    save(matmul_model(), workspace.root / "ignored.onnx")
+    workspace.write(".gitignore", "ignored.onnx\n")
+    found = {model.path: model.is_committed for model in find_models(workspace.root)}
+    assert found == {"models/m.onnx": True, "scratch.ONNX": False}
+
+
+@pytest.mark.parametrize("name", ["with space.onnx", "ünï.onnx", 'quo"te.onnx', "new\nline.onnx"])
+def test_any_name_that_git_takes_is_found(workspace: Workspace, name: str) -> None:
+    save(matmul_model(), workspace.root / name)
+    workspace.commit()
+    assert name in [model.path for model in find_models(workspace.root)]
+
+
+@pytest.mark.parametrize(
+    ("content", "note"), [(POINTER, "a Git LFS pointer"), ("nonsense", "not a readable ONNX file")]
+)
+def test_a_file_that_cannot_be_looked_into_is_listed_with_a_note(
+    workspace: Workspace, content: str, note: str
+) -> None:
+    workspace.write("models/odd.onnx", content)
+    workspace.commit()
+    (odd,) = [model for model in find_models(workspace.root) if model.path == "models/odd.onnx"]
+    assert odd.note.startswith(note)
+
+
+def test_a_tracked_file_that_is_gone_is_listed_with_a_note(workspace: Workspace) -> None:
+    (workspace.root / "models" / "m.onnx").unlink()
+    (gone,) = find_models(workspace.root)
+    assert gone.note.startswith("not in the working tree")
+
+
+def test_a_directory_that_is_no_repository_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(RevisionError, match=r"not a git repository with a working tree"):
+        find_models(tmp_path)
+
+
+def test_a_link_to_a_device_is_not_read(workspace: Workspace) -> None:
+    (workspace.root / "models" / "device.onnx").symlink_to("/dev/null")
+    workspace.commit()
+    (device, _) = find_models(workspace.root)
+    assert device.note == "not a file in the working tree"

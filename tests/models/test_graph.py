@@ -1,0 +1,273 @@
+"""What makes two models the same graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from onnx import TensorProto, helper, numpy_helper
+
+from tests.support.models.external_data import lay_out, model_with_data
+from tests.support.small_onnx import conv_model, matmul_model
+from tunegate.errors import ModelError
+from tunegate.models.graph import graph_digest
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
+def test_weights_do_not_count(one: int, other: int) -> None:
+    assert digest(matmul_model(seed=one)) == digest(matmul_model(seed=other))
+
+
+@given(st.integers(1, 20), st.integers(1, 20))
+def test_the_shapes_of_weights_count(one: int, other: int) -> None:
+    same = digest(matmul_model(inner=one)) == digest(matmul_model(inner=other))
+    assert same == (one == other)
+
+
+def test_an_attribute_counts() -> None:
+    model = conv_model()
+    model.graph.node[0].attribute[0].ints[:] = [0, 0, 2, 2]
+    assert digest(model) != digest(conv_model())
+
+
+def test_an_operator_counts() -> None:
+    model = conv_model()
+    model.graph.node[1].op_type = "Sigmoid"
+    assert digest(model) != digest(conv_model())
+
+
+def test_the_opset_counts() -> None:
+    model = conv_model()
+    model.opset_import[0].version = 18
+    assert digest(model) != digest(conv_model())
+
+
+def test_a_dimension_of_an_input_counts() -> None:
+    assert digest(matmul_model(rows="n")) != digest(matmul_model(rows=16))
+
+
+def test_who_made_it_and_what_is_said_of_it_do_not_count() -> None:
+    model = conv_model()
+    model.producer_name, model.producer_version, model.doc_string = "a", "2", "words"
+    model.metadata_props.add(key="trained", value="today")
+    model.graph.doc_string = model.graph.node[0].doc_string = "more words"
+    assert digest(model) == digest(conv_model())
+
+
+@given(st.lists(st.integers(-(2**31), 2**31 - 1), min_size=1, max_size=64))
+def test_the_encoding_of_a_shape_does_not_count(values: list[int]) -> None:
+    typed = helper.make_tensor("shape", TensorProto.INT64, [len(values)], values)
+    raw = numpy_helper.from_array(np.array(values, np.int64), "shape")
+    assert digest(reshape_model(typed)) == digest(reshape_model(raw))
+
+
+@given(st.lists(st.integers(0, 9), min_size=2, max_size=64), st.data())
+def test_every_number_of_a_shape_counts(values: list[int], data: st.DataObject) -> None:
+    other = list(values)
+    other[data.draw(st.integers(0, len(values) - 1))] += 1
+    assert digest(reshape_model(integers(values))) != digest(reshape_model(integers(other)))
+
+
+def test_a_large_tensor_of_integers_is_weights_where_nothing_is_shaped_by_it() -> None:
+    def table(value: int) -> onnx.ModelProto:
+        return model_of([helper.make_node("Add", ["x", "shape"], ["y"])], [integers([value] * 65)])
+
+    assert digest(table(1)) == digest(table(2))
+    assert digest(reshape_model(integers([1] * 65))) != digest(reshape_model(integers([2] * 65)))
+
+
+@pytest.mark.parametrize("op_type", ["Cast", "Identity"])
+def test_what_a_shape_is_computed_from_is_structure(op_type: str) -> None:
+    def computed(value: float) -> onnx.ModelProto:
+        nodes = [
+            helper.make_node("Mul", ["half", "half"], ["quarter"]),
+            helper.make_node(op_type, ["quarter"], ["shape"], to=TensorProto.INT64),
+            helper.make_node("Reshape", ["x", "shape"], ["y"]),
+        ]
+        return model_of(nodes, [floats([value], "half")])
+
+    assert digest(computed(1.0)) != digest(computed(2.0))
+
+
+def test_the_shape_of_a_weight_is_structure_and_its_numbers_are_not() -> None:
+    def shaped(weight: float) -> onnx.ModelProto:
+        nodes = [
+            helper.make_node("Add", ["x", "w"], ["sum"]),
+            helper.make_node("Shape", ["sum"], ["shape"]),
+            helper.make_node("Reshape", ["x", "shape"], ["y"]),
+        ]
+        return model_of(nodes, [floats([weight], "w")])
+
+    assert digest(shaped(1.0)) == digest(shaped(2.0))
+
+
+def test_what_a_loop_ends_by_is_structure() -> None:
+    def loop(bound: float) -> onnx.ModelProto:
+        nodes = [
+            helper.make_node("Add", ["v", "step"], ["v2"]),
+            helper.make_node("Less", ["v2", "bound"], ["again"]),
+        ]
+        values = [helper.make_tensor_value_info(n, 1, [1]) for n in ("i", "c", "v")]
+        made = [helper.make_tensor_value_info(n, 1, [1]) for n in ("again", "v2")]
+        body = helper.make_graph(nodes, "body", values, made, [floats([bound], "bound")])
+        return model_of(
+            [helper.make_node("Loop", ["", "", "x"], ["y"], body=body)], [floats([1], "step")]
+        )
+
+    assert digest(loop(10.0)) != digest(loop(20.0))
+
+
+def test_what_a_function_makes_a_shape_of_is_structure() -> None:
+    def shaped(value: float) -> onnx.ModelProto:
+        inside = [
+            helper.make_node("Cast", ["formal"], ["shape"], to=TensorProto.INT64),
+            helper.make_node("Reshape", ["data", "shape"], ["made"]),
+        ]
+        opsets = [helper.make_opsetid("", 17)]
+        names = ["data", "formal"]
+        function = helper.make_function("own", "shaped", names, ["made"], inside, opsets)
+        node = helper.make_node("shaped", ["x", "w"], ["y"], domain="own")
+        model = model_of([node], [floats([value], "w")])
+        model.functions.append(function)
+        return model
+
+    assert digest(shaped(1.0)) != digest(shaped(2.0))
+
+
+def test_a_shape_in_a_data_file_is_structure_by_the_bytes_of_the_file() -> None:
+    model = reshape_model(lay_out(integers([1, 2]), "w.bin")).SerializeToString()
+    assert graph_digest(model, {"w.bin": "git:1"}) != graph_digest(model, {"w.bin": "git:2"})
+
+
+def test_weights_in_a_data_file_are_not() -> None:
+    model = model_with_data("w.bin")
+    assert graph_digest(model, {"w.bin": "git:1"}) == graph_digest(model, {"w.bin": "git:2"})
+
+
+@pytest.mark.parametrize("op_type", ["Resize", "Upsample"])
+def test_what_scales_an_image_is_structure(op_type: str) -> None:
+    assert digest(scaled_model(op_type, [1, 1, 2, 2])) != digest(
+        scaled_model(op_type, [1, 1, 3, 3])
+    )
+
+
+def test_the_same_scale_as_a_constant_node_is_structure_too() -> None:
+    two, three = (constant_model([1, 1, n, n]) for n in (2, 3))
+    assert digest(two) != digest(three)
+
+
+def test_weights_inside_a_branch_do_not_count_and_its_nodes_do() -> None:
+    assert digest(branching_model("Add", 1.0)) == digest(branching_model("Add", 2.0))
+    assert digest(branching_model("Add", 1.0)) != digest(branching_model("Mul", 1.0))
+
+
+def test_weights_inside_a_function_do_not_count() -> None:
+    assert digest(function_model(1.0)) == digest(function_model(2.0))
+
+
+def test_where_the_weights_lie_does_not_count() -> None:
+    assert graph_digest(model_with_data("w.bin")) == digest(matmul_model(seed=9))
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "an ONNX file without a graph"),
+        (b"#!/bin/sh\n", "not an ONNX file, or cut short"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "not an ONNX file, or cut short"),
+        (conv_model().SerializeToString()[:-7], "not an ONNX file, or cut short"),
+    ],
+)
+def test_a_damaged_file_is_said_to_be_one(content: bytes, problem: str) -> None:
+    with pytest.raises(ModelError) as raised:
+        graph_digest(content)
+    assert str(raised.value) == problem
+
+
+@given(st.data())
+def test_a_file_cut_anywhere_is_never_taken_for_a_model(data: st.DataObject) -> None:
+    whole = conv_model().SerializeToString()
+    cut = data.draw(st.integers(0, len(whole) - 1))
+    if cut > whole.index(b"Conv"):
+        try:
+            shortened = graph_digest(whole[:cut])
+        except ModelError:
+            return
+        # Cut between two fields of the file, such as the graph and the opset.
+        assert shortened != graph_digest(whole)
+
+
+@given(st.binary(max_size=200))
+def test_noise_is_a_model_error_or_a_digest_and_nothing_else(noise: bytes) -> None:
+    try:
+        told = graph_digest(noise)
+    except ModelError as error:
+        told = str(error)
+    assert "ONNX file" in told or len(told) == 64
+
+
+def test_a_tensor_whose_numbers_are_missing_is_a_model_error() -> None:
+    tensor = integers([1, 2, 3])
+    tensor.raw_data = tensor.raw_data[:-3]
+    with pytest.raises(ModelError, match=r"^not a valid ONNX file: "):
+        digest(reshape_model(tensor))
+
+
+# ---------------------------------------------------------------------------------
+
+
+def digest(model: onnx.ModelProto) -> str:
+    return graph_digest(model.SerializeToString())
+
+
+def integers(values: Sequence[int]) -> TensorProto:
+    return numpy_helper.from_array(np.array(values, np.int64), "shape")
+
+
+def floats(values: Sequence[float], name: str) -> TensorProto:
+    return numpy_helper.from_array(np.array(values, np.float32), name)
+
+
+def model_of(
+    nodes: Sequence[onnx.NodeProto], initializers: Sequence[TensorProto] = ()
+) -> onnx.ModelProto:
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in "xy")
+    return helper.make_model(helper.make_graph(nodes, "g", [x], [y], initializers))
+
+
+def reshape_model(shape: TensorProto) -> onnx.ModelProto:
+    return model_of([helper.make_node("Reshape", ["x", "shape"], ["y"])], [shape])
+
+
+def scaled_model(op_type: str, scales: Sequence[float]) -> onnx.ModelProto:
+    inputs = ["x", "", "scales"] if op_type == "Resize" else ["x", "scales"]
+    return model_of([helper.make_node(op_type, inputs, ["y"])], [floats(scales, "scales")])
+
+
+def constant_model(scales: Sequence[float]) -> onnx.ModelProto:
+    constant = helper.make_node("Constant", [], ["scales"], value=floats(scales, "unnamed"))
+    return model_of([constant, helper.make_node("Resize", ["x", "", "scales"], ["y"])])
+
+
+def branching_model(op_type: str, weight: float) -> onnx.ModelProto:
+    node = helper.make_node(op_type, ["x", "w"], ["b"])
+    output = helper.make_tensor_value_info("b", TensorProto.FLOAT, None)
+    branch = helper.make_graph([node], "branch", [], [output], [floats([weight], "w")])
+    condition = helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)
+    return model_of([condition])
+
+
+def function_model(weight: float) -> onnx.ModelProto:
+    nodes = [
+        helper.make_node("Constant", [], ["w"], value=floats([weight], "w")),
+        helper.make_node("Add", ["x", "w"], ["y"]),
+    ]
+    opsets = [helper.make_opsetid("", 17)]
+    function = helper.make_function("own", "plus", ["x"], ["y"], nodes, opsets)
+    model = model_of([helper.make_node("plus", ["x"], ["y"], domain="own")])
+    model.functions.append(function)
+    return model

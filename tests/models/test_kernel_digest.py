@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.support.graphs import GraphInput, graph_of, node
+from tests.support.small_onnx import conv_model, save
+from tunegate.models.kernel_digest import kernel_digest
+
+
+def digest(directory: Path, model: onnx.ModelProto) -> str | None:
+    return kernel_digest(save(model, directory / "m.onnx"))
+
+
+def with_constant(operator: str, value: object) -> onnx.ModelProto:
+    constant = np.array(value, np.float32)
+    nodes = [node(operator, "x c", "y")]
+    return graph_of(nodes, [GraphInput("x", (2, 8), "float32")], "y", {"c": constant})
+
+
+def test_other_weights_have_the_same_kernels_and_another_graph_has_others(tmp_path: Path) -> None:
+    first, second = (digest(tmp_path, conv_model(seed=seed)) for seed in (1, 2))
+    assert first == second is not None
+    assert digest(tmp_path, conv_model(seed=1, out=16)) != first
+
+
+@pytest.mark.parametrize(
+    ("operator", "one", "other"),
+    [
+        ("Mul", [1.0], [1.5]),  # an optimizer leaves it out
+        ("Add", [0.5], [0.0]),
+        ("Mul", 2.0, 3.0),  # without a dimension it stands in the kernel
+        ("Pow", [2.0], [3.0]),
+    ],
+)
+def test_a_number_that_decides_about_a_kernel_counts(
+    tmp_path: Path, operator: str, one: object, other: object
+) -> None:
+    first, second = (digest(tmp_path, with_constant(operator, each)) for each in (one, other))
+    assert first != second
+
+
+@pytest.mark.parametrize(("one", "other"), [([1.5], [2.5]), ([[1.5, 1] * 4], [[1, 2.5] * 4])])
+def test_a_number_that_is_only_computed_with_does_not_count(
+    tmp_path: Path, one: object, other: object
+) -> None:
+    first, second = (digest(tmp_path, with_constant("Mul", each)) for each in (one, other))
+    assert first == second is not None
+
+
+def test_two_weights_that_become_the_same_count(tmp_path: Path) -> None:
+    def twice(second: float) -> onnx.ModelProto:
+        weights = {"a": np.full((8, 8), 2, "f"), "b": np.full((8, 8), second, "f")}
+        nodes = [node("MatMul", "x a", "h"), node("MatMul", "h b", "y")]
+        return graph_of(nodes, [GraphInput("x", (2, 8), "float32")], "y", weights)
+
+    assert digest(tmp_path, twice(3)) == digest(tmp_path, twice(4)) != digest(tmp_path, twice(2))
+
+
+def test_of_no_model_and_of_one_in_several_files_nothing_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "m.onnx"
+    file.write_bytes(b"no model")
+    assert kernel_digest(file) is None
+    onnx.save(conv_model(), file, save_as_external_data=True, location="data", size_threshold=0)
+    assert kernel_digest(file) is None

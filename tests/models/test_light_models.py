@@ -1,0 +1,59 @@
+"""The onnx package's light models, with weights that matter."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from tunegate.models.graph import graph_digest
+from tunegate.models.light_models import seeded_light
+
+
+@pytest.fixture(scope="module")
+def squeezenet() -> onnx.ModelProto:
+    return seeded_light("squeezenet", 1)
+
+
+def test_it_is_a_valid_model_without_constant_weights(squeezenet: onnx.ModelProto) -> None:
+    onnx.checker.check_model(squeezenet, full_check=True)
+    assert "ConstantOfShape" not in {node.op_type for node in squeezenet.graph.node}
+
+
+def test_its_only_input_is_the_image(squeezenet: onnx.ModelProto) -> None:
+    assert len(squeezenet.graph.input) == 1
+
+
+def test_a_seed_always_gives_the_same_weights(squeezenet: onnx.ModelProto) -> None:
+    assert seeded_light("squeezenet", 1) == squeezenet
+
+
+def test_another_seed_changes_weights_only(squeezenet: onnx.ModelProto) -> None:
+    other = seeded_light("squeezenet", 2)
+    assert other != squeezenet
+    assert graph_digest(other.SerializeToString()) == graph_digest(squeezenet.SerializeToString())
+
+
+def test_no_weight_is_constant_or_endless(squeezenet: onnx.ModelProto) -> None:
+    weights = [numpy_helper.to_array(tensor) for tensor in squeezenet.graph.initializer]
+    floats = [weight for weight in weights if weight.dtype == np.float32 and weight.size > 1]
+    assert floats
+    assert all(np.isfinite(weight).all() and weight.std() > 0 for weight in floats)
+
+
+@pytest.mark.parametrize("name", ["squeezenet", "shufflenet", "densenet121", "inception_v2"])
+def test_every_node_has_a_name_of_its_own(name: str) -> None:
+    names = [node.name for node in seeded_light(name, 1).graph.node]
+    assert all(names)
+    assert len(names) == len(set(names))
+
+
+def test_variances_are_not_negative() -> None:
+    model = seeded_light("resnet50", 1)
+    weights = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+    variances = [
+        weights[node.input[4]] for node in model.graph.node if node.op_type == "BatchNormalization"
+    ]
+    assert variances
+    assert all((variance >= 0).all() for variance in variances)

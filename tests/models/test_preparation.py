@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+from tests.support.models.unusual import BRANCHES, model
+from tests.support.small_onnx import conv_model, matmul_model, save
+from tunegate.errors import ModelError, UnsupportedModelError
+from tunegate.models import saved_model
+from tunegate.models.preparation import prepare
+from tunegate.models.prepared import OPEN, Tensor
+
+
+def test_a_static_model_keeps_its_inputs_and_drops_what_the_optimizer_adds(tmp_path: Path) -> None:
+    file = save(conv_model(), tmp_path / "m.onnx")
+    prepared = prepare(file, shapes={}, into=tmp_path / "p", path="models/m.onnx")
+    assert [(t.name, t.shape, t.dtype) for t in prepared.inputs] == [("x", (1, 8, 8, 8), "float32")]
+    assert [i.name for i in onnx.load(prepared.optimized).graph.input] == ["x"]
+
+
+def test_a_dynamic_dimension_takes_its_size_from_the_config(tmp_path: Path) -> None:
+    file = save(matmul_model(rows="batch"), tmp_path / "m.onnx")
+    prepared = prepare(file, shapes={"x": (5, 16)}, into=tmp_path / "p", path="m.onnx")
+    assert prepared.inputs[0].shape == (5, 16)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        ({}, 'm.onnx: dimension "batch" (axis 0 of x) is dynamic. Give its size under dims'),
+        ({"x": (5,)}, "m.onnx: inputs.x has 1 numbers, the model's has 2 dimensions"),
+        ({"x": (5, 17)}, "m.onnx: inputs.x: axis 1 is 16 in the model, not 17"),
+        ({"z": (5, 16)}, "m.onnx: inputs.z: the model has no such input; it has x"),
+    ],
+)
+def test_a_shape_that_cannot_be_used_is_named(
+    tmp_path: Path, shapes: dict[str, tuple[int, ...]], message: str
+) -> None:
+    file = save(matmul_model(rows="batch"), tmp_path / "m.onnx")
+    with pytest.raises(ModelError) as caught:
+        prepare(file, shapes=shapes, into=tmp_path / "p", path="m.onnx")
+    assert message in str(caught.value)
+
+
+def test_a_truncated_file_is_named(tmp_path: Path) -> None:
+    file = save(conv_model(), tmp_path / "m.onnx")
+    file.write_bytes(file.read_bytes()[:200])
+    with pytest.raises(ModelError, match=r"models/m\.onnx: not a valid ONNX model"):
+        prepare(file, shapes={}, into=tmp_path / "p", path="models/m.onnx")
+
+
+def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"models/m\.onnx: its file m\.onnx is missing"):
+        prepare(tmp_path / "m.onnx", shapes={}, into=tmp_path / "p", path="models/m.onnx")
+
+
+def test_the_original_is_the_file_itself_whatever_compilers_need(tmp_path: Path) -> None:
+    file = save(matmul_model(rows="batch"), tmp_path / "m.onnx")
+    prepared = prepare(file, shapes={"x": (5, 16)}, into=tmp_path / "p", path="m.onnx")
+    assert (prepared.original, prepared.weights) == (file, None)
+    assert not (tmp_path / "p").exists()
+    assert onnx.load(prepared.fixed).graph.input[0].type.tensor_type.shape.dim[0].dim_value == 5
+
+
+def test_a_model_that_static_shapes_break_has_its_inputs_and_nothing_for_compilers(
+    tmp_path: Path,
+) -> None:
+    file = save(model(BRANCHES), tmp_path / "m.onnx")
+    prepared = prepare(file, shapes={"x": (1, 8)}, into=tmp_path / "p", path="m.onnx")
+    assert [(t.name, t.shape, t.dtype) for t in prepared.inputs] == [
+        ("x", (1, 8), "float32"),
+        ("rate", (), "int64"),
+    ]
+    assert prepared.unfixable.startswith("m.onnx: it cannot be given static shapes")
+    assert "Incompatible dimensions for matrix multiplication" in prepared.unfixable
+    for made in ("fixed", "optimized"):
+        with pytest.raises(UnsupportedModelError, match="it cannot be given static shapes"):
+            getattr(prepared, made)
+
+
+@pytest.mark.parametrize(
+    ("ir_version", "said"),
+    [(3, ""), (99, "m.onnx: it cannot be given static shapes, which compilers need")],
+)
+def test_a_version_that_onnx_does_not_know_is_for_the_runtimes_to_judge(
+    tmp_path: Path, ir_version: int, said: str
+) -> None:
+    proto = conv_model()
+    proto.ir_version = ir_version
+    prepared = prepare(
+        save(proto, tmp_path / "m.onnx"), shapes={}, into=tmp_path / "p", path="m.onnx"
+    )
+    assert [tensor.name for tensor in prepared.inputs] == ["x"]
+    assert prepared.unfixable.startswith(said)
+    assert bool(prepared.unfixable) == bool(said)
+
+
+@pytest.mark.parametrize("limit", [2**31, 100])
+def test_weights_in_files_beside_the_model_reach_the_compiler(
+    tmp_path: Path, limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`limit` is what fits into one file; real models pass 2 GB."""
+    proto = conv_model()
+    expected = onnx.numpy_helper.to_array(proto.graph.initializer[0])
+    file = tmp_path / "m" / "m.onnx"
+    file.parent.mkdir()
+    onnx.save(proto, file, save_as_external_data=True, location="m.data", size_threshold=0)
+    monkeypatch.setattr(saved_model, "PROTOBUF_LIMIT_BYTES", limit)
+    prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
+    assert (prepared.weights is not None) == (limit == 100)
+    onnxruntime.InferenceSession(prepared.original)
+    weights = {t.name: t for t in onnx.load(prepared.optimized).graph.initializer}
+    np.testing.assert_array_equal(
+        onnx.numpy_helper.to_array(weights[proto.graph.initializer[0].name]), expected
+    )
+
+
+def test_a_map_cannot_be_given(tmp_path: Path) -> None:
+    tensor = onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, [])
+    kind = onnx.TypeProto(map_type={"key_type": onnx.TensorProto.STRING, "value_type": tensor})
+    given = onnx.helper.make_value_info("words", onnx.helper.make_sequence_type_proto(kind))
+    file = save(_of_input(given, "SequenceLength"), tmp_path / "m.onnx")
+    with pytest.raises(ModelError, match=r"^m\.onnx: input words is of the kind sequence of map,"):
+        prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
+
+
+def test_a_sequence_has_the_shape_of_its_tensors_and_nothing_for_compilers(tmp_path: Path) -> None:
+    tensor = onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, ["n", 2])
+    parts = onnx.helper.make_value_info("parts", onnx.helper.make_sequence_type_proto(tensor))
+    file = save(_of_input(parts, "SequenceLength"), tmp_path / "m.onnx")
+    prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
+    assert prepared.inputs == (Tensor("parts", (OPEN, 2), "float32", "sequence"),)
+    assert prepared.unfixable == (
+        "m.onnx: input parts is of the kind sequence of tensor: only ONNX Runtime can be given one."
+    )
+    given = prepare(file, shapes={"parts": (5, 2)}, into=tmp_path / "p", path="m.onnx")
+    assert given.inputs == (Tensor("parts", (5, 2), "float32", "sequence"),)
+
+
+def _of_input(given: onnx.ValueInfoProto, op_type: str) -> onnx.ModelProto:
+    made = onnx.helper.make_tensor_value_info("n", onnx.TensorProto.INT64, [])
+    node = onnx.helper.make_node(op_type, [given.name], ["n"])
+    return onnx.helper.make_model(onnx.helper.make_graph([node], "g", [given], [made]))

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from tunegate.artifacts.inputs import (
+    Columns,
+    Constant,
+    Drawn,
+    Files,
+    InputForm,
+    InputRule,
+    Integers,
+    Normal,
+    OneOf,
+    Uniform,
+)
+from tunegate.models.seeded_inputs import cases_of, seeded_inputs
+
+
+class Tensor(NamedTuple):
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    rule: InputRule | None = None
+    form: InputForm = ""
+
+
+TENSORS = (Tensor("x", (50, 40), "float32"), Tensor("ids", (200,), "int64"))
+
+
+def test_one_seed_gives_one_set_of_arrays() -> None:
+    first, again, other = (seeded_inputs(TENSORS, seed) for seed in (1, 1, 2))
+    for name in ("x", "ids"):
+        assert np.array_equal(first[name], again[name])
+        assert not np.array_equal(first[name], other[name])
+
+
+def test_floats_are_standard_normal() -> None:
+    values = seeded_inputs(TENSORS, 1)["x"]
+    assert (values.shape, values.dtype) == ((50, 40), np.dtype("float32"))
+    assert abs(values.mean()) < 0.1
+    assert abs(values.std() - 1) < 0.1
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "bool"])
+def test_integers_are_valid_indices_of_any_table(dtype: str) -> None:
+    (values,) = seeded_inputs([Tensor("i", (300,), dtype)], 1).values()
+    assert values.dtype == np.dtype(dtype)
+    assert set(values.tolist()) == {0, 1}
+
+
+def _drawn(values: Drawn, shape: tuple[int, ...] = (400,), dtype: str = "int64") -> np.ndarray:
+    (array,) = seeded_inputs([Tensor("x", shape, dtype, InputRule(values))], 3).values()
+    assert (array.shape, array.dtype) == (shape, np.dtype(dtype))
+    return np.asarray(array)
+
+
+def test_a_rule_of_standard_floats_draws_what_no_rule_does() -> None:
+    (plain,) = seeded_inputs([Tensor("x", (50,), "float32")], 3).values()
+    assert np.array_equal(plain, _drawn(Normal(), (50,), "float32"))
+
+
+def test_the_bytes_of_plain_floats_are_those_of_numpys_generator() -> None:
+    (plain,) = seeded_inputs([Tensor("x", (3, 2), "float32")], 42).values()
+    expected = np.random.default_rng(42).standard_normal((3, 2)).astype("float32")
+    assert plain.tobytes() == expected.tobytes()
+
+
+def test_integers_reach_both_bounds() -> None:
+    assert {*_drawn(Integers(-1, 2)).tolist()} == {-1, 0, 1, 2}
+
+
+def test_floats_lie_within_their_range_and_around_their_mean() -> None:
+    uniform = _drawn(Uniform(2.0, 5.0), dtype="float32")
+    assert (uniform.min() >= 2.0, uniform.max() <= 5.0) == (True, True)
+    assert abs(_drawn(Normal(100.0, 2.0), dtype="float64").mean() - 100.0) < 0.5
+
+
+def test_a_constant_is_everywhere() -> None:
+    assert {*_drawn(Constant(16000)).tolist()} == {16000}
+    assert _drawn(Constant(1), (), "bool").tolist() is True
+
+
+def test_texts_are_chosen_and_joined() -> None:
+    assert {*_drawn(OneOf(("a", "b")), dtype="object").tolist()} == {"a", "b"}
+    text = _drawn(OneOf(("a", "b"), words=3), (1,), "object")[0]
+    assert [len(word) for word in text.split(" ")] == [1, 1, 1]
+
+
+def test_each_column_has_its_own_values() -> None:
+    parts = (Constant(7), Integers(0, 1), OneOf((100, 200)))
+    columns = _drawn(Columns(1, parts), (50, 3))
+    assert {*columns[:, 0].tolist()} == {7}
+    assert {*columns[:, 1].tolist()} == {0, 1}
+    assert {*columns[:, 2].tolist()} == {100, 200}
+
+
+def test_all_inputs_take_the_same_case(tmp_path: Path) -> None:
+    tensors = []
+    for name in ("x", "z"):
+        files = tuple(str(tmp_path / f"{name}{case}.npy") for case in range(3))
+        for case, file in enumerate(files):
+            np.save(file, np.full(2, case))
+        tensors.append(Tensor(name, (2,), "int64", InputRule(Files(files))))
+    assert cases_of(tensors) == 3
+    drawn = [seeded_inputs(tensors, seed) for seed in range(6)]
+    assert [each["x"].tolist() for each in drawn] == [each["z"].tolist() for each in drawn]
+    assert {int(each["x"][0]) for each in drawn} == {0, 1, 2}
+    assert seeded_inputs(tensors, 0, case=2)["x"].tolist() == [2, 2]

@@ -1,0 +1,273 @@
+"""The plan: every task in one shard, all shards within the budget."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.plans import MISS, config_of, plan_of
+from tests.support.tuning_tasks import (
+    exact,
+    make_record,
+    make_resolution,
+    make_task,
+    make_task_set,
+    transfer,
+)
+from tunegate.artifacts import artifact_io
+from tunegate.artifacts.changes import Side
+from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.tasks import Claims, Resolution, ResolvedTask, TuningTask
+from tunegate.config import BudgetConfig, TargetConfig
+from tunegate.errors import ConfigError
+from tunegate.plan.plan import plan
+from tunegate.plan.shards import matrix
+from tunegate_cache.format.records import Lookup
+
+kinds = st.tuples(
+    st.sampled_from(["cpu", "gpu"]),
+    st.sampled_from(["conv2d_add", "softmax", "add", "transpose"]),
+    st.floats(0, 1e11),
+    st.integers(1, 20),
+    st.sampled_from([MISS, MISS, transfer(), exact()]),
+)
+cases = st.lists(kinds, max_size=25)
+budgets = st.builds(
+    BudgetConfig,
+    minutes=st.none() | st.floats(0, 60),
+    usd=st.none() | st.floats(0, 5),
+    trials=st.none() | st.integers(0, 2000),
+)
+shard_counts = st.none() | st.integers(1, 300)
+
+
+def planned_case(
+    case: list[tuple[str, str, float, int, Lookup]], budget: BudgetConfig, shards: int | None
+) -> tuple[TuningPlan, list[TuningTask]]:
+    tasks = [
+        make_task(f"task{i}", target=target, operator=operator, flops=flops, weight=weight)
+        for i, (target, operator, flops, weight, _) in enumerate(case)
+    ]
+    return plan_of(tasks, [row[4] for row in case], budget=budget, shards=shards), tasks
+
+
+@given(cases, budgets, shard_counts)
+def test_every_task_is_in_exactly_one_shard_of_its_target(
+    case: list[tuple[str, str, float, int, Lookup]], budget: BudgetConfig, shards: int | None
+) -> None:
+    made, tasks = planned_case(case, budget, shards)
+    placed = [(t.resolved.task, shard.target) for shard in made.shards for t in shard.tasks]
+    assert sorted(task.key for task, _ in placed) == sorted(task.key for task in tasks)
+    assert all(task.target == target for task, target in placed)
+
+
+@given(cases, budgets, shard_counts)
+def test_the_shards_together_stay_within_the_budget(
+    case: list[tuple[str, str, float, int, Lookup]], budget: BudgetConfig, shards: int | None
+) -> None:
+    made, _ = planned_case(case, budget, shards)
+    planned = sum(task.trials for shard in made.shards for task in shard.tasks)
+    caps = [shard.budget for shard in made.shards]
+    assert planned <= most(budget.trials)
+    assert sum(cap.trials or 0 for cap in caps) <= most(budget.trials)
+    paid = sum((cap.seconds or 0) * (cap.usd_per_hour or 0) / 3600 for cap in caps)
+    assert paid <= most(budget.usd) * (1 + 1e-9)
+    seconds = [cap.seconds or 0 for cap in caps]
+    wall = sum(seconds) if shards is None else max(seconds, default=0)
+    assert wall <= most(budget.minutes) * 60 * (1 + 1e-9)
+
+
+def most(limit: float | None) -> float:
+    return math.inf if limit is None else limit
+
+
+@given(cases, budgets, shard_counts)
+def test_no_matrix_is_too_long_and_exact_hits_cost_nothing(
+    case: list[tuple[str, str, float, int, Lookup]], budget: BudgetConfig, shards: int | None
+) -> None:
+    made, _ = planned_case(case, budget, shards)
+    assert len(made.shards) <= 256
+    assert not any(
+        task.trials
+        for shard in made.shards
+        for task in shard.tasks
+        if task.resolved.lookup == exact()
+    )
+
+
+def test_the_estimate_is_the_time_and_money_of_all_shards() -> None:
+    made = plan_of([make_task()], budget=BudgetConfig(minutes=None, trials=100))
+    assert 30 < made.estimate.seconds < 300
+    assert made.estimate.usd == pytest.approx(made.estimate.seconds / 3600)
+
+
+def test_the_estimate_never_exceeds_the_cap() -> None:
+    made = plan_of([make_task()], budget=BudgetConfig(minutes=1, usd=0.01))
+    assert made.estimate.seconds <= 36
+    assert made.budget.seconds == pytest.approx(36)
+
+
+def test_nothing_to_tune_costs_nothing() -> None:
+    made = plan_of([make_task()], [exact()])
+    assert (made.estimate.seconds, made.estimate.usd) == (0, 0)
+    assert matrix(made) == {"include": []}
+
+
+def test_a_plan_without_tasks_keeps_its_minutes() -> None:
+    made = plan_of([], budget=BudgetConfig(minutes=2))
+    assert (made.shards, made.budget.seconds) == ((), 120)
+
+
+def test_what_the_cache_saves_is_told_by_its_records_and_not_by_the_cap() -> None:
+    tasks = [make_task("a"), make_task("b")]
+    large, small = (
+        plan_of(tasks, [exact("a"), exact("b")], budget=BudgetConfig(trials=trials))
+        for trials in (64, 1)
+    )
+    assert large.saved is not None
+    assert large.saved == small.saved
+    assert plan_of(tasks, [MISS, MISS]).saved is None
+
+
+def test_every_shard_knows_what_its_tasks_may_take_of_the_target() -> None:
+    tasks = [make_task(f"t{i}", flops=1e8 * (1 + i)) for i in range(6)]
+    budget = BudgetConfig(target_latency_ms=12.0, min_gain_percent_per_minute=2.0)
+    shards = plan_of(tasks, [MISS] * 6, budget=budget, shards=3).shards
+    assert len(shards) == 3
+    parts = [part for shard in shards for part in shard.budget.target_ms.values()]
+    assert sum(parts) == pytest.approx(12.0)
+    assert {shard.budget.min_gain_percent_per_minute for shard in shards} == {2.0}
+
+
+def test_shards_take_about_the_same_time() -> None:
+    tasks = [make_task(f"t{i}", flops=1e8 * (1 + i % 5)) for i in range(40)]
+    made = plan_of(tasks, budget=BudgetConfig(minutes=10, trials=4000), shards=4)
+    seconds = [shard.predicted_seconds for shard in made.shards]
+    assert len(seconds) == 4
+    assert max(seconds) <= 1.1 * min(seconds)
+
+
+def test_what_only_the_base_has_is_planned_like_what_only_the_head_has() -> None:
+    sides: tuple[Side, Side] = ("base", "head")
+    made = plan_of([make_task(f"of {side}", flops=1e9, sides=(side,)) for side in sides])
+    trials = {t.resolved.task.uses[0].name: t.trials for t in made.shards[0].tasks}
+    assert abs(trials["of base"] - trials["of head"]) <= 1
+
+
+BOTH: tuple[Side, Side] = ("base", "head")
+
+
+def test_what_both_sides_have_from_the_cache_is_saved_too() -> None:
+    tasks, budget = [make_task("a", sides=BOTH)], BudgetConfig(trials=64)
+    served = plan_of(tasks, [exact("a")], budget=budget)
+    assert served.estimate.seconds == 0
+    assert served.saved is not None
+    assert served.saved.seconds > 0
+    assert served.saved_trials == 1
+    assert plan_of(tasks, [MISS], budget=budget).saved is None
+
+
+@pytest.mark.parametrize("lookup", [MISS, transfer()], ids=["miss", "transfer or unfinished"])
+def test_what_both_sides_have_is_never_tuned_whatever_the_cache_has(lookup: Lookup) -> None:
+    task = make_task(sides=BOTH)
+    resolution = Resolution(
+        tasks=(ResolvedTask(task, lookup, skipped="shared"),), cache=make_resolution([]).cache
+    )
+    made = plan(make_task_set([task]), resolution, config_of())
+    assert [each.trials for each in made.shards[0].tasks] == [0]
+    assert (made.estimate.seconds, matrix(made)) == (0, {"include": []})
+    (note,) = made.notes
+    assert note.startswith("1 shared task waits for tunegate warm: ")
+
+
+def test_what_both_sides_have_takes_nothing_from_what_one_side_has() -> None:
+    changed = [make_task("old", sides=("base",)), make_task("new", sides=("head",))]
+    alone = plan_of(changed, budget=BudgetConfig(trials=64))
+    tasks = [*changed, *(make_task(f"shared {n}", sides=BOTH) for n in range(5))]
+    beside = plan(make_task_set(tasks), make_resolution([]), config_of(BudgetConfig(trials=64)))
+    trials = [task.trials for task in beside.shards[0].tasks if task.trials]
+    assert trials == [task.trials for task in alone.shards[0].tasks]
+    assert "5 shared tasks wait" in beside.notes[0]
+
+
+def test_what_both_sides_have_and_the_cache_knows_waits_for_nothing() -> None:
+    assert plan_of([make_task(sides=BOTH)], [exact()]).notes == ()
+
+
+def test_a_task_the_resolution_does_not_have_is_a_miss() -> None:
+    task = make_task()
+    nothing = Resolution(tasks=(), cache=make_resolution([]).cache)
+    made = plan(make_task_set([task]), nothing, config_of())
+    assert made.shards[0].tasks[0].resolved.lookup == MISS
+
+
+def test_fewer_shards_than_asked_for_are_explained() -> None:
+    made = plan_of([make_task("a"), make_task("b")], shards=8)
+    assert made.notes == ("8 shards asked for, 2 planned: 2 tasks left to tune",)
+
+
+def test_no_limit_at_all_is_said_to_be_none() -> None:
+    made = plan_of([make_task()], budget=BudgetConfig(minutes=None))
+    assert "no limit is set on tuning" in made.notes[0]
+    assert made.shards[0].budget.seconds is None
+    assert made.shards[0].tasks[0].trials == 256
+
+
+def test_a_number_of_shards_below_one_is_refused() -> None:
+    with pytest.raises(ConfigError, match="--shards: 0 is not"):
+        plan_of([make_task()], shards=0)
+
+
+def test_more_targets_than_a_matrix_takes_are_refused() -> None:
+    targets = [TargetConfig(name=f"t{i}") for i in range(257)]
+    tasks = [make_task(target=target.name) for target in targets]
+    with pytest.raises(ConfigError, match="targets: 257 have tasks"):
+        plan(make_task_set(tasks), make_resolution(tasks), config_of(None, *targets))
+
+
+def test_a_plan_survives_its_file(tmp_path: Path) -> None:
+    made = plan_of([make_task("a"), make_task("b", target="gpu")], [exact("a"), transfer()])
+    file = tmp_path / "plan.json"
+    artifact_io.write(file, made)
+    assert artifact_io.read(file, TuningPlan) == made
+
+
+CLAIMS = Claims((make_record(milliseconds=0.5),), is_searched=True)
+
+
+def plan_with_claims(lookup: Lookup, sides: tuple[Side, ...], budget: BudgetConfig) -> TuningPlan:
+    task = make_task(sides=sides)
+    resolution = make_resolution([task], [lookup])
+    claimed = tuple(msgspec.structs.replace(each, claims=CLAIMS) for each in resolution.tasks)
+    resolution = msgspec.structs.replace(resolution, tasks=claimed)
+    return plan(make_task_set([task]), resolution, config_of(budget))
+
+
+def test_claims_take_no_trial_from_what_the_base_uses() -> None:
+    budget = BudgetConfig(trials=64)
+    claimed = plan_with_claims(MISS, ("base",), budget)
+    plain = plan_of([make_task(sides=("base",))], budget=budget)
+    assert claimed.shards[0].tasks[0].trials == plain.shards[0].tasks[0].trials > 0
+    assert claimed.estimate == plain.estimate
+
+
+def test_what_only_the_head_has_and_an_earlier_push_searched_is_not_searched_again() -> None:
+    made = plan_with_claims(MISS, ("head",), BudgetConfig(trials=64))
+    assert made.shards[0].tasks[0].trials == 0
+    assert made.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("budget", "legs"), [({"trials": 64}, 1), ({"trials": 0}, 0), ({"minutes": 0}, 0)]
+)
+def test_a_shard_with_claims_to_measure_is_in_the_matrix_where_that_is_paid(
+    budget: dict[str, int], legs: int
+) -> None:
+    for lookup in (MISS, exact()):
+        made = plan_with_claims(lookup, ("head",), BudgetConfig(**budget))
+        assert len(matrix(made)["include"]) == legs

@@ -1,0 +1,49 @@
+"""What shards are expected to cost together."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.support.tuning_records import make_record
+from tests.support.tuning_tasks import make_task
+from tunegate.artifacts.plans import Budget, Cost, PlannedTask, Shard
+from tunegate.artifacts.tasks import ResolvedTask
+from tunegate.plan.costs import cost_of_hits, estimated_cost, trials_of_hits
+from tunegate_cache.format.records import ExactHit
+
+
+def shard(seconds: float, *, usd: float | None = None) -> Shard:
+    return Shard(
+        index=0,
+        target="cpu",
+        labels=(),
+        tasks=(),
+        budget=Budget(seconds=None, trials=None, usd_per_hour=usd),
+        predicted_seconds=seconds,
+    )
+
+
+def test_money_goes_by_the_seconds_of_each_shard() -> None:
+    made = estimated_cost([shard(10.0, usd=36.0), shard(20.0, usd=0.0)])
+    assert made.seconds == 30.0
+    assert made.usd == pytest.approx(0.1)
+
+
+def test_one_shard_without_a_price_leaves_the_sum_unknown() -> None:
+    assert estimated_cost([shard(10.0, usd=36.0), shard(20.0)]) == Cost(seconds=30.0)
+    assert estimated_cost([]) == Cost(seconds=0.0)
+
+
+def test_hits_cost_what_their_candidates_took_whatever_the_cap_is() -> None:
+    records = tuple(make_record("a", decisions=((0, (n,)),)) for n in range(6))
+    failures = (make_record("a", status="compile", run_nanoseconds=()),)
+    hit = ResolvedTask(make_task("a"), ExactHit(records, failures))
+    known = PlannedTask(resolved=hit, trials=0, gain_ms=0.0)
+    made = msgspec.structs.replace(shard(0.0, usd=36.0), tasks=(known,))
+    cost = cost_of_hits([made], {"cpu": "llvm"})
+    assert cost is not None
+    assert cost.seconds == pytest.approx(7 * (0.4 + 20 * 1.0 / 10 / 1e3), rel=0.02)
+    assert cost.usd == pytest.approx(cost.seconds / 100)
+    assert trials_of_hits([made]) == 7
+    assert cost_of_hits([shard(0.0)], {"cpu": "llvm"}) is None

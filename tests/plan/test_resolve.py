@@ -1,0 +1,149 @@
+"""Resolve against a real cache in a directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from tests.plan.shelf import Shelf
+from tests.support.tuning_tasks import (
+    SHAPE,
+    exact,
+    key_of,
+    make_planned,
+    make_record,
+    make_task,
+    make_task_set,
+    transfer,
+)
+from tunegate.artifacts.plans import Budget, PlannedTask, Shard
+from tunegate.artifacts.tasks import Claims, Resolution, ResolvedTask
+from tunegate.config import CacheConfig, Config, ModelConfig
+from tunegate.plan.resolve import refreshed, resolve
+from tunegate.system.cache.shared_cache import SharedCache
+from tunegate_cache.format.records import ExactHit, Miss, TransferHit, WorkloadShape
+
+CONFIG = Config(models=(ModelConfig(path="m.onnx"),))
+KNOWN = make_record("known")
+CONV, DENSE = make_task("conv2d"), make_task("dense")
+OTHER_KIND = WorkloadShape("6" * 64, (64, 64))
+
+
+def resolution(tmp_path: Path) -> Resolution:
+    """One task the cache knows, one of the same kind, one of another."""
+    config = CacheConfig(url=str(tmp_path / "cache"))
+    SharedCache(config, state=tmp_path / "a", root=tmp_path).publish([KNOWN])
+    other = msgspec.structs.replace(make_task("other"), shape=OTHER_KIND)
+    tasks = make_task_set([make_task("known"), make_task("similar"), other])
+    return resolve(tasks, SharedCache(config, state=tmp_path / "b", root=tmp_path), CONFIG)
+
+
+def test_every_task_gets_its_answer_in_order(tmp_path: Path) -> None:
+    known, similar, other = resolution(tmp_path).tasks
+    assert known.lookup == ExactHit((KNOWN,))
+    assert similar.lookup == TransferHit((KNOWN.key,), 0.0, (KNOWN,))
+    assert other.lookup == Miss("absent")
+    assert similar.task.shape == SHAPE
+
+
+def test_what_the_cache_did_is_counted(tmp_path: Path) -> None:
+    used = resolution(tmp_path).cache
+    assert (used.exact, used.transfer, used.misses) == (1, 1, {"absent": 1})
+    assert used.notes == ()
+
+
+def test_a_time_that_no_hardware_reaches_is_refused_and_counted(tmp_path: Path) -> None:
+    cache = SharedCache(CacheConfig(url="cache"), state=tmp_path / "a", root=tmp_path)
+    cache.publish([make_record("lied", milliseconds=1e-6)])
+    lied = resolve(make_task_set([make_task("lied", flops=1e10)]), cache, CONFIG)
+    assert lied.tasks[0].lookup == Miss("rejected")
+    assert lied.cache.notes == ("cache: 1 record was refused (faster than any hardware)",)
+
+
+def test_what_an_earlier_run_only_looked_at_is_a_start_and_no_answer(tmp_path: Path) -> None:
+    cache = SharedCache(CacheConfig(url="cache"), state=tmp_path / "a", root=tmp_path)
+    looked_at = make_record("begun", times=3)
+    cache.publish([looked_at, make_record("done")])
+    begun, done = resolve(
+        make_task_set([make_task("begun"), make_task("done")]), cache, CONFIG
+    ).tasks
+    assert begun.lookup == TransferHit((looked_at.key,), 0.0, (looked_at,))
+    assert isinstance(done.lookup, ExactHit)
+
+
+def test_tasks_that_are_resumed_are_counted_as_such(tmp_path: Path) -> None:
+    cache = SharedCache(CacheConfig(url="cache"), state=tmp_path / "a", root=tmp_path)
+    cache.publish([make_record("begun", times=3)])
+    used = resolve(make_task_set([make_task("begun")]), cache, CONFIG).cache
+    assert (used.exact, used.transfer) == (0, 1)
+    assert used.notes == (
+        "cache: 1 task that an earlier run did not finish: tuned on from what it has found",
+    )
+
+
+def test_what_only_the_own_zone_has_stands_beside_the_answer(tmp_path: Path) -> None:
+    own = CacheConfig(url="cache", zone="pr/o/x/1")
+    SharedCache(own, state=tmp_path / "a", root=tmp_path).publish([make_record("new")])
+    cache = SharedCache(own, state=tmp_path / "a", root=tmp_path)
+    found = resolve(make_task_set([make_task("new"), make_task("other")]), cache, CONFIG)
+    assert [task.lookup for task in found.tasks] == [Miss("absent")] * 2
+    assert found.tasks[0].claims == Claims((make_record("new"),), is_searched=True)
+    assert (found.cache.exact, found.cache.claimed) == (0, 2)  # one is a neighbour of the other
+    (note,) = found.cache.notes
+    assert note.startswith("cache: zone pr/o/x/1, which is not trusted, has schedules of its own")
+    assert "2 tasks: measured in this run" in note
+
+
+def test_what_both_sides_have_is_skipped_and_nothing_is_claimed_of_it(tmp_path: Path) -> None:
+    own = CacheConfig(url="cache", zone="pr/o/x/1")
+    SharedCache(own, state=tmp_path / "a", root=tmp_path).publish([make_record("shared")])
+    shared = make_task("shared", sides=("base", "head"))
+    cache = SharedCache(own, state=tmp_path / "a", root=tmp_path)
+    found = resolve(make_task_set([shared]), cache, CONFIG)
+    assert found.tasks == (ResolvedTask(shared, Miss("absent"), skipped="shared"),)
+    assert (found.cache.claimed, found.cache.notes) == (0, ())
+
+
+def test_an_unfinished_task_that_both_sides_have_is_counted_but_not_said_to_be_tuned_on(
+    tmp_path: Path,
+) -> None:
+    cache = SharedCache(CacheConfig(url="cache"), state=tmp_path / "a", root=tmp_path)
+    cache.publish([make_record("begun", times=3)])
+    shared = make_task("begun", sides=("base", "head"))
+    used = resolve(make_task_set([shared]), cache, CONFIG).cache
+    assert (used.exact, used.transfer, used.notes) == (0, 1, ())
+
+
+def shard(*tasks: PlannedTask) -> Shard:
+    return Shard(
+        index=0,
+        target="cpu",
+        labels=(),
+        tasks=tasks,
+        budget=Budget(seconds=60.0, trials=None),
+        predicted_seconds=1.0,
+    )
+
+
+def test_a_task_that_a_killed_attempt_has_measured_starts_from_its_records() -> None:
+    index = Shelf({key_of("conv2d"): exact("conv2d"), key_of("dense"): transfer()})
+    found = refreshed(shard(make_planned(CONV), make_planned(DENSE)), index)
+    conv, dense = (planned.resolved.lookup for planned in found.tasks)
+    assert conv == TransferHit((key_of("conv2d"),), 0.0, exact("conv2d").records)
+    assert dense == Miss("absent")
+    assert [planned.trials for planned in found.tasks] == [8, 8]
+
+
+def test_only_what_is_still_to_be_tuned_is_asked_for() -> None:
+    index = Shelf({key_of("dense"): exact("dense")})
+    done = make_planned(DENSE, exact("dense", milliseconds=9.0), trials=0)
+    found = refreshed(shard(make_planned(CONV), done), index)
+    assert index.asked == [key_of("conv2d")]
+    assert found.tasks[1] == done
+
+
+def test_a_shard_with_nothing_to_tune_asks_nothing() -> None:
+    index, finished = Shelf(), shard(make_planned(CONV, exact(), trials=0))
+    assert refreshed(finished, index) is finished
+    assert index.asked == []

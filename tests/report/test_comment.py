@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import datetime
+import re
+
+import msgspec
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from tests.report.waived import waived
+from tests.support.golden import Golden
+from tests.support.reports import KINDS, make_report
+from tunegate.artifacts.inputs import DrawnInput, InputRule, Integers, OneOf
+from tunegate.artifacts.verdicts import Report
+from tunegate.decide.waiving import standing
+from tunegate.errors import ConfigError
+from tunegate.report.comment import render
+from tunegate.report.headline import STATUS_WORDS
+from tunegate.report.units import percent
+from tunegate.review.waivers import parse_waivers
+from tunegate.wording import milliseconds
+
+GITHUB_COMMENT_CHARACTERS = 65_536
+TABLE = {"table", "thead", "tbody", "tr", "th", "td"}
+OURS = {
+    *TABLE,
+    *("h3", "h4", "p", "ul", "ol", "li", "pre", "code", "strong", "em", "details", "summary", "br"),
+}
+INTERNAL = re.compile(r"fused_(?!<)\w|_nchwc|Reorder(In|Out)put|\blv\d")
+"""What compilers and runtimes call things that have another name in the model."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_comment_reads_as_it_did_when_it_was_last_reviewed(kind: str, golden: Golden) -> None:
+    golden.check(f"{kind}.md", render(make_report(kind)))
+
+
+def test_what_is_waived_shows_its_layers_and_where_its_waiver_is(golden: Golden) -> None:
+    golden.check("waived.md", render(waived()))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_first_line_is_the_verdict(kind: str) -> None:
+    report = make_report(kind)
+    first = render(report).splitlines()[0]
+    assert re.match(rf"### \S+ {STATUS_WORDS[report.verdict.status]}: \S", first)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_report_fits_a_comment(kind: str) -> None:
+    assert len(render(make_report(kind))) < GITHUB_COMMENT_CHARACTERS
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.sampled_from(["slowed", "many", "hostile"]), st.integers(200, 70_000))
+def test_a_comment_never_exceeds_its_limit(kind: str, limit: int) -> None:
+    text = render(make_report(kind), limit_chars=limit)
+    assert len(text) <= limit
+    assert text.count("<details>") == text.count("</details>")
+
+
+def test_hostile_names_add_no_element_to_the_page() -> None:
+    page = MarkdownIt("commonmark").enable("table").render(render(make_report("hostile")))
+    tags = set(re.findall(r"</?([a-zA-Z][\w-]*)", page))
+    assert tags <= OURS
+
+
+def test_every_row_of_every_table_has_as_many_cells_as_its_head() -> None:
+    page = MarkdownIt("commonmark").enable("table").render(render(make_report("hostile")))
+    for table in re.findall(r"<table>.*?</table>", page, flags=re.DOTALL):
+        rows = re.findall(r"<tr>(.*?)</tr>", table, flags=re.DOTALL)
+        assert len({len(re.findall(r"<t[hd]", row)) for row in rows}) == 1
+
+
+def test_a_failing_report_names_the_operator_and_what_to_do_before_the_details() -> None:
+    text = render(make_report("slowed"))
+    shown = text[: text.index("<details>")]
+    assert "| `fire2/expand3x3, fire3/expand3x3` |" in shown
+    assert "was never tuned: raise budget.minutes" in shown
+
+
+def tables(text: str) -> list[list[str]]:
+    """The rows of each table, drawn as GitHub draws them."""
+    page = MarkdownIt("commonmark").enable("table").render(text)
+    found = re.findall(r"<table>.*?</table>", page, flags=re.DOTALL)
+    return [re.findall(r"<tr>(.*?)</tr>", each, flags=re.DOTALL) for each in found]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_table_has_more_than_five_columns(kind: str) -> None:
+    drawn = tables(render(make_report(kind)))
+    assert drawn
+    for rows in drawn:
+        assert {len(re.findall(r"<t[hd]", row)) for row in rows} <= {2, 3, 4, 5}
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "hostile"])
+def test_no_internal_name_stands_in_the_text(kind: str) -> None:
+    assert not INTERNAL.search(render(make_report(kind)))
+
+
+@pytest.mark.parametrize("kind", ["slowed", "undecided"])
+def test_the_number_stands_in_the_first_line(kind: str) -> None:
+    (finding,) = make_report(kind).verdict.findings
+    assert finding.change_percent is not None
+    first = render(make_report(kind)).splitlines()[0]
+    assert first.index(percent(finding.change_percent.center)) < first.index("`models/")
+
+
+def test_what_passed_without_moving_is_counted_and_folded() -> None:
+    text = render(make_report("many"))
+    shown = text[: text.index("<details>")]
+    assert "| ✅ Pass |" not in shown
+    assert "122 more checks passed." in shown
+    assert "<summary>122 more checks</summary>" in text
+
+
+def test_one_latency_is_told_with_one_number() -> None:
+    """The times of choosing a runtime, and of the reference, are other measurements."""
+    report = make_report("slowed")
+    (finding,) = report.verdict.findings
+    shown = render(report).partition("<details>")[0].replace("\u00a0", " ")
+    assert shown.count(milliseconds(finding.head_ms)) == 1
+    assert milliseconds(finding.reference_ms) not in shown
+
+
+def test_the_waiver_is_in_the_first_fold_below_what_to_do() -> None:
+    shown, fold, rest = render(make_report("slowed")).partition("<details>")
+    assert "#### What to do" in shown
+    assert "waivers:" not in shown
+    assert rest.startswith("<summary>Accept it with a waiver</summary>\n\nTo accept it")
+    assert "```yaml\nwaivers:" in (fold + rest).split("</details>")[0]
+
+
+def test_the_waiver_to_paste_is_one_that_counts_once_it_is_filled_in() -> None:
+    text = render(make_report("slowed"))
+    block = text.split("```yaml\n")[1].split("```")[0]
+    today = datetime.date(2026, 11, 25)
+    with pytest.raises(ConfigError, match="issue and reason have the words of the offer"):
+        parse_waivers(block, "tunegate-waivers.yaml", today)
+    filled = re.sub("<.*>", "https://example.com/1", block)
+    (waiver,) = parse_waivers(filled, "tunegate-waivers.yaml", today)
+    (finding,) = make_report("slowed").verdict.findings
+    assert standing(waiver, finding.change_percent, today) == "covers"
+
+
+def test_a_hostile_name_stays_inside_the_block_to_paste() -> None:
+    text = render(make_report("hostile"))
+    block = text.split("```yaml\n")[1].split("\n```")[0]
+    (waiver,) = yaml.safe_load(block)["waivers"]
+    assert waiver["model"] == make_report("hostile").verdict.findings[0].model
+
+
+def test_a_new_layer_is_called_new() -> None:
+    text = render(make_report("new-layer"))
+    assert "| `fire5/extra3x3` | new |" in text
+    assert "Look at `fire5/extra3x3`:" in text
+    assert "new in this change" in text
+    assert "the operator itself is slower" not in text
+
+
+def test_a_report_of_many_models_shows_the_worst_first() -> None:
+    rows = [line for line in render(make_report("many")).splitlines() if "| `models/" in line]
+    statuses = [row.split("|")[1].split()[-1] for row in rows]
+    assert statuses[:4] == ["Error", "Error", "Fail", "Fail"]
+    assert set(statuses[10:]) == {"Pass"}
+
+
+def _with_inputs(report: Report, *inputs: DrawnInput) -> Report:
+    first, *others = report.verdict.findings
+    told = (msgspec.structs.replace(first, inputs=inputs), *others)
+    verdict = msgspec.structs.replace(report.verdict, findings=told)
+    return msgspec.structs.replace(report, verdict=verdict)
+
+
+def test_the_values_of_inputs_stand_in_a_fold_with_what_they_follow_from() -> None:
+    tokens = DrawnInput(
+        "ids", (1, 128), "int64", InputRule(Integers(0, 30521), "indices of the table words")
+    )
+    text = render(_with_inputs(make_report("slowed"), tokens))
+    fold = text[text.index("<summary>Inputs</summary>") :]
+    assert "| `ids`" in fold
+    assert "0 to 30521 | indices of the table words |" in fold
+
+
+def test_categories_of_a_hostile_model_add_no_element_to_the_page() -> None:
+    evil = "<img src=x> | [a](http://b) @all\n# c"
+    rule = InputRule(OneOf((evil,)), evil)
+    report = _with_inputs(make_report("hostile"), DrawnInput(evil, (1,), "object", rule))
+    page = MarkdownIt("commonmark").enable("table").render(render(report))
+    assert {*re.findall(r"</?([a-zA-Z][\w-]*)", page)} <= OURS

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import html
+import re
+from functools import cache
+
+import msgspec
+import pytest
+
+from tests.report.budgeted import BUDGETED
+from tests.support.golden import Golden
+from tests.support.html_outline import outline
+from tests.support.reports import KINDS, make_report
+from tunegate.report.html import render
+from tunegate.report.waiver_text import waiver_yaml
+
+
+@cache
+def page_of(kind: str) -> str:
+    """The page of one situation. Its plots take a tenth of a second each."""
+    return render(make_report(kind))
+
+
+@pytest.mark.parametrize(
+    "kind", ["slowed", "identical", "wrong-numbers", "cache-down", "hostile", "loosened"]
+)
+def test_the_page_says_what_it_said_when_it_was_last_reviewed(kind: str, golden: Golden) -> None:
+    golden.check(f"{kind}.html.txt", "\n".join(outline(page_of(kind)).lines) + "\n")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_page_needs_nothing_from_anywhere(kind: str) -> None:
+    page = page_of(kind)
+    wanted = re.findall(r"""(?:src|href|url|@import)\s*[=(]\s*["']?([^"')\s>]+)""", page)
+    assert all(target.startswith("#") for target in wanted)
+    assert "default-src 'none'" in page
+
+
+def test_hostile_names_add_no_element() -> None:
+    tags = outline(page_of("hostile")).tags
+    assert not tags & {"script", "a", "img", "iframe", "object"}
+
+
+def test_the_same_report_gives_the_same_bytes() -> None:
+    assert page_of("slowed") == render(make_report("slowed"))
+
+
+def test_the_change_is_explained_below_its_table() -> None:
+    said = "Change compares paired launches, so it is not Head / Base"
+    assert said in render(make_report("slowed"))
+    assert said not in render(make_report("new-model"))
+
+
+def test_a_step_has_spaces_around_the_names_in_it() -> None:
+    assert "Look at <code>" in page_of("slowed")
+
+
+def test_no_two_elements_share_an_id() -> None:
+    found = re.findall(r'\bid="([^"]+)"', page_of("many"))
+    assert len(found) > 100
+    assert len(found) == len(set(found))
+
+
+def test_a_failing_check_shows_launches_latencies_and_waterfall() -> None:
+    page = page_of("slowed")
+    names = re.findall(r'id="(check0-\w+|shard0-\w+)-figure_1"', page)
+    assert names == ["check0-launches", "check0-waterfall", "check0-latencies", "shard0-curve"]
+
+
+def test_candidates_are_drawn_by_latency_and_error_and_told_in_a_table(golden: Golden) -> None:
+    report = make_report("identical")
+    (finding,) = report.verdict.findings
+    finding = msgspec.structs.replace(finding, runtimes=BUDGETED)
+    verdict = msgspec.structs.replace(report.verdict, findings=(finding,))
+    page = render(msgspec.structs.replace(report, verdict=verdict))
+    assert 'id="check0-candidates-figure_1"' in page
+    golden.check("candidates.html.txt", "\n".join(outline(page).lines) + "\n")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_plot_says_what_to_see(kind: str) -> None:
+    page = page_of(kind)
+    captions = re.findall(r"<figure><figcaption><strong>[^<]+</strong> ([^<]*)</figcaption>", page)
+    assert len(captions) == page.count("<figure>")
+    assert all(each.endswith((".", ".”")) for each in captions)
+
+
+@pytest.mark.parametrize("kind", ["slowed", "hostile", "cache-down"])
+def test_details_are_folded_and_the_order_is_that_of_the_comment(kind: str) -> None:
+    page = page_of(kind)
+    assert "<details open" not in page
+    titles = re.findall(r"<h2>([^<]+)</h2>", page)
+    order = ["Changes to the rules of this gate", "Models", "What to do", "Measurements"]
+    assert titles == [*(each for each in order if each in titles), "Tuning", "Details"]
+
+
+def test_the_waiver_to_paste_is_the_one_of_the_comment() -> None:
+    report = make_report("slowed")
+    assert report.waiver_offer is not None
+    block = render(report).split("<pre")[1].partition(">")[2].split("</pre>")[0]
+    assert html.unescape(block) == waiver_yaml(report.waiver_offer)
+
+
+def test_only_the_worst_checks_are_drawn_and_what_passed_without_moving_is_folded() -> None:
+    page = page_of("many")
+    assert page.count('class="card check') <= 24
+    shown = page.partition("Measurements of other checks")[0]
+    assert 'class="card check tone-fail"' in shown
+    assert 'class="card check tone-pass"' not in shown

@@ -1,0 +1,155 @@
+"""What a run spent is shared out, and nothing of it is lost or counted twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support import report_parts as parts
+from tests.support import reports
+from tunegate.artifacts.changes import SIDES, ModelPath
+from tunegate.artifacts.history import ModelCost
+from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
+from tunegate.artifacts.plans import Cost, TuningPlan
+from tunegate.artifacts.tasks import CacheUse, Resolution, ResolvedTask, TaskUse, TuningTask
+from tunegate.report.history_costs import model_costs, together, with_rest
+from tunegate_cache.format.records import (
+    ExactHit,
+    Lookup,
+    Miss,
+    TransferHit,
+    WorkloadKey,
+    WorkloadShape,
+)
+
+LOOK_UPS: tuple[Lookup, ...] = (ExactHit(()), TransferHit((), 1.0, ()), Miss("absent"))
+model_sets = st.sets(st.sampled_from("abc"), min_size=1)
+
+
+def task(number: int, models: Sequence[ModelPath], lookup: Lookup) -> ResolvedTask:
+    return ResolvedTask(
+        TuningTask(
+            key=WorkloadKey(f"{number:064x}", "t" * 64),
+            shape=WorkloadShape("s", ()),
+            target="cpu",
+            operator="conv2d",
+            dtype="float32",
+            flops=1.0,
+            uses=tuple(
+                TaskUse(model=model, side=side, weight=2, name=f"layer{number}")
+                for model in models
+                for side in SIDES
+            ),
+        ),
+        lookup,
+    )
+
+
+def planned(
+    tasks: Sequence[ResolvedTask], saved: Cost | None = None, trials: int = 0
+) -> TuningPlan:
+    plan = reports.slowed().plan
+    assert plan is not None
+    use = CacheUse(location="cache", zone="main", mode="rw")
+    resolution = Resolution(tasks=tuple(tasks), cache=use)
+    return msgspec.structs.replace(
+        plan, resolution=resolution, saved=saved, saved_trials=trials, shards=()
+    )
+
+
+def tuned(tasks: Sequence[ResolvedTask], seconds: Sequence[float], spent: Cost) -> TuningOutcome:
+    return TuningOutcome(
+        shard=0,
+        target="cpu",
+        tasks=tuple(
+            TaskOutcome(
+                key=each.task.key,
+                target="cpu",
+                name="layer",
+                source="search",
+                records=(),
+                trials=8,
+                before_ms=3.0,
+                best_ms=2.0,
+                seconds=took,
+                stopped="finished",
+            )
+            for each, took in zip(tasks, seconds, strict=True)
+        ),
+        spent=spent,
+        device=parts.DEVICE,
+        stopped="finished",
+    )
+
+
+@given(
+    st.lists(st.tuples(model_sets, st.sampled_from(LOOK_UPS), st.floats(0, 100)), min_size=1),
+    st.floats(0, 1000),
+    st.floats(0, 50),
+)
+def test_the_models_of_a_run_add_up_to_what_it_spent(
+    rows: list[tuple[set[str], Lookup, float]], seconds: float, usd: float
+) -> None:
+    tasks = [task(at, sorted(models), lookup) for at, (models, lookup, _) in enumerate(rows)]
+    saved = Cost(seconds=90.0, usd=0.5)
+    outcome = tuned(tasks, [took for *_, took in rows], Cost(seconds=seconds, usd=usd))
+    costs = model_costs(planned(tasks, saved, 64), [outcome, outcome], None, {})
+    total = together(list(costs.values()))
+    hits = sum(isinstance(lookup, ExactHit) for _, lookup, _ in rows)
+    assert total.tasks == pytest.approx(len(rows))
+    assert total.hits == pytest.approx(hits)
+    assert total.trials == pytest.approx(8 * len(rows))
+    assert total.seconds == pytest.approx(seconds)
+    assert total.usd == pytest.approx(usd)
+    assert total.saved_seconds == pytest.approx(90.0 if hits else 0.0)
+    assert total.saved_trials == pytest.approx(64 if hits else 0)
+    assert (total.saved_usd or 0) == pytest.approx(0.5 if hits else 0)
+
+
+def test_a_model_pays_half_of_what_it_shares_and_gains_all_of_it() -> None:
+    tasks = [task(0, "ab", Miss("absent")), task(1, "b", Miss("absent"))]
+    outcome = tuned(tasks, [10, 30], Cost(seconds=80.0, usd=8.0))
+    shipped = [(("a", "cpu"), tasks[0].task.key)]
+    shipped += [(("b", "cpu"), each.task.key) for each in tasks]
+    costs = model_costs(planned(tasks), [outcome], None, {}, shipped)
+    assert costs["a", "cpu"].usd == pytest.approx(1.0)
+    assert costs["b", "cpu"].usd == pytest.approx(7.0)
+    assert costs["a", "cpu"].gained_ms == pytest.approx(2.0)
+    assert costs["b", "cpu"].gained_ms == pytest.approx(4.0)
+
+
+def test_what_ships_with_another_runtime_has_gained_nothing() -> None:
+    tasks = [task(0, "ab", Miss("absent")), task(1, "b", Miss("absent"))]
+    outcome = tuned(tasks, [10, 30], Cost(seconds=80.0))
+    costs = model_costs(planned(tasks), [outcome], None, {}, [(("b", "cpu"), tasks[0].task.key)])
+    assert costs["a", "cpu"].gained_ms == 0
+    assert costs["b", "cpu"].gained_ms == pytest.approx(2.0)  # its other layer is not compiled
+
+
+def test_measuring_has_a_price_where_its_target_has_one() -> None:
+    report = reports.slowed()
+    (priced,) = model_costs(None, (), report.run, {"cpu": 3600.0}).values()
+    (free,) = model_costs(None, (), report.run, {"cpu": None}).values()
+    assert priced.gate_seconds == free.gate_seconds > 0
+    assert priced.gate_usd == pytest.approx(priced.gate_seconds)
+    assert (free.gate_usd, free.usd) == (None, None)
+
+
+def test_the_costs_add_up_to_all_that_a_run_took() -> None:
+    costs = {("a", "cpu"): ModelCost(gate_seconds=30.0), ("b", "gpu"): ModelCost(gate_seconds=10.0)}
+    whole = with_rest(costs, 100.0, {"cpu": 3600.0})
+    assert [each.gate_seconds for each in whole.values()] == pytest.approx([75.0, 25.0])
+    assert [each.gate_usd for each in whole.values()] == [pytest.approx(45.0), None]
+    assert with_rest(costs, 5.0, {}) == costs
+    even = with_rest({("a", "cpu"): ModelCost(), ("b", "cpu"): ModelCost()}, 10.0, {})
+    assert [each.gate_seconds for each in even.values()] == [5.0, 5.0]
+    assert with_rest({}, 10.0, {}) == {}
+
+
+def test_nothing_costs_nothing() -> None:
+    assert model_costs(None, (), None, {}) == {}
+    assert together([]) == ModelCost()

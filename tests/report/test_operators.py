@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.plans import plan_of
+from tests.support.reports import make_report
+from tests.support.tuning_tasks import make_outcome, make_record, make_task
+from tunegate.artifacts.measurements import TaskDifference
+from tunegate.artifacts.outcomes import TaskOutcome
+from tunegate.artifacts.tasks import TuningTask
+from tunegate.artifacts.verdicts import Report
+from tunegate.report.operators import parts, run_by, tuned_rows
+from tunegate_cache.format.records import ExactHit, Lookup
+
+TIMES = st.none() | st.floats(min_value=0.001, max_value=100)
+DIFFERENCES = st.lists(
+    st.builds(
+        TaskDifference,
+        name=st.text(min_size=1, max_size=5),
+        base_ms=TIMES,
+        head_ms=TIMES,
+        source=st.sampled_from(["exact", "transfer", "search", "default"]),
+    ),
+    max_size=12,
+)
+
+
+@given(DIFFERENCES)
+def test_the_shares_of_what_got_slower_add_up_to_one(differences: list[TaskDifference]) -> None:
+    slower = [part.share for part in parts(differences) if part.difference_ms > 0]
+    assert not slower or sum(slower) == pytest.approx(1)
+
+
+@given(DIFFERENCES)
+def test_the_parts_add_up_to_the_whole_difference(differences: list[TaskDifference]) -> None:
+    whole = sum(each.difference_ms for each in differences)
+    assert sum(part.difference_ms for part in parts(differences)) == pytest.approx(whole, abs=1e-9)
+
+
+def test_the_largest_difference_comes_first() -> None:
+    found = parts(make_report("slowed").verdict.findings[0].differences)
+    assert [part.name for part in found] == [
+        "fire2/expand3x3, fire3/expand3x3",
+        "fire5/expand3x3",
+        "pool1",
+    ]
+
+
+def test_the_task_that_saved_most_comes_first_with_its_weight() -> None:
+    first = tuned_rows(make_report("slowed"))[0]
+    assert (first.name, first.weight, first.source) == ("fire5/expand3x3", 2, "tuned now")
+    assert first.gain_percent == pytest.approx(83.0, abs=0.1)
+    assert first.failures == "2 compile, 1 timeout"
+
+
+def test_a_layer_that_was_changed_says_whose_each_of_its_rows_is() -> None:
+    """The tasks of base and head have one name, and one of both sides needs none."""
+    tasks = [
+        make_task("old", sides=("base",)),
+        make_task("new"),
+        make_task("both", sides=("base", "head")),
+    ]
+    rows = tuned_rows(report_of(tasks, [make_outcome(name) for name in ("old", "new", "both")]))
+    assert {row.label for row in rows} == {"old (base)", "new (head)", "both"}
+    (alone,) = tuned_rows(report_of(tasks[1:2], [make_outcome("new")]))
+    assert alone.label == "new"
+
+
+def test_a_default_schedule_that_is_known_is_called_so_as_in_the_differences() -> None:
+    known = msgspec.structs.replace(make_record("a"), template="", decisions=())
+    found = make_outcome("a", trials=0, records=(known,), source="exact", stopped="exact")
+    (row,) = tuned_rows(report_of([make_task("a")], [found], [ExactHit((known,))]))
+    layer = TaskDifference(name="a", base_ms=1, head_ms=2, source="default")
+    assert row.source in run_by(layer)
+
+
+def report_of(
+    tasks: list[TuningTask], outcomes: list[TaskOutcome], found: list[Lookup] | None = None
+) -> Report:
+    made = make_report("slowed")
+    plan = plan_of(tasks, found)
+    outcome = msgspec.structs.replace(made.outcomes[0], tasks=tuple(outcomes))
+    return msgspec.structs.replace(made, plan=plan, outcomes=(outcome,))

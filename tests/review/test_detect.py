@@ -1,0 +1,277 @@
+"""What a change does to the configured models, in real repositories."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.support.git_repository import Checkout
+from tests.support.models.detected_changes import (
+    CONFIG,
+    after,
+    content,
+    digests,
+    kinds,
+    project_of,
+    reader_of,
+)
+from tests.support.models.external_data import model_with_data
+from tests.support.small_onnx import conv_model
+from tunegate.artifacts.changes import (
+    Revisions,
+)
+from tunegate.config import AccuracyConfig, Config, ModelConfig, TargetConfig
+from tunegate.errors import ConfigError
+from tunegate.review.config_file import parse_config
+from tunegate.review.detect import detect
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Checkout:
+    return project_of(tmp_path)
+
+
+def test_a_change_elsewhere_changes_no_model(project: Checkout) -> None:
+    changes, opened = after(project, {"src/code.py": b"pass", "elsewhere.onnx": b"not ours"})
+    assert changes.models == ()
+    assert changes.unchanged == ("models/conv.onnx", "models/product.onnx")
+    assert opened == []
+
+
+def test_only_the_changed_model_is_opened(project: Checkout) -> None:
+    changes, opened = after(project, {"models/conv.onnx": content(conv_model(seed=1))})
+    assert [change.path for change in changes.models] == ["models/conv.onnx"]
+    assert changes.unchanged == ("models/product.onnx",)
+    assert opened == ["models/conv.onnx"] * 2
+
+
+def test_other_weights_are_weights_only(project: Checkout) -> None:
+    (change,) = after(project, {"models/conv.onnx": content(conv_model(seed=1))})[0].models
+    assert (change.kind, change.change) == ("modified", "weights-only")
+    assert change.reason == "the graph is the same, its weights are not"
+    assert digests(change)[0] == digests(change)[1]
+
+
+def test_another_graph_is_structural(project: Checkout) -> None:
+    (change,) = after(project, {"models/conv.onnx": content(conv_model(out=16))})[0].models
+    assert (change.kind, change.change) == ("modified", "structural")
+    assert digests(change)[0] != digests(change)[1]
+
+
+@pytest.mark.parametrize("path", ["models/conv.onnx", "models/new.onnx"])
+def test_a_head_that_is_no_onnx_file_is_an_error_before_anything_is_built(
+    project: Checkout, path: str
+) -> None:
+    (change,) = after(project, {path: b"broken"})[0].models
+    assert (change.kind, change.head) == ("unreadable", None)
+    assert change.reason == (
+        "not an ONNX file, or cut short, in the head: the model cannot be checked. Export it again"
+    )
+
+
+def test_a_new_model_is_added(project: Checkout) -> None:
+    changes, opened = after(project, {"models/deep/new.onnx": content(conv_model(seed=2))})
+    (change,) = changes.models
+    assert (change.kind, change.change, change.base) == ("added", None, None)
+    assert change.targets == ("cpu",)
+    assert digests(change)[1] is not None
+    assert opened == ["models/deep/new.onnx"]
+
+
+def test_a_removed_model_is_deleted_and_not_opened(project: Checkout) -> None:
+    changes, opened = after(project, {"models/conv.onnx": None})
+    (change,) = changes.models
+    assert (change.kind, change.head, change.reason) == ("deleted", None, "not in the head")
+    assert opened == []
+
+
+def test_a_renamed_model_has_nothing_to_do(project: Checkout) -> None:
+    moved = {"models/conv.onnx": None, "models/new é.onnx": content(conv_model())}
+    changes, opened = after(project, moved)
+    (change,) = changes.models
+    assert (change.path, change.kind, change.change) == ("models/new é.onnx", "renamed", None)
+    assert change.reason == "renamed from models/conv.onnx, same content"
+    assert opened == []
+
+
+def test_a_renamed_and_changed_model_is_compared_with_what_it_was(project: Checkout) -> None:
+    moved = {"models/conv.onnx": None, "models/b.onnx": content(conv_model(seed=1))}
+    (change,) = after(project, moved)[0].models
+    assert (change.path, change.kind, change.change) == (
+        "models/b.onnx",
+        "modified",
+        "weights-only",
+    )
+    assert change.base is not None
+    assert change.base.path == "models/conv.onnx"
+    assert "compared with models/conv.onnx, which it replaces" in change.reason
+
+
+def test_a_copy_is_added_and_the_original_unchanged(project: Checkout) -> None:
+    changes, _ = after(project, {"models/copy.onnx": content(conv_model())})
+    assert kinds(changes) == {"models/copy.onnx": "added"}
+    assert "models/conv.onnx" in changes.unchanged
+
+
+def test_of_two_equal_models_each_is_renamed_once(project: Checkout) -> None:
+    same = content(conv_model())
+    project.commit({"models/twin.onnx": same})
+    moved = {"models/conv.onnx": None, "models/twin.onnx": None}
+    changes, _ = after(project, {**moved, "models/x.onnx": same, "models/y.onnx": same})
+    assert [change.reason for change in changes.models] == [
+        "renamed from models/conv.onnx, same content",
+        "renamed from models/twin.onnx, same content",
+    ]
+
+
+def test_a_model_that_moves_out_of_the_configuration_is_still_checked(project: Checkout) -> None:
+    moved = {"models/conv.onnx": None, "attic/conv.onnx": content(conv_model(out=16))}
+    changes = after(project, moved)[0]
+    assert kinds(changes) == {"attic/conv.onnx": "modified"}
+    (told,) = changes.policy_changes
+    assert (told.model, told.new) == ("attic/conv.onnx", "no entry matches it")
+
+
+# data files ----------------------------------------------------------------------
+
+
+def test_a_change_of_its_data_is_a_change_of_the_model(project: Checkout) -> None:
+    project.commit(
+        {"models/big.onnx": model_with_data("big.onnx.data"), "models/big.onnx.data": b"1"}
+    )
+    changes, opened = after(project, {"models/big.onnx.data": b"2"})
+    (change,) = changes.models
+    assert (change.path, change.change) == ("models/big.onnx", "weights-only")
+    assert change.head is not None
+    assert [file.path for file in change.head.external] == ["models/big.onnx.data"]
+    assert set(opened) == {"models/big.onnx"}
+
+
+def test_what_lies_beside_a_model_but_is_not_its_data_changes_nothing(project: Checkout) -> None:
+    changes, opened = after(project, {"models/labels.txt": b"cat", "models/.keep": b""})
+    assert (changes.models, opened) == ((), [])
+
+
+@pytest.mark.parametrize("name", ["w.md", ".w", "w.onnx", "deep/w.py", ".hidden/w.yaml"])
+def test_a_data_file_may_have_any_name(project: Checkout, name: str) -> None:
+    project.commit({"models/big.onnx": model_with_data(name), f"models/{name}": b"1"})
+    changes, _ = after(project, {f"models/{name}": b"2"})
+    assert kinds(changes)["models/big.onnx"] == "modified"
+
+
+def test_a_model_moves_with_its_data(project: Checkout) -> None:
+    model, weights = model_with_data("w.bin"), b"1" * 10
+    project.commit({"models/v1/big.onnx": model, "models/v1/w.bin": weights})
+    gone = {"models/v1/big.onnx": None, "models/v1/w.bin": None}
+    changes, _ = after(project, {**gone, "models/v2/big.onnx": model, "models/v2/w.bin": weights})
+    assert kinds(changes) == {"models/v2/big.onnx": "renamed"}
+
+
+def test_a_model_that_moves_to_other_data_is_modified(project: Checkout) -> None:
+    model = model_with_data("w.bin")
+    project.commit({"models/v1/big.onnx": model, "models/v1/w.bin": b"1"})
+    gone = {"models/v1/big.onnx": None, "models/v1/w.bin": None}
+    changes, _ = after(project, {**gone, "models/v2/big.onnx": model, "models/v2/w.bin": b"2"})
+    (change,) = changes.models
+    assert (change.path, change.kind, change.change) == (
+        "models/v2/big.onnx",
+        "modified",
+        "weights-only",
+    )
+
+
+# the configuration ---------------------------------------------------------------
+
+
+def test_a_new_target_concerns_every_model_that_uses_it(project: Checkout) -> None:
+    targets = (TargetConfig(name="cpu"), TargetConfig(name="many", threads=8))
+    changes, _ = after(project, {}, msgspec.structs.replace(CONFIG, targets=targets))
+    assert [change.targets for change in changes.models] == [("cpu", "many")] * 2
+
+
+def test_a_budget_that_alone_is_tightened_concerns_its_models(project: Checkout) -> None:
+    (entry,) = CONFIG.models
+    loose, strict = (
+        Config(models=(msgspec.structs.replace(entry, accuracy=AccuracyConfig(max_error=error)),))
+        for error in (5.0, 1.0)
+    )
+    changes, _ = after(project, {}, strict, loose)
+    assert [(change.change, change.reason) for change in changes.models] == [
+        ("config", "its inputs, targets or accuracy changed in the configuration")
+    ] * 2
+    changes, _ = after(project, {}, loose, strict)
+    assert changes.models == ()
+    assert {change.effect for change in changes.policy_changes} == {"loosened"}
+
+
+def test_a_model_that_becomes_configured_is_checked(project: Checkout) -> None:
+    both = Config(models=(*CONFIG.models, ModelConfig(path="elsewhere.onnx")))
+    changes, _ = after(project, {}, both)
+    assert kinds(changes) == {"elsewhere.onnx": "modified"}
+
+
+def test_a_comment_in_the_configuration_changes_nothing(project: Checkout) -> None:
+    text = "models:\n  - path: models/**/*.onnx\n"
+    old, new = (
+        parse_config(text, "old"),
+        parse_config(f"# a comment\n{text}budget: {{minutes: 3}}\n", "new"),
+    )
+    changes, opened = after(project, {"tunegate.yaml": b"# a comment"}, new, old)
+    assert (changes.models, opened) == ((), [])
+
+
+def test_an_unreadable_configuration_of_the_base_is_noted(project: Checkout) -> None:
+    head = project.git("rev-parse", "HEAD")
+    changes = detect(reader_of(project), Revisions(base=head, head=head), CONFIG, None)
+    assert changes.notes == (
+        "the base has no configuration that can be read: the head's judges this change",
+    )
+
+
+def test_without_a_base_every_model_is_added_and_it_is_said_why(project: Checkout) -> None:
+    head = project.git("rev-parse", "HEAD")
+    revisions = Revisions(base=None, head=head, reason="no parent")
+    changes = detect(reader_of(project), revisions, CONFIG, None)
+    assert set(kinds(changes).values()) == {"added"}
+    assert changes.notes == ("no base to compare with (no parent): every model counts as added",)
+
+
+def test_a_glob_that_matches_nothing_is_one_clear_line(project: Checkout) -> None:
+    wrong = Config(models=(*CONFIG.models, ModelConfig(path="nets/*.onnx")))
+    with pytest.raises(ConfigError) as raised:
+        after(project, {}, wrong)
+    assert str(raised.value) == (
+        "tunegate.yaml: models: path nets/*.onnx matches no ONNX file of the revision; "
+        "the nearest: models/conv.onnx, elsewhere.onnx, models/product.onnx. "
+        "Correct the glob, or commit the model (also when it is stored by LFS or DVC)."
+    )
+
+
+def test_every_glob_that_matches_nothing_is_told_at_once(project: Checkout) -> None:
+    wrong = Config(models=(ModelConfig(path="nets/*.onnx"), ModelConfig(path="b.onnx")))
+    with pytest.raises(ConfigError) as raised:
+        after(project, {}, wrong)
+    assert "path nets/*.onnx matches" in str(raised.value)
+    (other,) = raised.value.others
+    assert other.startswith("tunegate.yaml: models: path b.onnx matches no ONNX file")
+
+
+def test_a_glob_into_a_submodule_is_told_how_its_models_are_gated(project: Checkout) -> None:
+    project.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},vendor/models")
+    project.git("commit", "-q", "-m", "a submodule")
+    wrong = Config(models=(*CONFIG.models, ModelConfig(path="vendor/**/*.onnx")))
+    revisions = Revisions(base=None, head=project.git("rev-parse", "HEAD"), reason="given")
+    with pytest.raises(ConfigError) as raised:
+        detect(reader_of(project), revisions, wrong, None)
+    assert str(raised.value).endswith(
+        "Submodules are repositories of their own (vendor/models): gate one with --repository."
+    )
+
+
+def test_a_glob_whose_last_model_is_deleted_is_right(project: Checkout) -> None:
+    only = Config(models=(ModelConfig(path="models/conv.onnx"),))
+    assert kinds(after(project, {"models/conv.onnx": None}, only)[0]) == {
+        "models/conv.onnx": "deleted"
+    }

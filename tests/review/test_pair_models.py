@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import msgspec
+
+from tests.support.measured_cells import make_version
+from tunegate.artifacts.changes import ModelOutline, ModelPath, ModelVersion
+from tunegate.review.pair_models import Pairs, alike, pair_models
+
+OLD = "models/m.onnx"
+
+
+class Tree:
+    """Models by what they are made of: `conv*3 relu` has three convolutions."""
+
+    def __init__(self, obstacles: Mapping[ModelPath, str] | None = None) -> None:
+        self.obstacles = obstacles or {}
+
+    def models(self, revision: str) -> Mapping[ModelPath, ModelVersion]:
+        return {}
+
+    def earlier(self, version: ModelVersion) -> tuple[ModelVersion, int] | None:
+        return None
+
+    def opened(self, version: ModelVersion) -> tuple[ModelVersion, str]:
+        return version, ""
+
+    def with_data_files(self, version: ModelVersion) -> tuple[ModelVersion, str]:
+        return version, ""
+
+    def outline(self, version: ModelVersion) -> ModelOutline | None:
+        made_of = version.content_digest.partition("/")[0]
+        return None if made_of == "broken" else outline(made_of)
+
+    def blob(self, revision: str, path: str) -> str:
+        raise NotImplementedError
+
+    def submodules(self, revision: str) -> Mapping[str, str]:
+        raise NotImplementedError
+
+    def obstacle(self, revision: str, path: ModelPath) -> str:
+        return self.obstacles.get(path, "")
+
+
+def outline(made_of: str) -> ModelOutline:
+    counted = (part.partition("*") for part in made_of.split())
+    parts = {name: int(number or 1) for name, _, number in counted}
+    return ModelOutline(graph_digest=made_of, inputs=(), parts=parts)
+
+
+def pairs(
+    base: dict[str, str],
+    head: dict[str, str],
+    tree: Tree | None = None,
+    covered: Collection[str] = (),
+) -> Pairs:
+    """The values say what a model is made of; what follows a slash are its weights. All models of
+    the base are covered where it is not said which."""
+    before, after = (
+        {
+            path: msgspec.structs.replace(make_version(made), path=path)
+            for path, made in side.items()
+        }
+        for side in (base, head)
+    )
+    return pair_models(tree or Tree(), before, after, covered or list(base), "head")
+
+
+def test_the_same_path_is_the_same_model() -> None:
+    found = pairs({OLD: "conv"}, {OLD: "relu", "new.onnx": "conv"})
+    assert [version.path for version in found.before.values()] == [OLD]
+    assert (found.moved, found.lost) == ({}, ())
+
+
+def test_the_same_bytes_elsewhere_are_the_model_and_no_other_is_looked_at() -> None:
+    found = pairs({OLD: "conv"}, {"a.onnx": "conv*9", "b.onnx": "conv"}, Tree({"": "x"}))
+    assert (list(found.before), found.moved, found.lost) == (["b.onnx"], {}, ())
+
+
+def test_of_several_new_files_the_one_with_the_same_graph_is_the_model() -> None:
+    new = {"m.onnx": "conv*3 relu", "other.onnx": "conv*3/2"}
+    assert pairs({OLD: "conv*3/1"}, new).moved == {"other.onnx": OLD}
+
+
+def test_the_same_name_counts_more_than_the_same_parts_and_less_than_the_graph() -> None:
+    new = {"attic/M.ONNX": "relu", "other.onnx": "conv*3 relu"}
+    assert pairs({OLD: "conv*3"}, new).moved == {"attic/M.ONNX": OLD}
+
+
+def test_of_several_new_files_the_most_alike_is_the_model() -> None:
+    new = {"a.onnx": "conv*2", "b.onnx": "conv*3 relu", "c.onnx": "gru"}
+    assert pairs({OLD: "conv*3"}, new).moved == {"b.onnx": OLD}
+
+
+def test_the_only_two_are_compared_however_different() -> None:
+    assert pairs({OLD: "conv"}, {"z.onnx": "gru"}).moved == {"z.onnx": OLD}
+    assert pairs({OLD: "conv"}, {"z.onnx": "broken"}).moved == {"z.onnx": OLD}
+    rest = {"z.onnx": "gru", "m.onnx": "conv*2"}
+    assert pairs({OLD: "conv", "y.onnx": "lstm"}, rest).moved == {
+        "m.onnx": OLD,
+        "z.onnx": "y.onnx",
+    }
+
+
+def test_one_that_nothing_resembles_is_lost() -> None:
+    found = pairs({OLD: "conv"}, {"y.onnx": "gru", "z.onnx": "lstm"})
+    assert (found.moved, found.lost) == ({}, (OLD,))
+
+
+def test_what_is_blocked_is_neither_lost_nor_looked_for() -> None:
+    found = pairs({OLD: "conv"}, {"z.onnx": "conv"}, Tree({OLD: "models is a submodule"}))
+    assert found.blocked == {OLD: "models is a submodule"}
+    assert (found.before, found.lost) == ({}, ())
+
+
+def test_likeness_is_the_share_of_equal_parts() -> None:
+    assert alike("a", outline("conv*3 relu"), "b", outline("conv*1 relu")) == 0.5
+    assert alike("a", None, "b", outline("conv")) == 0
+    assert alike("x/a.onnx", None, "y/A.ONNX", None) == 1
+
+
+def test_of_very_many_only_those_with_the_same_name_are_found_and_none_is_opened() -> None:
+    """A change that moves thousands of files must not take hours."""
+    number = 3000
+    base = {f"old/{at}.onnx": f"conv*{at + 1}/old" for at in range(number)}
+    head = {f"new/{at}.ONNX": f"conv*{at + 1}/new" for at in range(number - 1)}
+    found = pairs(base, head, Unopened())
+    assert found.moved == {f"new/{at}.ONNX": f"old/{at}.onnx" for at in range(number - 1)}
+    assert found.lost == (f"old/{number - 1}.onnx",)
+
+
+class Unopened(Tree):
+    def outline(self, version: ModelVersion) -> ModelOutline | None:
+        raise AssertionError
+
+
+def test_a_model_that_takes_the_place_of_a_file_that_nobody_gated_is_found_there() -> None:
+    base = {OLD: "conv*3", "attic/old.onnx": "gru", "attic/same.onnx": "conv*3/same"}
+    head = {"attic/old.onnx": "conv*4", "attic/same.onnx": "conv*3/same"}
+    found = pairs(base, head, covered=[OLD])
+    assert found.moved == {"attic/old.onnx": OLD}
+    assert [version.path for version in found.before.values()] == [OLD, "attic/same.onnx"]
+    assert pairs(base, head | {"attic/old.onnx": "lstm"}, covered=[OLD]).lost == (OLD,)
+    assert pairs(base, head, covered=[OLD, "attic/old.onnx"]).lost == (OLD,)

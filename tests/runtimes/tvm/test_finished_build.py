@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.support.tuning_records import make_key, make_shape
+from tunegate.artifacts.builds import NumericCheck, WrongKernel, unbuilt
+from tunegate.compiler.build.check_messages import Checked, Mended
+from tunegate.config import TargetConfig
+from tunegate.ports import BuildJob, ModelJob
+from tunegate.runtimes.tvm.finished_build import finished, refusal_of_build, refused_builds
+from tunegate.system.processes.child import ChildDiedError
+from tunegate.tune.compiler_protocol import Built, BuiltFunction
+from tunegate.tune.protocol import Failed
+from tunegate_cache.format.records import Toolchain
+
+JOB = BuildJob(
+    model=ModelJob(file=Path("/m.onnx"), path="m.onnx", shapes={}, target=TargetConfig(name="cpu")),
+    records={},
+    sources={},
+    directory=Path("/out/builds/head"),
+)
+FUNCTION = BuiltFunction(
+    key=make_key(),
+    name="conv",
+    function="conv2d",
+    weight=2,
+    source="search",
+    rid="r",
+    ms=1.5,
+    verified=False,
+)
+REPLY = Built(
+    key="k",
+    reference="ref",
+    functions=(FUNCTION,),
+    size_bytes=9,
+    seconds=3.0,
+    dropped=("dense",),
+)
+
+WRONG_KERNEL = WrongKernel(
+    key=make_key(),
+    shape=make_shape(),
+    toolchain=Toolchain(tvm="1", ffi="1"),
+    name="conv",
+    template="t",
+    decisions=(),
+    max_absolute=0.1,
+    max_relative=0.2,
+)
+RIGHT = NumericCheck(passed=True, max_absolute=0.0, max_relative=0.0, tolerance=0.1)
+WRONG = msgspec.structs.replace(RIGHT, passed=False, detail="off by 3")
+
+
+def test_a_build_says_what_it_is_made_of() -> None:
+    build = finished(JOB, REPLY, [Checked(RIGHT)])
+    assert (build.key, build.directory, build.error) == ("k", "head", None)
+    assert (build.size_bytes, build.seconds, build.dropped) == (9, 3.0, ("dense",))
+    (task,) = build.tasks
+    assert (task.name, task.weight, task.source, task.ms) == ("conv", 2, "search", 1.5)
+    assert (task.rid, task.verified, task.key) == ("r", False, make_key())
+    assert build.check == RIGHT
+
+
+def test_a_build_that_computes_other_numbers_is_an_error_with_its_check() -> None:
+    build = finished(JOB, REPLY, [Checked(WRONG)])
+    assert build.error == "m.onnx: the compiled model computes other numbers: off by 3."
+    assert build.check == WRONG
+
+
+def test_a_build_that_no_device_here_can_run_is_not_checked() -> None:
+    build = finished(JOB, REPLY, [Checked()])
+    assert (build.check, build.error) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said", "crashed"),
+    [
+        (Failed(model=True, reason="no such axis"), "does not run (no such axis)", False),
+        (Failed(model=True, reason="no memory", memory=True), "does not run (no memory)", True),
+        (ChildDiedError("was killed by SIGSEGV"), "was killed by SIGSEGV when it was run", True),
+    ],
+)
+def test_a_build_that_does_not_run_is_an_error(
+    answer: Failed | ChildDiedError, said: str, *, crashed: bool
+) -> None:
+    build = finished(JOB, REPLY, [answer])
+    assert build.check is None
+    assert build.error is not None
+    assert said in build.error
+    assert build.crashed == crashed
+
+
+def test_a_mended_build_is_the_one_that_ships() -> None:
+    mended = msgspec.structs.replace(REPLY, key="mended")
+    answer = Mended(built=mended, check=RIGHT, wrong=(WRONG_KERNEL,))
+    build = finished(JOB, REPLY, [Checked(WRONG), answer])
+    assert (build.key, build.error, build.check) == ("mended", None, RIGHT)
+    assert build.wrong_kernels == (WRONG_KERNEL,)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said", "crashed"),
+    [
+        (Mended(), "off by 3.", False),
+        (Mended(reason="no kernel does"), "off by 3. No kernel does.", False),
+        (Mended(reason="it took too long", is_late=True), "off by 3. It took too long.", True),
+        (ChildDiedError("was killed"), "The search for the kernel that does was killed.", True),
+    ],
+)
+def test_a_build_that_cannot_be_mended_says_why(
+    answer: Mended | ChildDiedError, said: str, *, crashed: bool
+) -> None:
+    """Time that ran out says as little of the model as a crash."""
+    build = finished(JOB, REPLY, [Checked(WRONG), answer])
+    assert build.error is not None
+    assert build.error.endswith(said)
+    assert (build.crashed, build.check) == (crashed, WRONG)
+
+
+def test_only_what_was_not_built_or_computes_other_numbers_is_a_refusal() -> None:
+    """A build that only does not run here may run on another machine."""
+    died = ChildDiedError("was killed")
+    assert refusal_of_build(finished(JOB, REPLY, [Checked(RIGHT)])) == ""
+    assert refusal_of_build(finished(JOB, REPLY, [Checked(WRONG), Mended()])).endswith("off by 3.")
+    assert refusal_of_build(finished(JOB, REPLY, [died])) == ""
+    assert (
+        refusal_of_build(unbuilt("the compiler was killed", crashed=True))
+        == "the compiler was killed"
+    )
+
+
+def test_what_died_when_it_was_tried_is_no_refusal_of_the_model() -> None:
+    """A base that lost a build so is no baseline for a head that has it."""
+    tried = {"died": unbuilt("killed", crashed=True), "refused": unbuilt("no operator")}
+    found = refused_builds({**tried, "fine": finished(JOB, REPLY, [Checked(RIGHT)])})
+    assert found == tried

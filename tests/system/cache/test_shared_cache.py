@@ -1,0 +1,123 @@
+"""The configured cache, over a directory and over a bucket of a real server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.servers.moto_server import BUCKET, free_port
+from tests.support.tuning_records import make_key, make_record, make_shape
+from tunegate.config import CacheConfig
+from tunegate.errors import ConfigError
+from tunegate.system.cache.shared_cache import SharedCache
+from tunegate_cache.format.records import DeviceFingerprint, ExactHit, Lookup, Miss
+
+
+def opened(config: CacheConfig, tmp_path: Path, machine: str = "one") -> SharedCache:
+    return SharedCache(config, state=tmp_path / machine, root=tmp_path)
+
+
+def answer(cache: SharedCache) -> Lookup:
+    return cache.lookup([(make_key(), make_shape())])[make_key()]
+
+
+@pytest.mark.parametrize("url", ["cache", "./cache", "memory:"])
+def test_a_relative_directory_lies_under_the_repository(tmp_path: Path, url: str) -> None:
+    cache = opened(CacheConfig(url=url), tmp_path)
+    assert cache.publish([make_record()])
+    assert (tmp_path / "cache" / "ms1").is_dir() == (url != "memory:")
+
+
+def test_the_default_lies_in_the_home_directory(tmp_path: Path) -> None:
+    assert opened(CacheConfig(), tmp_path).publish([make_record()])
+    assert (Path.home() / ".cache" / "tunegate" / "ms1").is_dir()
+
+
+def test_what_one_machine_learns_in_a_bucket_another_knows(
+    tmp_path: Path, endpoint: str, credentials: None
+) -> None:
+    config = CacheConfig(url=f"s3://{BUCKET}/team", endpoint_url=endpoint, region="us-east-1")
+    assert opened(config, tmp_path).publish([make_record()])
+    other = opened(config, tmp_path, "other")
+    assert answer(other) == ExactHit((make_record(),))
+    used = other.use()
+    assert (used.location, used.zone, used.mode) == (f"s3://{BUCKET}/team", "main", "rw")
+    assert (used.exact, used.requests) == (1, 3)  # two zones listed, a segment
+    assert used.bytes_read > 0
+    assert used.seconds > 0
+    assert used.usd is None  # not Amazon's
+
+
+def test_a_server_that_is_gone_is_a_miss_and_a_note_and_what_was_learned_waits(
+    tmp_path: Path, endpoint: str, credentials: None
+) -> None:
+    gone = f"http://127.0.0.1:{free_port()}"
+    config = CacheConfig(url=f"s3://{BUCKET}/gone", endpoint_url=gone, region="us-east-1")
+    cache = opened(config, tmp_path)
+    assert answer(cache) == Miss("store-unavailable")
+    assert not cache.publish([make_record()])
+    assert cache.use().misses == {"store-unavailable": 1}
+    assert any("EndpointConnectionError" in note for note in cache.use().notes)
+    assert answer(opened(config, tmp_path)) == ExactHit((make_record(),))
+
+
+def test_times_of_this_device_come_first(tmp_path: Path) -> None:
+    ours = DeviceFingerprint(name="ours", kind="cpu", units=2, memory_bytes=8)
+    slow = make_record(device=ours, run_nanoseconds=(9_000_000,), decisions=((3, (1,)),))
+    config = CacheConfig(url="cache")
+    opened(config, tmp_path).publish([make_record(), slow])
+    cache = SharedCache(config, state=tmp_path / "x", root=tmp_path, device=ours)
+    assert answer(cache) == ExactHit((slow, make_record()))
+
+
+def test_refused_records_are_named_in_the_notes(tmp_path: Path) -> None:
+    config = CacheConfig(url="cache")
+    opened(config, tmp_path).publish([make_record(run_nanoseconds=(0,))])
+    cache = opened(config, tmp_path)
+    assert answer(cache) == Miss("rejected")
+    assert cache.use().notes == ("cache: 1 record was refused (impossible time)",)
+
+
+@pytest.mark.parametrize("mode", ["off", "ro"])
+def test_a_cache_that_may_not_be_written_is_not(tmp_path: Path, mode: str) -> None:
+    config = CacheConfig(url="cache", mode=mode)  # type: ignore[arg-type] # both are its modes
+    assert not opened(config, tmp_path).publish([make_record()])
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (CacheConfig(url="ftp://x/y"), r'^cache\.url: "ftp://x/y" is no cache address: no store'),
+        (CacheConfig(url="s3://"), r'^cache\.url: "s3://" is no cache address'),
+        (CacheConfig(zone="../main"), r'^cache\.zone: zone "\.\./main" must be words'),
+        (CacheConfig(read_zones=("a b",)), r'^cache\.read-zones: zone "a b" must be words'),
+    ],
+)
+def test_a_wrong_setting_says_what_to_write(
+    tmp_path: Path, config: CacheConfig, message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        opened(config, tmp_path)
+
+
+def test_requests_to_amazon_have_a_price(tmp_path: Path) -> None:
+    assert opened(CacheConfig(url="s3://bucket/x"), tmp_path).use().usd == 0
+    assert opened(CacheConfig(url="cache"), tmp_path).use().usd is None
+
+
+def test_the_zone_that_a_run_writes_is_believed_only_where_it_is_one_to_be_read(
+    tmp_path: Path,
+) -> None:
+    wanted, hit = [(make_key(), make_shape())], ExactHit((make_record(),))
+    for zone, read, is_believed in (
+        ("main", ("main",), True),
+        ("pr/o/x/1", ("main",), False),
+        ("team/a", ("main", "team/a"), True),
+    ):
+        config = CacheConfig(url=zone.replace("/", "-"), zone=zone, read_zones=read)
+        assert opened(config, tmp_path).publish([make_record()])
+        cache = opened(config, tmp_path)
+        assert (answer(cache) == hit) == is_believed
+        assert (cache.claims(wanted) == {make_key(): hit}) != is_believed

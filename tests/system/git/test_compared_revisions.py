@@ -1,0 +1,257 @@
+"""Base and head without an event, in real repositories and real shallow clones of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.git_repository import Checkout, actions_checkout, clone, new_repository
+from tests.support.two_branches import commit_of, two_branches
+from tunegate.errors import EnvironmentUnfitError, NoBaselineError, RevisionError
+from tunegate.system.git.compared_revisions import GitHistory
+
+
+@pytest.fixture
+def origin(tmp_path: Path) -> Checkout:
+    return two_branches(tmp_path / "origin")
+
+
+def test_a_base_that_is_one_commit_is_taken_literally(origin: Checkout) -> None:
+    topic = commit_of(origin, "topic")
+    for base in (topic, topic[:10], "HEAD", "topic~0", "refs/heads/main^{commit}"):
+        found = GitHistory(origin.path).revisions(base, "main~1")
+        assert found.base == commit_of(origin, base)
+        assert found.head == commit_of(origin, "main~1")
+        assert (found.reason, found.policy) == ("given by --base", "")
+
+
+@pytest.mark.parametrize("base", ["main", "refs/heads/main", "heads/main"])
+def test_a_base_that_is_a_branch_means_where_the_head_left_it(origin: Checkout, base: str) -> None:
+    found = GitHistory(origin.path).revisions(base, "topic")
+    assert (found.base, found.policy) == (commit_of(origin, "main~1"), commit_of(origin, "main"))
+    assert found.reason == "merge base with main"
+
+
+def test_a_base_that_is_the_branch_of_the_head_means_its_parent(origin: Checkout) -> None:
+    found = GitHistory(origin.path).revisions("main", None)
+    assert (found.base, found.reason) == (
+        commit_of(origin, "main~1"),
+        "the head is on main: its parent",
+    )
+
+
+def test_a_base_of_zeros_is_none_that_is_named(origin: Checkout) -> None:
+    history = GitHistory(origin.path)
+    assert history.revisions("0" * 40, "topic") == history.revisions(None, "topic")
+
+
+def test_without_a_base_there_is_the_head_alone(origin: Checkout) -> None:
+    found = GitHistory(origin.path).revisions_without_base("topic")
+    assert (found.base, found.head) == (None, commit_of(origin, "topic"))
+
+
+def test_of_a_branch_here_and_at_the_remote_the_head_left_the_nearer_one(
+    origin: Checkout, tmp_path: Path
+) -> None:
+    here = clone(origin, tmp_path / "clone")
+    origin.commit({"readme": b"third"})
+    here.git("fetch", "-q", "origin")
+    here.git("checkout", "-q", "-b", "mine", "origin/main")
+    here.commit({"c": b"c"})
+    found = GitHistory(here.path).revisions("main", None)
+    assert (found.base, found.reason) == (
+        commit_of(origin, "main"),
+        "--base main is origin/main here, which the head left last: merge base with origin/main",
+    )
+    named = GitHistory(here.path).revisions("origin/main", None)
+    assert (named.base, named.reason) == (found.base, "merge base with origin/main")
+    unpushed = here.commit({"d": b"d"})
+    here.git("branch", "-f", "main", unpushed)
+    here.commit({"e": b"e"})
+    assert GitHistory(here.path).revisions("main", None).base == unpushed
+
+
+def test_a_branch_or_tag_that_a_checkout_lacks_is_fetched(origin: Checkout, tmp_path: Path) -> None:
+    origin.git("tag", "v1", "main~1")
+    for number, base in enumerate(("main", "origin/main", "refs/heads/main", "v1")):
+        here = actions_checkout(origin, tmp_path / f"job-{number}", commit_of(origin, "topic"))
+        assert GitHistory(here.path).revisions(base, None).base == commit_of(origin, "main~1")
+
+
+def test_a_whole_id_that_a_checkout_lacks_is_fetched_also_as_the_head(
+    origin: Checkout, tmp_path: Path
+) -> None:
+    here = actions_checkout(origin, tmp_path / "job", commit_of(origin, "main"))
+    base, head = commit_of(origin, "main~1"), commit_of(origin, "topic")
+    found = GitHistory(here.path).revisions(base, head)
+    assert (found.base, found.head) == (base, head)
+
+
+def test_a_short_id_that_a_checkout_lacks_cannot_be_fetched(
+    origin: Checkout, tmp_path: Path
+) -> None:
+    here = actions_checkout(origin, tmp_path / "job", commit_of(origin, "main"))
+    with pytest.raises(RevisionError, match=r"Only a commit's whole id can be fetched\.$"):
+        GitHistory(here.path).revisions(commit_of(origin, "main~1")[:12], None)
+
+
+def test_an_annotated_tag_is_its_commit(origin: Checkout) -> None:
+    origin.git("tag", "-a", "-m", "one", "v1", "main~1")
+    assert GitHistory(origin.path).revisions("v1", None).base == commit_of(origin, "main~1")
+
+
+def test_a_tag_of_a_branch_s_name_does_not_choose_the_base(origin: Checkout) -> None:
+    origin.git("tag", "main", "main~1")
+    with pytest.raises(RevisionError, match='"main" is a branch and a tag, of different commits'):
+        GitHistory(origin.path).revisions("main", None)
+    found = GitHistory(origin.path).revisions("refs/tags/main", None)
+    assert found.base == commit_of(origin, "refs/heads/main~1")
+
+
+@pytest.mark.parametrize("revision", ["no-such", "", "--all", "HEAD:a.onnx", "f" * 40, "a b\nc"])
+def test_a_base_that_does_not_exist_is_one_clear_line(origin: Checkout, revision: str) -> None:
+    with pytest.raises(RevisionError) as raised:
+        GitHistory(origin.path).revisions(revision, None)
+    assert str(raised.value) == (
+        f'--base: "{revision}" is no revision of {origin.path}. Name a commit, branch or '
+        f"tag that is here, or fetch it."
+    )
+
+
+def test_a_head_that_does_not_exist_names_its_option(origin: Checkout) -> None:
+    with pytest.raises(RevisionError, match=r'^--head: "no-such" is no revision of'):
+        GitHistory(origin.path).revisions(None, "no-such")
+
+
+def test_a_branch_is_compared_with_its_merge_base(origin: Checkout) -> None:
+    found = GitHistory(origin.path).revisions(None, "topic")
+    assert found.base == commit_of(origin, "main~1")
+    assert found.reason == "merge base with main"
+
+
+def test_a_remote_default_branch_of_any_name_is_found(origin: Checkout, tmp_path: Path) -> None:
+    origin.git("branch", "-m", "main", "trunk")
+    here = clone(origin, tmp_path / "clone", "--branch=topic")
+    found = GitHistory(here.path).revisions(None, None)
+    assert (found.base, found.reason) == (
+        commit_of(origin, "trunk~1"),
+        "merge base with origin/trunk",
+    )
+
+
+def test_a_tag_named_like_the_branch_does_not_mislead(origin: Checkout) -> None:
+    origin.git("tag", "main", "topic")
+    assert GitHistory(origin.path).revisions(None, "topic").base == commit_of(
+        origin, "refs/heads/main~1"
+    )
+
+
+def test_on_the_default_branch_the_parent_is_the_base(origin: Checkout) -> None:
+    found = GitHistory(origin.path).revisions(None, None)
+    assert (found.base, found.reason) == (
+        commit_of(origin, "main~1"),
+        "the head is on main: its parent",
+    )
+
+
+def test_an_older_commit_of_the_default_branch_has_its_parent_too(origin: Checkout) -> None:
+    origin.commit({"readme": b"third"})
+    found = GitHistory(origin.path).revisions(None, "main~1")
+    assert found.base == commit_of(origin, "main~2")
+
+
+def test_the_first_commit_has_no_base(tmp_path: Path) -> None:
+    new_repository(tmp_path / "new").commit({"a": b"a"})
+    found = GitHistory(tmp_path / "new").revisions(None, None)
+    assert (found.base, found.reason) == (None, "this is the first commit of the repository")
+
+
+def test_a_repository_without_commits_says_so(tmp_path: Path) -> None:
+    new_repository(tmp_path / "new")
+    with pytest.raises(RevisionError, match=r": no commit yet\. Commit models"):
+        GitHistory(tmp_path / "new").revisions(None, None)
+
+
+def test_an_unrelated_branch_has_nothing_to_compare_with(origin: Checkout) -> None:
+    origin.git("checkout", "-q", "--orphan", "unrelated")
+    origin.commit({"c": b"c"})
+    with pytest.raises(NoBaselineError, match="no merge base with main was found: nothing to"):
+        GitHistory(origin.path).revisions(None, None)
+
+
+def test_a_checkout_of_one_commit_fetches_the_default_branch(
+    origin: Checkout, tmp_path: Path
+) -> None:
+    origin.git("checkout", "-q", "topic")
+    origin.commit({"second": b"of the topic"})
+    here = actions_checkout(origin, tmp_path / "job", commit_of(origin, "topic"))
+    origin.git("checkout", "-q", "main")
+    found = GitHistory(here.path).revisions(None, None)
+    assert found.base == commit_of(origin, "main~1")
+
+
+def test_a_shallow_clone_on_the_default_branch_fetches_the_parent(
+    origin: Checkout, tmp_path: Path
+) -> None:
+    here = clone(origin, tmp_path / "clone", "--depth=1")
+    found = GitHistory(here.path).revisions(None, None)
+    assert found.base == commit_of(origin, "main~1")
+
+
+def test_a_shallow_clone_that_cannot_walk_to_the_merge_base_deepens(
+    origin: Checkout, tmp_path: Path
+) -> None:
+    for number in range(60):
+        origin.commit({"readme": str(number).encode()})
+    here = clone(origin, tmp_path / "clone", "--depth=1", "--no-single-branch", "--branch=topic")
+    found = GitHistory(here.path).revisions(None, None)
+    assert found.base == commit_of(origin, "main~61")
+    assert found.reason == "merge base with origin/main"
+
+
+def test_a_shallow_clone_without_its_remote_cannot_know_its_base(
+    origin: Checkout, tmp_path: Path
+) -> None:
+    here = clone(origin, tmp_path / "clone", "--depth=1", "--no-single-branch", "--branch=topic")
+    origin.path.rename(tmp_path / "moved")
+    with pytest.raises(EnvironmentUnfitError, match=r"in this shallow clone.*the whole history"):
+        GitHistory(here.path).revisions(None, None)
+
+
+def test_a_parent_that_cannot_be_fetched_is_not_taken_for_none(
+    origin: Checkout, tmp_path: Path
+) -> None:
+    here = clone(origin, tmp_path / "clone", "--depth=1")
+    origin.path.rename(tmp_path / "moved")
+    with pytest.raises(EnvironmentUnfitError, match="could not be fetched"):
+        GitHistory(here.path).revisions(None, None)
+
+
+def test_a_release_is_the_latest_tag_of_a_commit(origin: Checkout) -> None:
+    history = GitHistory(origin.path)
+    head = commit_of(origin, "main")
+    assert history.release(head) == ""
+    assert history.release("") == ""
+    origin.git("tag", "v1.0.0", head)
+    assert history.release(head) == "v1.0.0"
+    assert history.release(commit_of(origin, "topic")) == ""
+
+
+def test_the_change_before_the_last_one_is_counted_along_first_parents(origin: Checkout) -> None:
+    history = GitHistory(origin.path)
+    main = commit_of(origin, "main")
+    assert history.before_last_change(main, "a.onnx") is None
+    origin.commit({"a.onnx": b"2" * 2000}, "again")
+    origin.commit({"readme": b"third"}, "third")
+    found = history.before_last_change(commit_of(origin, "main"), "a.onnx", "a.onnx.dvc")
+    assert found == (commit_of(origin, "main~3"), 3)
+    assert history.before_last_change(commit_of(origin, "main"), "*.onnx") is None
+
+
+def test_what_is_not_committed_is_named_whatever_it_is_called(origin: Checkout) -> None:
+    history = GitHistory(origin.path)
+    assert history.uncommitted() == ()
+    (origin.path / "a.onnx").write_bytes(b"changed")
+    (origin.path / "a b.onnx").write_bytes(b"new")
+    assert sorted(history.uncommitted()) == ["a b.onnx", "a.onnx"]

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.git_repository import Checkout, actions_checkout, clone
+from tests.support.two_branches import commit_of, two_branches
+from tunegate.errors import EnvironmentUnfitError, RevisionError
+from tunegate.system.git.default_branch import default_branch, known_default_branch, short
+from tunegate.system.git.process import GitProcess
+
+
+@pytest.fixture
+def origin(tmp_path: Path) -> Checkout:
+    return two_branches(tmp_path / "origin")
+
+
+def named(checkout: Checkout) -> str:
+    return default_branch(GitProcess(checkout.path))
+
+
+def test_a_clone_has_been_told(origin: Checkout, tmp_path: Path) -> None:
+    origin.git("branch", "-m", "main", "trunk")
+    assert named(clone(origin, tmp_path / "clone")) == "refs/remotes/origin/trunk"
+
+
+def test_a_clone_that_was_not_told_asks_the_remote_and_no_branch_is_guessed(
+    origin: Checkout, tmp_path: Path
+) -> None:
+    origin.git("checkout", "-q", "-b", "develop")
+    here = clone(origin, tmp_path / "clone")
+    here.git("remote", "set-head", "origin", "-d")
+    assert named(here) == "refs/remotes/origin/develop"
+    job = actions_checkout(origin, tmp_path / "job", commit_of(origin, "topic"))
+    assert named(job) == "refs/remotes/origin/develop"
+
+
+def test_a_default_branch_that_was_renamed_is_not_the_one_that_was_told(
+    origin: Checkout, tmp_path: Path
+) -> None:
+    here = clone(origin, tmp_path / "clone")
+    origin.git("branch", "-m", "main", "trunk")
+    here.git("fetch", "-q", "--prune", "origin")
+    assert named(here) == "refs/remotes/origin/trunk"
+
+
+@pytest.mark.parametrize("name", ["main", "master"])
+def test_a_remote_that_says_none_has_one_by_its_usual_name(
+    origin: Checkout, tmp_path: Path, name: str
+) -> None:
+    origin.git("branch", "-m", "main", name)
+    here = actions_checkout(origin, tmp_path / "job", commit_of(origin, "topic"))
+    origin.git("symbolic-ref", "HEAD", "refs/heads/nowhere")
+    assert named(here) == f"refs/remotes/origin/{name}"
+    assert named(here) == f"refs/remotes/origin/{name}"
+
+
+def test_without_a_remote_the_name_is_a_usual_one_or_that_of_new_repositories(
+    origin: Checkout,
+) -> None:
+    assert named(origin) == "refs/heads/main"
+    origin.git("branch", "-m", "main", "master")
+    assert named(origin) == "refs/heads/master"
+    origin.git("branch", "-m", "master", "trunk")
+    origin.git("config", "init.defaultBranch", "trunk")
+    assert named(origin) == "refs/heads/trunk"
+
+
+def test_the_only_branch_is_the_default_one_and_of_two_neither(origin: Checkout) -> None:
+    origin.git("branch", "-m", "main", "trunk")
+    with pytest.raises(RevisionError, match="no branch is the default one: there is no remote"):
+        named(origin)
+    assert known_default_branch(GitProcess(origin.path)) is None
+    origin.git("branch", "-q", "-D", "topic")
+    assert named(origin) == "refs/heads/trunk"
+
+
+def test_a_remote_that_cannot_be_asked_is_not_taken_for_none(
+    origin: Checkout, tmp_path: Path
+) -> None:
+    here = actions_checkout(origin, tmp_path / "job", commit_of(origin, "topic"))
+    origin.path.rename(tmp_path / "moved")
+    with pytest.raises(EnvironmentUnfitError, match="the default branch could not be fetched"):
+        named(here)
+
+
+def test_people_know_a_branch_by_its_short_name() -> None:
+    assert short("refs/remotes/origin/main") == "origin/main"
+    assert short("refs/heads/a/b") == "a/b"

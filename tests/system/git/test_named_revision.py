@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.git_repository import Checkout, actions_checkout, clone
+from tests.support.two_branches import commit_of, two_branches
+from tunegate.errors import RevisionError
+from tunegate.system.git.named_revision import fetch_if_branch, named_branches, named_commit
+from tunegate.system.git.process import GitProcess
+
+
+@pytest.fixture
+def origin(tmp_path: Path) -> Checkout:
+    return two_branches(tmp_path / "origin")
+
+
+@pytest.fixture
+def here(origin: Checkout, tmp_path: Path) -> Checkout:
+    return clone(origin, tmp_path / "clone")
+
+
+@pytest.mark.parametrize(
+    ("name", "branches"),
+    [
+        ("main", ("refs/heads/main", "refs/remotes/origin/main")),
+        ("topic", ("refs/remotes/origin/topic",)),
+        ("origin/topic", ("refs/remotes/origin/topic",)),
+        ("refs/heads/main", ("refs/heads/main",)),
+        ("origin", ("refs/remotes/origin/main",)),
+        ("@{u}", ("refs/remotes/origin/main",)),
+        ("HEAD", ()),
+        ("main~1", ()),
+        ("v1", ()),
+        ("-all", ()),
+        ("", ()),
+    ],
+)
+def test_a_branch_is_told_from_a_commit(
+    here: Checkout, name: str, branches: tuple[str, ...]
+) -> None:
+    here.git("tag", "v1", "HEAD~1")
+    assert named_branches(GitProcess(here.path), name) == branches
+    assert named_branches(GitProcess(here.path), commit_of(here, "HEAD")) == ()
+
+
+def test_the_branch_of_a_remote_needs_no_local_one(origin: Checkout, here: Checkout) -> None:
+    assert named_commit(GitProcess(here.path), "topic", "--head") == commit_of(origin, "topic")
+
+
+@pytest.mark.parametrize("name", ["refs/tags/topic", "topic"])
+def test_a_tag_that_the_remote_has_as_well_is_told_from_the_branch(
+    origin: Checkout, tmp_path: Path, name: str
+) -> None:
+    origin.git("tag", "topic", "main~1")
+    job = actions_checkout(origin, tmp_path / "job", commit_of(origin, "main"))
+    if name.startswith("refs/"):
+        found = named_commit(GitProcess(job.path), name, "--base")
+        assert found == commit_of(origin, "main~1")
+        return
+    with pytest.raises(RevisionError, match='"topic" is a branch and a tag, of different commits'):
+        named_commit(GitProcess(job.path), name, "--base")
+
+
+def test_a_branch_that_a_used_checkout_has_is_made_that_of_today(
+    origin: Checkout, here: Checkout
+) -> None:
+    later = origin.commit({"readme": b"later"})
+    for name in ("v1", later, "--all"):
+        fetch_if_branch(GitProcess(here.path), name)
+    assert commit_of(here, "origin/main") != later
+    fetch_if_branch(GitProcess(here.path), "main")
+    assert commit_of(here, "origin/main") == later
+
+
+@pytest.mark.parametrize("way", ["~1", "^", "^1"])
+def test_the_history_that_a_way_to_a_commit_needs_is_fetched(
+    origin: Checkout, tmp_path: Path, way: str
+) -> None:
+    job = actions_checkout(origin, tmp_path / "job", commit_of(origin, "main"))
+    found = named_commit(GitProcess(job.path), f"HEAD{way}", "--base")
+    assert found == commit_of(origin, "main~1")
+
+
+def test_a_way_that_leads_nowhere_is_no_revision(origin: Checkout, tmp_path: Path) -> None:
+    job = actions_checkout(origin, tmp_path / "job", commit_of(origin, "main"))
+    for name in ("HEAD~99", "HEAD^7", "nothing~1", "~1"):
+        with pytest.raises(RevisionError, match="is no revision"):
+            named_commit(GitProcess(job.path), name, "--base")

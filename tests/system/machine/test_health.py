@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tunegate.config import CacheConfig, Config, ModelConfig, TargetConfig
+from tunegate.system.machine.health import check_cache, load_check, machine_checks
+from tunegate_cache.stores.files import FileStore
+
+
+def test_a_cache_that_is_off_needs_nothing(tmp_path: Path) -> None:
+    found = check_cache(CacheConfig(url="s3://b", mode="off"), root=tmp_path)
+    assert (found.ok, found.detail) == (True, "off")
+
+
+def test_objects_of_the_own_zone_are_counted(tmp_path: Path) -> None:
+    store = FileStore(tmp_path / "cache")
+    store.write("ms1/z/main/g/a", b"")
+    store.write("ms1/z/other/b", b"")
+    found = check_cache(CacheConfig(url=str(tmp_path / "cache")), root=tmp_path)
+    assert found.ok
+    assert found.detail.endswith("1 object in zone main")
+
+
+def test_an_empty_one_is_to_be_warmed(tmp_path: Path) -> None:
+    found = check_cache(CacheConfig(url=str(tmp_path / "cache")), root=tmp_path)
+    assert found.ok
+    assert found.detail.endswith("nothing in zone main yet; tunegate warm fills it")
+
+
+def test_devices_that_no_target_has_are_not_looked_at() -> None:
+    config = Config(models=(ModelConfig(path="m.onnx"),), targets=(TargetConfig(name="cpu"),))
+    assert "cuda devices" not in {each.name for each in machine_checks(config)}
+
+
+def test_a_cache_that_cannot_be_opened_says_why(tmp_path: Path) -> None:
+    found = check_cache(CacheConfig(url="gopher://b/p"), root=tmp_path)
+    assert not found.ok
+    assert "gopher://b/p" in found.detail
+
+
+def test_every_run_needs_a_python_and_onnx_and_sees_the_devices(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    checks = {each.name: each for each in machine_checks()}
+    assert {"python", "onnx", "cores", "cuda devices"} <= set(checks)
+    assert all(each.ok for each in checks.values())
+    assert "usable" in checks["cores"].detail
+
+
+@pytest.mark.parametrize(
+    ("load", "machine", "usable", "free", "warns"),
+    [
+        (0.3, 2, 2, "1.7", False),
+        (1.0, 2, 2, "1.0", False),
+        (8.0, 2, 2, "0.0", True),
+        (20.0, 64, 4, "4.0", False),
+        (61.5, 64, 4, "2.5", True),
+        (0.4, 1, 1, "0.6", False),
+    ],
+)
+def test_a_load_that_leaves_a_target_too_few_cores_is_a_warning_and_stops_no_run(
+    load: float, machine: int, usable: int, free: str, *, warns: bool
+) -> None:
+    found = load_check(load, machine=machine, usable=usable)
+    assert (found.ok, found.warns) == (True, warns)
+    assert f"{free} free" in found.detail
+    assert ("quieter runner" in found.detail) == warns

@@ -1,0 +1,71 @@
+"""An artifact that lies somewhere is known by its bytes, not by what it says of itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tunegate.artifacts import artifact_io
+from tunegate.errors import ArtifactError
+from tunegate.system.output.artifact_file import ArtifactFile, built_artifact
+
+
+def key_of(directory: Path, library: bytes, *, threads: int = 1, model: str = "m") -> str:
+    directory.mkdir()
+    (directory / "model.so").write_bytes(library)
+    ArtifactFile(
+        runtime="tvm",
+        file="model.so",
+        inputs=(),
+        outputs=(),
+        threads=threads,
+        model=model,
+        key="claimed",
+    ).write(directory)
+    return built_artifact(directory).key
+
+
+def test_the_same_bytes_have_the_same_key_wherever_they_lie(tmp_path: Path) -> None:
+    assert key_of(tmp_path / "a", b"code") == key_of(tmp_path / "b", b"code", model="other")
+
+
+def test_other_bytes_have_another_key_whatever_they_claim(tmp_path: Path) -> None:
+    assert key_of(tmp_path / "a", b"code") != key_of(tmp_path / "b", b"slow")
+
+
+def test_other_threads_have_another_key(tmp_path: Path) -> None:
+    assert key_of(tmp_path / "a", b"code") != key_of(tmp_path / "b", b"code", threads=2)
+
+
+def test_a_file_beside_counts(tmp_path: Path) -> None:
+    first = key_of(tmp_path / "a", b"code")
+    (tmp_path / "a" / "model.data").write_bytes(b"weights")
+    assert built_artifact(tmp_path / "a").key != first
+
+
+@pytest.mark.parametrize("name", ["../outside.so", "model.data"])
+def test_a_file_that_was_not_built_is_not_loaded(name: str, tmp_path: Path) -> None:
+    (tmp_path / "outside.so").write_bytes(b"code")
+    key_of(tmp_path / "a", b"code")
+    (tmp_path / "a" / "model.data").write_bytes(b"code")
+    said = ArtifactFile.read(tmp_path / "a")
+    artifact_io.write(tmp_path / "a" / "artifact.json", msgspec.structs.replace(said, file=name))
+    with pytest.raises(ArtifactError, match=r"that .*artifact\.json names"):
+        built_artifact(tmp_path / "a")
+
+
+def test_a_file_that_is_gone_is_missed(tmp_path: Path) -> None:
+    key_of(tmp_path / "a", b"code")
+    (tmp_path / "a" / "model.so").unlink()
+    with pytest.raises(ArtifactError, match=r"model\.so: missing"):
+        built_artifact(tmp_path / "a")
+
+
+def test_an_edited_description_is_no_artifact(tmp_path: Path) -> None:
+    key_of(tmp_path / "a", b"code")
+    file = tmp_path / "a" / "artifact.json"
+    file.write_text(file.read_text().replace('"threads": 1', '"threads": 2'))
+    with pytest.raises(ArtifactError, match="not as tunegate wrote it"):
+        built_artifact(tmp_path / "a")

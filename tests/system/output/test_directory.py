@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tunegate.errors import OutputError, OutputInUseError
+from tunegate.system.output.directory import opened_output, shared_output
+from tunegate.system.output.owned_directory import LOCK, MARKER, is_marked_here
+
+OF_THE_DOOR = {MARKER, LOCK, ".gitignore"}
+PLANNING = {"tasks.json", "plan.json", "matrix.json", "outcome-0.json", "outcome-12-again.json"}
+GATING = {
+    "measurements.json",
+    "verdict.json",
+    "report.md",
+    "report.html",
+    "junit.xml",
+    "sarif.json",
+}
+OTHERS = {"changes.json", "notes.md", "outcome.txt"}
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = tmp_path / "checkout"
+    root.mkdir()
+    monkeypatch.chdir(root)
+    git("init", "-q")
+    return root
+
+
+def git(*arguments: str) -> None:
+    subprocess.run(["git", *arguments], check=True)
+
+
+def opened(path: Path) -> None:
+    with opened_output(path, "run"):
+        pass
+
+
+def names(out: Path) -> set[str]:
+    return {path.name for path in out.iterdir() if path.is_file()} - OF_THE_DOOR
+
+
+def filled(out: Path) -> Path:
+    opened(out)
+    for name in PLANNING | GATING | OTHERS:
+        (out / name).touch()
+    (out / "models").mkdir()
+    return out
+
+
+def test_a_new_directory_is_ours_and_git_ignores_it(checkout: Path) -> None:
+    opened(checkout / "deep" / "out")
+    assert is_marked_here(checkout / "deep" / "out")
+    listed = subprocess.run(["git", "status", "--porcelain"], capture_output=True, check=True)
+    assert listed.stdout == b""
+
+
+def test_it_opens_again_when_it_was_closed_but_not_before(tmp_path: Path) -> None:
+    first = opened_output(tmp_path / "out", "run")
+    with first, pytest.raises(OutputInUseError, match="tunegate run"):
+        opened(tmp_path / "out")
+    opened(tmp_path / "out")
+
+
+def test_a_new_plan_leaves_no_outcome_and_no_verdict_of_the_last(tmp_path: Path) -> None:
+    with opened_output(filled(tmp_path / "out"), "plan") as out:
+        out.forget(since="plan")
+        assert names(out.path) == OTHERS
+        assert (out.path / "models").is_dir()
+
+
+def test_a_new_gate_keeps_the_plan_and_the_outcomes_it_works_from(tmp_path: Path) -> None:
+    with opened_output(filled(tmp_path / "out"), "gate") as out:
+        out.forget(since="gate")
+        assert names(out.path) == OTHERS | PLANNING
+
+
+def test_opening_removes_nothing(tmp_path: Path) -> None:
+    out = filled(tmp_path / "out")
+    opened(out)
+    assert names(out) == OTHERS | PLANNING | GATING
+
+
+def test_the_working_directory_is_emptied_but_links_in_it_are_not_followed(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "model").touch()
+    with opened_output(tmp_path / "out", "run") as out:
+        (out.empty_workdir() / "linked").symlink_to(precious)
+        assert list(out.empty_workdir().iterdir()) == []
+    assert (precious / "model").exists()
+
+
+@pytest.mark.parametrize("name", ["notes.md", "plan.json", ".git", "verdict.json", "work"])
+def test_what_was_there_before_us_is_not_ours(name: str, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / name).write_text('{"format_version": "1.2"}')
+    with pytest.raises(OutputError, match=r"not made by tunegate, and not empty"):
+        opened(tmp_path / "out")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [name]
+
+
+@pytest.mark.parametrize("out", [".", "/", "~", "src"])
+def test_a_place_of_the_users_own_is_harmless(
+    out: str, checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (checkout / "src").mkdir()
+    (checkout / "src" / "main.py").touch()
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(OutputError, match="not made by tunegate"):
+        opened(Path(out).expanduser())
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_checkout_with_a_marker_is_still_a_checkout(checkout: Path) -> None:
+    (checkout / MARKER).write_text('{"tunegate": 1}')
+    with pytest.raises(OutputError, match="not made by tunegate"):
+        opened(Path())
+
+
+def test_what_an_earlier_step_handed_over_is_ours(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    for name in ("changes.json", "tasks.json", "plan.json", "outcome-3.json"):
+        (out / name).write_text('{"schema": 1}')
+    (out / "matrix.json").write_text('{"include": []}')
+    opened(out)
+    assert is_marked_here(out)
+
+
+def test_a_directory_with_our_marker_may_come_from_another_machine(tmp_path: Path) -> None:
+    filled(tmp_path / "out").rename(tmp_path / "old")
+    (tmp_path / "out").mkdir()
+    for file in (tmp_path / "old").iterdir():
+        file.rename(tmp_path / "out" / file.name)
+    opened(tmp_path / "out")
+
+
+@pytest.mark.parametrize("name", ["plan.json", MARKER, "work/model", "notes.md"])
+def test_what_git_tracks_is_nobodys_output(name: str, checkout: Path) -> None:
+    file = checkout / ".tunegate" / name
+    file.parent.mkdir(parents=True)
+    file.write_text('{"schema": 1, "tunegate": 1}')
+    (checkout / ".tunegate" / MARKER).write_text('{"tunegate": 1}')
+    git("add", "-f", str(file))
+    for out in (Path(".tunegate"), checkout / ".tunegate"):
+        with pytest.raises(OutputError, match=rf"git tracks \.tunegate/{name}"):
+            opened(out)
+    assert file.exists()
+
+
+def test_a_submodule_is_nobodys_output(checkout: Path) -> None:
+    commit = "1" * 40
+    out = checkout / ".tunegate"
+    out.mkdir()
+    (out / MARKER).write_text('{"tunegate": 1}')
+    git("update-index", "--add", "--cacheinfo", f"160000,{commit},.tunegate")
+    with pytest.raises(OutputError, match=r"git tracks \.tunegate"):
+        opened(Path(".tunegate"))
+
+
+def test_an_index_that_git_cannot_read_says_nothing(checkout: Path) -> None:
+    opened(Path(".tunegate"))
+    (checkout / ".git" / "index").write_text("damaged")
+    with pytest.raises(OutputError, match="cannot say what it tracks"):
+        opened(Path(".tunegate"))
+
+
+@pytest.mark.parametrize("name", ["report.md", "verdict.json", "work", "builds", "builds/m/cpu"])
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_what_we_never_make_is_not_touched(name: str, kind: str, tmp_path: Path) -> None:
+    precious, out = tmp_path / "precious", tmp_path / "out"
+    precious.mkdir()
+    opened(out)
+    (out / name).parent.mkdir(parents=True, exist_ok=True)
+    (out / name).symlink_to(precious) if kind == "link" else os.mkfifo(out / name)
+    with pytest.raises(OutputError, match=rf"{name}: (a link|not of the kind)"):
+        opened(out)
+
+
+def test_a_file_system_of_its_own_may_be_the_directory(tmp_path: Path) -> None:
+    (tmp_path / "out" / "lost+found").mkdir(parents=True)
+    opened(tmp_path / "out")
+
+
+def test_a_directory_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match=r"file/out: cannot be written \(Not a directory\)"):
+        opened(tmp_path / "file" / "out")
+
+
+@pytest.mark.parametrize(
+    ("name", "document"), [("plan.json", [1]), ("package.json", {"schema": 1})]
+)
+def test_json_of_somebody_else_is_foreign(name: str, document: object, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(json.dumps(document))
+    with pytest.raises(OutputError, match="not made by tunegate"):
+        opened(tmp_path)
+
+
+def test_a_file_that_no_run_reads_is_written_while_one_is_at_work(checkout: Path) -> None:
+    with opened_output(checkout / "out", "run"):
+        assert shared_output(checkout / "out") == checkout / "out"
+    (checkout / "theirs").mkdir()
+    (checkout / "theirs" / "file").touch()
+    with pytest.raises(OutputError, match="not made by tunegate"):
+        shared_output(checkout / "theirs")

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import os
+import resource
+import signal
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tunegate.errors import OutputError
+from tunegate.system.output.log_file import LogFile
+
+NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
+
+
+def written(path: Path, *texts: str, **variables: str) -> str:
+    log = LogFile(path, variables, lambda: NOON)
+    for text in texts:
+        log.write(text)
+    log.close()
+    return path.read_text()
+
+
+def test_each_line_has_its_time(tmp_path: Path) -> None:
+    assert written(tmp_path / "log", "a", "b\nc\n", "d") == (
+        "2026-11-23T12:00:00Z ab\n2026-11-23T12:00:00Z c\n2026-11-23T12:00:00Z d\n"
+    )
+
+
+def test_no_secret_is_kept(tmp_path: Path) -> None:
+    text = written(
+        tmp_path / "log",
+        "with hunter2-hunter2 and ",
+        "half: s3://me:pass@host/b, -----KEY LINE ONE-----\n",
+        AWS_SECRET_ACCESS_KEY="hunter2-hunter2",
+        TUNEGATE_SIGNING_KEY="-----KEY LINE ONE-----\nand more of it",
+    )
+    assert text.endswith("with *** and half: s3://***@host/b, ***\n")
+
+
+def test_what_draws_on_a_terminal_is_left_out(tmp_path: Path) -> None:
+    assert written(tmp_path / "log", "\x1b[32m✓\x1b[0m done\r\x07\n").endswith("Z ✓ done\n")
+
+
+def test_the_log_that_the_file_held_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("2026-11-22T12:00:00Z tunegate 0.1.0: of the last run\n" * 9)
+    assert written(tmp_path / "log", "new\n") == "2026-11-23T12:00:00Z new\n"
+
+
+@pytest.mark.parametrize("made", ["a link", "a pipe", "a directory", "in no directory"])
+def test_only_a_plain_file_is_written(tmp_path: Path, made: str) -> None:
+    path = tmp_path / "log"
+    target = tmp_path / "target"
+    target.write_text("mine")
+    match made:
+        case "a link":
+            path.symlink_to(target)
+        case "a pipe":
+            os.mkfifo(path)
+        case "a directory":
+            path.mkdir()
+        case _:
+            path = tmp_path / "nowhere" / "log"
+    with pytest.raises(OutputError, match="--log-file"):
+        LogFile(path)
+    assert target.read_text() == "mine"
+
+
+def test_a_file_that_can_be_written_no_more_ends_the_log_and_not_the_run(tmp_path: Path) -> None:
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    log = LogFile(tmp_path / "log", {}, lambda: NOON)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limit[1]))
+    try:
+        for _ in range(9):
+            log.write("a line that is told\n")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, before)
+    log.close()
+    assert "has ended early (File too large)" in log.problem
+    assert len((tmp_path / "log").read_text()) <= 100
+
+
+@pytest.mark.parametrize("held", [b"\x08\x07 a model", b"models: []\n", b"2026-11-22 a diary"])
+def test_a_file_that_is_no_log_is_never_replaced(tmp_path: Path, held: bytes) -> None:
+    (tmp_path / "file").write_bytes(held)
+    with pytest.raises(OutputError, match="no log of tunegate's"):
+        LogFile(tmp_path / "file", {})
+    assert (tmp_path / "file").read_bytes() == held

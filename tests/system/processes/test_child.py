@@ -1,0 +1,164 @@
+"""A child that takes too much, is stopped, does not read or answers
+nonsense is ended and said to be."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.system.processes.test_conversations import question
+from tunegate.system.processes import child as child_module
+from tunegate.system.processes.child import Child, ChildDiedError
+from tunegate.system.processes.memory_limit import MemoryLimit
+from tunegate.tune.protocol import Measured, Opened
+
+PLENTY = MemoryLimit(8 * 2**30)
+ODD = "tests.support.simulated.odd_worker"
+
+
+@contextmanager
+def begun(
+    directory: Path, memory: MemoryLimit = PLENTY, replies: Any = Measured
+) -> Iterator[Child[Any]]:
+    child = Child(ODD, replies, variables={}, memory=memory, log=directory / "log")
+    try:
+        yield child
+    finally:
+        child.kill()
+
+
+def answer_of(child: Child[Any], seconds: float = 60.0) -> Any:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        reply = child.receive()
+        if reply is not None:
+            return reply
+        time.sleep(0.02)
+    raise AssertionError("no answer")
+
+
+def test_a_child_that_takes_more_memory_than_it_may_is_killed(tmp_path: Path) -> None:
+    with begun(tmp_path, MemoryLimit(2**27, is_kernels=False)) as child:
+        child.send(question(1, "swell"))
+        with pytest.raises(ChildDiedError, match=r"took more than the 0\.1 GB of memory"):
+            answer_of(child)
+        assert not child.is_running
+
+
+def test_the_kernel_refuses_a_child_more_memory_than_it_may_take(tmp_path: Path) -> None:
+    with begun(tmp_path, MemoryLimit(2**29)) as child:
+        child.send(question(1, "hoard"))
+        with pytest.raises(ChildDiedError, match=r"^failed \(MemoryError\)$") as raised:
+            answer_of(child)
+    assert "MemoryError" in (tmp_path / "log").read_text()
+    assert not raised.value.by_signal
+
+
+def test_a_child_says_what_it_ends_of(tmp_path: Path) -> None:
+    """Also where the clean-up of its own process would abort it: it does not come to that."""
+    with begun(tmp_path) as child:
+        child.send(question(1, "device"))
+        with pytest.raises(ChildDiedError, match=r"^failed \(CUDA error 700\)$"):
+            answer_of(child)
+    assert "in handle_request" in (tmp_path / "log").read_text()
+
+
+def test_a_child_that_is_stopped_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(child_module, "_STOPPED_SECONDS", 1.0)
+    with begun(tmp_path) as child:
+        child.send(question(1, "hang"))
+        os.kill(child.pid, signal.SIGSTOP)
+        with pytest.raises(
+            ChildDiedError, match="was stopped by a signal for 1 s, and killed"
+        ) as raised:
+            answer_of(child)
+        assert not child.is_running
+    assert raised.value.by_signal
+
+
+def test_a_child_that_goes_on_in_time_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child_module, "_STOPPED_SECONDS", 5.0)
+    with begun(tmp_path) as child:
+        os.kill(child.pid, signal.SIGSTOP)
+        child.send(question(1, ""))
+        time.sleep(0.5)
+        assert child.receive() is None
+        os.kill(child.pid, signal.SIGCONT)
+        assert answer_of(child).status == "ok"
+
+
+def test_a_child_that_works_is_not_taken_for_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child_module, "_STOPPED_SECONDS", 0.3)
+    with begun(tmp_path) as child:
+        child.send(question(1, "hang"))
+        until = time.monotonic() + 1.0
+        while time.monotonic() < until:
+            assert child.receive() is None
+            time.sleep(0.02)
+
+
+def test_time_that_this_process_did_not_see_does_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody may stop us with all our children, and let all go on."""
+    monkeypatch.setattr(child_module, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(child_module, "_MAX_OF_A_LOOK", 0.1)
+    monkeypatch.setattr(child_module, "_STOPPED_SECONDS", 0.5)
+    with begun(tmp_path) as child:
+        child.send(question(1, "hang"))
+        os.kill(child.pid, signal.SIGSTOP)
+        time.sleep(1.0)
+        assert child.receive() is None
+
+
+def test_a_long_request_does_not_wait_for_a_child_that_does_not_read(tmp_path: Path) -> None:
+    with begun(tmp_path) as child:
+        os.kill(child.pid, signal.SIGSTOP)
+        started = time.monotonic()
+        child.send(question(1, "x" * 2_000_000))
+        child.kill()
+        assert time.monotonic() - started < 60  # the child never reads
+
+
+def test_what_a_child_imports_is_taken_from_the_collector_and_what_it_makes_is_not(
+    tmp_path: Path,
+) -> None:
+    with begun(tmp_path) as child:
+        child.send(question(1, "collect"))
+        assert answer_of(child).nanoseconds[0] > 10_000
+
+
+def test_a_long_request_arrives(tmp_path: Path) -> None:
+    with begun(tmp_path) as child:
+        child.send(question(7, "x" * 2_000_000))
+        assert answer_of(child).number == 7
+
+
+def test_an_answer_of_another_kind_is_the_end_of_the_child(tmp_path: Path) -> None:
+    with begun(tmp_path, replies=Opened) as child:
+        child.send(question(1, ""))
+        with pytest.raises(ChildDiedError, match="gave no answer of ours"):
+            answer_of(child)
+        assert not child.is_running
+    assert issubclass(Opened, msgspec.Struct)
+
+
+def test_a_child_that_is_killed_did_not_end_itself(tmp_path: Path) -> None:
+    with begun(tmp_path) as child:
+        child.send(question(1, "hang"))
+        os.kill(child.pid, signal.SIGKILL)
+        with pytest.raises(ChildDiedError, match=r"^killed by SIGKILL$") as raised:
+            answer_of(child)
+    assert raised.value.by_signal

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from tunegate.system.processes.child import Child
+from tunegate.system.processes.conversations import Conversation, converse
+from tunegate.system.processes.memory_limit import MemoryLimit
+from tunegate.tune.protocol import Candidate, Measure, Measured, Schedule, TensorArgument
+
+PLENTY = MemoryLimit(8 * 2**30)
+
+
+def question(number: int, does: str) -> Measure:
+    return Measure(
+        candidate=Candidate(
+            number=number,
+            workload="w",
+            origin="search",
+            schedule=Schedule("", ()),
+            module=does,
+            arguments=(TensorArgument((1,), "float32"),),
+        ),
+        target_json="",
+        reference="",
+        writes_reference=False,
+        loser_ms=1.0,
+        seed=1,
+        repeats=1,
+    )
+
+
+def begin(log: Path) -> Callable[[], Child[Measured]]:
+    return lambda: Child(
+        "tests.support.simulated.odd_worker", Measured, variables={}, memory=PLENTY, log=log
+    )
+
+
+def test_each_child_is_asked_on_until_nothing_follows(tmp_path: Path) -> None:
+    def then(reply: Measured) -> msgspec.Struct | None:
+        return question(reply.number + 10, "answer") if reply.number < 20 else None
+
+    talks = [
+        Conversation(begin(tmp_path / "log"), question(number, "answer"), then)
+        for number in (1, 2, 3)
+    ]
+    converse(talks, at_once=2, limit_seconds=30)
+    assert [[reply.number for reply in talk.replies] for talk in talks] == [
+        [1, 11, 21],
+        [2, 12, 22],
+        [3, 13, 23],
+    ]
+    for talk in talks:
+        assert talk.child is not None
+        assert talk.child.is_running
+        talk.child.kill()
+
+
+def test_a_child_that_dies_or_hangs_costs_its_own_conversation_only(tmp_path: Path) -> None:
+    talks = [
+        Conversation(begin(tmp_path / "log"), question(1, does))
+        for does in ("exit", "hang", "answer")
+    ]
+    converse(talks, at_once=3, limit_seconds=3)
+    ended = [str(talk.died) if talk.died else "answered" for talk in talks]
+    assert ended == ["exited with 1", "did not finish in 3 s", "answered"]
+    assert all(talk.child is None or not talk.child.is_running for talk in talks[:2])
+    converse([], at_once=1, limit_seconds=1)
+    if talks[2].child is not None:
+        talks[2].child.kill()
+
+
+def test_a_conversation_may_have_less_time_than_the_others(tmp_path: Path) -> None:
+    short = Conversation(begin(tmp_path / "log"), question(1, "hang"), patience_seconds=1.0)
+    converse([short], at_once=1, limit_seconds=60)
+    assert str(short.died) == "did not finish in 1 s"

@@ -1,0 +1,94 @@
+"""Real commands: small Python programs that print, fail, hang, or leave something behind."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tunegate.errors import MeasurementError
+from tunegate.system.processes.user_command import Surroundings, output_of, printed_number
+
+
+def program(text: str) -> str:
+    return f'{sys.executable} -c "{text}"'
+
+
+def test_what_a_command_prints_is_its_output_and_more_arguments_stand_behind_its_own() -> None:
+    assert output_of(program("import sys; print(sys.argv[1:])") + " a", "b c") == "['a', 'b c']\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (program("raise SystemExit('no device')"), "exited with 1: no device"),
+        ("no-such-program --fast", "cannot be run"),
+        ('unbalanced "quote', "cannot be run"),
+    ],
+)
+def test_a_command_that_measures_nothing_says_why(line: str, said: str) -> None:
+    with pytest.raises(MeasurementError) as caught:
+        output_of(line)
+    assert said in str(caught.value)
+
+
+def test_a_command_that_hangs_is_ended() -> None:
+    within = Surroundings(limit_seconds=0.2)
+    with pytest.raises(MeasurementError, match="did not end"):
+        output_of(program("import time; time.sleep(60)"), within=within)
+    with pytest.raises(MeasurementError, match="did not end"):
+        output_of(program("import os, time; os.closerange(0, 9); time.sleep(60)"), within=within)
+
+
+def test_a_command_that_prints_without_end_is_ended() -> None:
+    with pytest.raises(MeasurementError, match="printed more than 1 MiB"):
+        output_of("yes", within=Surroundings(most_bytes=1 << 20))
+
+
+def test_a_command_runs_in_a_directory_with_the_variables_that_it_is_given(tmp_path: Path) -> None:
+    within = Surroundings(directory=tmp_path, variables={"A": "b"})
+    shown = program("import os; print(os.getcwd(), os.environ.get('A'), os.environ.get('HOME'))")
+    assert output_of(shown, within=within).split() == [str(tmp_path), "b", "None"]
+
+
+def test_a_command_that_wants_more_memory_than_it_may_take_fails() -> None:
+    within = Surroundings(memory_bytes=256 << 20)
+    wanting = program("import time; time.sleep(0.2); print(len(bytearray(1 << 30)))")
+    with pytest.raises(MeasurementError, match="exited with 1: MemoryError"):
+        output_of(wanting, within=within)
+
+
+def test_what_a_command_leaves_running_is_not_waited_for_and_ended(tmp_path: Path) -> None:
+    left = tmp_path / "left"
+    start = (
+        "import subprocess; p = subprocess.Popen(['sleep', '600']); "
+        f"open('{left}', 'w').write(str(p.pid))"
+    )
+    assert output_of(program(f"{start}; print(1)")).split() == ["1"]
+    deadline = time.monotonic() + 60
+    while is_alive(int(left.read_text())) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not is_alive(int(left.read_text()))
+
+
+def is_alive(pid: int) -> bool:
+    """A process that has ended, and that nobody has asked how, is none."""
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_nothing_is_a_shell(tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    assert output_of(f"echo 1x; touch {marker}") == f"1x; touch {marker}\n"
+    assert not marker.exists()
+
+
+def test_a_number_is_what_a_float_reads_and_no_infinity() -> None:
+    assert [printed_number(word) for word in ("1e-3", "-2", "nan", "inf", "1,5", "")] == [
+        *(0.001, -2.0, None, None, None, None)
+    ]

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tunegate.artifacts.plans import ExpectedStep
+from tunegate.system.progress.time_left import TimeLeft
+
+STEPS = (
+    ExpectedStep("tune", (60.0,), "tune"),
+    ExpectedStep("build", (10.0,), "build"),
+    ExpectedStep("measure", (30.0,), "measure"),
+)
+
+
+def expecting(*steps: ExpectedStep) -> TimeLeft:
+    left = TimeLeft()
+    left.expect(steps)
+    return left
+
+
+def test_nothing_is_known_without_a_plan() -> None:
+    left = TimeLeft()
+    left.enter("tune", 0)
+    assert (left.place, left.seconds(5), left.late(5), left.after_part(5)) == ("", None, None, 0)
+
+
+def test_a_step_is_one_of_so_many_and_the_later_ones_are_still_to_come() -> None:
+    left = expecting(*STEPS)
+    left.enter("tune", 100)
+    assert (left.place, left.seconds(120)) == ("[1/3] ", 80)
+    left.enter("measure", 120)
+    assert (left.place, left.seconds(120)) == ("[3/3] ", 30)
+
+
+def test_the_cap_of_tuning_counts_more_than_what_was_expected() -> None:
+    left = expecting(*STEPS)
+    left.enter("tune", 0)
+    left.tell(100, 5)
+    assert left.seconds(5) == 140
+    left.tell(None, 7)
+    assert left.seconds(25) == 120
+    assert left.late(109) is None
+    assert left.seconds(500) == 40
+    assert left.late(500) == 500
+    left.enter("measure", 500)
+    assert left.seconds(500) == 30
+
+
+def test_what_another_part_says_of_itself_is_held_against_what_was_expected() -> None:
+    """A gate that may need two minutes decides in twenty seconds."""
+    left = expecting(*STEPS)
+    left.enter("measure", 0)
+    left.tell(90, 0)
+    assert left.seconds(0) == pytest.approx((90 * 30) ** 0.5)
+    left.tell(90, 20)
+    assert 30 < (left.seconds(20) or 0) < 90
+    assert left.late(100) is None
+    assert left.late(125) == 125
+
+
+@given(st.floats(0.1, 1e4), st.floats(0, 1e4), st.floats(0, 1e4))
+def test_a_part_that_took_what_was_expected_is_believed_what_it_says_of_itself(
+    expected: float, over: float, told: float
+) -> None:
+    """Runs before may have been shorter: they know nothing of what this one still needs."""
+    left = expecting(ExpectedStep("measure", (expected,), "measure"))
+    left.enter("measure", 0)
+    now = expected + over
+    left.tell(told, now)
+    assert left.seconds(now) == pytest.approx(told)
+
+
+@given(st.floats(1, 1e4), st.floats(0, 1e4))
+def test_a_part_that_is_over_what_it_told_has_more_to_come_the_later_it_is(
+    told: float, over: float
+) -> None:
+    """A launch on a busy machine takes ten times the one before it, and is silent until then."""
+    left = expecting(ExpectedStep("measure", (1.0,), "measure"))
+    left.enter("measure", 0)
+    left.tell(told, 10)
+    least = 0.05 * told + 0.25 * over
+    assert (left.seconds(10 + told + over) or 0) >= least * (1 - 1e-6)
+
+
+@given(st.floats(0.1, 1e4), st.floats(0, 0.99), st.floats(0.01, 1e4))
+def test_before_that_it_lies_between_the_two(expected: float, share: float, told: float) -> None:
+    left = expecting(ExpectedStep("measure", (expected,), "measure"))
+    left.enter("measure", 0)
+    now = share * expected
+    left.tell(told, now)
+    ends = sorted((told, max(expected - now, 0.05 * expected - 0.25 * (expected - now))))
+    assert ends[0] * (1 - 1e-6) <= (left.seconds(now) or 0) <= ends[1] * (1 + 1e-6)
+
+
+def test_a_step_that_was_not_expected_changes_nothing() -> None:
+    left = expecting(*STEPS)
+    left.enter("build", 0)
+    left.enter("choose", 1)
+    left.enter(None, 2)
+    left.enter("tune", 3)
+    assert left.place == "[2/3] "
+    assert left.seconds(4) == 36
+
+
+@given(st.floats(0, 1e6), st.floats(0, 1e6))
+def test_the_end_never_comes_nearer_than_it_was(first: float, later: float) -> None:
+    left = expecting(*STEPS)
+    left.enter("build", 0)
+    sooner, after = sorted((first, later))
+    ends = [(left.seconds(elapsed) or 0) + elapsed for elapsed in (sooner, after)]
+    assert 40 * (1 - 1e-9) <= ends[0] <= ends[1] * (1 + 1e-9)
+
+
+def test_an_overdue_part_has_more_to_come_and_later_steps_a_share_of_it() -> None:
+    left = expecting(*STEPS)
+    left.enter("build", 0)
+    assert left.seconds(7) == 33
+    assert left.seconds(30) == pytest.approx(5.5 + 30 * (1 + 25.5 / 40))
+    left.enter("measure", 30)
+    assert left.seconds(30) == pytest.approx(30 * (1 + 20 / 40))
+
+
+def test_a_part_is_late_once_it_is_clearly_over_its_time() -> None:
+    left = expecting(*STEPS)
+    left.enter("build", 0)
+    assert left.late(15) is None
+    assert left.late(16) == 16
+
+
+def test_parts_that_are_done_say_how_long_the_others_take() -> None:
+    left = expecting(ExpectedStep("build", (10.0, 10.0, 20.0), "build"))
+    left.enter("build", 0)
+    assert left.seconds(0) == 40
+    left.enter("build", 25)
+    pace = (25 + 5) / (10 + 5)
+    assert left.seconds(25) == pytest.approx(30 * pace)
+    assert left.seconds(30) == pytest.approx(30 * pace - 5)
+    assert left.after_part(30) == pytest.approx(20 * pace)
+    left.enter("build", 45)
+    assert left.seconds(45) == pytest.approx(20 * (45 + 5) / (20 + 5))
+    left.enter("build", 90)  # one that was not expected
+    assert (left.seconds(90) or 0) > 0
+
+
+@given(st.lists(st.floats(0.1, 100), min_size=1, max_size=6), st.floats(0.3, 5))
+def test_a_step_of_one_pace_is_known_within_a_half_from_its_first_third_on(
+    parts: list[float], pace: float
+) -> None:
+    """Every part takes the same share of what was expected: after the first of at least a third
+    the rest is known."""
+    parts = [max(parts), *parts]
+    left = expecting(ExpectedStep("build", tuple(parts), "build"))
+    left.enter("build", 0)
+    left.enter("build", pace * parts[0])
+    true = pace * sum(parts[1:])
+    known = (pace + 0.25) / 1.25
+    assert left.seconds(pace * parts[0]) == pytest.approx(true / pace * known)
+    assert max(known / pace, pace / known) <= 1.5

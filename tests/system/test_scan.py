@@ -1,0 +1,194 @@
+"""Which data files a model names, wherever in it; and how much a model may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import onnx
+import pytest
+from google.protobuf.message import DecodeError
+from hypothesis import given
+from hypothesis import strategies as st
+from onnx import TensorProto, helper
+
+from tests.support.models.external_data import lay_out, model_with_data
+from tests.support.small_onnx import chain_model, conv_model
+from tunegate.errors import ModelError
+from tunegate.system import onnx_scan
+from tunegate.system.onnx_scan import data_files
+
+
+def test_a_model_without_data_files_names_none() -> None:
+    assert data_files(conv_model().SerializeToString()) == ()
+
+
+def test_data_files_are_named_once_and_in_order() -> None:
+    model = conv_model()
+    for tensor, location in zip(model.graph.initializer, ["d/b", "d/b"], strict=True):
+        lay_out(tensor, location)
+    model.graph.node[0].attribute.append(
+        helper.make_attribute("value", lay_out(TensorProto(name="t"), "a"))
+    )
+    assert data_files(model.SerializeToString()) == ("a", "d/b")
+
+
+def test_data_of_a_function_and_of_a_list_of_tensors_is_named() -> None:
+    model = conv_model()
+    constant = helper.make_node(
+        "Constant", [], ["c"], value=lay_out(TensorProto(name="t"), "function.bin")
+    )
+    model.functions.add().node.append(constant)
+    node = model.functions[0].node[0]
+    node.attribute.append(
+        helper.make_attribute("many", [lay_out(TensorProto(name="t"), "list.bin")])
+    )
+    assert data_files(model.SerializeToString()) == ("function.bin", "list.bin")
+
+
+@pytest.mark.parametrize("location", ["../w", "/etc/passwd", "a/../../w", "", ".", ".."])
+def test_a_path_out_of_the_models_directory_is_refused(location: str) -> None:
+    with pytest.raises(ModelError) as raised:
+        data_files(model_with_data(location))
+    assert str(raised.value) == (
+        f"its external data file {location!r} lies outside the model's directory"
+    )
+
+
+def in_an_initializer(model: onnx.ModelProto, tensor: TensorProto) -> None:
+    model.graph.initializer.append(tensor)
+
+
+def in_a_sparse_initializer(model: onnx.ModelProto, tensor: TensorProto) -> None:
+    model.graph.sparse_initializer.add().indices.CopyFrom(tensor)
+
+
+def in_a_constant(model: onnx.ModelProto, tensor: TensorProto) -> None:
+    model.graph.node.append(helper.make_node("Constant", [], ["c"], value=tensor))
+
+
+def in_a_sparse_constant(model: onnx.ModelProto, tensor: TensorProto) -> None:
+    attribute = model.graph.node[0].attribute.add(
+        name="sparse", type=onnx.AttributeProto.SPARSE_TENSOR
+    )
+    attribute.sparse_tensor.values.CopyFrom(tensor)
+
+
+def in_a_branch(model: onnx.ModelProto, tensor: TensorProto) -> None:
+    branch = helper.make_graph([], "branch", [], [], [tensor])
+    model.graph.node.append(helper.make_node("If", ["c"], ["y"], then_branch=branch))
+
+
+def in_a_branch_of_a_branch(model: onnx.ModelProto, tensor: TensorProto) -> None:
+    inner = onnx.ModelProto()
+    in_a_branch(inner, tensor)
+    model.graph.node.append(helper.make_node("If", ["c"], ["y"], else_branch=inner.graph))
+
+
+def in_one_of_many_graphs(model: onnx.ModelProto, tensor: TensorProto) -> None:
+    attribute = model.graph.node[0].attribute.add(name="many", type=onnx.AttributeProto.GRAPHS)
+    attribute.graphs.add().initializer.append(tensor)
+
+
+def in_a_function(model: onnx.ModelProto, tensor: TensorProto) -> None:
+    in_a_constant(model, tensor)
+    model.functions.add().node.append(model.graph.node.pop())
+
+
+def in_a_default_of_a_function(model: onnx.ModelProto, tensor: TensorProto) -> None:
+    model.functions.add().attribute_proto.append(helper.make_attribute("default", tensor))
+
+
+def in_what_is_for_training(model: onnx.ModelProto, tensor: TensorProto) -> None:
+    model.training_info.add().initialization.initializer.append(tensor)
+
+
+@pytest.mark.parametrize(
+    "put",
+    [
+        *(in_an_initializer, in_a_sparse_initializer, in_a_constant, in_a_sparse_constant),
+        *(in_a_branch, in_a_branch_of_a_branch, in_one_of_many_graphs, in_a_function),
+        *(in_a_default_of_a_function, in_what_is_for_training),
+    ],
+    ids=lambda put: put.__name__,
+)
+def test_a_data_file_is_found_wherever_the_tensor_stands(
+    put: Callable[[onnx.ModelProto, TensorProto], None],
+) -> None:
+    model = conv_model()
+    put(model, lay_out(TensorProto(name="w"), "weights.md"))
+    assert data_files(model.SerializeToString()) == ("weights.md",)
+
+
+# how much ------------------------------------------------------------------------
+
+
+@given(st.binary(max_size=100))
+def test_what_is_said_to_fit_together_is_what_protobuf_takes(noise: bytes) -> None:
+    try:
+        data_files(noise)
+    except ModelError:
+        return
+    try:
+        onnx.ModelProto.FromString(noise)
+    except DecodeError:
+        return  # it looks at more, such as the text of names
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 30))
+def test_what_protobuf_writes_fits_together(seed: int, nodes: int) -> None:
+    model = chain_model(layers=nodes, width=2)
+    model.metadata_props.add(key="seed", value=str(seed) * 1000)
+    assert data_files(model.SerializeToString()) == ()
+
+
+def test_a_file_of_millions_of_empty_nodes_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two bytes each, and a hundred when parsed."""
+    monkeypatch.setattr(onnx_scan, "_MAX_FIELDS", 1000)
+    nodes = b"\x0a\x00" * 2000
+    graph = b"\x3a" + varint(len(nodes)) + nodes
+    refused(graph, "it has more than 1,000 parts")
+
+
+def test_a_graph_nested_without_end_is_not_parsed() -> None:
+    nested = b""
+    for _ in range(200):
+        for field in (6, 5, 1):  # the graph of an attribute of a node of a graph
+            nested = bytes([field << 3 | 2]) + varint(len(nested)) + nested
+    refused(b"\x3a" + varint(len(nested)) + nested, "it is nested more than 100 levels deep")
+
+
+def test_a_name_is_no_place_for_megabytes() -> None:
+    model = conv_model()
+    model.graph.node[0].name = "n" * 100_000
+    refused(
+        model.SerializeToString(), "it has a name of 100,000 bytes; the longest may have 65,536"
+    )
+
+
+def test_documentation_may_be_long() -> None:
+    model = conv_model()
+    model.graph.doc_string = "n" * 100_000
+    assert data_files(model.SerializeToString()) == ()
+
+
+def test_a_file_over_two_gibibytes_is_said_to_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onnx_scan, "MAX_MODEL_BYTES", 100)
+    content = conv_model().SerializeToString()
+    refused(
+        content,
+        "it has 0.0 GiB, and an ONNX file ends at 2: its tensors belong in data files",
+    )
+
+
+def refused(content: bytes, problem: str) -> None:
+    with pytest.raises(ModelError) as raised:
+        data_files(content)
+    assert str(raised.value) == problem
+
+
+def varint(number: int) -> bytes:
+    written = b""
+    while number >= 128:
+        written += bytes([number % 128 + 128])
+        number //= 128
+    return written + bytes([number])

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.report_parts import cell, changes
+from tests.support.workspace import Workspace
+from tunegate import pipeline
+from tunegate.artifacts import artifact_io
+from tunegate.artifacts.builds import CellBuilds
+from tunegate.artifacts.changes import ChangeSet
+from tunegate.artifacts.verdicts import Verdict
+from tunegate.config import Config, ModelConfig
+from tunegate.errors import ArtifactError
+from tunegate.measure.latency_commands import Commands
+from tunegate.settings import Settings
+from tunegate.system.output.artifact_file import ArtifactFile, built_artifact
+from tunegate.system.output.directory import opened_output
+from tunegate.wiring import opened_gate_tools
+
+LIGHT_RUN = """\
+import sys
+from tunegate.cli.main import main
+code = main(["run", "--base", "HEAD", "--head", "HEAD"])
+assert "tvm" not in sys.modules, "the compiler was imported for nothing"
+sys.exit(code)
+"""
+
+
+def test_a_change_that_touches_no_model_passes_and_leaves_the_files_of_a_run(
+    tmp_path: Path,
+) -> None:
+    config = Config(models=(ModelConfig(path="**/*.onnx"),))
+    report = pipeline.nothing_to_do(config, changes(), tmp_path)
+    assert report.verdict.status == "pass"
+    assert report.verdict.exit_code == 0
+    assert report.verdict.findings == ()
+    assert artifact_io.read(tmp_path / "verdict.json", Verdict) == report.verdict
+    assert artifact_io.read(tmp_path / "changes.json", ChangeSet) == report.changes
+
+
+def test_the_compiler_is_not_imported_when_nothing_changed(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "w")
+    done = subprocess.run(
+        [sys.executable, "-c", LIGHT_RUN],
+        cwd=workspace.root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for name in ("verdict.json", "report.md", "report.html", "junit.xml", "sarif.json"):
+        assert (workspace.root / ".tunegate" / name).exists()
+
+
+def test_nothing_is_loaded_of_a_build_that_was_exchanged(tmp_path: Path) -> None:
+    """The benchmarker would not answer here: the check comes before it is asked for anything."""
+    directory = tmp_path / "head"
+    directory.mkdir()
+    (directory / "model.so").write_text("built")
+    file = ArtifactFile(runtime="tvm", file="model.so", inputs=(), outputs=(), threads=1)
+    file.write(directory)
+    head = built_artifact(directory)
+    (directory / "model.so").write_text("exchanged")
+    settings = Settings(repository=tmp_path, out=tmp_path / "out")
+    config = Config(models=(ModelConfig(path="**/*.onnx"),))
+    with (
+        opened_output(settings.out, "compare") as out,
+        opened_gate_tools(settings, config, lambda _, seed: Commands({}, seed), out) as tools,
+        pytest.raises(ArtifactError, match=r"model\.so: not the file"),
+    ):
+        pipeline.judge(tools, changes(), [CellBuilds(cell=cell(), base=None, head=head)])

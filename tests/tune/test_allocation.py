@@ -1,0 +1,140 @@
+"""How trials are shared: never more than there are, and nobody who matters is left out."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from tunegate.tune import allocation
+from tunegate.tune.allocation import FIRST_BATCH, SHARE_THAT_MATTERS, Demand, divide, share_trials
+
+headrooms = st.sampled_from([0.0, 0.05, 0.3, 0.9])
+demands = st.builds(
+    Demand,
+    weight=st.integers(1, 24),
+    now_ms=st.floats(0.001, 1000),
+    headroom=headrooms,
+    is_of_base_alone=st.booleans(),
+)
+many = st.lists(demands, max_size=40)
+trials = st.integers(0, 5000)
+
+
+def need(
+    now_ms: float, *, weight: int = 1, headroom: float = 0.9, is_of_base_alone: bool = False
+) -> Demand:
+    return Demand(
+        weight=weight, now_ms=now_ms, headroom=headroom, is_of_base_alone=is_of_base_alone
+    )
+
+
+@given(many, trials)
+def test_the_shares_never_exceed_the_budget(needs: list[Demand], budget: int) -> None:
+    shares = share_trials(needs, budget)
+    assert len(shares) == len(needs)
+    assert all(share >= 0 for share in shares)
+    assert sum(shares) <= budget
+
+
+@given(many, trials)
+def test_all_is_given_away_where_anything_can_be_gained(needs: list[Demand], budget: int) -> None:
+    assume(any(one.gain_ms > 0 for one in needs))
+    assert sum(share_trials(needs, budget)) == budget
+
+
+@given(many, trials)
+def test_what_has_no_room_gets_none(needs: list[Demand], budget: int) -> None:
+    shares = share_trials(needs, budget)
+    assert not any(share for one, share in zip(needs, shares, strict=True) if not one.headroom)
+
+
+@given(many, trials, st.data())
+def test_a_heavier_task_never_gets_less_than_a_lighter_one_like_it(
+    needs: list[Demand], budget: int, data: st.DataObject
+) -> None:
+    assume(needs)
+    index = data.draw(st.integers(0, len(needs) - 1))
+    twin = msgspec.structs.replace(needs[index], weight=needs[index].weight + 3)
+    shares = share_trials([*needs, twin], budget)
+    assert shares[-1] >= shares[index]
+
+
+@given(many, trials, st.data())
+def test_a_task_that_grows_heavier_keeps_its_share_while_the_same_tasks_matter(
+    needs: list[Demand], budget: int, data: st.DataObject
+) -> None:
+    """The first batches of the rest grow where others cease to matter beside the task."""
+    assume(needs)
+    index = data.draw(st.integers(0, len(needs) - 1))
+    heavier = list(needs)
+    heavier[index] = msgspec.structs.replace(needs[index], weight=needs[index].weight * 2)
+    assume(mattering(needs) == mattering(heavier))
+    before, after = share_trials(needs, budget)[index], share_trials(heavier, budget)[index]
+    assert after >= before
+
+
+def mattering(needs: list[Demand]) -> list[int]:
+    total_ms = sum(one.weight * one.now_ms for one in needs)
+    return [
+        index
+        for index, one in enumerate(needs)
+        if one.gain_ms and one.weight * one.now_ms >= SHARE_THAT_MATTERS * total_ms
+    ]
+
+
+@given(many, st.integers(0, 2000))
+def test_all_that_matter_get_a_first_batch_before_any_gets_its_sixty_fourth(
+    needs: list[Demand], budget: int
+) -> None:
+    shares = share_trials(needs, budget)
+    served = [shares[index] for index in mattering(needs)]
+    assert max(shares, default=0) < 64 or min(served, default=64) >= FIRST_BATCH
+
+
+def test_a_scarce_budget_serves_all_that_matter_with_less() -> None:
+    assert share_trials([need(5), need(5), need(5), need(5)], 16) == (4, 4, 4, 4)
+
+
+def test_a_budget_for_few_serves_base_and_head_in_turn() -> None:
+    of_base = [need(ms, is_of_base_alone=True) for ms in (50, 40)]
+    assert share_trials([*of_base, need(1), need(9)], 4) == (2, 0, 0, 2)
+    of_head = [need(ms) for ms in (50, 40)]
+    assert share_trials([*of_head, need(9, is_of_base_alone=True)], 4) == (2, 0, 2)
+
+
+def test_a_task_that_hardly_matters_gets_a_look_when_there_is_plenty() -> None:
+    needs = [need(100), need(0.01)]
+    assert share_trials(needs, 8)[1] == 0
+    assert share_trials(needs, 64)[1] == 2
+
+
+def test_four_times_the_gain_is_twice_the_share() -> None:
+    first, second = share_trials([need(4), need(1)], 3000)
+    assert first == pytest.approx(2 * second, abs=2)
+
+
+@given(st.lists(st.floats(0, 1e6), max_size=30), st.integers(0, 10**6))
+@example([5e-324, 5e-324], 5)
+def test_dividing_gives_each_the_floor_of_its_quota_at_least(
+    pulls: list[float], total: int
+) -> None:
+    parts = divide(pulls, total)
+    if any(pulls):
+        assert sum(parts) == total
+        quotas = [pull / sum(pulls) * total for pull in pulls]
+        assert all(
+            part >= int(quota * (1 - 1e-9)) for part, quota in zip(parts, quotas, strict=True)
+        )
+    else:
+        assert sum(parts) == 0
+
+
+def test_the_smallest_pull_there_is_gets_all_where_nothing_else_pulls() -> None:
+    assert divide([0.0, 5e-324], 3) == (0, 3)
+
+
+def test_what_matters_takes_a_share_of_the_time_and_can_gain() -> None:
+    demands = [need(10.0), need(0.01), need(5.0, headroom=0.0), need(0.01, weight=100)]
+    assert allocation.mattering(demands) == [0, 3]

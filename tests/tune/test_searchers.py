@@ -1,0 +1,122 @@
+"""Several children search, each for tasks of its own."""
+
+from __future__ import annotations
+
+import selectors
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.support.small_onnx import conv_model, save
+from tunegate.compiler.build.functions import functions_of
+from tunegate.compiler.importing.import_in_layout import import_in_layout
+from tunegate.compiler.targets import tvm_target
+from tunegate.config import TargetConfig
+from tunegate.models.preparation import prepare
+from tunegate.runtimes.tvm.runtime import PROGRAMS
+from tunegate.tune import searchers
+from tunegate.tune.prior import Sketch
+from tunegate.tune.protocol import ModelFile, OpenModels, Propose, Proposed
+from tunegate.tune.searchers import Searchers, SearchProgram, searchers_for
+
+TARGET = TargetConfig(name="cpu", threads=1, layout="nchw")
+
+
+@pytest.mark.parametrize(
+    ("workers", "cores", "children"),
+    [(1, 2, 1), (2, 2, 1), (24, 16, 1), (25, 16, 2), (64, 16, 3), (64, 2, 2), (64, 1, 1)],
+)
+def test_one_child_begins_to_search_for_two_dozen_workers(
+    workers: int, cores: int, children: int
+) -> None:
+    assert searchers_for(workers, cores, "llvm", 99) == children
+
+
+def test_for_a_gpu_one_child_begins_for_four_workers_but_none_without_a_task() -> None:
+    assert searchers_for(16, 16, "cuda", 99) == 4
+    assert searchers_for(16, 16, "cuda", 3) == 3
+    assert searchers_for(16, 16, "cuda", 0) == 1
+
+
+def two_models(directory: Path) -> tuple[tuple[ModelFile, ...], list[str]]:
+    """Files, and what the search calls the convolution of each."""
+    files, workloads = [], []
+    for channels in (4, 8):
+        path = f"{channels}.onnx"
+        model = save(conv_model(channels=channels, out=4, size=8), directory / path)
+        files.append(ModelFile(file=str(model), path=path, shapes={}))
+        prepared = prepare(model, shapes={}, into=directory / "prepared", path=path)
+        module = import_in_layout(prepared, tvm_target(TARGET).target, path, ("nchw",))
+        conv = next(each for each in functions_of(module) if "conv" in each.operator)
+        workloads.append(conv.workload.digest)
+    return tuple(files), workloads
+
+
+def received(found: Searchers, wanted: int) -> Iterator[Proposed]:
+    deadline = time.monotonic() + 90
+    while wanted and time.monotonic() < deadline:
+        with selectors.DefaultSelector() as selector:
+            for child in found.children:
+                selector.register(child, selectors.EVENT_READ)
+            selector.select(timeout=1.0)
+        for proposed in found.receive():
+            wanted -= 1
+            yield proposed
+
+
+def test_two_children_search_two_tasks_at_the_same_time(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(searchers._WORKERS_OF_ONE, "llvm", 1)
+    monkeypatch.setattr(searchers, "usable_cores", lambda: 2)
+    models, workloads = two_models(tmp_path)
+    request = OpenModels(models=models, target=TARGET, directory=str(tmp_path), seed=1)
+    described: dict[str, Mapping[str, Sketch]] = {}
+    program = SearchProgram(PROGRAMS.searcher, described.__setitem__)
+    with closing(Searchers(request, workloads, 2, tmp_path, program)) as found:
+        assert len(found.children) == 2
+        first, second = workloads
+        assert not found.is_idle(first)  # it opens the models
+        while not found.are_idle:
+            assert found.receive() == []
+            time.sleep(0.05)
+        assert found.target_json
+        # Each has prepared the models for itself: none reads what another has half written.
+        prepared = sorted(p.relative_to(tmp_path).parts[0] for p in tmp_path.rglob("model-0"))
+        assert prepared == ["searcher-0", "searcher-1"]
+        found.propose(Propose(workload=first, count=1))
+        assert (found.is_idle(first), found.is_idle(second)) == (False, True)
+        found.propose(Propose(workload=second, count=1))
+        answers = {each.workload: len(each.candidates) for each in received(found, 2)}
+        assert answers == {first: 2, second: 2}  # the default schedule, and one more
+        assert found.are_idle
+    # What the templates are crosses from the child's process, by template.
+    assert set(described) == set(workloads)
+    assert any(sketch.nest for each in described.values() for sketch in each.values())
+
+
+def test_a_child_that_joins_takes_a_task_over_once_it_has_opened_the_models(
+    tmp_path: Path,
+) -> None:
+    models, workloads = two_models(tmp_path)
+    request = OpenModels(models=models, target=TARGET, directory=str(tmp_path), seed=1)
+    program = SearchProgram(PROGRAMS.searcher)
+    with closing(Searchers(request, workloads, 2, tmp_path, program)) as found:
+        while not found.are_idle:
+            assert found.receive() == []
+            time.sleep(0.05)
+        found.grow(5)  # there are two tasks
+        assert len(found.children) == 2
+        assert found.are_idle  # nobody waits for one that is still to join
+        while not all(child.is_idle for child in found.children):
+            assert found.receive() == []
+            time.sleep(0.05)
+        found.receive()
+        first, second = workloads
+        found.propose(Propose(workload=first, count=1))
+        assert (found.is_idle(first), found.is_idle(second)) == (False, True)
+        found.propose(Propose(workload=second, count=1))
+        assert {each.workload for each in received(found, 2)} == set(workloads)

@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.tune.test_experience import SKETCH, decided, experience
+from tunegate.tune.candidate_filter import MIN_CORRELATION, MIN_EVIDENCE, rank_correlation
+from tunegate.tune.loop_nest import Decided
+from tunegate.tune.prior import NEST_COLUMNS, Prior, nest_columns
+from tunegate.tune.surrogate import Surrogate, correction_weight
+
+
+def fitted(count: int, milliseconds: object = None, seed: int = 1) -> Surrogate:
+    rng = random.Random(seed)
+    surrogate = Surrogate()
+    for _ in range(count):
+        row = [rng.uniform(0, 6) for _ in range(8)]
+        surrogate.add(row, slow(row) if milliseconds is None else rng.uniform(1, 9))
+    return surrogate
+
+
+def slow(row: list[float]) -> float:
+    return 0.1 + (row[0] - 3) ** 2 + 0.5 * abs(row[1] - 2)
+
+
+def samples(count: int = 200) -> list[list[float]]:
+    rng = random.Random(99)
+    return [[rng.uniform(0, 6) for _ in range(8)] for _ in range(count)]
+
+
+def scored(surrogate: Surrogate) -> list[float] | None:
+    score = surrogate.score()
+    return None if score is None else score(samples()).tolist()
+
+
+def test_it_says_nothing_before_there_is_evidence() -> None:
+    assert fitted(MIN_EVIDENCE - 1).score() is None
+
+
+def test_it_ranks_what_it_has_not_seen() -> None:
+    surrogate = fitted(64)
+    scores = scored(surrogate)
+    assert scores is not None
+    assert surrogate.evidence > 0.4
+    assert rank_correlation(scores, [-slow(row) for row in samples()]) > 0.4
+
+
+def test_times_that_mean_nothing_are_no_evidence() -> None:
+    trusted = sum(fitted(48, "noise", seed).score() is not None for seed in range(20))
+    assert trusted <= 4
+
+
+def test_where_candidates_fail_is_learned_too() -> None:
+    surrogate = Surrogate()
+    rng = random.Random(1)
+    for _ in range(48):
+        row = [rng.uniform(0, 6) for _ in range(8)]
+        surrogate.add(row, None if row[2] > 3 else 1.0)
+    scores = scored(surrogate)
+    assert scores is not None
+    works = [score for score, row in zip(scores, samples(), strict=True) if row[2] < 2]
+    fails = [score for score, row in zip(scores, samples(), strict=True) if row[2] > 4]
+    assert min(works) > max(fails)
+
+
+def test_nothing_that_works_is_no_evidence() -> None:
+    surrogate = Surrogate()
+    for row in samples(32):
+        surrogate.add(row, None)
+    assert surrogate.score() is None
+
+
+PRIOR = Prior([experience()])
+
+
+def row_of(decided: Decided) -> list[float]:
+    return nest_columns(SKETCH, decided)
+
+
+def test_before_a_task_has_evidence_the_prior_decides() -> None:
+    score = Surrogate(PRIOR).score()
+    assert score is not None
+    wide, narrow = score([row_of(decided(16)), row_of(decided(1))])
+    assert wide > narrow
+
+
+def test_a_prior_that_a_task_contradicts_is_overruled() -> None:
+    """Here narrow loops are the fast ones."""
+    surrogate = Surrogate(PRIOR)
+    for rows in range(2, 8):
+        for lanes in (1, 2, 4, 8, 16):
+            surrogate.add(row_of(decided(lanes, rows)), float(lanes))
+    score = surrogate.score()
+    assert score is not None
+    wide, narrow = score([row_of(decided(16)), row_of(decided(1))])
+    assert narrow > wide
+
+
+def test_few_measurements_move_the_prior_less_than_many() -> None:
+    """The same contradiction, measured once and four times."""
+
+    def margin(times: int) -> float:
+        surrogate = Surrogate(PRIOR)
+        for rows in range(2, 2 + MIN_EVIDENCE // 2):
+            for lanes in (1, 16) * times:
+                surrogate.add(row_of(decided(lanes, rows)), float(lanes))
+        score = surrogate.score()
+        assert score is not None
+        wide, narrow = score([row_of(decided(16)), row_of(decided(1))])
+        return float(wide - narrow)
+
+    prior_wide, prior_narrow = PRIOR.ratios([row_of(decided(16)), row_of(decided(1))])
+    assert prior_wide - prior_narrow >= margin(1) > margin(4)
+
+
+@given(st.integers(0, 10_000))
+def test_the_correction_weight_a_correction_rises_with_its_measurements(measurements: int) -> None:
+    weight = correction_weight(measurements)
+    assert 0 <= weight < correction_weight(measurements + 1) < 1
+    assert (weight == 0) == (measurements == 0)
+
+
+def test_where_a_task_is_all_noise_the_prior_goes_on() -> None:
+    """What it picks is all of one kind, and the times say nothing."""
+    surrogate = Surrogate(PRIOR)
+    for number in range(MIN_EVIDENCE):
+        surrogate.add(row_of(decided(16)), 1.0 + 0.01 * (number % 3))
+    score = surrogate.score()
+    assert score is not None
+    assert surrogate.evidence < MIN_CORRELATION
+    wide, narrow = score([row_of(decided(16)), row_of(decided(1))])
+    assert wide > narrow
+
+
+def test_where_it_knows_nothing_and_the_prior_is_contradicted_nothing_is_picked() -> None:
+    """Wide and narrow loops in turn, the narrow ones faster, but nothing
+    that trees could learn it from."""
+    blind = [math.nan] * NEST_COLUMNS
+    surrogate = Surrogate(Contrary())
+    for number in range(2 * MIN_EVIDENCE):
+        surrogate.add(blind, 1.0 + number % 2)
+    assert surrogate.score() is None
+
+
+class Contrary(Prior):
+    """Expects of each row the opposite of what comes."""
+
+    def __init__(self) -> None:
+        pass
+
+    def ratios(self, rows: Sequence[Sequence[float]]) -> np.ndarray:
+        return np.array([0.5 + 0.5 * (number % 2) for number in range(len(rows))])
+
+
+def test_a_prior_that_a_task_confirms_is_more_evidence() -> None:
+    def evidence(prior: Prior | None, seed: int) -> float:
+        surrogate = Surrogate(prior)
+        rng = random.Random(seed)
+        for _ in range(MIN_EVIDENCE):
+            lanes, rows = rng.choice((1, 2, 4, 8, 16)), rng.choice((2, 3, 5))
+            surrogate.add(row_of(decided(lanes, rows)), rng.uniform(0.5, 1.5) / lanes)
+        surrogate.score()
+        return surrogate.evidence
+
+    seeds = range(10)
+    assert sum(evidence(PRIOR, s) for s in seeds) > sum(evidence(None, s) for s in seeds) + 1.0

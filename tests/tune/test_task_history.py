@@ -1,0 +1,278 @@
+from __future__ import annotations
+
+import msgspec
+
+from tests.support.tuning_tasks import make_record, make_task
+from tests.tune.test_batches import candidate, history, measured
+from tunegate.artifacts.changes import Side
+from tunegate.artifacts.plans import PlannedTask
+from tunegate.artifacts.tasks import Claims, ResolvedTask, ScheduleSource
+from tunegate.tune.claims import MIN_SAMPLES_BESIDE
+from tunegate.tune.prior_results import schedule_of
+from tunegate.tune.protocol import DEFAULT, Candidate, Measured, Schedule
+from tunegate.tune.task_history import TaskHistory
+from tunegate_cache.format.records import ExactHit, Lookup, Miss
+
+
+def timed(number: int, nanoseconds: int) -> Measured:
+    return Measured(number=number, status="ok", nanoseconds=(nanoseconds,))
+
+
+def test_the_best_of_what_ran_is_the_outcome() -> None:
+    task = history()
+    task.is_started = True
+    task.enter(candidate(task, 0), timed(0, 9000), 5)
+    three, one, two = [task.enter(candidate(task, n), measured(n), 5) for n in (3, 1, 2)]
+    found = task.outcome(task.stopped("budget"))
+    assert found.records[:3] == (one, two, three)
+    assert (found.trials, found.stopped, found.source) == (3, "budget", "search")
+    assert (found.before_ms, found.best_ms) == (0.009, 0.001001)
+
+
+def test_transferred_schedules_that_do_not_fit_are_counted_and_fail_no_task() -> None:
+    task = history()
+    task.is_started = True
+    task.note_proposal(0.5, misfits=2)
+    assert task.stopped("budget") == "not-started"
+    found = task.outcome("budget")
+    assert (found.failures, found.search_seconds, found.trials) == ({"misfit": 2}, 0.5, 0)
+
+
+def test_where_all_fit_no_misfits_are_told() -> None:
+    task = history()
+    task.note_proposal(0.5, misfits=0)
+    assert task.outcome("budget").failures == {}
+
+
+def test_a_default_schedule_that_is_near_is_measured_again_with_the_best() -> None:
+    """The luckier one of two looks at equal schedules is the faster."""
+    task = history()
+    task.is_started = True
+    task.enter(candidate(task, 0), timed(0, 1200), 5)
+    for number in (1, 2, 3, 4, 5):
+        task.enter(candidate(task, number), timed(number, 1000 + number), 5)
+    task.note_batch(5, 1.0)
+    again = task.finalists()
+    assert [each.number for each in again] == [1, 2, 0]
+    for each, nanoseconds in zip(again, (1300, 1250, 1200), strict=True):
+        task.confirm(each, timed(each.number, nanoseconds), 6)
+    found = task.outcome("budget")
+    assert (found.source, found.before_ms, found.best_ms) == ("default", 0.0012, 0.0012)
+
+
+def test_a_default_schedule_that_is_far_behind_is_not() -> None:
+    task = history()
+    task.enter(candidate(task, 0), timed(0, 9000), 5)
+    task.enter(candidate(task, 1), timed(1, 1000), 5)
+    assert [each.number for each in task.finalists()] == [1, 0]
+    for number in (2, 3):
+        task.enter(candidate(task, number), timed(number, 1000 + number), 5)
+    assert [each.number for each in task.finalists()] == [1, 2]
+
+
+def test_of_many_alike_those_that_may_have_been_ahead_are_measured_again() -> None:
+    task = history()
+    for number in range(1, 129):
+        task.enter(candidate(task, number), timed(number, 1000 + 20 * number), 5)
+    task.note_batch(128, 1.0)
+    assert [each.number for each in task.finalists()] == [1, 2, 3, 4]
+    assert task.ties() == []
+    for each, nanoseconds in zip(task.finalists(), (1400, 1200, 1190, 1210), strict=True):
+        task.confirm(each, timed(each.number, nanoseconds), 6)
+    assert [each.number for each in task.ties()] == [3, 2, 4]
+
+
+def history_of_two() -> TaskHistory:
+    """The second of them takes twice as long."""
+    task = history()
+    for number in (1, 2):
+        task.enter(candidate(task, number), timed(number, 100 * number), 5)
+    return task
+
+
+def test_what_is_measured_in_two_passes_has_the_times_of_both() -> None:
+    task = history_of_two()
+    one, _ = task.finalists()
+    task.confirm(one, timed(one.number, 3000), 6)
+    record = task.confirm(one, timed(one.number, 1000), 7)
+    assert record.run_nanoseconds == (3000, 1000)
+    assert record.median_ms == 0.002
+    assert task.outcome("budget").best_ms == 0.002
+
+
+def test_one_that_fails_when_it_is_measured_again_is_no_winner() -> None:
+    task = history_of_two()
+    one, two = task.finalists()
+    task.confirm(two, timed(two.number, 210), 6)
+    task.confirm(one, timed(one.number, 110), 6)
+    task.confirm(one, Measured(number=one.number, status="wrong"), 7)
+    assert task.outcome("budget").best_ms == 0.00021
+
+
+TRUSTED = make_record("a")
+CLAIM = msgspec.structs.replace(make_record("a", milliseconds=0.5), decisions=((3, (8,)),))
+DEFAULT_MS = 9.0
+
+
+def contested(lookup: Lookup, sides: tuple[Side, ...] = ("head",), trials: int = 0) -> TaskHistory:
+    claims = Claims((CLAIM,), is_searched=True)
+    resolved = ResolvedTask(make_task("a", sides=sides), lookup, claims)
+    task = TaskHistory(
+        PlannedTask(resolved=resolved, trials=trials, gain_ms=0.0),
+        device=TRUSTED.device,
+        toolchain=TRUSTED.toolchain,
+        source=TRUSTED.source,
+    )
+    task.is_started = True
+    task.enter(one(task, 0, DEFAULT, "default"), timed_ms(0, DEFAULT_MS), 5)
+    return task
+
+
+def one(task: TaskHistory, number: int, schedule: Schedule, origin: ScheduleSource) -> Candidate:
+    return msgspec.structs.replace(candidate(task, number), schedule=schedule, origin=origin)
+
+
+def timed_ms(number: int, milliseconds: float) -> Measured:
+    return timed(number, round(milliseconds * 1e6))
+
+
+def seen(task: TaskHistory, trusted_ms: float, claimed_ms: float) -> list[Candidate]:
+    """Both after a look."""
+    pair = [
+        one(task, 1, schedule_of(TRUSTED), "exact"),
+        one(task, 2, schedule_of(CLAIM), "own-zone"),
+    ]
+    for each, milliseconds in zip(pair, (trusted_ms, claimed_ms), strict=True):
+        task.enter(each, timed_ms(each.number, milliseconds), 5)
+    task.note_batch(2, 1.0)
+    return pair
+
+
+def test_a_claim_that_is_slower_here_than_what_is_trusted_is_nobodys() -> None:
+    task = contested(ExactHit((TRUSTED,)))
+    for each, ms in zip(seen(task, 1.0, 0.9), (1.0, 3.0), strict=True):
+        task.confirm(each, timed_ms(each.number, ms), 6)
+    found = task.outcome("finished")
+    assert (found.source, found.best_ms) == ("exact", 1.0)
+    assert schedule_of(found.records[0]) == schedule_of(TRUSTED)
+
+
+def test_a_claim_that_is_faster_here_is_used() -> None:
+    task = contested(ExactHit((TRUSTED,)))
+    for each, ms in zip(seen(task, 1.0, 0.5), (1.0, 0.5), strict=True):
+        task.confirm(each, timed_ms(each.number, ms), 6)
+    assert task.outcome("finished").source == "own-zone"
+
+
+def test_what_is_trusted_is_measured_again_however_slow_it_looked() -> None:
+    task = contested(ExactHit((TRUSTED,)))
+    seen(task, 8.0, 0.5)
+    for number in (3, 4):
+        fast = one(task, number, Schedule("t", ((1, (number,)),)), "own-zone")
+        task.enter(fast, timed_ms(number, 0.5), 5)
+    assert schedule_of(TRUSTED) in [each.schedule for each in task.finalists()]
+
+
+def test_a_claim_that_did_not_run_beside_what_is_trusted_does_not_count() -> None:
+    task = contested(ExactHit((TRUSTED,)))
+    _, claim = seen(task, 1.0, 0.5)
+    task.confirm(claim, timed_ms(2, 0.5), 6)
+    assert task.outcome("budget").records == (TRUSTED,)
+
+
+def test_what_is_trusted_counts_as_it_ran_where_its_template_allows_no_such_decisions() -> None:
+    task = contested(ExactHit((TRUSTED,)))
+    mended = one(task, 1, Schedule(TRUSTED.template, ((1, (99,)),)), "exact")
+    claim = one(task, 2, schedule_of(CLAIM), "own-zone")
+    for each, ms in ((mended, 8.0), (claim, 0.5)):
+        task.enter(each, timed_ms(each.number, ms), 5)
+    task.note_batch(2, 1.0)
+    assert mended.schedule in [each.schedule for each in task.finalists()]
+    task.confirm(claim, timed_ms(2, 0.5), 6)
+    assert task.outcome("finished").records == (TRUSTED,)
+    task.confirm(mended, timed_ms(1, 8.0), 6)
+    assert task.outcome("finished").source == "own-zone"
+
+
+def test_without_time_for_a_claim_what_is_trusted_is_used() -> None:
+    assert contested(ExactHit((TRUSTED,))).outcome("not-started").records == (TRUSTED,)
+
+
+def searched(task: TaskHistory, count: int, milliseconds: float) -> None:
+    for number in range(10, 10 + count):
+        sample = one(task, number, Schedule("t", ((1, (number,)),)), "search")
+        task.enter(sample, timed_ms(number, milliseconds), 5)
+    task.note_batch(count, 1.0)
+
+
+def test_a_claim_that_samples_do_not_beat_ends_the_search_of_what_the_base_uses() -> None:
+    task = contested(Miss("absent"), ("base", "head"), trials=100)
+    task.enter(one(task, 2, schedule_of(CLAIM), "own-zone"), timed_ms(2, 0.5), 5)
+    searched(task, MIN_SAMPLES_BESIDE - 1, 1.0)
+    assert not task.exhausted
+    searched(task, 1, 1.0)
+    assert task.exhausted
+
+
+def test_a_claim_that_samples_beat_ends_nothing() -> None:
+    task = contested(Miss("absent"), ("base", "head"), trials=100)
+    task.enter(one(task, 2, schedule_of(CLAIM), "own-zone"), timed_ms(2, 3.0), 5)
+    searched(task, 4 * MIN_SAMPLES_BESIDE, 1.0)
+    assert not task.exhausted
+
+
+def test_a_default_schedule_is_no_answer_for_what_only_the_budget_left_out() -> None:
+    task = history()
+    assert not task.needs_default
+    for is_unpaid in (False, True):
+        task.planned = msgspec.structs.replace(task.planned, trials=0, is_unpaid=is_unpaid)
+        assert task.needs_default == (not is_unpaid)
+
+
+def short(limit: int = 4) -> TaskHistory:
+    """A task of few trials whose default schedule takes 2 ms."""
+    task = TaskHistory(
+        PlannedTask(resolved=ResolvedTask(make_task("a"), Miss("absent")), trials=4, gain_ms=1.0),
+        device=TRUSTED.device,
+        toolchain=TRUSTED.toolchain,
+        source=TRUSTED.source,
+        most_trials=limit,
+    )
+    task.is_started = True
+    task.enter(one(task, 0, DEFAULT, "default"), timed_ms(0, DEFAULT_MS), 5)
+    return task
+
+
+def batch_of(task: TaskHistory, times_ms: tuple[float, ...], first: int = 1) -> None:
+    """The more is expected of a candidate the later it comes."""
+    for number, milliseconds in enumerate(times_ms, start=first):
+        sample = one(task, number, Schedule("t", ((1, (number,)),)), "search")
+        expected = msgspec.structs.replace(sample, expected=number / 100)
+        task.enter(expected, timed_ms(number, milliseconds), 5)
+    task.note_batch(len(times_ms), 1.0)
+
+
+def test_a_task_of_few_trials_has_room_for_no_more() -> None:
+    task = short()
+    assert [task.room(in_flight) for in_flight in (0, 3, 4)] == [4, 1, 0]
+    batch_of(task, (0.5, 0.4, 0.3, 0.2))
+    assert (task.exhausted, task.stopped("budget")) == (True, "finished")
+
+
+def test_a_task_whose_trials_contradict_what_was_expected_goes_on_until_they_do_not() -> None:
+    task = short()
+    batch_of(task, (0.2, 0.3, 0.4, 0.5))
+    assert (task.exhausted, task.room(0)) == (False, None)
+    batch_of(task, (0.1, 0.09, 0.08, 0.07), first=5)
+    assert task.exhausted
+
+
+def test_a_task_that_few_trials_make_no_faster_is_finished_with_its_default_schedule() -> None:
+    task = short()
+    batch_of(task, (2 * DEFAULT_MS,) * 4)
+    assert task.exhausted
+    assert task.best_origin == "default"
+
+
+def test_without_a_limit_a_task_has_room_for_any_number() -> None:
+    assert history().room(100) is None

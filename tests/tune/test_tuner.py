@@ -1,0 +1,294 @@
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.support.small_onnx import conv_model, save
+from tunegate.artifacts.inputs import ShapedModel
+from tunegate.artifacts.outcomes import TaskOutcome
+from tunegate.artifacts.plans import Budget, PlannedTask, Shard
+from tunegate.artifacts.tasks import RecordOrigin, ResolvedTask, TuningTask
+from tunegate.compiler.targets import toolchain
+from tunegate.config import Config, ModelConfig, TargetConfig
+from tunegate.errors import ModelError
+from tunegate.ports import BuildJob, ModelJob
+from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
+from tunegate.runtimes.tvm.runtime import PROGRAMS
+from tunegate.tune.parallel_measurement import Parallelism
+from tunegate.tune.tuner import EngineTuner
+from tunegate_cache.format.records import (
+    DeviceFingerprint,
+    ExactHit,
+    Lookup,
+    Miss,
+    Provenance,
+    TransferHit,
+    TuningRecord,
+)
+
+TARGET = TargetConfig(name="cpu", threads=1)
+DEVICE = DeviceFingerprint(name="test", kind="cpu", units=1, memory_bytes=1)
+
+
+class Workshop:
+    """The real compiler and the real tuner over one model."""
+
+    def __init__(self, directory: Path, model: Path, *, on_ray: bool = False) -> None:
+        self.model = model
+        self.published: list[TuningRecord] = []
+        self.compiler = MetaScheduleCompiler(directory / "compiler", seed=1)
+        self.tuner = EngineTuner(
+            seed=1,
+            config=Config(
+                models=(ModelConfig(path="m.onnx"),),
+                targets=(TARGET,),
+                executor="ray" if on_ray else "local",
+            ),
+            origin=RecordOrigin(device=DEVICE, toolchain=toolchain(), source=Provenance()),
+            clock=time,
+            programs=PROGRAMS,
+            scratch=directory / "tuner",
+        )
+        self.job = ModelJob(file=model, path="m.onnx", shapes={}, target=TARGET)
+
+    def tasks(self) -> Sequence[TuningTask]:
+        (answer,) = self.compiler.tasks([self.job])
+        assert not isinstance(answer, ModelError)
+        return answer
+
+    def tune(
+        self, budget: Budget, lookup: Lookup | None = None, trials: int = 16
+    ) -> list[TaskOutcome]:
+        return list(self.outcomes(budget, lookup, trials))
+
+    def outcomes(
+        self, budget: Budget, lookup: Lookup | None = None, trials: int = 16
+    ) -> Iterator[TaskOutcome]:
+        """The outcomes as they come."""
+        tasks = [t for t in self.tasks() if "conv" in t.operator]
+        planned = tuple(
+            PlannedTask(
+                resolved=ResolvedTask(t, lookup or Miss("absent")), trials=trials, gain_ms=1.0
+            )
+            for t in tasks
+        )
+        shard = Shard(
+            index=0, target="cpu", labels=(), tasks=planned, budget=budget, predicted_seconds=1.0
+        )
+        return self.tuner.tune(
+            shard, {("m.onnx", "head"): ShapedModel(self.model, {})}, self._publish
+        )
+
+    def _publish(self, records: Sequence[TuningRecord]) -> bool:
+        self.published.extend(records)
+        return True
+
+
+@pytest.fixture(scope="module")
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
+    directory = tmp_path_factory.mktemp("workshop")
+    # With three channels out no default schedule is good.
+    model = save(conv_model(channels=16, out=3, size=28), directory / "m.onnx")
+    made = Workshop(directory, model)
+    yield made
+    made.compiler.close()
+
+
+@pytest.fixture(scope="module")
+def tuned(workshop: Workshop) -> TaskOutcome:
+    return workshop.tune(Budget(seconds=None, trials=24))[-1]
+
+
+def test_tuning_beats_the_default_schedule_and_publishes_every_candidate(
+    workshop: Workshop, tuned: TaskOutcome
+) -> None:
+    assert tuned.trials == 24
+    assert tuned.best_ms is not None
+    assert tuned.before_ms is not None
+    assert tuned.best_ms < tuned.before_ms
+    assert len(workshop.published) >= 24
+    assert {record.key for record in workshop.published} == {tuned.key}
+
+
+def test_the_history_has_every_candidate_and_why_it_was_tried(tuned: TaskOutcome) -> None:
+    looks = [cost for cost in tuned.costs if cost.stage == "quick"]
+    assert len(looks) == tuned.trials + 1  # the default schedule
+    picks = [cost.pick for cost in looks]
+    assert picks.count("given") == 1
+    assert picks.count("predicted") >= 4  # by what is known from before, from the first batch on
+    assert [cost for cost in tuned.costs if cost.stage == "confirm"]
+    assert any(cost.improved for cost in looks)
+    spent = sum(cost.build_seconds + cost.run_seconds for cost in looks)
+    assert spent == pytest.approx(tuned.seconds)
+    assert tuned.search_seconds > 0
+
+
+def test_the_winner_was_measured_again(tuned: TaskOutcome) -> None:
+    """Five times, and five times more where the second was near."""
+    assert len(tuned.records[0].run_nanoseconds) in {5, 10}
+    assert len([cost for cost in tuned.costs if cost.stage == "confirm"]) in {2, 3, 4, 6}
+
+
+def test_a_model_that_is_fast_enough_is_tuned_no_further(workshop: Workshop) -> None:
+    budget = Budget(seconds=None, trials=200, target_ms={"m.onnx": 1000.0})
+    outcome = workshop.tune(budget)[-1]
+    assert outcome.stopped == "target-latency"
+    assert outcome.trials <= 8
+
+
+def test_a_gain_that_is_not_promised_ends_the_search(workshop: Workshop) -> None:
+    budget = Budget(seconds=None, trials=400, min_gain_percent_per_minute=1e6)
+    outcome = workshop.tune(budget)[-1]
+    assert outcome.stopped == "converged"
+    assert outcome.trials <= 16
+
+
+def test_an_exact_hit_is_served_without_a_trial(workshop: Workshop, tuned: TaskOutcome) -> None:
+    (outcome,) = workshop.tune(Budget(seconds=60, trials=24), ExactHit(tuned.records), trials=0)
+    assert (outcome.trials, outcome.source, outcome.stopped) == (0, "exact", "exact")
+    assert outcome.records == tuned.records
+
+
+def test_a_record_of_another_device_is_measured_here_and_nothing_is_searched(
+    workshop: Workshop, tuned: TaskOutcome
+) -> None:
+    other = msgspec.structs.replace(DEVICE, name="another machine")
+    theirs = tuple(
+        msgspec.structs.replace(record, device=other, run_nanoseconds=(1,))
+        for record in tuned.records
+    )
+    outcome = workshop.tune(Budget(seconds=60, trials=24), ExactHit(theirs), trials=0)[-1]
+    assert (outcome.source, outcome.stopped) in {("exact", "finished"), ("default", "finished")}
+    assert outcome.trials == 1
+    assert all(record.device == DEVICE for record in outcome.records)
+    assert outcome.best_ms is not None
+    assert outcome.best_ms > 1e-6
+
+
+def test_a_record_of_another_device_is_used_as_it_is_where_there_is_no_budget(
+    workshop: Workshop, tuned: TaskOutcome
+) -> None:
+    other = msgspec.structs.replace(DEVICE, name="another machine")
+    theirs = tuple(msgspec.structs.replace(record, device=other) for record in tuned.records)
+    (outcome,) = workshop.tune(Budget(seconds=0, trials=0), ExactHit(theirs), trials=0)
+    assert (outcome.source, outcome.stopped) == ("exact", "exact")
+    assert outcome.records == theirs
+
+
+def test_a_transferred_schedule_is_measured_before_the_search(
+    workshop: Workshop, tuned: TaskOutcome
+) -> None:
+    sources = TransferHit((tuned.key,), 0.0, tuned.records)
+    outcomes = workshop.tune(Budget(seconds=None, trials=2), sources)
+    assert outcomes[-1].source in {"transfer", "search"}
+    assert outcomes[-1].trials >= len(tuned.records)
+
+
+def test_what_failed_before_with_this_compiler_is_not_tried_again(
+    workshop: Workshop, tuned: TaskOutcome
+) -> None:
+    failures = tuple(
+        msgspec.structs.replace(record, status="runtime", run_nanoseconds=())
+        for record in workshop.published
+        if record.template
+    )
+    before = len(workshop.published)
+    workshop.tune(Budget(seconds=None, trials=8), Miss("absent", failures))
+    tried = {(r.template, r.decisions) for r in workshop.published[before:] if r.template}
+    assert len(tried) >= 8
+    assert not tried & {(r.template, r.decisions) for r in failures}
+
+
+def test_the_best_records_build_a_model_that_computes_the_same(
+    workshop: Workshop, tuned: TaskOutcome, tmp_path: Path
+) -> None:
+    job = BuildJob(
+        model=workshop.job,
+        records={tuned.key: tuned.records},
+        sources={tuned.key: "search"},
+        directory=tmp_path / "build",
+    )
+    plain = BuildJob(model=workshop.job, records={}, sources={}, directory=tmp_path / "plain")
+    build, untuned = workshop.compiler.build([job, plain])
+    assert build.error is None
+    assert build.check is not None
+    assert build.check.passed
+    assert [t.source for t in build.tasks if t.key == tuned.key] == ["search"]
+    assert (tmp_path / "build" / "artifact.json").exists()
+    assert build.key != untuned.key
+
+
+def test_a_limit_of_time_ends_what_would_take_many_minutes(workshop: Workshop) -> None:
+    started = time.monotonic()
+    outcomes = workshop.tune(Budget(seconds=3.0, trials=None), trials=10_000)
+    assert time.monotonic() - started < 100
+    assert outcomes[-1].stopped in {"budget", "not-started"}
+
+
+def test_no_child_outlives_an_interrupted_run(workshop: Workshop) -> None:
+    tasks = [t for t in workshop.tasks() if "conv" in t.operator]
+    planned = PlannedTask(resolved=ResolvedTask(tasks[0], Miss("absent")), trials=999, gain_ms=1.0)
+    shard = Shard(
+        index=0,
+        target="cpu",
+        labels=(),
+        tasks=(planned,),
+        budget=Budget(seconds=120, trials=None),
+        predicted_seconds=1.0,
+    )
+    before = len(workshop.published)
+    run = workshop.tuner.tune(
+        shard, {("m.onnx", "head"): ShapedModel(workshop.model, {})}, workshop._publish
+    )
+    next(run)
+    run.close()
+    assert len(workshop.published) > before
+    workshop.compiler.close()
+    assert not [line for line in _children() if "tunegate.system.processes.run_child" in line]
+
+
+def _children() -> list[str]:
+    lines = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                text = (entry / "cmdline").read_text().replace("\0", " ")
+            except OSError:
+                continue
+            if f"run_child {_own_pid()} " in text:
+                lines.append(text)
+    return lines
+
+
+def _own_pid() -> int:
+    return int(Path("/proc/self").resolve().name)
+
+
+def test_candidates_may_be_timed_beside_each_other(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Real workers, two at once from the beginning, on a core each."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("there is one core")
+    try:
+        two_at_once = partial(Parallelism, first=2)
+        monkeypatch.setattr("tunegate.tune.tuning_run.Parallelism", two_at_once)
+        # A machine that others load is slow; only one that hangs is a failure here.
+        limit = "tunegate.tune.workers._CANDIDATE_LIMIT_SECONDS"
+        monkeypatch.setattr(limit, 120.0)
+        budget = Budget(seconds=None, trials=10, min_gain_percent_per_minute=0.0)
+        (*_, outcome) = workshop.tune(budget, trials=10)
+    finally:
+        os.sched_setaffinity(0, before)
+    assert outcome.trials == 10
+    assert outcome.best_ms is not None
+    assert outcome.failures == {}
+    assert any("candidates were timed at once" in note for note in workshop.tuner.notes)
