@@ -23,6 +23,14 @@ from tunegate.config import (
 from tunegate.config_key import Strictness, keys_of
 
 
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
+    """The rules of one section. `ordered` are keys with an order; `filled` are keys that the head
+    may set where the base has none."""
+
+    ordered: Mapping[str, Strictness] = {}
+    filled: frozenset[str] = frozenset()
+
+
 def rules_of(section: type[msgspec.Struct]) -> Rules:
     """The rules that the keys of a section declare."""
     declared = {each.field: each.key for each in keys_of(section)}
@@ -47,14 +55,6 @@ OBJECTIVE = rules_of(ObjectiveConfig)
 # Two versions of one section of the configuration, merged into the one that judges.
 
 _Section = TypeVar("_Section", bound=msgspec.Struct)
-
-
-class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """The rules of one section. `ordered` are keys with an order; `filled` are keys that the head
-    may set where the base has none."""
-
-    ordered: Mapping[str, Strictness] = {}
-    filled: frozenset[str] = frozenset()
 
 
 def merged_section(base: _Section, head: _Section, rules: Rules) -> _Section:
