@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tunegate.models.reference.onnx_runtime import onnxruntime, timed_options
+from tunegate.models.reference.onnx_runtime import onnxruntime, open_session, timed_options
 
 
 def opened_part(file: Path, threads: int) -> Any:
@@ -13,7 +13,7 @@ def opened_part(file: Path, threads: int) -> Any:
     cores."""
     options = timed_options(threads)
     options.add_session_config_entry("session.force_spinning_stop", "1")
-    return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+    return open_session(file, options, ["CPUExecutionProvider"]).session
 
 
 def reference_version() -> dict[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tunegate.models.reference.onnx_runtime import exact_options, onnxruntime
+from tunegate.models.reference.onnx_runtime import exact_options, onnxruntime, open_session
 
 _ON_CPU = ["CPUExecutionProvider"]
 
@@ -24,8 +24,7 @@ class ReferenceSession:
     def __init__(self, model: Path | bytes, *, level: Any = _Level.ORT_ENABLE_ALL) -> None:
         options = exact_options()
         options.graph_optimization_level = level
-        given = model if isinstance(model, bytes) else str(model)
-        self._session = onnxruntime.InferenceSession(given, options, providers=_ON_CPU)
+        self._session = open_session(model, options, _ON_CPU).session
 
     def run(self, feed: Mapping[str, Any]) -> Sequence[Any]:
         """Returns every output, in the order of the model's."""

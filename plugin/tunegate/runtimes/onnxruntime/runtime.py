@@ -15,7 +15,7 @@ from tunegate.config import TargetConfig
 from tunegate.errors import NotOfferedError
 from tunegate.models.deciding_values import nodes_of
 from tunegate.models.prepared import PreparedModel
-from tunegate.models.reference.onnx_runtime import onnxruntime, quantization, timed_options
+from tunegate.models.reference.onnx_runtime import Opened, open_session, quantization, timed_options
 from tunegate.runtimes.runtime import Loaded, SavingRuntime
 from tunegate.system.output.artifact_file import ArtifactFile
 
@@ -27,6 +27,12 @@ def opened(
 ) -> Any:
     """Opens a session with all optimizations, one inference at a time; its operators' times go to
     files that begin with `profile`, and the graph that it runs to `optimized`."""
+    return _opened(model, threads, profile, optimized).session
+
+
+def _opened(
+    model: Path, threads: int, profile: Path | None = None, optimized: Path | None = None
+) -> Opened:
     options = timed_options(threads)
     if profile is not None:
         options.enable_profiling = True
@@ -34,7 +40,7 @@ def opened(
     if optimized is not None:
         options.optimized_model_filepath = str(optimized)
         options.log_severity_level = _ERRORS  # a graph of this machine is no news here
-    return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    return open_session(model, options, ["CPUExecutionProvider"])
 
 
 # An ONNX file as an artifact, in the process that runs it.
@@ -60,9 +66,17 @@ class OnnxArtifact:
 
         return profiled_ms(self._file, feed, inferences, partial(opened, self._file, self._threads))
 
-    @cached_property
+    def notes(self) -> Sequence[str]:
+        """Returns how its session was opened, where that is not plain."""
+        return [self._opened.note] if self._opened.note else []
+
+    @property
     def _session(self) -> Any:
-        return opened(self._file, self._threads)
+        return self._opened.session
+
+    @cached_property
+    def _opened(self) -> Opened:
+        return _opened(self._file, self._threads)
 
 
 # A model whose matrix products are of int8, quantized by ONNX Runtime's own tool. Weights are

@@ -15,7 +15,7 @@ import numpy as np
 
 from tunegate.artifacts.candidates import LAUNCH
 from tunegate.errors import TunegateError, UnsupportedModelError
-from tunegate.models.reference.onnx_runtime import onnxruntime, timed_options
+from tunegate.models.reference.onnx_runtime import onnxruntime, open_session, timed_options
 from tunegate.runtimes.cuda_variants import GRAPH
 from tunegate.runtimes.onnxruntime_cuda.runtime import CUDA, provider_options
 from tunegate.system.output.artifact_file import ArtifactFile
@@ -109,12 +109,8 @@ def opened_on_device(
     # What it loads is told on the standard output.
     with contextlib.redirect_stdout(sys.stderr):
         onnxruntime.preload_dlls()
-        session = onnxruntime.InferenceSession(
-            str(model),
-            options,
-            providers=[(CUDA, provider_options(settings)), _CPU],
-            enable_fallback=0,
-        )
+        providers = [(CUDA, provider_options(settings)), _CPU]
+        session = open_session(model, options, providers, enable_fallback=0).session
     require_device(session.get_providers())
     return session
 

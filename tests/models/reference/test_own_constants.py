@@ -1,0 +1,164 @@
+"""Quantized models whose nodes share int8 constants. On a CPU with VNNI ONNX Runtime does not
+rewrite them, so there the last resort alone is tried by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tests.support.small_onnx import save
+from tunegate.models.reference.onnx_runtime import onnxruntime, open_session, timed_options
+from tunegate.models.reference.own_constants import with_own_constants
+from tunegate.models.reference.session import NO_OPTIMIZATION, ReferenceSession
+from tunegate.runtimes.onnxruntime.runtime import RUNTIME
+from tunegate.system.output.artifact_file import ArtifactFile
+
+RANDOM = np.random.default_rng(0)
+FEED = {"x": RANDOM.standard_normal((8, 64)).astype("float32")}
+PRODUCT_WEIGHTS = {name: RANDOM.integers(-128, 128, (64, 64)).astype("int8") for name in ("w", "v")}
+_CPU = ["CPUExecutionProvider"]
+
+
+def layers(zero_points: Sequence[str], weights: Sequence[str]) -> onnx.ModelProto:
+    """int8 layers as exporters write them, with these names of zero points and weights."""
+    nodes, value = [], "x"
+    for at, (zero, weight) in enumerate(zip(zero_points, weights, strict=True)):
+        quantized = [f"q{at}", f"d{at}", f"w{at}", f"y{at}"]
+        nodes += [
+            helper.make_node("QuantizeLinear", [value, "s", "z"], quantized[:1]),
+            helper.make_node("DequantizeLinear", [quantized[0], "s", "z"], quantized[1:2]),
+            helper.make_node("DequantizeLinear", [weight, "sw", zero], quantized[2:3]),
+            helper.make_node("MatMul", quantized[1:3], quantized[3:]),
+        ]
+        value = quantized[3]
+    nodes += [
+        helper.make_node("QuantizeLinear", [value, "s", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"]),
+    ]
+    random = np.random.default_rng(1)
+    constants = {
+        "s": np.float32(0.2),
+        "z": np.uint8(100),
+        "sw": np.float32(0.01),
+        **{name: np.int8(0) for name in zero_points},
+        **{name: random.integers(-128, 128, (64, 64)).astype("int8") for name in weights},
+    }
+    return model_of(nodes, constants)
+
+
+def products(weights: Sequence[str]) -> onnx.ModelProto:
+    """Sums of int8 products that share a zero point and maybe a weight."""
+    nodes, added = [helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"])], []
+    for at, weight in enumerate(weights):
+        nodes.append(helper.make_node("MatMulInteger", ["q", weight, "z", "zw"], [f"m{at}"]))
+        added.append(f"m{at}")
+    nodes.append(helper.make_node("Add", added, ["sum"]))
+    nodes.append(helper.make_node("Cast", ["sum"], ["y"], to=TensorProto.FLOAT))
+    return model_of(nodes, {"zw": np.int8(0), **PRODUCT_WEIGHTS})
+
+
+def exact_sum(weights: Sequence[str]) -> Any:
+    """What `products` must give: all of it is whole, and small enough for a float64."""
+    step = (FEED["x"].max() - FEED["x"].min()) / np.float32(255)
+    zero = np.rint(-FEED["x"].min() / step)
+    rows = np.clip(np.rint(FEED["x"] / step) + zero, 0, 255) - zero
+    return np.sum([rows.astype("float64") @ PRODUCT_WEIGHTS[name] for name in weights], axis=0)
+
+
+def model_of(nodes: list[onnx.NodeProto], constants: Mapping[str, Any]) -> onnx.ModelProto:
+    kind = TensorProto.FLOAT
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", kind, [8, 64])],
+        [helper.make_tensor_value_info("y", kind, [8, 64])],
+        [numpy_helper.from_array(np.asarray(each), name) for name, each in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+LAYERS = {
+    "a zero point of two weights": layers(["zw", "zw"], ["w", "v"]),
+    "a zero point of three weights": layers(["zw", "zw", "zw"], ["w", "v", "u"]),
+    "a weight of two layers": layers(["zw", "zx"], ["w", "w"]),
+    "weight and zero point": layers(["zw", "zw"], ["w", "w"]),
+}
+PRODUCTS = {"of two weights": ["w", "v"], "of one weight": ["w", "w"]}
+SHARING = LAYERS | {name: products(each) for name, each in PRODUCTS.items()}
+
+
+@pytest.mark.parametrize("model", LAYERS.values(), ids=LAYERS.keys())
+def test_layers_that_share_int8_constants_compute_what_is_written(
+    model: onnx.ModelProto, tmp_path: Path
+) -> None:
+    file = save(model, tmp_path / "m.onnx")
+    (expected,) = ReferenceSession(file, level=NO_OPTIMIZATION).run(FEED)
+    found = shipped(tmp_path)
+    assert np.abs(found - expected).mean() < 0.1, "a step is 0.2, and few elements are one off"
+
+
+@pytest.mark.parametrize("weights", PRODUCTS.values(), ids=PRODUCTS.keys())
+def test_products_that_share_int8_constants_are_exact(weights: list[str], tmp_path: Path) -> None:
+    save(products(weights), tmp_path / "m.onnx")
+    np.testing.assert_array_equal(shipped(tmp_path), exact_sum(weights))
+
+
+def shipped(directory: Path) -> Any:
+    artifact = ArtifactFile(runtime="onnxruntime", file="m.onnx", inputs=(), outputs=(), threads=1)
+    (found,) = RUNTIME.load(directory, artifact).run(FEED)
+    return found
+
+
+@pytest.mark.parametrize("model", SHARING.values(), ids=SHARING.keys())
+def test_after_that_no_int8_constant_has_two_readers(model: onnx.ModelProto) -> None:
+    changed = onnx.ModelProto.FromString(with_own_constants(model.SerializeToString()))
+    int8 = {each.name for each in changed.graph.initializer if each.data_type == TensorProto.INT8}
+    read = [name for node in changed.graph.node for name in node.input if name in int8]
+    assert len(read) == len(set(read))
+    (ours,), (theirs,) = (
+        ReferenceSession(each.SerializeToString(), level=NO_OPTIMIZATION).run(FEED)
+        for each in (changed, model)
+    )
+    np.testing.assert_array_equal(ours, theirs)
+
+
+def test_data_beside_the_model_are_found_where_they_are(tmp_path: Path) -> None:
+    model = SHARING["a zero point of two weights"]
+    file = tmp_path / "m.onnx"
+    onnx.save(model, file, save_as_external_data=True, location="w.bin", size_threshold=64)
+    expected = ReferenceSession(save(model, tmp_path / "whole.onnx")).run(FEED)
+    np.testing.assert_array_equal(ReferenceSession(file).run(FEED), expected)
+
+
+class Refusing:
+    """An ONNX Runtime that fails as it does without VNNI, as often as told, then loads."""
+
+    def __init__(self, times: int) -> None:
+        self._left, self._open = times, onnxruntime.InferenceSession
+
+    def __call__(self, *given: Any, **more: Any) -> Any:
+        self._left -= 1
+        if self._left >= 0:
+            message = "AddInitializedOrtValue Attempt to replace the existing tensor"
+            raise RuntimeError(message)
+        return self._open(*given, **more)
+
+
+@pytest.mark.parametrize(
+    ("times", "note"), [(0, ""), (1, "a copy for each weight"), (2, "run without")]
+)
+def test_how_it_was_opened_is_said(
+    times: int, note: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = save(layers(["z1", "z2"], ["w", "v"]), tmp_path / "m.onnx")
+    monkeypatch.setattr(onnxruntime, "InferenceSession", Refusing(times))
+    found = open_session(file, timed_options(1), _CPU)
+    assert note in found.note
+    assert bool(note) == bool(found.note)
+    assert found.session.run(None, FEED)[0].shape == (8, 64)
