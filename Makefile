@@ -17,23 +17,46 @@ FUZZ_MINUTES ?= 10
 # One more than there are cores: some tests wait for a limit of time or for a process.
 WORKERS ?= $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
 
-.PHONY: site demo environment test gpu-jobs pipelines pipelines-environment programs fuzz check docs figures lock format clean
+# `make test` has one each: it waits for little.
+CORES := $(shell n=$$(nproc); echo $$((n < 4 ? n : 4)))
+
+# A part of `make test-all`, as in SHARD=1/3.
+SHARD ?=
+TESTS := $(BIN)/python -m pytest $(if $(SHARD),--shard=$(SHARD))
+
+# What is tested of texts and sources. `make check` runs it, and `make test` does not again.
+HOUSE := tests/house tests/test_docs.py tests/test_documentation.py tests/test_glossary.py tests/test_prose.py tests/test_site.py
+
+.PHONY: site demo environment test test-all prove gpu-jobs pipelines pipelines-environment programs fuzz check docs figures lock format clean
 
 demo: $(RUN_STAMP)
 	PYTHONPATH=$(CURDIR)/plugin:$(CURDIR)/cache $(RUN_VENV)/bin/python -P -m tunegate demo $(DEMO)
 
 environment: $(STAMP)
 
+# What is fast, a smoke of the compiler and one whole run: under five minutes on two cores.
 test: $(STAMP)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	$(TESTS) -n $(CORES) --dist worksteal -m "not slow and not gpu_job and not pipelines" \
+	  --hypothesis-profile=quick $(addprefix --ignore=,$(HOUSE))
+
+# Everything that CI runs.
+test-all: $(STAMP)
+	$(TESTS) -n $(WORKERS) --dist worksteal
+	$(TESTS) -m gpu_job
+
+# The long proofs, for a night: protocol, servers and attacks with 2,000 examples for each property, pipelines, new seeds.
+prove: pipelines-environment
+	$(TESTS) -n $(WORKERS) --hypothesis-profile=fuzz --timeout=3600 tests/protocol tests/servers tests/adversary tests/security
+	$(TESTS) -m pipelines
+	$(MAKE) fuzz
 
 # Whole jobs on the stand-in for a CUDA device: a few minutes each.
 gpu-jobs: $(STAMP)
-	$(BIN)/python -m pytest -m gpu_job
+	$(TESTS) -m gpu_job
 
 # The files of other pipelines, run by the tools of each: npm, Java and whatever else is there.
 pipelines: pipelines-environment
-	$(BIN)/python -m pytest -m pipelines
+	$(TESTS) -m pipelines
 
 pipelines-environment: $(STAMP)
 	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/pipelines.lock
@@ -55,7 +78,7 @@ check: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/zizmor --offline --quiet action.yml .github examples/*.yml
-	$(BIN)/python -m pytest tests/test_docs.py tests/house
+	$(BIN)/python -m pytest $(HOUSE)
 
 # The commands' page, the table of keys and the JSON Schemas, from what the code declares.
 docs: $(STAMP)
@@ -69,7 +92,7 @@ site: $(SITE_STAMP)
 figures: $(STAMP)
 	$(BIN)/python -m benchmarks.kit.page
 
-# The of ARCHITECTURE.md, from the imports.
+# The picture of ARCHITECTURE.md, from the imports.
 picture: $(STAMP)
 	$(BIN)/python -m tests.house.picture
 

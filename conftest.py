@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 from tests.cuda_stand_in.fixtures import cuda_stand_in, cuda_stand_in_libraries
+from tests.support import durations
 from tests.support.golden import Golden
 from tests.support.servers.moto_server import BUCKET, CREDENTIALS, moto_server
 from tests.support.skips import pytest_runtest_makereport, pytest_terminal_summary
@@ -25,8 +26,9 @@ __all__ = [
 
 _prefixes = itertools.count()
 
-# `make test` is the same in every run; `make fuzz` looks for new examples.
+# `make test` and `make test-all` are the same in every run; `make fuzz` looks for new examples.
 settings.register_profile("repeatable", derandomize=True, database=None, deadline=None)
+settings.register_profile("quick", settings.get_profile("repeatable"), max_examples=20)
 settings.register_profile("fuzz", max_examples=2_000, deadline=None, print_blob=True)
 settings.load_profile("repeatable")
 
@@ -40,6 +42,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="rewrite tests/golden/ from what is rendered"
     )
+    parser.addoption("--shard", metavar="K/N", help="run the K-th of N parts of the tests")
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m selects
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    recorded = durations.load()
+    durations.mark_slow(items, recorded)
+    if chosen := config.getoption("--shard"):
+        number, count = (int(part) for part in str(chosen).split("/"))
+        mine = durations.shard((each.nodeid for each in items), number, count, recorded)
+        config.hook.pytest_deselected(items=[each for each in items if each.nodeid not in mine])
+        items[:] = [each for each in items if each.nodeid in mine]
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """A part of the tests may have none that the other options select."""
+    if session.config.getoption("--shard") and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+        session.exitstatus = pytest.ExitCode.OK
 
 
 def pytest_configure(config: pytest.Config) -> None:
