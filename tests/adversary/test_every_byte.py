@@ -106,6 +106,19 @@ def test_weights_in_a_file_of_any_name_are_weights(tmp_path: Path, name: str) ->
     assert said in detected(pull_request)
 
 
+def test_a_model_whose_weight_is_in_two_places_is_an_error(tmp_path: Path) -> None:
+    """ONNX Runtime would take the numbers in the model, and what was measured were the file's."""
+    pull_request = PullRequest(tmp_path)
+    model = conv_model()
+    model.graph.initializer[0].external_data.add(key="location", value="w.bin")
+    save(model, pull_request.root / MODEL)
+    pull_request.write("models/w.bin", "1" * 4)
+    judged = pull_request.judge()
+    assert judged.exit_code == 2, judged.out
+    assert judged.status() == "error"
+    assert "names a data file, and its data location is the model itself" in judged.report
+
+
 def test_a_data_file_that_becomes_a_link_is_an_error(tmp_path: Path) -> None:
     pull_request = PullRequest(tmp_path)
     save(branching_model("w.bin"), pull_request.root / MODEL)

@@ -119,6 +119,97 @@ def test_a_data_file_is_found_wherever_the_tensor_stands(
     assert data_files(model.SerializeToString()) == ("weights.md",)
 
 
+# contradictions -------------------------------------------------------------------
+
+
+def said_to_be_in_the_model(tensor: TensorProto) -> None:
+    tensor.data_location = TensorProto.DEFAULT
+
+
+def in_the_model_by_what_is_not_said(tensor: TensorProto) -> None:
+    tensor.ClearField("data_location")
+    tensor.raw_data = b"\0" * 4
+
+
+def in_the_model_and_in_the_file(tensor: TensorProto) -> None:
+    tensor.raw_data = b"\0" * 4
+
+
+def in_the_model_as_typed_numbers(tensor: TensorProto) -> None:
+    tensor.float_data.append(0.0)
+
+
+def in_two_files(tensor: TensorProto) -> None:
+    tensor.external_data.add(key="location", value="other.bin")
+
+
+def at_two_places(tensor: TensorProto) -> None:
+    for offset in ("0", "4"):
+        tensor.external_data.add(key="offset", value=offset)
+
+
+def at_no_number(tensor: TensorProto) -> None:
+    tensor.external_data.add(key="offset", value="1_0")
+
+
+def before_the_file(tensor: TensorProto) -> None:
+    tensor.external_data.add(key="length", value="-4")
+
+
+def in_no_file(tensor: TensorProto) -> None:
+    tensor.ClearField("external_data")
+
+
+def in_memory(tensor: TensorProto) -> None:
+    tensor.external_data[0].value = "*/_ORT_MEM_ADDR_/*"
+
+
+@pytest.mark.parametrize(
+    ("contradict", "problem"),
+    [
+        (said_to_be_in_the_model, "names a data file, and its data location is the model itself"),
+        (
+            in_the_model_by_what_is_not_said,
+            "names a data file, and its data location is the model itself",
+        ),
+        (in_the_model_and_in_the_file, "has numbers both in the model and in a data file"),
+        (in_the_model_as_typed_numbers, "has numbers both in the model and in a data file"),
+        (in_two_files, "names its data file, or the place in it, twice"),
+        (at_two_places, "names its data file, or the place in it, twice"),
+        (at_no_number, "has an offset or a length in its data file that is no number"),
+        (before_the_file, "has an offset or a length in its data file that is no number"),
+        (in_no_file, "has its numbers in a data file, and names none"),
+        (in_memory, "names an address in memory for its data"),
+    ],
+    ids=lambda each: getattr(each, "__name__", ""),
+)
+@pytest.mark.parametrize("put", [in_an_initializer, in_a_branch, in_a_sparse_constant])
+def test_a_tensor_whose_numbers_are_in_two_places_is_refused(
+    put: Callable[[onnx.ModelProto, TensorProto], None],
+    contradict: Callable[[TensorProto], None],
+    problem: str,
+) -> None:
+    model, tensor = conv_model(), lay_out(TensorProto(name="w"), "w.bin")
+    contradict(tensor)
+    put(model, tensor)
+    with pytest.raises(ModelError) as raised:
+        data_files(model.SerializeToString())
+    assert str(raised.value) == f"its tensor 'w' {problem}"
+
+
+def test_one_tensor_that_is_written_in_two_halves_is_read_as_the_one_that_it_becomes() -> None:
+    """Protobuf joins a message that comes twice: each half alone contradicts nothing."""
+    halves = [TensorProto(name="w", raw_data=b"0000"), lay_out(TensorProto(name="w"), "w.bin")]
+    attribute = b"".join(onnx.AttributeProto(t=half).SerializeToString() for half in halves)
+    joined = onnx.AttributeProto.FromString(attribute)
+    assert joined.t.raw_data
+    assert joined.t.external_data
+    node = b"\x2a" + bytes([len(attribute)]) + attribute
+    graph = b"\x0a" + bytes([len(node)]) + node
+    with pytest.raises(ModelError, match=r"^its tensor 'w' has numbers both in the model and in"):
+        data_files(b"\x3a" + bytes([len(graph)]) + graph)
+
+
 # how much ------------------------------------------------------------------------
 
 

@@ -6,10 +6,8 @@ for compilers, once one asks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import onnx
 
@@ -21,7 +19,7 @@ from tunegate.models.saved_model import save, weights_of
 from tunegate.ports import Shapes
 from tunegate.regular_files import opened_inside
 from tunegate.review.input_shapes import ShapeLevel, resolve_shapes
-from tunegate.system.onnx_scan import data_files
+from tunegate.system.onnx_scan import data_files, is_external, tensors_in
 from tunegate.system.processes.memory_limit import memory_problem
 
 Dimension = onnx.TensorShapeProto.Dimension
@@ -137,8 +135,6 @@ def _first_line(error: Exception) -> str:
 # The numbers of a model's tensors, from the files beside it into the model, wherever in it a
 # tensor stands.
 
-_TENSOR = onnx.TensorProto.DESCRIPTOR.full_name
-
 
 def with_data(model: bytes, directory: Path) -> tuple[onnx.ModelProto, bool]:
     """The model, whose data files lie in this directory, and whether it had any. Raises ModelError
@@ -146,25 +142,9 @@ def with_data(model: bytes, directory: Path) -> tuple[onnx.ModelProto, bool]:
     has_files = bool(data_files(model))
     proto = onnx.ModelProto.FromString(model)
     if has_files:
-        for tensor in _tensors(proto):
-            if tensor.external_data or tensor.data_location == onnx.TensorProto.EXTERNAL:
-                _take_in(tensor, directory)
+        for tensor in filter(is_external, tensors_in(proto)):
+            _take_in(tensor, directory)
     return proto, has_files
-
-
-def _tensors(message: Any) -> Iterator[onnx.TensorProto]:
-    """Yields all tensors of a message, by protobuf's own reflection: a list of places would miss
-    one."""
-    waiting = [message]
-    while waiting:
-        for field, value in waiting.pop().ListFields():
-            if field.message_type is None:
-                continue
-            parts = [value] if hasattr(value, "ListFields") else value
-            if field.message_type.full_name == _TENSOR:
-                yield from parts
-            else:
-                waiting += parts
 
 
 def _take_in(tensor: onnx.TensorProto, directory: Path) -> None:

@@ -6,6 +6,8 @@ Parsed, a few bytes become a large object each; the parser itself has no limits.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -34,21 +36,36 @@ else is read. All others are stepped over."""
 _NO_ONNX = "not an ONNX file, or cut short"
 _NAME = "name"
 _DATA = "data"
+_TENSOR = onnx.TensorProto.DESCRIPTOR.full_name
+_NUMBER = re.compile(r"[0-9]{1,18}")
+_OWN_NUMBERS = (
+    "raw_data",
+    "float_data",
+    "int32_data",
+    "int64_data",
+    "double_data",
+    "uint64_data",
+    "string_data",
+)
+_IN_MEMORY = "*/_ORT_MEM_ADDR_/*"
+"""Where ONNX Runtime takes the offset for an address in its own memory."""
 
 
 def data_files(model: bytes) -> tuple[str, ...]:
     """The data files the model refers to, relative to it, each once and in order.
 
     Raises ModelError for a file whose parts do not fit together, that is too large, has
-    too many parts, too many levels or names that are no names; and for a data file
-    outside of the model's directory.
+    too many parts, too many levels or names that are no names; for a tensor that says in two
+    ways where its numbers are; and for a data file outside of the model's directory.
     """
     if len(model) > MAX_MODEL_BYTES:
         raise ModelError(too_large(len(model)))
     if not model:
         message = "an ONNX file without a graph"
         raise ModelError(message)
-    names = list(dict.fromkeys(_scan(model)))
+    if not _has_external_data(model):
+        return ()
+    names = list(dict.fromkeys(map(_data_file, filter(is_external, tensors_in(_parsed(model))))))
     for name in names:
         path = PurePosixPath(name)
         is_inside = not path.is_absolute() and ".." not in path.parts and bool(path.name)
@@ -62,6 +79,55 @@ def parsed_model(model: bytes) -> onnx.ModelProto:
     """The model, looked through before. Raises ModelError for what `data_files` refuses, and what
     is no ONNX file."""
     data_files(model)
+    return _parsed(model)
+
+
+def tensors_in(message: Any) -> Iterator[onnx.TensorProto]:
+    """Yields all tensors of a message in their order, by protobuf's own reflection: a list of
+    places would miss one."""
+    waiting = [message]
+    while waiting:
+        inside = waiting.pop()
+        if inside.DESCRIPTOR.full_name == _TENSOR:
+            yield inside
+            continue
+        parts: list[Any] = []
+        for field, value in inside.ListFields():
+            if field.message_type is not None:
+                parts += [value] if hasattr(value, "ListFields") else value
+        waiting += reversed(parts)
+
+
+def is_external(tensor: onnx.TensorProto) -> bool:
+    """Returns whether the tensor's numbers are in a data file. ONNX Runtime goes by the location
+    alone, so one that says both is refused by `data_files`."""
+    return bool(tensor.external_data) or tensor.data_location == onnx.TensorProto.EXTERNAL
+
+
+def _data_file(tensor: onnx.TensorProto) -> str:
+    """The data file of an external tensor. Raises ModelError for one that two readers could
+    understand in two ways."""
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    problem = ""
+    if tensor.data_location != onnx.TensorProto.EXTERNAL:
+        problem = "names a data file, and its data location is the model itself"
+    elif any(len(getattr(tensor, name)) for name in _OWN_NUMBERS):
+        problem = "has numbers both in the model and in a data file"
+    elif len(entries) != len(tensor.external_data):
+        problem = "names its data file, or the place in it, twice"
+    elif "location" not in entries:
+        problem = "has its numbers in a data file, and names none"
+    elif entries["location"] == _IN_MEMORY:
+        problem = "names an address in memory for its data"
+    elif any(not _NUMBER.fullmatch(entries.get(key, "0")) for key in ("offset", "length")):
+        problem = "has an offset or a length in its data file that is no number"
+    if problem:
+        message = f"its tensor {tensor.name[:100]!r} {problem}"
+        raise ModelError(message)
+    return entries["location"]
+
+
+def _parsed(model: bytes) -> onnx.ModelProto:
     proto = onnx.ModelProto()
     try:
         proto.ParseFromString(model)
@@ -77,10 +143,12 @@ def too_large(size_bytes: int) -> str:
     )
 
 
-def _scan(data: bytes) -> list[str]:
+def _has_external_data(data: bytes) -> bool:
+    """Returns whether any tensor has an entry of a data file, or says that it is in one; every
+    part of the file is looked at."""
     position, counted = 0, 0
     inside = [(len(data), _MODEL)]
-    found: list[str] = []
+    found = False
     while inside:
         end, fields = inside[-1]
         if position >= end:
@@ -90,12 +158,13 @@ def _scan(data: bytes) -> list[str]:
         tag, position = _varint(data, position)
         counted += 1
         _require_few(counted)
+        below = fields.get(tag >> 3)
         if tag & 7 != _LENGTH:
+            found = found or below == _DATA
             position = _behind_number(data, position, tag & 7)
             continue
         length, position = _varint(data, position)
         _require(position + length <= end)
-        below = fields.get(tag >> 3)
         if isinstance(below, dict):
             inside.append((position + length, below))
             _require_shallow(len(inside))
@@ -103,7 +172,7 @@ def _scan(data: bytes) -> list[str]:
         if below == _NAME:
             _require_short(length)
         elif below == _DATA:
-            found += _location(data[position : position + length])
+            found = True
         position += length
     return found
 
@@ -126,14 +195,6 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
             return value | byte << shift, position
         value |= (byte - _MORE) << shift
         shift += 7
-
-
-def _location(entry: bytes) -> list[str]:
-    try:
-        parsed = onnx.StringStringEntryProto.FromString(entry)
-    except DecodeError as error:
-        raise NoOnnxError(_NO_ONNX) from error
-    return [parsed.value] if parsed.key == "location" else []
 
 
 def _require(is_so: bool) -> None:
@@ -165,7 +226,7 @@ def _fields_of(message: Any, known: dict[str, _Fields]) -> _Fields:
         return known[message.full_name]
     found = known[message.full_name] = {}
     for field in message.fields:
-        if field.name == "external_data":
+        if field.name in {"external_data", "data_location"}:
             found[field.number] = _DATA
         elif field.message_type is not None:
             found[field.number] = _fields_of(field.message_type, known)

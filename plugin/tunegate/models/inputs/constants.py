@@ -11,6 +11,7 @@ import onnx
 from onnx import numpy_helper
 
 from tunegate.models.graph import STANDARD_DOMAINS
+from tunegate.system.onnx_scan import is_external
 
 _Arrays = Sequence[Any]
 _Attributes = dict[str, Any]
@@ -19,7 +20,7 @@ _Attributes = dict[str, Any]
 def tensor_values(tensor: onnx.TensorProto, most: int) -> Any:
     """The array of a tensor, or None where it is larger than `most` numbers, or not in the file."""
     size = math.prod(tensor.dims)
-    if size > most or tensor.external_data or tensor.data_location == onnx.TensorProto.EXTERNAL:
+    if size > most or is_external(tensor):
         return None
     try:
         array = numpy_helper.to_array(tensor)

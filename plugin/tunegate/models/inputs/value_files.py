@@ -15,6 +15,7 @@ import onnx
 
 from tunegate.artifacts.inputs import InputForm
 from tunegate.errors import ModelError
+from tunegate.system.onnx_scan import is_external
 
 MAX_ARRAY_BYTES = 256 * 2**20
 """The size of the largest file, and of the largest array in one."""
@@ -104,7 +105,7 @@ def tensor_array(tensor: onnx.TensorProto) -> Any:
     """The array of a tensor of a file. Raises ValueError and what the `onnx` package raises."""
     if not tensor.data_type:
         raise ValueError("no TensorProto")
-    if tensor.external_data or tensor.data_location == onnx.TensorProto.EXTERNAL:
+    if is_external(tensor):
         raise ValueError("its numbers are in another file")
     if math.prod(tensor.dims) > MAX_ARRAY_BYTES or min(tensor.dims, default=0) < 0:
         raise ValueError("its shape and its size do not fit together")
