@@ -88,3 +88,47 @@ def test_a_way_that_leads_nowhere_is_no_revision(origin: Checkout, tmp_path: Pat
     for name in ("HEAD~99", "HEAD^7", "nothing~1", "~1"):
         with pytest.raises(RevisionError, match="is no revision"):
             named_commit(GitProcess(job.path), name, "--base")
+
+
+@pytest.mark.parametrize("kind", ["refs/tags/", "refs/heads/", "refs/remotes/origin/"])
+@pytest.mark.parametrize("way", ["", "~1", "^", "^{commit}"])
+def test_a_reference_that_is_called_like_a_short_id_is_ambiguous(
+    here: Checkout, kind: str, way: str
+) -> None:
+    short = commit_of(here, "main")[:8]
+    here.git("update-ref", f"{kind}{short}", commit_of(here, "origin/topic"))
+    with pytest.raises(RevisionError) as raised:
+        named_commit(GitProcess(here.path), f"{short}{way}", "--base")
+    assert str(raised.value) == (
+        f'--base: "{short}" may be a commit\'s short id, and is the name of {kind}{short}. '
+        f"Name the commit's whole id, or {kind}{short}."
+    )
+
+
+def test_a_tag_of_the_remote_does_not_stand_for_a_commit_that_a_shallow_clone_lacks(
+    origin: Checkout, tmp_path: Path
+) -> None:
+    short = commit_of(origin, "main~1")[:8]
+    origin.git("tag", short, "topic")
+    job = actions_checkout(origin, tmp_path / "job", commit_of(origin, "main"))
+    with pytest.raises(RevisionError, match=f"is the name of refs/tags/{short}"):
+        named_commit(GitProcess(job.path), short, "--base")
+
+
+def test_a_whole_id_is_that_commit_whatever_is_called_so(here: Checkout) -> None:
+    whole = commit_of(here, "main")
+    here.git("update-ref", f"refs/tags/{whole}", commit_of(here, "origin/topic"))
+    assert named_commit(GitProcess(here.path), whole, "--base") == whole
+
+
+def test_a_name_of_the_length_of_another_kind_of_id_is_no_revision(here: Checkout) -> None:
+    here.git("update-ref", f"refs/tags/{'a1' * 32}", commit_of(here, "origin/topic"))
+    with pytest.raises(RevisionError, match="is no revision"):
+        named_commit(GitProcess(here.path), "a1" * 32, "--base")
+
+
+def test_a_year_is_a_name_and_a_short_id_without_a_reference_is_a_commit(here: Checkout) -> None:
+    here.git("tag", "2024", "origin/topic")
+    git = GitProcess(here.path)
+    assert named_commit(git, "2024", "--base") == commit_of(here, "origin/topic")
+    assert named_commit(git, commit_of(here, "main")[:9], "--base") == commit_of(here, "main")

@@ -19,7 +19,10 @@ _BRANCHES = ("refs/heads/", "refs/remotes/")
 _END = "--end-of-options"
 _OF_REMOTE = "refs/remotes/origin/"
 _ANCESTOR = re.compile(r"([^~^]+)[~^][~^0-9]*")
-_SHORT_ID = re.compile(r"[0-9a-f]{4,39}")
+_WAY = re.compile(r"[~^@:]")
+_SURELY_AN_ID = 7
+"""Git shows no shorter ids. A shorter name, such as a year, is one only where an object has it."""
+_SHORT_ID = re.compile(r"[0-9a-fA-F]{4,63}")
 
 
 def named_commit(git: GitProcess, name: str, option: str) -> str:
@@ -65,6 +68,8 @@ def _here(git: GitProcess, name: str) -> str | None:
     """The commit, also of a branch that only the remote has."""
     asked = (name, _of_remote(name))
     ask = ("rev-parse", "--verify", "-q", _END)
+    if is_commit_id(name) and git.text(*ask, name) != name:
+        return None  # git takes an id of another length for a name
     return next(filter(None, (git.text(*ask, f"{each}^{{commit}}") for each in asked)), None)
 
 
@@ -99,14 +104,15 @@ def _of_remote(name: str) -> str:
 
 
 def _advice(name: str) -> str:
-    if not _SHORT_ID.fullmatch(name):
+    if is_commit_id(name) or not _SHORT_ID.fullmatch(name):
         return ""
     return " Only a commit's whole id can be fetched."
 
 
 def _refuse_ambiguous(git: GitProcess, name: str, option: str) -> None:
-    """Git takes a tag before a branch of the same name: who may push tags would choose the
-    base."""
+    """Git takes a tag before a branch of the same name, and a reference before a commit's short id:
+    who may push tags would choose the base."""
+    _refuse_id_as_name(git, name, option)
     tag, branches = f"refs/tags/{name}", [f"{prefix}{name}" for prefix in _BRANCHES]
     if not is_ref(git, tag):
         return
@@ -119,3 +125,25 @@ def _refuse_ambiguous(git: GitProcess, name: str, option: str) -> None:
             f"Name refs/heads/{name} or refs/tags/{name}."
         )
         raise RevisionError(message)
+
+
+def _refuse_id_as_name(git: GitProcess, name: str, option: str) -> None:
+    """A full id is that commit, whatever else is called so. Of a shorter one, and of what begins
+    with one such as `1a2b3c4d~1`, nobody can say what was meant."""
+    start = _WAY.split(name, maxsplit=1)[0]
+    if is_commit_id(start) or not _SHORT_ID.fullmatch(start):
+        return
+    if len(start) < _SURELY_AN_ID and not git.text("rev-parse", f"--disambiguate={start}"):
+        return
+    named = [ref for ref in _references(start) if is_ref(git, ref)]
+    if named:
+        message = (
+            f'{option}: "{start}" may be a commit\'s short id, and is the name of {named[0]}. '
+            f"Name the commit's whole id, or {named[0]}."
+        )
+        raise RevisionError(message)
+
+
+def _references(name: str) -> tuple[str, ...]:
+    """The full names that git would take this one for, before a commit's short id."""
+    return (f"refs/tags/{name}", *(f"{prefix}{name}" for prefix in _BRANCHES), _of_remote(name))
