@@ -41,6 +41,18 @@ def test_models_with_like_names_never_share_a_directory() -> None:
     assert len(directories) == len(paths)
 
 
+def test_no_model_is_called_as_the_directory_of_another() -> None:
+    taken = build_directory(Cell(model="a/b.onnx", target="cpu"), "head").parts[1]
+    named = build_directory(Cell(model=f"{taken}.onnx", target="cpu"), "head").parts[1]
+    assert re.fullmatch(r"a_b-[0-9a-f]{64}", taken)
+    assert named != taken
+
+
+def test_a_long_path_has_a_directory() -> None:
+    (_, name, *_) = build_directory(Cell(model=f"{'d/' * 400}m.onnx", target="cpu"), "head").parts
+    assert len(name) <= 255
+
+
 def source_for(workdir: Path, candidates: tuple[CandidateBuild, ...]) -> ModelSource:
     return ModelSource(
         config=CONFIG,

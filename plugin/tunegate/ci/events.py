@@ -128,7 +128,7 @@ def _zone(project: str, part: str) -> str:
     zone = f"pr/{project}/{part}"
     if len(zone) <= _MAX_CHARACTERS:
         return zone
-    return f"pr/long/{hashlib.sha256(zone.encode()).hexdigest()[:32]}"
+    return f"pr/long/{hashlib.sha256(zone.encode()).hexdigest()}"
 
 
 # Events that are alike in every CI: a tag, a branch, and what somebody names.

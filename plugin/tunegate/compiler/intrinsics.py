@@ -131,4 +131,4 @@ def _watched() -> Iterator[list[Any]]:
 def _digest(name: str) -> str:
     """A digest of what the file depends on: the module, and the compiler that reads it."""
     text = (_FOLDER / f"{name}.py").read_bytes() + str(toolchain()).encode()
-    return hashlib.sha256(text).hexdigest()[:16]
+    return hashlib.sha256(text).hexdigest()

@@ -275,13 +275,20 @@ def candidate_directory(cell: Cell, side: Side, candidate: str) -> Path:
     return directory.with_name(f"{directory.name}-{candidate}")
 
 
+_ENDS_IN_A_DIGEST = re.compile(r"-[0-9a-f]{64}$")
+_MAX_PLAIN = 120
+"""With the digest it must fit into a file's name, which has 255 bytes at most."""
+
+
 def _slug(path: ModelPath) -> str:
-    """Two paths never share a name: one that had to be changed gets a digest of what it was."""
+    """Two paths never share a name: one that had to be changed, or that ends as if it had been,
+    gets a digest of what it was."""
     stem = path.removesuffix(".onnx")
     plain = re.sub(r"[^A-Za-z0-9._-]+", "_", stem).strip("._") or "model"
-    if plain == stem:
+    if plain == stem and not _ENDS_IN_A_DIGEST.search(stem):
         return plain
-    return f"{plain}-{hashlib.sha256(path.encode('utf-8', 'surrogateescape')).hexdigest()[:8]}"
+    digest = hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()
+    return f"{plain[:_MAX_PLAIN]}-{digest}"
 
 
 def _target(config: Config, cell: Cell) -> TargetConfig:

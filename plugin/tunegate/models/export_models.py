@@ -244,7 +244,7 @@ def _file(version: ModelVersion, repository: Repository, workdir: Path) -> Path:
 def _identity(version: ModelVersion) -> str:
     """Equal for equal contents, where those of external data files count."""
     parts = (version.content_digest, *(external.digest for external in version.external))
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def versions(change: ModelChange) -> dict[Side, ModelVersion]:

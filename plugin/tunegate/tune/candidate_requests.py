@@ -102,7 +102,7 @@ class CandidateMeasurements:
         return Measure(
             candidate=candidate,
             target_json=self.target_json,
-            reference=str(self._directory / f"{candidate.workload[:32]}.npy"),
+            reference=str(self._directory / f"{candidate.workload}.npy"),
             writes_reference=candidate.origin == "default",
             loser_ms=float("inf") if best is None else _LOSER_FACTOR * best,
             repeats=CONFIRMED_REPEATS if is_confirmation else _REPEATS,

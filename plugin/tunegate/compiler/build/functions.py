@@ -133,7 +133,7 @@ def _is_constant(value: Any) -> bool:
 
 
 def _digest(array: Any) -> bytes:
-    return hashlib.blake2b(array.tobytes(), digest_size=16).digest()
+    return hashlib.sha256(array.tobytes()).digest()
 
 
 def _operator(name: str) -> str:

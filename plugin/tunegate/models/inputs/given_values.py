@@ -163,7 +163,7 @@ class GivenValues:
             digest.update(repr((array.shape, str(array.dtype))).encode())
             is_text = array.dtype.kind == "O"
             digest.update(array.astype(str).tobytes() if is_text else array.tobytes())
-        stem = self._into / digest.hexdigest()[:16]
+        stem = self._into / digest.hexdigest()
         kept = [*self._into.glob(f"{stem.name}.*")]
         return (kept[0] if kept else save_value(value, stem)).absolute()
 

@@ -78,7 +78,7 @@ def _group(chosen: Chosen, cells: Mapping[str, CellSetting]) -> CellGroup:
         target=target_of(setting, chosen.targets),
         cells=cells,
         candidates=candidates,
-        place=digest_of_document(shared)[:16],
+        place=digest_of_document(shared),
         reference=_reference(model),
     )
 
@@ -90,7 +90,7 @@ def _reference(model: StudiedModel) -> str:
         dict(model.dims),
         versions_of(REFERENCE),
     ]
-    return f"{folder_name(model.name)}-{digest_of_document(asked)[:12]}"
+    return f"{folder_name(model.name)}-{digest_of_document(asked)}"
 
 
 def target_of(setting: CellSetting, targets: Mapping[str, TargetConfig]) -> TargetConfig:

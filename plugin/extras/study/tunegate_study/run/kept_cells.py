@@ -47,7 +47,7 @@ def cell_key(setting: CellSetting, model: StudiedModel, target: TargetConfig) ->
         "inputs": {name: _document(given) for name, given in model.inputs.items()},
         "bytes": model_digest(Path(model.files[setting[VARIANT]]), _value_files(model)),
     }
-    return digest_of_document(asked)[:24]
+    return digest_of_document(asked)
 
 
 def model_digest(file: Path, others: Iterable[str] = ()) -> str:
