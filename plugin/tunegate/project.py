@@ -267,6 +267,8 @@ def open_project(settings: Settings) -> Project:
     repository = GitRepository(settings.repository)
     path = settings.config or repository.root / config_file.CONFIG_FILE
     inside = path_inside(repository.root, path)
+    if inside is not None:
+        repository.require_own(inside, "the configuration")
     own = None
     if inside is None or path.exists():
         own = overridden(config_file.load_config(path), settings.overrides)

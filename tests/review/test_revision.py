@@ -6,7 +6,9 @@ import pytest
 
 from tests.support.git_repository import Checkout, new_repository
 from tunegate.errors import ConfigError
+from tunegate.project import open_project
 from tunegate.review.config_revision import config_at, path_inside
+from tunegate.settings import Settings
 from tunegate.system.git.repository import GitRepository
 
 NAME = "tunegate.yaml"
@@ -74,3 +76,28 @@ def test_a_link_on_the_way_is_refused_wherever_it_leads(
     path = place if linked == NAME else place / "gate.yaml"
     with pytest.raises(ConfigError, match=f"{linked} is a symbolic link"):
         path_inside(root, path)
+
+
+@pytest.mark.parametrize("path", ["deps/tunegate.yaml", "deps/ci/tunegate.yaml"])
+def test_a_configuration_in_a_submodule_is_refused(checkout: Checkout, path: str) -> None:
+    """Its commit, and so the rules, would be what the change says."""
+    commit = checkout.commit({"other": b"x"})
+    checkout.git("update-index", "--add", "--cacheinfo", f"160000,{commit},deps")
+    place = checkout.path / path
+    place.parent.mkdir(parents=True)
+    place.write_bytes(TEXT)
+    settings = Settings(repository=checkout.path, config=place)
+    with pytest.raises(ConfigError) as raised:
+        open_project(settings)
+    assert str(raised.value) == (
+        f"{path}: deps is a submodule. Keep the configuration in this repository."
+    )
+
+
+def test_a_revision_with_a_submodule_in_the_way_has_a_problem(checkout: Checkout) -> None:
+    commit = checkout.commit({"other": b"x"})
+    checkout.git("update-index", "--add", "--cacheinfo", f"160000,{commit},deps")
+    checkout.git("commit", "-q", "-m", "a submodule")
+    head = checkout.git("rev-parse", "HEAD")
+    found = config_at(GitRepository(checkout.path), head, "deps/ci/tunegate.yaml")
+    assert found.problem == f"deps/ci/tunegate.yaml at {head[:12]}: deps is a submodule"

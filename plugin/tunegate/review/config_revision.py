@@ -24,9 +24,10 @@ class FoundConfig(msgspec.Struct, frozen=True):
 def config_at(repository: GitRepository, revision: str, path: str) -> FoundConfig:
     """Raises RevisionError where the revision has the file and its content cannot be fetched."""
     entry = repository.entry(revision, path)
-    if entry is None:
-        return FoundConfig()
     where = f"{path} at {revision[:12]}"
+    if entry is None:
+        above = repository.submodule_above(revision, path)
+        return FoundConfig(problem=f"{where}: {above} is a submodule" if above else "")
     if entry.kind != "file":
         return FoundConfig(problem=f"{where}: it is no file but a {entry.kind}")
     try:

@@ -36,6 +36,16 @@ def test_records_that_were_committed_are_refused(project: Checkout) -> None:
 
 
 @pytest.mark.parametrize("url", ["cache", "cache/of/models"])
+def test_a_directory_in_a_submodule_is_the_checkouts(project: Checkout, url: str) -> None:
+    commit = project.commit({"README.md": b"other words"})
+    project.git("update-index", "--add", "--cacheinfo", f"160000,{commit},cache")
+    (project.path / "cache" / "of").mkdir(parents=True)
+    (project.path / "cache" / "of" / "segment").write_bytes(b"claims")
+    with pytest.raises(ConfigError, match="git tracks files in it"):
+        cache_directory(url, project.path)
+
+
+@pytest.mark.parametrize("url", ["cache", "cache/of/models"])
 def test_a_link_of_the_checkout_is_refused(project: Checkout, tmp_path: Path, url: str) -> None:
     (project.path / "cache").symlink_to(tmp_path)
     with pytest.raises(ConfigError, match="cache is a symbolic link"):

@@ -13,10 +13,21 @@ from tunegate.system.git.process import GitProcess, new_repository
 
 def first_tracked(root: Path, directory: Path) -> str | None:
     """The first file that git tracks in this directory below the working tree's `root`; '' where
-    there is none, None where git cannot say."""
-    inside = directory.relative_to(root).as_posix()
-    listed = GitProcess(root).text("ls-files", "-z", "--cached", "--", inside)
+    where there is none, None where git cannot say. Below a submodule all is the checkout's."""
+    git, inside = GitProcess(root), directory.relative_to(root)
+    above = tracked_above(git, inside.as_posix())
+    if above:
+        return above
+    listed = git.text("ls-files", "-z", "--cached", "--", inside.as_posix())
     return None if listed is None else listed.split("\0", 1)[0]
+
+
+def tracked_above(git: GitProcess, path: str) -> str:
+    """Returns the directory on the way to this path that git tracks as one thing, a submodule or a
+    link; '' where there is none. Of what is below it, git lists nothing."""
+    above = [str(each) for each in PurePosixPath(path).parents][:-1]
+    ask = ("rev-parse", "--verify", "-q")
+    return next((each for each in above if git.text(*ask, f":0:{each}") is not None), "")
 
 
 # Attributes that make a checkout write other bytes than were committed. What is judged are the

@@ -10,13 +10,14 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from tunegate.artifacts.changes import ModelVersion
-from tunegate.errors import ModelError, RevisionError
+from tunegate.errors import ConfigError, ModelError, RevisionError
 from tunegate.ports import Repository, Trailer, TreeEntry
 from tunegate.system.git.checkout import (
     ATTRIBUTES_FILE,
     changes_bytes,
     conversions,
     is_safe,
+    tracked_above,
     trailers_between,
 )
 from tunegate.system.git.content import copy_content
@@ -95,6 +96,13 @@ class GitRepository(GitEvents):
             raise RevisionError(f"{revision}: it cannot be read. Fetch the whole commit.")
         return next((_entry(line) for line in listed.split(b"\0") if line), None)
 
+    def submodule_above(self, revision: str, path: str) -> str:
+        """Returns the submodule that the revision has on the way to this path; '' without one.
+        Raises RevisionError."""
+        above = [str(each) for each in PurePosixPath(path).parents][:-1]
+        found = (self.entry(revision, each) for each in above)
+        return next((each.path for each in found if each and each.kind == "submodule"), "")
+
     def directories(self, revision: str) -> Mapping[str, str]:
         """The identifier of each directory in git, by path: equal ones are equal down to
         the last file. The root is `.`."""
@@ -103,6 +111,14 @@ class GitRepository(GitEvents):
         lines = (line.partition(b"\t") for line in listed.split(b"\0") if line)
         trees = {_text(path): meta.split()[2].decode() for meta, _, path in lines}
         return {**trees, ".": root}
+
+    def require_own(self, path: str, what: str) -> None:
+        """Raises ConfigError for a place in a submodule of the checkout, whose commit a change
+        chooses without showing a line of it."""
+        above = tracked_above(self._git, path)
+        if above:
+            message = f"{path}: {above} is a submodule. Keep {what} in this repository."
+            raise ConfigError(message)
 
     def read(self, revision: str, path: str) -> bytes:
         """A file for people, such as a configuration, or a pointer; never a model."""
