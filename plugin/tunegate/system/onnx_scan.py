@@ -107,7 +107,7 @@ def is_external(tensor: onnx.TensorProto) -> bool:
 def _data_file(tensor: onnx.TensorProto) -> str:
     """The data file of an external tensor. Raises ModelError for one that two readers could
     understand in two ways."""
-    entries = {entry.key: entry.value for entry in tensor.external_data}
+    entries: dict[str, str] = {entry.key: entry.value for entry in tensor.external_data}
     problem = ""
     if tensor.data_location != onnx.TensorProto.EXTERNAL:
         problem = "names a data file, and its data location is the model itself"
