@@ -137,7 +137,7 @@ def test_a_job_that_may_be_required_is_never_skipped(path: Path) -> None:
 
 def test_zizmor_finds_nothing_in_the_workflows() -> None:
     zizmor = Path(sys.executable).parent / "zizmor"
-    starter = ROOT / "plugin" / "tunegate" / "commands" / "workflow.yml"
+    starter = ROOT / "plugin" / "tunegate" / "cli" / "handlers" / "workflow.yml"
     command = [str(zizmor), "--offline", "--quiet", *map(str, WORKFLOWS), str(starter)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout

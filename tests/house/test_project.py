@@ -27,7 +27,7 @@ def test_whatever_names_the_action_pins_it_and_means_our_repository() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     ours = urlsplit(project["urls"]["Source"]).path.strip("/")
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*.yml")]
-    pages.append(ROOT / "plugin" / "tunegate" / "commands" / "workflow.yml")
+    pages.append(ROOT / "plugin" / "tunegate" / "cli" / "handlers" / "workflow.yml")
     named = re.compile(r"(?:uses: |git\+https://[^/\s]+/)([\w.-]*tunegate[\w./-]*)@(\S+)")
     found = [match for page in pages for match in named.findall(page.read_text())]
     assert len(found) >= 5

@@ -16,7 +16,7 @@ from tests.house.sources import ROOT
 
 FOLDER = ROOT / ".github" / "workflows"
 WORKFLOWS = sorted(FOLDER.glob("*.yml"))
-STARTER = ROOT / "plugin" / "tunegate" / "commands" / "workflow.yml"
+STARTER = ROOT / "plugin" / "tunegate" / "cli" / "handlers" / "workflow.yml"
 PROGRAMS = Path(sys.executable).parent
 PUBLIC = {"packages", "contents", "pull-requests"}
 """What others see is written with these permissions."""

@@ -13,7 +13,7 @@ import yaml
 from tests.e2e.action_runner import ROOT
 
 pytestmark = pytest.mark.e2e
-STARTER = ROOT / "plugin" / "tunegate" / "commands" / "workflow.yml"
+STARTER = ROOT / "plugin" / "tunegate" / "cli" / "handlers" / "workflow.yml"
 
 
 def workflows() -> list[Path]:
