@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from onnx import helper
+from tvm.relax.frontend.onnx import from_onnx
 
 from tests.support.operator_models import operator_model, rewritten
+from tunegate.compiler.importing.rewriting import importable
 
 DATA = np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)
 
@@ -21,6 +23,17 @@ def test_one_hot_marks_places_from_either_end(axis: int, dtype: str) -> None:
     }
     node = helper.make_node("OneHot", ["i", "d", "v"], ["y"], axis=axis)
     assert "OneHot" not in rewritten(operator_model(node, feed), feed)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64"])
+def test_one_hot_has_the_type_of_its_values(dtype: str) -> None:
+    feed = {"i": np.array([[0, 4, -1], [-5, 9, 2]], "int64")}
+    constants = {"d": np.array(5, "int64"), "v": np.array([0, 1], dtype)}
+    node = helper.make_node("OneHot", ["i", "d", "v"], ["y"])
+    model = operator_model(node, feed, constants)
+    imported = from_onnx(importable(model), opset=model.opset_import[0].version)
+    assert str(imported["main"].ret_ty.dtype.dtype) == dtype
+    assert "OneHot" not in rewritten(model, feed)
 
 
 @pytest.mark.parametrize("diagonal", [-2, 0, 1])

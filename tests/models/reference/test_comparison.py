@@ -47,6 +47,9 @@ def test_equal_numbers_pass(found: Callable[[Run], NumericCheck]) -> None:
         (lambda feed: [np.maximum(feed["x"], 0) * 1.01], "output y is off by"),
         (lambda feed: [np.maximum(feed["x"], 0)[:0]], "output y is shape"),
         (lambda feed: [], "0 outputs instead of 1"),
+        (lambda feed: [np.maximum(feed["x"], 0).astype("f8")], "y is float64 instead of float32"),
+        (lambda feed: [np.maximum(feed["x"], 0).astype(">f4")], "y is >f4 instead of float32"),
+        (lambda feed: [np.maximum(feed["x"], 0)[None]], "output y is shape (1, "),
         (lambda feed: [feed["x"] * np.nan], "not a number where one is expected"),
         (lambda feed: [[feed["x"]]], "output y is of another structure: (1 long), [0] instead of"),
         (lambda feed: [None], "output y is of another structure: (absent) instead of a tensor"),
@@ -54,6 +57,34 @@ def test_equal_numbers_pass(found: Callable[[Run], NumericCheck]) -> None:
 )
 def test_other_numbers_do_not(found: Callable[[Run], NumericCheck], run: Run, said: str) -> None:
     check = found(run)
+    assert not check.passed
+    assert said in check.detail
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        (("z", (), "float32"), "its outputs are z instead of"),
+        (("", (), "float32"), "float32 of rank 2, and its artifact says float32 of rank 0"),
+        (("", (1, 1), "float64"), "float32 of rank 2, and its artifact says float64 of"),
+    ],
+)
+def test_an_artifact_that_says_other_outputs_than_it_gives_does_not_pass(
+    output: tuple[str, tuple[int, ...], str], said: str, tmp_path: Path
+) -> None:
+    file = save(one_node_model("Relu"), tmp_path / "m.onnx")
+    session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+    given, made = session.get_inputs()[0], session.get_outputs()[0]
+    name, dims, dtype = output
+    artifact = ArtifactFile(
+        runtime="any",
+        file="m.onnx",
+        inputs=(ArtifactTensor(given.name, tuple(given.shape), "float32"),),
+        outputs=(ArtifactTensor(name or made.name, dims, dtype),),
+        threads=1,
+    )
+    check = compared(lambda feed: session.run(None, dict(feed)), file, artifact, (1,))
+    assert isinstance(check, NumericCheck)
     assert not check.passed
     assert said in check.detail
 

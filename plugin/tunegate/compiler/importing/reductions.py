@@ -168,11 +168,10 @@ _MASK_IS_BOOL = 12
 
 
 def one_hot(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """OneHot whose depth or values are inputs, or whose indices are no int64."""
+    """OneHot, always: the importer takes constants alone, and gives float64 or int64 whatever the
+    type of the values is."""
     indices, result = view.type_of(node.input[0]), view.type_of(node.output[0])
-    values = view.type_of(node.input[2])
-    is_plain = all(view.constant(node.input[place]) is not None for place in (1, 2))
-    if indices is None or result is None or values is None or is_plain:
+    if indices is None or result is None:
         return None
     axis = attribute(node, "axis", -1) % result.rank
     depth = result.shape[axis]

@@ -16,7 +16,7 @@ from onnx.external_data_helper import uses_external_data
 from tunegate.artifacts.builds import NumericCheck, OutputDifference
 from tunegate.models.reference.model_precision import QUANTIZED, constant_weights, precision_of
 from tunegate.models.reference.session import LOWER_LEVELS, NO_OPTIMIZATION, ReferenceSession, said
-from tunegate.models.reference.tolerance import differs, errors, is_numeric, tolerance
+from tunegate.models.reference.tolerance import differs, errors, is_numeric, other_dtype, tolerance
 from tunegate.models.seeded_inputs import checked_feeds
 from tunegate.system.nvidia.device_errors import raise_lost_device
 from tunegate.system.output.artifact_file import ArtifactFile
@@ -55,6 +55,9 @@ def compared(
         raise_lost_device(error)
         return DidNotRun(said(error))
     worst = _worst(artifact, got, expected, _usual)
+    broken = _broken_promise(artifact, session.outputs, got) if worst.passed else ""
+    if broken:
+        return msgspec.structs.replace(worst, passed=False, detail=broken)
     if worst.passed or not worst.max_relative:
         return worst
     noise, precision = own_noise(reference, feeds, expected), precision_of(reference)
@@ -67,6 +70,27 @@ def compared(
         written = _worst(artifact, got, _as_written(reference, feeds) or expected, allowed)
         again = msgspec.structs.replace(written, as_written=True) if written.passed else again
     return msgspec.structs.replace(again, reference_noise=max(noise))
+
+
+def _broken_promise(
+    artifact: ArtifactFile, names: Sequence[str], got: Sequence[Sequence[Any]]
+) -> str:
+    """Returns where an artifact says other outputs than the model has, or than it gives; '' where
+    it does not. A size may follow the values of the inputs, so ranks count."""
+    said_names = [each.name for each in artifact.outputs]
+    if said_names != list(names):
+        return f"its outputs are {', '.join(said_names)} instead of {', '.join(names)}"[:300]
+    for outputs in got:
+        for tensor, value in zip(artifact.outputs, outputs, strict=True):
+            if not isinstance(value, np.ndarray) or not is_numeric(value):
+                continue
+            shape, dtype = kind(value)
+            if (dtype, len(shape)) != (tensor.dtype, len(tensor.shape)):
+                return (
+                    f"output {tensor.name} is {dtype} of rank {len(shape)}, and its artifact says "
+                    f"{tensor.dtype} of rank {len(tensor.shape)}"
+                )
+    return ""
 
 
 def _as_written(reference: Path, feeds: Sequence[Mapping[str, Any]]) -> list[Sequence[Any]]:
@@ -110,7 +134,8 @@ def _worse(
         detail = detail or (f"output {tensor.name} is {other}" if other else "")
         for part, should_be in pairs:
             limit = allowed(at, str(should_be.array.dtype))
-            wrong = differs(part.array, should_be.array, limit)
+            wrong = other_dtype(part.array, should_be.array)
+            wrong = wrong or differs(part.array, should_be.array, limit)
             where = f"output {tensor.name} {should_be.place}".rstrip()
             detail = detail or (f"{where} is {wrong}" if wrong else "")
             found = _errors(part.array, should_be.array)

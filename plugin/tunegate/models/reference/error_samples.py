@@ -17,7 +17,7 @@ from tunegate.artifacts.inputs import Files
 from tunegate.models.inputs.calibration import lasting_order
 from tunegate.models.reference.comparison import DidNotRun, arrays_in
 from tunegate.models.reference.session import ReferenceSession, said
-from tunegate.models.reference.tolerance import errors, is_numeric
+from tunegate.models.reference.tolerance import errors, is_numeric, other_dtype
 from tunegate.models.seeded_inputs import RuledTensor, cases_of, seeded_inputs
 from tunegate.system.nvidia.device_errors import raise_lost_device
 
@@ -103,6 +103,9 @@ class _Watch:
         largest = 0.0
         for name, ours, theirs in zip(self._names, got, expected, strict=True):
             for mine, reference in zip(arrays_in(ours), arrays_in(theirs), strict=True):
+                wrong = other_dtype(mine.array, reference.array)
+                if wrong:
+                    raise ValueError(f"output {name} is {wrong}")
                 where = (name, reference.place)
                 elements = self._arrays.setdefault(where, TellingElements())
                 if elements.tell(mine.array, reference.array):

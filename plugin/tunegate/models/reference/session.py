@@ -25,6 +25,7 @@ class ReferenceSession:
         options = exact_options()
         options.graph_optimization_level = level
         self._session = open_session(model, options, _ON_CPU).session
+        self.outputs = tuple(each.name for each in self._session.get_outputs())
 
     def run(self, feed: Mapping[str, Any]) -> Sequence[Any]:
         """Returns every output, in the order of the model's."""

@@ -34,6 +34,14 @@ def differs(got: Any, expected: Any, allowed: float = 0.0) -> str:
     return ""
 
 
+def other_dtype(got: Any, expected: Any) -> str:
+    """Returns in words that `got` has another dtype than `expected`; '' where it has not. Texts
+    have one, however NumPy keeps them."""
+    if got.dtype == expected.dtype or not (is_numeric(got) or is_numeric(expected)):
+        return ""
+    return f"{got.dtype} instead of {expected.dtype}"
+
+
 def is_numeric(array: Any) -> bool:
     """Returns whether the array has no strings."""
     return array.dtype.kind not in "OUS"
