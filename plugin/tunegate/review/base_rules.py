@@ -46,8 +46,18 @@ def target_changes(base: Config, head: Config) -> Iterator[PolicyChange]:
                 counts="once merged",
                 target=name,
             )
-    for name in theirs:
-        if name not in ours:
+    unmerged = _on_new_runners(base, head)
+    for name, target in theirs.items():
+        if name in unmerged:
+            yield PolicyChange(
+                key="targets[].runner",
+                old="not set",
+                new=written(list(target.runner)),
+                effect="changed",
+                counts="once merged",
+                target=name,
+            )
+        elif name not in ours:
             yield PolicyChange(
                 key="targets[].name",
                 old="not set",
@@ -56,6 +66,35 @@ def target_changes(base: Config, head: Config) -> Iterator[PolicyChange]:
                 counts="now",
                 target=name,
             )
+
+
+def on_known_runners(base: Config, head: Config) -> Config:
+    """Returns the head's configuration without new targets on runners that no target of the base
+    has. Labels choose the machine that a job of the matrix is sent to, such as one with secrets. A
+    model for such targets alone is gated on those that its entry had."""
+    unmerged = _on_new_runners(base, head)
+    if not unmerged:
+        return head
+    before = {entry.path: entry.targets for entry in base.models}
+    models = tuple(
+        msgspec.structs.replace(
+            entry,
+            targets=tuple(name for name in entry.targets if name not in unmerged)
+            or before.get(entry.path, ()),
+        )
+        for entry in head.models
+    )
+    targets = tuple(target for target in head.targets if target.name not in unmerged)
+    return msgspec.structs.replace(head, models=models, targets=targets)
+
+
+def _on_new_runners(base: Config, head: Config) -> frozenset[str]:
+    ours, known = {frozenset(target.runner) for target in base.targets}, names(base)
+    return frozenset(
+        target.name
+        for target in head.targets
+        if target.name not in known and frozenset(target.runner) not in ours
+    )
 
 
 def names(config: Config) -> tuple[str, ...]:

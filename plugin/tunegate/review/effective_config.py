@@ -20,6 +20,7 @@ from tunegate.review.base_rules import (
     metric_of,
     names,
     new_commands,
+    on_known_runners,
     target_changes,
     watch_changes,
     without_commands,
@@ -43,7 +44,8 @@ def effective(
 ) -> Effective:
     """`models` are the models of the head, each with its path at the base, which is its own for one
     that is new; `inputs_before` are those at the base. The head's rules hold for models that the
-    base does not cover."""
+    base does not cover, on runners that the base has."""
+    everything, head = head, on_known_runners(base, head)
     merged_config = msgspec.structs.replace(
         base,
         dims=head.dims,
@@ -65,7 +67,7 @@ def effective(
     uncovered = set(models) - {model.path for model in covered}
     changes = (
         *_of_sections(base, head),
-        *target_changes(base, head),
+        *target_changes(base, everything),
         *_of_models(asked),
         *new_commands(each for each in head.models if _is_entry_of(head, each, uncovered)),
     )
