@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.models.external_data import model_with_data
 from tests.support.small_onnx import matmul_model, save
 from tunegate.errors import ModelError
 from tunegate.models.file_pair import FilePair
@@ -36,3 +37,38 @@ def test_a_file_that_is_no_model_is_named(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"a\.onnx: no such file"):
         FilePair(tmp_path / "a.onnx", tmp_path / "b.onnx")
+
+
+def test_models_that_differ_in_their_data_files_alone_are_two_versions(tmp_path: Path) -> None:
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "m.onnx").write_bytes(model_with_data("w.bin"))
+        (tmp_path / name / "w.bin").write_text(name)
+    pair = FilePair(tmp_path / "old" / "m.onnx", tmp_path / "new" / "m.onnx")
+    base, head = pair.version("base", "m.onnx"), pair.version("head", "m.onnx")
+    assert base.content_digest == head.content_digest
+    assert base.external != head.external
+    assert not pair.are_same()
+    exported = pair.export_model(head, tmp_path / "work")
+    assert (exported.parent / "w.bin").read_text() == "new"
+
+
+@pytest.mark.parametrize("linked", ["w/w.bin", "w"])
+def test_no_link_is_followed_to_a_data_file(tmp_path: Path, linked: str) -> None:
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "w.bin").write_text("what only the runner may read")
+    place = tmp_path / "checkout"
+    (place / linked).parent.mkdir(parents=True)
+    (place / "m.onnx").write_bytes(model_with_data("w/w.bin"))
+    (place / linked).symlink_to(secret / "w.bin" if linked == "w/w.bin" else secret)
+    pair = FilePair(place / "m.onnx", place / "m.onnx")
+    for read in (
+        lambda: pair.export_model(pair.version("head", "m.onnx"), tmp_path / "work"),
+        pair.are_same,
+        lambda: pair.data("head", "w/w.bin", 100),
+        lambda: pair.read("head", "w/w.bin"),
+    ):
+        with pytest.raises(ModelError, match=r"w/w\.bin: no plain file, or behind a symbolic link"):
+            read()
+    assert not (tmp_path / "work" / "w" / "w.bin").exists()

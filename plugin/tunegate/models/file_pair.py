@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 from collections.abc import Sequence
+from io import BufferedReader
 from pathlib import Path
+from typing import BinaryIO, cast
 
-from tunegate.artifacts.changes import ModelVersion, Revisions
+from tunegate.artifacts.changes import ExternalFile, ModelVersion, Revisions
 from tunegate.errors import ModelError, RevisionError
 from tunegate.ports import Repository, Trailer, TreeEntry
+from tunegate.regular_files import opened_inside
 from tunegate.system.onnx_scan import MAX_MODEL_BYTES, data_files, too_large
 
 TWO_FILES = Revisions(base="base", head="head", reason="two files")
@@ -42,15 +46,18 @@ class FilePair:
         return (TreeEntry(file.name, ""),)
 
     def read(self, revision: str, path: str) -> bytes:
-        return (self._files[revision].parent / path).read_bytes()
+        with _opened(self._files[revision], path) as file:
+            return file.read()
 
     def data(self, revision: str, path: str, most_bytes: int) -> bytes:
-        file = self._files[revision].parent / path
-        if not file.is_file():
-            raise RevisionError(f"{file}: no such file.")
-        if file.stat().st_size > most_bytes:
-            raise ModelError(f"{file} has over {most_bytes >> 20} MiB")
-        return file.read_bytes()
+        beside = self._files[revision]
+        if not os.path.lexists(beside.parent / path):
+            raise RevisionError(f"{beside.parent / path}: no such file.")
+        with _opened(beside, path) as file:
+            content = file.read(most_bytes + 1)
+        if len(content) > most_bytes:
+            raise ModelError(f"{beside.parent / path} has over {most_bytes >> 20} MiB")
+        return content
 
     def trailers(
         self, base: str, head: str, key: str, *, may_fetch: bool = True
@@ -60,7 +67,12 @@ class FilePair:
 
     def version(self, revision: str, path: str) -> ModelVersion:
         """The file as a version of the model that the report calls `path`."""
-        body = self._files[revision].read_bytes()
+        file = self._files[revision]
+        body = file.read_bytes()
+        try:
+            data = tuple(ExternalFile(name, _sha256(file, name)) for name in self._data_files(file))
+        except ModelError:
+            data = ()  # whoever opens it is told
         return ModelVersion(
             revision=revision,
             path=path,
@@ -68,6 +80,7 @@ class FilePair:
             graph_digest=None,
             storage="git",
             size_bytes=len(body),
+            external=data,
         )
 
     def export_model(self, version: ModelVersion, into: Path) -> Path:
@@ -76,17 +89,14 @@ class FilePair:
         copy = Path(shutil.copy(file, into / file.name))
         for name in self._data_files(file):
             (into / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(file.parent / name, into / name)
+            with _opened(file, name) as data, (into / name).open("xb") as written:
+                shutil.copyfileobj(data, written)
         return copy
 
     def _digest(self, file: Path) -> str:
-        read = hashlib.sha256()
-        for each in (file, *(file.parent / name for name in self._data_files(file))):
-            if not each.is_file():
-                raise ModelError(f"{each}: no such file. It is data of {file.name}.")
-            with each.open("rb") as content:
-                read.update(hashlib.file_digest(content, "sha256").digest())
-        return read.hexdigest()
+        body = hashlib.sha256(file.read_bytes()).hexdigest()
+        digests = (body, *(_sha256(file, name) for name in self._data_files(file)))
+        return hashlib.sha256("".join(digests).encode()).hexdigest()
 
     def _data_files(self, file: Path) -> tuple[str, ...]:
         try:
@@ -94,6 +104,27 @@ class FilePair:
         except ModelError as error:
             message = f"{file}: {error}. Export it again."
             raise ModelError(message) from error
+
+
+def _opened(model: Path, name: str) -> BinaryIO:
+    """A file beside the model, by the rules that a revision has. Raises ModelError where it is not
+    there, and for a link: what it leads to would end in what is uploaded."""
+    found = opened_inside(model.parent, name)
+    if found is None:
+        file = model.parent / name
+        if not os.path.lexists(file):
+            raise ModelError(f"{file}: no such file. It is data of {model.name}.")
+        message = (
+            f"{file}: no plain file, or behind a symbolic link, which is not followed. It is data "
+            f"of {model.name}: put the file itself there."
+        )
+        raise ModelError(message)
+    return found
+
+
+def _sha256(model: Path, name: str) -> str:
+    with _opened(model, name) as content:
+        return hashlib.file_digest(cast("BufferedReader", content), "sha256").hexdigest()
 
 
 _: type[Repository] = FilePair

@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from tunegate.artifacts import artifact_io
+from tunegate.artifacts.inputs import Files, InputRule
 from tunegate.errors import ArtifactError
-from tunegate.system.output.artifact_file import ArtifactFile, built_artifact
+from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor, built_artifact
 
 
 def key_of(directory: Path, library: bytes, *, threads: int = 1, model: str = "m") -> str:
@@ -53,6 +54,28 @@ def test_a_file_that_was_not_built_is_not_loaded(name: str, tmp_path: Path) -> N
     said = ArtifactFile.read(tmp_path / "a")
     artifact_io.write(tmp_path / "a" / "artifact.json", msgspec.structs.replace(said, file=name))
     with pytest.raises(ArtifactError, match=r"that .*artifact\.json names"):
+        built_artifact(tmp_path / "a")
+
+
+def test_an_artifact_with_a_link_is_refused(tmp_path: Path) -> None:
+    key_of(tmp_path / "a", b"code")
+    (tmp_path / "secret").write_bytes(b"code")
+    (tmp_path / "a" / "model.so").unlink()
+    (tmp_path / "a" / "model.so").symlink_to(tmp_path / "secret")
+    with pytest.raises(ArtifactError, match=r"model\.so: a symbolic link, which is not followed"):
+        built_artifact(tmp_path / "a")
+
+
+@pytest.mark.parametrize("file", ["/etc/hostname", "../secret.npy"])
+def test_values_that_lie_outside_of_the_artifact_are_refused(tmp_path: Path, file: str) -> None:
+    key_of(tmp_path / "a", b"code")
+    rule = InputRule(Files(files=(file,)))
+    said = ArtifactFile.read(tmp_path / "a")
+    given = ArtifactTensor(name="x", shape=(1,), dtype="float32", rule=rule)
+    artifact_io.write(
+        tmp_path / "a" / "artifact.json", msgspec.structs.replace(said, inputs=(given,))
+    )
+    with pytest.raises(ArtifactError, match="lies outside of it"):
         built_artifact(tmp_path / "a")
 
 

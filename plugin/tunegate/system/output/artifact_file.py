@@ -78,6 +78,10 @@ def _located(tensor: ArtifactTensor, directory: Path) -> ArtifactTensor:
     """The input, with the paths of its files; in `artifact.json` they have none."""
     if tensor.rule is None or not isinstance(tensor.rule.values, Files):
         return tensor
+    for file in tensor.rule.values.files:
+        if Path(file).is_absolute() or ".." in Path(file).parts:
+            message = f"{directory / ARTIFACT_FILE}: its file {file!r} lies outside of it."
+            raise ArtifactError(message)
     files = tuple(str((directory / file).absolute()) for file in tensor.rule.values.files)
     return _with_files(
         tensor, tensor.rule, msgspec.structs.replace(tensor.rule.values, files=files)
@@ -151,6 +155,10 @@ def check_unchanged(directory: Path, digest: str) -> None:
 def _verified(directory: Path) -> tuple[ArtifactFile, dict[str, str]]:
     """Returns the artifact, and the digests of its files, after checking them."""
     artifact = ArtifactFile.read(directory)
+    link = next((each for each in sorted(directory.rglob("*")) if each.is_symlink()), None)
+    if link is not None:
+        message = f"{link}: a symbolic link, which is not followed. Put the file itself there."
+        raise ArtifactError(message)
     files = files_in(directory)
     for name in {artifact.file, *artifact.files}:
         said, found = artifact.files.get(name), files.get(name)

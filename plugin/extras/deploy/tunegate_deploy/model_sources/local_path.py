@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tunegate.errors import ConfigError, ModelError
+from tunegate.regular_files import opened_inside
 from tunegate.system.output.artifact_file import ARTIFACT_FILE
 from tunegate_deploy.model_sources.addressed_model import PAGE, AddressedModel
 from tunegate_deploy.model_sources.download_limits import ByteCount
-from tunegate_deploy.model_sources.model_files import bring_artifact, bring_model, pieces_of
+from tunegate_deploy.model_sources.model_files import bring_artifact, bring_model
+
+_PIECE_BYTES = 2**20
 
 
 class LocalPath:
@@ -45,9 +48,18 @@ class LocalPath:
 
 
 def _read(directory: Path, name: str) -> Iterator[bytes]:
-    """Raises ModelError for a file that is not there, or that this user may not read."""
+    """Raises ModelError for a file that is not there, that this user may not read, or that a link
+    leads to: what it leads to would end in what is uploaded."""
+    file = directory / name
     try:
-        yield from pieces_of(directory / name)
+        found = opened_inside(directory, name)
+        if found is None:
+            file.lstat()
+            message = f"its file {name!r} is no plain file, or behind a symbolic link"
+            raise ModelError(message)
+        with found:
+            while piece := found.read(_PIECE_BYTES):
+                yield piece
     except OSError as error:
         message = f"its file {name!r} cannot be read ({error.strerror})"
         raise ModelError(message) from error

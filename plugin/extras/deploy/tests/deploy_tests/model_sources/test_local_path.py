@@ -37,3 +37,12 @@ def test_a_data_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     (tmp_path / "into").mkdir()
     with pytest.raises(ModelError, match=r"its file 'weights\.bin' cannot be read \(No such file"):
         LocalPath(tmp_path / "m.onnx").download(tmp_path / "into", ByteCount(2**20))
+
+
+def test_a_data_file_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "m.onnx").write_bytes(model_with_data("weights.bin"))
+    (tmp_path / "secret").write_text("what only this machine may read")
+    (tmp_path / "weights.bin").symlink_to(tmp_path / "secret")
+    (tmp_path / "into").mkdir()
+    with pytest.raises(ModelError, match=r"its file 'weights\.bin' is no plain file, or behind a"):
+        LocalPath(tmp_path / "m.onnx").download(tmp_path / "into", ByteCount(2**20))
