@@ -76,6 +76,12 @@ def test_of_several_files_that_with_the_name_counts() -> None:
     assert told.digest == md5_of(b"mine")
 
 
+@pytest.mark.parametrize("wdir", [".", "./"])
+def test_a_dvc_file_may_say_that_it_is_of_its_own_directory(wdir: str) -> None:
+    text = f"wdir: {wdir}\n".encode() + dvc_file_of("m.onnx", b"mine")
+    assert dvc_pointer(text, "d/m.onnx").digest == md5_of(b"mine")
+
+
 def test_an_old_dvc_file_may_be_of_text_and_may_not_say_how_long_it_is() -> None:
     text = f"outs:\n- md5: {md5_of(b'x')}\n  path: m.onnx\n"
     assert dvc_pointer(text.encode(), "m.onnx") == ContentPointer(md5_of(b"x"), None, "md5-text")
@@ -89,6 +95,13 @@ ALIASES = "".join(f"v{n}: &v{n} [{', '.join([f'*v{n - 1}'] * 9)}]\n" for n in ra
     [
         ("outs: []", "not a DVC file of this name"),
         ("outs: none", "not a DVC file of this name"),
+        *(
+            (
+                f"wdir: {wdir}\nouts:\n- {{md5: {md5_of(b'x')}, path: m.onnx}}",
+                "its `wdir` leads to a file elsewhere",
+            )
+            for wdir in ("../other", "..", "sub", "/tmp", "sub/..", "[.]", "''", "null")
+        ),
         ("outs:\n- path: m.onnx\n", "names no md5 of the file"),
         ("outs:\n- {path: other.onnx}", "not a DVC file of this name"),
         (

@@ -176,6 +176,8 @@ MAX_DVC_BYTES = 256 * 1024
 _OLDER_VERSIONS = {b"version http://git-media.io/v/2", b"version https://hawser.github.com/spec/v1"}
 _MIN_LINES = 3
 """The number of lines after the version: the digest, the size, and the end of the last line."""
+_HERE = (".", "./")
+"""What `wdir` may say: by any other one DVC's pointer stands for a file of another directory."""
 _MD5 = re.compile(r"[0-9a-f]{32}")
 
 
@@ -236,6 +238,9 @@ def _output(content: bytes, path: str) -> dict[str, Any]:
         parsed = read_yaml(content[:MAX_DVC_BYTES].decode())
     except (yaml.YAMLError, UnicodeDecodeError):
         parsed = None
+    if isinstance(parsed, dict) and parsed.get("wdir", ".") not in _HERE:
+        message = f'{path}.dvc: its `wdir` leads to a file elsewhere. Run: dvc add "{path}"'
+        raise ModelError(message)
     outs = parsed.get("outs") if isinstance(parsed, dict) else None
     named = [
         out
