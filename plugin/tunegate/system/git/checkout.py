@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
+from tunegate.errors import RevisionError
 from tunegate.ports import Trailer
 from tunegate.system.git.fetch import deepened_until, is_history_whole, is_shallow
 from tunegate.system.git.process import GitProcess, new_repository
@@ -84,6 +85,71 @@ def _conversion(values: Mapping[str, str]) -> str:
     if values["eol"] != "crlf" or text == "unset":
         return ""
     return f"{_BY_CONTENT}eol=crlf" if text == "auto" else "eol=crlf"
+
+
+# Trees that `git fsck` calls broken. A checkout writes one of two entries of a name, and git reads
+# the other by its path: what was judged would be another file than what users get.
+
+_NO_NAMES = {b"", b".", b"..", b".git"}
+_OF_A_DIRECTORY = {b"40000", b"040000"}
+
+
+class Trees:
+    """The trees of a repository that were looked through: most are those of other revisions too."""
+
+    def __init__(self, git: GitProcess) -> None:
+        self._git = git
+        self._sound: set[str] = set()
+
+    def problem(self, revision: str) -> str:
+        """What is wrong with a tree of the revision; '' where nothing is. Raises RevisionError for
+        a tree that is not here."""
+        listed = self._git.output("ls-tree", "-r", "-d", "-z", "--full-tree", revision)
+        root = self._git.text("rev-parse", "--verify", "-q", f"{revision}^{{tree}}")
+        if listed is None or root is None:
+            raise RevisionError(f"{revision}: its files cannot be listed. Fetch the whole commit.")
+        lines = (line.partition(b"\t") for line in listed.split(b"\0") if line)
+        found = [(meta.split(), path) for meta, _, path in lines]
+        trees = {root: b"the root"}
+        trees |= {each.decode(): path for (_, kind, each), path in found if kind == b"tree"}
+        unseen = [each for each in trees if each not in self._sound]
+        asked = "".join(f"{each}\n" for each in unseen).encode()
+        told = self._git.output("cat-file", "--batch", standard_input=asked) or b""
+        position = 0
+        for each in unseen:
+            header = told[position : told.find(b"\n", position)]
+            words = header.split()
+            if words[:2] != [each.encode(), b"tree"]:
+                raise RevisionError(f"{revision}: its tree {each} cannot be read. Fetch it.")
+            start = position + len(header) + 1
+            position = start + int(words[2]) + 1
+            what = _broken(told[start : position - 1], len(each) // 2)
+            if what:
+                return f"{trees[each].decode('utf-8', 'backslashreplace')} has {what}"
+            self._sound.add(each)
+        return ""
+
+
+def _broken(tree: bytes, id_bytes: int) -> str:
+    """What is wrong with the entries of a tree: a mode, a name and an id each."""
+    seen: set[bytes] = set()
+    position, before = 0, b""
+    while position < len(tree):
+        mode, _, _ = tree[position : position + 8].partition(b" ")
+        start = position + len(mode) + 1
+        end = tree.index(b"\0", start)
+        name, position = tree[start:end], end + 1 + id_bytes
+        shown = name.decode("utf-8", "backslashreplace")
+        if name in seen:
+            return f"two entries of the name {shown!r}"
+        if b"/" in name or name.lower() in _NO_NAMES:
+            return f"an entry of the name {shown!r}, which is none"
+        order = name + b"/" if mode in _OF_A_DIRECTORY else name
+        if order < before:
+            return f"its entry {shown!r} in a wrong place"
+        seen.add(name)
+        before = order
+    return ""
 
 
 # Trailers of commit messages: `Key: value` lines at their ends.

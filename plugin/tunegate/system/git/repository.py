@@ -14,6 +14,7 @@ from tunegate.errors import ConfigError, ModelError, RevisionError
 from tunegate.ports import Repository, Trailer, TreeEntry
 from tunegate.system.git.checkout import (
     ATTRIBUTES_FILE,
+    Trees,
     changes_bytes,
     conversions,
     is_safe,
@@ -78,10 +79,19 @@ class GitRepository(GitEvents):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._attributes = cache(self._read_attributes)
+        self._broken = cache(Trees(self._git).problem)
 
     def files(self, revision: str) -> Sequence[TreeEntry]:
         """The files of a revision, without sizes: to say them, git would fetch every
-        blob that a blobless clone lacks."""
+        blob that a blobless clone lacks. Raises RevisionError for a revision that a checkout writes
+        otherwise than it is listed."""
+        broken = self._broken(revision)
+        if broken:
+            message = (
+                f"{revision[:12]}: {broken}, so a checkout writes other files than git shows. "
+                "`git fsck` calls it broken. Commit the files anew."
+            )
+            raise RevisionError(message)
         listed = self._git.output("ls-tree", "-r", "-z", "--full-tree", revision)
         if listed is None:
             message = f"{revision}: its files cannot be listed. Fetch the whole commit."
