@@ -91,6 +91,8 @@ def _written(
     key = _key(files, artifact, request)
     outputs, notes = _first_run(runtime, prepared, artifact, request)
     artifact = msgspec.structs.replace(artifact, outputs=outputs, key=key)
+    if request.is_reference and not request.samples:
+        notes = (*notes, *_wrong_by_itself(runtime, prepared, artifact, request))
     found = _judged(runtime, prepared, artifact, request, kept)
     if isinstance(found, DidNotRun):
         return Refused(f"{request.path}: {runtime.title} does not run it ({found.reason}).")
@@ -175,6 +177,20 @@ def _judged(
         run, prepared.original, kept, prepared.outputs, request.samples, cases=request.cases
     )
     return errors if isinstance(errors, DidNotRun) else (None, errors)
+
+
+def _wrong_by_itself(
+    runtime: SavingRuntime,
+    prepared: PreparedModel,
+    artifact: ArtifactFile,
+    request: WriteArtifact,
+) -> tuple[str, ...]:
+    """Returns in a line that the reference's own optimizations give other numbers than the model as
+    it is written: production has them, whoever else may ship."""
+    check = _checked(runtime, prepared, artifact, request)
+    if isinstance(check, DidNotRun) or check.passed:
+        return ()
+    return (f"{runtime.title} computes another model than is written: {check.detail}",)
 
 
 def _checked(

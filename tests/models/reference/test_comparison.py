@@ -8,7 +8,12 @@ import numpy as np
 import onnx
 import pytest
 
-from tests.support.models.inexact import cancelling_model, quantized_model, requantized_model
+from tests.support.models.inexact import (
+    cancelling_model,
+    quantized_model,
+    requantized_model,
+    row_norm,
+)
 from tests.support.models.unusual import map_model
 from tests.support.small_onnx import one_node_model, save
 from tunegate.artifacts.builds import NumericCheck
@@ -155,6 +160,24 @@ def test_what_is_written_is_right_however_the_reference_optimizes(
     assert (check.passed, check.as_written) == (passes, passes)
     assert check.reference_noise is not None
     assert check.reference_noise > 0.05
+
+
+@pytest.mark.parametrize("kind", ["layer", "rms"])
+def test_the_reference_is_the_model_as_it_is_written(kind: str, tmp_path: Path) -> None:
+    """ONNX Runtime takes it for a norm of rows, which it is not; production would be wrong."""
+    level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    right = beside(row_norm(kind, keepdims=0), 1.0, tmp_path, level=level)
+    assert (right.passed, right.as_written) == (True, True)
+    assert right.reference_noise is not None
+    assert right.reference_noise > 0.05
+    wrong = beside(row_norm(kind, keepdims=0), 1.0, tmp_path)
+    assert not wrong.passed
+    assert "of the largest output" in wrong.detail
+
+
+def test_a_layer_norm_that_is_one_has_nothing_to_tell(tmp_path: Path) -> None:
+    check = beside(row_norm("layer", keepdims=1), 1.0, tmp_path)
+    assert (check.passed, check.as_written, check.reference_noise) == (True, False, None)
 
 
 def beside(

@@ -7,8 +7,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from tests.support.models.inexact import row_norm
 from tests.support.small_onnx import save
-from tunegate.models.reference.session import ReferenceSession, write_optimized
+from tunegate.models.reference.session import NO_OPTIMIZATION, ReferenceSession, write_optimized
 
 
 def two_outputs() -> onnx.ModelProto:
@@ -48,6 +49,21 @@ def test_constants_are_folded_and_the_numbers_stay(tmp_path: Path) -> None:
     assert sorted(kinds) == ["Add", "Mul"]
     optimized = ReferenceSession(tmp_path / "optimized.onnx").run(FEED)
     assert [output.tolist() for output in optimized] == [[2.0, 4.0, 6.0], [4.0, 8.0, 12.0]]
+
+
+@pytest.mark.parametrize("kind", ["layer", "rms"])
+@pytest.mark.parametrize("keepdims", [0, 1])
+def test_a_layer_norm_is_optimized_only_where_it_is_one(
+    kind: str, keepdims: int, tmp_path: Path
+) -> None:
+    model = save(row_norm(kind, keepdims), tmp_path / "m.onnx")
+    write_optimized(model, tmp_path / "optimized.onnx")
+    feed = {"x": np.random.default_rng(0).standard_normal((16, 16)).astype("float32")}
+    (found,), (expected,) = (
+        ReferenceSession(each, level=NO_OPTIMIZATION).run(feed)
+        for each in (tmp_path / "optimized.onnx", model)
+    )
+    np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 def test_what_is_no_model_raises_what_onnx_runtime_raises(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -78,4 +80,34 @@ def _model(
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, outputs)],
         [numpy_helper.from_array(value, name) for name, value in constants.items()],
     )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def row_norm(kind: str, keepdims: int) -> onnx.ModelProto:
+    """A layer norm, or an RMS norm, written with means. Without `keepdims` it is another model,
+    which ONNX Runtime optimizes as if it were one."""
+    random, size = np.random.default_rng(1), 16
+    means: dict[str, Any] = {"axes": [-1], "keepdims": keepdims}
+    node = helper.make_node
+    nodes, rows = [node("MatMul", ["x", "w"], ["h"])], "h"
+    if kind == "layer":
+        nodes.append(node("ReduceMean", ["h"], ["m"], **means))
+        nodes.append(node("Sub", ["h", "m"], ["d"]))
+        rows = "d"
+    nodes += [
+        node("Pow", [rows, "two"], ["p"]),
+        node("ReduceMean", ["p"], ["v"], **means),
+        node("Add", ["v", "e"], ["ve"]),
+        node("Sqrt", ["ve"], ["sd"]),
+        node("Div", [rows, "sd"], ["n"]),
+        node("Mul", ["n", "g"], ["ng"]),
+        node("Add", ["ng", "b"], ["y"]),
+    ]
+    values = {"w": random.standard_normal((size, size)) / 4, "two": 2.0, "e": 1e-5}
+    values |= {name: random.standard_normal(size) for name in ("g", "b")}
+    weights = [numpy_helper.from_array(np.asarray(v, "float32"), n) for n, v in values.items()]
+    given, made = (
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, [size, size]) for name in "xy"
+    )
+    graph = helper.make_graph(nodes, "g", [given], [made], weights)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)

@@ -14,8 +14,14 @@ from onnx import TensorProto, numpy_helper
 from onnx.external_data_helper import uses_external_data
 
 from tunegate.artifacts.builds import NumericCheck, OutputDifference
-from tunegate.models.reference.model_precision import QUANTIZED, constant_weights, precision_of
-from tunegate.models.reference.session import LOWER_LEVELS, NO_OPTIMIZATION, ReferenceSession, said
+from tunegate.models.deciding_values import nodes_of
+from tunegate.models.reference.model_precision import (
+    QUANTIZED,
+    ModelPrecision,
+    constant_weights,
+    precision_of,
+)
+from tunegate.models.reference.session import LEVELS, NO_OPTIMIZATION, ReferenceSession, said
 from tunegate.models.reference.tolerance import differs, errors, is_numeric, other_dtype, tolerance
 from tunegate.models.seeded_inputs import checked_feeds
 from tunegate.system.nvidia.device_errors import raise_lost_device
@@ -41,35 +47,82 @@ def compared(
     seeds: Sequence[int],
 ) -> NumericCheck | DidNotRun:
     """Runs the inputs of each seed through both, and each case that the user gave; the worst error
-    decides. Where one is too large by its dtype, how far the reference is from itself is measured,
-    and counts. Who computes what is written is right, however the reference optimizes."""
+    decides. The reference is the model as it is written, without optimizations. Where one is too
+    large by its dtype, how far the reference is from itself is measured, and counts."""
     feeds = checked_feeds(artifact.inputs, seeds)
     try:
-        session = ReferenceSession(reference)
-        expected = [session.run(feed) for feed in feeds]
+        right = _reference(reference, feeds)
     except Exception as error:  # noqa: BLE001 -- its errors have no common base class
         return DidNotRun(f"{_WITHOUT_REFERENCE}: {said(error)}")
+    expected = right.expected
     try:
         got = [run(feed) for feed in feeds]
     except Exception as error:  # noqa: BLE001 -- runtimes' errors have no common base class
         raise_lost_device(error)
         return DidNotRun(said(error))
     worst = _worst(artifact, got, expected, _usual)
-    broken = _broken_promise(artifact, session.outputs, got) if worst.passed else ""
+    broken = _broken_promise(artifact, right.names, got) if worst.passed else ""
     if broken:
         return msgspec.structs.replace(worst, passed=False, detail=broken)
+    precision = precision_of(reference)
     if worst.passed or not worst.max_relative:
-        return worst
-    noise, precision = own_noise(reference, feeds, expected), precision_of(reference)
+        return _with_optimized(worst, right, reference, feeds, precision)
+    noise = own_noise(reference, feeds, expected)
 
     def allowed(at: int, dtype: str) -> float:
         return precision.allowed(dtype, noise[at])
 
     again = _worst(artifact, got, expected, allowed)
-    if not again.passed:
+    if not again.passed and not right.is_written:
         written = _worst(artifact, got, _as_written(reference, feeds) or expected, allowed)
         again = msgspec.structs.replace(written, as_written=True) if written.passed else again
-    return msgspec.structs.replace(again, reference_noise=max(noise))
+    again = msgspec.structs.replace(again, reference_noise=max(noise))
+    return _with_optimized(again, right, reference, feeds, precision)
+
+
+class _Reference(NamedTuple):
+    """The names of the outputs, and what they should be; `is_written`: without optimizations."""
+
+    names: tuple[str, ...]
+    expected: list[Sequence[Any]]
+    is_written: bool
+
+
+_INT8_KERNELS = ("MatMulInteger", "ConvInteger", "QLinear", "QGemm", "QAttention", "DynamicQuant")
+"""What their names begin with. Their sums saturate without VNNI where nothing is optimized."""
+
+
+def _reference(model: Path, feeds: Sequence[Mapping[str, Any]]) -> _Reference:
+    """Raises what ONNX Runtime raises where it runs the model in neither way."""
+    nodes = nodes_of(onnx.load(model, load_external_data=False))
+    if not any(node.op_type.startswith(_INT8_KERNELS) for node in nodes):
+        with suppress(Exception):  # its errors have no common base class
+            session = ReferenceSession(model, level=NO_OPTIMIZATION)
+            return _Reference(session.outputs, [session.run(feed) for feed in feeds], True)
+    session = ReferenceSession(model)
+    return _Reference(session.outputs, [session.run(feed) for feed in feeds], False)
+
+
+def _with_optimized(
+    check: NumericCheck,
+    right: _Reference,
+    reference: Path,
+    feeds: Sequence[Mapping[str, Any]],
+    precision: ModelPrecision,
+) -> NumericCheck:
+    """Tells how far ONNX Runtime's own optimizations are off, where no build might be so far."""
+    if not right.is_written or not check.passed:
+        return check
+    found = [0.0]
+    with suppress(Exception):  # its errors have no common base class
+        session = ReferenceSession(reference)
+        for feed, wanted in zip(feeds, right.expected, strict=True):
+            for ours, theirs in zip(session.run(feed), wanted, strict=True):
+                off = _relative_error(ours, theirs)
+                is_more = off > 0 and off > precision.allowed(str(theirs.dtype), 1.0)
+                found.append(off if is_more else 0.0)
+    off = max(found)
+    return msgspec.structs.replace(check, as_written=True, reference_noise=off) if off else check
 
 
 def _broken_promise(
@@ -267,7 +320,7 @@ def own_noise(
 
 def _variants(model: Path) -> Iterator[ReferenceSession]:
     """The model at other levels, and with moved weights. One at a time is open."""
-    for level in LOWER_LEVELS:
+    for level in LEVELS:
         with suppress(Exception):  # the errors of ONNX Runtime have no common base class
             yield ReferenceSession(model, level=level)
     moved = _with_moved_weights(model)

@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import onnx
+
+from tunegate.models.deciding_values import nodes_of
 from tunegate.models.reference.onnx_runtime import exact_options, onnxruntime, open_session
 
 _ON_CPU = ["CPUExecutionProvider"]
@@ -14,8 +17,13 @@ _ON_CPU = ["CPUExecutionProvider"]
 
 _Level = onnxruntime.GraphOptimizationLevel
 NO_OPTIMIZATION = _Level.ORT_DISABLE_ALL
-LOWER_LEVELS = (NO_OPTIMIZATION, _Level.ORT_ENABLE_BASIC, _Level.ORT_ENABLE_EXTENDED)
-"""The levels at which ONNX Runtime optimizes a model less than it does by itself."""
+LEVELS = (
+    NO_OPTIMIZATION,
+    _Level.ORT_ENABLE_BASIC,
+    _Level.ORT_ENABLE_EXTENDED,
+    _Level.ORT_ENABLE_ALL,
+)
+"""The levels at which ONNX Runtime optimizes a model; the last is what it does by itself."""
 
 
 class ReferenceSession:
@@ -33,14 +41,32 @@ class ReferenceSession:
         return outputs
 
 
+_LAYER_NORM = ["LayerNormFusionL1", "LayerNormFusionL2", "SimplifiedLayerNormFusion"]
+"""Its fusions that take `keepdims` for granted (microsoft/onnxruntime#30513)."""
+
+
 def write_optimized(model: Path, to: Path) -> None:
-    """Writes the model with constants folded and batch norms merged. Raises what ONNX Runtime
-    raises, which has no common base class."""
+    """Writes the model with constants folded and batch norms merged, and with layer norms as they
+    are written where they may be none. Raises what ONNX Runtime raises, which has no common base
+    class."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     options.optimized_model_filepath = str(to)
     options.log_severity_level = 4
-    onnxruntime.InferenceSession(str(model), options, providers=_ON_CPU)
+    left_out = _LAYER_NORM if _drops_axes(model) else []
+    onnxruntime.InferenceSession(
+        str(model), options, providers=_ON_CPU, disabled_optimizers=left_out
+    )
+
+
+def _drops_axes(model: Path) -> bool:
+    """Returns whether a mean is taken without keeping its axis."""
+    try:
+        nodes = nodes_of(onnx.load(model, load_external_data=False))
+    except Exception:  # noqa: BLE001 -- protobuf's errors differ by version
+        return False
+    means = (node for node in nodes if node.op_type == "ReduceMean")
+    return any(each.name == "keepdims" and each.i == 0 for node in means for each in node.attribute)
 
 
 # The error of a runtime in one line.
