@@ -14,6 +14,7 @@ import tvm
 from tvm import relax
 
 from tunegate.compiler.build.kernel_nodes import nodes_of_calls, with_kernel_nodes
+from tunegate.compiler.importing.chain_cuts import with_cut_chains
 from tunegate.compiler.importing.onnx_importer import imported
 from tunegate.compiler.importing.rewriting import importable
 from tunegate.compiler.layouts import layout
@@ -60,7 +61,7 @@ def fused(model: ImportedModel, target: Any, *, channels_last: bool) -> Any:
         module = layout.channels_last(model.module) if channels_last else model.module
         module = with_moved_constants(module)
         with target:
-            legalized = _LEGALIZED(module)
+            legalized = with_cut_chains(_LEGALIZED(module))
             grouped = relax.transform.FuseOps()(legalized)
             module = relax.transform.FuseTIR()(grouped)
         module = marked(module) if str(target.kind.name) == "llvm" else module

@@ -10,27 +10,63 @@ float64 stays with the library.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
 import tvm
 from tvm import tirx
+from tvm.ir import Expr
 
 _LEVEL = 11
 """The level of our lowering rules. TVM takes the rule of the higher level
 for an operator; its own have 10."""
 
 _MAX_POWER = 8
+_SIGMOID = "tirx.sigmoid"
+_PARTS = ("a", "b", "condition", "true_value", "false_value", "value")
+"""Where the nodes of an expression have others, beside the arguments of a call."""
 
 
 @cache
 def vectorize_elementary_functions() -> None:
     """Registers the formulas for every kernel that this process compiles for `llvm` from now on."""
-    formulas: dict[str, Callable[[Any], Any]] = {"exp": exp, "log": log, "tanh": tanh, "erf": erf}
-    for name, formula in formulas.items():
+    for name, formula in _formulas().items():
         _register(name, partial(_in_float32, formula))
     _register("pow", _power)
+
+
+def _formulas() -> dict[str, Callable[[Any], Any]]:
+    return {"exp": exp, "log": log, "tanh": tanh, "erf": erf}
+
+
+@cache
+def copies_of_argument(operator: str) -> int:
+    """How often the formula of an operator has its argument when every `let` is written out, as
+    LLVM's code generator does to simplify it; 1 for an operator without a formula."""
+    name = "exp" if operator == _SIGMOID else operator.removeprefix("tirx.")
+    formula = _formulas().get(name)
+    if formula is None:
+        return 1
+    argument = tirx.Var("x", "float32")
+    return _uses(formula(argument), {argument: 1})
+
+
+def _uses(expression: Any, of_variables: Mapping[Any, int]) -> int:
+    """How often an expression has the variables that are counted; one that is bound has as many as
+    its value."""
+    if isinstance(expression, tirx.Var):
+        return of_variables.get(expression, 0)
+    if isinstance(expression, tirx.Let):
+        bound = _uses(expression.value, of_variables)
+        return _uses(expression.body, {**of_variables, expression.var: bound})
+    return sum(_uses(part, of_variables) for part in parts_of(expression))
+
+
+def parts_of(expression: Any) -> list[Any]:
+    """The expressions that one is made of."""
+    parts = [getattr(expression, name, None) for name in _PARTS]
+    return [each for each in (*parts, *getattr(expression, "args", ())) if isinstance(each, Expr)]
 
 
 def _register(name: str, rule: Callable[[Any], Any]) -> None:

@@ -1,0 +1,139 @@
+"""Chains of element-wise operators, cut where one expression of them would grow too large.
+
+A schedule writes the operators of a kernel into each other. An operator that reads its input twice,
+as SiLU does, then doubles the expression, and a formula of `schedules/vector_functions.py` has its
+argument 19 to 66 times as LLVM's code generator simplifies it, whatever binds it to a variable. So
+six sigmoids in a row never finished compiling. Here the operator that would go past a bound becomes
+a kernel of its own: what is before and after it still fuses.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tvm import relax
+from tvm.ir import Call, Op
+from tvm.ir.expr import TensorLoad
+from tvm.tirx import BufferStore
+from tvm_ffi import structural_walk
+
+from tunegate.compiler.schedules.vector_functions import copies_of_argument, parts_of
+
+MOST_READS = 1_000
+"""The reads of memory in one expression as it is written: ten doublings. Sixteen take a kernel 22
+seconds."""
+MOST_COPIES = 100_000
+"""The same when all formulas are written out. Three sigmoids have 20 thousand, and Mish 34: a tenth
+of a second. Four sigmoids have 531 thousand, and take a second; each further one takes 27 times as
+long."""
+
+_PATTERN = "op_pattern"
+_INJECTIVE, _OPAQUE = 2, 8
+"""TVM's kinds of operators: up to the one they are inlined, the other fuses with nothing."""
+_CALL_TIR = Op.get("relax.call_tir")
+
+
+def with_cut_chains(module: Any) -> Any:
+    """The legalized module, or a copy in which some operators fuse with nothing."""
+    cut = {binding.value: binding.value.args[0] for binding in _past_the_bounds(module)}
+    if not cut:
+        return module
+    cutting = _Cutting(module, cut)
+    main = module.get_global_var("main")
+    cutting.builder_.update_func(main, cutting.visit_expr(module[main]))
+    return relax.transform.DeadCodeElimination()(cutting.builder_.get())
+
+
+@relax.expr_functor.mutator
+class _Cutting(relax.PyExprMutator):  # type: ignore[misc]
+    def __init__(self, module: Any, cut: Mapping[Any, Any]) -> None:
+        super().__init__(module)
+        self._cut = cut
+        self._alone = {
+            kernel: self.builder_.add_func(
+                module[kernel].with_attr(_PATTERN, _OPAQUE), f"{kernel.name_hint}_alone"
+            )
+            for kernel in {each.name_hint: each for each in cut.values()}.values()
+        }
+
+    def visit_call_(self, call: Any) -> Any:
+        visited = self.visit_expr_post_order(call)
+        if call not in self._cut:
+            return visited
+        return relax.call_tir(self._alone[self._cut[call]], visited.args[1], call.ty_args[0])
+
+
+class _Size(NamedTuple):
+    """The reads in an expression: as it is written, and with its formulas written out."""
+
+    reads: int = 1
+    copies: int = 1
+
+
+def _past_the_bounds(module: Any) -> Iterator[Any]:
+    """The calls of element-wise kernels that would go past a bound, if those before them that do
+    not were written into them."""
+    kernels: dict[Any, Sequence[_Size]] = {}
+    sizes: dict[Any, _Size] = {}
+    for binding in (binding for block in module["main"].body.blocks for binding in block.bindings):
+        call = binding.value
+        if not isinstance(call, Call) or not call.op.same_as(_CALL_TIR):
+            continue
+        variable, given = call.args[0], call.args[1]
+        kernel = module[variable]
+        if int((kernel.attrs or {}).get(_PATTERN, _OPAQUE)) > _INJECTIVE:
+            continue
+        if variable not in kernels:
+            kernels[variable] = sizes_of_parameters(kernel)
+        values = given.fields if isinstance(given, relax.Tuple) else [given]
+        before = [sizes.get(each, _Size()) for each in values]
+        pairs = list(zip(kernels[variable], before, strict=False))  # and its outputs
+        size = _Size(
+            sum(own.reads * other.reads for own, other in pairs),
+            sum(own.copies * other.copies for own, other in pairs),
+        )
+        if size.reads > MOST_READS or size.copies > MOST_COPIES:
+            yield binding
+        else:
+            sizes[binding.var] = size
+
+
+def sizes_of_parameters(kernel: Any) -> Sequence[_Size]:
+    """How often what a kernel writes reads each of its parameters, all its blocks written into each
+    other."""
+    stores: list[Any] = []
+    structural_walk(kernel.body, [(BufferStore, stores.append)])
+    reads, copies = (_reads(stores, kernel.params, weight) for weight in (_one, copies_of_argument))
+    return [_Size(reads[each], copies[each]) for each in kernel.params]
+
+
+def _one(_operator: str) -> int:
+    return 1
+
+
+def _reads(
+    stores: Sequence[Any], parameters: Sequence[Any], weight: Callable[[str], int]
+) -> Counter[Any]:
+    written: dict[Any, Counter[Any]] = {}
+    for store in stores:
+        written[store.buffer] = _reads_of(store.value, written, weight)
+    total: Counter[Any] = Counter()
+    for parameter in parameters:
+        total.update(written.get(parameter, {}))
+    return total
+
+
+def _reads_of(
+    expression: Any, written: Mapping[Any, Counter[Any]], weight: Callable[[str], int]
+) -> Counter[Any]:
+    """The reads of each buffer, those in a call as often as it weighs; a buffer that was `written`
+    stands for what was read for it."""
+    if isinstance(expression, TensorLoad):
+        return written.get(expression.source, Counter({expression.source: 1}))
+    total: Counter[Any] = Counter()
+    for part in parts_of(expression):
+        total.update(_reads_of(part, written, weight))
+    times = weight(expression.op.name) if isinstance(expression, Call) else 1
+    return Counter({buffer: times * count for buffer, count in total.items()})

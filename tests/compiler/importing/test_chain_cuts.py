@@ -1,0 +1,146 @@
+"""Long chains of element-wise operators cost linear time, and compute what they did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+import tvm
+from onnx import TensorProto, helper, numpy_helper
+from tvm import relax
+from tvm.ir.expr import TensorLoad
+from tvm.s_tir import Schedule
+from tvm.s_tir.schedule import ScheduleError
+from tvm_ffi import structural_walk
+
+from tests.support.operator_models import outputs_of
+from tests.support.small_onnx import save
+from tunegate.compiler.importing.chain_cuts import MOST_COPIES, MOST_READS, sizes_of_parameters
+from tunegate.compiler.importing.import_onnx import fused, import_operators
+from tunegate.compiler.schedules.default_schedule import with_default_schedule
+from tunegate.compiler.schedules.vector_functions import (
+    copies_of_argument,
+    vectorize_elementary_functions,
+)
+from tunegate.models.preparation import prepare
+
+TARGET = tvm.target.Target({"kind": "llvm", "mcpu": "haswell"})
+FUNCTIONS = (
+    ["Sigmoid"],
+    ["Tanh"],
+    ["Erf"],
+    ["Exp"],
+    ["Log"],
+    ["SiLU"],
+    ["Gelu"],
+    ["Softplus"],
+    ["Mish"],
+    ["HardSwish"],
+)
+MIXED = ["Sigmoid", "Erf", "Relu", "SiLU", "Softplus", "Tanh", "HardSwish", "Exp", "Neg", "Gelu"]
+SHAPE = 8, 64
+
+
+def chain(operators: Sequence[str], length: int) -> onnx.ModelProto:
+    """A product, and then the operators in turn."""
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["v0"])]
+    for i in range(length):
+        operator = operators[i % len(operators)]
+        if operator == "SiLU":
+            nodes.append(helper.make_node("Sigmoid", [f"v{i}"], [f"s{i}"]))
+            nodes.append(helper.make_node("Mul", [f"v{i}", f"s{i}"], [f"v{i + 1}"]))
+        else:
+            nodes.append(helper.make_node(operator, [f"v{i}"], [f"v{i + 1}"]))
+    weights = np.random.default_rng(0).standard_normal((64, 64)).astype("float32")
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, SHAPE)],
+        [helper.make_tensor_value_info(f"v{length}", TensorProto.FLOAT, SHAPE)],
+        [numpy_helper.from_array(weights, "w")],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+
+
+def imported(model: onnx.ModelProto, directory: Path) -> Any:
+    prepared = prepare(
+        save(model, directory / "m.onnx"), shapes={}, into=directory / "p", path="m.onnx"
+    )
+    return fused(import_operators(prepared, "m.onnx"), TARGET, channels_last=False)
+
+
+def kernels(module: Any) -> dict[str, Any]:
+    return {
+        variable.name_hint: function
+        for variable, function in module.functions.items()
+        if isinstance(function, tvm.tirx.PrimFunc)
+    }
+
+
+def reads_when_inlined(kernel: Any) -> int:
+    """The reads in a kernel, all of whose blocks are written into each other that can be."""
+    schedule = Schedule(tvm.IRModule({"main": kernel}))
+    for block in schedule.get_child_blocks(schedule.get_sblock("root")):
+        with suppress(ScheduleError):
+            schedule.compute_inline(block)
+    loads: list[Any] = []
+    structural_walk(schedule.mod["main"].body, [(TensorLoad, loads.append)])
+    return len(loads)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 6, 8, 16, 32, 64])
+@pytest.mark.parametrize("operators", FUNCTIONS, ids=lambda names: names[0])
+def test_no_expression_of_a_chain_grows_past_its_bound(
+    operators: list[str], length: int, tmp_path: Path
+) -> None:
+    module = imported(chain(operators, length), tmp_path)
+    for kernel in kernels(module).values():
+        assert reads_when_inlined(kernel) <= 2 * MOST_READS
+        assert max(size.copies for size in sizes_of_parameters(kernel)) <= MOST_COPIES
+
+
+@pytest.mark.parametrize("operators", FUNCTIONS, ids=lambda names: names[0])
+def test_one_function_is_one_kernel_with_the_product_before_it(
+    operators: list[str], tmp_path: Path
+) -> None:
+    assert len(kernels(imported(chain(operators, 1), tmp_path))) == 1
+
+
+def test_cheap_operators_are_never_cut(tmp_path: Path) -> None:
+    module = imported(chain(["Neg", "Relu", "Abs"], 100), tmp_path)
+    assert [name for name in kernels(module) if "alone" in name] == []
+
+
+def test_what_is_cut_out_has_its_node(tmp_path: Path) -> None:
+    module = imported(chain(["Sigmoid"], 4), tmp_path)
+    assert [name for name in kernels(module) if "alone" in name] == ["tir_sigmoid_alone1"]
+    assert '"tir_sigmoid_alone1": ["Sigmoid v4"]' in str(module.attrs["tunegate.nodes"])
+
+
+def test_a_formula_counts_its_argument_as_often_as_it_has_it() -> None:
+    counted = {name: copies_of_argument(f"tirx.{name}") for name in ("exp", "sigmoid", "sqrt")}
+    assert counted == {"exp": 27, "sigmoid": 27, "sqrt": 1}
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("operators", "length"), [(["Sigmoid"], 6), (["Sigmoid"], 30), (MIXED, 300)]
+)
+def test_a_long_chain_is_built_and_gives_the_numbers_of_onnx_runtime(
+    operators: list[str], length: int, tmp_path: Path
+) -> None:
+    vectorize_elementary_functions()
+    model = chain(operators, length)
+    module = imported(model, tmp_path)
+    with TARGET:
+        scheduled = with_default_schedule(module, TARGET)
+    machine = relax.VirtualMachine(relax.build(scheduled, target=TARGET), tvm.cpu())
+    x = np.random.default_rng(1).standard_normal(SHAPE).astype("float32")
+    found = machine["main"](tvm.runtime.tensor(x)).numpy()
+    (wanted,) = outputs_of(model, {"x": x})
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
