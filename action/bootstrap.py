@@ -156,8 +156,8 @@ def escaped(text: str) -> str:
 
 
 def without_secrets(text: str, environment: Mapping[str, str]) -> str:
-    """The text without secrets, as in problem.py, which is not there yet. An index of packages may
-    have a password in its address."""
+    """The text without secrets. What the product has for it is not installed yet. An index of
+    packages may have a password in its address."""
     for name, value in environment.items():
         if SECRET_NAME.search(name) and len(value) >= MIN_SECRET:
             text = text.replace(value, "***")

@@ -1,5 +1,5 @@
-"""Ports of a run; those of measuring are in `ports.py`. The real ones live in `edges/`, fakes
-in tests."""
+"""What a run needs from the outside world. The real ones live in `system/`, `models/`, `measure/`
+and the runtimes; fakes stand in tests."""
 
 from __future__ import annotations
 
@@ -302,7 +302,7 @@ class Progress(Protocol):
     def warn(self, text: str) -> None: ...
 
 
-# Ports of measuring. The real ones live in `edges/bench/`, fakes in tests.
+# What measuring needs.
 
 
 class ProbeThresholds(msgspec.Struct, frozen=True, kw_only=True):
@@ -358,7 +358,7 @@ class Scorer(Protocol):
     def score(self, artifact: Path) -> float: ...
 
 
-# The port of the counters of energy. The real ones live in `edges/energy/`.
+# The counters of energy.
 
 
 class EnergyReading(msgspec.Struct, frozen=True):

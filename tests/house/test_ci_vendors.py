@@ -24,7 +24,7 @@ EXCEPTIONS = {
     "plugin/tunegate/models/finder.py",
     "plugin/tunegate/system/git/content.py",
     # The licence line of a library that a page has inside.
-    "plugin/tunegate/render/vendor/uplot/uPlot.iife.min.js",
+    "plugin/tunegate/report/vendor/uplot/uPlot.iife.min.js",
 }
 
 

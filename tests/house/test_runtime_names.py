@@ -31,6 +31,8 @@ OTHER_MEANINGS = {
     # They extend one runtime, or are made of two.
     "plugin/extras/hybrid": {"tvm", "onnxruntime"},
     "plugin/extras/whole_model": {"tvm"},
+    # The meaning of a key names the runtimes that it may have.
+    "plugin/tunegate/config.py": {*NAMES},
     # An example of a command line.
     "plugin/tunegate/cli/commands/comparing.py": {"tvm", "onnxruntime"},
 }
