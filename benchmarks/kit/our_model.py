@@ -22,7 +22,7 @@ from tunegate.ports import BuildJob, ModelJob, Publish
 from tunegate.runtimes.runtime import OpenCompiler
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 from tunegate.runtimes.tvm.runtime import PROGRAMS
-from tunegate.tune.protocol import Programs
+from tunegate.tune.programs import Programs
 from tunegate.tune.tuner import EngineTuner, SearchOptions
 from tunegate_cache.format.records import (
     Lookup,

@@ -56,7 +56,7 @@ from tunegate.system.output.artifact_file import BuildDirectories
 from tunegate.system.output.directory import OutputDirectory
 from tunegate.system.progress.shown_progress import paced_progress
 from tunegate.tools import GateTools, ModelSource, ReferenceRuntime, RunContext, Tools
-from tunegate.tune.protocol import Programs
+from tunegate.tune.programs import Programs
 from tunegate.tune.tuner import EngineTuner
 from tunegate_cache.format.records import Provenance
 

@@ -22,7 +22,8 @@ def problem(**content: Any) -> str:
     ("content", "said"),
     [
         ({"gate": {"margin": 3}}, "unknown key gate.margin. Did you mean margin-percent?"),
-        ({"gate": {"minutes": 3}}, "unknown key gate.minutes. Did you mean budget.minutes?"),
+        ({"gate": {"minutes": 3}}, "unknown key gate.minutes. Did you mean min-launches?"),
+        ({"gate": {"usd": 3}}, "unknown key gate.usd. Did you mean budget.usd?"),
         ({"runtime": "tvm"}, "unknown key runtime. Did you mean targets[].runtime?"),
         ({"gate": {"xyzzy": 3}}, "unknown key gate.xyzzy. Remove it."),
         ({"gats": {}}, "unknown key gats. Did you mean gate?"),

@@ -16,7 +16,7 @@ from tunegate.models.prepared import PreparedModel
 from tunegate.ports import Builder, Compiler
 from tunegate.system.machine.health import HealthCheck
 from tunegate.system.output.artifact_file import ArtifactFile
-from tunegate.tune.protocol import Programs
+from tunegate.tune.programs import Programs
 from tunegate_cache.format.records import Toolchain
 
 Feed = Mapping[str, Any]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-from typing import NamedTuple
 
 import msgspec
 
@@ -194,14 +193,3 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
     def device(self) -> Claim:
         """Returns the claim that tells the device from another one."""
         return self.slots[0].claim
-
-
-# Programs that the engine starts: it knows their protocol, never their insides.
-
-
-class Programs(NamedTuple):
-    """The modules of a compiler that run as child processes. `searcher` answers the requests of a
-    search in `tune/protocol.py`, `worker` builds and times a `Measure`."""
-
-    searcher: str
-    worker: str

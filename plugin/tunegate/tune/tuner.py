@@ -21,7 +21,8 @@ from tunegate.system.nvidia.session import gpus_of, held_together, prepared
 from tunegate.tune.batches import BudgetMeter
 from tunegate.tune.budget import pays_nothing
 from tunegate.tune.cluster import open_cluster
-from tunegate.tune.protocol import ModelFile, OpenModels, Programs
+from tunegate.tune.programs import Programs
+from tunegate.tune.protocol import ModelFile, OpenModels
 from tunegate.tune.searchers import Describe, SearchProgram, untold
 from tunegate.tune.task_history import TaskHistory
 from tunegate.tune.tuning_run import TuningRun

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tunegate.system.git.process import working_tree
+from tunegate.system.git.working_tree import working_tree
 
 
 def test_the_nearest_checkout_counts(tmp_path: Path) -> None:

@@ -19,8 +19,7 @@ from tunegate.system.output.owned_directory import (
 SHARED_WITH_THE_ACTION = (
     "errors.py",
     "regular_files.py",
-    "system/git/process.py",
-    "system/output/owned_directory.py",
+    "system/git/working_tree.py",
     "system/output/owned_directory.py",
     "system/output/abandoned_work.py",
 )

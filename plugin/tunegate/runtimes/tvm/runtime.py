@@ -12,7 +12,7 @@ from tunegate.runtimes.runtime import Loaded, OpenCompiler, Step, TuningRuntime
 from tunegate.system.machine.health import HealthCheck
 from tunegate.system.machine.packages import installed_version
 from tunegate.system.output.artifact_file import ArtifactFile
-from tunegate.tune.protocol import Programs
+from tunegate.tune.programs import Programs
 from tunegate_cache.format.records import Toolchain
 
 # The child processes of this compiler that the engine drives.

@@ -17,7 +17,7 @@ from tunegate.system.cache.signing_key import signing_key
 from tunegate.system.cache.snapshot_pins import SnapshotPins, read_pins
 from tunegate.system.cache.user_directories import cache_home, state_home
 from tunegate.system.git.checkout import first_tracked
-from tunegate.system.git.process import working_tree
+from tunegate.system.git.working_tree import working_tree
 from tunegate_cache.format.names import parse_segment, zone_problem
 from tunegate_cache.format.records import (
     DeviceFingerprint,

@@ -15,6 +15,7 @@ from typing import IO, Protocol, cast
 
 from tunegate.errors import EnvironmentUnfitError, RevisionError
 from tunegate.isolation import absolute_only
+from tunegate.system.git.working_tree import working_tree
 
 _PIECE_BYTES = 2**20
 _MAX_SECONDS = 900
@@ -266,13 +267,3 @@ def git_environment(root: Path, variables: Mapping[str, str]) -> dict[str, str]:
 
 def is_of_a_fetch(key: str) -> bool:
     return key.lower().startswith(_OF_A_FETCH)
-
-
-# The checkout that a place lies in. Standard library only, and nothing newer than Python 3.8: the
-# Action's clean-up step uses it too.
-
-
-def working_tree(place: Path) -> Path | None:
-    """The nearest checkout that has this place, if one does. It is found by its `.git`, which
-    nobody can commit."""
-    return next((p for p in (place, *place.parents) if os.path.lexists(p / ".git")), None)

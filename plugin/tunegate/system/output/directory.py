@@ -20,7 +20,7 @@ from typing import Literal
 from tunegate.errors import OutputError
 from tunegate.regular_files import read_regular, replace
 from tunegate.system.git.checkout import first_tracked
-from tunegate.system.git.process import working_tree
+from tunegate.system.git.working_tree import working_tree
 from tunegate.system.output.owned_directory import (
     WORK,
     held_directory,

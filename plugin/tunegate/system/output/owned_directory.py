@@ -18,7 +18,7 @@ from typing import Any
 
 from tunegate.errors import OutputError, OutputInUseError
 from tunegate.regular_files import read_regular, replace
-from tunegate.system.git.process import working_tree
+from tunegate.system.git.working_tree import working_tree
 
 MARKER = ".owned-by-tunegate"
 LOCK = ".lock"
