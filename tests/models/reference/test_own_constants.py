@@ -26,7 +26,7 @@ _CPU = ["CPUExecutionProvider"]
 
 
 def layers(zero_points: Sequence[str], weights: Sequence[str]) -> onnx.ModelProto:
-    """int8 layers as exporters write them, with these names of zero points and weights."""
+    """Layers in int8 as exporters write them, with these names of zero points and weights."""
     nodes, value = [], "x"
     for at, (zero, weight) in enumerate(zip(zero_points, weights, strict=True)):
         quantized = [f"q{at}", f"d{at}", f"w{at}", f"y{at}"]
@@ -129,7 +129,7 @@ def test_after_that_no_int8_constant_has_two_readers(model: onnx.ModelProto) -> 
 
 
 def test_data_beside_the_model_are_found_where_they_are(tmp_path: Path) -> None:
-    model = SHARING["a zero point of two weights"]
+    model = layers(["zw", "zw"], ["w", "v"])
     file = tmp_path / "m.onnx"
     onnx.save(model, file, save_as_external_data=True, location="w.bin", size_threshold=64)
     expected = ReferenceSession(save(model, tmp_path / "whole.onnx")).run(FEED)
@@ -150,15 +150,22 @@ class Refusing:
         return self._open(*given, **more)
 
 
-@pytest.mark.parametrize(
-    ("times", "note"), [(0, ""), (1, "a copy for each weight"), (2, "run without")]
-)
+@pytest.mark.parametrize(("times", "note"), [(1, "a copy for each weight"), (2, "run without")])
 def test_how_it_was_opened_is_said(
     times: int, note: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = save(layers(["z1", "z2"], ["w", "v"]), tmp_path / "m.onnx")
+    file = save(SHARING["a zero point of two weights"], tmp_path / "m.onnx")
     monkeypatch.setattr(onnxruntime, "InferenceSession", Refusing(times))
     found = open_session(file, timed_options(1), _CPU)
     assert note in found.note
-    assert bool(note) == bool(found.note)
     assert found.session.run(None, FEED)[0].shape == (8, 64)
+
+
+def test_where_nothing_is_shared_the_error_is_the_models(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = layers(["z1", "z2"], ["w", "v"])
+    assert open_session(model.SerializeToString(), timed_options(1), _CPU).note == ""
+    monkeypatch.setattr(onnxruntime, "InferenceSession", Refusing(1))
+    with pytest.raises(RuntimeError, match="Attempt to replace"):
+        open_session(save(model, tmp_path / "m.onnx"), timed_options(1), _CPU)

@@ -27,8 +27,6 @@ __all__ = [
 
 _EXACT = "session.x64quantprecision"
 _DATA_FOLDER = "session.model_external_initializers_file_folder_path"
-_SHARED = "Attempt to replace the existing tensor"
-"""The error of a session with `_EXACT` where nodes share an int8 constant."""
 _WITH_COPIES = (
     f"weights share an int8 zero point, and ONNX Runtime loads no such model with {_EXACT}=1: it "
     "was run with a copy for each weight, which gives the same numbers"
@@ -59,16 +57,17 @@ def open_session(
 
     try:
         return Opened(opened(model))
-    except Exception as error:
-        if _SHARED not in str(error):
-            raise
-    # Loads `onnx`, which a process that measures needs for nothing else.
-    from tunegate.models.reference.own_constants import with_own_constants  # noqa: PLC0415
+    except Exception:
+        # Loads `onnx`, which a process that measures needs for nothing else.
+        from tunegate.models.reference.own_constants import with_own_constants  # noqa: PLC0415
 
+        separate = with_own_constants(model)
+        if not separate:
+            raise
     if isinstance(model, Path):
         options.add_session_config_entry(_DATA_FOLDER, str(model.absolute().parent))
     try:
-        return Opened(opened(with_own_constants(model)), _WITH_COPIES)
+        return Opened(opened(separate), _WITH_COPIES)
     except Exception:  # noqa: BLE001 -- whatever it was, the model as it is may still run
         options.add_session_config_entry(_EXACT, "0")
         return Opened(opened(model), _INEXACT)

@@ -12,15 +12,17 @@ from onnx import AttributeProto, TensorProto
 
 
 def with_own_constants(model: Path | bytes) -> bytes:
-    """Returns the model; data files beside it are named, and not read. Raises protobuf's errors
-    for one that is too large without them."""
-    if isinstance(model, bytes):
-        proto = onnx.ModelProto.FromString(model)
-    else:
-        proto = onnx.load(model, load_external_data=False)
-    for graph in _graphs(proto.graph):
-        _separate(graph)
-    return bytes(proto.SerializeToString())
+    """Returns the model, nothing where no two nodes share one, or where it cannot be read; data
+    files beside it are named, and not read."""
+    try:
+        if isinstance(model, bytes):
+            proto = onnx.ModelProto.FromString(model)
+        else:
+            proto = onnx.load(model, load_external_data=False)
+        is_shared = [_separate(graph) for graph in _graphs(proto.graph)]
+        return bytes(proto.SerializeToString()) if any(is_shared) else b""
+    except Exception:  # noqa: BLE001 -- protobuf's errors differ by version
+        return b""
 
 
 def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
@@ -34,8 +36,10 @@ def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
                     yield from _graphs(inner)
 
 
-def _separate(graph: onnx.GraphProto) -> None:
-    """The first reader keeps the constant, so a graph inside that reads it, too, finds it."""
+def _separate(graph: onnx.GraphProto) -> bool:
+    """Whether nodes shared one. The first reader keeps the constant, so a graph inside that reads
+    it, too, finds it."""
+    is_shared = False
     constants = _int8_constants(graph)
     taken = {name for node in graph.node for name in (*node.input, *node.output)}
     taken |= {value.name for value in (*graph.initializer, *graph.input, *graph.output)}
@@ -43,11 +47,13 @@ def _separate(graph: onnx.GraphProto) -> None:
     for node in graph.node:
         for place, name in enumerate(node.input):
             if name in seen:
+                is_shared = True
                 copy = graph.initializer.add()
                 copy.CopyFrom(constants[name])
                 copy.name = node.input[place] = _new_name(name, taken)
             elif name in constants:
                 seen.add(name)
+    return is_shared
 
 
 def _int8_constants(graph: onnx.GraphProto) -> dict[str, TensorProto]:
