@@ -43,7 +43,8 @@ from tunegate.compiler.build.functions import ModelFunction
 from tunegate.compiler.intrinsics import load_intrinsics
 from tunegate.compiler.schedules.schedule_choice import prior_pick
 from tunegate.compiler.search.space import DesignSpace
-from tunegate.compiler.targets import toolchain, tvm_target
+from tunegate.compiler.targets import tvm_target
+from tunegate.compiler.versions import toolchain
 from tunegate.config import TargetConfig
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler

@@ -4,7 +4,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import pytest
 
-from tunegate.compiler import targets as versions
+from tunegate.compiler import versions
 from tunegate.system.machine import packages as installed_version
 
 

@@ -130,7 +130,7 @@ def test_an_input_is_never_run_as_shell(runner: Runner) -> None:
     [
         ({"stage": "everything"}, 'input stage: "everything" is not one of all, plan, tune, gate'),
         ({"comment": "maybe"}, 'input comment: "maybe" is not one of always, on-change'),
-        ({"minutes": "10m"}, '"10m" is not zero or a number above it'),
+        ({"minutes": "10m"}, '"10m" is not a number of minutes >= 0'),
     ],
 )
 def test_a_bad_input_is_one_clear_error(

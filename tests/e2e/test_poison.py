@@ -15,7 +15,7 @@ from tunegate.artifacts.builds import Build
 from tunegate.artifacts.inputs import ShapedModel
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.tasks import RecordOrigin, ResolvedTask, TuningTask
-from tunegate.compiler.targets import toolchain
+from tunegate.compiler.versions import toolchain
 from tunegate.config import CacheConfig, Config, ModelConfig, TargetConfig
 from tunegate.errors import ModelError
 from tunegate.ports import BuildJob, ModelJob

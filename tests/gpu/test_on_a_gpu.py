@@ -24,7 +24,8 @@ from tunegate.compiler.build.functions import functions_of
 from tunegate.compiler.importing.import_in_layout import import_in_layout
 from tunegate.compiler.intrinsics import load_intrinsics
 from tunegate.compiler.search.search import TaskSearch
-from tunegate.compiler.targets import toolchain, tvm_target
+from tunegate.compiler.targets import tvm_target
+from tunegate.compiler.versions import toolchain
 from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.errors import ModelError
 from tunegate.measure.bench_driver import FreshProcesses

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tunegate.models.saved_model import load_value, save_value
+from tunegate.models.kept_values import load_value, save_value
 
 
 @pytest.mark.parametrize(

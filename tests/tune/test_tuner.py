@@ -14,7 +14,7 @@ from tunegate.artifacts.inputs import ShapedModel
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.tasks import RecordOrigin, ResolvedTask, TuningTask
-from tunegate.compiler.targets import toolchain
+from tunegate.compiler.versions import toolchain
 from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.errors import ModelError
 from tunegate.ports import BuildJob, ModelJob

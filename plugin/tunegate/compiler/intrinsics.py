@@ -24,7 +24,7 @@ import tvm.s_tir
 from tvm.s_tir import TensorIntrin
 from tvm.script import tirx
 
-from tunegate.compiler.targets import toolchain
+from tunegate.compiler.versions import toolchain
 
 _PACKAGE = "tvm.s_tir.tensor_intrin"
 _FOLDER = Path(str(tvm.s_tir.__file__)).parent / "tensor_intrin"

@@ -12,8 +12,6 @@ from tvm.target import codegen
 from tunegate.config import TargetConfig
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate.system.machine.cores import default_threads
-from tunegate.system.machine.packages import installed_version
-from tunegate_cache.format.records import Toolchain
 from tunegate_cache.format.target_key import target_key
 
 _CUDA_LIMITS = {"max_shared_memory_per_block": 49152, "max_threads_per_block": 1024}
@@ -73,15 +71,3 @@ def _native_arch(config: TargetConfig) -> str:
         )
         raise EnvironmentUnfitError(message)
     return "sm_" + str(device.compute_version).replace(".", "")
-
-
-# The version of the compiler, as records name it.
-
-
-def toolchain() -> Toolchain:
-    """Read from the installed distributions; nothing is imported."""
-    return Toolchain(
-        tvm=installed_version("apache-tvm"),
-        ffi=installed_version("apache-tvm-ffi"),
-        cuda=installed_version("cuda-bindings"),
-    )

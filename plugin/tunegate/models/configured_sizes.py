@@ -11,7 +11,7 @@ from tunegate.models.finder import FoundModel
 from tunegate.review.input_shapes import ResolvedShapes
 from tunegate.review.model_settings import profiles_for, shapes_for
 from tunegate.review.size_problems import stray_symbols
-from tunegate.system.machine.health import HealthCheck
+from tunegate.system.machine.health_check import HealthCheck
 
 
 class ModelSize(msgspec.Struct, frozen=True, kw_only=True):

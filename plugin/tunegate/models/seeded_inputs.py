@@ -22,7 +22,7 @@ from tunegate.artifacts.inputs import (
     OneOf,
     Uniform,
 )
-from tunegate.models.saved_model import load_value
+from tunegate.models.kept_values import load_value
 
 
 class TensorLike(Protocol):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from tunegate.config import AUTO, TargetConfig
 from tunegate.runtimes.registry import installed_runtimes, tunes
 from tunegate.runtimes.runtime import Runtime
-from tunegate.system.machine.health import HealthCheck, in_section
+from tunegate.system.machine.health_check import HealthCheck, in_section
 
 
 def runtime_checks(targets: Sequence[TargetConfig] = ()) -> tuple[HealthCheck, ...]:

@@ -7,7 +7,7 @@ from tunegate.artifacts.verdicts import WarmedModel
 from tunegate.cli.handlers.doctor_checks import GatedModel
 from tunegate.cli.handlers.doctor_page import Diagnosis, show_diagnosis
 from tunegate.review.config_sources import Setting
-from tunegate.system.machine.health import HealthCheck
+from tunegate.system.machine.health_check import HealthCheck
 
 DIAGNOSIS = Diagnosis(
     checks=(

@@ -20,7 +20,8 @@ from tunegate.compiler.importing.import_in_layout import import_in_layout
 from tunegate.compiler.intrinsics import load_intrinsics
 from tunegate.compiler.schedules.schedule_choice import record_id
 from tunegate.compiler.search.space import DesignSpace
-from tunegate.compiler.targets import ResolvedTarget, toolchain, tvm_target
+from tunegate.compiler.targets import ResolvedTarget, tvm_target
+from tunegate.compiler.versions import toolchain
 from tunegate.config import TargetConfig
 from tunegate.models.preparation import prepare
 from tunegate.system.output.artifact_file import ArtifactFile

@@ -24,7 +24,8 @@ from tunegate.compiler.intrinsics import load_intrinsics
 from tunegate.compiler.schedules import schedule_choice
 from tunegate.compiler.schedules.unscheduled import IS_SCHEDULED
 from tunegate.compiler.search.space import DesignSpace
-from tunegate.compiler.targets import toolchain, tvm_target
+from tunegate.compiler.targets import tvm_target
+from tunegate.compiler.versions import toolchain
 from tunegate.config import TargetConfig
 from tunegate.models.preparation import prepare
 from tunegate.tune.compiler_protocol import BuildModel, Built

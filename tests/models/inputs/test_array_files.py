@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tunegate.errors import ModelError
 from tunegate.models.inputs import value_files as array_files
 from tunegate.models.inputs.value_files import read_array
-from tunegate.models.saved_model import save_value
+from tunegate.models.kept_values import save_value
 
 NUMBERS = np.arange(6, dtype=np.int64).reshape(2, 3)
 

@@ -18,9 +18,9 @@ from tunegate.artifacts.inputs import (
 )
 from tunegate.errors import ModelError
 from tunegate.models.inputs.drawn_inputs import drawn_inputs
+from tunegate.models.kept_values import save_value
 from tunegate.models.preparation import prepare
 from tunegate.models.prepared import PreparedModel
-from tunegate.models.saved_model import save_value
 from tunegate.models.seeded_inputs import seeded_inputs
 from tunegate.report.report_tables import type_in_words, values_in_words
 

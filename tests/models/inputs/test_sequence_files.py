@@ -20,7 +20,7 @@ from tunegate.errors import ModelError
 from tunegate.models.inputs import value_files as array_files
 from tunegate.models.inputs import value_files as sequence_files
 from tunegate.models.inputs.value_files import read_value
-from tunegate.models.saved_model import load_value
+from tunegate.models.kept_values import load_value
 
 ONE, TWO = np.array([1, 2]), np.array([[3.5]])
 

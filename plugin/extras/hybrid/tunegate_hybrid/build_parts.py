@@ -17,7 +17,8 @@ from tunegate.compiler.build.build_model import build_model
 from tunegate.compiler.build.open_model import OpenModel
 from tunegate.compiler.forms import LIBRARY
 from tunegate.compiler.runtime import use_threads
-from tunegate.compiler.targets import ResolvedTarget, toolchain
+from tunegate.compiler.targets import ResolvedTarget
+from tunegate.compiler.versions import toolchain
 from tunegate.errors import UnsupportedModelError
 from tunegate.models.inputs.drawn_inputs import drawn_inputs
 from tunegate.models.reference.comparison import kind

@@ -15,7 +15,7 @@ from tunegate.errors import PASS, UNFIT
 from tunegate.system.cache.shared_cache import store_kind, undelivered
 from tunegate.system.cache.signing_key import VARIABLE
 from tunegate.system.cache.snapshot_pins import PINS_FILE, read_pins
-from tunegate.system.machine.health import HealthCheck
+from tunegate.system.machine.health_check import HealthCheck
 from tunegate.wording import plural
 from tunegate_cache.maintenance.summary import GroupSummary, summary
 from tunegate_cache.stores.conformance import GuaranteeResult, probe

@@ -14,7 +14,7 @@ from tunegate.cli.commands.cache import ExportOptions, ImportOptions, PullOption
 from tunegate.cli.handlers.cache_admin import answering, open_cache_admin
 from tunegate.cli.handlers.reporting import write_json
 from tunegate.cli.handlers.table import show_lines, show_revalidation, show_table
-from tunegate.compiler.targets import toolchain
+from tunegate.compiler.versions import toolchain
 from tunegate.errors import PASS, UNFIT, ConfigError
 from tunegate.models.export_models import ExportedModels, export_models
 from tunegate.ports import BuildJob, Export, ModelJob

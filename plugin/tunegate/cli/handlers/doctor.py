@@ -27,7 +27,8 @@ from tunegate.review.model_paths import unmatched_paths
 from tunegate.runtimes.health import runtime_checks
 from tunegate.settings import Settings
 from tunegate.system.clock import SystemClock, today
-from tunegate.system.machine.health import HealthCheck, check_cache, in_section, machine_checks
+from tunegate.system.machine.health import check_cache, machine_checks
+from tunegate.system.machine.health_check import HealthCheck, in_section
 
 _MOST_MODELS = 8
 """The models whose tasks are looked up: each takes seconds."""

@@ -26,7 +26,7 @@ from tunegate.review.named_files import described_missing, missing_files
 from tunegate.review.waiver_policy import stray_waivers
 from tunegate.review.waivers import parse_waivers
 from tunegate.settings import Settings
-from tunegate.system.machine.health import HealthCheck
+from tunegate.system.machine.health_check import HealthCheck
 from tunegate.system.output.directory import opened_output
 from tunegate.tune.outcomes import warmed_models
 from tunegate.upgrades import installed_watcher

@@ -13,7 +13,7 @@ from tunegate.cli.handlers.table import show_lines, show_table
 from tunegate.models.configured_sizes import ModelSize
 from tunegate.report.escape import visible
 from tunegate.review.config_sources import Setting
-from tunegate.system.machine.health import CheckPart, HealthCheck
+from tunegate.system.machine.health_check import CheckPart, HealthCheck
 from tunegate.wording import plural
 
 

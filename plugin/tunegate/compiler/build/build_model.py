@@ -51,7 +51,8 @@ from tunegate.compiler.schedules.schedule_choice import (
     without_schedules,
 )
 from tunegate.compiler.schedules.vector_functions import vectorize_elementary_functions
-from tunegate.compiler.targets import ResolvedTarget, threads_of, toolchain
+from tunegate.compiler.targets import ResolvedTarget, threads_of
+from tunegate.compiler.versions import toolchain
 from tunegate.config import RUNTIME_ARTIFACT
 from tunegate.models.inputs.drawn_inputs import drawn_inputs
 from tunegate.models.prepared import PreparedModel

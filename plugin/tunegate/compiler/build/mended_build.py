@@ -28,7 +28,8 @@ from tunegate.compiler.forms import LIBRARY
 from tunegate.compiler.layouts.packing import MAIN
 from tunegate.compiler.runtime import arguments_of, watched_machine
 from tunegate.compiler.schedules.schedule_choice import ScheduleChoice, without_schedules
-from tunegate.compiler.targets import ResolvedTarget, toolchain
+from tunegate.compiler.targets import ResolvedTarget
+from tunegate.compiler.versions import toolchain
 from tunegate.config import RUNTIME_ARTIFACT
 from tunegate.models.reference.tolerance import errors
 from tunegate.models.seeded_inputs import checked_feeds

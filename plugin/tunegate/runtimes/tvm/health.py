@@ -11,7 +11,7 @@ from tunegate.compiler.forms import form_for, installed_forms
 from tunegate.config import TargetConfig
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate.runtimes.runtime import Step
-from tunegate.system.machine.health import HealthCheck
+from tunegate.system.machine.health_check import HealthCheck
 from tunegate.system.machine.packages import bytecode_check, installed_version
 from tunegate.system.nvidia.cuda_toolkit import cuda_variables
 from tunegate.system.processes import interpreter

@@ -9,7 +9,7 @@ from tunegate.artifacts.candidates import PRECISION, RuntimeName
 from tunegate.compiler.forms import installed_forms, loaded_form
 from tunegate.config import TargetConfig
 from tunegate.runtimes.runtime import Loaded, OpenCompiler, Step, TuningRuntime
-from tunegate.system.machine.health import HealthCheck
+from tunegate.system.machine.health_check import HealthCheck
 from tunegate.system.machine.packages import installed_version
 from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate.tune.programs import Programs
@@ -53,7 +53,7 @@ class Tvm:
         return TvmArtifact(directory, artifact)
 
     def toolchain(self) -> Toolchain:
-        from tunegate.compiler.targets import toolchain  # noqa: PLC0415
+        from tunegate.compiler.versions import toolchain  # noqa: PLC0415
 
         return toolchain()
 

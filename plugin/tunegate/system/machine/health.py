@@ -4,42 +4,20 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal
-
-import msgspec
 
 from tunegate.config import CacheConfig, Config
 from tunegate.errors import ConfigError
 from tunegate.system.cache.shared_cache import location_of, objects_in_zone
 from tunegate.system.machine.cores import default_threads, usable_cores
+from tunegate.system.machine.health_check import HealthCheck, in_section
 from tunegate.system.nvidia.cuda_toolkit import cuda_variables
 from tunegate.system.nvidia.gpus import visible_gpus
 from tunegate.system.nvidia.kernel_clock import why_no_kernel_clock
 from tunegate.wording import plural
 from tunegate_cache.stores.store import StoreUnavailableError
-
-CheckPart = Literal["machine", "runtimes", "configuration", "cache", "models"]
-"""The part of the check-up; parts that are fine are shown as a line each."""
-
-
-class HealthCheck(msgspec.Struct, frozen=True):
-    """`detail` says what was found, or what is wrong and what to do. What `warns` is in the way of
-    no run, and makes it worse; what `is_absent` is not installed, and no run needs it."""
-
-    name: str
-    ok: bool
-    detail: str
-    section: CheckPart = "configuration"
-    warns: bool = False
-    is_absent: bool = False
-
-
-def in_section(checks: Iterable[HealthCheck], section: CheckPart) -> tuple[HealthCheck, ...]:
-    """The same checks, of that part."""
-    return tuple(msgspec.structs.replace(each, section=section) for each in checks)
 
 
 # Requirements on a machine, each as a check with its detail.

@@ -1,0 +1,15 @@
+"""The version of the compiler, as records name it."""
+
+from __future__ import annotations
+
+from tunegate.system.machine.packages import installed_version
+from tunegate_cache.format.records import Toolchain
+
+
+def toolchain() -> Toolchain:
+    """Read from the installed distributions; nothing is imported."""
+    return Toolchain(
+        tvm=installed_version("apache-tvm"),
+        ffi=installed_version("apache-tvm-ffi"),
+        cuda=installed_version("cuda-bindings"),
+    )

@@ -1,0 +1,40 @@
+"""The value of an input in a file of ours: an array, a sequence of them, or nothing at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+SEQUENCE_SUFFIX = ".npz"
+_ABSENT = "absent"
+"""The only name in an archive of an optional value that is not there."""
+
+
+def save_value(value: Any, stem: Path) -> Path:
+    """Saves an array, a list of arrays or None, without pickles: texts too. The file is the stem
+    with a suffix."""
+    if value is None or isinstance(value, list):
+        file = Path(f"{stem}{SEQUENCE_SUFFIX}")
+        arrays = {_ABSENT: np.empty(0)} if value is None else dict(enumerate(map(_plain, value)))
+        np.savez(file, allow_pickle=False, **{str(name): array for name, array in arrays.items()})
+        return file
+    file = Path(f"{stem}.npy")
+    np.save(file, _plain(value), allow_pickle=False)
+    return file
+
+
+def load_value(file: Path, dtype: Any) -> Any:
+    """The same again, in the type of the input."""
+    if file.suffix != SEQUENCE_SUFFIX:
+        return np.load(file, allow_pickle=False).astype(dtype, copy=False)
+    with np.load(file, allow_pickle=False) as archive:
+        if _ABSENT in archive:
+            return None
+        arrays = [archive[str(place)] for place in range(len(archive.files))]
+    return [each.astype(dtype, copy=False) for each in arrays]
+
+
+def _plain(array: Any) -> Any:
+    return array.astype(str) if array.dtype.kind == "O" else array
