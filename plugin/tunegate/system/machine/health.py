@@ -1,4 +1,4 @@
-"""One line of what `tunegate doctor` found."""
+"""Requirements on a machine, each as a check with its detail."""
 
 from __future__ import annotations
 
@@ -18,9 +18,6 @@ from tunegate.system.nvidia.gpus import visible_gpus
 from tunegate.system.nvidia.kernel_clock import why_no_kernel_clock
 from tunegate.wording import plural
 from tunegate_cache.stores.store import StoreUnavailableError
-
-
-# Requirements on a machine, each as a check with its detail.
 
 
 def machine_checks(config: Config | None = None) -> tuple[HealthCheck, ...]:
