@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tunegate.cli.command import Command
-from tunegate.cli.endings import was_cancelled
 from tunegate.cli.parse import command_help, parsed_options
+from tunegate.cli.unexpected import was_cancelled
 from tunegate.errors import CANCELLED, PASS, TunegateError
 from tunegate.system.output.log_file import talking
 from tunegate.system.processes.signals import cancellable

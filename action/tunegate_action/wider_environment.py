@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from tunegate.cli.endings import Ending
 from tunegate.cli.main import carried_out
+from tunegate.cli.unexpected import Ending
 from tunegate.errors import ConfigError
 
 _BOOTSTRAP = Path(__file__).resolve().parent.parent / "bootstrap.py"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tunegate.cli.endings import explained, named
+from tunegate.cli.unexpected import explained, named
 
 
 class Unspeakable(Exception):

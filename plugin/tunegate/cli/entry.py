@@ -84,7 +84,7 @@ def _unsupported() -> str:
 
 def _explained(error: BaseException) -> tuple[int, str]:
     try:
-        from tunegate.cli.endings import explained
+        from tunegate.cli.unexpected import explained
 
         code, problem, *_ = explained(error)
         return code, problem

@@ -18,10 +18,11 @@ from pathlib import Path
 
 from tunegate import __version__
 from tunegate.cli.ci_option import AskedJob, asked_job
-from tunegate.cli.endings import Ending, as_written, explained, was_cancelled
 from tunegate.cli.help_pages import page
 from tunegate.cli.parse import Parsed, parse
 from tunegate.cli.shared_options import Common, Options
+from tunegate.cli.unexpected import Ending, explained, was_cancelled
+from tunegate.cli.written_verdict import as_written
 from tunegate.errors import BUG, CANCELLED, PASS, CancelledError, ConfigError, TunegateError
 from tunegate.redaction import redacted, secrets_of
 from tunegate.report.escape import drawn_as_text, visible

@@ -19,7 +19,7 @@ from tunegate.artifacts.verdicts import Report
 from tunegate.ci.events import MAIN
 from tunegate.ci.protocol import JobEvent
 from tunegate.ci.registry import job_event, run_address
-from tunegate.cli.endings import explained, was_cancelled
+from tunegate.cli.unexpected import explained, was_cancelled
 from tunegate.config import Config
 from tunegate.errors import CancelledError, TunegateError
 from tunegate.handover import read_outcomes

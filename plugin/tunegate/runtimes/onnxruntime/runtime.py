@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-import onnx
-
 from tunegate.artifacts.candidates import PRECISION, QUANTIZATION, STATIC
 from tunegate.config import TargetConfig
-from tunegate.errors import NotOfferedError
-from tunegate.models.deciding_values import nodes_of
 from tunegate.models.prepared import PreparedModel
-from tunegate.models.reference.onnx_runtime import Opened, open_session, quantization, timed_options
+from tunegate.models.reference.onnx_runtime import Opened, open_session, timed_options
 from tunegate.runtimes.runtime import Loaded, SavingRuntime
 from tunegate.system.output.artifact_file import ArtifactFile
 
@@ -79,35 +74,6 @@ class OnnxArtifact:
         return _opened(self._file, self._threads)
 
 
-# A model whose matrix products are of int8, quantized by ONNX Runtime's own tool. Weights are
-# quantized here, by column; activations in each inference, by what they hold then.
-
-_QUANTIZED = "MatMulInteger"
-
-
-def save_quantized(model: PreparedModel, file: Path) -> None:
-    """Writes the model. Raises NotOfferedError where it would be the same, or is too large."""
-    if model.weights is not None:
-        message = "its tool quantizes no model of 2 GB"
-        raise NotOfferedError(message)
-    # Advice to optimize the model first: the session does.
-    logging.getLogger().setLevel(logging.ERROR)
-    # Not its path: the tool would write beside the file of the user.
-    tool = quantization()
-    tool.quantize_dynamic(
-        onnx.load(model.original),
-        file,
-        op_types_to_quantize=["MatMul"],
-        per_channel=True,
-        weight_type=tool.QuantType.QInt8,
-        extra_options={"MatMulConstBOnly": True},
-    )
-    found = onnx.load(file, load_external_data=False)
-    if not any(node.op_type == _QUANTIZED for node in nodes_of(found)):
-        message = "no matrix product has constant weights to quantize"
-        raise NotOfferedError(message)
-
-
 # ONNX Runtime on CPUs: needs no compiler, and takes the model as it is or in int8.
 
 MODEL = "model.onnx"
@@ -140,6 +106,8 @@ class OnnxRuntime:
             return MODEL
         if PRECISION in settings:
             # Loads what quantizes, which no process that measures needs.
+
+            from tunegate.runtimes.onnxruntime.dynamic_int8 import save_quantized  # noqa: PLC0415
 
             save_quantized(model, directory / MODEL)
             return MODEL
