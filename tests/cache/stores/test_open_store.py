@@ -93,9 +93,9 @@ def test_two_endpoints_of_one_address_are_two_places() -> None:
     assert len(places) == 3
 
 
-def test_the_place_of_an_address_is_where_earlier_versions_kept_their_copies() -> None:
+def test_the_place_of_an_address_is_named_by_a_whole_digest() -> None:
     address = StoreAddress(url="s3://bucket/prefix", endpoint_url="http://host:9000")
-    assert store_name(address) == "91389f148945f642"
+    assert store_name(address) == "91389f148945f642f682e037fd1199b28c4ebb9d043c72405af1fb33aa6d9aa8"
 
 
 def fails_to_open(_: StoreAddress) -> MaintainedStore:
@@ -151,4 +151,4 @@ def test_what_looks_like_an_address_is_no_directory(url: str) -> None:
 
 
 def test_a_place_whose_name_is_no_text_has_a_name_for_its_copies() -> None:
-    assert len(store_name(StoreAddress(url=os.fsdecode(b"caf\xe9")))) == 16
+    assert len(store_name(StoreAddress(url=os.fsdecode(b"caf\xe9")))) == 64
