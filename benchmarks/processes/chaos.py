@@ -116,13 +116,13 @@ def doing_nothing(_: random.Random) -> Iterator[Callable[[], int]]:
 
 @contextmanager
 def killing_workers(rng: random.Random) -> Iterator[Callable[[], int]]:
-    with killing(b"metaschedule.worker", rng, most=1000) as kills:
+    with killing(b"tunegate.compiler.worker", rng, most=1000) as kills:
         yield kills
 
 
 @contextmanager
 def killing_the_search(rng: random.Random) -> Iterator[Callable[[], int]]:
-    with killing(b"metaschedule.searcher", rng, most=1) as kills:
+    with killing(b"tunegate.compiler.searcher", rng, most=1) as kills:
         yield kills
 
 

@@ -169,7 +169,7 @@ def search_seconds() -> float:
             line = (process / "cmdline").read_bytes()
         except OSError:
             continue
-        if int(stat[1]) == os.getpid() and b"metaschedule.searcher" in line:
+        if int(stat[1]) == os.getpid() and b"tunegate.compiler.searcher" in line:
             found += (int(stat[11]) + int(stat[12])) / TICKS
     return found
 

@@ -91,7 +91,7 @@ def compilers_of(pid: int) -> list[psutil.Process]:
         found = [
             child
             for child in psutil.Process(pid).children(recursive=True)
-            if any(word.endswith("metaschedule.compile") for word in words_of(child))
+            if any(word == "tunegate.compiler.compile" for word in words_of(child))
         ]
         if found:
             return found

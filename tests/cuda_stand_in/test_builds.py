@@ -21,7 +21,8 @@ BUILDS = """
 import json, sys
 from contextlib import closing
 from pathlib import Path
-from tunegate.artifacts.candidates import LAUNCH, WHOLE
+from tunegate.artifacts.candidates import LAUNCH
+from tunegate_whole_model.forms import WHOLE
 from tunegate.config import TargetConfig
 from tunegate.measure.bench_driver import FreshProcesses
 from tunegate.ports import BuildJob, ModelJob
