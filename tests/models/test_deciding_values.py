@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import onnx
@@ -83,3 +84,17 @@ def test_nodes_of_graphs_inside_and_of_functions_are_nodes() -> None:
     chosen = node("If", ["c"], "out", then_branch=branch, else_branch=branch)
     assert sorted(each.op_type for each in nodes_of(model(chosen))) == ["If", "Relu", "Relu"]
     assert len(bodies_of(chosen)) == 2
+
+
+def test_a_node_of_thousands_of_inputs_and_outputs_costs_no_product_of_both() -> None:
+    count = 5_000
+    wide = helper.make_node(
+        "Wide", [f"in{n}" for n in range(count)], [f"out{n}" for n in range(count)], domain="x"
+    )
+    reshape = helper.make_node("Reshape", ["data", "out0"], ["y"])
+    tracemalloc.start()
+    found = deciding_values(model(wide, reshape))
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(found) == count + 1
+    assert peak_bytes < 20 * 2**20

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.models.external_data import model_with_data
 from tests.support.small_onnx import matmul_model, save
 from tests.support.workspace import Workspace
 from tunegate.artifacts.changes import ModelInput
@@ -68,6 +69,14 @@ def test_a_file_that_cannot_be_looked_into_is_listed_with_a_note(
     workspace.commit()
     (odd,) = [model for model in find_models(workspace.root) if model.path == "models/odd.onnx"]
     assert odd.note.startswith(note)
+
+
+def test_a_readable_file_that_is_refused_says_why(workspace: Workspace) -> None:
+    content = model_with_data("../outside.bin")
+    (workspace.root / "models" / "odd.onnx").write_bytes(content)
+    (_, odd) = find_models(workspace.root)
+    assert odd.note == "its external data file '../outside.bin' lies outside the model's directory"
+    assert odd.is_broken
 
 
 def test_a_tracked_file_that_is_gone_is_listed_with_a_note(workspace: Workspace) -> None:

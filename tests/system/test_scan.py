@@ -232,12 +232,63 @@ def test_what_protobuf_writes_fits_together(seed: int, nodes: int) -> None:
     assert data_files(model.SerializeToString()) == ()
 
 
+TOO_MUCH = (
+    "takes more than 0 MiB of memory to be read: it has very many small parts, or packed numbers "
+    "that belong in raw_data"
+)
+
+
+def in_graph(field: int, content: bytes) -> bytes:
+    part = bytes([field << 3 | 2]) + varint(len(content)) + content
+    return b"\x3a" + varint(len(part)) + part
+
+
+def numbers(packed: bytes) -> bytes:
+    """A model whose one node has an attribute of these bytes."""
+    attribute = b"\x2a" + varint(len(packed)) + packed
+    return in_graph(1, attribute)
+
+
 def test_a_file_of_millions_of_empty_nodes_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two bytes each, and a hundred when parsed."""
-    monkeypatch.setattr(onnx_scan, "_MAX_FIELDS", 1000)
+    """Two bytes each, and a hundred and fifty when parsed."""
+    monkeypatch.setattr(onnx_scan, "_MIN_PARSED_BYTES", 100_000)
     nodes = b"\x0a\x00" * 2000
-    graph = b"\x3a" + varint(len(nodes)) + nodes
-    refused(graph, "it has more than 1,000 parts")
+    refused(b"\x3a" + varint(len(nodes)) + nodes, f"it has 0.0 MB and {TOO_MUCH}")
+
+
+def test_packed_numbers_of_one_byte_each_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Zeros weigh nothing in git, one byte in the file, and eight or sixteen when parsed."""
+    monkeypatch.setattr(onnx_scan, "_MIN_PARSED_BYTES", 100_000)
+    packed = b"\x42" + varint(50_000) + bytes(50_000)
+    refused(numbers(packed), f"it has 0.1 MB and {TOO_MUCH}")
+
+
+def test_packed_numbers_of_a_tensor_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onnx_scan, "_MIN_PARSED_BYTES", 100_000)
+    packed = b"\x3a" + varint(50_000) + bytes(50_000)  # int64_data
+    refused(in_graph(5, packed), f"it has 0.1 MB and {TOO_MUCH}")
+
+
+def test_weights_count_as_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onnx_scan, "_MIN_PARSED_BYTES", 100_000)
+    raw = TensorProto(name="w", raw_data=bytes(500_000)).SerializeToString()
+    floats = TensorProto(name="w", float_data=[0.0] * 100_000).SerializeToString()
+    for tensor in (raw, floats):
+        assert data_files(in_graph(5, tensor)) == ()
+
+
+def test_the_lists_of_a_forest_are_read_however_many_numbers_they_have() -> None:
+    """Half a million tree nodes have five million numbers, each behind a tag of its own."""
+    ids, weights = [*range(1_000_000)], [0.5] * 1_000_000
+    node = helper.make_node("TreeEnsembleClassifier", ["x"], ["y"], ids=ids, weights=weights)
+    model = conv_model()
+    model.graph.node.append(node)
+    assert data_files(model.SerializeToString()) == ()
+
+
+def test_a_list_that_ends_within_a_number_is_no_model() -> None:
+    refused(numbers(b"\x40\x01\x40\x80"), "not an ONNX file, or cut short")
+    refused(numbers(b"\x3d\x01\x01\x01\x01\x3d\x01"), "not an ONNX file, or cut short")
 
 
 def test_a_graph_nested_without_end_is_not_parsed() -> None:

@@ -37,7 +37,7 @@ _DECIDING_INPUTS: dict[str, slice] = {
 _OF_SHAPES_ONLY = {"Shape", "Size"}
 """Operators whose result does not depend on the content of the tensor."""
 
-Sources = dict[str, list[Iterable[str]]]
+Sources = dict[str, list[tuple[str, ...]]]
 
 
 def deciding_values(model: onnx.ModelProto) -> set[str]:
@@ -56,12 +56,17 @@ def deciding_values(model: onnx.ModelProto) -> set[str]:
 def _with_sources(names: Iterable[str], sources: Sources) -> set[str]:
     """The names and all that they are computed from."""
     found: set[str] = set()
+    read: set[int] = set()
     waiting = list(names)
     while waiting:
         name = waiting.pop()
-        if name and name not in found:
-            found.add(name)
-            waiting += [source for given in sources.get(name, ()) for source in given]
+        if not name or name in found:
+            continue
+        found.add(name)
+        for given in sources.get(name, ()):
+            if id(given) not in read:  # all outputs of a node have one list
+                read.add(id(given))
+                waiting += given
     return found
 
 
@@ -92,13 +97,15 @@ def _add_sources(
     made_inside = [name for body in bodies for name in _outputs(body)]
     if function is not None:
         made_inside += function.output
+        of_call = tuple(node.input)
         for formal in function.input:
-            sources.setdefault(formal, []).append(node.input)
+            sources.setdefault(formal, []).append(of_call)
+    shared = (*node.input, *made_inside)
     for body in bodies:  # a loop hands what it made on to its next turn
         for value in body.input:
-            sources.setdefault(value.name, []).append([*node.input, *made_inside])
+            sources.setdefault(value.name, []).append(shared)
     for name in node.output:
-        sources.setdefault(name, []).append([*node.input, *made_inside])
+        sources.setdefault(name, []).append(shared)
 
 
 def _outputs(body: onnx.GraphProto) -> list[str]:

@@ -10,7 +10,7 @@ import msgspec
 
 from tunegate.artifacts.changes import ModelInput
 from tunegate.config import Config
-from tunegate.errors import ModelError
+from tunegate.errors import ModelError, NoOnnxError
 from tunegate.models.model_inputs import graph_inputs
 from tunegate.models.sizes import GuessedSize, guessed_sizes
 from tunegate.regular_files import opened_inside
@@ -70,8 +70,8 @@ def _found(root: Path, path: str, *, is_committed: bool, with_guesses: bool) -> 
         return FoundModel(path=path, note=note, is_committed=is_committed)
     try:
         model = parsed_model(body)
-    except ModelError:
-        note = "not a readable ONNX file"
+    except ModelError as error:
+        note = "not a readable ONNX file" if isinstance(error, NoOnnxError) else str(error)
         return FoundModel(path=path, note=note, is_broken=True, is_committed=is_committed)
     return FoundModel(
         path=path,

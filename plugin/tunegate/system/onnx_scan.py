@@ -8,18 +8,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import PurePosixPath
 from typing import Any
 
 import onnx
+from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError
 
 from tunegate.errors import ModelError, NoOnnxError
 
 MAX_MODEL_BYTES = 2**31 - 1
 """The largest protobuf file. Tensors that do not fit are kept in data files."""
-_MAX_FIELDS = 3_000_000
-"""A language model of 30,000 nodes has half a million; so many are counted in two seconds."""
+_MIN_PARSED_BYTES = 256 * 2**20
+_MAX_GROWTH = 8
+"""The times of its size that a file may take when it is parsed, above the least that any may. A
+forest of 25 MB takes five times as much, a language model of 30,000 nodes far less."""
+_MAX_PARSED_BYTES = 2**31
+_MESSAGE_BYTES, _TEXT_BYTES, _NUMBER_BYTES = 200, 32, 16
+"""What protobuf takes for a message, for a text beside its length, and for a number of a list."""
 _DEEPEST = 100
 """The deepest nesting that protobuf reads; a branch inside a branch is three deeper."""
 _MAX_NAME_BYTES = 64 * 1024
@@ -30,12 +37,23 @@ _VARINT, _EIGHT_BYTES, _LENGTH, _FOUR_BYTES = 0, 1, 2, 5
 _MORE = 0x80
 _MAX_VARINT_BITS = 70
 
+_KINDS = FieldDescriptor
+_AS_LARGE_AS_WRITTEN = {
+    _KINDS.TYPE_STRING,
+    _KINDS.TYPE_BYTES,
+    _KINDS.TYPE_FLOAT,
+    _KINDS.TYPE_DOUBLE,
+    _KINDS.TYPE_FIXED32,
+    _KINDS.TYPE_FIXED64,
+}
+"""A packed list of other numbers takes eight bytes and more for each byte of it."""
 _Fields = dict[int, Any]
 """The fields of a message that are read, by number: the fields of a message inside it, or what
 else is read. All others are stepped over."""
 _NO_ONNX = "not an ONNX file, or cut short"
 _NAME = "name"
 _DATA = "data"
+_NUMBERS = "numbers"
 _TENSOR = onnx.TensorProto.DESCRIPTOR.full_name
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _OWN_NUMBERS = (
@@ -54,9 +72,9 @@ _IN_MEMORY = "*/_ORT_MEM_ADDR_/*"
 def data_files(model: bytes) -> tuple[str, ...]:
     """The data files the model refers to, relative to it, each once and in order.
 
-    Raises ModelError for a file whose parts do not fit together, that is too large, has
-    too many parts, too many levels or names that are no names; for a tensor that says in two
-    ways where its numbers are; and for a data file outside of the model's directory.
+    Raises ModelError for a file whose parts do not fit together, that is too large, takes far more
+    memory than it is large, has too many levels or names that are no names; for a tensor that says
+    in two ways where its numbers are; and for a data file outside of the model's directory.
     """
     if len(model) > MAX_MODEL_BYTES:
         raise ModelError(too_large(len(model)))
@@ -145,36 +163,56 @@ def too_large(size_bytes: int) -> str:
 
 def _has_external_data(data: bytes) -> bool:
     """Returns whether any tensor has an entry of a data file, or says that it is in one; every
-    part of the file is looked at."""
-    position, counted = 0, 0
+    part of the file is looked at, and its memory is added up before protobuf takes it."""
+    position, memory_bytes = 0, 0
+    most = max(_MIN_PARSED_BYTES, min(_MAX_GROWTH * len(data), _MAX_PARSED_BYTES))
     inside = [(len(data), _MODEL)]
     found = False
     while inside:
         end, fields = inside[-1]
+        if memory_bytes > most:
+            raise ModelError(_too_much(most, len(data)))
         if position >= end:
             _require(position == end)
             inside.pop()
             continue
+        begin = position
         tag, position = _varint(data, position)
-        counted += 1
-        _require_few(counted)
         below = fields.get(tag >> 3)
         if tag & 7 != _LENGTH:
             found = found or below == _DATA
             position = _behind_number(data, position, tag & 7)
+            # A list that is not packed has its tag before each number: a forest has millions.
+            run = _run_of(tag).match(data, position, end) if tag < _MORE else None
+            position = run.end() if run else position
+            memory_bytes += _NUMBER_BYTES * (1 + (position - begin) // _BYTES_WITH_TAG[tag & 7])
             continue
         length, position = _varint(data, position)
         _require(position + length <= end)
         if isinstance(below, dict):
+            memory_bytes += _MESSAGE_BYTES
             inside.append((position + length, below))
             _require_shallow(len(inside))
             continue
+        memory_bytes += length * _NUMBER_BYTES if below == _NUMBERS else _TEXT_BYTES
         if below == _NAME:
             _require_short(length)
         elif below == _DATA:
             found = True
         position += length
     return found
+
+
+_BYTES_WITH_TAG = {_VARINT: 2, _EIGHT_BYTES: 9, _FOUR_BYTES: 5}
+"""The fewest bytes of a number and its tag. Other kinds are refused where they are stepped over."""
+_VALUES = {_VARINT: rb"[\x80-\xff]{0,9}[\x00-\x7f]", _EIGHT_BYTES: rb".{8}", _FOUR_BYTES: rb".{4}"}
+
+
+@cache
+def _run_of(tag: int) -> re.Pattern[bytes]:
+    """Some of the next numbers that stand behind the same tag."""
+    pattern = b"(?:%s%s){1,1000}" % (re.escape(bytes([tag])), _VALUES[tag & 7])
+    return re.compile(pattern, re.DOTALL)
 
 
 def _behind_number(data: bytes, position: int, kind: int) -> int:
@@ -208,10 +246,11 @@ def _require_short(length: int) -> None:
         raise ModelError(message)
 
 
-def _require_few(fields: int) -> None:
-    if fields > _MAX_FIELDS:
-        message = f"it has more than {_MAX_FIELDS:,} parts"
-        raise ModelError(message)
+def _too_much(most: int, size_bytes: int) -> str:
+    return (
+        f"it has {size_bytes / 1e6:,.1f} MB and takes more than {most / 2**20:,.0f} MiB of memory "
+        "to be read: it has very many small parts, or packed numbers that belong in raw_data"
+    )
 
 
 def _require_shallow(levels: int) -> None:
@@ -232,6 +271,8 @@ def _fields_of(message: Any, known: dict[str, _Fields]) -> _Fields:
             found[field.number] = _fields_of(field.message_type, known)
         elif field.type == field.TYPE_STRING and field.name not in _FREE_TEXT:
             found[field.number] = _NAME
+        elif field.type not in _AS_LARGE_AS_WRITTEN:
+            found[field.number] = _NUMBERS
     return found
 
 
