@@ -16,12 +16,12 @@ from tunegate.artifacts.measurements import MeasurementRun, ShardMeasurements
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import MeasuringShard, Shard, TuningPlan
 from tunegate.artifacts.tasks import TaskSet
-from tunegate.artifacts.verdicts import Report, VerdictOrigin
+from tunegate.artifacts.verdicts import Report, Verdict, VerdictOrigin
 from tunegate.config import Config
 from tunegate.decide.compare import compare
 from tunegate.decide.gate import Judged, decide_verdict
 from tunegate.decide.summarize import summarize
-from tunegate.decide.waiver_offer import waiver_offer
+from tunegate.decide.waiver_offer import is_enough, waiver_offer
 from tunegate.errors import CancelledError
 from tunegate.handover import binding, origin_of
 from tunegate.measure.build_records import publish_wrong_marks
@@ -192,9 +192,13 @@ def decide(run: MeasurementRun | None, judged: Judged, rules: GateRules, out: Pa
         artifact_io.write(out / "measurements.json", run)
     comparisons = compare(run, rules.gate) if run is not None else ()
     tuning = tally(judged.plan, judged.outcomes)
-    verdict = decide_verdict(
-        comparisons, run, judged.changes, tuning, rules, unmeasured=judged.unmeasured
-    )
+
+    def judge_by(rules: GateRules) -> Verdict:
+        return decide_verdict(
+            comparisons, run, judged.changes, tuning, rules, unmeasured=judged.unmeasured
+        )
+
+    verdict = judge_by(rules)
     origin = VerdictOrigin(
         plan=digest_of(judged.plan) if judged.plan else "",
         measurements=digest_of(run) if run is not None else "",
@@ -203,12 +207,13 @@ def decide(run: MeasurementRun | None, judged: Judged, rules: GateRules, out: Pa
     )
     verdict = msgspec.structs.replace(verdict, origin=origin)
     artifact_io.write(out / "verdict.json", verdict)
+    offer = waiver_offer(verdict, comparisons, rules)
     return summarize(
         verdict,
         judged,
         run=run,
         comparisons=comparisons,
-        offer=waiver_offer(verdict, comparisons, rules),
+        offer=offer if offer is not None and is_enough(offer, rules, judge_by) else None,
     )
 
 

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.waivers import TODAY, make_waiver
+from tests.support.waivers import TODAY, make_waiver, slowed
 from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.measurements import Interval
-from tunegate.decide.waiving import notes, standing
+from tunegate.decide.waiving import Slowdown, notes, standing
 
 CELL = Cell(model="models/m.onnx", target="cpu")
 DAY = datetime.timedelta(days=1)
 
 
-def change(high: float) -> Interval:
-    return Interval(low=high - 2, center=high - 1, high=high)
+def change(high: float) -> tuple[Slowdown, ...]:
+    return slowed(Interval(low=high - 2, center=high - 1, high=high))
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_the_last_day_still_counts_and_the_next_does_not() -> None:
 
 def test_nothing_is_waived_without_a_waiver_or_without_an_interval() -> None:
     assert standing(None, change(5.0), TODAY) == "none"
-    assert standing(make_waiver(), None, TODAY) == "exceeded"
+    assert standing(make_waiver(), (), TODAY) == "exceeded"
 
 
 def test_expired_and_needless_waivers_are_named() -> None:

@@ -15,7 +15,7 @@ from tests.support.golden import Golden
 from tests.support.reports import KINDS, make_report
 from tunegate.artifacts.inputs import DrawnInput, InputRule, Integers, OneOf
 from tunegate.artifacts.verdicts import Report
-from tunegate.decide.waiving import standing
+from tunegate.decide.waiving import slowdowns, standing
 from tunegate.errors import ConfigError
 from tunegate.report.comment import render
 from tunegate.report.headline import STATUS_WORDS
@@ -143,8 +143,8 @@ def test_the_waiver_to_paste_is_one_that_counts_once_it_is_filled_in() -> None:
         parse_waivers(block, "tunegate-waivers.yaml", today)
     filled = re.sub("<.*>", "https://example.com/1", block)
     (waiver,) = parse_waivers(filled, "tunegate-waivers.yaml", today)
-    (finding,) = make_report("slowed").verdict.findings
-    assert standing(waiver, finding.change_percent, today) == "covers"
+    (comparison,) = make_report("slowed").comparisons
+    assert standing(waiver, slowdowns(comparison), today) == "covers"
 
 
 def test_a_hostile_name_stays_inside_the_block_to_paste() -> None:

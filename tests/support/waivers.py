@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime
 
+from tunegate.artifacts.measurements import Interval
 from tunegate.artifacts.verdicts import Waiver
+from tunegate.decide.waiving import Slowdown
 
 TODAY = datetime.date(2026, 7, 1)
 
@@ -20,3 +22,8 @@ def make_waiver(**changes: object) -> Waiver:
         **changes,
     }
     return Waiver(**fields)  # type: ignore[arg-type]  # a builder
+
+
+def slowed(change: Interval) -> tuple[Slowdown, ...]:
+    """A median that is proven to be slower by so much."""
+    return (Slowdown("the median", change, is_proven=True),)

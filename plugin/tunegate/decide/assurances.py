@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tunegate.artifacts.measurements import Comparison, Excluded, Inside
+from tunegate.artifacts.measurements import Comparison, Excluded, Inside, Interval
 from tunegate.config import GateConfig
 from tunegate.wording import plural
 
@@ -26,7 +26,7 @@ def assured(comparison: Comparison) -> tuple[str, ...]:
 def slower_inside(comparison: Comparison, gate: GateConfig) -> str:
     """The tests inside a launch that failed."""
     failed = [each for each in comparison.inside if each.decision == "fail"]
-    told = ", ".join(f"{_NAMES[each.what]} by {_change(each)}" for each in failed)
+    told = _tests(failed)
     return (
         f"slower in {told}, over the {gate.tail_margin_percent:g}% margin of the mean and the tail"
     )
@@ -36,7 +36,9 @@ def undecided(comparison: Comparison, gate: GateConfig) -> str:
     """Returns why there is no pass though the medians do."""
     open_tests = [each for each in comparison.inside if each.decision == "undecided"]
     if open_tests:
-        told = ", ".join(f"{_NAMES[each.what]} by {_change(each)}" for each in open_tests)
+        told = ", ".join(
+            f"{_NAMES[each.what]} by {change_of(each.change_percent)}" for each in open_tests
+        )
         margin = f"the {gate.tail_margin_percent:g}% margin"
         return "; ".join(
             (f"possibly slower in {told}: it spans {margin}", *slow_starts_clause(comparison))
@@ -103,6 +105,15 @@ def _inferences(found: Excluded | None) -> str:
     return f"no process ran longer than {plural(count, 'inference')}" if count else ""
 
 
-def _change(found: Inside) -> str:
-    change = found.change_percent
+def _tests(found: Sequence[Inside]) -> str:
+    return ", ".join(f"{_NAMES[each.what]} by {change_of(each.change_percent)}" for each in found)
+
+
+def test_name(found: Inside) -> str:
+    """The name of a test inside a launch, in a sentence."""
+    return _NAMES[found.what]
+
+
+def change_of(change: Interval) -> str:
+    """A change and its interval, in whole percent."""
     return f"{change.center:+.0f}% ({change.low:+.0f} to {change.high:+.0f}%)"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
 
 from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.changes import Revisions
@@ -20,7 +22,7 @@ from tunegate.artifacts.verdicts import (
     WaiverOffer,
     waiver_of,
 )
-from tunegate.decide.waiving import pending_cover
+from tunegate.decide.waiving import MEDIAN, Slowdown, pending_cover, slowdowns
 from tunegate.review.gate_rules import GateRules, Policies
 
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
@@ -57,6 +59,15 @@ def waiver_offer(
     )
 
 
+def is_enough(offer: WaiverOffer, rules: GateRules, judge: Callable[[GateRules], Verdict]) -> bool:
+    """Returns whether nothing fails any more with the waivers of the offer: another check may fail
+    beside the latency, and no waiver is for that. `judge` reaches the verdict by other rules."""
+    policies = msgspec.structs.replace(
+        rules.policies, waivers=(*rules.policies.waivers, *offer.waivers)
+    )
+    return judge(msgspec.structs.replace(rules, policies=policies)).status != "fail"
+
+
 def _filed(policies: Policies) -> Iterator[Waiver]:
     """The waivers that a file has, of the base or of the head."""
     for each in (*policies.waivers, *policies.pending_waivers):
@@ -70,23 +81,21 @@ def _waivers(
     """Yields the waivers to offer; a filed one keeps its words, and allows more. None where the
     head has one that would do."""
     filed = {each.cell: each for each in _filed(policies)}
-    proven = {
-        (each.cell.model, each.cell.target): each.change_percent
-        for each in comparisons
-        if each.decision == "fail"
-    }
+    proven = {each.cell: slowdowns(each) for each in comparisons if each.decision == "fail"}
     for finding in verdict.findings:
-        change = proven.get((finding.model, finding.target))
-        is_bounded = change is not None and change.high > 0 and not _is_too_wide(change)
-        if finding.status == "fail" and change is not None and is_bounded:
-            cell = Cell(model=finding.model, target=finding.target)
-            pending = pending_cover(policies, cell, change)
+        cell = Cell(model=finding.model, target=finding.target)
+        found = proven.get(cell, ())
+        is_bounded = bool(found) and all(each.change.high > 0 for each in found)
+        if finding.status == "fail" and is_bounded and not any(map(_is_too_wide, found)):
+            pending = pending_cover(policies, cell, found)
             if pending is None or pending in policies.signed_waivers:
-                yield _offered(cell, change, filed.get(cell), policies.today)
+                yield _offered(cell, found, filed.get(cell), policies.today)
 
 
-def _offered(cell: Cell, change: Interval, old: Waiver | None, today: datetime.date) -> Waiver:
-    ceiling = _ceiling(change)
+def _offered(
+    cell: Cell, found: Sequence[Slowdown], old: Waiver | None, today: datetime.date
+) -> Waiver:
+    ceiling = max(_ceiling(each.change) for each in found)
     expires = today + datetime.timedelta(days=_DAYS)
     return Waiver(
         model=cell.model,
@@ -103,19 +112,22 @@ def unbounded_steps(verdict: Verdict, comparisons: Sequence[Comparison]) -> Iter
     anything: no waiver is offered then."""
     failed = {(each.model, each.target) for each in verdict.findings if each.status == "fail"}
     for each in comparisons:
-        where, change = (each.cell.model, each.cell.target), each.change_percent
-        if each.decision != "fail" or where not in failed or change is None:
+        where = (each.cell.model, each.cell.target)
+        if each.decision != "fail" or where not in failed:
             continue
-        if _is_too_wide(change):
-            wide = f"{change.low:+.0f} to {change.high:+.0f}% is too wide for a ceiling"
+        for found in filter(_is_too_wide, slowdowns(each)):
+            change = f"{found.change.low:+.0f} to {found.change.high:+.0f}%"
+            what = "" if found.what == MEDIAN else f" of {found.what}"
             again = "Measure again on a quieter runner, or raise gate.seconds."
             names = (Named(where[0]), " on ", Named(where[1]))
-            yield NextStep(("No waiver is offered for ", *names, f": {wide}. {again}"))
+            said = f": {change}{what} is too wide for a ceiling. {again}"
+            yield NextStep(("No waiver is offered for ", *names, said))
 
 
-def _is_too_wide(change: Interval) -> bool:
+def _is_too_wide(found: Slowdown) -> bool:
     """Returns whether the upper bound lies above twice the slowdown, and by more than so many
     points."""
+    change = found.change
     return change.high - change.center > max(_WIDEST_POINTS, change.center)
 
 
@@ -124,9 +136,9 @@ def _are_commits(revisions: Revisions) -> bool:
 
 
 def _ceiling(change: Interval) -> int:
-    """Returns the ceiling in percent: the first step above the slowdown with its room, and above
-    its upper bound by as much as that lies above the slowdown: most of that comes of the few
-    launches of a run, and the slowdown itself is much the same in the next."""
+    """Returns the ceiling in percent for one test: the first step above the slowdown with its room,
+    and above its upper bound by as much as that lies above the slowdown: most of that comes of the
+    few launches of a run, and the slowdown itself is much the same in the next."""
     allowed = change.center + max(_LEAST_POINTS, _LEAST_SHARE * change.center)
     needed = max(allowed, change.high + (change.high - change.center))
     decade = 10.0 ** math.floor(math.log10(needed) - 1)

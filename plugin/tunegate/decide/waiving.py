@@ -1,29 +1,68 @@
-"""The effect of a waiver on a proven slowdown: it passes below the ceiling, until it expires."""
+"""The effect of a waiver on a proven slowdown: it passes below the ceiling, until it expires.
+
+A waiver accepts one cell being slower, by its median and by what is tested inside a launch. Every
+test that did not pass is bounded by the ceiling, each by its whole interval: whoever agrees to 40%
+has not agreed to a mean of +108%.
+"""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.measurements import Comparison, Interval
 from tunegate.artifacts.verdicts import WAIVERS_FILE, Waiver, waiver_of
+from tunegate.decide.assurances import change_of, test_name
 from tunegate.decide.checks import CheckResult
 from tunegate.review.gate_rules import GateRules, Policies
 
-Standing = Literal["none", "covers", "exceeded", "expired"]
+MEDIAN = "the median"
+Standing = Literal["none", "covers", "open", "exceeded", "expired"]
 
 
-def standing(waiver: Waiver | None, change: Interval | None, today: datetime.date) -> Standing:
-    """`covers` only where the whole interval lies below the ceiling."""
+class Slowdown(NamedTuple):
+    """The change by one test that did not pass: proven, or still open. `what` is its name in a
+    sentence."""
+
+    what: str
+    change: Interval
+    is_proven: bool
+
+
+def slowdowns(comparison: Comparison | None) -> tuple[Slowdown, ...]:
+    """The slowdowns that a waiver has to bound: one for each test of latency that did not pass."""
+    if comparison is None or comparison.change_percent is None:
+        return ()
+    median = comparison.median or comparison.decision
+    tests = (
+        (MEDIAN, comparison.change_percent, median),
+        *((test_name(each), each.change_percent, each.decision) for each in comparison.inside),
+    )
+    return tuple(
+        Slowdown(what, change, decision == "fail")
+        for what, change, decision in tests
+        if decision != "pass"
+    )
+
+
+def beyond(waiver: Waiver, found: Sequence[Slowdown]) -> tuple[Slowdown, ...]:
+    """The slowdowns whose interval does not lie below the ceiling."""
+    return tuple(each for each in found if not each.change.high < waiver.ceiling_percent)
+
+
+def standing(waiver: Waiver | None, found: Sequence[Slowdown], today: datetime.date) -> Standing:
+    """`covers` only where the whole interval of everything that did not pass lies below the
+    ceiling; `open` where all that is proven does, and a test that is not decided may be over it."""
     if waiver is None:
         return "none"
     if waiver.expires < today:
         return "expired"
-    if change is None or not change.high < waiver.ceiling_percent:
+    over = beyond(waiver, found)
+    if not found or any(each.is_proven for each in over):
         return "exceeded"
-    return "covers"
+    return "open" if over else "covers"
 
 
 def notes(
@@ -55,44 +94,56 @@ def apply_waiver(
         return result
     policies = rules.policies
     waiver = waiver_of(policies.waivers, cell)
-    change = comparison.change_percent if comparison else None
-    result = _with_waiver(result, waiver, change, rules)
-    if result.status == "fail" and (pending := pending_cover(policies, cell, change)):
+    found = slowdowns(comparison)
+    result = _with_waiver(result, waiver, found, rules)
+    if result.status == "fail" and (pending := pending_cover(policies, cell, found)):
         why = "this change brings a waiver that covers it: merge the waiver first, it counts then"
         unread = "a commit has a waiver that covers it: the base needs gate.waiver-trailers: true"
         return result.with_remarks(unread if pending in policies.signed_waivers else why)
     return result
 
 
-def pending_cover(policies: Policies, cell: Cell, change: Interval | None) -> Waiver | None:
-    """Returns the waiver of the head that would let the slowdown pass, and does not count yet; that
-    of its file before that of a commit."""
+def pending_cover(policies: Policies, cell: Cell, found: Sequence[Slowdown]) -> Waiver | None:
+    """Returns the waiver of the head that would let the slowdowns pass, and does not count yet;
+    that of its file before that of a commit."""
     signed = policies.signed_waivers
     filed = [each for each in policies.pending_waivers if each not in signed]
     for pending in (waiver_of(filed, cell), waiver_of(policies.pending_waivers, cell)):
-        if standing(pending, change, policies.today) == "covers":
+        if standing(pending, found, policies.today) == "covers":
             return pending
     return None
 
 
 def _with_waiver(
-    result: CheckResult, waiver: Waiver | None, change: Interval | None, rules: GateRules
+    result: CheckResult, waiver: Waiver | None, found: Sequence[Slowdown], rules: GateRules
 ) -> CheckResult:
     if waiver is None:
         return result
     ceiling = f"+{waiver.ceiling_percent:g}%"
+    until = f"{ceiling} until {waiver.expires}"
+    why = f"waived up to {until}: {waiver.reason} ({waiver.issue})"
     where = _where(waiver, rules)
-    match standing(waiver, change, rules.policies.today):
+    match standing(waiver, found, rules.policies.today):
         case "covers":
-            until = f"{ceiling} until {waiver.expires}"
-            why = f"waived up to {until}: {waiver.reason} ({waiver.issue})"
             return result._replace(status="waived").with_remarks(why, f"the waiver is {where}")
+        case "open":
+            undecided = f"but not decided below that: {_told(beyond(waiver, found))}"
+            return result._replace(status="inconclusive").with_remarks(
+                why, undecided, f"the waiver is {where}"
+            )
         case "exceeded":
-            return result.with_remarks(f"its waiver ends at {ceiling}; it is {where}")
+            over = [each for each in beyond(waiver, found) if each.is_proven]
+            inside = _told([each for each in over if each.what != MEDIAN])
+            below = f", which does not bound {inside}" if inside else ""
+            return result.with_remarks(f"its waiver ends at {ceiling}{below}; it is {where}")
         case "expired":
             return result.with_remarks(f"its waiver expired on {waiver.expires}; it is {where}")
         case "none":
             return result
+
+
+def _told(found: Sequence[Slowdown]) -> str:
+    return ", ".join(f"{each.what} by {change_of(each.change)}" for each in found)
 
 
 def _where(waiver: Waiver, rules: GateRules) -> str:
