@@ -10,7 +10,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from tunegate.artifacts.inputs import Drawn, InputForm, InputRule
-from tunegate.models.inputs.drawn_inputs import inferred_rules
+from tunegate.models.inputs.inferred_rules import inferred_rules
 from tunegate.models.reference.onnx_runtime import onnxruntime
 from tunegate.models.seeded_inputs import seeded_inputs
 

@@ -86,12 +86,14 @@ def _first_weight(node: onnx.NodeProto) -> int:
 
 # A model without its large weights: all that its shapes follow from.
 
+_OF_TREES = "ai.onnx.ml"
 _OF_SHAPES = {onnx.TensorProto.INT32, onnx.TensorProto.INT64}
 
 
 def without_weights(model: onnx.ModelProto, most: int) -> onnx.ModelProto:
     """Returns a copy in which a tensor of more than `most` numbers has only its type and its
-    extents. Whole numbers stay: shapes may be picked out of them."""
+    extents. Whole numbers stay: shapes may be picked out of them. So do those of trees, which say
+    what a model is fed with."""
     light = onnx.ModelProto()
     light.CopyFrom(model)
     waiting = [light.graph]
@@ -102,7 +104,7 @@ def without_weights(model: onnx.ModelProto, most: int) -> onnx.ModelProto:
         for node in graph.node:
             waiting += bodies_of(node)
             for attribute in node.attribute:
-                if attribute.HasField("t"):
+                if attribute.HasField("t") and node.domain != _OF_TREES:
                     _lighten(attribute.t, most)
     return light
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.graphs import GraphInput, graph_of, node, runs, values_of_inputs
 from tunegate.artifacts.inputs import Columns, Constant, Integers, Normal, OneOf
-from tunegate.models.inputs.drawn_inputs import inferred_rules
+from tunegate.models.inputs.inferred_rules import inferred_rules
 
 IDS = GraphInput("ids", (2, 5), "int64")
 TABLE = np.ones((30, 4), np.float32)

@@ -3,34 +3,29 @@ base, or inferred; and tried, where the model may refuse them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import onnx
 
 from tunegate.artifacts.inputs import (
-    STANDARD,
     Columns,
     Constant,
-    Draw,
     Files,
     InputRule,
     Integers,
     KnownInputs,
     Normal,
-    OneOf,
     Uniform,
 )
 from tunegate.errors import ModelError
 from tunegate.models.inputs.agreement import is_alike, met
-from tunegate.models.inputs.dataflow import Dataflow
-from tunegate.models.inputs.facts import HIDES_NOTHING, Fact, facts_of
-from tunegate.models.inputs.float_rules import float_rule
+from tunegate.models.inputs.inferred_rules import inferred_rules
 from tunegate.models.model_inputs import made_of, stated_size
 from tunegate.models.prepared import PreparedModel, Tensor
 from tunegate.models.reference.session import ReferenceSession, said
-from tunegate.models.seeded_inputs import TensorLike, checked_feeds
+from tunegate.models.seeded_inputs import checked_feeds
 from tunegate.system.output.artifact_file import ArtifactTensor
 
 _Rules = Mapping[str, InputRule | None]
@@ -209,138 +204,3 @@ def _refused(path: str, tensors: tuple[ArtifactTensor, ...], given: _Rules, prob
         f"{path}: ONNX Runtime does not run on the values that are given for "
         f"{', '.join(given)} ({problem}). Change them under inputs: in tunegate.yaml.{others}"
     )
-
-
-# The values to draw for the inputs of a model, inferred from its graph without running it.
-
-_WORDS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
-_BYTES = Integers(0, 255)
-_WHYS = 3
-_MAX_COLUMNS = 256
-_OPEN = "integers that the graph does not limit"
-
-
-def inferred_rules(
-    model: onnx.ModelProto, tensors: Iterable[TensorLike]
-) -> dict[str, InputRule | None]:
-    """The rule of each input, by name; None for fair booleans."""
-    every = tuple(tensors)
-    flow = Dataflow(model, every)
-    return {tensor.name: _rule(tensor, flow) for tensor in every}
-
-
-def _rule(tensor: TensorLike, flow: Dataflow) -> InputRule | None:
-    dtype = np.dtype(tensor.dtype)
-    if dtype.kind == "O":
-        return _discrete(tensor, list(facts_of(tensor, flow)), OneOf(_WORDS), "any words")
-    if dtype.kind == "b":
-        return InputRule(Constant(1), HIDES_NOTHING) if "mask" in tensor.name.lower() else None
-    if dtype.kind not in "iu":
-        return float_rule(tensor, flow) or STANDARD
-    facts = list(facts_of(tensor, flow))
-    if "mask" in tensor.name.lower() and not any(fact.is_must for fact in facts):
-        facts.append(Fact(HIDES_NOTHING, values=(1,)))
-    limits = np.iinfo(dtype)
-    if dtype.itemsize == 1:
-        usual, why = Integers(int(limits.min), int(limits.max)), f"all values of {dtype}"
-    else:
-        usual, why = _BYTES, _OPEN
-    return _discrete(tensor, facts, usual, why)
-
-
-def _discrete(tensor: TensorLike, facts: Sequence[Fact], usual: Draw, why: str) -> InputRule:
-    """Returns one part for all of the input, or one for each column where facts are about some."""
-    axes = {fact.columns.axis for fact in facts if fact.columns is not None}
-    axis = min(axes, default=0)
-    if len(axes) == 1 and 0 < tensor.shape[axis] <= _MAX_COLUMNS:
-        each = [
-            _part([f for f in facts if _is_of(f, column)], usual)
-            for column in range(tensor.shape[axis])
-        ]
-        if any(part != each[0] for part in each):
-            return InputRule(Columns(axis, tuple(each)), _why(facts, why))
-        return InputRule(each[0], _why(facts, why))
-    return InputRule(_part(facts, usual), _why(facts, why))
-
-
-def _is_of(fact: Fact, column: int) -> bool:
-    return fact.columns is None or column in fact.columns.indices
-
-
-def _why(facts: Sequence[Fact], otherwise: str) -> str:
-    """Returns the reasons for a rule, the strictest first."""
-    ordered = sorted(facts, key=lambda fact: not fact.is_must)
-    whys = list(dict.fromkeys(fact.why for fact in ordered)) or [otherwise]
-    more = f" and {len(whys) - _WHYS} more" if len(whys) > _WHYS else ""
-    return ", ".join(whys[:_WHYS]) + more
-
-
-def _part(facts: Sequence[Fact], usual: Draw) -> Draw:
-    """Returns the values that all facts allow. A wish that contradicts the others is left out."""
-    if isinstance(usual, OneOf):
-        return _of_texts(facts) or usual
-    must = [fact for fact in facts if fact.is_must]
-    wishes = [fact for fact in facts if not fact.is_must]
-    found = _Allowed()
-    for fact in (*must, *wishes):
-        found = found.narrowed(fact)
-    return found.part(usual)
-
-
-def _of_texts(facts: Sequence[Fact]) -> OneOf | None:
-    known = [fact for fact in facts if any(isinstance(value, str) for value in fact.values)]
-    if not known:
-        return None
-    shared = [v for v in known[0].values if all(v in fact.values for fact in known)]
-    return OneOf(tuple(shared or known[0].values), words=known[0].words)
-
-
-class _Allowed:
-    """Integers between two bounds, or some of these values."""
-
-    def __init__(
-        self, low: int | None = None, high: int | None = None, values: tuple[int, ...] = ()
-    ) -> None:
-        self._low, self._high, self._values = low, high, values
-
-    def narrowed(self, fact: Fact) -> _Allowed:
-        """Returns what the fact leaves, or the same where that would be nothing."""
-        low, high = _higher(self._low, fact.low), _lower(self._high, fact.high)
-        given = tuple(value for value in fact.values if isinstance(value, int))
-        values = _shared(self._values, given)
-        inside = tuple(value for value in values if _is_between(value, low, high))
-        is_empty = low is not None and high is not None and low > high
-        return self if is_empty or (values and not inside) else _Allowed(low, high, inside)
-
-    def part(self, usual: Draw) -> Draw:
-        if len(self._values) == 1:
-            return Constant(self._values[0])
-        if self._values:
-            return OneOf(self._values)
-        if self._low is None and self._high is None:
-            return usual
-        if not isinstance(usual, Integers):
-            return usual
-        low, high = self._low, self._high
-        if low is None:
-            low = min(usual.low, high) if high is not None else usual.low
-        if high is None:
-            high = max(usual.high, low)
-        return Integers(low, high) if low < high else Constant(low)
-
-
-def _higher(one: int | None, other: float | None) -> int | None:
-    return max((int(bound) for bound in (one, other) if bound is not None), default=None)
-
-
-def _lower(one: int | None, other: float | None) -> int | None:
-    return min((int(bound) for bound in (one, other) if bound is not None), default=None)
-
-
-def _shared(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
-    """The values of both, or of the first where they have none in common."""
-    return tuple(value for value in one if value in other) or one or other
-
-
-def _is_between(value: int, low: int | None, high: int | None) -> bool:
-    return (low is None or value >= low) and (high is None or value <= high)

@@ -20,7 +20,8 @@ HIDES_NOTHING = "a mask that hides nothing"
 
 class Fact(NamedTuple):
     """Bounds of an input, or the values that it may have. It `is_must` where the model does not
-    run on others. A fact is of all columns unless it says of which."""
+    run on others, and `is_hint` where any fact that is no hint tells more. A fact is of all columns
+    unless it says of which. One that `is_rescaled` is of what the model multiplies or shifts."""
 
     why: str
     low: float | None = None
@@ -28,7 +29,9 @@ class Fact(NamedTuple):
     values: tuple[Category, ...] = ()
     words: int = 1
     is_must: bool = False
+    is_hint: bool = False
     columns: Selected | None = None
+    is_rescaled: bool = False
 
 
 # The categories that encoders have in their attributes.
@@ -86,13 +89,32 @@ def facts_of(tensor: TensorLike, flow: Dataflow) -> Iterator[Fact]:
             yield _of_input(fact, meeting)
 
 
-def _of_input(fact: Fact, meeting: Meeting) -> Fact:
-    """The fact of a trace, as one of the input that it comes from."""
+def index_facts_of(tensor: TensorLike, flow: Dataflow) -> Iterator[Fact]:
+    """Yields what is known of an input of floats that the model makes integers of. The bounds of
+    what it rescales are left as they are."""
+    for meeting in meetings_of(tensor, flow):
+        tell = _TOLD.get(meeting.use.step.op) if meeting.trace.is_whole else None
+        fact = tell(meeting, flow) if tell is not None else None
+        if fact is not None and meeting.trace.scale == 1:
+            yield _of_input(fact, meeting)
+        elif fact is not None:
+            low, high = _bounds(fact, meeting)
+            yield fact._replace(low=low, high=high, columns=None, is_rescaled=True)
+
+
+def _bounds(fact: Fact, meeting: Meeting) -> tuple[float | None, float | None]:
+    """The bounds of the input where those of a trace are the fact's."""
     trace = meeting.trace
     low, high = (
         None if bound is None else (bound - trace.offset) / trace.scale
         for bound in (fact.low, fact.high)
     )
+    return low, high
+
+
+def _of_input(fact: Fact, meeting: Meeting) -> Fact:
+    """The fact of a trace, as one of the input that it comes from."""
+    trace, (low, high) = meeting.trace, _bounds(fact, meeting)
     is_number = all(isinstance(value, int) for value in fact.values)
     values = fact.values
     if is_number and (trace.offset or trace.scale != 1):
@@ -169,7 +191,7 @@ def _equal(meeting: Meeting, flow: Dataflow) -> Fact | None:
         return None
     if np.size(known) > 1:
         low, high = int(values.min()), int(values.max())
-        return Fact("values that the model compares with", low=low, high=high)
+        return Fact("values that the model compares with", low=low, high=high, is_hint=True)
     shape = flow.shape(meeting.trace.name)
     if shape is None or None in shape or math.prod(each or 0 for each in shape) != 1:
         return None  # one of many values, as padding is of tokens: the others count as well

@@ -7,8 +7,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import onnx
+from onnx import numpy_helper
 
-from tunegate.artifacts.inputs import Columns, Constant, Draw, InputRule, Normal, Uniform
+from tunegate.artifacts.inputs import (
+    Columns,
+    Constant,
+    Draw,
+    InputRule,
+    Integers,
+    Normal,
+    Uniform,
+)
 from tunegate.models.inputs.constants import attributes_of
 from tunegate.models.inputs.dataflow import Dataflow, Use
 from tunegate.models.inputs.facts import HIDES_NOTHING
@@ -136,28 +146,79 @@ def _scaler(use: Use, tensor: TensorLike, _: Dataflow) -> InputRule | None:
     return _normal(offset, 1.0 / scale, tensor)
 
 
+_NO_BRANCH = "LEAF"
+_MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
+"""The modes of a node by their numbers in `TreeEnsemble`; one more looks for a member of a set."""
+_OF_SETS = len(_MODES)
+_EQUALS = {"BRANCH_EQ", "BRANCH_NEQ"}
+
+
 def _trees(use: Use, tensor: TensorLike, _: Dataflow) -> InputRule | None:
     """Returns the rule of features around the thresholds that each is compared with."""
     attributes = attributes_of(use.step.node)
-    features, limits = attributes.get("nodes_featureids"), attributes.get("nodes_values")
-    modes = attributes.get("nodes_modes", ())
+    limits = attributes.get("nodes_values", attributes.get("nodes_values_as_tensor"))
+    modes = [mode.decode(errors="replace") for mode in attributes.get("nodes_modes", ())]
+    return _by_thresholds(attributes.get("nodes_featureids"), limits, modes, tensor)
+
+
+def _tree_ensemble(use: Use, tensor: TensorLike, _: Dataflow) -> InputRule | None:
+    """The same of the operator of ai.onnx.ml 5, whose leaves are elsewhere, and whose nodes may
+    each have a set of values."""
+    attributes = attributes_of(use.step.node)
+    numbers, limits = (
+        numpy_helper.to_array(attributes[name]) if name in attributes else np.zeros(0)
+        for name in ("nodes_modes", "nodes_splits")
+    )
+    modes = [_MODES[int(mode)] if mode < _OF_SETS else "BRANCH_EQ" for mode in numbers]
+    features = np.asarray(attributes.get("nodes_featureids", ()))
+    if "membership_values" in attributes:
+        of_sets = features[: numbers.size][numbers[: features.size] == _OF_SETS]
+        members, features_of = _members(
+            numpy_helper.to_array(attributes["membership_values"]), of_sets
+        )
+        single = numbers[: features.size] != _OF_SETS
+        features = np.concatenate([features[single], features_of])
+        limits = np.concatenate([limits[: single.size][single], members])
+        modes = [mode for mode, is_one in zip(modes, single, strict=False) if is_one]
+        modes += ["BRANCH_EQ"] * members.size
+    return _by_thresholds(features, limits, modes, tensor)
+
+
+def _members(values: Any, features: Any) -> tuple[Any, Any]:
+    """The values of the sets, which NaN ends, and the feature of each."""
+    ends = np.isnan(values)
+    number = np.cumsum(ends) - ends
+    is_known = ~ends & (number < features.size)
+    return values[is_known], features[number[is_known]]
+
+
+def _by_thresholds(
+    features: Any, limits: Any, modes: Sequence[str], tensor: TensorLike
+) -> InputRule | None:
     if features is None or limits is None or len(tensor.shape) < 1:
         return None
-    count = tensor.shape[-1]
-    of: list[list[float]] = [[] for _ in range(count)]
-    for feature, limit, mode in zip(features, limits, modes, strict=False):
-        if mode != b"LEAF" and 0 <= feature < count and np.isfinite(limit):
-            of[feature].append(float(limit))
-    parts = tuple(_around(limits) for limits in of)
-    if not 0 < count <= _MAX_COLUMNS or all(part == Normal() for part in parts):
+    if isinstance(limits, onnx.TensorProto):
+        limits = numpy_helper.to_array(limits)
+    count, size = tensor.shape[-1], min(len(features), len(limits), len(modes))
+    feature, limit = np.asarray(features)[:size], np.asarray(limits, np.float64)[:size]
+    mode = np.asarray(modes[:size], object)
+    is_used = (mode != _NO_BRANCH) & (feature >= 0) & (feature < count) & np.isfinite(limit)
+    if not 0 < count <= _MAX_COLUMNS or not is_used.any():
         return None
+    is_equal = np.isin(mode.astype(str), [*_EQUALS])
+    parts = tuple(
+        _around(limit[own], are_categories=bool(is_equal[own].all()))
+        for own in (is_used & (feature == number) for number in range(count))
+    )
     return InputRule(Columns(len(tensor.shape) - 1, parts), "the thresholds of the trees")
 
 
-def _around(limits: Sequence[float]) -> Draw:
-    if not limits:
+def _around(limits: Any, *, are_categories: bool) -> Draw:
+    if not limits.size:
         return Normal()
-    low, high = min(limits), max(limits)
+    low, high = float(limits.min()), float(limits.max())
+    if are_categories and np.all(limits == np.round(limits)):
+        return Integers(int(low), int(high) + 1)
     margin = (high - low) / 10 or abs(low) / 10 or 1.0
     return Uniform(low - margin, high + margin)
 
@@ -214,6 +275,7 @@ _TOLD: dict[str, Callable[[Use, TensorLike, Dataflow], InputRule | None]] = {
     "Add": _shifted,
     "BatchNormalization": _batch_norm,
     "ai.onnx.ml.Scaler": _scaler,
+    "ai.onnx.ml.TreeEnsemble": _tree_ensemble,
     "ai.onnx.ml.TreeEnsembleClassifier": _trees,
     "ai.onnx.ml.TreeEnsembleRegressor": _trees,
 }

@@ -33,6 +33,9 @@ _KEEPS_PLACES = {"Identity", "Cast", "Dropout", "Abs", "Floor", "Ceil", "Round",
 }
 
 
+_INTEGERS = {onnx.TensorProto.INT32, onnx.TensorProto.INT64, onnx.TensorProto.INT16}
+
+
 class Selected(NamedTuple):
     """Some of the indices of an axis of the input."""
 
@@ -43,7 +46,8 @@ class Selected(NamedTuple):
 class Trace(NamedTuple):
     """A value of the graph that is `scale * input + offset`, of some columns of the input or of
     all. It `is_aligned` while its axes are those of the input. As one of several parts that were
-    put side by side, it begins at `component`. It `is_text` where the model takes texts apart."""
+    put side by side, it begins at `component`. It `is_text` where the model takes texts apart, and
+    `is_whole` where it makes integers of floats."""
 
     name: str
     scale: float = 1.0
@@ -52,6 +56,7 @@ class Trace(NamedTuple):
     is_aligned: bool = True
     component: int | None = None
     is_text: bool = False
+    is_whole: bool = False
 
 
 class Meeting(NamedTuple):
@@ -78,6 +83,10 @@ def meetings_of(tensor: TensorLike, flow: Dataflow) -> Iterator[Meeting]:
 
 def is_cast_to_boolean(step: Operation) -> bool:
     return step.op == "Cast" and attributes_of(step.node).get("to") == onnx.TensorProto.BOOL
+
+
+def _is_cast_to_integers(step: Operation) -> bool:
+    return step.op == "Cast" and attributes_of(step.node).get("to") in _INTEGERS
 
 
 def _followed(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> list[Trace]:
@@ -108,7 +117,8 @@ def _moved(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> Iterator[Tra
         is_flat = step.op == "Gather" and np.ndim(flow.constant(step.inputs[1])) == 0
         moved = moved._replace(columns=columns, is_aligned=not is_flat)
     is_text = trace.is_text or step.op in _TOKENIZERS
-    yield moved._replace(name=step.outputs[0], is_text=is_text)
+    is_whole = trace.is_whole or _is_cast_to_integers(step)
+    yield moved._replace(name=step.outputs[0], is_text=is_text, is_whole=is_whole)
 
 
 def _component(meeting: Meeting, flow: Dataflow) -> int | None:
