@@ -256,3 +256,13 @@ def test_energy_that_no_counter_tells_is_no_matter_of_a_quiet_machine() -> None:
     verdict = msgspec.structs.replace(report.verdict, findings=(unfit,))
     steps = next_steps(verdict, (), report.run, report.comparisons, None)
     assert "whose RAPL or NVML counters can be read" in steps[0]
+
+
+def test_what_got_slower_since_a_release_has_the_command_that_finds_the_commit() -> None:
+    verdict = parts.verdict("fail", 1, parts.finding("fail", ""))
+    since = msgspec.structs.replace(verdict.revisions, release="v1.2.0")
+    verdict = msgspec.structs.replace(verdict, revisions=since)
+    model = verdict.findings[0].model
+    command = f"tunegate bisect v1.2.0.. --model {model}"
+    (said,) = [each for each in next_steps(verdict, (), None, [], None) if command in each]
+    assert said == f"Find the commit that made {model} slower: {command}."

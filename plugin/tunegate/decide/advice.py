@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from tunegate.artifacts.builds import Cell, CellBuilds
+from tunegate.artifacts.changes import path_of
 from tunegate.artifacts.measurements import Comparison, MeasurementRun
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
@@ -42,10 +44,22 @@ def next_steps(
         steps += _for_finding(finding, its_own, run)
     slow = slow_layers(verdict, outcomes, plan)
     steps += slowdown_steps(slow, limit_key(outcomes))
+    steps += _to_find_commits(verdict)
     is_asked = any(layer.wants_budget for layer in slow)
     steps += tuning_steps(outcomes, plan, slow_without_kernels(verdict, run), is_asked=is_asked)
     steps += _for_cache(plan.resolution.cache if plan else None)
     return tuple(dict.fromkeys(steps))
+
+
+def _to_find_commits(verdict: Verdict) -> Iterator[NextStep]:
+    """Yields the command that finds the commit, for each model that got slower since a release."""
+    release = verdict.revisions.release
+    slower = [each.model for each in verdict.findings if each.status == "fail"] if release else []
+    for model in dict.fromkeys(map(path_of, slower)):
+        command = f"tunegate bisect {release}.. --model {shlex.quote(model)}"
+        yield NextStep(
+            ("Find the commit that made ", Named(model), " slower: ", Named(command), ".")
+        )
 
 
 def _for_finding(

@@ -255,3 +255,23 @@ def test_what_is_not_committed_is_named_whatever_it_is_called(origin: Checkout) 
     (origin.path / "a.onnx").write_bytes(b"changed")
     (origin.path / "a b.onnx").write_bytes(b"new")
     assert sorted(history.uncommitted()) == ["a b.onnx", "a.onnx"]
+
+
+@pytest.mark.parametrize("depth", ["", "--depth=1"])
+def test_the_commits_between_two_are_those_along_first_parents(tmp_path: Path, depth: str) -> None:
+    """A merge stands for what it brought; a shallow clone fetches what it lacks."""
+    origin = new_repository(tmp_path / "origin")
+    good = origin.commit({"a": b"1"})
+    origin.git("checkout", "-q", "-b", "side")
+    origin.commit({"b": b"1"})
+    origin.git("checkout", "-q", "main")
+    second = origin.commit({"a": b"2"})
+    origin.git("merge", "-q", "--no-edit", "side")
+    merge = commit_of(origin, "HEAD")
+    here = clone(origin, tmp_path / "clone", *filter(None, [depth]))
+    history = GitHistory(here.path)
+    assert history.named(good, "GOOD") == good
+    assert history.commits_between(good, merge) == (second, merge)
+    assert history.subject(merge).startswith("Merge")
+    with pytest.raises(RevisionError, match="no ancestor"):
+        history.commits_between(merge, good)

@@ -77,6 +77,42 @@ COMPARE = Command(
 )
 
 
+# `tunegate bisect`, as the command line knows it.
+
+
+class BisectOptions(Options, frozen=True, kw_only=True):
+    """The range, the model in it, and how it is measured."""
+
+    margin: Margin = Margin()
+    cache: CacheAddress = CacheAddress()
+    commits: Annotated[
+        str,
+        Argument("a fast revision and a slow one after it, such as v1.2.0..HEAD", "GOOD..BAD"),
+    ]
+    model: Annotated[
+        str,
+        Option(
+            "the path of the model in BAD; default: the only configured one that changed", "PATH"
+        ),
+    ] = ""
+    target: Annotated[
+        str, Option("measure on this target; default: the one that got slowest", "NAME")
+    ] = ""
+    shapes: InputShapes = ()
+
+
+BISECT = Command(
+    name="bisect",
+    summary="find the commit that made a model slow",
+    options=BisectOptions,
+    handler="tunegate.cli.handlers.bisect:run",
+    examples=(
+        "tunegate bisect v1.2.0..HEAD",
+        "tunegate bisect v1.2.0..main --model models/encoder.onnx --margin-percent 1",
+    ),
+)
+
+
 # `tunegate confirm`, as the command line knows it.
 
 

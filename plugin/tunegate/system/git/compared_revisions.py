@@ -164,6 +164,28 @@ class GitHistory:
         """The commit that an option names, fetched where it is missing. Raises RevisionError."""
         return None if revision is None else self._commit(revision, option)
 
+    def named(self, revision: str, option: str) -> str:
+        """The commit of a name that somebody gave, fetched where it is missing. Raises
+        RevisionError."""
+        return self._commit(revision, option)
+
+    def commits_between(self, good: str, bad: str) -> tuple[str, ...]:
+        """The commits after `good` up to `bad` along first parents, the oldest first: a merge
+        stands for what it brought. History that a shallow clone lacks is fetched. Raises
+        RevisionError where the one is no ancestor of the other, or both are one."""
+        shared = self._merge_base(good, bad)
+        if shared is None or shared.commit != good or good == bad:
+            what = "the same commit" if good == bad else "no ancestor of it"
+            raise RevisionError(
+                f"{good[:12]}..{bad[:12]}: the first is {what}. Name an older commit first."
+            )
+        line = ("rev-list", "--first-parent", "--reverse", f"{good}..{bad}")
+        return tuple((self._git.text(*line) or "").split())
+
+    def subject(self, commit: str) -> str:
+        """The first line of the commit's message."""
+        return self._git.text("show", "-s", "--format=%s", commit) or ""
+
     def fetched(self, commit: str) -> bool:
         """Fetches the commit if it is missing, and returns whether it is here: the checkout of a
         later job may lack it."""

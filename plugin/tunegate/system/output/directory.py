@@ -34,7 +34,7 @@ BUILDS = "builds"
 STUDY, CELLS = "study", "cells"
 """The directory of a study, and that of its cells inside it."""
 _DERIVED = (
-    r"tasks\.json|plan\.json|matrix\.json|measure-matrix\.json|outcome-.*\.json|"
+    r"bisect\.json|tasks\.json|plan\.json|matrix\.json|measure-matrix\.json|outcome-.*\.json|"
     r"measurements-.*\.json"
 )
 _PLANNED = rf"changes\.json|{_DERIVED}"

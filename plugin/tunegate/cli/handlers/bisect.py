@@ -1,0 +1,300 @@
+"""`tunegate bisect GOOD..BAD`: the commit that made a model slow, found by measuring few of them.
+
+The model of each measured commit is built with the records that the cache has, under the
+configuration of the checkout, and compared with that of GOOD. Nothing is tuned.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from tunegate.artifacts import artifact_io
+from tunegate.artifacts.bisections import Bisection, MeasuredCommit
+from tunegate.artifacts.changes import ModelPath, ModelVersion, Revisions
+from tunegate.artifacts.measurements import Comparison
+from tunegate.artifacts.verdicts import Report
+from tunegate.cli.commands.comparing import BisectOptions
+from tunegate.cli.handlers.compare_models import (
+    AgainstModel,
+    Model,
+    comparison_config,
+    models_report,
+    paired,
+)
+from tunegate.cli.handlers.reporting import write_json
+from tunegate.config import Config
+from tunegate.decide.bisection import (
+    Search,
+    begin_search,
+    half_way_percent,
+    judge_commit,
+    judge_ends,
+    next_commit,
+    suspects,
+    with_answer,
+)
+from tunegate.errors import (
+    INCONCLUSIVE,
+    PASS,
+    ConfigError,
+    MeasurementError,
+    ModelError,
+    RevisionError,
+)
+from tunegate.models.reader import GitModelReader
+from tunegate.project import open_project
+from tunegate.report.bisection_text import bisection_lines
+from tunegate.report.escape import visible
+from tunegate.review.model_settings import selected
+from tunegate.review.pair_models import pair_models
+from tunegate.system.git.repository import GitRepository
+from tunegate.system.output.directory import OutputDirectory, opened_output
+from tunegate.wording import plural
+
+_LONGEST = 400
+_SHORT_ID = 12
+_SHOWN = 3
+
+
+def run(options: BisectOptions) -> int:
+    """Returns 0 where a commit is named or there is nothing to find, and 3 where this machine
+    cannot tell. Writes bisect.json. Raises ConfigError, RevisionError, ModelError."""
+    settings = options.settings
+    project = open_project(settings)
+    good, bad = _ends(project.repository, options.commits)
+    commits = project.repository.commits_between(good, bad)
+    model = _BisectedModel(project.repository, good, bad)
+    model.choose(project.config, options.model)
+    with opened_output(settings.out, "bisect") as out:
+        out.forget(since="plan")
+        found = _bisected(_Measuring(options, model, out), model, commits)
+        artifact_io.write(out.path / "bisect.json", found)
+    for line in bisection_lines(found):
+        sys.stderr.write(f"{visible(line, _LONGEST)}\n")
+    if settings.as_json:
+        write_json(found)
+    return INCONCLUSIVE if found.finding == "machine" else PASS
+
+
+def _ends(repository: GitRepository, given: str) -> tuple[str, str]:
+    """The commits of a range such as `v1.2.0..HEAD`."""
+    good, dots, bad = given.partition("..")
+    if not (good and dots) or bad.startswith("."):
+        raise ConfigError(f'"{given}" is no range. Write GOOD..BAD, such as v1.2.0..HEAD.')
+    return repository.named(good, "GOOD"), repository.named(bad or "HEAD", "BAD")
+
+
+class _BisectedModel:
+    """One model at the commits between two ends, whatever it is called there."""
+
+    def __init__(self, repository: GitRepository, good: str, bad: str) -> None:
+        self._repository, self._reader = repository, GitModelReader(repository)
+        self.good, self.bad = good, bad
+        self._before, self._after = self._reader.models(good), self._reader.models(bad)
+        self._pairs = pair_models(self._reader, self._before, self._after, {*self._before}, bad)
+        self.path = ""
+
+    def choose(self, config: Config, asked: ModelPath) -> None:
+        """Takes the model of this path at the slow end, or without one the only configured model
+        that changed. Raises ConfigError where that is none, or not one."""
+        self.path = asked or self._only_change(config)
+        if self.path not in self._pairs.before:
+            where = "the slow" if self.path in self._after else "the fast"
+            is_there = self.path in self._after or self.path in self._before
+            told = f"only {where} end has it" if is_there else "neither end has it"
+            raise ConfigError(f"{self.path}: {told}. Name a model of both ends with --model.")
+
+    def at(self, commit: str) -> ModelVersion:
+        """The model at a commit. Raises ModelError where it is not there."""
+        first, there = self._pairs.before[self.path], self._reader.models(commit)
+        pairs = pair_models(self._reader, {first.path: first}, there, {first.path}, commit)
+        paths = [path for path, before in pairs.before.items() if before.path == first.path]
+        if not paths:
+            raise ModelError(f"{self.path} is not in {commit[:_SHORT_ID]}")
+        return there[self.path if self.path in paths else paths[0]]
+
+    def content(self, commit: str) -> tuple[str, ...]:
+        """The digests of the model at a commit and of its data files. Raises ModelError."""
+        return self._content(self.at(commit))
+
+    def export(self, commit: str, into: Path) -> Path:
+        """Writes the model at a commit to files, and returns the first. Raises ModelError."""
+        return self._repository.export_model(self.at(commit), into)
+
+    def subject(self, commit: str) -> str:
+        """The first line of the commit's message."""
+        return self._repository.subject(commit)
+
+    def _content(self, version: ModelVersion) -> tuple[str, ...]:
+        read, _ = self._reader.with_data_files(version)
+        return (read.content_digest, *(each.digest for each in read.external))
+
+    def _only_change(self, config: Config) -> ModelPath:
+        changed = [
+            path
+            for path in selected(config, self._after)
+            if path in self._pairs.before
+            and self._content(self._pairs.before[path]) != self._content(self._after[path])
+        ]
+        if not changed:
+            message = (
+                "no configured model differs between both ends, so no commit made one slower. "
+                "Compare packages and machines instead."
+            )
+            raise ConfigError(message)
+        if len(changed) > 1:
+            shown = ", ".join(changed[:_SHOWN])
+            message = f"{plural(len(changed), 'model')} changed: {shown}. Name one with --model."
+            raise ConfigError(message)
+        return changed[0]
+
+
+class _Measured(NamedTuple):
+    """The comparison of a commit with the fast end; None and a reason where there is none."""
+
+    comparison: Comparison | None
+    reason: str = ""
+
+
+class _Measuring:
+    """Compares commits with the fast end, as the gate compares a head with its base."""
+
+    def __init__(self, options: BisectOptions, model: _BisectedModel, out: OutputDirectory) -> None:
+        self._options, self._model, self._out = options, model, out
+        self._target, self._margin_percent = options.target, 0.0
+        self.count = 0
+        self.margin_percent = self._config(model.path).gate.margin_percent
+
+    def narrow(self, target: str, margin_percent: float) -> None:
+        """Measures on one target from now on, with a margin that tells fast from slow."""
+        self._target, self._margin_percent = target, margin_percent
+
+    def compare(self, commit: str) -> _Measured:
+        """Returns the comparison of the target that got slowest. Raises ConfigError."""
+        self.count += 1
+        try:
+            with tempfile.TemporaryDirectory(prefix="tunegate-bisect-") as place:
+                report = self._report(commit, Path(place))
+        except (ModelError, RevisionError, MeasurementError) as error:
+            return _Measured(None, str(error))
+        if report.comparisons:
+            return _Measured(max(report.comparisons, key=_least_change))
+        findings = report.verdict.findings
+        return _Measured(None, findings[0].reason if findings else "the same model")
+
+    def _report(self, commit: str, place: Path) -> Report:
+        base = self._model.export(self._model.good, place / "good")
+        head = self._model.export(commit, place / "commit")
+        both = AgainstModel(Model(base), Model(head))
+        pair = paired(both, Revisions(base=self._model.good, head=commit, reason="bisect"))
+        config = self._config(head.name)
+        return models_report(self._options.settings, config, both, pair, self._out)
+
+    def _config(self, name: str) -> Config:
+        """The configuration of the checkout for the model under the name of a file."""
+        settings, shapes = self._options.settings, dict(self._options.shapes)
+        place = settings.repository / self._model.path
+        config = comparison_config(settings, name, shapes, [place])
+        gate = config.gate
+        if self._margin_percent:
+            gate = msgspec.structs.replace(
+                gate, margin_percent=self._margin_percent, rare_launches=0.0
+            )
+        targets = [each for each in config.targets if self._target in ("", each.name)]
+        if not targets:
+            raise ConfigError(f"--target {self._target}: the configuration has no such target.")
+        return msgspec.structs.replace(config, gate=gate, targets=tuple(targets))
+
+
+def _least_change(comparison: Comparison) -> float:
+    change = comparison.change_percent
+    return change.low if change else float("-inf")
+
+
+def _bisected(measuring: _Measuring, model: _BisectedModel, commits: Sequence[str]) -> Bisection:
+    """Measures both ends, and where they differ the commits between them."""
+    ends, why = measuring.compare(model.bad)
+    if ends is None:
+        raise MeasurementError(f"the ends cannot be compared: {why}")
+    finding, reason = judge_ends(ends, measuring.margin_percent)
+    begun = Bisection(
+        model=model.path,
+        target=ends.cell.target,
+        good=model.good,
+        bad=model.bad,
+        finding=finding,
+        reason=reason,
+        change_percent=ends.change_percent,
+        commits=len(commits),
+        measurements=measuring.count,
+    )
+    if finding != "real" or ends.change_percent is None:
+        return begun
+    measuring.narrow(ends.cell.target, half_way_percent(ends.change_percent.center))
+    search, steps, slowest = _narrowed(measuring, model, begin_search(tuple(commits)), ends)
+    return msgspec.structs.replace(
+        begun,
+        suspects=suspects(search),
+        subjects=tuple(map(model.subject, suspects(search))),
+        layers=tuple(_slower_layers(slowest)),
+        measurements=measuring.count,
+        steps=steps,
+    )
+
+
+def _narrowed(
+    measuring: _Measuring, model: _BisectedModel, search: Search, slowest: Comparison
+) -> tuple[Search, tuple[MeasuredCommit, ...], Comparison]:
+    """Returns the search at its end, the commits that it asked about in their order, and the
+    comparison of the oldest slow commit. The same model is measured once."""
+    known = {
+        model.content(model.good): MeasuredCommit(commit=model.good, answer="fast"),
+        model.content(model.bad): MeasuredCommit(commit=model.bad, answer="slow"),
+    }
+    steps = []
+    while (index := next_commit(search)) is not None:
+        commit = search.commits[index]
+        step, comparison = _asked(measuring, model, commit, known)
+        slowest = comparison if step.answer == "slow" and comparison else slowest
+        steps.append(step)
+        search = with_answer(search, index, step.answer)
+    return search, tuple(steps), slowest
+
+
+def _asked(
+    measuring: _Measuring,
+    model: _BisectedModel,
+    commit: str,
+    known: dict[tuple[str, ...], MeasuredCommit],
+) -> tuple[MeasuredCommit, Comparison | None]:
+    """Returns the answer for a commit, and its comparison where it was measured."""
+    named = MeasuredCommit(commit=commit, subject=model.subject(commit), answer="skipped")
+    try:
+        content = model.content(commit)
+    except (ModelError, RevisionError) as error:
+        return msgspec.structs.replace(named, reason=str(error)), None
+    if content in known:
+        same = known[content]
+        told = f"the model of {same.commit[:_SHORT_ID]}"
+        return msgspec.structs.replace(named, answer=same.answer, reason=told), None
+    comparison, reason = measuring.compare(commit)
+    answer, why = judge_commit(comparison) if comparison else ("skipped", reason)
+    change = comparison.change_percent if comparison else None
+    step = msgspec.structs.replace(
+        named, answer=answer, reason=why, is_measured=True, change_percent=change
+    )
+    known[content] = step
+    return step, comparison
+
+
+def _slower_layers(comparison: Comparison) -> Iterator[str]:
+    """The names of the layers that got slower, the slowest first."""
+    slower = [each for each in comparison.differences if each.difference_ms > 0]
+    for each in sorted(slower, key=lambda layer: -layer.difference_ms)[:_SHOWN]:
+        yield each.name

@@ -1,0 +1,86 @@
+"""The search for the commit that made a model slow: which commit to measure next, and what is left.
+
+A binary search over commits of which the first are fast and the others slow, as `git bisect` does
+it: https://git-scm.com/docs/git-bisect-lk2009. A commit that cannot be measured is left out, and
+the nearest one to it is measured in its place.
+"""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from tunegate.artifacts.bisections import Answer, EndsFinding
+from tunegate.artifacts.measurements import Comparison
+
+
+class Search(msgspec.Struct, frozen=True, kw_only=True):
+    """`commits` are in their order, the oldest first; the last is slow, and what lies before the
+    first is fast. `fast` is the index of the newest one that is (-1: none of these), `slow` of the
+    oldest one that is; `skipped` could not be measured."""
+
+    commits: tuple[str, ...]
+    fast: int = -1
+    slow: int
+    skipped: frozenset[int] = frozenset()
+
+
+def begin_search(commits: tuple[str, ...]) -> Search:
+    """Returns the search among these commits, oldest first, of which the last is slow."""
+    return Search(commits=commits, slow=len(commits) - 1)
+
+
+def next_commit(search: Search) -> int | None:
+    """Returns the index of the commit to measure: the middle of the open ones, or the one nearest
+    to it that is not skipped; None where nothing is left to measure."""
+    open_ones = [
+        index for index in range(search.fast + 1, search.slow) if index not in search.skipped
+    ]
+    middle = (search.fast + search.slow) / 2
+    return min(open_ones, key=lambda index: (abs(index - middle), index), default=None)
+
+
+def with_answer(search: Search, index: int, answer: Answer) -> Search:
+    """Returns the search after the commit of this index was measured, or could not be."""
+    if answer == "fast":
+        return msgspec.structs.replace(search, fast=max(search.fast, index))
+    if answer == "slow":
+        return msgspec.structs.replace(search, slow=min(search.slow, index))
+    return msgspec.structs.replace(search, skipped=search.skipped | {index})
+
+
+def suspects(search: Search) -> tuple[str, ...]:
+    """Returns the commits one of which made it slow: a single one unless others were skipped."""
+    return search.commits[search.fast + 1 : search.slow + 1]
+
+
+def half_way_percent(change_percent: float) -> float:
+    """Returns the margin that tells fast commits from slow ones: half of the whole slowdown, as a
+    ratio. With +21% it is 10%."""
+    return 100 * (math.sqrt(1 + change_percent / 100) - 1)
+
+
+def judge_ends(comparison: Comparison, margin_percent: float) -> tuple[EndsFinding, str]:
+    """Returns whether there is anything to find between both ends, and the reason in words."""
+    change = comparison.change_percent
+    if comparison.stopped == "identical":
+        return "method", "both ends are one build: what was measured otherwise is not in the model"
+    if comparison.stopped in ("disturbed", "invalid", "error") or change is None:
+        return "machine", "this machine could not measure both ends"
+    told = f"{change.center:+.1f}% ({change.low:+.1f} to {change.high:+.1f}%)"
+    if change.low > margin_percent or (comparison.median == "fail" and change.low > 0):
+        return "real", told
+    if change.high <= margin_percent or comparison.median == "pass":
+        return "noise", f"measured again the ends differ by {told}, within {margin_percent:g}%"
+    return "machine", f"{told} is on no side of {margin_percent:g}%: measure longer (gate.seconds)"
+
+
+def judge_commit(comparison: Comparison) -> tuple[Answer, str]:
+    """Returns whether a commit is on the slow side, by a comparison with the fast end under half
+    the slowdown as the margin, and the reason where nobody can tell."""
+    if comparison.stopped == "identical" or comparison.median == "pass":
+        return "fast", ""
+    if comparison.median == "fail":
+        return "slow", ""
+    return "skipped", f"undecided ({comparison.stopped})"

@@ -1,0 +1,100 @@
+"""The search for the first slow commit."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.measured_cells import CELL
+from tunegate.artifacts.bisections import Answer, EndsFinding
+from tunegate.artifacts.measurements import Comparison, Interval
+from tunegate.decide.bisection import (
+    begin_search,
+    half_way_percent,
+    judge_commit,
+    judge_ends,
+    next_commit,
+    suspects,
+    with_answer,
+)
+
+
+def searched(
+    count: int, culprit: int, broken: frozenset[int] = frozenset()
+) -> tuple[tuple[str, ...], int]:
+    """The suspects among `count` commits, and how many were measured."""
+    search, measured = begin_search(tuple(map(str, range(count)))), 0
+    while (index := next_commit(search)) is not None:
+        answer: Answer = "slow" if index >= culprit else "fast"
+        measured += index not in broken
+        search = with_answer(search, index, "skipped" if index in broken else answer)
+    return suspects(search), measured
+
+
+@given(st.integers(1, 300), st.data())
+def test_the_culprit_is_found_with_a_bit_for_each_doubling(count: int, data: st.DataObject) -> None:
+    culprit = data.draw(st.integers(0, count - 1))
+    found, measured = searched(count, culprit)
+    assert found == (str(culprit),)
+    assert measured <= math.ceil(math.log2(count)) if count > 1 else measured == 0
+
+
+@given(st.integers(1, 60), st.data())
+def test_the_culprit_is_among_the_suspects_whatever_is_skipped(
+    count: int, data: st.DataObject
+) -> None:
+    """All but one of the suspects, and of those none that could be measured, were skipped."""
+    culprit = data.draw(st.integers(0, count - 1))
+    broken = data.draw(st.frozensets(st.integers(0, max(count - 2, 0)), max_size=count))
+    found, _ = searched(count, culprit, broken - {count - 1})
+    assert str(culprit) in found
+    assert all(int(each) in broken for each in found[:-1])
+
+
+def compared(
+    low: float, high: float, median: str | None = None, stopped: str = "decided"
+) -> Comparison:
+    return Comparison(
+        cell=CELL,
+        base_ms=1.0,
+        head_ms=1.0,
+        reference_ms=None,
+        change_percent=Interval(low=low, center=(low + high) / 2, high=high),
+        decision=None,
+        median=median,  # type: ignore[arg-type]
+        launches=4,
+        effects_percent=(),
+        projected_launches=None,
+        stopped=stopped,
+    )
+
+
+@pytest.mark.parametrize(
+    ("comparison", "finding"),
+    [
+        (compared(8, 12), "real"),
+        (compared(2, 12, "fail"), "real"),
+        (compared(-1, 2), "noise"),
+        (compared(-1, 6, "pass"), "noise"),
+        (compared(-1, 12), "machine"),
+        (compared(8, 12, stopped="disturbed"), "machine"),
+        (compared(0, 0, stopped="identical"), "method"),
+    ],
+)
+def test_the_ends_say_what_a_reported_slowdown_is(
+    comparison: Comparison, finding: EndsFinding
+) -> None:
+    assert judge_ends(comparison, margin_percent=3)[0] == finding
+
+
+def test_a_commit_that_nobody_can_tell_is_skipped() -> None:
+    assert judge_commit(compared(8, 12, "fail"))[0] == "slow"
+    assert judge_commit(compared(0, 1, "pass"))[0] == "fast"
+    assert judge_commit(compared(0, 12, "undecided", "budget")) == ("skipped", "undecided (budget)")
+
+
+def test_half_of_a_slowdown_is_its_root() -> None:
+    assert half_way_percent(21) == pytest.approx(10)

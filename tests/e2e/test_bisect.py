@@ -1,0 +1,73 @@
+"""`tunegate bisect` in a repository whose model was retrained, renamed, broken and made slow."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.small_onnx import conv_model, save
+from tests.support.workspace import FIRST_ANALYSIS, NOT_COMPILED, Workspace
+
+pytestmark = pytest.mark.e2e
+COMMITS = 16
+RETRAINED, RENAMED, BROKEN, SLOW, AGAIN = 2, 4, 7, 9, 12
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """Sixteen commits after the tag v1; each says its number."""
+    workspace = Workspace(tmp_path_factory.mktemp("bisect") / "w", NOT_COMPILED + FIRST_ANALYSIS)
+    models, name, out = workspace.root / "models", "m.onnx", 32
+    workspace.git("tag", "v1")
+    for number in range(1, COMMITS + 1):
+        out = 512 if number == SLOW else out
+        if number == RENAMED:
+            (models / name).rename(models / "encoder.onnx")
+            name = "encoder.onnx"
+        if number == BROKEN:
+            (models / name).write_bytes(b"no model")
+        if number in (RETRAINED, BROKEN + 1, SLOW, AGAIN):
+            save(conv_model(channels=16, out=out, size=14, seed=number), models / name)
+        workspace.git("add", "--all")
+        workspace.git("commit", "-q", "--allow-empty", "-m", f"change {number}")
+    return workspace
+
+
+def test_the_commit_is_found_by_few_measurements(workspace: Workspace) -> None:
+    done = workspace.tunegate("bisect", "v1..HEAD", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["finding"], found["subjects"]) == ("real", [f"change {SLOW}"])
+    assert found["measurements"] <= 5
+    assert found["layers"] == ["conv"]
+    assert f'"change {SLOW}"' in done.stderr
+
+
+def test_a_range_without_a_slowdown_has_nothing_to_find(workspace: Workspace) -> None:
+    since = f"HEAD~{COMMITS - SLOW}..HEAD"
+    done = workspace.tunegate("bisect", since, "--json", "--margin-percent", "90")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["finding"], found["suspects"], found["measurements"]) == ("noise", [], 1)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (["v1"], "is no range"),
+        (["HEAD..v1"], "no ancestor"),
+        (["v1..HEAD", "--model", "models/other.onnx"], "neither end has it"),
+        (["v1..HEAD", "--target", "gpu"], "no such target"),
+        (["v1..v1"], "the same commit"),
+        (["HEAD~1..HEAD"], "no configured model differs"),
+    ],
+)
+def test_what_cannot_be_searched_is_one_line(
+    workspace: Workspace, line: list[str], told: str, tmp_path: Path
+) -> None:
+    done = workspace.tunegate("bisect", *line, "--out", str(tmp_path / "out"))
+    assert done.returncode == 2, done.stderr
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
