@@ -10,16 +10,17 @@ from tests.support.report_parts import cell, changes
 from tests.support.workspace import Workspace
 from tunegate import pipeline
 from tunegate.artifacts import artifact_io
-from tunegate.artifacts.builds import CellBuilds
+from tunegate.artifacts.builds import CellBuilds, unbuilt
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.verdicts import Verdict
 from tunegate.config import Config, ModelConfig
-from tunegate.errors import ArtifactError
+from tunegate.errors import ArtifactError, EnvironmentUnfitError
 from tunegate.measure.latency_commands import Commands
 from tunegate.settings import Settings
 from tunegate.system.output.artifact_file import ArtifactFile, built_artifact
 from tunegate.system.output.directory import opened_output
 from tunegate.wiring import opened_gate_tools
+from tunegate_cache.format.records import DeviceFingerprint
 
 LIGHT_RUN = """\
 import sys
@@ -73,3 +74,12 @@ def test_nothing_is_loaded_of_a_build_that_was_exchanged(tmp_path: Path) -> None
         pytest.raises(ArtifactError, match=r"model\.so: not the file"),
     ):
         pipeline.judge(tools, changes(), [CellBuilds(cell=cell(), base=None, head=head)])
+
+
+def test_a_device_that_is_lost_while_models_are_built_is_no_fault_of_theirs() -> None:
+    gpu = DeviceFingerprint(name="L4", kind="cuda", units=1, memory_bytes=1, uuid="GPU-1")
+    cpu = DeviceFingerprint(name="Xeon", kind="cpu", units=1, memory_bytes=1)
+    builds = [CellBuilds(cell=cell(), base=None, head=unbuilt("m.onnx: CUDA error 999."))]
+    pipeline.require_same_device(gpu, gpu, builds)
+    with pytest.raises(EnvironmentUnfitError, match=r"GPU-1\) was lost .*: m\.onnx: CUDA error 9"):
+        pipeline.require_same_device(gpu, cpu, builds)

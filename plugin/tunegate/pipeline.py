@@ -22,7 +22,7 @@ from tunegate.decide.compare import compare
 from tunegate.decide.gate import Judged, decide_verdict
 from tunegate.decide.summarize import summarize
 from tunegate.decide.waiver_offer import is_enough, waiver_offer
-from tunegate.errors import CancelledError
+from tunegate.errors import CancelledError, EnvironmentUnfitError
 from tunegate.handover import binding, origin_of
 from tunegate.measure.build_records import publish_wrong_marks
 from tunegate.measure.build_sides import build
@@ -50,6 +50,7 @@ from tunegate.tools import GateTools, Tools
 from tunegate.tune.outcomes import tally
 from tunegate.tune.tune_shard import tune
 from tunegate.upgrades import Upgrades
+from tunegate_cache.format.records import DeviceFingerprint
 
 
 def run(
@@ -255,6 +256,7 @@ def built(
 ) -> tuple[CellBuilds, ...]:
     """Returns one build a side: made for each candidate of its target, then the one that ships."""
     context, rules = tools.context, tools.gate.rules.gate
+    device = context.device.fingerprint()
     planned = with_elections_after(tools, planned, outcomes)
     candidates = build(
         planned, outcomes, source=tools.source, builders=tools.builders, context=context
@@ -267,7 +269,26 @@ def built(
         context=context,
         seconds=side_seconds(rules.seconds, rules.election_share),
     )
+    require_same_device(device, context.device.fingerprint(), chosen)
     return replaced(chosen, fixed)
+
+
+def require_same_device(
+    before: DeviceFingerprint, now: DeviceFingerprint, builds: Sequence[CellBuilds]
+) -> None:
+    """Raises EnvironmentUnfitError where the device was lost while models were built on it: what
+    failed is no model's fault, and what did not was not checked."""
+    if before.uuid == now.uuid:
+        return
+    sides = [side for built in builds for side in (built.base, built.head) if side is not None]
+    # Without the device a second try was not run, and has no error.
+    seen = (side.without_picks or side.without_graphs or side.error for side in sides)
+    error = next(filter(None, seen), "")
+    message = (
+        f"{before.name} ({before.uuid}) was lost while models were built, the driver no longer "
+        f"knows it.{f' Seen first: {error}' if error else ''} Run tunegate doctor on this machine."
+    )
+    raise EnvironmentUnfitError(message)
 
 
 def gate_upgrades(tools: GateTools, changes: ChangeSet, upgrades: Upgrades) -> Report:

@@ -116,13 +116,21 @@ def test_where_nvrtc_is_missing_nvcc_compiles(tmp_path: Path, cuda_stand_in: Wha
     assert "ships with TVM" in warmed.stdout
 
 
-def test_a_device_that_is_lost_while_it_runs_decides_nothing(
-    tmp_path: Path, cuda_stand_in: WhatCuda
+@pytest.mark.parametrize(
+    ("command", "doing"),
+    [
+        (("warm", "--trials", "2"), "while candidates ran"),
+        (("run", "--base", "HEAD~1", "--trials", "0"), "while models were built"),
+    ],
+)
+def test_a_device_that_is_lost_decides_nothing(
+    command: tuple[str, ...], doing: str, tmp_path: Path, cuda_stand_in: WhatCuda
 ) -> None:
-    runner = GpuRunner(tmp_path / "w", cuda_stand_in(lost_after=30, **SMALL))
+    runner = GpuRunner(tmp_path / "w", cuda_stand_in(lost_after=3, **SMALL))
     runner.commit(new_weights(chain_model(layers=2, width=WIDTH)))
-    done = runner.tunegate("run", "--base", "HEAD~1")
+    done = runner.tunegate(*command)
     assert done.returncode == 4, done.stderr
+    assert f"NVIDIA stand-in (GPU-stand-in) was lost {doing}" in done.stderr
     assert "cudaErrorUnknown (999)" in done.stderr
 
 
@@ -134,3 +142,6 @@ def test_a_model_that_does_not_fit_says_that_the_device_has_no_memory(
     done = runner.tunegate("run", "--base", "HEAD~1")
     assert done.returncode == 2, done.stderr
     assert "cudaErrorMemoryAllocation (2): out of memory" in done.stderr
+    warmed = runner.tunegate("warm", "--trials", "1")
+    assert warmed.returncode == 2, warmed.stderr
+    assert "ships with nothing: TVM: the compiled model does not run (CUDA" in warmed.stdout

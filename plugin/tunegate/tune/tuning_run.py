@@ -239,6 +239,9 @@ class TuningRun:
         for request, measured in self._pool.collect():
             if measured.unfit:
                 raise EnvironmentUnfitError(measured.unfit)
+            if measured.status == "runtime":
+                # Else what a lost device does would be recorded as the candidate's fault.
+                self._executor.require_devices(measured.detail)
             self._throughput.note_result(measured)
             yield request, measured
 

@@ -15,6 +15,7 @@ from tunegate.system.machine.cores import usable_cores
 from tunegate.system.machine.device_lock import Claim
 from tunegate.system.nvidia.cuda_toolkit import cuda_variables
 from tunegate.system.nvidia.gpus import MeasuredGpu
+from tunegate.system.nvidia.session import require_present
 from tunegate.system.processes.child import Child, ChildDiedError
 from tunegate.system.processes.memory_limit import MemoryLimit, memory_limit
 from tunegate.tune.device_slots import on_cpu, on_gpus, on_held_gpus
@@ -232,6 +233,10 @@ class Executor(Protocol):
 
     def pool(self) -> WorkerPool: ...
     def confirming_pool(self, threads: int) -> WorkerPool | None: ...
+    def require_devices(self, reason: str) -> None:
+        """Raises EnvironmentUnfitError where a device that candidates run on is gone. `reason` is
+        why that is asked."""
+        ...
 
 
 class LocalExecutor:
@@ -255,6 +260,9 @@ class LocalExecutor:
 
     def confirming_pool(self, threads: int) -> WorkerPool | None:
         return None if threads == 1 or self._gpus else self._spawn(1, threads=threads)
+
+    def require_devices(self, reason: str) -> None:
+        require_present([each.gpu for each in self._gpus], "while candidates ran", reason)
 
     def _spawn(self, size: int, *, threads: int) -> WorkerPool:
         return spawn_pool(

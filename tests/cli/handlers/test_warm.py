@@ -6,7 +6,7 @@ import pytest
 from tests.support.report_parts import summary
 from tunegate.artifacts.builds import ErrorEstimate
 from tunegate.artifacts.verdicts import Warmed, WarmedModel, WarmedShipping
-from tunegate.cli.handlers.warm import told_of
+from tunegate.cli.handlers.warm import exit_code, told_of
 
 
 def warmed(stopped: str, left: int) -> Warmed:
@@ -72,3 +72,15 @@ def test_what_each_model_ships_with_is_a_line_with_its_error() -> None:
         "m on cpu ships with ONNX Runtime. TVM (whole): CUDA error 700.",
         "m on cpu ships with nothing: no LSTM.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_published", "code"),
+    [("", True, 0), ("", False, 4), ("no LSTM.", True, 2), ("no LSTM.", False, 2)],
+)
+def test_a_model_that_ships_with_nothing_is_an_error(
+    reason: str, is_published: bool, code: int
+) -> None:
+    ships = (WarmedShipping(model="m", target="cpu", reason=reason),)
+    found = msgspec.structs.replace(warmed("finished", 0), ships=ships, is_published=is_published)
+    assert exit_code(found) == code

@@ -12,7 +12,13 @@ from tests.support.simulated.simulated_gpus import CUPTI, gpu, simulated
 from tunegate.config import TargetConfig
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.system.machine.device_lock import held_device
-from tunegate.system.nvidia.session import gpus_of, held_together, is_expected, prepared
+from tunegate.system.nvidia.session import (
+    gpus_of,
+    held_together,
+    is_expected,
+    prepared,
+    require_present,
+)
 
 WAITS = """
 import sys
@@ -143,3 +149,15 @@ def test_a_device_whose_kernels_can_be_timed_is_kept_for_the_whole_run(
                 pass
     with held_device(gpus[0].claim), held_device(gpus[1].claim):
         pass
+
+
+def test_a_device_that_the_driver_no_longer_knows_is_named_with_its_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    machine = simulated(monkeypatch, tmp_path, gpu("GPU-one"), gpu("GPU-two"))
+    gpus = [each.gpu for each in gpus_of(target())]
+    require_present(gpus, "while candidates ran", "a worker died")
+    machine.change(1, is_lost=True)
+    lost = r"^NVIDIA L4 \(GPU-two\) was lost while candidates ran, .* Seen first: a worker died\."
+    with pytest.raises(EnvironmentUnfitError, match=lost):
+        require_present(gpus, "while candidates ran", "a worker died.")

@@ -71,6 +71,16 @@ def test_a_child_says_what_it_ends_of(tmp_path: Path) -> None:
     assert "in handle_request" in (tmp_path / "log").read_text()
 
 
+def test_a_child_that_aborts_of_an_error_of_its_libraries_has_that_as_its_reason(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "log").write_text("  what():  of an earlier child\n")
+    with begun(tmp_path) as child:
+        child.send(question(1, "abort"))
+        with pytest.raises(ChildDiedError, match=r"^killed by SIGABRT: CUDA error \(999\)$"):
+            answer_of(child)
+
+
 def test_a_child_that_is_stopped_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(child_module, "_STOPPED_SECONDS", 1.0)
     with begun(tmp_path) as child:

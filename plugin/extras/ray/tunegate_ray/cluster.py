@@ -67,6 +67,9 @@ class RayCluster:
     def confirming_pool(self, threads: int) -> WorkerPool | None:
         return None if threads == 1 or self._is_cuda else self._spawn(1, threads=threads)
 
+    def require_devices(self, reason: str) -> None:
+        """Asks nobody: a node that has lost its device is the cluster's to take out."""
+
     def close(self) -> None:
         self._ray.close()
 

@@ -24,9 +24,9 @@ from tunegate.cli.handlers.run_history import (
     seconds_besides_tuning,
 )
 from tunegate.cli.handlers.table import show_lines, show_table
-from tunegate.config import CacheConfig
+from tunegate.config import CacheConfig, Config
 from tunegate.decide.advice import LIMIT_KEYS
-from tunegate.errors import PASS, UNFIT, ConfigError
+from tunegate.errors import PASS, UNFIT, USAGE, ConfigError, EnvironmentUnfitError
 from tunegate.measure.remembered_elections import KnownElections, publish_elections
 from tunegate.plan.far_behind import KnownStandings, publish_standings
 from tunegate.plan.resolve import resolve
@@ -66,6 +66,13 @@ def run(options: WarmOptions) -> int:
         write_json(warmed)
     else:
         _show(warmed, warned)
+    return exit_code(warmed)
+
+
+def exit_code(warmed: Warmed) -> int:
+    """Returns the exit code: that of `run` for a model that nothing can build."""
+    if any(each.reason for each in warmed.ships):
+        return USAGE
     return PASS if warmed.is_published else UNFIT
 
 
@@ -189,9 +196,25 @@ def _build(
     changes = msgspec.structs.replace(planned.changes, models=models)
     left = msgspec.structs.replace(planned, changes=changes)
     builds = pipeline.built(tools, left, outcomes)
+    _require_checked(builds, tools.config)
     publish_standings(tools, planned, outcomes, builds)
     publish_elections(tools, left, outcomes, builds)
     return builds
+
+
+def _require_checked(builds: Sequence[CellBuilds], config: Config) -> None:
+    """Raises EnvironmentUnfitError for a build for a GPU that was never run: CUDA has no device in
+    the processes that build."""
+    gpus = {target.name for target in config.targets if target.kind == "cuda"}
+    for built in builds:
+        head, cell = built.head, built.cell
+        is_compiled = head is not None and head.error is None and bool(head.tasks)
+        if cell.target in gpus and is_compiled and head.check is None:
+            message = (
+                f"{cell.model} on {cell.target}: nobody has run its build, since CUDA finds no "
+                "device on this machine. Run tunegate doctor here, or warm on the GPU runner."
+            )
+            raise EnvironmentUnfitError(message)
 
 
 def _require_writing(cache: CacheConfig) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -49,6 +49,19 @@ def gpus_of(target: TargetConfig) -> tuple[MeasuredGpu, ...]:
 def is_expected(name: str, expected: str) -> bool:
     """Whole words of the device's name: L4 is a part of NVIDIA L4 and not of NVIDIA L40S."""
     return re.search(rf"(?<!\w){re.escape(expected)}(?!\w)", name, re.IGNORECASE) is not None
+
+
+def require_present(gpus: Iterable[Gpu], doing: str, reason: str) -> None:
+    """Raises EnvironmentUnfitError where the driver no longer knows one of these devices, which it
+    knew before. `reason` is what was seen of that."""
+    present = {gpu.uuid for gpu in visible_gpus()}
+    lost = next((gpu for gpu in gpus if gpu.uuid not in present), None)
+    if lost is not None:
+        message = (
+            f"{lost.name} ({lost.uuid}) was lost {doing}, the driver no longer knows it. Seen "
+            f"first: {reason.rstrip('.')}. Run tunegate doctor on this machine."
+        )
+        raise EnvironmentUnfitError(message)
 
 
 class Prepared(NamedTuple):

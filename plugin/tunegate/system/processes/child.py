@@ -31,6 +31,8 @@ for longer, the child was not."""
 _END_SECONDS = 10.0
 _MOST_WORDS = 300
 """The most characters that are kept of a child's last words."""
+_THROWN = "what():"
+"""What the runtime of C++ writes before the text of an error that nobody caught."""
 
 
 class ChildDiedError(Exception):
@@ -68,6 +70,7 @@ class Child(Generic[_Reply]):
         self._buffer = FrameBuffer()
         self.log = log
         with log.open("ab") as errors:
+            self._began_at = errors.tell()
             self._process = interpreter.begin(
                 _START,
                 str(os.getpid()),
@@ -191,7 +194,19 @@ class Child(Generic[_Reply]):
             return ChildDiedError(f"exited with {code}")
         is_refusal = -code in {signal.SIGABRT, signal.SIGSEGV} and self._memory.is_kernels
         limit = f" (it may take {self._gigabytes} of memory)" if is_refusal else ""
-        return ChildDiedError(f"killed by {signal.Signals(-code).name}{limit}", by_signal=True)
+        thrown = self._thrown() if -code == signal.SIGABRT else ""
+        how = f"killed by {signal.Signals(-code).name}{f': {thrown}' if thrown else limit}"
+        return ChildDiedError(how, by_signal=True)
+
+    def _thrown(self) -> str:
+        """Returns the error of C++ that nobody caught, which aborts a process: the last one in the
+        log since the child began. A device that has failed makes destructors throw."""
+        with contextlib.suppress(OSError), self.log.open("rb") as written:
+            written.seek(self._began_at)
+            lines = written.read().decode(errors="replace").splitlines()
+            told = [line.partition(_THROWN)[2].strip() for line in lines if _THROWN in line]
+            return told[-1][:_MOST_WORDS] if told else ""
+        return ""
 
 
 # The kernel's view of a process, from one small file: it is read many times a second.
