@@ -164,10 +164,11 @@ class BuildJob(msgspec.Struct, frozen=True, kw_only=True):
     says where a task's records came from, for the report. `variant` and `settings` are those of a
     candidate. Whether a schedule that nobody measured is worth its place is tried in the model, but
     for tasks that are `settled`: the build of the other side has tried them. `how` is known of an
-    earlier build of the same graph: then nothing is tried. A build in other
-    numbers is run on `samples` inputs to tell its error, in place of the check; what it and float32
-    compute is kept in `cases`, if that is given. One that `is_followed` is built for another
-    candidate next, so that a compiler keeps what they have in common."""
+    earlier build of the same graph: then nothing is tried. `decided` are marks of choices of the
+    other side's build, as those of `how`, for the kernels that both have. A build in other numbers
+    is run on `samples` inputs to tell its error, in place of the check; what it and float32 compute
+    is kept in `cases`, if that is given. One that `is_followed` is built for another candidate
+    next, so that a compiler keeps what they have in common."""
 
     model: ModelJob
     records: Mapping[WorkloadKey, Sequence[TuningRecord]]
@@ -177,6 +178,7 @@ class BuildJob(msgspec.Struct, frozen=True, kw_only=True):
     settings: Mapping[str, str] = {}
     settled: frozenset[WorkloadKey] = frozenset()
     how: HowBuilt | None = None
+    decided: tuple[int, ...] = ()
     samples: int = 0
     cases: Path | None = None
     is_followed: bool = False

@@ -69,7 +69,7 @@ def test_on_a_gpu_nothing_waits_for_what_was_measured(
     source: ScheduleSource, is_decided: bool
 ) -> None:
     gpu = TargetConfig(name="cpu", kind="cuda", arch="sm_80")
-    assert bool(decided_by_base(plan_of(a=BOTH), {A: source}, [gpu])) == is_decided
+    assert bool(decided_by_base(plan_of(a=BOTH), {A: source}, [gpu])["m.onnx"].keys) == is_decided
 
 
 def test_what_one_side_alone_has_is_its_own_affair() -> None:
@@ -124,6 +124,13 @@ def test_tasks_that_no_part_of_the_base_has_are_still_tried() -> None:
     job = as_in_base(JOB, JOB, base, BOTH_TASKS)
     assert list(job.records[B]) == [make_record("b")]
     assert job.settled == {A}
+
+
+def test_what_a_form_chooses_by_times_is_the_choice_of_the_base() -> None:
+    base = msgspec.structs.replace(built("kept", ""), how=HowBuilt(kept=(7,)))
+    whole = msgspec.structs.replace(JOB, settings={"launch": "whole"})
+    assert as_in_base(whole, whole, base, DecidedByBase(frozenset())).decided == (7,)
+    assert as_in_base(JOB, JOB, base, DecidedByBase(frozenset())).decided == ()
 
 
 def test_other_weights_follow_all_that_was_decided_of_the_base() -> None:

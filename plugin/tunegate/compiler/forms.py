@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from tunegate.artifacts.candidates import LAUNCH
 from tunegate.config import RUNTIME_ARTIFACT, TargetConfig
@@ -28,6 +28,14 @@ LIBRARY = "model.so"
 
 Settings = Mapping[str, str]
 """Those of a candidate."""
+
+
+class Linked(NamedTuple):
+    """A linked file. `decided` are the marks of what times have chosen while it was made: a build
+    that is asked for with them chooses the same."""
+
+    size_bytes: int
+    decided: tuple[int, ...] = ()
 
 
 class LoadedForm(Protocol):
@@ -70,9 +78,9 @@ class Form(Protocol):
         """Raises NotOfferedError where the form is not for a model with these kernels."""
         ...
 
-    def link(self, finished: Finished, request: BuildModel) -> int:
-        """Writes the file into the request's directory, and returns its size in bytes. Raises
-        UnsupportedModelError, NotOfferedError and EnvironmentUnfitError."""
+    def link(self, finished: Finished, request: BuildModel) -> Linked:
+        """Writes the file into the request's directory. Raises UnsupportedModelError,
+        NotOfferedError and EnvironmentUnfitError."""
         ...
 
     def load(self, directory: Path, artifact: ArtifactFile) -> LoadedForm:

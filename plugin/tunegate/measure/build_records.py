@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from tunegate.artifacts.builds import Build, CellCandidates
+from tunegate.artifacts.candidates import LAUNCH
 from tunegate.artifacts.changes import ModelChange, ModelPath
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
@@ -103,16 +104,19 @@ def decided_by_base(
     sources: Mapping[WorkloadKey, ScheduleSource],
     targets: Iterable[TargetConfig],
 ) -> dict[ModelPath, DecidedByBase]:
-    """Returns what the base of each model decides for its head: on a GPU about what nobody has
-    measured."""
+    """Returns what the base of each model decides for its head: on a GPU about schedules that
+    nobody has measured, and about what a form of the model chooses by times."""
     cpus = {target.name for target in targets if target.kind == "llvm"}
     alike = {change.path for change in plan.changes.models if _is_alike(change)}
     found: dict[ModelPath, set[WorkloadKey]] = {}
     for resolved in plan.resolution.tasks:
         source = sources.get(resolved.task.key)
-        if source is not None and (resolved.task.target in cpus or source in UNMEASURED):
-            for model in _shared_by(resolved.task):
-                found.setdefault(model, set()).add(resolved.task.key)
+        is_on_cpu = resolved.task.target in cpus
+        is_tried = source is not None and (is_on_cpu or source in UNMEASURED)
+        for model in _shared_by(resolved.task):
+            if is_tried or not is_on_cpu:
+                keys = found.setdefault(model, set())
+                keys |= {resolved.task.key} if is_tried else set()
     return {
         model: DecidedByBase(frozenset(keys), is_alike=model in alike)
         for model, keys in found.items()
@@ -129,7 +133,9 @@ def as_in_base(job: BuildJob, of_base: BuildJob, base: Build, decided: DecidedBy
         return msgspec.structs.replace(job, how=base.how)
     kept = {task.key for task in base.tasks if task.rid}
     settled = decided.keys & {task.key for task in base.tasks}
-    return msgspec.structs.replace(job.with_default_schedules(settled - kept), settled=settled)
+    marks = base.how.kept if base.how is not None and LAUNCH in job.settings else ()
+    job = job.with_default_schedules(settled - kept)
+    return msgspec.structs.replace(job, settled=settled, decided=marks)
 
 
 def _is_alike(change: ModelChange) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from tunegate.artifacts.builds import Build, Cell, CellCandidates, unbuilt
-from tunegate.artifacts.candidates import CandidateBuild, Candidates, RuntimeName
+from tunegate.artifacts.candidates import LAUNCH, CandidateBuild, Candidates, RuntimeName
 from tunegate.artifacts.changes import SIDES, ChangeSet, ModelPath, Side
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
@@ -201,6 +201,7 @@ def _built(
         for cell, side in jobs
         if candidate.is_tuned and side == "head" and jobs[cell, side].how is None
         if cell.model in decided and (cell, "base") in jobs
+        if decided[cell.model].keys or LAUNCH in candidate.settings
     }
     first = {which: job for which, job in jobs.items() if which not in later}
     builds = dict(zip(first, builder.build([*first.values()]), strict=True))

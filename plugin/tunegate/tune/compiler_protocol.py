@@ -22,7 +22,8 @@ class ListTasks(msgspec.Struct, frozen=True, tag="tasks", kw_only=True):
 
 class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
     """Transferred schedules are tried in the model, on the inputs of `seed`; those of the workloads
-    in `settled` stay as they are. A build that is known by its `how` tries nothing.
+    in `settled` stay as they are. A build that is known by its `how` tries nothing; `decided` are
+    marks of choices that the build of the other side has made for a form.
 
     With `cuda_graphs` the kernels of a GPU are launched as one; `launch` is how a form launches
     them, '' for the usual way. `variant` is the name of the candidate, and `precision` the numbers
@@ -39,6 +40,7 @@ class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
     inputs: KnownInputs = NOTHING_KNOWN
     settled: tuple[str, ...] = ()
     how: HowBuilt | None = None
+    decided: tuple[int, ...] = ()
     variant: str = ""
     precision: str = FLOAT32
     launch: str = ""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tunegate.artifacts.candidates import LAUNCH
-from tunegate.compiler.forms import LIBRARY, Form, LoadedForm, Settings
+from tunegate.compiler.forms import LIBRARY, Form, Linked, LoadedForm, Settings
 from tunegate.config import TargetConfig
 from tunegate.system.machine.health_check import HealthCheck
 from tunegate.system.output.artifact_file import ArtifactFile
@@ -49,10 +49,10 @@ class NativeObject:
     def require(self, functions: Sequence[ModelFunction], target: ResolvedTarget) -> None:
         pass
 
-    def link(self, finished: Finished, request: BuildModel) -> int:
+    def link(self, finished: Finished, request: BuildModel) -> Linked:
         from tunegate_whole_model.native.export import link_native  # noqa: PLC0415
 
-        return link_native(finished, request, whole=False)
+        return Linked(link_native(finished, request, whole=False))
 
     def load(self, directory: Path, artifact: ArtifactFile) -> LoadedForm:
         from tunegate_whole_model.native.loader import NativeArtifact  # noqa: PLC0415
@@ -81,10 +81,10 @@ class NativeLaunch(NativeObject):
 
         require_small(functions, target)
 
-    def link(self, finished: Finished, request: BuildModel) -> int:
+    def link(self, finished: Finished, request: BuildModel) -> Linked:
         from tunegate_whole_model.native.export import link_native  # noqa: PLC0415
 
-        return link_native(finished, request, whole=True)
+        return Linked(link_native(finished, request, whole=True))
 
 
 class PersistentKernel:
@@ -107,7 +107,7 @@ class PersistentKernel:
     def require(self, functions: Sequence[ModelFunction], target: ResolvedTarget) -> None:
         pass
 
-    def link(self, finished: Finished, request: BuildModel) -> int:
+    def link(self, finished: Finished, request: BuildModel) -> Linked:
         from tunegate_whole_model.persistent.export import link_persistent  # noqa: PLC0415
 
         return link_persistent(finished, request)

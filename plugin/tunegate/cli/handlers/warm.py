@@ -208,8 +208,9 @@ def _require_checked(builds: Sequence[CellBuilds], config: Config) -> None:
     gpus = {target.name for target in config.targets if target.kind == "cuda"}
     for built in builds:
         head, cell = built.head, built.cell
-        is_compiled = head is not None and head.error is None and bool(head.tasks)
-        if cell.target in gpus and is_compiled and head.check is None:
+        if head is None or head.error is not None or cell.target not in gpus:
+            continue
+        if head.tasks and head.check is None:
             message = (
                 f"{cell.model} on {cell.target}: nobody has run its build, since CUDA finds no "
                 "device on this machine. Run tunegate doctor here, or warm on the GPU runner."

@@ -28,7 +28,7 @@ from tunegate.compiler.build.in_model_trial import (
     slower_ones,
 )
 from tunegate.compiler.build.open_model import OpenModel
-from tunegate.compiler.forms import LIBRARY, form_for
+from tunegate.compiler.forms import LIBRARY, Linked, form_for
 from tunegate.compiler.layouts.packing import folded
 from tunegate.compiler.low_precision.lower_kernels import (
     TileKernels,
@@ -140,7 +140,7 @@ def link_model(
     has_schedules = any(choice.main is not None for choice in choices)
     plain = opened.module if has_schedules else module
     finished = Finished(opened, module, plain, inputs, outputs, lower)
-    size = link(finished, request)
+    linked = link(finished, request)
     functions = [_built_function(c, target, request, lower.kernels) for c in choices]
     key = _build_key(opened.prepared, target, functions, request, lower.multiply)
     _write_artifact(request, finished, target, functions, key)
@@ -148,10 +148,12 @@ def link_model(
         key=key,
         reference=str(opened.prepared.original),
         functions=tuple(functions),
-        size_bytes=size,
+        size_bytes=linked.size_bytes,
         seconds=time.monotonic() - started,
         inputs=tuple(each.drawn() for each in inputs),
-        how=HowBuilt(kept=tuple(sorted({mark_of(each.rid) for each in functions if each.rid}))),
+        how=HowBuilt(
+            kept=tuple(sorted({mark_of(f.rid) for f in functions if f.rid} | {*linked.decided}))
+        ),
     )
 
 
@@ -256,13 +258,14 @@ class Finished(NamedTuple):
         return [each.name for each in self.inputs], [each.name for each in self.outputs]
 
 
-def link(finished: Finished, request: BuildModel) -> int:
-    """Writes the file into the request's directory, and returns its size in bytes."""
+def link(finished: Finished, request: BuildModel) -> Linked:
+    """Writes the file into the request's directory."""
     form = form_for(request.target, request.settings)
     if form is not None:
         return form.link(finished, request)
     directory = Path(request.directory)
-    return link_kernels(finished.opened, finished.module, finished.lower, directory, request)
+    lower = finished.lower
+    return Linked(link_kernels(finished.opened, finished.module, lower, directory, request))
 
 
 def link_kernels(

@@ -71,6 +71,7 @@ class CompileRequests:
             inputs=job.model.inputs,
             settled=tuple(sorted(key.workload for key in job.settled)),
             how=job.how,
+            decided=job.decided,
             variant=job.variant,
             precision=job.settings.get(PRECISION, FLOAT32),
             launch=job.settings.get(LAUNCH, ""),

@@ -17,6 +17,7 @@ from tunegate_whole_model.persistent.chosen_kernel import (
 from tunegate_whole_model.persistent.kernel_timer import TimedText
 from tunegate_whole_model.persistent.launching_module import WHOLE_KERNEL
 from tunegate_whole_model.persistent.nvrtc import CompiledKernels, KernelFigures
+from tunegate_whole_model.persistent.ways import NOTHING_DECIDED, Decided, mark_of_context
 from tunegate_whole_model.stages.contexts import CONTEXTS, Context, WayTimes
 from whole_model_tests.models import whole
 
@@ -51,8 +52,17 @@ class ScriptedTimer:
         return {name: 10.0 + self._sign * n for n, name in enumerate(names)}
 
 
-def chosen(compiled: Compiled, timer: ScriptedTimer | None, arch: str = "sm_80") -> ChosenKernel:
-    return chosen_kernel(lambda threads: whole("chain", threads), arch, compiled, timer)
+def chosen(
+    compiled: Compiled,
+    timer: ScriptedTimer | None,
+    arch: str = "sm_80",
+    decided: Decided = NOTHING_DECIDED,
+) -> ChosenKernel:
+    return chosen_kernel(lambda threads: whole("chain", threads), arch, compiled, timer, decided)
+
+
+def marks_of(made: ChosenKernel) -> set[int]:
+    return {NOTHING_DECIDED.mark_of_way(*pick) for pick in made.picks.items()}
 
 
 @pytest.mark.parametrize("best", [CONTEXTS[0], CONTEXTS[4]])
@@ -69,6 +79,37 @@ def test_each_kernel_is_measured_by_itself_in_each_context(prefers_first: bool, 
     assert {nest.code.name.partition("_")[0] for nest in found.stages.nests} == {way}
     by_itself = [names for _, names in timer.asked if names != (WHOLE_KERNEL,)]
     assert by_itself == [("only_0", "only_1")] * len(CONTEXTS)  # one kernel in two ways
+
+
+def test_sides_of_one_graph_have_one_choice_and_the_second_measures_nothing() -> None:
+    base = chosen(compiling(32), ScriptedTimer(CONTEXTS[0], prefers_first=False))
+    marks = frozenset({*marks_of(base), mark_of_context(base.context)})
+    timer = ScriptedTimer(CONTEXTS[4], prefers_first=True)  # it would choose otherwise
+    head = chosen(compiling(32), timer, decided=Decided(marks))
+    assert (head.context, head.text) == (base.context, base.text)
+    assert timer.asked == []
+
+
+def test_a_changed_model_has_the_base_s_ways_and_a_context_of_its_own() -> None:
+    base = chosen(compiling(32), ScriptedTimer(CONTEXTS[0], prefers_first=False))
+    timer = ScriptedTimer(CONTEXTS[4], prefers_first=True)
+    head = chosen(compiling(32), timer, decided=Decided(frozenset(marks_of(base))))
+    assert (head.context, head.picks) == (CONTEXTS[4], base.picks)
+    assert {names for _, names in timer.asked} == {(WHOLE_KERNEL,)}
+
+
+def test_kernels_are_known_by_their_digest_whatever_their_number() -> None:
+    (symbol,) = whole("chain", 128).ways
+    marks = frozenset({Decided(identities={"kernel1": "d"}).mark_of_way("kernel1", "plain")})
+    decided = Decided(marks, {symbol: "d"})
+    assert list(decided.of(whole("chain", 128)).ways[symbol]) == ["plain"]
+    assert list(Decided(marks).of(whole("chain", 128)).ways[symbol]) == ["recorded", "plain"]
+
+
+def test_what_another_card_decided_and_does_not_fit_is_chosen_anew() -> None:
+    marks = frozenset({mark_of_context(Context(3, 256))})
+    found = chosen(compiling(128), None, decided=Decided(marks))
+    assert found.context == Context(2, 256)
 
 
 def test_without_a_device_the_most_threads_without_spills_are_taken() -> None:

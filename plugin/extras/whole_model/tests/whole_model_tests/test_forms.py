@@ -79,5 +79,10 @@ def test_one_launch_is_a_library_like_any_other(tmp_path: Path) -> None:
         outputs=(ArtifactTensor("y", SHAPE, "float32"),),
         lower=TileKernels({}, TARGET),
     )
-    assert link(finished, request) == (tmp_path / "out" / LIBRARY).stat().st_size
+    linked = link(finished, request)
+    assert linked.size_bytes == (tmp_path / "out" / LIBRARY).stat().st_size
+    # One way for its one kernel, and the context; the same again for the other side.
+    assert len(linked.decided) == 2
+    again = msgspec.structs.replace(request, decided=linked.decided)
+    assert set(link(finished, again).decided) == set(linked.decided)
     assert b"launch_whole" in (tmp_path / "out" / LIBRARY).read_bytes()

@@ -3,8 +3,9 @@
 In each context each kernel is measured by itself, once for each way, and the fastest are put
 together; then the contexts are measured (Zhuang et al., "MonoNN", OSDI 2024). So the cost is the
 sum over kernels, not the product. The texts of all contexts are compiled beside each other: that
-takes most of the time. Where there is no device to measure on, the first way and the
-context with the most threads that needs no memory for registers are taken.
+takes most of the time. What the build of the other side has decided is not measured again. Where
+there is no device to measure on, the first way and the context with the most threads that needs no
+memory for registers are taken.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from tunegate_whole_model.persistent.stage_program import (
     require_sound,
     stage_program,
 )
+from tunegate_whole_model.persistent.ways import NOTHING_DECIDED, Decided
 from tunegate_whole_model.stages.contexts import CONTEXTS, Context, by_threads, fastest
 from tunegate_whole_model.stages.residency import MULTIPROCESSORS, KernelNeeds, resident_blocks
 
@@ -39,12 +41,14 @@ _ONE_WAY = "only_"
 
 
 class ChosenKernel(NamedTuple):
-    """`refused` says why the other contexts are none."""
+    """`picks` are the ways of its kernels by their symbols, and `refused` says why the other
+    contexts are none."""
 
     context: Context
     program: NativeProgram
     stages: StageProgram
     text: str
+    picks: Mapping[str, str]
     compiled: CompiledKernels
     refused: tuple[str, ...]
 
@@ -64,6 +68,7 @@ class _Written(NamedTuple):
     program: NativeProgram
     stages: StageProgram
     text: str
+    picks: Mapping[str, str]
 
 
 def chosen_kernel(
@@ -71,23 +76,38 @@ def chosen_kernel(
     arch: str,
     compiled: Compile,
     timer: KernelTimer | None,
+    decided: Decided = NOTHING_DECIDED,
 ) -> ChosenKernel:
     """`model_at` gives the model for blocks of so many threads. Raises NotOfferedError with the
     reasons where no context can hold it."""
     if arch not in MULTIPROCESSORS:
         raise NotOfferedError(f"what {arch} holds at once is not known")
     refused: list[tuple[Context, str]] = []
+    contexts = _contexts(timer, decided)
     with CompilingBeside(compiled) as beside:
-        written = _all_written(model_at, beside, timer, refused)
+
+        def decided_at(threads: int) -> WholeModel:
+            return decided.of(model_at(threads))
+
+        written = _all_written(decided_at, contexts, beside, timer, refused)
         known = list(_that_fit(written, arch, beside, timer, refused))
+    if not known and decided.marks:
+        return chosen_kernel(model_at, arch, compiled, timer)
     if not known:
         raise NotOfferedError("; ".join(_reasons(refused)))
-    best = min(known, key=lambda each: _cost(each, timer))
+    best = min(known, key=lambda each: _cost(each, timer)) if len(contexts) > 1 else known[0]
     return best._replace(refused=_reasons(refused))
+
+
+def _contexts(timer: KernelTimer | None, decided: Decided) -> Sequence[Context]:
+    if (context := decided.context()) is not None:
+        return (context,)
+    return CONTEXTS if timer is not None else by_threads()
 
 
 def _all_written(
     model_at: Callable[[int], WholeModel],
+    contexts: Sequence[Context],
     beside: CompilingBeside,
     timer: KernelTimer | None,
     refused: list[tuple[Context, str]],
@@ -95,10 +115,10 @@ def _all_written(
     """The text of each context. What a device is to measure is compiled beside each other, and
     measured one after another."""
     models: dict[Context, WholeModel] = {}
-    for context in CONTEXTS if timer is not None else by_threads():
+    for context in contexts:
         try:
             models[context] = model_at(context.threads)
-            if timer is not None:
+            if timer is not None and _has_choice(models[context]):
                 beside.begin(_text_of_ways(models[context], context))
         except NotOfferedError as error:
             models.pop(context, None)
@@ -127,7 +147,7 @@ def _that_fit(
     for each in written:
         try:
             code = beside(each.text)
-            made = ChosenKernel(each.context, each.program, each.stages, each.text, code, ())
+            made = ChosenKernel(*each, code, ())
             _require_room(made, arch)
         except NotOfferedError as error:
             refused.append((each.context, str(error)))
@@ -158,11 +178,16 @@ def _written(
     model: WholeModel, context: Context, compiled: Compile, timer: KernelTimer | None
 ) -> _Written:
     offered = {symbol: tuple(ways) for symbol, ways in model.ways.items()}
-    times = _times(model, context, compiled, timer) if timer is not None else {}
-    stages = _stages(model, fastest(offered, times), context)
+    times = _times(model, context, compiled, timer) if timer and _has_choice(model) else {}
+    picks = fastest(offered, times)
+    stages = _stages(model, picks, context)
     require_sound(stages, _PROVED_GRIDS)
     text = _text(model, {WHOLE_KERNEL: stages}, context)
-    return _Written(context, model.program, stages, text)
+    return _Written(context, model.program, stages, text, picks)
+
+
+def _has_choice(model: WholeModel) -> bool:
+    return any(len(ways) > 1 for ways in model.ways.values())
 
 
 def _require_room(made: ChosenKernel, arch: str) -> None:

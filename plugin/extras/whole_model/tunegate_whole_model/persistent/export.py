@@ -9,11 +9,13 @@ from typing import Any
 import tvm
 
 from tunegate.compiler.build.build_model import Finished, exported
+from tunegate.compiler.forms import Linked
 from tunegate.compiler.layouts.packing import folded
 from tunegate.compiler.loader import device_exists
 from tunegate.errors import NotOfferedError, UnsupportedModelError
 from tunegate.system.nvidia.cuda_toolkit import cuda_variables
 from tunegate.tune.compiler_protocol import BuildModel
+from tunegate_whole_model.native.straight_code import SYMBOL
 from tunegate_whole_model.persistent.chosen_kernel import ChosenKernel, chosen_kernel
 from tunegate_whole_model.persistent.device_timer import DeviceTimer
 from tunegate_whole_model.persistent.launching_module import (
@@ -22,32 +24,45 @@ from tunegate_whole_model.persistent.launching_module import (
     executable,
 )
 from tunegate_whole_model.persistent.nvrtc import has_nvrtc, machine_code
-from tunegate_whole_model.persistent.ways import Names, Scheduled, whole_model
+from tunegate_whole_model.persistent.ways import (
+    NOTHING_DECIDED,
+    Decided,
+    Names,
+    Scheduled,
+    mark_of_context,
+    whole_model,
+)
 
 
-def link_persistent(finished: Finished, request: BuildModel) -> int:
-    """Writes a library with one kernel into the request's directory, and returns its size in bytes.
-    Raises NotOfferedError."""
+def link_persistent(finished: Finished, request: BuildModel) -> Linked:
+    """Writes a library with one kernel into the request's directory. Raises NotOfferedError."""
     with finished.lower.target, tvm.transform.PassContext(opt_level=3):
         recorded = folded(finished.module)
         is_plain = finished.plain is finished.module
         plain = recorded if is_plain else folded(finished.plain)
     model, target = Scheduled(recorded, plain), finished.lower.target
-    scratch = Path(request.scratch)
-    executable = persistent_executable(model, finished.names, target, scratch)
-    return exported(executable, Path(request.directory))
-
-
-def persistent_executable(model: Scheduled, names: Names, target: Any, scratch: Path) -> Any:
-    """Raises NotOfferedError with the reason where there is none."""
-    made = persistent_kernel(model, names, target, scratch)
+    decided = Decided(
+        frozenset(request.how.kept if request.how is not None else request.decided),
+        {SYMBOL.format(f.name): f.workload.digest for f in finished.opened.functions},
+    )
+    made = persistent_kernel(model, finished.names, target, Path(request.scratch), decided)
     pointers = len(made.program.inputs) + len(made.program.outputs) + 2
     cubin = made.compiled.cubin
     kernel = device_module(made.text, cubin, [WHOLE_KERNEL], pointers, target)
-    return executable(made.program, made.stages.arena_bytes, made.context, kernel, target)
+    library = executable(made.program, made.stages.arena_bytes, made.context, kernel, target)
+    marks = [decided.mark_of_way(*pick) for pick in made.picks.items()]
+    return Linked(
+        exported(library, Path(request.directory)), (*marks, mark_of_context(made.context))
+    )
 
 
-def persistent_kernel(model: Scheduled, names: Names, target: Any, scratch: Path) -> ChosenKernel:
+def persistent_kernel(
+    model: Scheduled,
+    names: Names,
+    target: Any,
+    scratch: Path,
+    decided: Decided = NOTHING_DECIDED,
+) -> ChosenKernel:
     """The kernel that is the fastest on the device of this machine, if there is one. `scratch` is a
     private directory."""
     toolkit = cuda_variables()
@@ -61,6 +76,7 @@ def persistent_kernel(model: Scheduled, names: Names, target: Any, scratch: Path
             arch,
             partial(machine_code, arch=arch, toolkit=toolkit),
             timer,
+            decided,
         )
     except UnsupportedModelError as error:
         raise NotOfferedError(str(error)) from error

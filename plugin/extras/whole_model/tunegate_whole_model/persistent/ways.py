@@ -3,7 +3,7 @@ with default ones, and with one thread for each element, which always fits."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import tvm
@@ -11,13 +11,16 @@ from tvm import relax
 from tvm.relax.backend.cuda import pipeline
 from tvm.s_tir import dlight
 
+from tunegate.artifacts.digests import digest_of_document
 from tunegate.compiler.schedules.default_schedule import with_default_schedule
 from tunegate.errors import NotOfferedError, UnsupportedModelError
+from tunegate_cache.format.how_built import mark_of
 from tunegate_whole_model.native.straight_code import SYMBOL, StraightCode
 from tunegate_whole_model.nests.nests import Kernel, nests_of
 from tunegate_whole_model.nests.taken_apart import nest_symbol
 from tunegate_whole_model.persistent.device_code import device_code, fits
 from tunegate_whole_model.persistent.stage_program import CodedKernel, WholeModel
+from tunegate_whole_model.stages.contexts import CONTEXTS, Context
 
 
 class Scheduled(NamedTuple):
@@ -29,6 +32,44 @@ class Scheduled(NamedTuple):
 
 Names = tuple[Sequence[str], Sequence[str]]
 """Those of the inputs and of the outputs."""
+
+
+class Decided(NamedTuple):
+    """The choices of an earlier build, as marks of `HowBuilt`: base and head are built alike, where
+    times by themselves could choose otherwise for each. `identities` are the digests of kernels by
+    their symbols, which number the kernels of one side."""
+
+    marks: frozenset[int] = frozenset()
+    identities: Mapping[str, str] = {}
+
+    def mark_of_way(self, symbol: str, source: str) -> int:
+        identity = self.identities.get(symbol, symbol)
+        return mark_of(digest_of_document({"kernel": identity, "way": source}))
+
+    def of(self, model: WholeModel) -> WholeModel:
+        """Returns the model, kernels with a decided way in no other one."""
+        decided = {
+            symbol: {
+                source: way
+                for source, way in ways.items()
+                if self.mark_of_way(symbol, source) in self.marks
+            }
+            for symbol, ways in model.ways.items()
+        }
+        return model._replace(
+            ways={symbol: decided[symbol] or ways for symbol, ways in model.ways.items()}
+        )
+
+    def context(self) -> Context | None:
+        """Returns the context of a build of the same graph."""
+        return next((each for each in CONTEXTS if mark_of_context(each) in self.marks), None)
+
+
+NOTHING_DECIDED = Decided()
+
+
+def mark_of_context(context: Context) -> int:
+    return mark_of(digest_of_document({"blocks": context.blocks_each, "threads": context.threads}))
 
 
 def whole_model(model: Scheduled, names: Names, target: Any, threads: int) -> WholeModel:
