@@ -56,6 +56,38 @@ def test_the_base_judges_and_what_the_head_loosens_is_told(checkout: Checkout) -
     ]
 
 
+def test_a_sparse_checkout_without_the_configuration_has_it_as_committed(
+    checkout: Checkout,
+) -> None:
+    checkout.git("checkout", "-q", "main")
+    checkout.commit({NAME: STRICT.encode(), "tunegate.lock": PIN.encode(), "src/a.py": b"1"})
+    checkout.git("checkout", "-q", "-b", "innocent")
+    checkout.commit({"src/a.py": b"2"})
+    checkout.git("sparse-checkout", "set", "--no-cone", "src/")
+    assert not (checkout.path / NAME).exists()
+    review = reviewed(checkout)
+    assert (keys(review), review.config.gate.margin_percent) == ([], 2)
+    assert not [note for note in review.changes.notes if "not committed" in note]
+
+
+def test_a_sparse_checkout_hides_no_looser_rules(checkout: Checkout) -> None:
+    checkout.git("sparse-checkout", "set", "--no-cone", "src/")
+    assert keys(reviewed(checkout)) == [
+        "gate.margin-percent",
+        "gate.release-margin-percent",
+        "gate.release-tags",
+    ]
+    checkout.git("sparse-checkout", "disable")
+    checkout.commit({NAME: None})
+    assert keys(reviewed(checkout)) == [NAME]
+
+
+def test_whoever_chose_the_revisions_says_how(checkout: Checkout) -> None:
+    why = "pull request into main: first parent of the merge commit"
+    assert reviewed(checkout, chosen_by=why).changes.revisions.reason == why
+    assert reviewed(checkout, base="main~0").changes.revisions.reason == "given by --base"
+
+
 def test_a_later_job_finds_the_same_rules_whatever_its_plan_says(checkout: Checkout) -> None:
     review = reviewed(checkout)
     again = open_project(Settings(repository=checkout.path)).review_of(review.changes)

@@ -12,6 +12,7 @@ import msgspec
 from tunegate.artifacts.changes import ChangeSet, PolicyChange, Revisions
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.config import Config
+from tunegate.errors import ConfigError, RevisionError
 from tunegate.handover import check_changes, check_release, check_revisions
 from tunegate.models.inputs.checked_values import FilesOfConfig
 from tunegate.models.reader import GitModelReader
@@ -27,7 +28,7 @@ from tunegate.review.named_files import replaced_files
 from tunegate.review.waiver_policy import NO_WAIVERS, Waivers
 from tunegate.review.waivers import waivers_of
 from tunegate.settings import Overrides, Settings, overridden
-from tunegate.system.cache.snapshot_pins import SnapshotPins, pinned_otherwise, pins_at, read_pins
+from tunegate.system.cache.snapshot_pins import SnapshotPins, own_pins, pinned_otherwise, pins_at
 from tunegate.system.clock import SystemClock, today
 from tunegate.system.git.repository import GitRepository
 from tunegate.upgrades import NOTHING_WATCHED, WatchedLocks, watched_locks
@@ -64,8 +65,9 @@ class Subject:
 
 @dataclass(frozen=True, kw_only=True)
 class Project:
-    """`own` is the configuration of the checkout, None where it has none. `path` is that file's in
-    the repository, None for one outside: that is nobody's to change, and judges base and head."""
+    """`own` is the configuration of the checkout, None where it has none: the file as it is here,
+    or as committed where it is not, as in a sparse checkout. `path` is that file's in the
+    repository, None for one outside: that is nobody's to change, and judges base and head."""
 
     repository: GitRepository
     config_path: Path
@@ -171,7 +173,8 @@ class Project:
     def _uncommitted(self, config: Config | None) -> tuple[str, ...]:
         changed = self.repository.uncommitted()
         models = uncommitted_models(config, changed) if config else ()
-        return (*(uncommitted_config(self.path, changed) if self.own else ()), *models)
+        is_here = self.own is not None and self.config_path.exists()
+        return (*(uncommitted_config(self.path, changed) if is_here else ()), *models)
 
     def require_plan(self, planned: TuningPlan, settings: Settings) -> None:
         """That it is of the commits that the command line names, and of the checkout where it
@@ -215,19 +218,22 @@ class Project:
             config=judged_as(config, changes.revisions),
             config_before=before.config,
             waivers=waivers_of(self.repository, changes, config, day),
-            pins=read_pins(self.repository.root)
-            if judge is None
-            else pins_at(self.repository, judge),
+            pins=own_pins(self.repository) if judge is None else pins_at(self.repository, judge),
         )
 
     def _pinned_otherwise(self, review: Review) -> list[PolicyChange]:
-        own = read_pins(self.repository.root)
+        own = own_pins(self.repository)
         fork = review.changes.revisions.forked_at
         if own == review.pins or (fork and own == pins_at(self.repository, fork)):
             return []
         return [pinned_otherwise(own, review.pins)]
 
     def _revisions(self, settings: Settings) -> Revisions:
+        """Whoever has found them by a CI's event, and names them here, says how."""
+        found = self._named(settings)
+        return msgspec.structs.replace(found, reason=settings.chosen_by or found.reason)
+
+    def _named(self, settings: Settings) -> Revisions:
         policy = self.repository.commit_of(settings.policy, "--policy")
         if settings.no_base:
             return self.repository.revisions_without_base(settings.head)
@@ -269,9 +275,11 @@ def open_project(settings: Settings) -> Project:
     inside = path_inside(repository.root, path)
     if inside is not None:
         repository.require_own(inside, "the configuration")
-    own = None
     if inside is None or path.exists():
         own = overridden(config_file.load_config(path), settings.overrides)
+    else:
+        committed = _committed(repository, inside)
+        own = None if committed is None else overridden(committed, settings.overrides)
     return Project(
         repository=repository,
         config_path=path,
@@ -279,6 +287,18 @@ def open_project(settings: Settings) -> Project:
         own=own,
         overrides=settings.overrides,
     )
+
+
+def _committed(repository: GitRepository, path: str) -> Config | None:
+    """The configuration of the commit that is checked out: a sparse checkout may leave out the
+    file. Raises ConfigError for one that cannot be read."""
+    try:
+        found = config_at(repository, repository.head(), path)
+    except RevisionError:
+        return None
+    if found.problem:
+        raise ConfigError(found.problem)
+    return found.config
 
 
 # Files of the checkout that are not committed: models count as committed, and the configuration as

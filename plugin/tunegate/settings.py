@@ -34,6 +34,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     out: Path = Path(".tunegate")
     base: str | None = None
     policy: str | None = None
+    chosen_by: str = ""
     head: str | None = None
     since_release: bool = False
     no_base: bool = False

@@ -35,6 +35,14 @@ def test_a_whole_run_takes_both_revisions_and_the_zone() -> None:
     assert found.overrides.get("cache.zone") == "pr/o/r/7"
 
 
+def test_the_report_says_how_the_event_chose_and_not_that_somebody_gave_a_base() -> None:
+    why = "pull request into main: first parent of the merge commit"
+    chosen = msgspec.structs.replace(REVISIONS, reason=why)
+    for step in STEPS:
+        is_planning = step in {"run", "plan"}
+        assert settings(step, chosen).chosen_by == (why if is_planning else "")
+
+
 def test_every_step_names_the_policy_and_the_later_ones_refuse_a_plan_of_another() -> None:
     behind = msgspec.structs.replace(REVISIONS, policy="c" * 40)
     for step in STEPS:

@@ -259,6 +259,8 @@ def event_words(request: JobRequest, event: JobEvent, revisions: Revisions | Non
     out about schedules, or what the history keeps.
     """
     compared = _asked(request) if revisions is None else _found(request, revisions)
+    if revisions is not None and request.step in PLANNING:
+        compared.append(f"--chosen-by={revisions.reason}")
     return [*compared, *_trust(request, event)]
 
 

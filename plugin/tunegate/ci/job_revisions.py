@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import assert_never
+
+import msgspec
 
 from tunegate.artifacts.changes import Revisions
 from tunegate.ci.job_request import PLANNING, JobRequest
@@ -18,7 +21,11 @@ from tunegate.ci.protocol import (
     Usual,
 )
 from tunegate.errors import TunegateError
+from tunegate.system.git.fetch import is_commit_id
 from tunegate.system.git.repository import GitRepository
+
+_BRANCH = re.compile(r"[^\x00-\x20\x7f~^:?*\[\\]{1,250}")
+"""What git may call a branch."""
 
 
 def job_revisions(request: JobRequest, event: JobEvent) -> Revisions | None:
@@ -38,7 +45,17 @@ def job_revisions(request: JobRequest, event: JobEvent) -> Revisions | None:
         return repository.revisions_without_base(asked.head or None)
     if asked.base or asked.head:
         return repository.asked_revisions(asked.base or None, asked.head or None)
-    return _compared(repository, event.revisions)
+    return _with_target(_compared(repository, event.revisions), event)
+
+
+def _with_target(found: Revisions, event: JobEvent) -> Revisions:
+    """The verdict names the branch that it is for: a pull request may get another target."""
+    choice, target = event.revisions, event.target
+    if not target and isinstance(choice, MergeBase) and not is_commit_id(choice.target):
+        target = choice.target
+    if not _BRANCH.fullmatch(target):
+        return found
+    return msgspec.structs.replace(found, reason=f"pull request into {target}: {found.reason}")
 
 
 def is_of_pull_request(path: Path, commit: str, tip: str) -> bool:

@@ -85,7 +85,8 @@ class JobEvent(msgspec.Struct, frozen=True, kw_only=True):
 
     `zone` is the part of the cache that the job may write: None for none, '' for what the
     configuration says. `pull_request` is the number of what can be commented on, `tip` the commit
-    that it is about.
+    that it is about, and `target` the branch that it would be merged into, where the event names
+    it.
     """
 
     revisions: RevisionChoice
@@ -93,6 +94,7 @@ class JobEvent(msgspec.Struct, frozen=True, kw_only=True):
     zone: str | None = None
     pull_request: int | None = None
     tip: str = ""
+    target: str = ""
 
 
 class Links(msgspec.Struct, frozen=True, kw_only=True):

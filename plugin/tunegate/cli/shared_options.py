@@ -84,6 +84,9 @@ class ComparedRevisions(msgspec.Struct, frozen=True, kw_only=True):
     policy: Annotated[
         str | None, Option("whose configuration judges; default: the base's", "REV")
     ] = None
+    chosen_by: Annotated[
+        str, Option("how base and head were chosen, in words for the report", "TEXT")
+    ] = ""
 
 
 class PlannedRevisions(msgspec.Struct, frozen=True, kw_only=True):

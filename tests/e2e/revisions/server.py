@@ -118,7 +118,12 @@ class World:
 def pull_request(base: str, head: str) -> Mapping[str, Any]:
     """What GitHub says of one."""
     repo = {"full_name": "acme/models"}
-    about = {"number": 7, "state": "open", "base": {"sha": base}, "head": {"sha": head}}
+    about = {
+        "number": 7,
+        "state": "open",
+        "base": {"sha": base, "ref": "main"},
+        "head": {"sha": head},
+    }
     return {"number": 7, "pull_request": {**about, "head": {"sha": head, "repo": repo}}}
 
 

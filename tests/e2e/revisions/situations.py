@@ -157,6 +157,19 @@ def renamed(world: World) -> Found:
     return Found(shell(job), world.at("at/left"))
 
 
+@situation(
+    SHELL,
+    "a default branch that was renamed since the clone was made, and whose old name is still here",
+    "where it left",
+)
+def renamed_since(world: World) -> Found:
+    job = world.cloned("--branch=topic")
+    world.server.git("branch", "-m", "main", "trunk")
+    job.git("fetch", "-q")
+    assert job.git("symbolic-ref", "refs/remotes/origin/HEAD") == "refs/remotes/origin/main"
+    return Found(shell(job), world.at("at/left"))
+
+
 @situation(SHELL, "a worktree", "where its branch left main")
 def worktree(world: World) -> Found:
     job = world.cloned()

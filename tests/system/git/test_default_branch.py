@@ -45,6 +45,65 @@ def test_a_default_branch_that_was_renamed_is_not_the_one_that_was_told(
     assert named(here) == "refs/remotes/origin/trunk"
 
 
+def test_an_old_clone_does_not_believe_a_branch_that_the_remote_no_longer_has(
+    origin: Checkout, tmp_path: Path
+) -> None:
+    origin.git("branch", "-m", "main", "master")
+    here = clone(origin, tmp_path / "clone")
+    assert named(here) == "refs/remotes/origin/master"
+    origin.git("branch", "-m", "master", "main")
+    here.git("fetch", "-q", "origin")
+    assert here.git("symbolic-ref", "refs/remotes/origin/HEAD") == "refs/remotes/origin/master"
+    assert named(here) == "refs/remotes/origin/main"
+
+
+def test_a_remote_that_chose_another_default_branch_is_believed_whatever_it_keeps(
+    origin: Checkout, tmp_path: Path
+) -> None:
+    here = clone(origin, tmp_path / "clone")
+    origin.git("checkout", "-q", "-b", "trunk")
+    assert named(here) == "refs/remotes/origin/trunk"
+
+
+def test_a_branch_that_was_told_is_not_believed_where_the_remote_has_neither_it_nor_a_default(
+    origin: Checkout, tmp_path: Path
+) -> None:
+    here = clone(origin, tmp_path / "clone")
+    origin.git("branch", "-m", "main", "master")
+    origin.git("symbolic-ref", "HEAD", "refs/heads/nowhere")
+    here.git("fetch", "-q", "--prune", "origin")
+    assert named(here) == "refs/remotes/origin/master"
+
+
+def test_a_remote_without_a_default_that_has_the_branch_confirms_it(
+    origin: Checkout, tmp_path: Path
+) -> None:
+    origin.git("branch", "-m", "main", "trunk")
+    here = clone(origin, tmp_path / "clone")
+    origin.git("symbolic-ref", "HEAD", "refs/heads/nowhere")
+    assert named(here) == "refs/remotes/origin/trunk"
+
+
+def test_two_usual_names_are_refused_where_the_remote_does_not_say_which(
+    origin: Checkout, tmp_path: Path
+) -> None:
+    origin.git("branch", "-m", "main", "master")
+    here = clone(origin, tmp_path / "clone")
+    origin.git("branch", "-m", "master", "main")
+    here.git("fetch", "-q", "origin")
+    origin.path.rename(tmp_path / "moved")
+    with pytest.raises(EnvironmentUnfitError, match="origin/master or origin/main may be"):
+        named(here)
+
+
+def test_a_laptop_without_a_network_believes_what_it_was_told(
+    origin: Checkout, tmp_path: Path
+) -> None:
+    here = clone(origin, tmp_path / "clone")
+    origin.path.rename(tmp_path / "moved")
+    assert named(here) == "refs/remotes/origin/main"
+
+
 @pytest.mark.parametrize("name", ["main", "master"])
 def test_a_remote_that_says_none_has_one_by_its_usual_name(
     origin: Checkout, tmp_path: Path, name: str

@@ -55,6 +55,87 @@ def test_a_checkout_of_ci_has_neither_tags_nor_history_and_gets_them(
     assert "nightly" not in shallow.git("tag")
 
 
+def test_a_kept_workspace_gets_the_tags_of_today(origin: Checkout, tmp_path: Path) -> None:
+    kept = clone(origin, tmp_path / "kept")
+    assert GitHistory(kept.path).since_release(None, "v*").release == "v2"
+    origin.git("tag", "v3", "HEAD~1")
+    found = GitHistory(kept.path).since_release(None, "v*")
+    assert (found.release, found.reason) == ("v3", "everything since release v3")
+
+
+def test_old_tags_are_told_as_such_where_the_remote_does_not_answer_or_has_moved_one(
+    origin: Checkout, tmp_path: Path
+) -> None:
+    kept = clone(origin, tmp_path / "kept")
+    told = "everything since release v2, by the tags that are here: the remote did not answer, "
+    origin.git("tag", "-f", "v1", "HEAD~1")
+    assert GitHistory(kept.path).since_release(None, "v*").reason.startswith(told)
+    origin.git("tag", "-f", "v1", kept.git("rev-parse", "v1"))
+    assert not GitHistory(kept.path).since_release(None, "v*").reason.startswith(told)
+    origin.path.rename(tmp_path / "moved")
+    assert GitHistory(kept.path).since_release(None, "v*").reason.startswith(told)
+
+
+def test_a_hotfix_that_was_merged_back_is_older_than_the_release_after_it(
+    tmp_path: Path,
+) -> None:
+    project = new_repository(tmp_path / "project")
+    project.commit({"file": b"1"})
+    project.git("tag", "v1.0.0")
+    project.commit({"file": b"2"})
+    project.git("tag", "-a", "-m", "next", "v1.1.0")
+    project.git("checkout", "-q", "-b", "hotfix", "v1.0.0")
+    project.commit({"fix": b"1"})
+    project.git("tag", "-a", "-m", "later", "v1.0.1")
+    project.git("checkout", "-q", "main")
+    project.merge("hotfix")
+    assert GitHistory(project.path).since_release(None, "v*").release == "v1.1.0"
+    assert GitHistory(project.path).since_release("hotfix", "v*").release == "v1.0.0"
+
+
+def test_versions_are_in_their_order_whenever_their_tags_were_made(tmp_path: Path) -> None:
+    project = new_repository(tmp_path / "project")
+    commits = [project.commit({"file": str(each).encode()}) for each in range(4)]
+    for tag, commit in (("v1.10.0", 2), ("v1.9.0", 1), ("v1.2.0", 0)):
+        project.git("tag", "-a", "-m", "made later, of an older commit", tag, commits[commit])
+    assert GitHistory(project.path).since_release(None, "v*").release == "v1.10.0"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "release"),
+    [("v*", "v1.0"), ("v*-rc*", "v1.1.0-rc.10"), ("v*a*", "v1.1a3"), ("v*b*", "v1.1b2")],
+)
+def test_a_candidate_counts_only_where_it_is_named(
+    tmp_path: Path, pattern: str, release: str
+) -> None:
+    project = new_repository(tmp_path / "project")
+    project.commit({"file": b"1"})
+    project.git("tag", "v1.0")
+    candidates = ("v1.1a3", "v1.1b2", "v1.1-SNAPSHOT", "v1.1.0-rc.10", "v1.1.0-rc.2")
+    for tag in candidates:
+        project.commit({"file": tag.encode()})
+        project.git("tag", tag)
+    project.commit({"file": b"last"})
+    assert GitHistory(project.path).since_release(None, pattern).release == release
+
+
+def test_names_without_a_version_count_by_history(tmp_path: Path) -> None:
+    project = new_repository(tmp_path / "project")
+    first = project.commit({"file": b"1"})
+    project.commit({"file": b"2"})
+    project.git("tag", "release-blue")
+    project.git("tag", "release-green", first)
+    project.commit({"file": b"3"})
+    assert GitHistory(project.path).since_release(None, "release-*").release == "release-blue"
+
+
+def test_a_commit_with_several_tags_is_known_by_the_release(origin: Checkout) -> None:
+    for tag in ("v3.0.0", "v3.0.0-rc.1", "v2.9"):
+        origin.git("tag", tag)
+    history = GitHistory(origin.path)
+    assert history.release(history.head()) == "v3.0.0"
+
+
 def test_without_a_release_one_line_says_what_to_do(origin: Checkout) -> None:
     with pytest.raises(RevisionError) as raised:
         GitHistory(origin.path).since_release(None, "release-*")

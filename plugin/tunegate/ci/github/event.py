@@ -77,6 +77,7 @@ def _pull_request(environment: _Environment, payload: _Payload, asked: AskedRevi
         zone=None if is_fork else zone_of_pull_request(project, number),
         pull_request=number,
         tip=tip,
+        target=_text(payload, "pull_request", "base", "ref"),
     )
 
 

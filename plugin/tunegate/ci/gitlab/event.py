@@ -52,7 +52,8 @@ def gitlab_event(environment: Mapping[str, str], asked: AskedRevisions) -> JobEv
 def _merge_request(job: JobVariables, head: str, number: int) -> JobEvent:
     zone = None if _is_fork(job) else zone_of_pull_request(_project(job), number)
     found = of_pull_request(number, head, _target(job), zone)
-    return msgspec.structs.replace(found, checked_out=head)
+    target = job.branch("CI_MERGE_REQUEST_TARGET_BRANCH_NAME")
+    return msgspec.structs.replace(found, checked_out=head, target=target)
 
 
 def _target(job: JobVariables) -> str:

@@ -47,6 +47,14 @@ def read_pins(root: Path) -> SnapshotPins:
     return parse_pins(body, str(path))
 
 
+def own_pins(repository: GitRepository) -> SnapshotPins:
+    """Those of the checkout: the file as it is here, or as committed where it is not, as in a
+    sparse checkout. Raises ConfigError."""
+    if (repository.root / PINS_FILE).exists():
+        return read_pins(repository.root)
+    return pins_at(repository, repository.head())
+
+
 def pins_at(repository: GitRepository, revision: str) -> SnapshotPins:
     """Those of a revision; none where they cannot be read: then the latest snapshots count, which
     know the most. Raises RevisionError where the content cannot be fetched."""

@@ -66,8 +66,11 @@ class GitHistory:
     def default_branch_name(self) -> str:
         """Returns the name of the default branch on the remote, and before the first commit that of
         the unborn branch; '' where none is known here."""
-        found = short(known_default_branch(self._git) or self._unborn() or "")
-        return found.removeprefix("origin/")
+        try:
+            found = known_default_branch(self._git)
+        except EnvironmentUnfitError:
+            return ""
+        return short(found or self._unborn() or "").removeprefix("origin/")
 
     def _unborn(self) -> str | None:
         has_commit = self._git.text("rev-parse", "--verify", "-q", "HEAD")
@@ -95,12 +98,12 @@ class GitHistory:
         return commits[1], int(counted or 0)
 
     def release(self, commit: str) -> str:
-        """The tag of a commit, the latest where it has several; an
+        """The tag of a commit, the one of the highest version where it has several; an
         empty string where it has none."""
         if not commit:
             return ""
-        tags = self._git.text("tag", "--points-at", commit, "--sort=-creatordate") or ""
-        return next(iter(tags.splitlines()), "")
+        tags = (self._git.text("tag", "--points-at", commit) or "").splitlines()
+        return max(tags, key=_by_version, default="")
 
     def authored(self, commit: str) -> int | None:
         """The seconds since 1970 when a commit was written, wherever it was moved to since; None
@@ -140,23 +143,22 @@ class GitHistory:
         return Revisions(base=None, head=commit, reason="--no-base")
 
     def since_release(self, head: str | None, pattern: str) -> Revisions:
-        """The head against the release before it. Tags and history that a CI checkout lacks are
-        fetched. Raises RevisionError."""
+        """The head against the release before it. Tags are fetched each time, as a kept clone has
+        old ones, and so is the history that a CI checkout lacks. Raises RevisionError."""
         commit = self._commit(head or "HEAD", "--head")
+        is_current = fetch_tags(self._git, pattern)
         release = release_before(self._git, commit, pattern)
-        if release is None:
-            fetch_tags(self._git, pattern)
-            release = release_before(self._git, commit, pattern)
         if release is None:
             message = (
                 f"--since-release: no tag {pattern} is on an ancestor of {commit[:12]}. Tag a "
                 f"release, or say in gate.release-tags what release tags are called."
             )
             raise RevisionError(message)
+        doubt = ", by the tags that are here: the remote did not answer, or has moved one"
         return Revisions(
             base=release.commit,
             head=commit,
-            reason=f"everything since release {release.tag}",
+            reason=f"everything since release {release.tag}{'' if is_current else doubt}",
             release=release.tag,
         )
 
@@ -281,22 +283,69 @@ class Release(NamedTuple):
     commit: str
 
 
+_CANDIDATE = re.compile(
+    r"(?<=[0-9*])[-._~]?"
+    r"(?:(?:alpha|beta|rc|cr|milestone|pre|preview|prerelease|dev|snapshot|nightly|canary)(?![a-z])"
+    r"|[abcm](?=[0-9*]))",
+    re.IGNORECASE,
+)
+"""The part of a version that says of itself that it comes before the release: behind a number, or
+behind the `*` of a pattern."""
+_NUMBER = re.compile(r"[0-9]{1,18}")
+
+
 def release_before(git: GitProcess, head: str, pattern: str) -> Release | None:
-    """The latest tag like `pattern` on an ancestor of `head`, not on itself: a release
-    is compared with the one before. Looks at what is here, and fetches nothing."""
+    """The tag like `pattern` of the highest version among ancestors of `head`, not on itself: a
+    release is compared with the one before. When a tag was made says nothing: a hotfix is made
+    after the release that has it, and an old commit may be tagged again. Candidates of a release
+    count only where the pattern names them. Looks at what is here, and fetches nothing."""
     # %(*objectname) is the commit of an annotated tag, and empty for another.
     listed = git.text(
         "for-each-ref",
-        "--sort=-creatordate",
         f"--merged={head}",
-        "--format=%(refname:short) %(objectname) %(*objectname)",
+        "--format=%(refname:lstrip=2) %(objectname) %(*objectname)",
         f"refs/tags/{pattern}",
     )
+    found = []
     for line in (listed or "").splitlines():
         tag, *commits = line.split()
-        if commits[-1] != head:
-            return Release(tag.removeprefix("tags/"), commits[-1])
-    return None
+        is_named = _is_candidate(pattern) or not _is_candidate(tag)
+        if commits[-1] != head and is_named:
+            found.append(Release(tag, commits[-1]))
+    highest = max((_numbers(each.tag) for each in found), default=())
+    equal = [each for each in found if _numbers(each.tag) == highest]
+    return max(equal, key=lambda each: (_by_version(each.tag), _height(git, each)), default=None)
+
+
+def _by_version(tag: str) -> tuple[tuple[int, ...], bool, tuple[int, ...]]:
+    """A key that sorts tags as their versions are: `v1.10` after `v1.9`, a candidate before its
+    release, `-rc.10` after `-rc.2`."""
+    candidate = _CANDIDATE.search(tag)
+    which = _integers(tag[candidate.start() :]) if candidate else ()
+    return (_numbers(tag), candidate is None, which)
+
+
+def _numbers(tag: str) -> tuple[int, ...]:
+    """The numbers of the version, which end where a candidate says which one it is. `v1.0` is
+    `v1.0.0`."""
+    candidate = _CANDIDATE.search(tag)
+    found = _integers(tag[: candidate.start()] if candidate else tag)
+    while found and found[-1] == 0:
+        found = found[:-1]
+    return found
+
+
+def _integers(text: str) -> tuple[int, ...]:
+    return tuple(int(each) for each in _NUMBER.findall(text))
+
+
+def _is_candidate(tag: str) -> bool:
+    return _CANDIDATE.search(tag) is not None
+
+
+def _height(git: GitProcess, release: Release) -> int:
+    """How many commits the release has: of two of one version, or of none, the later one counts."""
+    return int(git.text("rev-list", "--count", release.commit) or 0)
 
 
 # The name of a repository on its server. Pure.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from tunegate.errors import EnvironmentUnfitError, RevisionError
 from tunegate.system.git.fetch import ASK_SECONDS, fetch_branch, is_ref
@@ -30,18 +31,36 @@ def default_branch(git: GitProcess) -> str:
 
 
 def known_default_branch(git: GitProcess) -> str | None:
-    """Returns the default branch that the clone was told, else the remote's answer, else one of the
-    usual names; without a remote the only branch that there is."""
+    """Returns the remote's answer, else the branch that the clone was told, else one of the usual
+    names; without a remote the only branch that there is. An old clone keeps what it was told when
+    the remote has renamed its default branch, so the remote is asked first.
+
+    Raises EnvironmentUnfitError where it does not answer and two branches may be the one."""
     told = _told(git)
-    if told is not None:
-        return told
     if not _has_remote(git):
-        return _local(git) or _only_branch(git)
+        return told or _local(git) or _only_branch(git)
     said = _said_by_remote(git)
-    if said:
-        here = f"{_REMOTE}{said}"
-        return here if is_ref(git, here) else fetch_branch(git, said)
+    if said is None:
+        return _unconfirmed(git, told) if told else _tracked(git) or _local(git)
+    if said.default:
+        here = f"{_REMOTE}{said.default}"
+        return here if is_ref(git, here) else fetch_branch(git, said.default)
+    if told and short(told).removeprefix("origin/") in said.branches:
+        return told
     return _tracked(git) or _local(git)
+
+
+def _unconfirmed(git: GitProcess, told: str) -> str:
+    """The branch that the clone was told, which the remote does not confirm now: believed unless
+    the clone has another one of a usual name."""
+    others = [each for each in _usual_refs() if each != told and is_ref(git, each)]
+    if others:
+        message = (
+            f"the remote does not answer, and {short(told)} or {short(others[0])} may be the "
+            "default branch. Name it with --base."
+        )
+        raise EnvironmentUnfitError(message)
+    return told
 
 
 def is_beside_default(git: GitProcess, commit: str) -> bool:
@@ -73,12 +92,25 @@ def _has_remote(git: GitProcess) -> bool:
     return git.text("config", "--get", "remote.origin.url") is not None
 
 
-def _said_by_remote(git: GitProcess) -> str | None:
-    """The name of its default branch; None where it cannot be asked, or has none yet."""
-    line = ("ls-remote", "--symref", "origin", "HEAD")
-    said = git.text(*line, limit_seconds=ASK_SECONDS) or ""
+class _Said(NamedTuple):
+    """A remote's answer: the name of its default branch, '' where it names none that it has, and of
+    the branch that the clone was told, if the remote has it."""
+
+    default: str
+    branches: tuple[str, ...]
+
+
+def _said_by_remote(git: GitProcess) -> _Said | None:
+    """None where it cannot be asked."""
+    told = short(_told(git) or "").removeprefix("origin/")
+    asked = ("HEAD", *([f"refs/heads/{told}"] if told else []))
+    line = ("ls-remote", "--symref", "origin", *asked)
+    said = git.text(*line, limit_seconds=ASK_SECONDS)
+    if said is None:
+        return None
     named = re.match(r"ref: refs/heads/(\S+)\tHEAD", said)
-    return None if named is None else named[1]
+    branches = re.findall(r"^[0-9a-f]+\trefs/heads/(\S+)$", said, re.MULTILINE)
+    return _Said(named[1] if named else "", tuple(branches))
 
 
 def _tracked(git: GitProcess) -> str | None:

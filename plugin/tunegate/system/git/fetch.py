@@ -92,6 +92,13 @@ def fetch_branch(git: GitProcess, name: str) -> str | None:
     return None if fetched is None else ref
 
 
+def has_branch(git: GitProcess, name: str) -> bool | None:
+    """Returns whether the remote has a branch of this name now; None where it does not say."""
+    line = ("ls-remote", "origin", f"refs/heads/{name}")
+    said = git.text(*line, limit_seconds=ASK_SECONDS)
+    return None if said is None else bool(said)
+
+
 def fetch_tag(git: GitProcess, name: str) -> None:
     """Fetches a tag of this name, if the remote has one and this clone has none."""
     ref = f"refs/tags/{name}"
@@ -100,11 +107,15 @@ def fetch_tag(git: GitProcess, name: str) -> None:
         git.text(*_FETCH, *depth, "origin", f"{ref}:{ref}")
 
 
-def fetch_tags(git: GitProcess, pattern: str) -> None:
+def fetch_tags(git: GitProcess, pattern: str) -> bool:
     """Fetches the tags that match, with all the history that a shallow clone lacks, as a release
-    may be any number of commits back."""
+    may be any number of commits back. Returns whether those here are the remote's of now: it may be
+    out of reach, or have moved one."""
+    if git.text("config", "--get", "remote.origin.url") is None:
+        return True
     whole = ("--unshallow",) if is_shallow(git) else ()
-    git.text(*_FETCH, *whole, "origin", f"refs/tags/{pattern}:refs/tags/{pattern}")
+    tags = f"refs/tags/{pattern}:refs/tags/{pattern}"
+    return git.text(*_FETCH, *whole, "origin", tags) is not None
 
 
 # The commit at which two histories parted, also in a clone that has only the ends of them.

@@ -10,6 +10,7 @@ from tunegate.system.git.fetch import (
     ensure_here,
     fetch_branch,
     fetch_tag,
+    has_branch,
     is_commit_id,
     is_ref,
 )
@@ -59,9 +60,17 @@ def named_branches(git: GitProcess, name: str) -> tuple[str, ...]:
 
 
 def fetch_if_branch(git: GitProcess, name: str) -> None:
-    """Fetches the branch of the remote that is named so, as it is there now."""
-    if not is_commit_id(name):
-        fetch_branch(git, _plain(name))
+    """Fetches the branch of the remote that is named so, as it is there now. Raises RevisionError
+    for one that the remote no longer has: what a kept clone has of it is as old as that."""
+    if is_commit_id(name) or fetch_branch(git, _plain(name)) is not None:
+        return
+    is_known = any(is_ref(git, f"{prefix}{name}") for prefix in ("refs/heads/", "refs/tags/"))
+    if not is_known and is_ref(git, _of_remote(name)) and has_branch(git, _plain(name)) is False:
+        message = (
+            f'--base: the remote has no branch "{_plain(name)}" any more, and the one here is old. '
+            "Name a branch that it has."
+        )
+        raise RevisionError(message)
 
 
 def _here(git: GitProcess, name: str) -> str | None:
