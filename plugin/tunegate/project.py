@@ -275,6 +275,7 @@ def open_project(settings: Settings) -> Project:
     inside = path_inside(repository.root, path)
     if inside is not None:
         repository.require_own(inside, "the configuration")
+    own: Config | None
     if inside is None or path.exists():
         own = overridden(config_file.load_config(path), settings.overrides)
     else:

@@ -139,4 +139,4 @@ def test_the_checkout_does_not_say_which_server_gets_the_credentials(tmp_path: P
     path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
     done = attack.pull_request.workspace.tunegate("detect", "--base", "main", PATH=path)
     assert attack.ran == ""
-    assert "git lfs pull" in done.stdout + done.stderr
+    assert "git lfs fetch" in done.stdout + done.stderr

@@ -84,8 +84,8 @@ def test_an_lfs_pointer_alone_says_what_to_run(project: Checkout) -> None:
     with pytest.raises(ModelError) as raised:
         content_at_head(project)
     assert str(raised.value) == (
-        f"{PATH}: only its Git LFS pointer is here. "
-        f'Run: git lfs pull --include="{PATH}" (and install git-lfs where it is missing).'
+        f"{PATH} at HEAD: only its Git LFS pointer is here, and git-lfs is not installed. "
+        f'Run: git lfs fetch origin HEAD --include="{PATH}"'
     )
 
 
@@ -104,7 +104,7 @@ def test_what_git_lfs_could_not_get_says_what_to_run(
 ) -> None:
     project.commit({PATH: lfs_pointer_to(BODY)})
     install_git_lfs(tmp_path / "bin", script, monkeypatch)
-    with pytest.raises(ModelError, match=r"only its Git LFS pointer is here. Run: git lfs pull"):
+    with pytest.raises(ModelError, match=r"and git-lfs could not fetch it. Run: git lfs fetch"):
         content_at_head(project)
 
 
@@ -197,7 +197,7 @@ def test_other_bytes_from_git_lfs_are_an_error(
         content_at_head(project)
     assert str(raised.value) == (
         f"{PATH}: git lfs smudge has 10 bytes, where the pointer says {len(BODY)}. "
-        f'Run: git lfs pull --include="{PATH}"'
+        f'Run: git lfs fetch origin HEAD --include="{PATH}"'
     )
 
 

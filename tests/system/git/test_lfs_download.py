@@ -1,4 +1,5 @@
-"""Which server git-lfs is sent to, by a git-lfs that writes down what git's settings say."""
+"""Which server git-lfs is sent to, by a git-lfs that writes down what git's settings say, and what
+a real one fetches."""
 
 from __future__ import annotations
 
@@ -8,9 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.git_repository import Checkout, new_repository
+from tests.support.git_repository import Checkout, clone, new_repository
+from tests.support.programs import require
+from tunegate.errors import ModelError
+from tunegate.models.reader import GitModelReader
 from tunegate.system.git.content import lfs_download
 from tunegate.system.git.process import GitProcess
+from tunegate.system.git.repository import GitRepository
 
 SCRIPT = """\
 #!/bin/sh
@@ -39,8 +44,8 @@ def project(tmp_path: Path) -> Checkout:
 
 def downloaded(project: Checkout) -> bytes:
     answer = BytesIO()
-    is_had = lfs_download(GitProcess(project.path), b"pointer", "m.onnx", into=answer)
-    return answer.getvalue() if is_had else b""
+    problem = lfs_download(GitProcess(project.path), b"pointer", "m.onnx", into=answer)
+    return b"" if problem else answer.getvalue()
 
 
 def test_the_usual_server_is_asked(project: Checkout, asked: Path) -> None:
@@ -65,6 +70,41 @@ def test_a_server_that_the_checkout_names_is_not_asked(
     assert not asked.exists()
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "[lfs]\n\tfetchexclude = *\n",
+        "[lfs]\n\tlocksverify = false\n",
+        '[lfs "https://ours.invalid/"]\n\tlocksverify = true\n',
+        "",
+    ],
+)
+def test_settings_of_the_checkout_without_a_server_do_no_harm(
+    project: Checkout, asked: Path, settings: str
+) -> None:
+    project.commit({".lfsconfig": settings.encode()})
+    assert downloaded(project) == b"content\n"
+    assert asked.read_text() == "the usual one\n"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        '[remote "origin"]\n\tlfsurl = https://elsewhere.invalid/\n',
+        '[lfs "customtransfer.x"]\n\tpath = ./program\n',
+        "[lfs]\n\tstandalonetransferagent = x\n",
+        "[include]\n\tpath = other\n",
+        "[lfs\nno setting",
+    ],
+)
+def test_whatever_else_the_checkout_sets_may_name_a_server(
+    project: Checkout, asked: Path, settings: str
+) -> None:
+    project.commit({".lfsconfig": settings.encode()})
+    assert downloaded(project) == b""
+    assert not asked.exists()
+
+
 def test_a_server_that_the_job_names_is_asked_whatever_the_checkout_says(
     project: Checkout, asked: Path
 ) -> None:
@@ -77,3 +117,81 @@ def test_a_server_that_the_job_names_is_asked_whatever_the_checkout_says(
 def test_without_git_lfs_nothing_is_had(project: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda _: None)
     assert downloaded(project) == b""
+
+
+# A real git-lfs, where one is installed.
+
+BASE, HEAD = b"the base" * 1000, b"the head, which is longer" * 1000
+
+
+@pytest.fixture
+def of_lfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkout:
+    """A repository whose model is stored by Git LFS, with a base and a head, on a server without a
+    working tree."""
+    require("git-lfs")
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home))
+    server = new_repository(tmp_path / "server")
+    server.git("config", "receive.denyCurrentBranch", "ignore")
+    made = clone(server, tmp_path / "made")
+    made.git("lfs", "install", "--local")
+    made.commit({".gitattributes": b"*.onnx filter=lfs diff=lfs merge=lfs -text\n"})
+    made.commit({"m.onnx": BASE}, "base")
+    made.commit({"m.onnx": HEAD}, "head")
+    made.git("push", "-q", "origin", "main")
+    return server
+
+
+def had(checkout: Checkout, revision: str) -> bytes:
+    repository = GitRepository(checkout.path)
+    commit = repository.commit_of(revision, "--base") or ""
+    return repository.content(GitModelReader(repository).models(commit)["m.onnx"])
+
+
+@pytest.mark.parametrize("settings", ["", "[lfs]\n\tfetchexclude = *\n"])
+def test_what_a_checkout_was_spared_is_fetched_for_base_and_head(
+    of_lfs: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: str
+) -> None:
+    monkeypatch.setenv("GIT_LFS_SKIP_SMUDGE", "1")
+    job = clone(of_lfs, tmp_path / "job", "--depth=1")
+    (job.path / ".lfsconfig").write_text(settings)
+    assert (had(job, "HEAD"), had(job, "HEAD~1")) == (HEAD, BASE)
+
+
+def test_the_command_of_the_message_fetches_what_the_base_lacks(
+    of_lfs: Checkout, tmp_path: Path
+) -> None:
+    job = clone(of_lfs, tmp_path / "job")
+    job.git("lfs", "install", "--local")
+    job.git("lfs", "pull")
+    of_lfs.path.rename(tmp_path / "out of reach")
+    assert had(job, "HEAD") == HEAD
+    with pytest.raises(ModelError, match="only its Git LFS pointer is here") as raised:
+        had(job, "HEAD~1")
+    base = job.git("rev-parse", "HEAD~1")
+    said, _, command = str(raised.value).partition("Run: ")
+    assert said.startswith(f"m.onnx at {base[:12]}: ")
+    assert command == f'git lfs fetch origin {base} --include="m.onnx"'
+    (tmp_path / "out of reach").rename(of_lfs.path)
+    job.git("lfs", "fetch", "origin", base, "--include=m.onnx")
+    of_lfs.path.rename(tmp_path / "out of reach")
+    assert had(job, "HEAD~1") == BASE
+
+
+def test_a_clone_that_nobody_has_changed_has_nothing_that_is_not_committed(
+    of_lfs: Checkout, tmp_path: Path
+) -> None:
+    job = clone(of_lfs, tmp_path / "job")
+    job.git("lfs", "install", "--local")
+    job.git("lfs", "pull")
+    os.utime(job.path / "m.onnx", (1, 1))  # git looks into what its index does not know
+    repository = GitRepository(job.path)
+    assert repository.uncommitted() == ()
+    (job.path / "m.onnx").write_bytes(HEAD.replace(b"h", b"H"))
+    assert repository.uncommitted() == ("m.onnx",)
+    (job.path / "m.onnx").write_bytes(HEAD)
+    (job.path / "m.onnx").rename(job.path / "moved")
+    (job.path / "m.onnx").symlink_to("moved")
+    assert "m.onnx" in repository.uncommitted()

@@ -16,6 +16,7 @@ from tunegate.errors import (
     RevisionError,
     TunegateError,
 )
+from tunegate.system.git.content import is_what_pointer_says
 from tunegate.system.git.default_branch import (
     default_branch,
     is_beside_default,
@@ -79,7 +80,12 @@ class GitHistory:
     def uncommitted(self) -> tuple[str, ...]:
         """The paths that are changed, new or gone in the working tree, and not committed."""
         lines = self._status("-z", "--no-renames", "--untracked-files=all").split("\0")
-        return tuple(line[3:] for line in lines if line)
+        changed = ((line[:2], line[3:]) for line in lines if line)
+        return tuple(
+            path
+            for state, path in changed
+            if state != " M" or not is_what_pointer_says(self._git, path)
+        )
 
     def _status(self, *options: str) -> str:
         line = ("status", "--porcelain", "--ignore-submodules=all", *options)

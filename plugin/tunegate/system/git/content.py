@@ -15,7 +15,7 @@ import yaml
 
 from tunegate.artifacts.changes import ModelVersion
 from tunegate.errors import ModelError, RevisionError
-from tunegate.regular_files import opened_inside
+from tunegate.regular_files import opened_inside, read_regular
 from tunegate.system.git.process import GitProcess, Writer
 from tunegate.system.strict_yaml import read_yaml
 
@@ -50,7 +50,7 @@ def copy_content(git: GitProcess, version: ModelVersion, into: BinaryIO) -> None
     if pointer is not None:
         into.seek(0)
         into.truncate()
-        _copy_from_lfs(git, content, pointer, path, into)
+        _copy_from_lfs(git, content, pointer, version, into)
 
 
 def _copy_blob(git: GitProcess, revision: str, path: str, into: BinaryIO) -> None:
@@ -60,21 +60,28 @@ def _copy_blob(git: GitProcess, revision: str, path: str, into: BinaryIO) -> Non
 
 
 def _copy_from_lfs(
-    git: GitProcess, content: bytes, pointer: ContentPointer, path: str, into: BinaryIO
+    git: GitProcess,
+    content: bytes,
+    pointer: ContentPointer,
+    version: ModelVersion,
+    into: BinaryIO,
 ) -> None:
-    oid = pointer.digest
+    """The advice names the revision: `git lfs pull` gets what the head has, and not the base."""
+    path, oid = version.path, pointer.digest
+    fetch = f'git lfs fetch {{}}origin {version.revision} --include="{path}"'
     checked = _Checked(into, pointer)
     stored = opened_inside(_common_dir(git), f"lfs/objects/{oid[:2]}/{oid[2:4]}/{oid}")
     if stored is not None:
         checked.copy(stored)
-        checked.require(f"{path}: the Git LFS store", f'git lfs fetch --refetch --include="{path}"')
+        checked.require(f"{path}: the Git LFS store", fetch.format("--refetch "))
         return
-    if lfs_download(git, content, path, into=checked) and not _is_pointer(into):
-        checked.require(f"{path}: git lfs smudge", f'git lfs pull --include="{path}"')
+    problem = lfs_download(git, content, path, into=checked)
+    if not problem and not _is_pointer(into):
+        checked.require(f"{path}: git lfs smudge", fetch.format(""))
         return
     message = (
-        f"{path}: only its Git LFS pointer is here. "
-        f'Run: git lfs pull --include="{path}" (and install git-lfs where it is missing).'
+        f"{path} at {version.revision[:12]}: only its Git LFS pointer is here, and "
+        f"{problem or _NOT_HAD}. Run: {fetch.format('')}"
     )
     raise ModelError(message)
 
@@ -259,25 +266,70 @@ def _output(content: bytes, path: str) -> dict[str, Any]:
 
 _SERVER = "lfs.url"
 _OF_THE_CHECKOUT = ".lfsconfig"
+_WITHOUT_SERVER = re.compile(
+    r"lfs\.(fetchinclude|fetchexclude|skipdownloaderrors|allowincompletepush|(.*\.)?locksverify)"
+)
+"""The settings of `.lfsconfig` that send nothing to another server."""
+_EVERY_PATH = {"lfs.fetchinclude": "", "lfs.fetchexclude": ""}
+_NOT_HAD = "git-lfs could not fetch it"
 
 
-def lfs_download(git: GitProcess, pointer: bytes, path: str, into: Writer) -> bool:
-    """Writes the answer of git-lfs into a file, and returns whether it could; False where it may
-    not be asked."""
+def lfs_download(git: GitProcess, pointer: bytes, path: str, into: Writer) -> str:
+    """Writes the answer of git-lfs into a file. Returns why there is none, '' where there is."""
     if shutil.which("git-lfs") is None:
-        return False
+        return "git-lfs is not installed"
     server = git.text("config", "--get", _SERVER)
     if server is None and names_a_server(git):
-        return False
-    settings = {} if server is None else {_SERVER: server}
+        return f"{_OF_THE_CHECKOUT} names a server, which a change may choose: it is not asked"
+    settings = _EVERY_PATH if server is None else {**_EVERY_PATH, _SERVER: server}
     smudge = ("lfs", "smudge", "--", path)
-    return git.copy(*smudge, into=into, standard_input=pointer, settings=settings)
+    is_had = git.copy(*smudge, into=into, standard_input=pointer, settings=settings)
+    return "" if is_had else _NOT_HAD
 
 
 def names_a_server(git: GitProcess) -> bool:
-    """Returns whether the checkout has a file that git-lfs would read: it looks in the working
-    tree, the index and the head."""
-    if os.path.lexists(git.root / _OF_THE_CHECKOUT):
-        return True
+    """Returns whether the checkout has a file by which git-lfs may ask another server: it looks in
+    the working tree, the index and the head."""
     stored = (f":{_OF_THE_CHECKOUT}", f"HEAD:{_OF_THE_CHECKOUT}")
-    return any(git.text("rev-parse", "--verify", "-q", each) for each in stored)
+    known = [each for each in stored if git.text("rev-parse", "--verify", "-q", each)]
+    contents = [git.output("cat-file", "blob", each) for each in known]
+    if os.path.lexists(git.root / _OF_THE_CHECKOUT):
+        contents.append(_text_of(git.root / _OF_THE_CHECKOUT))
+    return any(content is None or _may_name_a_server(git, content) for content in contents)
+
+
+def _text_of(path: Path) -> bytes | None:
+    """None for what is no file, which may be read for ever."""
+    try:
+        return read_regular(path)
+    except OSError:
+        return None
+
+
+def _may_name_a_server(git: GitProcess, settings: bytes) -> bool:
+    """Returns whether there is a setting that is not known to be harmless."""
+    listed = git.output("config", "-f", "-", "-z", "--list", "--name-only", standard_input=settings)
+    if listed is None:
+        return True
+    keys = [key.decode(errors="replace").lower() for key in listed.split(b"\0") if key]
+    return not all(_WITHOUT_SERVER.fullmatch(key) for key in keys)
+
+
+def is_what_pointer_says(git: GitProcess, path: str) -> bool:
+    """Returns whether the file of the working tree has the bytes that the pointer in the index
+    stands for: git without its filters, which the checkout chooses, takes it for changed."""
+    known = git.output("cat-file", "--batch-check", standard_input=f":0:{path}\n".encode()) or b""
+    words = known.split()
+    if words[1:2] != [b"blob"] or int(words[2]) > MAX_POINTER_BYTES:
+        return False
+    pointer = lfs_pointer(git.output("cat-file", "blob", words[0].decode()) or b"")
+    file = opened_inside(git.root, path) if pointer else None
+    if pointer is None or file is None:
+        return False
+    with file:
+        if os.fstat(file.fileno()).st_size != pointer.size_bytes:
+            return False
+        digest = hashlib.sha256()
+        while piece := file.read(_PIECE_BYTES):
+            digest.update(piece)
+        return digest.hexdigest() == pointer.digest

@@ -233,6 +233,8 @@ _OF_ANOTHER_REPOSITORY = (
     *("GIT_EXTERNAL_DIFF", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_CONFIG"),
 )
 """The variables that name the repository of a hook while it runs."""
+_OF_A_CHECKOUT = ("GIT_LFS_SKIP_SMUDGE",)
+"""The variable spares a checkout the files of Git LFS. Those that we ask for are needed."""
 SETTINGS = {
     "safe.bareRepository": "explicit",
     "core.hooksPath": os.devnull,
@@ -254,7 +256,7 @@ _OF_A_FETCH = (
 def git_environment(root: Path, variables: Mapping[str, str]) -> dict[str, str]:
     """The environment for git in this working tree, whatever repository the variables name."""
     kept = dict(variables)
-    for name in _OF_ANOTHER_REPOSITORY:
+    for name in (*_OF_ANOTHER_REPOSITORY, *_OF_A_CHECKOUT):
         kept.pop(name, None)
     wanted = kept.get("GIT_ALLOW_PROTOCOL", ":".join(_PROTOCOLS)).split(":")
     return {
