@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tunegate.models.narrow_types import is_narrow
+
 SEQUENCE_SUFFIX = ".npz"
 _ABSENT = "absent"
 """The only name in an archive of an optional value that is not there."""
@@ -28,13 +30,20 @@ def save_value(value: Any, stem: Path) -> Path:
 def load_value(file: Path, dtype: Any) -> Any:
     """The same again, in the type of the input."""
     if file.suffix != SEQUENCE_SUFFIX:
-        return np.load(file, allow_pickle=False).astype(dtype, copy=False)
+        return _typed(np.load(file, allow_pickle=False), dtype)
     with np.load(file, allow_pickle=False) as archive:
         if _ABSENT in archive:
             return None
         arrays = [archive[str(place)] for place in range(len(archive.files))]
-    return [each.astype(dtype, copy=False) for each in arrays]
+    return [_typed(each, dtype) for each in arrays]
+
+
+def _typed(array: Any, dtype: Any) -> Any:
+    """NumPy's files have no name for types that are not its own: bytes of their width."""
+    return array.view(dtype) if array.dtype.kind == "V" else array.astype(dtype, copy=False)
 
 
 def _plain(array: Any) -> Any:
+    if is_narrow(array.dtype):
+        return np.ascontiguousarray(array).view(f"V{array.dtype.itemsize}")
     return array.astype(str) if array.dtype.kind == "O" else array

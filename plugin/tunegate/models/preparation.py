@@ -6,8 +6,12 @@ for compilers, once one asks.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 import onnx
 
@@ -15,7 +19,7 @@ from tunegate.errors import ModelError, UnsupportedModelError
 from tunegate.models.compilable import compilable
 from tunegate.models.model_inputs import made_of, model_input, real_inputs, stated_size
 from tunegate.models.prepared import OPEN, Compilable, PreparedModel, Tensor
-from tunegate.models.saved_model import save, weights_of
+from tunegate.models.saved_model import PROTOBUF_LIMIT_BYTES, save, save_beside, weights_of
 from tunegate.ports import Shapes
 from tunegate.regular_files import opened_inside
 from tunegate.review.input_shapes import ShapeLevel, resolve_shapes
@@ -32,22 +36,24 @@ def prepare(model: Path, *, shapes: Shapes, into: Path, path: str) -> PreparedMo
 
     Raises ModelError: missing, no ONNX model, or an input shape that is left open or is not one.
     """
-    proto, has_files = _read(model, path)
-    original, weights = _in_one_place(proto, into) if has_files else (model, None)
+    with _named(model, path):
+        proto, names = _read(model)
+        original, weights = _in_one_place(proto, model.parent, into) if names else (model, None)
     _fix_shapes(proto, shapes, path)
     return PreparedModel(
         original=original,
         weights=weights,
         inputs=tuple(tensor_of(value, path) for value in real_inputs(proto.graph)),
         outputs=tuple(output.name for output in proto.graph.output),
-        make_compilable=partial(_compilable, original, shapes, into, path),
+        make_compilable=partial(_compilable, original, weights, shapes, into, path),
     )
 
 
-def _read(model: Path, path: str) -> tuple[onnx.ModelProto, bool]:
-    """The model with all its data, and whether they lie beside it."""
+@contextmanager
+def _named(model: Path, path: str) -> Iterator[None]:
+    """Turns what is raised while a model is read into an error that names it."""
     try:
-        return with_data(model.read_bytes(), model.parent)
+        yield
     except FileNotFoundError as error:
         message = f"{path}: its file {model.name} is missing. Commit it, or pull it with Git LFS."
         raise ModelError(message) from error
@@ -60,12 +66,25 @@ def _read(model: Path, path: str) -> tuple[onnx.ModelProto, bool]:
         raise ModelError(message) from error
 
 
-def _in_one_place(proto: onnx.ModelProto, into: Path) -> tuple[Path, Path | None]:
-    """The model with its data. Weights that are saved in a file of their own are gone from
-    `proto`."""
+def _read(model: Path) -> tuple[onnx.ModelProto, Sequence[str]]:
+    """The model, and the names of its data files, in which its numbers still are."""
+    content = model.read_bytes()
+    names = data_files(content)
+    return onnx.ModelProto.FromString(content), names
+
+
+def _in_one_place(proto: onnx.ModelProto, directory: Path, into: Path) -> tuple[Path, Path | None]:
+    """The model with its data: in one file, or in one and another for the weights, which are not
+    taken into `proto` then."""
     into.mkdir(parents=True, exist_ok=True)
     file = into / "model.onnx"
-    save(proto, file)
+    with ExitStack() as stack:
+        data = _opened_data(proto, directory, stack)
+        if proto.ByteSize() + _bytes_in(proto, data) < PROTOBUF_LIMIT_BYTES:
+            take_in(proto, data)
+            save(proto, file)
+        else:
+            save_beside(proto, data, file)
     return file, weights_of(file)
 
 
@@ -78,9 +97,19 @@ def _raise_version(proto: onnx.ModelProto) -> bool:
     return is_old
 
 
-def _compilable(original: Path, shapes: Shapes, into: Path, path: str) -> Compilable:
+def _compilable(
+    original: Path, weights: Path | None, shapes: Shapes, into: Path, path: str
+) -> Compilable:
     """Reads the model again: until somebody asks, nobody needs to keep its weights."""
-    proto, _ = _read(original, path)
+    if weights is not None:
+        size_bytes = weights.stat().st_size
+        message = (
+            f"{path}: it has {size_bytes / 2**30:.1f} GiB of weights, and only ONNX Runtime takes "
+            "models of 2 GiB and more here."
+        )
+        raise UnsupportedModelError(message)
+    with _named(original, path):
+        proto, _ = _read(original)
     _require_tensors(proto, path)
     is_raised = _raise_version(proto)
     _fix_shapes(proto, shapes, path)
@@ -135,6 +164,9 @@ def _first_line(error: Exception) -> str:
 # The numbers of a model's tensors, from the files beside it into the model, wherever in it a
 # tensor stands.
 
+_Data = Mapping[str, BinaryIO]
+"""Data files, by their names in the model."""
+
 
 def with_data(model: bytes, directory: Path) -> tuple[onnx.ModelProto, bool]:
     """The model, whose data files lie in this directory, and whether it had any. Raises ModelError
@@ -142,25 +174,55 @@ def with_data(model: bytes, directory: Path) -> tuple[onnx.ModelProto, bool]:
     has_files = bool(data_files(model))
     proto = onnx.ModelProto.FromString(model)
     if has_files:
-        for tensor in filter(is_external, tensors_in(proto)):
-            _take_in(tensor, directory)
+        with ExitStack() as stack:
+            take_in(proto, _opened_data(proto, directory, stack))
     return proto, has_files
 
 
-def _take_in(tensor: onnx.TensorProto, directory: Path) -> None:
-    where = {entry.key: entry.value for entry in tensor.external_data}
-    name = where.get("location", "")
-    offset, length = int(where.get("offset") or 0), int(where.get("length") or -1)
-    file = opened_inside(directory, name) if name else None
-    if file is None:
-        message = f"its data file {name!r} is missing: commit it, or pull it with Git LFS"
-        raise ModelError(message)
-    with file:
-        file.seek(offset)
-        data = file.read(length)
-    if len(data) < length:
+def take_in(proto: onnx.ModelProto, data: _Data) -> None:
+    """Puts the numbers into the model."""
+    for tensor in filter(is_external, tensors_in(proto)):
+        name, offset, size_bytes = _place(tensor, data)
+        data[name].seek(offset)
+        tensor.raw_data = data[name].read(size_bytes)
+        tensor.ClearField("external_data")
+        tensor.ClearField("data_location")
+
+
+def _opened_data(proto: onnx.ModelProto, directory: Path, stack: ExitStack) -> _Data:
+    """The data files, as long as the stack is. Raises ModelError for one that is missing."""
+    found: dict[str, BinaryIO] = {}
+    for tensor in filter(is_external, tensors_in(proto)):
+        name = _entries(tensor).get("location", "")
+        if name in found:
+            continue
+        file = opened_inside(directory, name) if name else None
+        if file is None:
+            message = f"its data file {name!r} is missing: commit it, or pull it with Git LFS"
+            raise ModelError(message)
+        found[name] = stack.enter_context(file)
+    return found
+
+
+def _bytes_in(proto: onnx.ModelProto, data: _Data) -> int:
+    """The size of all numbers that are in data files. Raises ModelError where a file is short."""
+    return sum(_place(tensor, data)[2] for tensor in filter(is_external, tensors_in(proto)))
+
+
+def _place(tensor: onnx.TensorProto, data: _Data) -> tuple[str, int, int]:
+    """The file of a tensor's numbers, their offset and their size in bytes. Raises ModelError where
+    the file is too short for them."""
+    entries = _entries(tensor)
+    name = entries.get("location", "")
+    size_bytes = os.fstat(data[name].fileno()).st_size
+    offset = int(entries.get("offset") or 0)
+    said = entries.get("length")
+    length = int(said) if said else max(0, size_bytes - offset)
+    if offset + length > size_bytes:
         message = f"its data file {name!r} ends before tensor {tensor.name[:100]!r} does"
         raise ModelError(message)
-    tensor.ClearField("external_data")
-    tensor.ClearField("data_location")
-    tensor.raw_data = data
+    return name, offset, length
+
+
+def _entries(tensor: onnx.TensorProto) -> dict[str, str]:
+    return {entry.key: entry.value for entry in tensor.external_data}

@@ -13,6 +13,7 @@ import msgspec
 
 from tunegate.artifacts.inputs import InputForm
 from tunegate.errors import UnsupportedModelError
+from tunegate.models.saved_model import copy_weights
 
 OPEN = -1
 """The size of a dimension that a model leaves open, until a run gives it one."""
@@ -72,7 +73,7 @@ class PreparedModel:
         """Copies the user's model to this file, with its weights beside it."""
         shutil.copyfile(self.original, file)
         if self.weights is not None:
-            shutil.copyfile(self.weights, file.parent / self.weights.name)
+            copy_weights(self.weights, file.parent)
 
     @property
     def unfixable(self) -> str:

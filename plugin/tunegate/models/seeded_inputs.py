@@ -23,6 +23,7 @@ from tunegate.artifacts.inputs import (
     Uniform,
 )
 from tunegate.models.kept_values import load_value
+from tunegate.models.narrow_types import dtype_named, kind_of
 
 
 class TensorLike(Protocol):
@@ -76,14 +77,14 @@ def cases_of(tensors: Iterable[RuledTensor]) -> int:
 def _values(random: Any, tensor: RuledTensor, case: int) -> Any:
     values = tensor.rule.values if tensor.rule is not None else None
     if isinstance(values, Files):
-        return load_value(Path(values.files[case % len(values.files)]), np.dtype(tensor.dtype))
+        return load_value(Path(values.files[case % len(values.files)]), dtype_named(tensor.dtype))
     if "sequence" in tensor.form:
         return [_drawn(random, tensor, values) for _ in range(DRAWN_LENGTH)]
     return _drawn(random, tensor, values)
 
 
 def _drawn(random: Any, tensor: RuledTensor, values: Draw | Columns | None) -> Any:
-    dtype, shape = np.dtype(tensor.dtype), tensor.shape
+    dtype, shape = dtype_named(tensor.dtype), tensor.shape
     match values:
         case None:
             return _plain(random, shape, dtype)
@@ -95,9 +96,10 @@ def _drawn(random: Any, tensor: RuledTensor, values: Draw | Columns | None) -> A
 
 
 def _plain(random: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    if dtype.kind == "O":
+    kind = kind_of(dtype)
+    if kind == "O":
         return np.full(shape, "a", dtype)
-    if dtype.kind in "iub":
+    if kind in "iub":
         return random.integers(0, 2, shape).astype(dtype)
     return random.standard_normal(shape).astype(dtype)
 

@@ -208,3 +208,37 @@ def beside(
     )
     assert isinstance(found, NumericCheck)
     return found
+
+
+@pytest.mark.parametrize("name", ["BFLOAT16", "FLOAT8E4M3FN", "INT4"])
+def test_outputs_of_types_that_numpy_lacks_are_compared_as_what_they_are(
+    name: str, tmp_path: Path
+) -> None:
+    number = onnx.TensorProto.DataType.Value(name)
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Cast", ["x"], ["y"], to=number)],
+        "g",
+        [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [4, 4])],
+        [onnx.helper.make_tensor_value_info("y", number, [4, 4])],
+    )
+    opset = [onnx.helper.make_opsetid("", 21)]
+    file = save(onnx.helper.make_model(graph, opset_imports=opset, ir_version=10), tmp_path / "m")
+    dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(number))
+    artifact = ArtifactFile(
+        runtime="any",
+        file="m",
+        inputs=(ArtifactTensor("x", (4, 4), "float32"),),
+        outputs=(ArtifactTensor("y", (4, 4), str(dtype)),),
+        threads=1,
+    )
+    to_whole = np.rint if name == "INT4" else np.asarray
+    runs: list[tuple[Run, str]] = [
+        (lambda feed: [to_whole(feed["x"]).astype(dtype)], ""),
+        (lambda feed: [feed["x"]], f"output y is float32 instead of {dtype}"),
+        (lambda feed: [(to_whole(feed["x"]) * -2).astype(dtype)], "output y is off by"),
+    ]
+    for run, said in runs:
+        check = compared(run, file, artifact, (1, 2))
+        assert isinstance(check, NumericCheck)
+        assert check.passed == (not said)
+        assert check.detail.startswith(said)

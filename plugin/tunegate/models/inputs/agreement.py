@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 import msgspec
-import numpy as np
 
 from tunegate.artifacts.inputs import (
     Columns,
@@ -22,6 +21,7 @@ from tunegate.artifacts.inputs import (
     Uniform,
 )
 from tunegate.errors import MeasurementError
+from tunegate.models.narrow_types import dtype_named, kind_of, limits_of
 from tunegate.system.output.artifact_file import ArtifactTensor
 
 _WIDE = 4
@@ -69,16 +69,16 @@ def met(one: InputRule | None, other: InputRule | None) -> InputRule | None:
 def is_alike(one: str, other: str) -> bool:
     """Returns whether one rule gives equal numbers in both types, by NumPy's names: in the same
     type, in floats of 4 or 8 bytes, and in such integers."""
-    types = np.dtype(one), np.dtype(other)
+    types = dtype_named(one), dtype_named(other)
     are_wide = all(each.itemsize >= _WIDE for each in types)
-    kinds = {each.kind for each in types}
+    kinds = {kind_of(each) for each in types}
     return one == other or (are_wide and kinds in ({"f"}, {"i"}))
 
 
 def _is_shared(base: ArtifactTensor, head: ArtifactTensor) -> bool:
     if (base.shape, base.form) != (head.shape, head.form):
         return False
-    kinds = {np.dtype(side.dtype).kind for side in (base, head)}
+    kinds = {kind_of(dtype_named(side.dtype)) for side in (base, head)}
     return base.dtype == head.dtype or kinds <= _NUMBERS
 
 
@@ -104,23 +104,22 @@ def _met(base: ArtifactTensor, head: ArtifactTensor) -> tuple[ArtifactTensor, Ar
 def _are_floats(base: ArtifactTensor, head: ArtifactTensor) -> bool:
     """Returns whether both rules draw floats that every model takes."""
     drawn = (_values(base), _values(head))
-    kinds = {np.dtype(side.dtype).kind for side in (base, head)}
+    kinds = {kind_of(dtype_named(side.dtype)) for side in (base, head)}
     return kinds == {"f"} and all(isinstance(each, Normal | Uniform) for each in drawn)
 
 
 def _values(tensor: ArtifactTensor) -> Drawn:
     if tensor.rule is not None:
         return tensor.rule.values
-    return Normal() if np.dtype(tensor.dtype).kind == "f" else _BITS
+    return Normal() if kind_of(dtype_named(tensor.dtype)) == "f" else _BITS
 
 
 def _held(values: Integers | None, dtype: str) -> Integers | None:
     """The integers among these that the type has."""
-    kind = np.dtype(dtype)
-    if values is None or kind.kind == "f":
+    kind = kind_of(dtype_named(dtype))
+    if values is None or kind == "f":
         return values
-    limits = np.iinfo(kind) if kind.kind in "iu" else None
-    least, most = (int(limits.min), int(limits.max)) if limits else (0, 1)
+    least, most = limits_of(dtype_named(dtype)) if kind in "iu" else (0, 1)
     low, high = max(values.low, least), min(values.high, most)
     return Integers(low, high) if low <= high else None
 

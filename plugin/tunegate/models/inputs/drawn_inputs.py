@@ -23,6 +23,7 @@ from tunegate.errors import ModelError
 from tunegate.models.inputs.agreement import is_alike, met
 from tunegate.models.inputs.inferred_rules import inferred_rules
 from tunegate.models.model_inputs import made_of, stated_size
+from tunegate.models.narrow_types import dtype_named, kind_of
 from tunegate.models.prepared import PreparedModel, Tensor
 from tunegate.models.reference.session import ReferenceSession, said
 from tunegate.models.seeded_inputs import checked_feeds
@@ -134,7 +135,7 @@ def _is_taken_by_all(tensor: ArtifactTensor) -> bool:
     """Returns whether every model takes such values: floats and booleans."""
     values = tensor.rule.values if tensor.rule is not None else None
     parts = values.parts if isinstance(values, Columns) else (values,)
-    is_float = np.dtype(tensor.dtype).kind not in "iuO" and not tensor.form
+    is_float = kind_of(dtype_named(tensor.dtype)) not in "iuO" and not tensor.form
     return is_float and all(
         part is None or isinstance(part, Normal | Uniform | Constant) for part in parts
     )

@@ -17,6 +17,7 @@ from tunegate.errors import ModelError, RevisionError
 from tunegate.models.inputs.value_files import MAX_ARRAY_BYTES, MAX_TENSORS, read_value
 from tunegate.models.kept_values import save_value
 from tunegate.models.model_inputs import values_of_file
+from tunegate.models.narrow_types import dtype_named, kind_of, limits_of, stands_for
 from tunegate.models.preparation import tensor_of
 from tunegate.models.prepared import OPEN, Tensor
 from tunegate.ports import Repository
@@ -194,12 +195,12 @@ def _converted_value(value: Any, tensor: Tensor) -> Any:
 
 def _converted(array: Any, tensor: Tensor) -> Any:
     """The same numbers in the type of the input, None where they are not the same."""
-    wanted = np.dtype(tensor.dtype)
-    if array.dtype.kind not in _NUMBERS or wanted.kind not in _NUMBERS:
+    wanted = dtype_named(tensor.dtype)
+    if kind_of(array.dtype) not in _NUMBERS or kind_of(wanted) not in _NUMBERS:
         return None
     with np.errstate(all="ignore"):
         found = array.astype(wanted)
-    is_rounded = array.dtype.kind == wanted.kind == "f"
+    is_rounded = kind_of(array.dtype) == kind_of(wanted) == "f"
     is_same = is_rounded or bool((found == array).all())
     return found if is_same and not array_misfit(found, tensor) else None
 
@@ -241,11 +242,11 @@ def _shape(tensor: Tensor) -> tuple[int, ...]:
 
 def _filled(tensor: Tensor, number: float) -> Any:
     """The input with the same number everywhere."""
-    shape, dtype = _shape(tensor), np.dtype(tensor.dtype)
+    shape, dtype = _shape(tensor), dtype_named(tensor.dtype)
     try:
         with np.errstate(all="ignore"):
             array = np.full(shape, number, dtype)
-        if dtype.kind not in "iu" or array.size == 0 or array.flat[0] == number:
+        if kind_of(dtype) not in "iu" or array.size == 0 or array.flat[0] == number:
             return array
     except (ArithmeticError, TypeError, ValueError, MemoryError):
         pass  # told below
@@ -253,17 +254,18 @@ def _filled(tensor: Tensor, number: float) -> Any:
 
 
 def _range(tensor: Tensor, low: float, high: float) -> InputRule:
-    dtype, why = np.dtype(tensor.dtype), f"given: {low} to {high}"
-    if dtype.kind == "O":
+    dtype, why = dtype_named(tensor.dtype), f"given: {low} to {high}"
+    kind = kind_of(dtype)
+    if kind == "O":
         raise ModelError("texts have no range: give a file")
     if not _is_finite(low, high):
         raise ModelError(f"{low} to {high} is no range that numbers can be drawn from")
-    if dtype.kind not in "iub":
+    if kind not in "iub":
         return InputRule(Uniform(float(low), float(high)), why)
-    limits = np.iinfo(dtype) if dtype.kind != "b" else np.iinfo(np.uint8)
+    least, most = limits_of(np.dtype(np.uint8) if kind == "b" else dtype)
     if int(low) != low or int(high) != high:
         raise ModelError(f"{low} to {high} are no integers, and the input is {dtype}")
-    if low < limits.min or high > limits.max:
+    if low < least or high > most:
         raise ModelError(f"{low} to {high} does not fit {dtype}")
     return InputRule(Integers(int(low), int(high)), why)
 
@@ -304,8 +306,9 @@ def misfit_of(value: Any, tensor: Tensor) -> str:
 
 def array_misfit(array: Any, tensor: Tensor) -> str:
     """Returns the misfit of an array for the input, '' without one."""
-    wanted = np.dtype(tensor.dtype)
-    if not (array.dtype == wanted or (wanted.kind == "O" and array.dtype.kind in "OU")):
+    wanted = dtype_named(tensor.dtype)
+    is_text = wanted.kind == "O" and array.dtype.kind in "OU"
+    if not (array.dtype == wanted or is_text or stands_for(array.dtype, wanted)):
         called = "texts" if wanted.kind == "O" else str(wanted)
         return f"type {array.dtype} instead of {called}"
     is_any = bool(tensor.form) and tensor.shape == (OPEN,)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import numpy as np
 import onnx
 
 from tunegate.artifacts.inputs import (
@@ -24,6 +23,7 @@ from tunegate.models.inputs.facts import HIDES_NOTHING, Fact, facts_of, index_fa
 from tunegate.models.inputs.float_rules import float_rule
 from tunegate.models.inputs.named_values import OpenAxes, named_rule
 from tunegate.models.model_inputs import graph_inputs
+from tunegate.models.narrow_types import dtype_named, kind_of, limits_of
 from tunegate.models.seeded_inputs import TensorLike
 
 _WORDS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
@@ -57,13 +57,14 @@ def _named(model: onnx.ModelProto, every: Sequence[TensorLike]) -> dict[str, Inp
 
 
 def _rule(tensor: TensorLike, flow: Dataflow, named: InputRule | None) -> InputRule | None:
-    dtype = np.dtype(tensor.dtype)
-    if dtype.kind == "O":
+    dtype = dtype_named(tensor.dtype)
+    kind = kind_of(dtype)
+    if kind == "O":
         return _discrete(tensor, list(facts_of(tensor, flow)), OneOf(_WORDS), "any words")
-    if dtype.kind == "b":
+    if kind == "b":
         is_mask = "mask" in tensor.name.lower()
         return named or (InputRule(Constant(1), HIDES_NOTHING) if is_mask else None)
-    if dtype.kind not in "iu":
+    if kind not in "iu":
         return named or _of_indices(tensor, flow) or float_rule(tensor, flow) or STANDARD
     facts = list(facts_of(tensor, flow))
     if named is not None and not facts:
@@ -72,9 +73,8 @@ def _rule(tensor: TensorLike, flow: Dataflow, named: InputRule | None) -> InputR
         facts.append(Fact(named.why, values=(named.values.value,)))
     if "mask" in tensor.name.lower() and not any(fact.is_must for fact in facts):
         facts.append(Fact(HIDES_NOTHING, values=(1,)))
-    limits = np.iinfo(dtype)
     if dtype.itemsize == 1:
-        usual, why = Integers(int(limits.min), int(limits.max)), f"all values of {dtype}"
+        usual, why = Integers(*limits_of(dtype)), f"all values of {dtype}"
     else:
         usual, why = _BYTES, _OPEN
     return _discrete(tensor, facts, usual, why)

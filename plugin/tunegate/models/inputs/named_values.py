@@ -8,9 +8,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from tunegate.artifacts.inputs import Columns, Constant, InputRule
+from tunegate.models.narrow_types import dtype_named, kind_of
 from tunegate.models.seeded_inputs import TensorLike
 
 _MAX_NUMBERS = 4
@@ -84,7 +83,7 @@ def named_rule(
 ) -> InputRule | None:
     """Returns the rule for an input with such a name, None for other names and for data. `every`
     are all inputs of the model, which a length or a count is one of."""
-    dtype = np.dtype(tensor.dtype)
+    dtype = dtype_named(tensor.dtype)
     if not 0 < math.prod(tensor.shape) <= _MAX_NUMBERS or dtype.kind == "O":
         return None
     name = words_of(tensor.name)
@@ -134,7 +133,7 @@ def _has(name: str, names: str) -> bool:
 
 def _listed(name: str, tensor: TensorLike) -> InputRule | None:
     numbers, why = _LISTS.get((name, math.prod(tensor.shape)), ((), ""))
-    if not numbers or np.dtype(tensor.dtype).kind != "f":
+    if not numbers or kind_of(dtype_named(tensor.dtype)) != "f":
         return None
     return InputRule(Columns(len(tensor.shape) - 1, tuple(map(Constant, numbers))), why)
 
@@ -144,12 +143,12 @@ def _measured(
 ) -> InputRule | None:
     """The length, the number or the extents of another input."""
     others = [each for each in every if each.name != tensor.name]
-    if re.fullmatch(_LENGTHS, name) and np.dtype(tensor.dtype).kind in "iu":
+    if re.fullmatch(_LENGTHS, name) and kind_of(dtype_named(tensor.dtype)) in "iu":
         return _length(name, others, open_axes)
     if re.fullmatch(_IMAGE_SIZES, name) and tensor.shape[-1:] == (_MATRIX_RANK,):
         return _sides(tensor, others)
     count = re.fullmatch(_COUNTS, name)
-    if count is not None and np.dtype(tensor.dtype).kind in "iu":
+    if count is not None and kind_of(dtype_named(tensor.dtype)) in "iu":
         return _number(count[1], others)
     return None
 

@@ -15,6 +15,7 @@ from onnx.external_data_helper import uses_external_data
 
 from tunegate.artifacts.builds import NumericCheck, OutputDifference
 from tunegate.models.deciding_values import nodes_of
+from tunegate.models.narrow_types import kind_of
 from tunegate.models.reference.model_precision import (
     QUANTIZED,
     ModelPrecision,
@@ -349,7 +350,7 @@ def _relative_error(ours: Any, theirs: Any) -> float:
 
 def _is_inexact(value: Any) -> bool:
     return isinstance(value, np.ndarray) and (
-        value.dtype.kind == "f" or str(value.dtype) in QUANTIZED
+        kind_of(value.dtype) == "f" or str(value.dtype) in QUANTIZED
     )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from tunegate.artifacts.builds import SampledErrors, SaturatedOutput
 from tunegate.artifacts.inputs import Files
 from tunegate.models.inputs.calibration import lasting_order
+from tunegate.models.narrow_types import kind_of
 from tunegate.models.reference.comparison import DidNotRun, arrays_in
 from tunegate.models.reference.session import ReferenceSession, said
 from tunegate.models.reference.tolerance import errors, is_numeric, other_dtype
@@ -197,7 +198,7 @@ class TellingElements:
         """Records an output, and returns whether at least one element carries information on this
         input."""
         self._compare(reference)
-        if reference.dtype.kind != "f" or not reference.size or got.shape != reference.shape:
+        if kind_of(reference.dtype) != "f" or not reference.size or got.shape != reference.shape:
             return bool(reference.size)
         is_finite = np.isfinite(reference)
         at_bound = np.isin(reference, self._bounds(reference[is_finite]))
@@ -209,7 +210,7 @@ class TellingElements:
         if self._first is None:
             self._first = reference
         elif not self.varies:
-            is_float = reference.dtype.kind == "f"
+            is_float = kind_of(reference.dtype) == "f"
             self.varies = not np.array_equal(self._first, reference, equal_nan=is_float)
 
     def _bounds(self, finite: Any) -> list[Any]:
@@ -227,7 +228,7 @@ class TellingElements:
 def largest_places(reference: Any) -> Any | None:
     """The place of the largest value of each row along the last axis, -1 for rows that have it in
     several places, or are 0 and 1 alone. None where no row has a place."""
-    if reference.dtype.kind != "f" or not reference.ndim or reference.shape[-1] < 2:  # noqa: PLR2004 -- one has no rival
+    if kind_of(reference.dtype) != "f" or not reference.ndim or reference.shape[-1] < 2:  # noqa: PLR2004 -- one has no rival
         return None
     rows = reference.reshape(-1, reference.shape[-1])
     if not rows.size:

@@ -17,7 +17,7 @@ from tunegate.models.prepared import PreparedModel
 from tunegate.models.reference.onnx_runtime import float16_tool
 from tunegate.models.reference.tolerance import tolerance
 
-QUANTIZED = frozenset({"int8", "uint8"})
+QUANTIZED = frozenset({"int8", "uint8", "int4", "uint4", "int2", "uint2"})
 """Types of outputs whose numbers are steps of a quantization."""
 _LEAST_WEIGHTS = 16
 """The elements from which a tensor counts as weights, and not as a setting such as a scale."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import onnx
 
+from tunegate.models import narrow_types
 from tunegate.models.deciding_values import nodes_of
 from tunegate.models.reference.onnx_runtime import exact_options, onnxruntime, open_session
 
@@ -37,8 +38,7 @@ class ReferenceSession:
 
     def run(self, feed: Mapping[str, Any]) -> Sequence[Any]:
         """Returns every output, in the order of the model's."""
-        outputs: Sequence[Any] = self._session.run(None, dict(feed))
-        return outputs
+        return narrow_types.run(self._session, feed)
 
 
 _LAYER_NORM = ["LayerNormFusionL1", "LayerNormFusionL2", "SimplifiedLayerNormFusion"]

@@ -6,7 +6,16 @@ from typing import Any
 
 import numpy as np
 
-_RELATIVE = {"float64": 1e-9, "float32": 1e-3, "float16": 3e-2, "bfloat16": 1e-1}
+_RELATIVE = {
+    "float64": 1e-9,
+    "float32": 1e-3,
+    "float16": 3e-2,
+    "bfloat16": 1e-1,
+    **dict.fromkeys(("float8_e4m3fn", "float8_e4m3fnuz"), 2**-3),
+    **dict.fromkeys(("float8_e5m2", "float8_e5m2fnuz"), 2**-2),
+    "float4_e2m1fn": 1 / 3,
+}
+"""The narrowest types may be a step apart, where the sum before lies between two of them."""
 
 
 def tolerance(dtype: str) -> float:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import msgspec
 import onnx
 
+from tunegate.models import narrow_types
 from tunegate.models.deciding_values import nodes_of
 
 _KERNEL = "_kernel_time"
@@ -54,7 +55,7 @@ def profiled_ms(
         graph = Path(folder) / "optimized.onnx" if _may_be_saved(model, proto) else None
         session = opened(profile=Path(folder) / "profile", optimized=graph)
         for _ in range(inferences + 1):
-            session.run(None, dict(feed))
+            narrow_types.run(session, feed)
         events = msgspec.json.decode(Path(session.end_profiling()).read_bytes(), type=list[_Event])
         run = onnx.load(graph) if graph is not None and graph.exists() else onnx.ModelProto()
     layers = _Layers(proto, run)

@@ -9,6 +9,7 @@ from typing import Any
 
 from tunegate.artifacts.candidates import PRECISION, QUANTIZATION, STATIC
 from tunegate.config import TargetConfig
+from tunegate.models import narrow_types
 from tunegate.models.prepared import PreparedModel
 from tunegate.models.reference.onnx_runtime import Opened, open_session, timed_options
 from tunegate.runtimes.runtime import Loaded, SavingRuntime
@@ -48,12 +49,10 @@ class OnnxArtifact:
         self._file, self._threads = directory / artifact.file, artifact.threads
 
     def run(self, feed: Mapping[str, Any]) -> Sequence[Any]:
-        outputs: Sequence[Any] = self._session.run(None, dict(feed))
-        return outputs
+        return narrow_types.run(self._session, feed)
 
     def bound(self, feed: Mapping[str, Any]) -> Callable[[], object]:
-        session, given = self._session, dict(feed)
-        return lambda: session.run(None, given)
+        return narrow_types.bound(self._session, feed)
 
     def operators_ms(self, feed: Mapping[str, Any], inferences: int) -> Mapping[str, float]:
         # Reads the graph with the `onnx` package, which would double the time to start.

@@ -1,0 +1,163 @@
+"""Types of numbers that NumPy lacks, such as bfloat16, float8 and int4: arrays of them, and their
+way in and out of ONNX Runtime, whose own door takes NumPy's types alone."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+_NUMBERS: Final[Mapping[str, int]] = {
+    "bfloat16": 16,
+    "float8_e4m3fn": 17,
+    "float8_e4m3fnuz": 18,
+    "float8_e5m2": 19,
+    "float8_e5m2fnuz": 20,
+    "uint4": 21,
+    "int4": 22,
+    "float4_e2m1fn": 23,
+    "float8_e8m0fnu": 24,
+    "uint2": 25,
+    "int2": 26,
+}
+"""ONNX's number of each type, by the name of it in `ml_dtypes`."""
+_NAMES: Final = {number: name for name, number in _NUMBERS.items()}
+_BITS: Final = {"uint4": 4, "int4": 4, "float4_e2m1fn": 4, "uint2": 2, "int2": 2}
+"""The types of which several share a byte, the first in its lowest bits."""
+_AS_ONNX_RUNTIME_SAYS = ("bfloat16", "float8", "float4", "int4", "uint4", "int2", "uint2")
+
+
+def dtype_named(name: str) -> np.dtype:
+    """The type of this name, NumPy's own or not."""
+    if name in _NUMBERS:
+        import ml_dtypes  # noqa: F401, PLC0415 -- NumPy knows the names once it is loaded
+    return np.dtype(name)
+
+
+def is_narrow(dtype: Any) -> bool:
+    """Returns whether NumPy lacks the type."""
+    return str(dtype) in _NUMBERS
+
+
+def kind_of(dtype: Any) -> str:
+    """NumPy's letter for the kind of a type. It has one for all types that are not its own."""
+    name = str(dtype)
+    if name not in _NUMBERS:
+        return str(np.dtype(dtype).kind)
+    return {"b": "f", "f": "f", "u": "u", "i": "i"}[name[0]]
+
+
+def stands_for(dtype: Any, wanted: Any) -> bool:
+    """Returns whether a file may have this type for an input of a type that NumPy's files cannot
+    name: a wider one of its kind, or bytes of its width."""
+    if not is_narrow(wanted):
+        return False
+    wider = {"f": "float32", "i": "int8", "u": "uint8"}[kind_of(wanted)]
+    is_bytes = dtype.kind == "V" and not is_narrow(dtype) and dtype.itemsize == wanted.itemsize
+    return str(dtype) == wider or is_bytes
+
+
+def limits_of(dtype: Any) -> tuple[int, int]:
+    """The least and the largest value of a type of integers."""
+    name = str(dtype)
+    if name not in _BITS:
+        found = np.iinfo(dtype)
+        return int(found.min), int(found.max)
+    size = 1 << _BITS[name]
+    return (0, size - 1) if name.startswith("u") else (-size // 2, size // 2 - 1)
+
+
+# In and out of ONNX Runtime.
+
+
+def run(session: Any, feed: Mapping[str, Any]) -> Sequence[Any]:
+    """One inference: every output, an array of its own type where it is a tensor."""
+    outputs: Sequence[Any]
+    if not _is_narrow(session, feed):
+        outputs = session.run(None, dict(feed))
+        return outputs
+    return [array_of(value) for value in session.run_with_ort_values(None, _given(feed))]
+
+
+def bound(session: Any, feed: Mapping[str, Any]) -> Callable[[], object]:
+    """One inference, to be timed: whatever is needed once is done before."""
+    if not _is_narrow(session, feed):
+        given = dict(feed)
+        return lambda: session.run(None, given)
+    values = _given(feed)
+    return lambda: session.run_with_ort_values(None, values)
+
+
+def array_of(value: Any) -> Any:
+    """The array in a value of ONNX Runtime."""
+    name = _NAMES.get(value.element_type()) if value.is_tensor() else None
+    if name is None:
+        return value.numpy()
+    dtype, shape = dtype_named(name), value.shape()
+    count = int(np.prod(shape, dtype=np.int64))
+    stored = np.frombuffer(_bytes_of(value), np.uint8)
+    if name not in _BITS:
+        return stored.view(dtype).reshape(shape)
+    return _unpacked(stored, name, count).reshape(shape)
+
+
+def value_of(array: Any) -> Any:
+    """A value of ONNX Runtime with the numbers of an array."""
+    # Whoever has a session has loaded it.
+    from tunegate.models.reference.onnx_runtime import onnxruntime  # noqa: PLC0415
+
+    made = onnxruntime.OrtValue
+
+    name = str(array.dtype)
+    if name not in _NUMBERS:
+        return made.ortvalue_from_numpy(np.ascontiguousarray(array))
+    value = made.ortvalue_from_shape_and_type(list(array.shape), _NUMBERS[name])
+    content = (_packed(array, name) if name in _BITS else array).tobytes()
+    ctypes.memmove(value.data_ptr(), content, len(content))
+    return value
+
+
+def _is_narrow(session: Any, feed: Mapping[str, Any]) -> bool:
+    types = [each.type.removeprefix("tensor(") for each in session.get_outputs()]
+    return any(each.startswith(_AS_ONNX_RUNTIME_SAYS) for each in types) or any(
+        str(getattr(array, "dtype", "")) in _NUMBERS for array in feed.values()
+    )
+
+
+def _given(feed: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value_of(array) for name, array in feed.items()}
+
+
+def _bytes_of(value: Any) -> bytes:
+    size_bytes = value.tensor_size_in_bytes()
+    return ctypes.string_at(value.data_ptr(), size_bytes) if size_bytes else b""
+
+
+def _unpacked(stored: Any, name: str, count: int) -> Any:
+    bits = _BITS[name]
+    mask = (1 << bits) - 1
+    parts = [stored >> shift & mask for shift in range(0, 8, bits)]
+    numbers = np.stack(parts, axis=-1).reshape(-1)[:count]
+    if name.startswith("float"):
+        return numbers.view(dtype_named(name))
+    if name.startswith("int"):
+        sign = 1 << (bits - 1)
+        numbers = (numbers ^ sign).astype(np.int8) - np.int8(sign)
+    return numbers.astype(dtype_named(name))
+
+
+def _packed(array: Any, name: str) -> Any:
+    bits = _BITS[name]
+    flat = np.ravel(array)
+    whole = flat if name.startswith("float") else flat.astype(np.int8)
+    numbers = whole.view(np.uint8)
+    per_byte = 8 // bits
+    padded = np.zeros(-(-numbers.size // per_byte) * per_byte, np.uint8)
+    padded[: numbers.size] = numbers & ((1 << bits) - 1)
+    rows = padded.reshape(-1, per_byte)
+    packed = np.zeros(len(rows), np.uint8)
+    for place in range(per_byte):
+        packed |= rows[:, place] << (place * bits)
+    return packed
