@@ -4,7 +4,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.artifacts.digests import digest_of, document_of
+from tunegate.artifacts.artifact_io import digest_of, document_of
 
 
 class Sample(msgspec.Struct, frozen=True):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tunegate.artifacts.changes import ModelPin, Revisions
-from tunegate.ci.comment_text import with_links
+from tunegate.ci.comments import with_links
 from tunegate.ci.protocol import Links
 
 

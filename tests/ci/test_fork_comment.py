@@ -9,9 +9,14 @@ from tests.ci.test_flow import RecordingHost
 from tests.support.report_parts import finding, verdict
 from tunegate.artifacts import artifact_io
 from tunegate.artifacts.verdicts import Verdict
-from tunegate.ci.finished_run import FinishedRun, FinishedRunHost, NothingToReportError
 from tunegate.ci.fork_report import comment_on_fork
-from tunegate.ci.protocol import HostRefusedError, Links
+from tunegate.ci.protocol import (
+    FinishedRun,
+    FinishedRunHost,
+    HostRefusedError,
+    Links,
+    NothingToReportError,
+)
 from tunegate.errors import ConfigError
 from tunegate.settings import CommentWhen
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from tunegate.cli import values
+from tunegate.cli import option as values
 
 
 @given(some.floats(min_value=0, allow_nan=False, allow_infinity=False))

@@ -6,9 +6,8 @@ import msgspec
 
 from tests.support.measured_cells import make_launches
 from tunegate.artifacts.measurements import Launch
-from tunegate.decide.after_pass import Next, after_pass
-from tunegate.decide.assessment import assess
-from tunegate.decide.histogram import histogram
+from tunegate.decide.assessment import Next, after_pass, assess
+from tunegate.decide.inside_launch import histogram
 from tunegate.decide.sequential import PLANNED, StoppingRule
 
 RULE = StoppingRule(margin_percent=3.0, analyses=PLANNED, cells=1, rare=0.2)

@@ -9,7 +9,7 @@ import pytest
 from tests.support.measured_cells import make_launches
 from tunegate.artifacts.measurements import Launch
 from tunegate.decide.assessment import Assessment, assess
-from tunegate.decide.histogram import histogram
+from tunegate.decide.inside_launch import histogram
 from tunegate.decide.sequential import PLANNED, StoppingRule
 
 RULE = StoppingRule(margin_percent=3.0, analyses=PLANNED, cells=1, rare=0.2)

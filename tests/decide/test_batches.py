@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.decide.decision import bounds, decide_cell
-from tunegate.decide.launch_effects import FEWEST, batch_means, share_alone
+from tunegate.decide.decision import FEWEST, batch_means, bounds, decide_cell, share_alone
 
 MARGIN = math.log1p(0.03)
 

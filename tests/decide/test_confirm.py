@@ -6,9 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from tests.support import report_parts as parts
-from tunegate.artifacts.verdicts import Status, Verdict, VerdictOrigin
+from tunegate.artifacts.verdicts import EXIT_CODES, Status, Verdict, VerdictOrigin
 from tunegate.decide.confirm import confirm
-from tunegate.decide.severity import EXIT_CODES
 from tunegate.errors import USAGE, ArtifactError
 
 

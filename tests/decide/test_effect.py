@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.decide.launch_effects import hodges_lehmann, launch_effect, within_spread
+from tunegate.decide.decision import hodges_lehmann, launch_effect, within_spread
 
 MILLISECONDS = st.floats(0.01, 1000)
 PAIRS = st.lists(st.tuples(MILLISECONDS, MILLISECONDS), min_size=2, max_size=24)

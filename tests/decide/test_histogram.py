@@ -6,7 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunegate.artifacts.measurements import Histogram
-from tunegate.decide.histogram import histogram, merged_histogram, quantile_ms, slower_than, total
+from tunegate.decide.inside_launch import (
+    histogram,
+    merged_histogram,
+    quantile_ms,
+    slower_than,
+    total,
+)
 
 TIMES = st.lists(st.floats(1e-3, 1e4), min_size=1, max_size=200)
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from tests.support.measured_cells import make_launches
 from tunegate.artifacts.measurements import Inside, Launch
-from tunegate.decide.histogram import histogram
-from tunegate.decide.inside_launch import inside
+from tunegate.decide.inside_launch import histogram, inside
 
 MARGIN = math.log(1.1)
 

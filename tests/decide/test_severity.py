@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.artifacts.verdicts import Status
-from tunegate.decide.severity import EXIT_CODES, SEVERITY, worst
+from tunegate.artifacts.verdicts import EXIT_CODES, SEVERITY, Status, worst
 
 STATUSES = get_args(Status)
 

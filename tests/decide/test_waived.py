@@ -14,8 +14,8 @@ from tunegate.artifacts.measurements import CellMeasurement
 from tunegate.artifacts.verdicts import WAIVERS_FILE, Verdict, WaiverOffer
 from tunegate.config import GateConfig, ObjectiveConfig
 from tunegate.decide.compare import compare
-from tunegate.decide.histogram import histogram
-from tunegate.decide.waiver_offer import is_enough, waiver_offer
+from tunegate.decide.inside_launch import histogram
+from tunegate.decide.waiving import is_enough, waiver_offer
 from tunegate.review.gate_rules import GateRules, Policies
 
 TIP = "the tip of the branch that this merges into"

@@ -10,7 +10,7 @@ from tunegate.artifacts.builds import CandidateTime, CellBuilds, RuntimeChoice
 from tunegate.artifacts.inputs import ShapedModel
 from tunegate.artifacts.measurements import CellMeasurement, Histogram, Launch
 from tunegate.config import GateConfig, ObjectiveConfig
-from tunegate.decide.histogram import histogram, total
+from tunegate.decide.inside_launch import histogram, total
 from tunegate.errors import MeasurementError
 from tunegate.measure.measure_cells import Reference, measure
 from tunegate.ports import ProbeThresholds

@@ -10,7 +10,7 @@ from tests.support.measured_cells import make_launches
 from tunegate.artifacts.measurements import Clocks, Launch
 from tunegate.config import GateConfig
 from tunegate.decide.guards import counted
-from tunegate.decide.histogram import histogram
+from tunegate.decide.inside_launch import histogram
 from tunegate.errors import MeasurementError
 from tunegate.measure.paired_launches import LaunchProgress, PairedLaunches, launch_until_decided
 from tunegate.ports import ProbeThresholds

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tunegate.measure.bench_devices import Devices
 from tunegate.measure.bench_messages import Sides, Start
+from tunegate.measure.bench_process import Devices
 from tunegate.measure.pair_bench import PairBench
 from tunegate.system.processes import memory_limit
 

@@ -7,7 +7,7 @@ import pytest
 from tests.support.measured_cells import make_build, make_builds, make_measurement, make_run
 from tunegate.artifacts.measurements import CellMeasurement, Metric
 from tunegate.errors import MeasurementError
-from tunegate.measure.score import scored
+from tunegate.measure.measure_cells import scored
 from tunegate.system.progress.shown_progress import PlainLog
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from tests.support.small_onnx import matmul_model, save
 from tests.support.workspace import Workspace
+from tunegate.cli.handlers.doctor_checks import shape_report
 from tunegate.config import Config, ModelConfig, ProfileConfig
-from tunegate.models.configured_sizes import shape_report
 from tunegate.models.finder import find_models
 
 

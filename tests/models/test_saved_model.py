@@ -10,8 +10,8 @@ import pytest
 from tests.support.models.external_data import lay_out
 from tests.support.small_onnx import matmul_model
 from tunegate.models import preparation
+from tunegate.models.compilable import file_digests
 from tunegate.models.preparation import prepare
-from tunegate.models.saved_model import file_digests
 
 OVER_TWO_GIB = 2**31 + 2**28
 

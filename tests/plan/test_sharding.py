@@ -7,7 +7,7 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.plan.targets import balanced
+from tunegate.plan.allocation import balanced
 
 loads = st.lists(st.floats(0, 1000), max_size=30)
 

@@ -7,7 +7,7 @@ import pytest
 from tests.support.tuning_tasks import exact, make_task
 from tunegate.artifacts.tasks import ResolvedTask
 from tunegate.config import BudgetConfig, Config, ModelConfig, TargetConfig
-from tunegate.plan.targets import TargetPart, target_parts
+from tunegate.plan.allocation import TargetPart, target_parts
 from tunegate_cache.format.records import Miss
 
 CPU = TargetConfig(name="cpu", usd_per_hour=1.0)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tests.support import report_parts as parts
 from tunegate.artifacts.plans import Cost
-from tunegate.report.tuning_sentences import cache_traffic, cache_words
+from tunegate.report.sentences import cache_traffic, cache_words
 
 
 def test_what_the_cache_had_is_told_in_the_counts_of_the_verdict() -> None:

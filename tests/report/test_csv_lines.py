@@ -12,7 +12,7 @@ from tests.report.hostile_entries import hostile_entries
 from tests.support.golden import Golden
 from tests.support.history import entry, history
 from tunegate.artifacts.history import HistoryEntry
-from tunegate.report.history_csv import csv_lines
+from tunegate.report.history_page import csv_lines
 
 
 def rows(text: str) -> list[dict[str, str]]:

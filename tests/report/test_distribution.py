@@ -5,7 +5,7 @@ import re
 import msgspec
 
 from tests.support.measured_cells import make_launches
-from tunegate.decide.histogram import histogram
+from tunegate.decide.inside_launch import histogram
 from tunegate.report.plots import distribution
 
 

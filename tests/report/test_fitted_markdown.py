@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.report.fitted_markdown import Section, fitted, fitted_text, sections_of
+from tunegate.report.markdown import Section, fitted, fitted_text, sections_of
 
 LINES = st.text(alphabet="ab |-#\n", min_size=1, max_size=300).filter(str.strip)
 TABLE = "\n".join(["| a |", "| --- |", *(f"| {n:03} |" for n in range(100))])

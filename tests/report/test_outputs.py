@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests.support.reports import make_report
-from tunegate.report.outputs import rendered
+from tunegate.cli.handlers.reporting import rendered
 
 
 def test_every_file_of_a_report_is_rendered() -> None:

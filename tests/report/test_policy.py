@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests.support import report_parts as parts
-from tunegate.report.policy_changes import described_change, policy_lines, summed_up, uncovered_line
+from tunegate.report.headline import described_change, policy_lines, summed_up, uncovered_line
 
 
 def test_a_change_is_told_with_both_values_and_when_it_counts() -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests.support.report_parts import summary
-from tunegate.report.tuning_sentences import stopped_words, tuning_ended
+from tunegate.report.sentences import stopped_words, tuning_ended
 
 
 def test_a_cap_is_named_in_words() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support import report_parts as parts
-from tunegate.report.tuning_sentences import tuning_words
+from tunegate.report.sentences import tuning_words
 
 
 @pytest.mark.parametrize(

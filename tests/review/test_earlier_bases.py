@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from tests.support.measured_cells import MODEL, make_changes, make_version
 from tunegate.artifacts.changes import Ancestor, ModelOutline, ModelPath, ModelVersion
-from tunegate.review.earlier_bases import with_earlier_bases
+from tunegate.review.detect import with_earlier_bases
 
 BROKEN = {MODEL: "m.onnx: not a valid ONNX model"}
 

@@ -4,7 +4,7 @@ import msgspec
 
 from tests.support.measured_cells import CELL, make_build, make_builds
 from tunegate.artifacts.builds import CellCandidates
-from tunegate.review.fixed_sides import NOTHING_FIXED, Fixed, replaced, restricted
+from tunegate.measure.choose_runtime import NOTHING_FIXED, Fixed, replaced, restricted
 
 TVM = make_build("tvm")
 ONNX_RUNTIME = msgspec.structs.replace(make_build("ort"), runtime="onnxruntime")

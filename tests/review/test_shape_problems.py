@@ -4,7 +4,7 @@ from tests.support.measured_cells import MODEL, make_version
 from tests.support.models.outlines import Outlines
 from tunegate.artifacts.changes import ModelInput
 from tunegate.config import Config, ModelConfig, ProfileConfig
-from tunegate.review.size_problems import shape_problems, stray_symbols
+from tunegate.review.model_settings import shape_problems, stray_symbols
 
 OPEN = (ModelInput("x", (None, 8), ("batch", "")),)
 FOUND = {MODEL: make_version("h")}

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tunegate.cli.handlers.doctor_checks import Setting, sources
 from tunegate.review.config_file import load_config
-from tunegate.review.config_sources import Setting, sources
 
 TEXT = """
 models:

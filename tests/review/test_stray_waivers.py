@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.waivers import make_waiver
 from tunegate.config import Config, ModelConfig, ProfileConfig, TargetConfig
-from tunegate.review.waiver_policy import stray_waivers
+from tunegate.review.gate_rules import stray_waivers
 
 CONFIG = Config(
     models=(

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunegate.config import Config, ModelConfig
-from tunegate.review.model_paths import unmatched_paths
+from tunegate.review.globs import unmatched_paths
 
 NAMES = st.lists(st.text("abc", min_size=1, max_size=3), min_size=1, max_size=6, unique=True)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.support.waivers import make_waiver
 from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.verdicts import Waiver, waiver_of
-from tunegate.review.waiver_policy import merged_waivers
+from tunegate.review.gate_rules import merged_waivers
 
 LATER = datetime.date(2026, 9, 1)
 USUAL = make_waiver()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.tuning_tasks import make_outcome, make_record
-from tunegate.tune.skipped_tasks import answers_next_run
+from tunegate.tune.expected_time import answers_next_run
 from tunegate_cache.format.records import TuningRecord
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tunegate.tune.boosted_trees import BoostedTrees
+from tunegate.tune.prior import BoostedTrees
 
 FEATURES = np.arange(64, dtype=np.float32).reshape(-1, 1)
 LABELS = (FEATURES[:, 0] > 30).astype(np.float64)

@@ -15,14 +15,14 @@ import pytest
 
 from tests.tune.test_worker_pool import request
 from tunegate.system.machine.device_lock import Claim, held_device
-from tunegate.tune.device_turn import in_slot
+from tunegate.tune.device_slots import in_slot
 from tunegate.tune.protocol import Measure, Placement, Slot
 
 ALONE = """
 import sys
 import msgspec
 from tunegate.tune.protocol import Measure
-from tunegate.tune.device_turn import in_slot
+from tunegate.tune.device_slots import in_slot
 with in_slot(msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Measure)):
     print("alone", flush=True)
 """

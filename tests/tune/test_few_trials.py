@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.support.plans import MISS, plan_of
 from tests.support.tuning_tasks import make_task
 from tunegate.config import BudgetConfig
-from tunegate.tune.finalists import Prediction, disagrees, is_enough
+from tunegate.tune.task_history import Prediction, disagrees, is_enough
 
 AS_EXPECTED = [Prediction(expected, 1 / expected) for expected in (0.2, 0.4, 0.6, 0.8)]
 CONTRADICTED = [Prediction(1 - expected, ms) for expected, ms in AS_EXPECTED]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.tune.finalists import (
+from tunegate.tune.task_history import (
     MAX_FINALISTS,
     MIN_FINALISTS,
     TIE_RATIO,

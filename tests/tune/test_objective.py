@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.tuning_tasks import make_task
-from tunegate.tune.objective import TimedTask, is_reached, model_ms, parts_of_target
+from tunegate.tune.budget import TimedTask, is_reached, model_ms, parts_of_target
 
 
 def timed(name: str, milliseconds: float, weight: int = 1) -> TimedTask:

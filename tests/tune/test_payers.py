@@ -6,7 +6,7 @@ import pytest
 from tests.support.tuning_tasks import make_task
 from tunegate.artifacts.changes import Side
 from tunegate.artifacts.tasks import TaskUse, TuningTask
-from tunegate.tune.payers import is_shared, paying_sides
+from tunegate.tune.expected_time import is_shared, paying_sides
 
 
 def used_by(*uses: tuple[str, Side]) -> TuningTask:

@@ -9,8 +9,8 @@ import numpy as np
 
 from tests.tune.test_experience import SKETCH
 from tunegate.tune.sample_features import SampleFeatures
-from tunegate.tune.sample_pools import POOL, SamplePools
 from tunegate.tune.samples import SampleSpace
+from tunegate.tune.surrogate import POOL, SamplePools
 from tunegate_cache.format.decisions import SamplingInstruction
 
 TEMPLATE = "t"

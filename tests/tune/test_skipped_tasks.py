@@ -8,8 +8,8 @@ import pytest
 from tests.support.tuning_tasks import make_task
 from tunegate.artifacts.changes import Side
 from tunegate.artifacts.tasks import Skipped, TaskUse
+from tunegate.tune.expected_time import nobody, skipped_tasks
 from tunegate.tune.model_keys import ModelOnTarget
-from tunegate.tune.skipped_tasks import nobody, skipped_tasks
 
 M, N = ("m.onnx", "cpu"), ("n.onnx", "cpu")
 

@@ -9,7 +9,7 @@ import pytest
 from tests.ci.gitlab.gitlab_server import ANOTHER, ME, NOTES, TOKEN, GitLabServer, gitlab_server
 from tunegate.ci import http as rest_api
 from tunegate.ci.comments import report_marker
-from tunegate.ci.gitlab.comment import MAX_NOTE_CHARACTERS, Notes
+from tunegate.ci.gitlab.host import MAX_NOTE_CHARACTERS, Notes
 from tunegate.ci.protocol import HostRefusedError, Secret
 
 

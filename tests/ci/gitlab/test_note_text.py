@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.support.reports import KINDS, make_report
 from tunegate.artifacts.verdicts import NextStep
-from tunegate.ci.gitlab.comment import note_text
+from tunegate.ci.gitlab.host import note_text
 from tunegate.report import comment
 from tunegate.report.escape import code, prose
 

@@ -9,7 +9,7 @@ from tunegate.cli.handlers.cache_admin import answering, open_cache_admin
 from tunegate.config import CacheConfig
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate.settings import Overrides, Settings
-from tunegate.system.cache.signing_key import VARIABLE
+from tunegate.system.cache.shared_cache import VARIABLE
 from tunegate_cache.stores.store import StoreUnavailableError
 
 

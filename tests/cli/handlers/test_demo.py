@@ -7,6 +7,7 @@ from tunegate.artifacts.builds import ErrorEstimate
 from tunegate.artifacts.measurements import TaskDifference
 from tunegate.artifacts.verdicts import CandidateOutcome, Status, Verdict
 from tunegate.cli.handlers.demo import (
+    SLOWED_LAYER,
     Problem,
     absent_lines,
     election_lines,
@@ -15,7 +16,6 @@ from tunegate.cli.handlers.demo import (
     second_problem,
     third_problem,
 )
-from tunegate.cli.handlers.demo_repository import SLOWED_LAYER
 from tunegate.config import TargetConfig
 
 WANTED = {first_problem: "new", second_problem: "pass", third_problem: "fail"}

@@ -6,7 +6,7 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from tunegate.cli.handlers import demo_repository
+from tunegate.cli.handlers import demo as demo_repository
 from tunegate.config import AccuracyConfig
 from tunegate.models.graph import graph_digest
 from tunegate.review.config_file import load_config

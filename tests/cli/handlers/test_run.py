@@ -7,7 +7,7 @@ import pytest
 from tests.support.report_parts import change, changes
 from tunegate.artifacts.changes import Revisions
 from tunegate.cli.handlers.run import tell_no_base, warn_of
-from tunegate.review.waiver_policy import Waivers
+from tunegate.review.gate_rules import Waivers
 from tunegate.system.progress.shown_progress import PlainLog
 
 

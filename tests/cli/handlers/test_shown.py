@@ -4,9 +4,8 @@ import msgspec
 import pytest
 
 from tunegate.artifacts.verdicts import WarmedModel
-from tunegate.cli.handlers.doctor_checks import GatedModel
-from tunegate.cli.handlers.doctor_page import Diagnosis, show_diagnosis
-from tunegate.review.config_sources import Setting
+from tunegate.cli.handlers.doctor import Diagnosis, show_diagnosis
+from tunegate.cli.handlers.doctor_checks import GatedModel, Setting
 from tunegate.system.machine.health_check import HealthCheck
 
 DIAGNOSIS = Diagnosis(

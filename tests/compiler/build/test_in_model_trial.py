@@ -9,7 +9,7 @@ import pytest
 from tests.compiler.build.test_build_model import Workshop, source_of
 from tunegate.compiler.build import build_model as linked_build
 from tunegate.compiler.build import in_model_trial
-from tunegate.compiler.build.kernel_profile import is_faster_whole
+from tunegate.compiler.loader import is_faster_whole
 from tunegate.system.output.artifact_file import ArtifactFile
 
 

@@ -10,8 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.support.small_onnx import conv_model, save
-from tunegate.compiler.build.functions import functions_of
-from tunegate.compiler.build.kernel_nodes import kernel_nodes, with_kernel_nodes
+from tunegate.compiler.build.functions import functions_of, kernel_nodes, with_kernel_nodes
 from tunegate.compiler.importing.import_onnx import fused, import_operators
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig

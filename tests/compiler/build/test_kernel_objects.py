@@ -11,8 +11,7 @@ import tvm
 from tvm import relax
 
 from tests.support.small_onnx import chain_model, save
-from tunegate.compiler.build.open_model import KernelObjects
-from tunegate.compiler.importing.import_in_layout import import_in_layout
+from tunegate.compiler.opening import KernelObjects, import_in_layout
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 from tunegate.models.preparation import prepare

@@ -13,7 +13,7 @@ import tvm_ffi
 from tvm import relax, te
 from tvm.relax import TensorType
 
-from tunegate.compiler.build.kernel_profile import kernels_ms, slower_in_model
+from tunegate.compiler.loader import kernels_ms, slower_in_model
 from tunegate.compiler.runtime import machine_of
 from tunegate.system.output.artifact_file import ArtifactTensor
 

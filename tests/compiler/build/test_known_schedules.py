@@ -6,7 +6,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.compiler.build.open_model import KnownSchedules
+from tunegate.compiler.opening import KnownSchedules
 
 NAMES, SCHEDULES = "ab", "st"
 

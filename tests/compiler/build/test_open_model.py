@@ -9,8 +9,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from tests.support.small_onnx import one_node_model, save
-from tunegate.compiler.build.open_model import OpenModel
-from tunegate.compiler.opening import open_model
+from tunegate.compiler.opening import OpenModel, open_model
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 from tunegate.errors import UnsupportedModelError

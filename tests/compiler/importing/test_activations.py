@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from onnx import helper
 
-from tunegate.compiler.importing.graph_view import attribute
+from tunegate.compiler.importing.graph_view import Replacement, attribute
 from tunegate.compiler.importing.recurrent import activations_of, clipped
-from tunegate.compiler.importing.replacement import Replacement
 
 
 def written(**options: Any) -> list[Any] | None:

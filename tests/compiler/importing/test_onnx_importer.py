@@ -7,7 +7,7 @@ import tvm
 from onnx import TensorProto, helper
 
 from tests.support.small_onnx import matmul_model, one_node_model
-from tunegate.compiler.importing.onnx_importer import imported
+from tunegate.compiler.importing.import_onnx import imported
 
 
 def test_a_model_becomes_a_module_with_a_main_function() -> None:

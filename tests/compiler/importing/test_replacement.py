@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from onnx import helper
 
-from tunegate.compiler.importing.replacement import Replacement
+from tunegate.compiler.importing.graph_view import Replacement
 
 NODE = helper.make_node("Odd", ["x"], ["y"], name="here")
 

@@ -16,10 +16,10 @@ from tvm.s_tir import meta_schedule as ms
 
 from tests.support.small_onnx import conv_model, save
 from tunegate.compiler.build.functions import ModelFunction, functions_of
-from tunegate.compiler.importing.import_in_layout import import_in_layout
 from tunegate.compiler.intrinsics import load_intrinsics
 from tunegate.compiler.layouts import packing as prepacking
 from tunegate.compiler.layouts.packing import ATTRIBUTE, MAIN, PREPACK, folded, split_kernel
+from tunegate.compiler.opening import import_in_layout
 from tunegate.compiler.search.space import DesignSpace
 from tunegate.compiler.search.workload import canonical_workload
 from tunegate.compiler.targets import tvm_target

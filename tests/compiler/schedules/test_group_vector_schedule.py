@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from tests.compiler.schedules.test_group_vectors import OF_EACH_KIND, SHAPES, TARGET, computed
 from tests.support.models.grouped_convolutions import Shape, arguments, convolved, workload
 from tunegate.compiler.build.single_kernel import built_kernel
-from tunegate.compiler.schedules.group_vector_schedule import with_group_vectors
+from tunegate.compiler.schedules.default_schedule import with_group_vectors
 from tunegate.compiler.schedules.unscheduled import IS_SCHEDULED
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig

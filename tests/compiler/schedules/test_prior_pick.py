@@ -11,7 +11,7 @@ from tests.compiler.search.test_search import added
 from tests.compiler.search.test_workload import product
 from tests.support.models import grouped_convolutions
 from tunegate.compiler.intrinsics import load_intrinsics
-from tunegate.compiler.schedules.asked_algorithm import with_algorithm
+from tunegate.compiler.schedules.algorithm_variants import with_algorithm
 from tunegate.compiler.schedules.schedule_choice import prior_pick
 from tunegate.compiler.search.space import DesignSpace
 from tunegate.compiler.search.workload import Workload, canonical_workload

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import tvm
 
-from tunegate.compiler.schedules.vector_registers import vector_registers
+from tunegate.compiler.targets import vector_registers
 from tunegate.tune.prior import VectorRegisters
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.support.small_onnx import conv_model, save
-from tunegate.runtimes.openvino.layer_names import LAYERS, ExecutedLayer, names_in, names_of_layers
+from tunegate.runtimes.openvino.model import LAYERS, ExecutedLayer, names_in, names_of_layers
 
 KNOWN = {"conv1", "relu1", "pool"}
 

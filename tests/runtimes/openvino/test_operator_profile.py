@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 from tests.support.small_onnx import conv_model, save
-from tunegate.runtimes.openvino.layer_names import onnx_names
+from tunegate.runtimes.openvino.model import onnx_names
 from tunegate.runtimes.openvino.runtime import RUNTIME
 from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
 

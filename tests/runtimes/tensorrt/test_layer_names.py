@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tunegate.runtimes.tensorrt.layer_names import names_of_engine_layers
+from tunegate.runtimes.tensorrt.engine import names_of_engine_layers
 
 CONV = "/conv1/Conv + /relu/Relu"
 CHANGE = f"Reformatting CopyNode for Input Tensor 0 to {CONV}"

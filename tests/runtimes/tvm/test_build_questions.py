@@ -5,10 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from tunegate.artifacts.builds import NumericCheck
-from tunegate.compiler.build.check_messages import CheckArtifact, Checked, MendBuild
 from tunegate.config import TargetConfig
 from tunegate.runtimes.tvm.compile_requests import MAX_MENDING_SECONDS, questions_after_build
-from tunegate.tune.compiler_protocol import BuildModel, Built
+from tunegate.tune.compiler_protocol import BuildModel, Built, CheckArtifact, Checked, MendBuild
 from tunegate.tune.protocol import ModelFile
 
 BUILD = BuildModel(

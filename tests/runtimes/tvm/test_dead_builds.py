@@ -13,7 +13,7 @@ from tunegate.artifacts.builds import Build, unbuilt
 from tunegate.artifacts.candidates import LAUNCH
 from tunegate.config import TargetConfig
 from tunegate.ports import BuildJob, ModelJob
-from tunegate.runtimes.tvm.dead_builds import DeadBuilds
+from tunegate.runtimes.tvm.finished_build import DeadBuilds
 
 DIED = unbuilt("m: the compiler failed (CUDA error 700) on this model", crashed=True)
 REFUSED = unbuilt("m: TVM does not offer one launch: it is too large.")

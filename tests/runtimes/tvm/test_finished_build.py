@@ -7,12 +7,11 @@ import pytest
 
 from tests.support.tuning_records import make_key, make_shape
 from tunegate.artifacts.builds import NumericCheck, WrongKernel, unbuilt
-from tunegate.compiler.build.check_messages import Checked, Mended
 from tunegate.config import TargetConfig
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.finished_build import finished, refusal_of_build, refused_builds
 from tunegate.system.processes.child import ChildDiedError
-from tunegate.tune.compiler_protocol import Built, BuiltFunction
+from tunegate.tune.compiler_protocol import Built, BuiltFunction, Checked, Mended
 from tunegate.tune.protocol import Failed
 from tunegate_cache.format.records import Toolchain
 

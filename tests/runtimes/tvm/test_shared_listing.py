@@ -12,8 +12,8 @@ from tests.support.tuning_tasks import make_task as make_tuning_task
 from tunegate.config import TargetConfig
 from tunegate.errors import ModelError
 from tunegate.ports import BuildJob, ModelJob
+from tunegate.runtimes.tvm.compile_requests import KernelDigests, TakenLists, with_same_kernels
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
-from tunegate.runtimes.tvm.shared_listing import KernelDigests, TakenLists, with_same_kernels
 from tunegate_cache.format.how_built import HowBuilt
 
 CPU = TargetConfig(name="cpu", threads=1)

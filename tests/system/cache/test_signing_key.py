@@ -5,7 +5,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tunegate.errors import ConfigError
-from tunegate.system.cache.signing_key import VARIABLE, signing_key
+from tunegate.system.cache.shared_cache import VARIABLE, signing_key
 
 
 @pytest.mark.parametrize("text", [None, "", " \n"])

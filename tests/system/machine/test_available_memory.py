@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 
-from tunegate.system.machine.available_memory import available_bytes
+from tunegate.system.processes.memory_limit import available_bytes
 
 MIB = 2**20
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.simulated.simulated_gpus import gpu, simulated
-from tunegate.system.nvidia.state import state_of
+from tunegate.system.nvidia.nvml import state_of
 
 
 def test_a_state_names_what_slows_the_device_down(
