@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 import subprocess
 import sys
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
+from tests.house.sources import ROOT as SOURCES_ROOT
 from tests.support.documentation import CODE, anchors, pages
 from tests.support.json_schemas import require_valid
 from tunegate import errors
 from tunegate.cli.help_pages import page
 from tunegate.cli.parse import parse
 from tunegate.review import config_file
+from tunegate.wording import PAGES as WordingPAGES
+from tunegate.wording import page_address
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = pages()
@@ -169,3 +175,35 @@ def test_zizmor_finds_nothing_in_the_workflows() -> None:
 )
 def test_pipeline_files_are_valid_for_their_schemas(schema: str, files: list[str]) -> None:
     require_valid(schema, [ROOT / file for file in files])
+
+
+# Messages name pages by an address: whoever installed the package has no folder of them.
+
+SOURCES = sorted((SOURCES_ROOT / "plugin" / "tunegate").rglob("*.py"))
+
+
+def texts(source: str) -> Iterator[str]:
+    """The strings that are no docstrings."""
+    tree = ast.parse(source)
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and id(node) not in docstrings:
+            yield str(node.value)
+
+
+def test_the_address_is_that_of_the_project() -> None:
+    project = tomllib.loads((SOURCES_ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert project["urls"]["Documentation"] == WordingPAGES
+    assert page_address("commands") == f"{WordingPAGES}/commands.md"
+
+
+def test_no_message_names_a_path_of_the_documentation_and_every_page_is_there() -> None:
+    named = set()
+    for path in SOURCES:
+        source = path.read_text("utf-8")
+        named |= set(re.findall(r"page_address\(.([\w/-]+).\)", source))
+        if "docs/" in source:
+            told = [text for text in texts(source) if re.search(r"docs/[\w-]+\.md", text)]
+            assert not told or path.name == "init.py", path  # which makes an address of it
+    assert named
+    assert all((SOURCES_ROOT / "docs" / f"{name}.md").is_file() for name in named)

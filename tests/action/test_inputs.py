@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
 from msgspec import inspect
 
+from tests.house.sources import ROOT as SOURCES_ROOT
 from tunegate.ci.protocol import AskedRevisions
 from tunegate.cli.commands.gating import TuneOptions
 from tunegate.cli.parse import parse
@@ -13,7 +17,9 @@ from tunegate.cli.shared_options import Options
 from tunegate.config import Config
 from tunegate.config_key import DeclaredKey, all_keys, expected
 from tunegate.errors import ConfigError
+from tunegate_action.debug_log import is_debug, show_debug
 from tunegate_action.inputs import read_request
+from tunegate_environment.extras import UnknownExtraError, extras_for, locks_of
 
 ROOT = Path(__file__).resolve().parents[2]
 TYPES = {"a number": "float", "a whole number": "integer", "a text": "string"}
@@ -125,3 +131,113 @@ def test_an_input_of_the_action_is_what_its_key_declares(declared: DeclaredKey) 
     }
     variable = f"TUNEGATE_{name.upper().replace('-', '_')}"
     assert variables[variable] == f"${{{{ inputs.{name} }}}}"
+
+
+# The debug log of a job that was started again with it.
+
+CONFIG = """\
+models: [{path: "::error::models/*.onnx"}]
+targets: [{name: cpu}]
+cache: {url: "s3://acme/s3cret-value"}
+"""
+
+
+@pytest.fixture
+def said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> str:
+    monkeypatch.chdir(tmp_path)
+
+    (tmp_path / "tunegate.yaml").write_text(CONFIG)
+    show_debug({"GITHUB_REF": "refs/pull/7/merge", "MY_TOKEN": "s3cret-value"})
+    return capsys.readouterr().out
+
+
+def test_it_has_versions_names_and_the_configuration_with_defaults(said: str) -> None:
+    for part in ("tunegate 0", "msgspec ", "GITHUB_REF: refs/pull/7/merge", "margin-percent: "):
+        assert part in said
+
+
+def test_it_is_a_group_in_which_nothing_is_a_command_and_no_secret_stands(said: str) -> None:
+    first, *inside, last = said.splitlines()
+    assert (first, last) == ("::group::tunegate: debug", "::endgroup::")
+    assert all(line.startswith("| ") for line in inside)
+    assert "s3cret" not in said
+
+
+def test_a_configuration_that_cannot_be_read_is_said_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    show_debug({"TUNEGATE_CONFIG": "other.yaml"})
+    assert "| other.yaml: not found." in capsys.readouterr().out
+
+
+def test_only_github_asks_for_it_and_then_the_command_says_more() -> None:
+    assert is_debug({"RUNNER_DEBUG": "1"})
+    assert not is_debug({"RUNNER_DEBUG": "0"})
+    assert "--verbose" in read_request({"RUNNER_DEBUG": "1"}).words
+    assert "--verbose" not in read_request({}).words
+
+
+# The extras of a job of the Action: named by the workflow, taken from the Action's own commit.
+
+EXTRAS = SOURCES_ROOT / "plugin" / "extras"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, lock in (("ci_hosts", "# nothing\n"), ("ray", "ray==2.40.0 \\\n    --hash=x\n")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "pyproject.toml").touch()
+        (tmp_path / name / "requirements.lock").write_text(lock)
+    (tmp_path / "no_extra").mkdir()
+    return tmp_path
+
+
+def test_without_a_name_the_core_is_alone(folder: Path) -> None:
+    assert extras_for(folder, {}) == ()
+    assert extras_for(folder, {"TUNEGATE_EXTRAS": "  "}) == ()
+
+
+def test_each_name_is_a_folder_beside_the_core(folder: Path) -> None:
+    found = extras_for(folder, {"TUNEGATE_EXTRAS": "ray ci-hosts ray"})
+    assert found == (folder / "ray", folder / "ci_hosts")
+    assert locks_of(found) == (folder / "ray" / "requirements.lock",)
+
+
+@pytest.mark.parametrize("name", ["no-extra", "../ci_hosts", "/tmp", "ci_hosts", "."])
+def test_any_other_name_is_refused_with_those_that_there_are(folder: Path, name: str) -> None:
+    with pytest.raises(UnknownExtraError, match=r"is no extra\. There are ci-hosts, ray\."):
+        extras_for(folder, {"TUNEGATE_EXTRAS": name})
+
+
+def test_every_extra_of_ours_has_a_lock_that_can_be_read() -> None:
+    names = " ".join(path.parent.name.replace("_", "-") for path in EXTRAS.glob("*/pyproject.toml"))
+    locks_of(extras_for(EXTRAS, {"TUNEGATE_EXTRAS": names}))
+
+
+def in_bootstrap(program: str, names: str) -> subprocess.CompletedProcess[str]:
+    prepared = f"import sys; sys.path[:0] = [{str(SOURCES_ROOT / 'action')!r}]; import bootstrap\n"
+    return subprocess.run(
+        [sys.executable, "-I", "-c", prepared + program],
+        env={**os.environ, "TUNEGATE_EXTRAS": names},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_action_imports_the_extras_that_its_workflow_names() -> None:
+    shows = "import os; print(bootstrap.our_own(os.environ)['PYTHONPATH'])"
+    core = [str(SOURCES_ROOT / name) for name in ("action", "plugin", "cache")]
+    assert in_bootstrap(shows, "").stdout.strip().split(":") == core
+    named = in_bootstrap(shows, "ci-hosts").stdout.strip().split(":")
+    assert named == [*core, str(EXTRAS / "ci_hosts")]
+
+
+def test_a_name_that_no_extra_has_ends_the_job_as_a_mistake_in_what_was_given() -> None:
+    runs = "import os; sys.exit(bootstrap.main(['run'], os.environ))"
+    done = in_bootstrap(runs, "nothing")
+    assert done.returncode == 2
+    assert '::error title=tunegate::input extras: "nothing" is no extra.' in done.stdout

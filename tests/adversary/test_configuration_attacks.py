@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
+import json
+from pathlib import Path
+from typing import Any
+
 import msgspec
 import pytest
 
+from tests.adversary.pull_request import GATED, MODEL, SLOW_LAYERS, WIDTH, PullRequest
+from tests.support.small_onnx import chain_model, matmul_model, save
 from tunegate.artifacts.changes import PolicyChange
 from tunegate.config import (
     BudgetConfig,
@@ -137,3 +144,165 @@ def test_an_attack_by_the_configuration_has_no_effect_and_is_told(name: str) -> 
         assert entry is not None
         assert entry.objective == ObjectiveConfig(ms=20)
         assert needs_of(judged, path) == needs_of(USUAL, path)
+
+
+# The attack on one's own gate: a pull request edits its rules, or takes its model out of them.
+
+WAIVER = (
+    "model: models/m.onnx, target: cpu, ceiling-percent: 100000, "
+    "issue: https://example.com/1, reason: mine"
+)
+LOOSENED = """\
+  absolute-floor-us: 1000000
+  margin-percent: 60
+  inconclusive: warn
+  waiver-trailers: true
+  waivers-from: head
+  policy-changes: report
+"""
+
+
+@pytest.mark.e2e
+def test_loosened_rules_and_an_own_waiver_do_not_make_a_slow_model_green(tmp_path: Path) -> None:
+    pull_request = PullRequest(tmp_path)
+    pull_request.make_twice_as_slow()
+    pull_request.edit_config("gate:\n", f"gate:\n{LOOSENED}")
+    expires = datetime.datetime.now(tz=datetime.UTC).date() + datetime.timedelta(days=30)
+    waiver = f"waivers: [{{{WAIVER}, expires: {expires}}}]\n"
+    pull_request.write("tunegate-waivers.yaml", waiver)
+    pull_request.workspace.commit()
+    trailer = f"Faster\n\nTunegate-Waiver: {{{WAIVER}}}"
+    pull_request.workspace.git("commit", "-q", "--allow-empty", "-m", trailer)
+    judged = pull_request.judge()
+    assert judged.exit_code == 1, judged.err
+    assert judged.verdict["margin_percent"] == 3
+    (finding,) = judged.verdict["findings"]
+    assert "over the 3% margin" in finding["reason"]
+    assert "merge the waiver first" in finding["reason"]
+    told = {change["key"] for change in judged.verdict["policy_changes"]}
+    assert told == {
+        *(f"gate.{line.split(':')[0].strip()}" for line in LOOSENED.splitlines()[:-1]),
+        "tunegate-waivers.yaml",
+    }
+    first = judged.report.split("####")[1]
+    assert "`gate.absolute-floor-us`: `0.5` → `1000000`" in first
+
+
+@pytest.mark.e2e
+def test_a_model_that_is_renamed_out_of_its_glob_is_compared_with_what_it_was(
+    tmp_path: Path,
+) -> None:
+    """The suffix in capitals, another directory, another graph, and a glob that is moved away."""
+    pull_request = PullRequest(tmp_path)
+    other = pull_request.root / "nets" / "other.onnx"
+    save(matmul_model(), other)
+    save(chain_model(layers=SLOW_LAYERS, width=WIDTH), pull_request.root / "attic" / "M2.ONNX")
+    (pull_request.root / MODEL).unlink()
+    pull_request.edit_config("models/*.onnx", "nets/*.onnx")
+    judged = pull_request.judge()
+    assert judged.exit_code == 1, judged.err
+    assert judged.status("attic/M2.ONNX") == "fail"
+    assert judged.status("nets/other.onnx") == "new"
+    (change,) = [each for each in judged.changes["models"] if each["path"] == "attic/M2.ONNX"]
+    assert f"compared with {MODEL}, which it replaces" in change["reason"]
+    (told,) = judged.verdict["policy_changes"]
+    assert (told["key"], told["model"]) == ("models[].path", "attic/M2.ONNX")
+
+
+@pytest.mark.e2e
+def test_a_deleted_configuration_leaves_the_base_s_in_force(tmp_path: Path) -> None:
+    pull_request = PullRequest(tmp_path)
+    pull_request.make_twice_as_slow()
+    (pull_request.root / "tunegate.yaml").unlink()
+    found = detected(pull_request)
+    assert [change["path"] for change in found["models"]] == [MODEL]
+    assert [change["new"] for change in found["policy_changes"]] == ["deleted"]
+
+
+@pytest.mark.e2e
+def test_a_broken_or_linked_configuration_is_an_error(tmp_path: Path) -> None:
+    pull_request = PullRequest(tmp_path)
+    pull_request.write("tunegate.yaml", "models: [\n")
+    assert pull_request.judge().exit_code == 2
+    pull_request.write("mine.yaml", GATED.replace("pairs: 4", "pairs: 5"))
+    (pull_request.root / "tunegate.yaml").unlink()
+    (pull_request.root / "tunegate.yaml").symlink_to("mine.yaml")
+    judged = pull_request.judge()
+    assert judged.exit_code == 2
+    assert "tunegate.yaml is a symbolic link" in judged.err
+
+
+@pytest.mark.e2e
+def test_a_merge_queue_judges_by_its_base(tmp_path: Path) -> None:
+    pull_request = PullRequest(tmp_path)
+    pull_request.make_twice_as_slow()
+    pull_request.edit_config("models/*.onnx", "models/none/*.onnx")
+    save(matmul_model(), pull_request.root / "models" / "none" / "n.onnx")
+    found = detected(pull_request, "--head", "pull-request")
+    assert [change["path"] for change in found["models"]] == [MODEL, "models/none/n.onnx"]
+    (told,) = found["policy_changes"]
+    assert (told["old"], told["new"]) == ("models/*.onnx", "no entry matches it")
+
+
+@pytest.mark.e2e
+def test_a_model_that_is_a_submodule_or_a_link_now_is_an_error(tmp_path: Path) -> None:
+    pull_request = PullRequest(tmp_path)
+    (pull_request.root / MODEL).unlink()
+    (pull_request.root / MODEL).symlink_to("../weights.bin")
+    judged = pull_request.judge()
+    assert (judged.exit_code, judged.status()) == (2, "error")
+    assert f"{MODEL} is a symbolic link in the head" in judged.report
+    git = pull_request.workspace.git
+    git("rm", "-q", "--cached", MODEL)
+    (pull_request.root / MODEL).unlink()
+    commit = "1" * 40
+    git("update-index", "--add", "--cacheinfo", f"160000,{commit},{MODEL}")
+    git("commit", "-q", "-m", "submodule")
+    done = pull_request.workspace.tunegate("run", "--base", "main")
+    assert done.returncode == 2, done.stderr
+    assert f"{MODEL} is a submodule in the head" in done.stderr
+
+
+@pytest.mark.e2e
+def test_a_deleted_model_is_told_and_fails_where_the_base_wants_that(tmp_path: Path) -> None:
+    pull_request = PullRequest(tmp_path)
+    pull_request.edit_config("gate:\n", "gate:\n  policy-changes: fail\n")
+    save(matmul_model(), pull_request.root / "models" / "stays.onnx")
+    pull_request.commit_base()
+    pull_request.workspace.git("branch", "-f", "main", "HEAD")
+    (pull_request.root / MODEL).unlink()
+    judged = pull_request.judge()
+    assert judged.exit_code == 1, judged.err
+    assert "policy-change, loosened" in judged.report
+    pull_request.edit_config("policy-changes: fail", "policy-changes: report")
+    assert pull_request.judge().exit_code == 1
+
+
+@pytest.mark.e2e
+def test_a_gate_in_a_job_of_its_own_asks_the_base(tmp_path: Path) -> None:
+    """Its plan says nothing of the rules, and its checkout is the attacker's."""
+    pull_request = PullRequest(tmp_path)
+    pull_request.edit_config("gate:\n", "gate:\n  policy-changes: fail\n")
+    pull_request.commit_base()
+    pull_request.workspace.git("branch", "-f", "main", "HEAD")
+    pull_request.edit_config("policy-changes: fail", "margin-percent: 60")
+    pull_request.workspace.commit()
+    assert pull_request.workspace.tunegate("plan", "--base", "main").returncode == 0
+    assert pull_request.workspace.tunegate("gate").returncode == 1
+
+
+@pytest.mark.e2e
+def test_a_model_file_that_no_rule_covers_is_named(tmp_path: Path) -> None:
+    pull_request = PullRequest(tmp_path)
+    save(matmul_model(), pull_request.root / "elsewhere" / "n.ONNX")
+    judged = pull_request.judge()
+    assert judged.exit_code == 0, judged.err
+    assert "No rule covers 1 model file: `elsewhere/n.ONNX`" in judged.report
+
+
+def detected(pull_request: PullRequest, *arguments: str) -> dict[str, Any]:
+    pull_request.workspace.commit()
+    done = pull_request.workspace.tunegate("detect", "--base", "main", "--json", *arguments)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found

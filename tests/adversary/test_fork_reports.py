@@ -4,6 +4,7 @@ of their words is trusted, and they do not say where the comment goes."""
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,7 @@ from tests.adversary.action_run import TOKEN, Ended, Job
 from tests.ci.github.github_server import GitHubServer, github_server
 from tests.ci.github.test_finished_run import TIP, payload, pull
 from tests.support.report_parts import finding, verdict
+from tests.support.workspace import NOT_COMPILED, Workspace
 from tunegate.artifacts import artifact_io
 from tunegate.artifacts.verdicts import Verdict
 from tunegate.ci.comments import report_marker
@@ -142,3 +144,27 @@ def test_the_stage_is_refused_for_every_other_event(fork: ForkJob, event: str) -
         ended = fork.run(server, event)
     assert ended.exit_code == 2, ended.log
     assert not server.requests
+
+
+# A second verdict that is none: edited, of the same machine, or reached by other rules.
+
+SLOWER = ("--commands", "echo 1", "echo 2")
+
+
+def refusal(workspace: Workspace, first: str, second: str) -> str:
+    done = workspace.tunegate("confirm", f"{first}/verdict.json", f"{second}/verdict.json")
+    assert done.returncode == 2, done.stderr
+    assert not (workspace.root / ".tunegate").exists()
+    return done.stderr
+
+
+def test_only_another_machines_look_at_the_same_confirms(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "checkout", NOT_COMPILED)
+    assert workspace.tunegate("compare", *SLOWER, "--out", "a").returncode == 1
+    assert workspace.tunegate("compare", *SLOWER, "--out", "b").returncode == 1
+    assert "of one and the same machine" in refusal(workspace, "a", "b")
+    assert "of one and the same run" in refusal(workspace, "a", "a")
+    edited = Path(shutil.copytree(workspace.root / "a", workspace.root / "edited"))
+    verdict = edited / "verdict.json"
+    verdict.write_text(verdict.read_text().replace('"fail"', '"pass"'))
+    assert "edited/verdict.json: not as tunegate wrote it" in refusal(workspace, "a", "edited")

@@ -3,8 +3,13 @@ never answer. The run ends, in time, and says why."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
+import subprocess
+import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +20,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tests.adversary.pull_request import GATED, MODEL, PullRequest
 from tests.support.small_onnx import conv_model, save
+from tests.support.workspace import CONFIG, NOT_COMPILED, Workspace
 
 pytestmark = pytest.mark.e2e
 
@@ -105,3 +111,178 @@ def words_of(process: psutil.Process) -> list[str]:
         return list(process.cmdline())
     except psutil.Error:
         return []
+
+
+# An installation that is not whole, an interpreter or a machine that lacks something: never exit
+# code 1, which would be read as a regression.
+
+ROOT = Path(__file__).resolve().parents[2]
+
+Damage = Callable[[Path], object]
+
+
+def lost(name: str) -> Damage:
+    return lambda sources: (sources / name).unlink()
+
+
+def overwritten(name: str, text: str) -> Damage:
+    return lambda sources: (sources / name).write_text(text)
+
+
+def beforehand(program: str) -> Damage:
+    """What a machine lacks, or does, before our first line runs."""
+    return overwritten("../sitecustomize.py", program)
+
+
+DAMAGES: dict[str, tuple[Damage, int]] = {
+    "a module of ours is missing": (lost("cli/main.py"), 4),
+    "the exit codes are missing": (lost("errors.py"), 4),
+    "the list of machines is missing": (lost("cli/supported_machine.py"), 4),
+    "a module that one command imports is missing": (lost("cli/handlers/steps.py"), 4),
+    "a module is cut off": (overwritten("cli/parse.py", "def parse("), 4),
+    "a module is binary": (overwritten("config.py", "\0\0"), 4),
+    "a module ends the process": (overwritten("cli/command_tree.py", "raise SystemExit(1)"), 70),
+    "a module is interrupted": (overwritten("cli/command_tree.py", "raise KeyboardInterrupt"), 130),
+    "a module recurses": (overwritten("cli/command_tree.py", "def f(): f()\nf()"), 70),
+    "a dependency is missing": (beforehand("import sys; sys.modules['msgspec'] = None"), 4),
+    "fcntl is missing": (beforehand("import sys; sys.modules['fcntl'] = None"), 4),
+    "memory is out": (overwritten("cli/command_tree.py", "raise MemoryError"), 4),
+    "the excepthook breaks too": (
+        beforehand("import sys; sys.excepthook = lambda *_: 1 / 0; sys.modules['yaml'] = None"),
+        4,
+    ),
+    "macOS": (beforehand("import platform; platform.system = lambda: 'Darwin'"), 4),
+    "musl": (beforehand("import platform; platform.libc_ver = lambda *_: ('', '')"), 4),
+}
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    return Workspace(tmp_path_factory.mktemp("damaged") / "workspace", NOT_COMPILED)
+
+
+@pytest.mark.parametrize(("damage", "code"), DAMAGES.values(), ids=DAMAGES.keys())
+def test_a_damaged_installation_is_one_line_and_no_regression(
+    tmp_path: Path, workspace: Workspace, damage: Damage, code: int
+) -> None:
+    sources = tmp_path / "sources" / "tunegate"
+    shutil.copytree(
+        ROOT / "plugin" / "tunegate", sources, ignore=shutil.ignore_patterns("__pycache__")
+    )
+    damage(sources)
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "tunegate", "detect", "--out", str(tmp_path / "out")],
+        cwd=workspace.root,
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "sources"), "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stderr
+    assert done.stderr.startswith("tunegate: error: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_working_directory_that_is_gone_is_one_line(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    leaves = f'cd "{gone}" && rmdir "{gone}" && exec "{sys.executable}" -P -m tunegate detect'
+    done = subprocess.run(
+        ["bash", "-c", leaves], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 4
+    assert done.stderr.splitlines()[-1].startswith("tunegate: error: ")
+
+
+def test_without_git_that_is_said(tmp_path: Path, workspace: Workspace) -> None:
+    done = workspace.tunegate("detect", "--out", str(tmp_path / "out"), PATH="/nowhere")
+    assert (done.returncode, done.stderr) == (
+        4,
+        "tunegate: error: git: not found on the PATH. Install git.\n",
+    )
+
+
+def test_the_actions_own_damage_is_an_annotation(tmp_path: Path) -> None:
+    for name in ("action", "plugin", "cache"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    (tmp_path / "plugin" / "tunegate" / "cli" / "entry.py").unlink()
+    for module in (
+        "action/tunegate_action/main.py",
+        "plugin/tunegate/cli/main.py",
+        "action/tunegate_action/entry.py",
+    ):
+        (tmp_path / module).unlink()
+        done = subprocess.run(
+            [sys.executable, "-P", str(tmp_path / "action" / "bootstrap.py"), "act"],
+            cwd=tmp_path,
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": f"{tmp_path}/action:{tmp_path}/plugin"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (4, "")
+        assert done.stdout.startswith("::error title=tunegate::")
+
+
+# A compiler that is missing, of another version, or broken: a run that was asked to compile never
+# goes on with what is left.
+
+AUTO = CONFIG + "targets:\n  - name: cpu\n    threads: 1\n"
+ANOTHER_VERSION = """\
+import importlib.metadata as m
+found = m.version
+m.version = lambda name: "0.1.15" if name == "apache-tvm-ffi" else found(name)
+"""
+
+
+def missing_compiler_beforehand(directory: Path, name: str, program: str) -> str:
+    """What Python finds before what is installed."""
+    file = directory / "first" / name
+    file.parent.mkdir(parents=True)
+    file.write_text(program)
+    return str(directory / "first")
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("import sys; sys.modules['tvm'] = None", "the module tvm is missing"),
+        (ANOTHER_VERSION, "apache-tvm-ffi is 0.1.15, and only"),
+    ],
+    ids=["missing", "another version"],
+)
+def test_a_run_that_compiles_says_what_to_install(tmp_path: Path, program: str, said: str) -> None:
+    first = missing_compiler_beforehand(tmp_path, "sitecustomize.py", program)
+    workspace = Workspace(tmp_path / "w", AUTO)
+    done = workspace.tunegate("run", PYTHONPATH=first)
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
+    assert "python -m pip install 'tunegate[tvm]'" in done.stderr
+    assert not (workspace.root / ".tunegate" / "verdict.json").exists()
+
+
+def test_a_run_that_does_not_compile_needs_no_compiler(tmp_path: Path) -> None:
+    first = missing_compiler_beforehand(
+        tmp_path, "sitecustomize.py", "import sys; sys.modules['tvm'] = None"
+    )
+    done = Workspace(tmp_path / "w", NOT_COMPILED).tunegate("plan", PYTHONPATH=first)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_compiler_that_dies_of_everything_is_the_machines_fault_not_the_models(
+    tmp_path: Path,
+) -> None:
+    first = missing_compiler_beforehand(tmp_path, "tvm/__init__.py", "import os; os._exit(1)")
+    done = Workspace(tmp_path / "w", AUTO).tunegate("plan", PYTHONPATH=first)
+    assert done.returncode == 4, done.stderr
+    assert "the compiler does not work on this machine" in done.stderr
+
+
+def test_without_a_linker_nothing_is_compiled(tmp_path: Path) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("git", "bash", "sh"):
+        (programs / name).symlink_to(str(shutil.which(name)))
+    done = Workspace(tmp_path / "w", AUTO).tunegate("run", PATH=str(programs))
+    assert done.returncode == 4, done.stderr
+    assert "to link with" in done.stderr

@@ -4,10 +4,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.support import report_parts as parts
 from tunegate.artifacts import artifact_io
+from tunegate.artifacts.digests import digest_of, document_of
 from tunegate.artifacts.verdicts import Verdict
 from tunegate.cli.handlers.reporting import write_json
 from tunegate.errors import ArtifactError, OutputError
@@ -73,3 +77,37 @@ def test_what_is_sent_to_a_file_is_read_like_one(
     write_json(VERDICT)
     (tmp_path / "verdict.json").write_text(capsys.readouterr().out)
     assert artifact_io.read(tmp_path / "verdict.json", Verdict) == VERDICT
+
+
+class Sample(msgspec.Struct, frozen=True):
+    seconds: float
+    names: tuple[str, ...] = ()
+    parts: dict[str, float] = {}
+
+
+SAMPLES = st.builds(
+    Sample,
+    seconds=st.one_of(st.integers(-9, 9), st.floats(allow_nan=False, allow_infinity=False)),
+    names=st.lists(st.text()).map(tuple),
+    parts=st.dictionaries(st.text(), st.integers(-9, 9)),
+)
+
+
+@given(SAMPLES)
+def test_what_went_through_a_file_has_the_same_digest(sample: Sample) -> None:
+    read = msgspec.json.decode(msgspec.json.encode(sample), type=Sample)
+    assert digest_of(read) == digest_of(sample)
+
+
+@given(SAMPLES, SAMPLES)
+def test_other_contents_have_other_digests(one: Sample, other: Sample) -> None:
+    assert (digest_of(one) == digest_of(other)) == (document_of(one) == document_of(other))
+
+
+def test_the_order_of_keys_does_not_count() -> None:
+    one = Sample(1.0, parts={"a": 1.0, "b": 2.0})
+    assert digest_of(one) == digest_of(Sample(1.0, parts={"b": 2.0, "a": 1.0}))
+
+
+def test_an_infinity_has_a_digest_too() -> None:
+    assert digest_of(Sample(float("inf"))) != digest_of(Sample(1.0))

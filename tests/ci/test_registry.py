@@ -1,15 +1,29 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.ci.gitlab.test_event import REQUEST
 from tests.plugins.registered_plugin import install_into, register
+from tunegate.ci.events import zone_of_branch, zone_of_pull_request, zone_of_queue
 from tunegate.ci.github.host import GitHubHost
+from tunegate.ci.job_results import ConfigPlace, place_of
 from tunegate.ci.none_host import NoCiHost
-from tunegate.ci.registry import HOST_GROUP, job_event, opened_host, run_address
-from tunegate.errors import ConfigError, EnvironmentUnfitError
+from tunegate.ci.protocol import Secret
+from tunegate.ci.registry import (
+    HOST_GROUP,
+    UntoldHost,
+    command_host,
+    job_event,
+    opened_host,
+    run_address,
+)
+from tunegate.errors import ConfigError, ConfigKey, EnvironmentUnfitError
+from tunegate.review import config_file
 
 GITHUB = {
     "GITHUB_ACTIONS": "true",
@@ -90,3 +104,102 @@ def test_what_is_no_host_is_named_and_is_no_bug_of_ours(environment: Path, value
     with pytest.raises(EnvironmentUnfitError, match=r"^odd 1\.0: .*no CI host"):
         opened_host("auto", {})
     assert isinstance(opened_host("none", {}), NoCiHost)
+
+
+COMMAND_HOST_GITHUB = {"GITHUB_ACTIONS": "true"}
+
+
+def test_a_command_that_names_no_ci_has_the_host_of_the_one_that_it_runs_in() -> None:
+    assert command_host("auto", {}, is_named=False, is_json=False) is None
+    found = command_host("auto", COMMAND_HOST_GITHUB, is_named=False, is_json=False)
+    assert isinstance(found, GitHubHost)
+
+
+def test_a_ci_that_is_named_is_taken_also_outside_of_it() -> None:
+    assert isinstance(command_host("auto", {}, is_named=True, is_json=True), NoCiHost)
+    assert isinstance(command_host("github", {}, is_named=True, is_json=True), GitHubHost)
+
+
+def test_what_is_printed_for_a_program_stays_as_it_is() -> None:
+    found = command_host("auto", COMMAND_HOST_GITHUB, is_named=False, is_json=True)
+    assert isinstance(found, UntoldHost)
+
+
+CONFIG = """\
+models:
+  - path: "*.onnx"
+targets:
+  - name: cpu
+  - name: gpu
+    kind: cuda
+cache:
+  url: here
+gate:
+  margin-percent: {margin}
+  pairs: {pairs}
+"""
+
+
+@pytest.mark.parametrize(
+    ("margin", "pairs", "line"),
+    [("'3%'", "4", 10), ("3", "99", 11), ("[", "4", 12), ("3", "4\n  margine: 3", 12)],
+)
+def test_a_problem_of_the_configuration_has_a_line(
+    tmp_path: Path, margin: str, pairs: str, line: int
+) -> None:
+    path = tmp_path / "ci" / "tunegate.yaml"
+    path.parent.mkdir()
+    path.write_text(CONFIG.format(margin=margin, pairs=pairs))
+    with pytest.raises(ConfigError) as caught:
+        config_file.load_config(path)
+    assert place_of(caught.value.about, tmp_path) == ConfigPlace("ci/tunegate.yaml", line)
+
+
+@pytest.mark.parametrize(
+    "about",
+    [None, ConfigKey("/etc/tunegate.yaml", line=3), ConfigKey("gone.yaml", "gate")],
+)
+def test_an_error_about_no_file_of_the_workspace_has_none(
+    tmp_path: Path, about: ConfigKey | None
+) -> None:
+    assert place_of(about, tmp_path) is None
+
+
+ZONE = re.compile(r"pr(/[A-Za-z0-9_][A-Za-z0-9_.-]*)+")
+
+
+def test_only_the_default_branch_is_main() -> None:
+    assert zone_of_branch("a/b", "main", "main") == "main"
+    assert zone_of_branch("a/b", "main", "trunk") == "pr/a/b/branch_main"
+    assert zone_of_branch("a/b", "", "") == "pr/a/b/branch_"
+    assert zone_of_queue("a/b") == "pr/a/b/queue"
+
+
+@given(st.text(max_size=150), st.text(max_size=150))
+def test_a_branch_is_a_zone_of_its_project_or_refused(project: str, branch: str) -> None:
+    try:
+        found = zone_of_branch(project, branch, "main")
+    except ConfigError:
+        return
+    assert found == "main" or (ZONE.fullmatch(found) and len(found) <= 120)
+    assert found != "main" or branch == "main"
+
+
+@pytest.mark.parametrize("project", ["", "/", "..", "a/../b", "a//b", "a b", "-x", "é"])
+def test_what_names_no_project_is_refused(project: str) -> None:
+    with pytest.raises(ConfigError, match="name no project"):
+        zone_of_pull_request(project, 7)
+
+
+def test_long_names_have_zones_of_their_own() -> None:
+    zones = {zone_of_pull_request("/".join(["group"] * 30), number) for number in (7, 8)}
+    assert len(zones) == 2
+    assert all(zone.startswith("pr/long/") and len(zone) <= 120 for zone in zones)
+
+
+def test_a_token_never_shows_itself() -> None:
+    token = Secret("ghs_secret")
+    assert "ghs_secret" not in f"{token} {token!r} {[token]}"
+    assert token.reveal() == "ghs_secret"
+    assert token
+    assert not Secret("")

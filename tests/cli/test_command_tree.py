@@ -3,12 +3,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.plugins.registered_plugin import nothing_installed, register
 from tunegate.cli import commands
+from tunegate.cli.ci_option import asked_job
 from tunegate.cli.command import Command
 from tunegate.cli.command_tree import (
+    CACHE_GROUP,
     COMMAND_GROUP,
     COMMANDS,
     GROUPS,
@@ -16,10 +19,20 @@ from tunegate.cli.command_tree import (
     core_commands,
     declared,
 )
+from tunegate.cli.commands.comparing import CompareOptions
+from tunegate.cli.commands.gating import RunOptions
 from tunegate.cli.completion.words import top_words
 from tunegate.cli.help_pages import overview
-from tunegate.cli.parse import parse
-from tunegate.errors import EnvironmentUnfitError
+from tunegate.cli.parse import named_command, parse
+from tunegate.cli.shared_options import (
+    BudgetOptions,
+    CacheAddress,
+    Common,
+    ComparedRevisions,
+    MeasuringOptions,
+)
+from tunegate.errors import ConfigError, EnvironmentUnfitError
+from tunegate.settings import Overrides, Settings
 
 ROOM = Path(commands.__path__[0])
 
@@ -95,3 +108,130 @@ def test_a_name_of_the_core_stays_the_cores(fly: Path) -> None:
     register(fly.parent, "thief-1.0", COMMAND_GROUP, "run", "a_plane:COMMAND")
     assert parse(["run"]).command.handler.startswith("tunegate.")
     assert [command.name for command in all_commands()].count("run") == 1
+
+
+def test_the_first_words_name_the_command_and_the_rest_is_its() -> None:
+    found, rest = named_command(["cache", "gc", "--dry-run"])
+    assert (found.name, list(rest)) == ("cache gc", ["--dry-run"])
+
+
+@pytest.mark.parametrize("line", [["cache"], ["cache", "--help"]])
+def test_a_group_alone_is_itself(line: list[str]) -> None:
+    found, _ = named_command(line)
+    assert found is CACHE_GROUP
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ([], "a command is missing"),
+        (["hlep"], 'no command "hlep". Did you mean help?'),
+        (["rum"], 'no command "rum". Did you mean run?'),
+        (["help"], 'no command "help"'),
+        (["cache", "gx"], "See: tunegate cache --help"),
+        (["--versoin"], 'no option "--versoin". Did you mean --version?'),
+    ],
+)
+def test_what_names_none_is_a_usage_error(line: list[str], said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        named_command(line)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["detect"],
+        ["detect", "--base", "main"],
+        ["run", "--ci", "auto", "--help"],
+        ["run", "--ci"],
+        ["doctor", "--ci", "auto"],
+        ["rum", "--ci=auto"],
+        [],
+    ],
+)
+def test_what_has_no_job_or_is_no_command_is_none(
+    line: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert asked_job(line) is None
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("step", ["run", "plan", "tune", "gate"])
+def test_every_step_can_be_a_job(step: str) -> None:
+    found = asked_job([step, "--ci", "auto", "--out", "o", "--base", "b", "--policy=p"])
+    assert found is not None
+    request = found.request
+    assert (found.ci, request.step, request.out, request.comment) == (
+        *("auto", step),
+        Path("o"),
+        "never",
+    )
+    assert (request.asked.base, request.asked.head, request.policy) == ("b", "", "p")
+
+
+def test_what_a_job_asks_for_is_what_its_command_line_says() -> None:
+    line = ["run", "--ci=gitlab", "--comment", "always", "--repository=r", "--since-release"]
+    found = asked_job([*line, "--zone", "team/x", "--cache-mode", "off"])
+    assert found is not None
+    request = found.request
+    assert (found.ci, request.comment, request.repository) == ("gitlab", "always", Path("r"))
+    assert request.asked.since_release
+    assert (request.zone, request.is_without_cache) == ("team/x", True)
+
+
+def test_the_words_that_are_carried_out_are_of_no_job() -> None:
+    found = asked_job(["run", "--ci", "auto", "--minutes", "5"])
+    assert found is not None
+    options = parse(found.request.words).options
+    assert isinstance(options, RunOptions)
+    assert options.job.ci == ""
+    assert options.settings.overrides.get("budget.minutes") == 5
+
+
+@pytest.mark.parametrize("named", [[], ["--ci", "auto"]])
+def test_a_step_that_names_no_ci_is_a_job_of_the_one_that_it_runs_in(named: list[str]) -> None:
+    found = asked_job(["plan", "--json", "--no-base", *named])
+    assert found is not None
+    assert (found.ci, found.is_named, found.is_json) == ("auto", bool(named), True)
+    assert found.request.asked.no_base
+
+
+@pytest.mark.parametrize("line", [["run", "--ci="], ["run", "--ci", "gitlab", "--ci", ""]])
+def test_an_empty_name_is_no_job_without_rules(line: list[str]) -> None:
+    """A variable that is not set would let a fork write to the cache."""
+    found = asked_job(line)
+    assert found is not None
+    assert found.ci == ""
+
+
+def test_the_groups_that_a_command_takes_become_its_settings() -> None:
+    options = RunOptions(
+        common=Common(out=Path("o"), as_json=True),
+        revisions=ComparedRevisions(base="v1"),
+        budget=BudgetOptions(given={"budget.minutes": 3.0}),
+        cache=CacheAddress(given={"cache.mode": "ro"}),
+    )
+    assert options.settings == Settings(
+        out=Path("o"),
+        as_json=True,
+        base="v1",
+        overrides=Overrides({"budget.minutes": 3.0, "cache.mode": "ro"}),
+    )
+
+
+def test_a_field_of_the_commands_own_is_no_setting() -> None:
+    settings = CompareOptions(base="old.onnx", head="new.onnx").settings
+    assert (settings.base, settings.head) == (None, None)
+
+
+def test_every_setting_is_an_option_of_a_shared_group() -> None:
+    """A setting that no group fills would ignore what the user wrote without a word."""
+    groups: tuple[type[msgspec.Struct], ...] = (
+        Common,
+        ComparedRevisions,
+        MeasuringOptions,
+    )
+    filled = {name for group in groups for name in group.__struct_fields__}
+    settings = {*Settings.__struct_fields__} - {"overrides"}
+    assert settings <= filled

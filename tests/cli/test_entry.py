@@ -9,6 +9,8 @@ import pytest
 
 from tunegate import errors
 from tunegate.cli import entry
+from tunegate.cli.supported_machine import Machine, this_machine, why_unsupported
+from tunegate.cli.unexpected import explained, named
 
 
 def raising(error: BaseException) -> Callable[[], int]:
@@ -89,3 +91,87 @@ def test_a_cancel_inside_an_executed_string_ends_with_its_own_exit_code(tmp_path
     (tmp_path / "cancelled.py").write_text(module)
     done = subprocess.run([sys.executable, "-m", "cancelled"], cwd=tmp_path, check=False)
     assert done.returncode == errors.CANCELLED
+
+
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    ("error", "exit_code", "said"),
+    [
+        (KeyboardInterrupt(), 130, "cancelled"),
+        (ModuleNotFoundError("No module named 'msgspec'"), 4, "damaged (ModuleNotFoundError: No"),
+        (SyntaxError("invalid syntax"), 4, "damaged"),
+        (BrokenPipeError(32, "Broken pipe"), 4, "gone away"),
+        (MemoryError(), 4, "out of memory"),
+        (PermissionError(13, "Permission denied", "/x"), 4, "Permission denied: '/x'"),
+        (OSError(36, "File name too long", "/xx"), 2, "longer than this machine takes"),
+        (RecursionError("too deep\nand more"), 70, "a bug of tunegate (RecursionError: too deep)"),
+        (SystemExit("text"), 70, "a bug of tunegate (SystemExit: text)"),
+        (SystemExit(0), 70, "a bug"),
+        (GeneratorExit(), 70, "a bug"),
+        (Unspeakable(), 70, "a bug of tunegate (Unspeakable)"),
+    ],
+)
+def test_everything_has_an_exit_code_that_is_neither_a_pass_nor_a_regression(
+    error: BaseException, exit_code: int, said: str
+) -> None:
+    ending = explained(error)
+    assert ending.exit_code == exit_code
+    assert said in ending.problem
+    assert "\n" not in ending.problem
+
+
+def test_what_fails_while_a_cancel_is_cleaned_up_is_the_cancel() -> None:
+    with pytest.raises(OSError, match="gone") as caught:
+        cancelled_on_a_lost_terminal()
+    assert explained(caught.value).exit_code == 130
+
+
+def cancelled_on_a_lost_terminal() -> None:
+    try:
+        raise KeyboardInterrupt
+    finally:
+        raise OSError(5, "the terminal is gone")
+
+
+def test_a_long_text_is_cut() -> None:
+    assert len(named(ValueError("x" * 10_000))) < 400
+
+
+USUAL = Machine("Linux", "x86_64", "glibc", (3, 11), is_64_bit=True)
+
+
+def test_the_machine_of_these_tests_is_supported() -> None:
+    assert why_unsupported(this_machine()) == ""
+
+
+@pytest.mark.parametrize("processor", ["x86_64", "AMD64", "aarch64", "arm64"])
+def test_linux_on_both_processors_is_supported(processor: str) -> None:
+    assert why_unsupported(USUAL._replace(processor=processor, python=(3, 14))) == ""
+
+
+@pytest.mark.parametrize(
+    ("machine", "said"),
+    [
+        (USUAL._replace(system="Darwin", processor="arm64", libc=""), "macOS is not supported"),
+        (USUAL._replace(system="Windows", processor="AMD64"), "Windows is not supported"),
+        (USUAL._replace(system=""), "this system is not supported"),
+        (USUAL._replace(processor="riscv64"), "the processor riscv64 is not supported"),
+        (USUAL._replace(processor=""), "the processor of this machine is not supported"),
+        (USUAL._replace(processor="i686"), "the processor i686 is not supported"),
+        (USUAL._replace(libc=""), "a Linux without glibc (musl, as in Alpine) is not supported"),
+        (USUAL._replace(is_64_bit=False), "a 32-bit Python is not supported"),
+        (USUAL._replace(python=(3, 10)), "Python 3.10 is not supported"),
+        (USUAL._replace(python=(3, 15)), "Python 3.15 is not supported"),
+        (USUAL._replace(libc_version="2.27"), "glibc 2.27 is not supported"),
+        (USUAL._replace(kind="PyPy"), "PyPy is not supported"),
+        (USUAL._replace(has_gil=False), "a CPython without the GIL is not supported"),
+    ],
+)
+def test_any_other_is_named_with_what_is_supported(machine: Machine, said: str) -> None:
+    problem = why_unsupported(machine)
+    assert problem.startswith(said)
+    assert "Linux with glibc 2.28 or newer on x86-64 or arm64, and a 64-bit CPython 3.11" in problem

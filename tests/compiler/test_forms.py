@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,7 +23,7 @@ NATIVE = TargetConfig(name="cpu", artifact="native")
 INSTALL = 'Install it: pip install "tunegate[whole-model]"'
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def core_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     nothing_installed(tmp_path, monkeypatch)
     installed_forms.cache_clear()
@@ -29,6 +31,7 @@ def core_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     installed_forms.cache_clear()
 
 
+@pytest.mark.usefixtures("core_alone")
 def test_without_extras_a_build_is_a_library_of_kernels() -> None:
     assert installed_forms() == ()
     assert form_for(CPU, {"precision": "int8"}) is None
@@ -37,6 +40,7 @@ def test_without_extras_a_build_is_a_library_of_kernels() -> None:
     assert set(RUNTIME.variants(GPU)) == {""}
 
 
+@pytest.mark.usefixtures("core_alone")
 def test_what_an_extra_builds_is_told_with_what_to_install() -> None:
     with pytest.raises(ConfigError) as caught:
         form_for(NATIVE, {})
@@ -47,6 +51,7 @@ def test_what_an_extra_builds_is_told_with_what_to_install() -> None:
         loaded_form(Path("/nowhere"), artifact("libmodel.so"))
 
 
+@pytest.mark.usefixtures("core_alone")
 def test_a_configuration_that_asks_for_it_is_refused_in_one_line() -> None:
     text = "models: [{path: m.onnx}]\ntargets: [{name: cpu, artifact: native}]\n"
     with pytest.raises(ConfigError) as caught:
@@ -57,3 +62,56 @@ def test_a_configuration_that_asks_for_it_is_refused_in_one_line() -> None:
 
 def artifact(file: str) -> ArtifactFile:
     return ArtifactFile(runtime="tvm", file=file, inputs=(), outputs=(), threads=1)
+
+
+# CUDA's intrinsics are parsed once, and read from then on.
+
+PROGRAM = """
+import sys, time
+from pathlib import Path
+from tunegate.compiler import intrinsics
+from tvm.s_tir import TensorIntrin
+parsed = []
+parse = intrinsics._parse
+intrinsics._parse = lambda name: (parsed.append(name), parse(name))
+intrinsics.load_kept("x86", Path(sys.argv[1]))
+import tvm.s_tir.tensor_intrin  # as every TuneContext does
+intrin = TensorIntrin.get("dot_16x4_vnni", allow_missing=True)
+import tvm.s_tir.tensor_intrin.x86  # as TVM may
+assert "tvm.s_tir.tensor_intrin.cuda" not in sys.modules
+print(len(parsed), intrin is not None)
+"""
+
+
+def loaded(folder: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(folder)], capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def kept(folder: Path) -> list[Path]:
+    return sorted(folder.glob("x86.*.json"))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("kept")
+    assert loaded(made) == "1 True"
+    return made
+
+
+def test_they_are_parsed_once_and_read_from_then_on(folder: Path) -> None:
+    before = kept(folder)
+    assert loaded(folder) == "0 True"
+    assert len(before) == 1
+    assert kept(folder) == before
+
+
+@pytest.mark.parametrize("rubbish", ["{", '{"nodes": []}'])
+def test_a_file_that_is_not_whole_is_written_again(folder: Path, rubbish: str) -> None:
+    (file,) = kept(folder)
+    whole = file.read_text()
+    file.write_text(rubbish)
+    assert loaded(folder) == "1 True"
+    assert file.read_text() == whole

@@ -1,12 +1,18 @@
 from __future__ import annotations
 
 import json
+import os
+from importlib.metadata import PackageNotFoundError, version
 
 import pytest
+import tvm
 
+from tunegate.compiler import versions
+from tunegate.compiler.runtime import use_threads
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 from tunegate.errors import ConfigError
+from tunegate.system.machine import packages as installed_version
 
 
 def test_a_cpu_is_named_with_the_threads_that_it_was_tuned_for() -> None:
@@ -49,3 +55,42 @@ def test_what_the_compiler_does_not_know_is_refused_by_name(
     with pytest.raises(ConfigError) as raised:
         tvm_target(config)
     assert str(raised.value).startswith(f"target {config.name}: {said}")
+
+
+# The threads of kernels in this process.
+
+
+def test_threads_may_run_wherever_the_process_may() -> None:
+    allowed, before = os.sched_getaffinity(0), tvm.get_global_func("runtime.NumThreads")()
+    os.sched_setaffinity(0, {max(allowed)})
+    try:
+        use_threads(1)
+        assert os.sched_getaffinity(0) == {max(allowed)}
+    finally:
+        use_threads(before)
+        os.sched_setaffinity(0, allowed)
+
+
+def test_kernels_get_the_threads_that_they_are_given_and_who_runs_them_keeps_its_cores() -> None:
+    threads = tvm.get_global_func("runtime.NumThreads")
+    cores, before = os.sched_getaffinity(0), threads()
+    use_threads(1)
+    assert threads() == 1
+    use_threads(before)
+    assert os.sched_getaffinity(0) == cores
+
+
+def test_records_name_the_compiler_that_is_installed() -> None:
+    found = versions.toolchain()
+    assert (found.tvm, found.ffi) == (version("apache-tvm"), version("apache-tvm-ffi"))
+
+
+def test_what_is_not_installed_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    def only_tvm(distribution: str) -> str:
+        if distribution != "apache-tvm":
+            raise PackageNotFoundError(distribution)
+        return "0.27"
+
+    monkeypatch.setattr(installed_version, "version", only_tvm)
+    found = versions.toolchain()
+    assert (found.tvm, found.ffi, found.cuda) == ("0.27", "", "")

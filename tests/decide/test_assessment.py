@@ -6,11 +6,28 @@ import random
 import msgspec
 import pytest
 
-from tests.support.measured_cells import make_launches
+from tests.support.measured_cells import (
+    make_build,
+    make_builds,
+    make_launches,
+    make_measurement,
+    make_run,
+)
+from tunegate.artifacts.builds import (
+    Build,
+    CandidateTime,
+    ErrorEstimate,
+    NumericCheck,
+    RefusedCandidate,
+    RuntimeChoice,
+    unbuilt,
+)
 from tunegate.artifacts.measurements import Launch
 from tunegate.decide.assessment import Assessment, assess
-from tunegate.decide.inside_launch import histogram
+from tunegate.decide.gate import candidate_outcomes
+from tunegate.decide.histogram import histogram
 from tunegate.decide.sequential import PLANNED, StoppingRule
+from tunegate.decide.summarize import build_notes
 
 RULE = StoppingRule(margin_percent=3.0, analyses=PLANNED, cells=1, rare=0.2)
 
@@ -95,3 +112,104 @@ def test_it_tells_what_was_excluded_and_by_how_many_starts() -> None:
     assert few.decision == "pass"
     assert few.excluded.share_percent is not None
     assert few.excluded.share_percent > 50
+
+
+# What the report says of builds that ship.
+
+ALLOWED = (
+    "models/m.onnx on cpu: off by 1.4% of the largest output, where 5% is allowed: ONNX Runtime "
+    "is off from itself by 2.8%, by how it optimizes and rounds"
+)
+
+WRITTEN = (
+    "models/m.onnx on cpu: off by 1.4% of the largest output from the model as it is written; ONNX "
+    "Runtime's optimizations are off from that by 15% here"
+)
+
+
+@pytest.mark.parametrize(
+    ("noise", "as_written", "told"),
+    [(None, False, []), (0.028, False, [ALLOWED]), (0.15, True, [WRITTEN])],
+)
+def test_numbers_that_may_differ_by_more_are_told(
+    noise: float | None, as_written: bool, told: list[str]
+) -> None:
+    check = NumericCheck(
+        passed=True,
+        max_absolute=0.01,
+        max_relative=0.014,
+        tolerance=0.05,
+        reference_noise=noise,
+        as_written=as_written,
+    )
+    head = msgspec.structs.replace(make_build("b"), check=check)
+    run = make_run(make_measurement(), make_builds(make_build("a"), head))
+    assert list(build_notes(run)) == told
+
+
+def test_what_a_runtime_says_of_how_it_runs_is_told() -> None:
+    head = msgspec.structs.replace(make_build("b"), notes=("3 of 9 nodes run on the CPU: Resize",))
+    run = make_run(make_measurement(), make_builds(make_build("a"), head))
+    told = "models/m.onnx on cpu (head): 3 of 9 nodes run on the CPU: Resize"
+    assert list(build_notes(run)) == [told]
+
+
+MEASURED = RuntimeChoice(
+    times=(
+        CandidateTime(candidate="onnxruntime", title="ONNX Runtime", ms=3.0),
+        CandidateTime(candidate="tvm", title="TVM", ms=2.0),
+    ),
+    refused=(RefusedCandidate(candidate="third", title="Third", reason="no LSTM"),),
+)
+
+
+def outcomes(build: Build | None) -> list[tuple[str, bool, float | None, str]]:
+    return [(each.title, each.ships, each.ms, each.reason) for each in candidate_outcomes(build)]
+
+
+def test_every_candidate_is_told_the_one_that_ships_first() -> None:
+    assert outcomes(msgspec.structs.replace(make_build(), choice=MEASURED)) == [
+        ("TVM", True, 2.0, ""),
+        ("ONNX Runtime", False, 3.0, ""),
+        ("Third", False, None, "no LSTM"),
+    ]
+
+
+def test_what_ships_has_the_error_of_its_own_build() -> None:
+    remembered = RuntimeChoice(
+        times=(CandidateTime(candidate="tvm", title="TVM", ms=2.0, has_unknown_error=True),)
+    )
+    error = ErrorEstimate(what="max-error", center=0.8, low=0.7, high=1.1, samples=73)
+    build = msgspec.structs.replace(make_build(), choice=remembered, error_estimate=(error,))
+    (ours,) = candidate_outcomes(build)
+    assert (ours.error, ours.has_unknown_error) == (error, False)
+
+
+def test_what_a_budget_refuses_has_its_error() -> None:
+    error = ErrorEstimate(what="max-error", center=28.0, low=24.3, high=44.3, samples=64)
+    refused = RefusedCandidate(candidate="third", title="Third", reason="too far off", error=error)
+    choice = msgspec.structs.replace(MEASURED, refused=(refused,))
+    *_, last = candidate_outcomes(msgspec.structs.replace(make_build(), choice=choice))
+    assert (last.reason, last.error) == ("too far off", error)
+
+
+def test_of_a_model_that_nothing_runs_none_ships() -> None:
+    refused = msgspec.structs.replace(MEASURED, times=())
+    broken = msgspec.structs.replace(make_build(error="no LSTM"), choice=refused)
+    assert outcomes(broken) == [("Third", False, None, "no LSTM")]
+
+
+def test_the_only_candidate_ships() -> None:
+    assert outcomes(make_build()) == [("TVM", True, None, "")]
+
+
+def test_why_nothing_was_measured_stands_with_what_ships() -> None:
+    choice = RuntimeChoice(reason="not measured: no answer")
+    assert outcomes(msgspec.structs.replace(make_build(), choice=choice)) == [
+        ("TVM", True, None, "not measured: no answer")
+    ]
+
+
+@pytest.mark.parametrize("head", [None, unbuilt("its file is missing")])
+def test_without_a_candidate_there_is_nothing_to_tell(head: Build | None) -> None:
+    assert outcomes(head) == []

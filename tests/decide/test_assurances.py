@@ -6,7 +6,7 @@ import pytest
 from tests.support.measured_cells import CELL
 from tunegate.artifacts.measurements import Comparison, Excluded, Inside, Interval
 from tunegate.config import GateConfig
-from tunegate.decide.checks import assured, slow_starts_clause, slower_inside, undecided
+from tunegate.decide.assurances import assured, slow_starts_clause, slower_inside, undecided
 
 GATE = GateConfig()
 CLEAN = Excluded(

@@ -17,7 +17,7 @@ from tunegate.config import GateConfig, ObjectiveConfig
 from tunegate.decide.checks import check_metric, check_objective
 from tunegate.decide.compare import compare
 from tunegate.decide.gate import decide_verdict
-from tunegate.decide.inside_launch import histogram
+from tunegate.decide.histogram import histogram
 from tunegate.review.gate_rules import GateRules, Policies
 from tunegate.tune.outcomes import tally
 

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from tests.report.budgeted import LIMITS, make_error
+from tests.support import report_parts as parts
 from tests.support.measured_cells import (
     make_build,
     make_builds,
@@ -22,6 +23,7 @@ from tunegate.artifacts.verdicts import Verdict
 from tunegate.config import GateConfig
 from tunegate.decide.compare import compare
 from tunegate.decide.gate import decide_verdict
+from tunegate.decide.slow_layers import cell_names, on_cell
 from tunegate.review.gate_rules import GateRules
 from tunegate.tune.outcomes import tally
 
@@ -216,3 +218,10 @@ def test_a_pass_whose_error_got_larger_for_nothing_stays_one_and_says_so() -> No
     assert finding.status == "pass"
     assert finding.accuracy is not None
     assert finding.accuracy.moved == ("max-error",)
+
+
+def test_a_step_names_its_cell() -> None:
+    finding = parts.finding("fail", "")
+    assert on_cell(finding, " fails.").text == "models/squeezenet.onnx on cpu fails."
+    assert on_cell(finding, " fails.", before="The head of ").text.startswith("The head of models/")
+    assert len(cell_names(finding)) == 3

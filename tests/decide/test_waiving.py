@@ -1,16 +1,26 @@
 from __future__ import annotations
 
 import datetime
+import math
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.decide.test_checks import SAME, SLOWER, found, verdict
+from tests.support.measured_cells import MODEL, make_build, make_builds, make_measurement, make_run
 from tests.support.waivers import TODAY, make_waiver, slowed
 from tunegate.artifacts.builds import Cell
-from tunegate.artifacts.measurements import Interval
+from tunegate.artifacts.changes import Revisions
+from tunegate.artifacts.measurements import CellMeasurement, Interval
+from tunegate.artifacts.verdicts import WAIVERS_FILE, Verdict, WaiverOffer
+from tunegate.config import GateConfig, ObjectiveConfig
+from tunegate.decide.compare import compare
+from tunegate.decide.histogram import histogram
+from tunegate.decide.waiver_offer import is_enough, waiver_offer
 from tunegate.decide.waiving import Slowdown, notes, standing
+from tunegate.review.gate_rules import GateRules, Policies
 
 CELL = Cell(model="models/m.onnx", target="cpu")
 DAY = datetime.timedelta(days=1)
@@ -65,3 +75,189 @@ def test_nothing_over_the_ceiling_or_after_the_day_is_ever_covered(
     if standing(waiver, change(high), TODAY) == "covers":
         assert high < ceiling
         assert days >= 0
+
+
+TIP = "the tip of the branch that this merges into"
+
+
+def test_a_waiver_lets_a_slowdown_below_its_ceiling_pass_and_says_why() -> None:
+    judged = verdict(make_measurement(SLOWER), Policies(waivers=(make_waiver(),), today=TODAY))
+    assert (judged.status, judged.exit_code) == ("waived", 0)
+    assert "waived up to +8% until 2026-07-31: a wider head" in judged.findings[0].reason
+    assert judged.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("waiver", "said"),
+    [
+        (
+            make_waiver(ceiling_percent=4.0),
+            "its waiver ends at +4%; it is in tunegate-waivers.yaml at the tip of",
+        ),
+        (make_waiver(expires=TODAY - datetime.timedelta(days=1)), "its waiver expired on"),
+    ],
+)
+def test_a_waiver_that_does_not_cover_leaves_it_red(waiver: object, said: str) -> None:
+    judged = verdict(make_measurement(SLOWER), Policies(waivers=(waiver,), today=TODAY))  # type: ignore[arg-type]
+    assert (judged.status, judged.exit_code) == ("fail", 1)
+    assert said in judged.findings[0].reason
+
+
+def test_a_waiver_that_nothing_needs_is_named() -> None:
+    judged = verdict(make_measurement(SAME), Policies(waivers=(make_waiver(),), today=TODAY))
+    assert judged.status == "pass"
+    assert "is not needed by this change" in judged.notes[0]
+    assert "tunegate-waivers.yaml has it until" in judged.notes[0]
+
+
+def test_what_is_open_says_nothing_of_its_waiver() -> None:
+    measured = make_measurement(stopped="invalid", notes=("no answer",))
+    assert verdict(measured, Policies(waivers=(make_waiver(),), today=TODAY)).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("policies", "source", "said"),
+    [
+        (
+            Policies(waivers=(make_waiver(),), today=TODAY),
+            "base",
+            f"in {WAIVERS_FILE} at {TIP}: a change of it counts once it is there",
+        ),
+        (
+            Policies(waivers=(make_waiver(),), today=TODAY),
+            "head",
+            "in tunegate-waivers.yaml of this branch",
+        ),
+        (
+            Policies(waivers=(make_waiver(),), signed_waivers=(make_waiver(),), today=TODAY),
+            "base",
+            "in a commit of this change, whose Tunegate-Waiver may be written anew",
+        ),
+    ],
+)
+def test_what_is_waived_says_where_its_waiver_is(
+    policies: Policies, source: str, said: str
+) -> None:
+    gate = msgspec.structs.replace(GateConfig(), waivers_from=source)
+    (finding,) = verdict(make_measurement(SLOWER), policies, gate).findings
+    assert finding.remarks.endswith(f"the waiver is {said}")
+
+
+def test_a_waiver_is_for_slowdowns_only() -> None:
+    measured = make_measurement(stopped="invalid", notes=("no answer",))
+    judged = verdict(measured, Policies(waivers=(make_waiver(),), today=TODAY))
+    assert judged.status == "invalid-env"
+
+
+def test_a_waiver_that_is_not_merged_waives_nothing_and_says_what_to_do() -> None:
+    pending = Policies(pending_waivers=(make_waiver(),), today=TODAY)
+    finding = found(make_measurement(SLOWER), pending)
+    assert finding.status == "fail"
+    assert "merge the waiver first" in finding.reason
+    signed = make_waiver(ceiling_percent=90.0)
+    both = Policies(pending_waivers=(make_waiver(), signed), signed_waivers=(signed,), today=TODAY)
+    assert "merge the waiver first" in found(make_measurement(SLOWER), both).reason
+    alone = Policies(pending_waivers=(signed,), signed_waivers=(signed,), today=TODAY)
+    assert "gate.waiver-trailers: true" in found(make_measurement(SLOWER), alone).reason
+    too_low = Policies(pending_waivers=(make_waiver(ceiling_percent=0.1),), today=TODAY)
+    assert "merge the waiver" not in found(make_measurement(SLOWER), too_low).reason
+
+
+def slow_inside(
+    mean_percents: tuple[float, ...], effects: tuple[float, ...] = SAME
+) -> CellMeasurement:
+    """A head whose mean is slower by so much in each launch, beside these medians."""
+    measured = make_measurement(effects)
+    slow = [1.0] * 85 + [7.0] * 15
+    launches = tuple(
+        msgspec.structs.replace(
+            launch,
+            mean_effect=math.log1p(percent / 100),
+            base_times=histogram([1.0] * 100),
+            head_times=histogram(slow if percent > 50 else [1.0] * 100),
+        )
+        for launch, percent in zip(measured.launches, mean_percents, strict=True)
+    )
+    return msgspec.structs.replace(measured, launches=launches)
+
+
+SLOW_MEAN = slow_inside((92.0, 88.0, 96.0, 93.0))
+
+
+def waived(measured: CellMeasurement, ceiling_percent: float) -> Verdict:
+    waiver = make_waiver(ceiling_percent=ceiling_percent)
+    return verdict(measured, Policies(waivers=(waiver,), today=TODAY))
+
+
+def test_a_waiver_bounds_the_mean_as_well_as_the_median() -> None:
+    judged = waived(SLOW_MEAN, 40.0)
+    assert (judged.status, judged.exit_code) == ("fail", 1)
+    said = "its waiver ends at +40%, which does not bound the mean by +92% (+"
+    assert said in judged.findings[0].reason
+
+
+def test_a_waiver_bounds_every_percentile_that_failed() -> None:
+    """The mean is below 130%; p90 and p99 are seven times what they were."""
+    judged = waived(SLOW_MEAN, 130.0)
+    assert judged.status == "fail"
+    assert "does not bound p90 by +" in judged.findings[0].reason
+    assert waived(SLOW_MEAN, 700.0).status == "waived"
+
+
+def test_a_mean_that_is_open_above_the_ceiling_leaves_it_undecided() -> None:
+    """The median alone is proven to be slower, and the waiver is for that."""
+    scattered = slow_inside((1.0, 2.0, 45.0, 3.0), SLOWER)
+    judged = waived(scattered, 8.0)
+    assert (judged.status, judged.exit_code) == ("inconclusive", 3)
+    assert "but not decided below that: the mean by +" in judged.findings[0].reason
+    assert waived(slow_inside((5.0, 6.0, 5.5, 6.5), SLOWER), 8.0).status == "waived"
+
+
+def offer_for(measured: CellMeasurement, policies: Policies) -> tuple[WaiverOffer | None, bool]:
+    """The offer, and whether nothing fails any more once it is merged."""
+    rules = GateRules(gate=GateConfig(), policies=policies)
+    run = make_run(measured, make_builds(make_build("a"), make_build("b")))
+    judged = on_commits(verdict(measured, policies))
+    offer = waiver_offer(judged, compare(run, rules.gate), rules)
+    if offer is None:
+        return None, False
+    return offer, is_enough(offer, rules, lambda changed: verdict(measured, changed.policies))
+
+
+def on_commits(judged: Verdict) -> Verdict:
+    return msgspec.structs.replace(judged, revisions=Revisions(base="a" * 40, head="b" * 40))
+
+
+@pytest.mark.parametrize(
+    "measured", [SLOW_MEAN, make_measurement(SLOWER), slow_inside((5.0, 6.0, 5.5, 6.5), SLOWER)]
+)
+def test_an_offered_waiver_holds(measured: CellMeasurement) -> None:
+    offer, holds = offer_for(measured, Policies(today=TODAY))
+    assert offer is not None
+    assert holds
+    assert verdict(measured, Policies(waivers=offer.waivers, today=TODAY)).status == "waived"
+
+
+def test_no_waiver_holds_where_the_objective_fails_too() -> None:
+    slow = slow_inside((92.0, 88.0, 96.0, 93.0))
+    objectives = {MODEL: ObjectiveConfig(ms=2.0, percentile=90.0)}
+    offer, holds = offer_for(slow, Policies(objectives=objectives, today=TODAY))
+    assert offer is not None
+    assert not holds
+    waivers = (make_waiver(ceiling_percent=900.0),)
+    judged = verdict(slow, Policies(waivers=waivers, objectives=objectives, today=TODAY))
+    assert judged.status == "fail"
+
+
+@pytest.mark.parametrize("target", ["gpu", "cpu-2"])
+def test_a_waiver_of_another_target_or_model_is_none(target: str) -> None:
+    others = (make_waiver(target=target), make_waiver(model="models/n.onnx"))
+    assert verdict(make_measurement(SLOWER), Policies(waivers=others, today=TODAY)).status == "fail"
+
+
+def test_the_waiver_of_a_commit_takes_nothing_from_the_bounds_of_the_mean() -> None:
+    signed = make_waiver(ceiling_percent=40.0)
+    policies = Policies(waivers=(signed,), signed_waivers=(signed,), today=TODAY)
+    assert verdict(SLOW_MEAN, policies).status == "fail"
+    pending = Policies(pending_waivers=(signed,), today=TODAY)
+    assert "merge the waiver first" not in found(SLOW_MEAN, pending).reason

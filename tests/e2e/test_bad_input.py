@@ -4,12 +4,15 @@ code 2, and nothing is lost."""
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.small_onnx import matmul_model, one_node_model, save
-from tests.support.workspace import CONFIG, NOT_COMPILED, Workspace
+from tests.support.simulated.small_disk import mounted_disk
+from tests.support.small_onnx import conv_model, matmul_model, one_node_model, save
+from tests.support.workspace import COMPILED, CONFIG, FIRST_ANALYSIS, NOT_COMPILED, Workspace
 
 pytestmark = pytest.mark.e2e
 
@@ -183,3 +186,56 @@ def test_a_shard_of_a_plan_that_has_none(repository: Workspace) -> None:
     assert repository.tunegate("plan", "--base", "main").returncode == 0
     assert "which has none: nothing is left to tune" in refusal(repository, "tune", "--shard", "0")
     assert "none: no model is compared" in refusal(repository, "measure", "--shard", "0")
+
+
+# A disk that fills up while tunegate runs: one clear error, of the machine and not of the model.
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    with mounted_disk(tmp_path / "small") as place:
+        yield place
+
+
+@pytest.mark.parametrize("free_bytes", [0, 8 * 1024, 24 * 1024])
+def test_a_run_without_room_blames_the_disk(
+    tmp_path: Path, small_disk: Path, free_bytes: int
+) -> None:
+    repository = Workspace(tmp_path / "repository")
+    usage = os.statvfs(small_disk)
+    (small_disk / "other").write_bytes(bytes(usage.f_bavail * usage.f_frsize - free_bytes))
+    done = repository.tunegate("run", "--out", str(small_disk / "out"))
+    assert done.returncode == 4, done.stderr
+    (error,) = [line for line in done.stderr.splitlines() if line.startswith("tunegate: error:")]
+    assert f"a disk is full, that of {small_disk / 'out'}" in error
+    assert "Traceback" not in done.stderr
+
+
+# A run that may not measure anything builds with what similar layers have, and says so.
+
+
+def test_transferred_schedules_without_a_budget_are_said_to_be_unverified(tmp_path: Path) -> None:
+    config = COMPILED.replace("trials: 2", "trials: 4") + FIRST_ANALYSIS
+    workspace = Workspace(tmp_path / "w", config)
+    # With three channels out no default schedule is good, so that any other one is used.
+    workspace.begin_with(conv_model(channels=16, out=3, size=28))
+    for stage in ("plan", "tune"):
+        tuned = workspace.tunegate(stage)
+        assert tuned.returncode == 0, tuned.stderr
+    wider = conv_model(channels=16, out=3, size=30)
+    save(wider, workspace.root / "models" / "wider.onnx")
+    workspace.commit()
+    done = workspace.tunegate("run", "--base", "HEAD~1", "--minutes", "0", "--json")
+    verdict = json.loads(done.stdout)
+    assert verdict["tuning"]["trials"] == 0
+    assert verdict["tuning"]["transfer"] >= 1
+    report = (workspace.root / ".tunegate" / "report.md").read_text()
+    measured = json.loads((workspace.root / ".tunegate" / "measurements.json").read_text())
+    head = measured["builds"][0]["head"]
+    transferred = [task for task in head["tasks"] if task["source"] == "transfer"]
+    # One that was slower in the model than the default schedule is left out, and the report says
+    # so: which of the two it is, the machine decides.
+    assert bool(transferred) == ("a schedule of another shape: it was never measured" in report)
+    assert bool(head["dropped"]) == ("slower in the model with their schedules" in report)
+    assert transferred or head["dropped"]
+    assert all(not task["verified"] and task["ms"] is None for task in transferred)

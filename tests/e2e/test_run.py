@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import shutil
 import signal
@@ -11,13 +12,21 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnx
 import pytest
 
+from tests.support.graphs import GraphInput, graph_of, node
 from tests.support.servers.moto_server import BUCKET, CREDENTIALS, moto_server
 from tests.support.small_onnx import conv_model, matmul_model, save
-from tests.support.workspace import FIRST_ANALYSIS, Workspace
-
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+from tests.support.workspace import (
+    COMPILED,
+    FIRST_ANALYSIS,
+    NOT_COMPILED,
+    UNDECIDED_GATE,
+    Workspace,
+)
+from tests.support.workspace import CONFIG as WORKSPACE_CONFIG
 
 CONFIG = (
     """\
@@ -55,6 +64,8 @@ def segments(workspace: Workspace) -> list[Path]:
     return sorted((workspace.root / "cache").rglob("*.zst"))
 
 
+@pytest.mark.e2e
+@pytest.mark.timeout(300)
 def test_new_weights_need_no_trial_and_a_comment_in_the_configuration_needs_nothing(
     tmp_path: Path,
 ) -> None:
@@ -83,6 +94,8 @@ def test_new_weights_need_no_trial_and_a_comment_in_the_configuration_needs_noth
         assert (workspace.root / ".tunegate" / name).stat().st_size > 100
 
 
+@pytest.mark.e2e
+@pytest.mark.timeout(300)
 def test_a_base_that_cannot_be_compiled_is_replaced_by_the_version_before(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=2))
     workspace.write("models/m.onnx", "conflict markers")
@@ -101,6 +114,8 @@ def test_a_base_that_cannot_be_compiled_is_replaced_by_the_version_before(tmp_pa
     }
 
 
+@pytest.mark.e2e
+@pytest.mark.timeout(300)
 def test_a_lost_shard_costs_its_own_tasks_only(tmp_path: Path) -> None:
     """One of two runners comes back: a clone of the repository, the plan and the cache is all it
     had. Its outcome comes twice, as artifacts of CI may."""
@@ -131,6 +146,8 @@ def test_a_lost_shard_costs_its_own_tasks_only(tmp_path: Path) -> None:
     assert (found["tuning"]["trials"], found["tuning"]["stopped"]) == (2, "lost")
 
 
+@pytest.mark.e2e
+@pytest.mark.timeout(300)
 def test_the_same_run_works_against_a_bucket(tmp_path: Path) -> None:
     with moto_server() as url:
         config = CONFIG.format(url=f"s3://{BUCKET}/p\n  endpoint-url: {url}", trials=2)
@@ -147,6 +164,8 @@ def test_the_same_run_works_against_a_bucket(tmp_path: Path) -> None:
         assert json.loads(shown.stdout)
 
 
+@pytest.mark.e2e
+@pytest.mark.timeout(300)
 def test_a_bucket_that_is_not_there_costs_lines_in_the_report_only(tmp_path: Path) -> None:
     config = CONFIG.format(url="s3://b/p\n  endpoint-url: http://127.0.0.1:9", trials=2)
     workspace = Workspace(tmp_path / "w", config)
@@ -155,6 +174,8 @@ def test_a_bucket_that_is_not_there_costs_lines_in_the_report_only(tmp_path: Pat
     assert "s3://b" in (workspace.root / ".tunegate" / "report.md").read_text()
 
 
+@pytest.mark.e2e
+@pytest.mark.timeout(300)
 def test_a_cap_in_dollars_ends_the_tuning_in_time(tmp_path: Path) -> None:
     """A thousandth of a dollar is a second here; the other caps would end it after minutes."""
     config = CONFIG.format(url="cache", trials=100_000)
@@ -166,6 +187,8 @@ def test_a_cap_in_dollars_ends_the_tuning_in_time(tmp_path: Path) -> None:
     assert outcome["spent"]["seconds"] < 60
 
 
+@pytest.mark.e2e
+@pytest.mark.timeout(300)
 def test_a_killed_tuning_goes_on_from_its_last_finished_batch(tmp_path: Path) -> None:
     """What it began is no answer to the next plan."""
     workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=12))
@@ -200,6 +223,8 @@ def answers(workspace: Workspace) -> dict[str, str]:
     }
 
 
+@pytest.mark.e2e
+@pytest.mark.timeout(300)
 def test_a_cancelled_tuning_keeps_what_is_done_and_exits_130(tmp_path: Path) -> None:
     """The other signals that cancel are the same to it: system/processes/test_signals.py."""
     workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=100_000))
@@ -224,3 +249,173 @@ def wait_for_segments(
         assert process.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.1)
+
+
+# `tunegate warm` in a real repository, and what the runs after it pay.
+
+TWO_RUNTIMES = (
+    WORKSPACE_CONFIG.replace("trials: 2", "trials: 0") + UNDECIDED_GATE + "  inconclusive: warn\n"
+)
+
+
+@pytest.mark.e2e
+def test_warm_tunes_what_is_configured_once_and_new_weights_never(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "w", COMPILED)
+    save(conv_model(channels=16, out=32, size=14, seed=5), workspace.root / "models" / "m.onnx")
+    workspace.commit()
+    cold = json.loads(workspace.tunegate("plan", "--base", "HEAD~1", "--json").stdout)
+    assert not any(task["trials"] for shard in cold["shards"] for task in shard["tasks"])
+    assert "for tunegate warm" in cold["notes"][0]
+    first = json.loads(workspace.tunegate("warm", "--trials", "24", "--json").stdout)
+    assert 0 < first["tuning"]["trials"] <= 24
+    assert (first["left"], first["is_published"]) == (0, True)
+    second = json.loads(workspace.tunegate("warm", "--json").stdout)
+    assert all(each["known_before"] == each["tasks"] for each in second["models"]), second
+    assert second["tuning"]["trials"] == 0
+    opened = workspace.root / ".tunegate" / "work" / "compile" / "tvm" / "compiler.log"
+    assert opened.exists()
+    planned = json.loads(workspace.tunegate("plan", "--base", "HEAD~1", "--json").stdout)
+    assert planned["notes"] == []
+    assert not opened.exists()
+    assert tasks_of(planned) == tasks_of(cold)
+
+
+def tasks_of(plan: dict[str, Any]) -> list[Any]:
+    return [each["task"] for each in plan["resolution"]["tasks"]]
+
+
+@pytest.mark.e2e
+def test_warm_takes_the_models_that_a_glob_names(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "w", COMPILED)
+    save(matmul_model(rows=32, inner=64, columns=64), workspace.root / "models" / "n.onnx")
+    workspace.commit()
+    unknown = workspace.tunegate("warm", "--model", "models/other*")
+    assert unknown.returncode == 2
+    assert "matches no configured model" in unknown.stderr
+    unwritten = workspace.tunegate("warm", "--cache-mode", "ro")
+    assert unwritten.returncode == 2
+    assert "keeps nothing of what warm learns" in unwritten.stderr
+    config = workspace.root / "tunegate.yaml"
+    config.write_text(config.read_text() + "# more\n")
+    done = workspace.tunegate("warm", "--model", "models/n*", "--json")
+    assert [each["model"] for each in json.loads(done.stdout)["models"]] == ["models/n.onnx"]
+    assert "tunegate.yaml is read as it is here, with what is not committed" in done.stderr
+
+
+@pytest.mark.e2e
+@pytest.mark.pipelines
+def test_what_warm_elects_a_change_of_weights_builds_alone(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "w", TWO_RUNTIMES)
+    assert workspace.tunegate("warm").returncode == 0
+    save(conv_model(channels=16, out=32, size=14, seed=9), workspace.root / "models" / "m.onnx")
+    workspace.commit()
+    done = workspace.tunegate("run", "--base", "HEAD~1")
+    assert done.returncode == 0, done.stderr
+    found = json.loads((workspace.root / ".tunegate" / "measurements.json").read_text())
+    (built,) = found["builds"]
+    for side in ("base", "head"):
+        assert built[side]["choice"]["is_remembered"]
+        assert len(built[side]["choice"]["times"]) > 1
+    report = (workspace.root / ".tunegate" / "report.md").read_text()
+    assert "remembered from 20" in report
+
+
+# Values of inputs, from the graph or from a file, in the real command.
+
+INPUTS = (GraphInput("ids", (2, 5), "int64"), GraphInput("edges", (9,), "int64"))
+VALUES_CONFIG = NOT_COMPILED.replace(
+    "models/*.onnx\n", "models/*.onnx\n    inputs:\n      edges: {{values: {}}}\n"
+)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Workspace:
+    """A model that looks tokens up in one table and edges in another."""
+    found = Workspace(tmp_path / "repository", NOT_COMPILED)
+    nodes = [node("Gather", "words ids", "y"), node("Gather", "places edges", "z")]
+    weights = {"words": np.ones((30, 4), np.float32), "places": np.ones((7, 2), np.float32)}
+    model = graph_of(nodes, INPUTS, "y z", weights)
+    onnx.save(model, found.root / "models" / "m.onnx")
+    return found
+
+
+def _given(repository: Workspace, values: str) -> None:
+    """Values in the first commit: those of a change would wait until it is merged."""
+    repository.write("tunegate.yaml", VALUES_CONFIG.format(values))
+    repository.git("add", "--all")
+    repository.git("commit", "-q", "--amend", "-m", "x")
+
+
+@pytest.mark.e2e
+def test_what_was_drawn_stands_in_verdict_report_and_artifact(repository: Workspace) -> None:
+    np.save(repository.root / "edges.npy", np.full(9, 6))
+    _given(repository, "{file: edges.npy}")
+    done = repository.tunegate("run")
+    assert done.returncode == 0, done.stderr
+    out = repository.root / ".tunegate"
+    (finding,) = json.loads((out / "verdict.json").read_text())["findings"]
+    ids, edges = finding["inputs"]
+    assert ids["rule"]["values"] == {"type": "integers", "low": 0, "high": 29}
+    assert edges["rule"]["why"] == "given: edges.npy"
+    assert "indices of the table words" in (out / "report.md").read_text()
+    (artifact,) = out.glob("builds/**/artifact.json")
+    assert np.load(artifact.parent / "inputs" / "1-0.npy").tolist() == [6] * 9
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ("{file: edges.npy}", "edges.npy: no such file in this revision: commit it"),
+        ("{file: ../edges.npy}", "../edges.npy lies outside of the repository"),
+        ("{low: 1.5, high: 2}", "1.5 to 2 are no integers, and the input is int64"),
+        ("{low: 0, high: 7}", "ONNX Runtime does not run on the values that are given for edges"),
+    ],
+)
+def test_values_that_cannot_be_are_one_line_and_exit_2(
+    repository: Workspace, values: str, said: str
+) -> None:
+    _given(repository, values)
+    done = repository.tunegate("run")
+    assert done.returncode == 2, done.stderr
+    report = repository.root / ".tunegate" / "report.md"
+    shown = done.stderr + (report.read_text() if report.exists() else "")
+    assert said in " ".join(shown.split())
+    assert "Traceback" not in done.stderr
+
+
+# A slowdown that was agreed on, in a repository.
+
+WAIVER = """waivers:
+  - model: models/m.onnx
+    target: cpu
+    ceiling-percent: 100000
+    expires: {expires}
+    issue: https://example.com/17
+    reason: agreed
+"""
+
+
+@pytest.mark.e2e
+def test_a_slowdown_with_a_waiver_passes_and_a_bad_waiver_stops_the_run(tmp_path: Path) -> None:
+    """Judged since a release: its margin is another one, and the same waiver holds."""
+    workspace = Workspace(tmp_path / "w", NOT_COMPILED + FIRST_ANALYSIS)
+    workspace.git("tag", "v1")
+    save(conv_model(channels=16, out=32, size=42), workspace.root / "models" / "m.onnx")
+    today = datetime.datetime.now(tz=datetime.UTC).date()
+    later = today + datetime.timedelta(days=30)
+    workspace.write("tunegate-waivers.yaml", WAIVER.format(expires=later))
+    workspace.commit()
+    workspace.commit()  # which changes nothing, and would pass alone
+    done = workspace.tunegate("run", "--since-release", "--json")
+    assert done.returncode == 0, done.stderr
+    verdict = json.loads(done.stdout)
+    assert verdict["status"] == "waived"
+    assert (verdict["margin_percent"], verdict["revisions"]["release"]) == (5, "v1")
+    assert "over the 5% margin" in verdict["findings"][0]["reason"]
+    assert "waived up to" in " ".join(done.stderr.split())
+    workspace.write("tunegate-waivers.yaml", WAIVER.format(expires=today.replace(year=2199)))
+    workspace.commit()
+    refused = workspace.tunegate("run", "--base", "HEAD~3")
+    assert refused.returncode == 2
+    assert "over 90 days ahead" in refused.stderr

@@ -1,20 +1,32 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Collection, Mapping
+from pathlib import Path
 
+import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.measured_cells import CELL, make_build, make_context
+from tests.support.replayed_gates import gates
+from tests.support.simulated.scripted_pairs import ScriptedPairs
+from tunegate.artifacts.builds import Build, CellCandidates, RuntimeChoice
+from tunegate.measure.choose_runtime import choose_runtime, unopposed
 from tunegate.measure.election import (
     CLEAR,
     LAUNCHES,
     RUNTIME_NOISE,
     Election,
+    Launching,
     election,
     in_turn,
     side_seconds,
 )
+from tunegate.measure.selftest import smallest_margin_percent
+from tunegate.system.progress.shown_progress import PlainLog
 
 LOGS = st.lists(st.floats(-1, 1), min_size=1, max_size=12)
 
@@ -134,3 +146,78 @@ def test_a_single_candidate_wins_without_a_launch() -> None:
 def test_each_side_has_half_of_a_part_of_the_time_of_the_gate() -> None:
     assert [side_seconds(s, 0.25) for s in (240.0, 24.0, 3600.0)] == [30.0, 3.0, 30.0]
     assert [side_seconds(240.0, share) for share in (0.0, 0.1, 1.0)] == [0.0, 12.0, 30.0]
+
+
+def launches(spread: float, count: int = 4000, seed: int = 3) -> list[float]:
+    rng = random.Random(seed)
+    return [rng.gauss(0.0, spread) for _ in range(count)]
+
+
+def test_a_machine_twice_as_noisy_resolves_half_as_much() -> None:
+    quiet, noisy = launches(0.002), launches(0.004)
+    one = smallest_margin_percent(quiet, launch_seconds=2.0, budget_seconds=240.0)
+    two = smallest_margin_percent(noisy, launch_seconds=2.0, budget_seconds=240.0)
+    assert two == pytest.approx(2 * one, rel=0.1)
+
+
+def test_more_budget_resolves_more() -> None:
+    effects = launches(0.01)
+    long = smallest_margin_percent(effects, launch_seconds=2.0, budget_seconds=240.0)
+    short = smallest_margin_percent(effects, launch_seconds=2.0, budget_seconds=20.0)
+    assert long < short
+
+
+@pytest.mark.parametrize("spread", [0.004, 0.01, 0.03])
+def test_at_this_margin_nearly_every_unchanged_model_passes(spread: float) -> None:
+    effects = launches(spread)
+    margin = smallest_margin_percent(effects, launch_seconds=2.0, budget_seconds=240.0)
+    found = gates(effects, [0.001] * len(effects), 0.0, margin)
+    assert sum(each.outcome == "pass" for each in found) >= 0.9 * len(found)
+
+
+ONLY = msgspec.structs.replace(make_build("only"), runtime="onnxruntime", title="ONNX Runtime")
+REFUSED = msgspec.structs.replace(make_build("tvm"), error="no operator Odd", directory="")
+
+
+def launching(at: Path, alone_ms: float | None) -> Launching:
+    pairs = ScriptedPairs([], alone_ms)
+    return Launching(benchmarker=pairs, clock=time, out=at, seconds=1.0)
+
+
+def test_what_runs_alone_has_its_time_and_can_be_remembered(tmp_path: Path) -> None:
+    build = unopposed(ONLY, RuntimeChoice(), launching(tmp_path, 2.0))
+    assert build.choice is not None
+    assert (build.choice.ms_of("onnxruntime"), build.choice.is_complete) == (2.0, True)
+
+
+def test_without_a_time_it_ships_and_is_not_remembered(tmp_path: Path) -> None:
+    assert unopposed(ONLY, RuntimeChoice(), launching(tmp_path, None)).choice == RuntimeChoice()
+
+
+class Kept:
+    def keep(self, chosen: Path, others: object, at: Path) -> str:
+        return ""
+
+    def check(self, at: Path, digest: str) -> None:
+        raise AssertionError
+
+
+@pytest.mark.parametrize("is_crash", [False, True])
+def test_of_a_base_and_beside_a_crash_nothing_is_timed(tmp_path: Path, is_crash: bool) -> None:
+    """Another run may have the build that crashed; a base's choice is not remembered."""
+    refused: Build = msgspec.structs.replace(REFUSED, crashed=is_crash)
+    with (tmp_path / "log").open("w") as log:
+        (cell,) = choose_runtime(
+            [CellCandidates(cell=CELL, base=(REFUSED, ONLY), head=(refused, ONLY))],
+            benchmarker=ScriptedPairs([]),
+            shipping=Kept(),
+            context=make_context(tmp_path, PlainLog(log), time),
+            seconds=1.0,
+        )
+    assert cell.base is not None
+    assert cell.head is not None
+    assert cell.base.choice is not None
+    assert cell.head.choice is not None
+    assert not cell.base.choice.times
+    assert cell.head.choice.is_complete is not is_crash
+    assert bool(cell.head.choice.times) is not is_crash

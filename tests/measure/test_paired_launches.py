@@ -7,13 +7,15 @@ import msgspec
 import pytest
 
 from tests.support.measured_cells import make_launches
-from tunegate.artifacts.measurements import Clocks, Launch
+from tunegate.artifacts.measurements import Clocks, GpuState, Launch
 from tunegate.config import GateConfig
 from tunegate.decide.guards import counted
-from tunegate.decide.inside_launch import histogram
+from tunegate.decide.histogram import histogram
 from tunegate.errors import MeasurementError
+from tunegate.measure.bench_messages import other
+from tunegate.measure.pair_bench import BlockEnergy, Blocks, block_energy, launch_order, side_energy
 from tunegate.measure.paired_launches import LaunchProgress, PairedLaunches, launch_until_decided
-from tunegate.ports import ProbeThresholds
+from tunegate.ports import EnergyReading, ProbeThresholds
 
 
 class ScriptedBench:
@@ -219,3 +221,114 @@ def test_the_mean_of_the_inferences_is_a_test_of_its_own() -> None:
 def test_a_short_look_that_gives_no_number_is_no_pass() -> None:
     with pytest.raises(MeasurementError, match="gave no number"):
         measured(ScriptedBench(SAME, probes=[0.0, math.nan]))
+
+
+PAIRS = 12
+
+
+def test_a_seed_gives_the_same_launch_again() -> None:
+    assert launch_order(5, 3, PAIRS) == launch_order(5, 3, PAIRS)
+
+
+def test_every_launch_of_every_run_has_inputs_of_its_own() -> None:
+    seeds = {launch_order(seed, n, PAIRS).inputs for seed in range(20) for n in range(20)}
+    assert len(seeds) == 400
+
+
+def test_pairs_are_quartets_from_a_random_start() -> None:
+    orders = [launch_order(seed, 1, PAIRS).blocks for seed in range(50)]
+    for blocks in orders:
+        assert len(blocks) == PAIRS
+        assert all(blocks[n] == other(blocks[n - 1]) for n in range(1, PAIRS, 2))
+    assert len(set(orders)) > 30
+
+
+def test_either_side_starts_first_in_half_of_the_launches() -> None:
+    processes = [launch_order(1, n, PAIRS).processes for n in range(400)]
+    assert {tuple(sorted(each)) for each in processes} == {("base", "head")}
+    assert 160 < sum(each[0] == "head" for each in processes) < 240
+
+
+def test_a_launch_of_more_pairs_has_the_same_inputs() -> None:
+    assert launch_order(1, 1, 4).inputs == launch_order(1, 1, 24).inputs
+
+
+@pytest.mark.parametrize("cases", [1, 3, 16])
+def test_launches_take_the_cases_in_turn_from_one_by_chance(cases: int) -> None:
+    """Else a head that is slow in one of many may never be timed in it."""
+    taken = [[launch_order(seed, n, 4).case % cases for n in range(cases)] for seed in range(60)]
+    assert all(sorted(each) == list(range(cases)) for each in taken)
+    assert len({each[0] for each in taken}) > cases // 2
+
+
+def blocks(*base_and_head: tuple[list[float], list[float]]) -> Blocks:
+    found = Blocks()
+    for base, head in base_and_head:
+        found.add("base", base, None)
+        found.add("head", head, None)
+    return found
+
+
+def test_every_block_has_its_median_and_its_mean() -> None:
+    found = blocks(([1.0, 2.0, 6.0], [4.0, 4.0, 4.0]), ([2.0, 2.0, 2.0], [1.0, 2.0, 9.0]))
+    assert found.counted_medians() == ([2.0, 2.0], [4.0, 2.0])
+    assert found.counted_means() == ([3.0, 2.0], [4.0, 4.0])
+    assert found.times("head") == [4.0, 4.0, 4.0, 1.0, 2.0, 9.0]
+    assert found.pairs == 2
+
+
+def test_without_a_clock_of_the_device_every_pair_counts() -> None:
+    found = blocks(([1.0], [2.0]))
+    assert found.clocks() is None
+    assert found.times("base") == [1.0]
+
+
+def test_pairs_whose_clock_moved_do_not_count() -> None:
+    found = Blocks()
+    for number, mhz in enumerate([1500] * 7 + [900]):
+        found.add("base", [float(number)], GpuState(sm_mhz=1500))
+        found.add("head", [float(number)], GpuState(sm_mhz=mhz))
+    assert found.pairs == 8
+    assert found.times("head") == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    clocks = found.clocks()
+    assert clocks is not None
+    assert clocks.dropped == 1
+
+
+def test_where_no_pair_counts_all_are_told() -> None:
+    found = Blocks()
+    found.add("base", [1.0], GpuState(sm_mhz=1500, throttled=("sync boost",)))
+    found.add("head", [2.0], GpuState(sm_mhz=900, throttled=("thermal",)))
+    assert (found.times("base"), found.times("head")) == ([1.0], [2.0])
+
+
+def test_a_block_used_what_the_counter_went_on_by() -> None:
+    before, after = EnergyReading(5.0, "rapl"), EnergyReading(7.5, "rapl")
+    assert block_energy(before, after, 20) == (2.5, 20, "rapl")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (None, EnergyReading(1.0, "rapl")),
+        (EnergyReading(1.0, "rapl"), None),
+        (EnergyReading(1.0, "rapl+nvml"), EnergyReading(2.0, "nvml")),
+    ],
+)
+def test_a_counter_that_falls_silent_says_nothing_of_the_block(
+    before: EnergyReading | None, after: EnergyReading | None
+) -> None:
+    assert block_energy(before, after, 20) is None
+
+
+def test_an_inference_used_its_share_of_all_blocks() -> None:
+    found = side_energy([BlockEnergy(2.0, 10, "rapl"), BlockEnergy(4.0, 30, "rapl")])
+    assert found is not None
+    assert found.joules == pytest.approx(0.15)
+    assert found.source == "rapl"
+
+
+def test_half_of_the_blocks_or_a_counter_that_stands_still_are_no_measurement() -> None:
+    assert side_energy([BlockEnergy(2.0, 10, "rapl"), None]) is None
+    assert side_energy([BlockEnergy(0.0, 10, "nvml")]) is None
+    assert side_energy([]) is None

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,8 @@ import pytest
 from tests.support.measured_cells import make_build, make_builds, make_measurement, make_run
 from tunegate.artifacts.measurements import CellMeasurement, Metric
 from tunegate.errors import MeasurementError
-from tunegate.measure.measure_cells import scored
+from tunegate.measure.latency_commands import ScoringCommand
+from tunegate.measure.score import scored
 from tunegate.system.progress.shown_progress import PlainLog
 
 
@@ -47,3 +49,32 @@ def test_without_a_command_nothing_changes(tmp_path: Path) -> None:
     run = make_run(make_measurement((0.0, 0.0)), make_builds(make_build("a"), make_build("b")))
     with (tmp_path / "log").open("w") as log:
         assert scored(run, out=tmp_path, scorer=None, progress=PlainLog(log)) is run
+
+
+def scoring_command_scored(program: str, directory: Path) -> float:
+    return ScoringCommand(f'{sys.executable} -c "{program}"').score(directory)
+
+
+def test_the_last_number_counts_and_the_artifact_is_the_last_argument(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("0.75")
+    program = "import sys; print(1); print(open(sys.argv[-1] + '/x').read())"
+    assert scoring_command_scored(program, tmp_path) == 0.75
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("pass", "printed no number"),
+        ("print('nan')", "printed no number"),
+        ("print('good')", "printed no number"),
+        ("raise SystemExit('boom')", "exited with 1: boom"),
+    ],
+)
+def test_a_command_that_gives_no_number_says_so(program: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(MeasurementError, match=said):
+        scoring_command_scored(program, tmp_path)
+
+
+def test_a_command_that_is_not_there_says_so(tmp_path: Path) -> None:
+    with pytest.raises(MeasurementError, match="cannot be run"):
+        ScoringCommand("no-such-program --x").score(tmp_path)

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import tracemalloc
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
+import pytest
 from onnx import TensorProto, helper
 
 from tunegate.models.deciding_values import bodies_of, deciding_values, nodes_of
+from tunegate.models.kept_values import load_value, save_value
 
 
 def model(
@@ -98,3 +102,29 @@ def test_a_node_of_thousands_of_inputs_and_outputs_costs_no_product_of_both() ->
     tracemalloc.stop()
     assert len(found) == count + 1
     assert peak_bytes < 20 * 2**20
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.arange(3),
+        np.zeros((0, 2)),
+        [],
+        [np.arange(2), np.ones((1, 1))],
+        [np.array([at]) for at in range(12)],
+        np.array(["a", "bc"], dtype=object),
+        [np.array(["a"], dtype=object), np.array(["bc", ""], dtype=object)],
+    ],
+)
+def test_what_was_kept_is_the_same_again(value: Any, tmp_path: Path) -> None:
+    arrays = value if isinstance(value, list) else [value]
+    dtype = arrays[0].dtype if arrays else np.dtype("float32")
+    found = load_value(save_value(value, tmp_path / "value"), dtype)
+    assert isinstance(found, list) == isinstance(value, list)
+    again = found if isinstance(found, list) else [found]
+    assert [each.tolist() for each in again] == [each.tolist() for each in arrays]
+    assert {each.dtype for each in again} <= {dtype}
+
+
+def test_what_is_absent_stays_so(tmp_path: Path) -> None:
+    assert load_value(save_value(None, tmp_path / "value"), np.dtype("float32")) is None

@@ -9,8 +9,10 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from tests.support.plans import MISS, config_of, plan_of
+from tests.support import report_parts as parts
+from tests.support.plans import CPU, GPU, MISS, config_of, plan_of
 from tests.support.tuning_tasks import (
     exact,
     make_record,
@@ -20,13 +22,14 @@ from tests.support.tuning_tasks import (
     transfer,
 )
 from tunegate.artifacts import artifact_io
-from tunegate.artifacts.changes import Side
-from tunegate.artifacts.plans import TuningPlan
-from tunegate.artifacts.tasks import Claims, Resolution, ResolvedTask, TuningTask
-from tunegate.config import BudgetConfig, TargetConfig
+from tunegate.artifacts.changes import ModelChange, Side
+from tunegate.artifacts.plans import MeasuringShard, TuningPlan
+from tunegate.artifacts.tasks import Claims, Resolution, ResolvedTask, TaskSet, TuningTask
+from tunegate.config import BudgetConfig, GateConfig, TargetConfig
 from tunegate.errors import ConfigError
 from tunegate.plan.plan import plan
-from tunegate.plan.shards import matrix
+from tunegate.plan.run_forecast import answer_seconds, build_seconds
+from tunegate.plan.shards import matrix, measure_matrix, plan_measuring
 from tunegate_cache.format.records import Lookup
 
 kinds = st.tuples(
@@ -271,3 +274,114 @@ def test_a_shard_with_claims_to_measure_is_in_the_matrix_where_that_is_paid(
     for lookup in (MISS, exact()):
         made = plan_with_claims(lookup, ("head",), BudgetConfig(**budget))
         assert len(matrix(made)["include"]) == legs
+
+
+# The matrix of a plan: a leg for each shard that has something to tune.
+
+
+def test_the_matrix_gives_each_leg_its_runner_and_a_safe_name() -> None:
+    made = plan_of([make_task("a"), make_task("b", target="gpu")])
+    assert matrix(made) == {
+        "include": [
+            {
+                "shard": 0,
+                "target": "cpu",
+                "runner": ["self-hosted", "linux"],
+                "name": "shard-0-cpu",
+            },
+            {"shard": 1, "target": "gpu", "runner": ["self-hosted", "gpu"], "name": "shard-1-gpu"},
+        ]
+    }
+
+
+def test_a_shard_that_only_the_cache_serves_is_not_in_the_matrix() -> None:
+    tasks = [make_task("a"), make_task("b", target="gpu")]
+    legs = matrix(plan_of(tasks, [exact("a"), MISS]))["include"]
+    assert [leg["target"] for leg in legs] == ["gpu"]
+
+
+def planned(
+    *models: ModelChange, shards: int | None = None, targets: tuple[TargetConfig, ...] = (CPU,)
+) -> tuple[MeasuringShard, ...]:
+    tasks = TaskSet(changes=parts.changes(*models), tasks=())
+    return plan_measuring(tasks, config_of(None, *targets), shards=shards)
+
+
+def models(count: int, **fields: object) -> list[ModelChange]:
+    return [parts.change(f"m{number}.onnx", **fields) for number in range(count)]
+
+
+@given(st.integers(1, 30), st.integers(1, 12))
+def test_each_model_is_measured_once_and_no_shard_is_empty(count: int, shards: int) -> None:
+    found = planned(*models(count), shards=shards)
+    assert sorted(m for each in found for m in each.models) == sorted(
+        change.path for change in models(count)
+    )
+    assert len(found) == min(shards, count)
+    assert all(each.models for each in found)
+    assert [each.index for each in found] == list(range(len(found)))
+
+
+def test_fifty_models_on_five_runners_take_ten_each() -> None:
+    assert [len(each.models) for each in planned(*models(50), shards=5)] == [10] * 5
+
+
+def test_a_new_model_costs_less_than_one_that_is_compared() -> None:
+    (new,) = planned(parts.change("n.onnx", kind="added", base=None))
+    (compared,) = planned(parts.change("n.onnx"))
+    assert new.predicted_seconds < compared.predicted_seconds / 2
+
+
+def test_every_target_has_runners_of_its_own() -> None:
+    found = planned(*models(4, targets=("cpu", "gpu")), shards=5, targets=(CPU, GPU))
+    assert {(each.target, each.labels) for each in found} == {
+        (CPU.name, CPU.runner),
+        (GPU.name, GPU.runner),
+    }
+    assert len(found) == 5
+    assert len(planned(*models(4, targets=("cpu", "gpu")), targets=(CPU, GPU))) == 2
+
+
+def test_what_is_not_built_is_not_measured() -> None:
+    gone = parts.change("gone.onnx", kind="deleted", head=None)
+    assert planned(gone, shards=3) == ()
+    assert planned(parts.change("m.onnx", targets=()), shards=3) == ()
+
+
+def test_the_matrix_has_a_leg_for_each_shard() -> None:
+    shards = planned(*models(2), shards=2)
+    plan = parts.plan(parts.changes(), parts.cache())
+    assert measure_matrix(plan) == {"include": []}
+    legs = measure_matrix(replace(plan, measuring=shards))["include"]
+    assert legs[1] == {
+        "shard": 1,
+        "target": "cpu",
+        "runner": ["self-hosted", "linux"],
+        "name": "measure-1-cpu",
+    }
+
+
+@pytest.mark.parametrize("shards", [0, 257])
+def test_a_number_of_shards_that_no_ci_takes_is_refused(shards: int) -> None:
+    with pytest.raises(ConfigError, match="not a number of shards"):
+        planned(*models(1), shards=shards)
+
+
+# Limits of time follow the budgets.
+
+
+@pytest.mark.parametrize(
+    ("minutes", "seconds"),
+    [(0.0, 300.0), (1.0, 360.0), (10.0, 900.0), (600.0, 900.0), (None, 900.0)],
+)
+def test_a_build_may_take_as_long_as_tuning_and_five_minutes(
+    minutes: float | None, seconds: float
+) -> None:
+    assert build_seconds(BudgetConfig(minutes=minutes)) == seconds
+
+
+@pytest.mark.parametrize(("gate", "seconds"), [(10.0, 40.0), (60.0, 90.0), (240.0, 120.0)])
+def test_an_answer_may_take_as_long_as_its_cell_and_half_a_minute(
+    gate: float, seconds: float
+) -> None:
+    assert answer_seconds(GateConfig(seconds=gate)) == seconds

@@ -1,9 +1,16 @@
 from __future__ import annotations
 
+import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.report.markdown import Section, fitted, fitted_text, sections_of
+from tests.support import report_parts as parts
+from tests.support.measured_cells import make_measurement
+from tests.support.reports import make_report
+from tunegate.artifacts.measurements import Histogram, Interval, Launch
+from tunegate.report import plots as captions
+from tunegate.report.fitted_markdown import Section, fitted, fitted_text, sections_of
 
 LINES = st.text(alphabet="ab |-#\n", min_size=1, max_size=300).filter(str.strip)
 TABLE = "\n".join(["| a |", "| --- |", *(f"| {n:03} |" for n in range(100))])
@@ -66,3 +73,66 @@ def test_a_text_is_divided_at_its_headings_and_folds() -> None:
 def test_a_text_that_fits_stays_as_it_is() -> None:
     assert fitted_text("a\n\n\nb", 10) == "a\n\n\nb"
     assert "end" not in fitted_text("### Pass\n\n" + "x" * 500 + "\n\nend", 300)
+
+
+REPORT = make_report("slowed")
+(FINDING,) = REPORT.verdict.findings
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (4.0, 6.0, "wholly over the margin, so the head is slower."),
+        (-1.0, 2.0, "wholly under the margin, so the head passes."),
+        (2.0, 4.0, "reaches over the margin, so more launches would have to decide."),
+    ],
+)
+def test_the_launches_say_where_their_interval_lies(low: float, high: float, said: str) -> None:
+    change = Interval(low=low, center=(low + high) / 2, high=high)
+    assert captions.of_launches(parts.comparison(change, 4.8), 3.0).endswith(said)
+
+
+def test_a_reference_is_told_apart_from_what_decides() -> None:
+    assert "decides nothing" in captions.of_latencies(FINDING)
+    alone = msgspec.structs.replace(FINDING, reference_ms=None)
+    assert "ONNX Runtime" not in captions.of_latencies(alone)
+
+
+def test_the_slow_end_of_both_sides_is_told() -> None:
+    times = Histogram(first=100, counts=(98, 1, 1))
+    launch = Launch(
+        effect=0.0,
+        base_ms=2.7,
+        head_ms=2.7,
+        pairs=1,
+        seconds=1.0,
+        base_times=times,
+        head_times=times,
+    )
+    assert "99% of the inferences took at most 2.7" in captions.of_distribution([launch])
+    assert captions.of_distribution([]) == ""
+
+
+def test_a_waterfall_names_the_layer_that_moved_most() -> None:
+    said = captions.of_waterfall(FINDING)
+    assert said.startswith("fire2/expand3x3, fire3/expand3x3 moved most: +0.5000 ms, 82%")
+
+
+def test_layers_tell_how_they_were_timed_or_why_they_were_not() -> None:
+    assert "by a profile of each build" in captions.of_layers(FINDING, None, 3.0)
+    alone = tuple(msgspec.structs.replace(each, is_alone=True) for each in FINDING.differences)
+    by_tuning = msgspec.structs.replace(FINDING, differences=alone)
+    assert "each alone, by tuning" in captions.of_layers(by_tuning, None, 3.0)
+    assert "each alone, by tuning" in captions.of_waterfall(by_tuning)
+    still = Interval(low=0.0, center=0.1, high=0.2)
+    unmoved = msgspec.structs.replace(FINDING, differences=(), change_percent=still)
+    assert "half the margin or more" in captions.of_layers(unmoved, make_measurement((0.0,)), 3.0)
+
+
+def test_tuning_tells_that_it_is_an_estimate() -> None:
+    said = captions.of_tuning(REPORT.outcomes[0])
+    assert said.startswith("From 9.500 ms to 3.224 ms: an estimate")
+
+
+def test_candidates_tell_which_corner_is_good() -> None:
+    assert captions.of_candidates().startswith("Lower left is better")

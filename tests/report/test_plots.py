@@ -4,11 +4,18 @@ import re
 
 import msgspec
 import pytest
+from matplotlib.figure import Figure
 
+from tests.report.budgeted import BUDGETED, OF_AN_EARLIER_RUN, make_error, make_outcome
 from tests.support import report_parts as parts
+from tests.support.measured_cells import make_launches
 from tests.support.reports import make_report
 from tunegate.artifacts.measurements import Interval, TaskDifference
+from tunegate.decide.histogram import histogram
 from tunegate.report import plots
+from tunegate.report.candidates import ErrorPercent, error_percent, latency_by_error, pareto_front
+from tunegate.report.plots import distribution
+from tunegate.report.svg import svg
 
 
 def texts(drawing: str) -> list[str]:
@@ -105,3 +112,110 @@ def test_every_plot_has_an_axis_with_its_unit() -> None:
     launches = texts(plots.launches(report.comparisons[0], 3.0, "x"))
     assert "change of latency, head against base" in launches
     assert "+4%" in launches
+
+
+def test_every_measured_candidate_is_a_point_with_its_number_in_the_table() -> None:
+    drawing = latency_by_error(BUDGETED, "x")
+    shown = re.findall(r"<text[^>]*>([^<]*)</text>", drawing)
+    assert {"1: ships", "2", "3", "4", "5"} <= set(shown)
+    assert "Pareto front: OpenVINO (bf16), OpenVINO" in drawing
+
+
+def test_a_candidate_whose_error_is_unknown_has_no_point() -> None:
+    shown = re.findall(r"<text[^>]*>([^<]*)</text>", latency_by_error(OF_AN_EARLIER_RUN, "x"))
+    assert {"1: ships", "2", "3", "4"} <= set(shown)
+    assert "5: ships" not in shown
+
+
+def test_where_all_compute_the_same_numbers_nothing_is_drawn() -> None:
+    exact = [msgspec.structs.replace(each, error=None) for each in BUDGETED]
+    assert latency_by_error(exact, "x") == ""
+    assert latency_by_error((), "x") == ""
+
+
+def test_both_sides_are_drawn_with_their_percentiles() -> None:
+    launches = [
+        msgspec.structs.replace(
+            launch, base_times=histogram([5.0, 5.1, 6.0]), head_times=histogram([7.0, 9.0])
+        )
+        for launch in make_launches([0.0] * 4)
+    ]
+    drawing = distribution(launches, "x")
+    shown = re.findall(r"<text[^>]*>([^<]*)</text>", drawing)
+    assert {"base", "head", "50%", "99%", "ms per inference; 8 inferences of the head"} <= set(
+        shown
+    )
+    assert distribution(launches, "x") == drawing
+
+
+def test_nothing_is_drawn_where_no_times_were_kept() -> None:
+    assert distribution(make_launches([0.0]), "x") == ""
+    assert distribution([], "x") == ""
+
+
+def test_a_few_slow_inferences_leave_base_and_head_apart() -> None:
+    slow = [*[3.0] * 60, 121.0]
+    launches = [
+        msgspec.structs.replace(
+            launch, base_times=histogram(slow), head_times=histogram([each * 1.4 for each in slow])
+        )
+        for launch in make_launches([0.0] * 4)
+    ]
+    shown = re.findall(r"<text[^>]*>([^<]*)</text>", distribution(launches, "x"))
+    assert {"5", "10", "50", "100"} <= set(shown)
+
+
+def test_on_the_front_is_whoever_no_other_beats_in_time_and_error() -> None:
+    assert [each.title for each in pareto_front(BUDGETED)] == ["OpenVINO (bf16)", "OpenVINO"]
+
+
+def test_whose_error_is_unknown_is_not_on_the_front() -> None:
+    quick = make_outcome("TVM (int8)", 0.1, make_error(3.0, 2.0, 4.0))
+    quick = msgspec.structs.replace(quick, error=None, has_unknown_error=True)
+    front = pareto_front((quick, *OF_AN_EARLIER_RUN))
+    assert [each.title for each in front] == ["OpenVINO (bf16)", "OpenVINO"]
+
+
+def test_of_two_alike_one_is_on_the_front_and_of_none_measured_none() -> None:
+    assert len(pareto_front([make_outcome("A", 1.0), make_outcome("B", 1.0)])) == 1
+    assert pareto_front([make_outcome("A", None)]) == ()
+
+
+def test_an_agreement_is_an_error_the_other_way_round() -> None:
+    agreement = make_error(99.0, 98.0, 99.5, what="min-agreement")
+    assert error_percent(agreement) == ErrorPercent(1.0, 0.5, 2.0)
+    assert error_percent(None) == ErrorPercent()
+    assert error_percent(make_error(1.0, 0.5, None)).high is None
+
+
+def drawn() -> str:
+    finding = make_report("slowed").verdict.findings[0]
+    return plots.waterfall(finding, "it")
+
+
+def test_every_colour_is_the_page_s() -> None:
+    assert re.findall(r"#[0-9a-fA-F]{6}\b", drawn()) == []
+    assert "var(--slower)" in drawn()
+
+
+def test_every_text_names_its_colour() -> None:
+    for style in re.findall(r"<text[^>]*>", drawn()):
+        assert "var(--" in style, style
+
+
+def test_every_id_and_every_reference_carries_the_name() -> None:
+    text = drawn()
+    ids = set(re.findall(r'\bid="([^"]+)"', text))
+    references = set(re.findall(r'href="#([^"]+)"|url\(#([^)]+)\)', text))
+    assert all(each.startswith("it-") for each in ids)
+    assert {first or second for first, second in references} <= ids
+
+
+def test_a_description_is_read_aloud_and_escaped() -> None:
+    text = svg(Figure(figsize=(1, 1)), name="x", description='<b> & "c"')
+    assert "<title>&lt;b&gt; &amp; &quot;c&quot;</title>" in text
+
+
+def test_a_drawing_tells_no_date_and_no_maker() -> None:
+    assert "<metadata>" not in drawn()
+    assert "Matplotlib" not in drawn()

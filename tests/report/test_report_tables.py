@@ -2,13 +2,24 @@ from __future__ import annotations
 
 import msgspec
 
-from tests.support.reports import make_report
+from tests.report.test_model_costs import task as model_costs_task
+from tests.support import report_parts as made
+from tests.support import report_parts as support_parts
+from tests.support import reports
+from tests.support.reports import KINDS, make_report
+from tunegate.artifacts.builds import BuiltTask
 from tunegate.artifacts.measurements import EnergyChange, Interval, TaskDifference
 from tunegate.artifacts.plans import Cost
+from tunegate.artifacts.tasks import ScheduleSource
+from tunegate.artifacts.verdicts import Report
 from tunegate.plan.costs import Saving
+from tunegate.report.comment import change_said, layer_total
+from tunegate.report.environment import kernel_coverage
+from tunegate.report.history_costs import of_builds, of_elected
 from tunegate.report.operators import parts, tuned_rows
 from tunegate.report.report_tables import models_table, operators_table, savings_table, tasks_table
 from tunegate.report.table import SignedTime, StatusWord
+from tunegate_cache.format.records import Miss, WorkloadKey
 
 REPORT = make_report("slowed")
 
@@ -69,3 +80,107 @@ def test_what_was_saved_is_told_by_whom() -> None:
     (cells,) = savings_table([Saving(by="cache", cost=cost)]).cells()
     assert str(cells[0]).startswith("exact hits of the cache")
     assert cells[1:] == ["1 min 30 s", "–", "4.5 kJ"]
+
+
+CHANGE = Interval(low=34.8, center=65.0, high=83.4)
+
+
+def test_the_change_beside_two_medians_is_explained_with_its_bounds() -> None:
+    finding = made.finding("fail", "", base_ms=2.0, head_ms=3.3, change_percent=CHANGE)
+    assert change_said([finding]) == (
+        "Change compares paired launches, so it is not Head / Base. Below it are its bounds: the "
+        "lower one with 99.2% confidence, the upper one with 95%."
+    )
+    assert change_said([finding], with_bounds=False) == (
+        "Change compares paired launches, so it is not Head / Base."
+    )
+
+
+def test_what_has_no_base_is_not_explained() -> None:
+    assert change_said([made.finding("new", "", base_ms=None, head_ms=1.0)]) == ""
+
+
+def test_the_only_layer_has_no_share_and_the_model_has_its_own_difference() -> None:
+    layer = TaskDifference(name="a", base_ms=1.0, head_ms=3.5, source="library")
+    finding = made.finding("fail", "", base_ms=4.0, head_ms=6.75, differences=(layer,))
+    assert layer_total(finding, parts(finding.differences)) == "The whole model: +2.750 ms."
+
+
+def test_layers_that_lost_more_than_the_model_are_explained() -> None:
+    layer = TaskDifference(name="a", base_ms=1.0, head_ms=5.0, source="library")
+    finding = made.finding("fail", "", base_ms=4.0, head_ms=6.75, differences=(layer,))
+    assert layer_total(finding, parts(finding.differences)) == (
+        "The whole model: +2.750 ms; layers were timed apart from it, in a profile."
+    )
+
+
+def test_shares_are_of_the_sum_of_what_got_slower() -> None:
+    layers = (
+        TaskDifference(name="a", base_ms=1.0, head_ms=3.5, source="library"),
+        TaskDifference(name="b", base_ms=1.0, head_ms=1.5, source="library"),
+    )
+    finding = made.finding("fail", "", base_ms=4.0, head_ms=6.75, differences=layers)
+    assert layer_total(finding, parts(layers)) == (
+        "Shares are of +3.000 ms, the sum of these layers. The whole model: +2.750 ms."
+    )
+
+
+def task(source: ScheduleSource, ms: float | None, weight: int = 1) -> BuiltTask:
+    key = WorkloadKey("0" * 64, "1" * 64)
+    return BuiltTask(key=key, name="conv", weight=weight, source=source, rid="", ms=ms)
+
+
+def report_of(*tasks: BuiltTask, error: str | None = None) -> Report:
+    made = KINDS["measured"]()
+    assert made.run is not None
+    head = msgspec.structs.replace(support_parts.built("d", error=error), tasks=tasks)
+    (first, *_) = made.run.builds
+    run = msgspec.structs.replace(made.run, builds=(msgspec.structs.replace(first, head=head),))
+    return msgspec.structs.replace(made, run=run)
+
+
+def words(*tasks: BuiltTask) -> str:
+    ((_, said),) = kernel_coverage(report_of(*tasks))
+    return said
+
+
+def test_shares_are_of_the_time_and_not_of_the_number() -> None:
+    said = words(task("exact", 1.0, weight=3), task("exact", 3.0), task("search", 2.0))
+    assert said == "75% of the time tuned before, 25% tuned now"
+
+
+def test_what_was_not_measured_has_no_share() -> None:
+    said = words(task("transfer", None), task("default", 1.0))
+    assert said == "100% of the time default schedule; not timed alone: untuned, of another shape"
+
+
+def test_a_build_without_kernels_of_ours_is_not_told() -> None:
+    assert list(kernel_coverage(report_of())) == []
+
+
+def test_a_build_that_failed_has_no_schedules() -> None:
+    assert list(kernel_coverage(report_of(task("exact", 1.0), error="wrong"))) == []
+
+
+def test_a_head_ships_the_tasks_that_it_was_built_of() -> None:
+    report = reports.slowed()
+    assert report.run is not None
+    (built,) = report.run.builds
+    assert built.head is not None
+    assert built.head.tasks
+    where = (built.cell.model, built.cell.target)
+    assert list(of_builds([built])) == [(where, each.key) for each in built.head.tasks]
+    broken = msgspec.structs.replace(built.head, error="no room")
+    assert not list(of_builds([msgspec.structs.replace(built, head=broken)]))
+    assert not list(of_builds([msgspec.structs.replace(built, head=None)]))
+
+
+def test_an_elected_head_ships_all_of_its_own_tasks() -> None:
+    tasks = [
+        model_costs_task(0, "ab", Miss("absent")),
+        model_costs_task(1, "b", Miss("absent")),
+    ]
+    compiled = {("b", "cpu")}
+    keys = [each.task.key for each in tasks]
+    assert list(of_elected(tasks, compiled)) == [(("b", "cpu"), key) for key in keys]
+    assert not list(of_elected(tasks, {("b", "gpu")}))

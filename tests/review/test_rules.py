@@ -3,8 +3,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tunegate.config import GateConfig
+from tests.support import report_parts as parts
+from tunegate.config import Config, GateConfig, ModelConfig, ObjectiveConfig
 from tunegate.config_key import Strictness, later, rarer, smaller
+from tunegate.review.gate_rules import GateRules, with_configured
 from tunegate.review.rules import GATE, OBJECTIVE
 
 
@@ -32,3 +34,11 @@ def test_values_are_ordered_from_the_loosest_to_the_strictest(
 def test_every_margin_of_the_gate_has_an_order() -> None:
     margins = {f.name for f in msgspec.structs.fields(GateConfig) if "margin" in f.name}
     assert margins <= set(GATE.ordered)
+
+
+def test_the_objective_of_a_model_is_that_of_its_entry() -> None:
+    asked = ObjectiveConfig(ms=5.0)
+    config = Config(models=(ModelConfig(path="a.onnx", objective=asked), ModelConfig(path="*")))
+    changes = parts.changes(parts.change("a.onnx"), parts.change("b.onnx"))
+    found = with_configured(GateRules(gate=GateConfig()), config, changes)
+    assert found.policies.objectives == {"a.onnx": asked}

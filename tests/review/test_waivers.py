@@ -2,13 +2,19 @@ from __future__ import annotations
 
 import datetime
 
+import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.waivers import make_waiver
+from tests.support.waivers import TODAY, make_waiver
 from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.verdicts import Waiver, waiver_of
-from tunegate.review.gate_rules import merged_waivers
+from tunegate.config import Config, ModelConfig, ProfileConfig, TargetConfig
+from tunegate.errors import ConfigError
+from tunegate.ports import Trailer
+from tunegate.review.waiver_policy import merged_waivers, stray_waivers
+from tunegate.review.waivers import file_problems, parse_trailers, parse_waivers, waiver_problems
 
 LATER = datetime.date(2026, 9, 1)
 USUAL = make_waiver()
@@ -89,3 +95,175 @@ def test_nothing_counts_that_either_side_does_not_allow(
 def ceiling(waivers: list[Waiver] | tuple[Waiver, ...], model: str) -> float | None:
     found = waiver_of(waivers, Cell(model=model, target="cpu"))
     return None if found is None else found.ceiling_percent
+
+
+ENTRY = """
+  - model: models/m.onnx
+    target: cpu
+    ceiling-percent: 8
+    expires: 2026-07-31
+    issue: https://example.com/17
+    reason: a wider head, agreed with product
+"""
+
+
+def test_a_waiver_is_read() -> None:
+    assert parse_waivers("waivers:" + ENTRY, "w.yaml", TODAY) == (make_waiver(),)
+
+
+@pytest.mark.parametrize("text", ["", "waivers: []\n", "# none\n"])
+def test_no_waivers_are_no_trouble(text: str) -> None:
+    assert parse_waivers(text, "w.yaml", TODAY) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("waivers:" + ENTRY.replace("2026-07-31", "2027-07-31"), "over 90 days ahead"),
+        (
+            "waivers:" + ENTRY.replace("2026-07-31", "soon"),
+            "waivers[0].expires: expected a date as year-month-day",
+        ),
+        ("waivers:" + ENTRY.replace("ceiling-percent: 8", "ceiling-percent: 0"), "above zero"),
+        ("waivers:" + ENTRY.replace("https://example.com/17", "''"), "Fill them in"),
+        ("waivers:" + ENTRY + ENTRY.lstrip("\n"), "waived twice"),
+        ("waivers:" + ENTRY.replace("reason", "because"), "because"),
+        ("waiver:" + ENTRY, "unknown key waiver. Did you mean waivers?"),
+        ("waivers: [", "w.yaml: "),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_one_clear_error(text: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=r"^w\.yaml: ") as caught:
+        parse_waivers(text, "w.yaml", TODAY)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_all_that_is_wrong_is_told_at_once_in_our_own_words() -> None:
+    wrong = ENTRY.replace("ceiling-percent", "ceiling").replace("https://example.com/17", "17")
+    with pytest.raises(ConfigError) as caught:
+        parse_waivers("waivers:" + wrong + ENTRY.replace("8", "8%"), "w.yaml", TODAY)
+    keys = "model, target, ceiling-percent, expires, issue, reason"
+    assert [str(caught.value), *caught.value.others] == [
+        "w.yaml: unknown key waivers[0].ceiling. Did you mean ceiling-percent?",
+        "w.yaml: waivers[0].issue: expected a text, not 17. Put it in quotes.",
+        'w.yaml: waivers[1].ceiling-percent must be a number of percent without a unit, not "8%".',
+        f"w.yaml: A waiver has {keys}.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["waivers: [3]", "- a", "waivers: {a: 1}", "waivers:\n", "3", "a: &a [*a]"]
+)
+def test_a_file_of_another_form_is_one_clear_error(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"^w\.yaml: .*\.$"):
+        parse_waivers(text, "w.yaml", TODAY)
+
+
+def test_ninety_days_are_the_longest() -> None:
+    last = TODAY + datetime.timedelta(days=90)
+    assert parse_waivers("waivers:" + ENTRY.replace("2026-07-31", str(last)), "w.yaml", TODAY)
+
+
+VALID = {
+    "model": "m.onnx",
+    "target": "cpu",
+    "ceiling-percent": 8,
+    "expires": "2026-07-31",
+    "issue": "i",
+    "reason": "r",
+}
+VALUES = st.none() | st.integers() | st.text(max_size=3) | st.floats() | st.lists(st.integers())
+
+
+@given(st.dictionaries(st.sampled_from([*VALID, "ceiling", "zzz"]), VALUES))
+def test_what_has_no_problem_is_a_waiver_and_what_has_one_is_none(
+    changes: dict[str, object],
+) -> None:
+    entry = VALID | changes
+    problems = waiver_problems(entry)
+    assert all(each.endswith((".", "?")) for each in problems)
+    try:
+        msgspec.convert(entry, Waiver)
+    except msgspec.ValidationError:
+        assert problems
+    else:
+        assert not problems
+
+
+@pytest.mark.parametrize("key", VALID)
+def test_a_key_that_is_missing_is_named(key: str) -> None:
+    entry = {name: value for name, value in VALID.items() if name != key}
+    first, form = file_problems({"waivers": [VALID, entry]})
+    assert first == f"waivers[1].{key} is missing. Add it."
+    assert form == "A waiver has model, target, ceiling-percent, expires, issue, reason."
+
+
+VALUE = (
+    "{model: models/m.onnx, target: cpu, ceiling-percent: 8, issue: https://example.com/17, "
+    "reason: 'a wider head, agreed with product'}"
+)
+COMMIT = "a1b2c3d4e5f60718"
+
+
+def test_a_trailer_is_a_waiver_that_ends_with_its_pull_request() -> None:
+    assert parse_trailers([Trailer(COMMIT, VALUE)], TODAY) == (make_waiver(expires=TODAY),)
+
+
+def test_the_newest_commit_counts() -> None:
+    newest = Trailer(COMMIT, VALUE.replace("percent: 8", "percent: 5"))
+    (waiver,) = parse_trailers([newest, Trailer(COMMIT, VALUE)], TODAY)
+    assert waiver.ceiling_percent == 5
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("because I say so", "Write {model"),
+        ("[" * 100, "Write {model"),
+        (VALUE.replace("}", ", expires: 2027-01-01}"), "pull request only"),
+        (VALUE.replace("percent: 8", "percent: -1"), "above zero"),
+        (VALUE.replace("issue: https://example.com/17, ", ""), "issue is missing. Add it."),
+    ],
+)
+def test_what_cannot_be_understood_is_one_clear_error(value: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=r"^Tunegate-Waiver of commit a1b2c3d4e5f6: ") as caught:
+        parse_trailers([Trailer(COMMIT, value)], TODAY)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+CONFIG = Config(
+    models=(
+        ModelConfig(path="models/gpu.onnx", targets=("gpu",)),
+        ModelConfig(path="models/*.onnx", profiles={"long": ProfileConfig()}),
+    ),
+    targets=(TargetConfig(name="cpu"), TargetConfig(name="gpu")),
+)
+MODELS = ("models/m.onnx@long", "models/gpu.onnx")
+
+
+@pytest.mark.parametrize(
+    ("model", "target", "said"),
+    [
+        ("models/n.onnx", "cpu", "no configured model has this name. Did you mean models/m.onnx?"),
+        ("models/m.onnx@lnog", "cpu", "Did you mean models/m.onnx@long?"),
+        ("zzz", "cpu", "Known: models/gpu.onnx, models/m.onnx, models/m.onnx@long."),
+        ("models/m.onnx", "gpus", "the model has no target gpus. Did you mean gpu?"),
+        ("models/gpu.onnx", "zzz", "the model has no target zzz. Known: gpu."),
+    ],
+)
+def test_a_waiver_of_an_unknown_name_is_told_with_what_was_meant(
+    model: str, target: str, said: str
+) -> None:
+    (line,) = stray_waivers([make_waiver(model=model, target=target)] * 2, CONFIG, MODELS)
+    assert line.startswith(f"the waiver of {model} on {target} waives nothing: ")
+    assert line.endswith(said)
+
+
+@pytest.mark.parametrize(
+    "model",
+    ["models/m.onnx", "models/m.onnx@long", "models/m.onnx@long (onnxruntime of uv.lock)"],
+)
+def test_a_model_its_profile_and_its_upgrade_can_be_waived(model: str) -> None:
+    assert [*stray_waivers([make_waiver(model=model)], CONFIG, MODELS)] == []

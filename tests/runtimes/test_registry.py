@@ -8,7 +8,9 @@ import pytest
 
 from tests.plugins.registered_plugin import register
 from tests.support.runtime_packages import WHOLE, RuntimePackages
+from tunegate.config import TargetConfig
 from tunegate.errors import ConfigError
+from tunegate.runtimes.cuda_variants import cuda_variants
 from tunegate.runtimes.registry import extends, installed_runtimes, runtime_named, saves, tunes
 
 OURS = ["tvm", "onnxruntime", "onnxruntime_cuda", "openvino", "tensorrt"]
@@ -100,3 +102,22 @@ def test_one_that_is_not_installed_is_told_with_those_that_are() -> None:
         ConfigError, match=r"^runtime fast is not installed\. Installed: .*onnxruntime, .*tvm"
     ):
         runtime_named("fast")
+
+
+GPU = TargetConfig(name="gpu", kind="cuda", arch="sm_90")
+
+
+def test_the_usual_variant_is_float32_and_graphs_are_the_targets_choice() -> None:
+    assert cuda_variants(GPU)[""] == {"launch": "graph"}
+    without = TargetConfig(name="gpu", kind="cuda", arch="sm_90", cuda_graphs=False)
+    assert cuda_variants(without)[""] == {}
+
+
+def test_tf32_is_a_precision_of_its_own() -> None:
+    found = cuda_variants(GPU, {"int8": {"precision": "int8"}})
+    assert [each.get("precision") for each in found.values()] == [
+        None,
+        "tfloat32",
+        "float16",
+        "int8",
+    ]

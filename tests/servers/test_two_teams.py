@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.house.sources import ROOT
+from tests.support.servers.cache_soak import soak
 
-pytestmark = [pytest.mark.pipelines, pytest.mark.timeout(600)]
 
-
+@pytest.mark.pipelines
+@pytest.mark.timeout(600)
 def test_the_second_team_finds_all_its_tasks_in_what_the_first_has_learned() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
@@ -38,3 +39,19 @@ def test_the_second_team_finds_all_its_tasks_in_what_the_first_has_learned() -> 
     )
     assert exact + transferred == tasks, done.stdout
     assert exact >= 10
+
+
+# Eight processes on a real server, killed at random, for eight seconds or more. The ten minutes
+# are in benchmarks/cache/cache_soak.py.
+
+
+@pytest.mark.e2e
+def test_killed_processes_lose_nothing_that_was_acknowledged(
+    tmp_path: Path, endpoint: str, credentials: None
+) -> None:
+    soaked = soak(endpoint, tmp_path, seconds=8, seed=1, records=9)
+    assert soaked.acknowledged > 8
+    assert soaked.compactions > 0
+    assert soaked.kills > 3
+    assert soaked.visible == soaked.acknowledged
+    assert soaked.gaps == 0

@@ -1,10 +1,27 @@
 from __future__ import annotations
 
-from tests.support.tuning_tasks import make_planned, make_task
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.plans import MISS, plan_of
+from tests.support.tuning_tasks import make_outcome, make_planned, make_record, make_task
+from tests.tune.test_next_task import state
+from tunegate.config import BudgetConfig
 from tunegate.tune.batches import OpenBatches
+from tunegate.tune.finalists import Prediction, disagrees, is_enough
+from tunegate.tune.next_task import DEFAULT_POLICY, Choice, RemainingBudget, fewest_trials
 from tunegate.tune.protocol import Candidate, Measured, Schedule
+from tunegate.tune.skipped_tasks import answers_next_run
 from tunegate.tune.task_history import TaskHistory
-from tunegate_cache.format.records import Decision, DeviceFingerprint, Provenance, Toolchain
+from tunegate_cache.format.records import (
+    Decision,
+    DeviceFingerprint,
+    Provenance,
+    Toolchain,
+    TuningRecord,
+)
 
 DEVICE = DeviceFingerprint(name="here", kind="cpu", units=1, memory_bytes=1)
 
@@ -112,3 +129,81 @@ def test_records_of_an_unfinished_batch_are_not_forgotten() -> None:
     batches.come_back(candidates[1], measured(1), 5)
     assert [r.run_nanoseconds for r in batches.take_unpublished()] == [(1001,)]
     assert batches.take_unpublished() == []
+
+
+# A task of few trials ends with them, unless they contradict what was expected.
+
+AS_EXPECTED = [Prediction(expected, 1 / expected) for expected in (0.2, 0.4, 0.6, 0.8)]
+CONTRADICTED = [Prediction(1 - expected, ms) for expected, ms in AS_EXPECTED]
+
+
+def test_one_batch_is_enough_where_it_bears_out_what_was_expected() -> None:
+    assert is_enough(8, 8, AS_EXPECTED)
+
+
+def test_it_is_never_enough_before_the_last_trial() -> None:
+    assert not is_enough(7, 8, AS_EXPECTED)
+
+
+def test_a_search_goes_on_where_the_model_was_wrong() -> None:
+    assert not is_enough(8, 8, CONTRADICTED)
+
+
+def test_of_few_candidates_ranks_say_nothing() -> None:
+    assert not disagrees(CONTRADICTED[:3])
+
+
+def test_where_all_are_expected_to_be_alike_nothing_is_contradicted() -> None:
+    assert not disagrees([Prediction(0.5, ms) for ms in (1.0, 2.0, 3.0, 4.0, 5.0)])
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0.01, 100)), min_size=4, max_size=20))
+def test_what_is_contradicted_is_borne_out_the_other_way_round(
+    pairs: list[tuple[float, float]],
+) -> None:
+    predictions = [Prediction(*pair) for pair in pairs]
+    mirrored = [Prediction(-expected, ms) for expected, ms in predictions]
+    assert not (disagrees(predictions) and disagrees(mirrored))
+
+
+def test_no_task_is_planned_more_than_its_own_limit() -> None:
+    budget = BudgetConfig(trials=600, trials_per_task=8)
+    (shard,) = plan_of([make_task("a"), make_task("b")], [MISS] * 2, budget=budget).shards
+    assert {task.trials for task in shard.tasks} | {shard.budget.trials_per_task} == {8}
+
+
+LEFT = RemainingBudget(trials=None, seconds=None)
+FRESH, ONE, TWO = state(1.0), state(1.0, 0.5), state(9.0, 0.5, 0.4)
+
+
+def test_the_task_with_the_fewest_trials_is_next_whatever_it_promises() -> None:
+    assert fewest_trials((TWO, ONE, FRESH), LEFT) == Choice(2, DEFAULT_POLICY.batch)
+    assert fewest_trials((TWO, ONE), LEFT) == Choice(1, DEFAULT_POLICY.batch)
+
+
+def test_a_batch_is_no_larger_than_what_is_left() -> None:
+    assert fewest_trials((FRESH,), RemainingBudget(trials=3, seconds=9.0)) == Choice(0, 3)
+
+
+def test_nobody_is_next_without_a_budget_or_a_task_that_is_free() -> None:
+    busy = msgspec.structs.replace(FRESH, is_searching=True)
+    waiting = msgspec.structs.replace(FRESH, in_flight=DEFAULT_POLICY.batch)
+    done = msgspec.structs.replace(FRESH, exhausted=True)
+    assert fewest_trials((FRESH,), RemainingBudget(trials=0, seconds=None)) is None
+    assert fewest_trials((FRESH,), RemainingBudget(trials=None, seconds=0.0)) is None
+    assert fewest_trials((busy, waiting, done), LEFT) is None
+
+
+@pytest.mark.parametrize(
+    ("records", "is_answer"),
+    [
+        ((), False),
+        ((make_record("a", times=3),), False),
+        ((make_record("a"),), True),
+        ((make_record("other"),), False),
+    ],
+)
+def test_only_its_own_confirmed_record_is_an_answer(
+    records: tuple[TuningRecord, ...], is_answer: bool
+) -> None:
+    assert answers_next_run(make_outcome("a", records=records)) == is_answer

@@ -6,10 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.simulated.hand_clock import HandClock
 from tunegate.artifacts.plans import Budget
 from tunegate.config import BudgetConfig, TargetConfig
 from tunegate.errors import ConfigError
+from tunegate.tune.batches import BudgetMeter
 from tunegate.tune.budget import Spending, budget_of, clock_limit, least_gain, resolve_budget
+from tunegate.tune.headroom import end_to_end_ms, extended
+from tunegate.tune.improvement import TaskState
+from tunegate.tune.next_task import RemainingBudget
 
 amounts = st.just(0.0) | st.floats(1e-6, 1e6)  # of money and time, not of what floats can hold
 
@@ -94,3 +99,60 @@ def test_a_gain_for_money_without_a_price_is_refused_with_the_key_to_set() -> No
     config = BudgetConfig(min_gain_percent_per_usd=1.0)
     with pytest.raises(ConfigError, match="min-gain-percent-per-usd needs a price"):
         resolve_budget(config, TargetConfig(name="cpu"))
+
+
+# Seconds and trials that are left, and what is kept of them for the end.
+
+
+def test_a_budget_of_seconds_is_spent_by_the_clock() -> None:
+    watch = HandClock(100.0)
+    spending = BudgetMeter(Budget(seconds=60.0, trials=None), watch)
+    watch.now += 50.0
+    assert spending.seconds_left == 9.0  # a second is for the end
+    assert spending.left(12, reserve=4.0) == RemainingBudget(
+        trials=None, seconds=5.0, spent_seconds=50.0
+    )
+    assert not spending.is_out()
+    assert spending.is_out(reserve=9.0)
+    watch.now += 9.0
+    assert spending.is_out()
+    assert spending.left(12, reserve=4.0).seconds == 0.0
+
+
+def test_a_small_budget_keeps_a_twentieth_for_the_end() -> None:
+    watch = HandClock(100.0)
+    spending = BudgetMeter(Budget(seconds=20.0, trials=None), watch)
+    assert spending.seconds_left == pytest.approx(19.0)
+
+
+def test_a_budget_of_trials_is_spent_by_what_is_used() -> None:
+    watch = HandClock(100.0)
+    spending = BudgetMeter(Budget(seconds=None, trials=20), watch)
+    watch.now += 1e6
+    assert (spending.trials_left(12), spending.trials_left(30)) == (8, 0)
+    assert spending.seconds_left is None
+    assert not spending.is_out()
+
+
+def test_winners_are_given_a_second_each_and_never_more_than_a_part_of_it_all() -> None:
+    watch = HandClock(100.0)
+    assert BudgetMeter(Budget(seconds=600.0, trials=None), watch).confirmation_seconds(30) == 32.0
+    assert BudgetMeter(Budget(seconds=60.0, trials=None), watch).confirmation_seconds(30) == 9.0
+    assert BudgetMeter(Budget(seconds=None, trials=9), watch).confirmation_seconds(30) == 0.0
+
+
+# The end-to-end estimate counts every task.
+
+
+def test_all_tasks_count_measured_exhausted_or_never_started() -> None:
+    states = [
+        TaskState(weight=2, prior_ms=10.0, best_ms=1.5),
+        TaskState(weight=1, prior_ms=4.0),
+        TaskState(weight=3, prior_ms=9.0, best_ms=2.0, exhausted=True),
+    ]
+    assert end_to_end_ms(states) == 2 * 1.5 + 4.0 + 3 * 2.0
+
+
+def test_the_curve_grows_only_when_the_estimate_moves() -> None:
+    curve = extended(((0.0, 10.0),), seconds=3.0, estimate_ms=10.0)
+    assert extended(curve, seconds=5.0, estimate_ms=8.0) == ((0.0, 10.0), (5.0, 8.0))

@@ -6,9 +6,17 @@ from itertools import islice
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from scipy import stats
 
+from tests.tune.test_prior import SKETCH
+from tunegate.artifacts.outcomes import CandidateCost
+from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.tune.candidate_filter import AUDIT_SHARE, Pick, picks, rank_correlation
+from tunegate.tune.loop_nest import Decided, LoopNest
+from tunegate.tune.sample_features import MAX_STATEMENTS, copied_statements, is_bloated
+from tunegate.tune.task_history import patience_seconds
+from tunegate_cache.format.records import RecordStatus
 
 numbers = st.lists(st.integers(-20, 20).map(float), min_size=3, max_size=40)
 
@@ -74,3 +82,76 @@ def test_the_rank_correlation_is_spearmans(values: list[float], seed: int) -> No
     other = random.Random(seed).sample(values, len(values))
     expected = stats.spearmanr(values, other).statistic if len(set(values)) > 1 else 0.0
     assert rank_correlation(values, other) == pytest.approx(expected, abs=1e-9)
+
+
+def cost(
+    build_seconds: float, status: RecordStatus = "ok", origin: ScheduleSource = "search"
+) -> CandidateCost:
+    return CandidateCost(
+        stage="quick",
+        origin=origin,
+        pick="random",
+        status=status,
+        build_seconds=build_seconds,
+        run_seconds=0.1,
+        milliseconds=1.0,
+        improved=False,
+    )
+
+
+def test_before_a_few_have_finished_a_candidate_may_take_what_its_place_allows() -> None:
+    assert patience_seconds([]) is None
+    assert patience_seconds([cost(0.5)] * 3) is None
+
+
+def test_it_is_three_times_the_slowest_and_never_less_than_five_seconds() -> None:
+    assert patience_seconds([cost(0.5)] * 4) == 5.0
+    assert patience_seconds([*[cost(0.5)] * 3, cost(4.0)]) == 12.0
+
+
+def test_neither_failures_nor_the_default_schedule_make_it_longer() -> None:
+    others = [cost(19.0, status="timeout"), cost(19.0, origin="default")]
+    assert patience_seconds([*[cost(0.5)] * 4, *others]) == 5.0
+
+
+# A copy that is unrolled into hundreds of statements is told before anything is lowered.
+
+INNER = SKETCH.nest or LoopNest(())
+"""It copies what the two innermost levels of both axes write."""
+OUTER = replace(INNER, copied_at=0)
+SLOW: Decided = ((8, 2, 8, 1), (2, 16, 1, 32), (128, 2), (3,))
+"""Took 5.7 s to compile with the copy outside, and 0.05 s with it inside, or with none."""
+
+
+def test_the_statements_are_the_vectors_of_the_tile_that_is_copied() -> None:
+    assert copied_statements(INNER, SLOW) == 8
+    assert copied_statements(OUTER, SLOW) == 256
+
+
+def test_what_took_a_hundred_times_as_long_to_compile_is_rejected() -> None:
+    assert is_bloated(OUTER, SLOW)
+    assert not is_bloated(INNER, SLOW)
+    assert not is_bloated(replace(OUTER, copied_at=None), SLOW)
+
+
+def test_a_copy_that_stays_a_loop_is_not_code() -> None:
+    less = (*SLOW[:3], (2,))
+    assert copied_statements(OUTER, less) == 0
+    assert copied_statements(replace(OUTER, unrolled_by=None), SLOW) == 0
+
+
+def test_a_sketch_without_a_loop_nest_is_never_rejected() -> None:
+    assert not is_bloated(None, ((1024,),))
+
+
+tiles = st.tuples(*[st.sampled_from((1, 2, 3, 4, 8, 16))] * 4)
+
+
+@given(tiles, tiles, st.integers(0, 3), st.sampled_from((0, 1, None)))
+def test_no_copy_has_more_statements_than_are_unrolled(
+    rows: tuple[int, ...], columns: tuple[int, ...], unroll: int, copied_at: int | None
+) -> None:
+    nest = replace(INNER, copied_at=copied_at)
+    found: Decided = (rows, columns, (4, 8), (unroll,))
+    assert copied_statements(nest, found) <= nest.unrolled_steps(found)
+    assert is_bloated(nest, found) == (copied_statements(nest, found) > MAX_STATEMENTS)

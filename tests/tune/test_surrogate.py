@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import math
 import random
 from collections.abc import Sequence
@@ -8,9 +9,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.tune.test_experience import SKETCH, decided, experience
+from tests.tune.test_prior import SKETCH, decided, experience
+from tunegate.tune.boosted_trees import BoostedTrees
 from tunegate.tune.candidate_filter import MIN_CORRELATION, MIN_EVIDENCE, rank_correlation
-from tunegate.tune.loop_nest import Decided
+from tunegate.tune.loop_nest import Decided, LoopNest, nest_of
 from tunegate.tune.prior import NEST_COLUMNS, Prior, nest_columns
 from tunegate.tune.surrogate import Surrogate, correction_weight
 
@@ -169,3 +171,72 @@ def test_a_prior_that_a_task_confirms_is_more_evidence() -> None:
 
     seeds = range(10)
     assert sum(evidence(PRIOR, s) for s in seeds) > sum(evidence(None, s) for s in seeds) + 1.0
+
+
+FEATURES = np.arange(64, dtype=np.float32).reshape(-1, 1)
+LABELS = (FEATURES[:, 0] > 30).astype(np.float64)
+PARAMETERS = {"max_depth": 2, "eta": 0.3}
+
+
+def test_they_expect_what_they_were_fitted_to() -> None:
+    predicted = BoostedTrees(FEATURES, LABELS, PARAMETERS, rounds=20).predicted(FEATURES)
+    assert np.abs(predicted - LABELS).max() < 0.1
+
+
+def test_what_was_expected_rightly_is_not_corrected() -> None:
+    trees = BoostedTrees(FEATURES, LABELS, PARAMETERS, rounds=20, expected=LABELS)
+    assert np.abs(trees.predicted(FEATURES, LABELS) - LABELS).max() < 1e-6
+
+
+def test_the_same_numbers_make_the_same_trees() -> None:
+    one, other = (BoostedTrees(FEATURES, LABELS, PARAMETERS, rounds=5) for _ in range(2))
+    assert (one.predicted(FEATURES) == other.predicted(FEATURES)).all()
+
+
+# Which decision makes which loop, read from a sketch's own instructions.
+
+TILED = [
+    ["GetSBlock", [], [0], 1],  # @0
+    ["GetLoops", ["@0"], [], 2],  # @1, @2
+    ["SamplePerfectTile", ["@1"], [2, 64], 2],  # @3, @4
+    ["Split", ["@1", "@3", "@4"], [1, 0], 2],  # @5, @6
+    ["SamplePerfectTile", ["@2"], [2, 64], 2],  # @7, @8
+    ["Split", ["@2", "@7", "@8"], [1, 0], 2],  # @9, @10
+    ["Reorder", ["@5", "@9", "@6", "@10"], [], 0],
+    ["ReverseComputeAt", ["@0", "@10"], [1], 0],
+    ["SampleCategorical", [], [[0, 16, 64], [0.3, 0.3, 0.4]], 1],  # @11
+    ["Annotate", ["@0", "@11"], ["meta_schedule.unroll_explicit"], 0],
+]
+
+
+def test_loops_are_named_by_the_decision_and_the_level_that_make_them() -> None:
+    assert nest_of(json.dumps(TILED)) == LoopNest(
+        order=((0, 0), (1, 0), (0, 1), (1, 1)), copied_at=1, unrolled_by=2, unrolls=(0, 16, 64)
+    )
+
+
+def test_the_order_of_the_block_with_the_most_loops_counts() -> None:
+    smaller = ["Reorder", ["@9", "@5"], [], 0]
+    nest = nest_of(json.dumps([*TILED, smaller]))
+    assert nest is not None
+    assert nest.order == ((0, 0), (1, 0), (0, 1), (1, 1))
+
+
+def test_a_split_by_numbers_decides_nothing() -> None:
+    fixed = [
+        ["GetLoops", ["b"], [], 1],
+        ["Split", ["@0", 4, 8], [1, 0], 2],
+        ["Reorder", ["@1"], [], 0],
+    ]
+    assert nest_of(json.dumps(fixed)) is None
+
+
+def test_a_sketch_that_tiles_nothing_has_no_nest() -> None:
+    assert nest_of(json.dumps([["SampleCategorical", [], [[0, 16], [0.5, 0.5]], 1]])) is None
+    assert nest_of("[]") is None
+
+
+def test_axes_that_are_summed_over_have_fewer_levels() -> None:
+    order = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (1, 2), (2, 1), (0, 3), (1, 3))
+    assert LoopNest(order).spatial == (0, 1)
+    assert LoopNest(order).reduced == (2,)

@@ -14,7 +14,7 @@ from pathlib import Path
 from tunegate.artifacts.changes import SIDES
 from tunegate.artifacts.inputs import ShapedModel
 from tunegate.artifacts.measurements import Histogram, Launch
-from tunegate.decide.inside_launch import histogram
+from tunegate.decide.histogram import histogram
 from tunegate.errors import MeasurementError
 from tunegate.measure.bench_messages import Sides
 from tunegate.ports import Bench, Benchmarker, ProbeThresholds, Scorer

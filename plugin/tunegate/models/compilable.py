@@ -6,22 +6,15 @@ them TVM would tune a batch norm as a task of its own.
 
 from __future__ import annotations
 
-import errno
-import hashlib
-import os
-import shutil
-from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO
 
 import onnx
-from google.protobuf.message import EncodeError
 
 from tunegate.errors import UnsupportedModelError
 from tunegate.models.graph import STANDARD_DOMAINS
 from tunegate.models.prepared import Compilable
 from tunegate.models.reference.session import said, write_optimized
-from tunegate.system.onnx_scan import is_external, tensors_in
+from tunegate.models.saved_model import save
 from tunegate.system.processes.memory_limit import memory_problem
 
 
@@ -95,95 +88,3 @@ def _additions(node: onnx.NodeProto) -> list[onnx.NodeProto]:
             zip([first, *partial], others, partial, strict=False), 1
         )
     ]
-
-
-# Models in files of ours: one, and one more for the weights where that is too small.
-
-PROTOBUF_LIMIT_BYTES = 2**31
-_PAGE_BYTES = 4096
-"""Files begin on a page in the file with the weights, as ONNX Runtime maps them."""
-
-
-def save(proto: onnx.ModelProto, file: Path) -> None:
-    """Saves a model in one file; what is too large for that gets one more for its weights."""
-    if _fits_one_file(proto):
-        onnx.save(proto, file)
-    else:
-        onnx.save(proto, file, save_as_external_data=True, location=_weights_of(file).name)
-
-
-def _fits_one_file(proto: onnx.ModelProto) -> bool:
-    """Returns whether protobuf can write the model, and onnx's checker read it."""
-    try:
-        return int(proto.ByteSize()) < PROTOBUF_LIMIT_BYTES
-    except EncodeError:  # it does not even count more
-        return False
-
-
-def save_beside(proto: onnx.ModelProto, data: Mapping[str, BinaryIO], file: Path) -> None:
-    """Saves a model whose tensors lie in these data files, by their names in it, with one file
-    beside it that has all of them: no number passes through the model."""
-    weights, begins = _weights_of(file), dict[str, int]()
-    with weights.open("wb") as into:
-        for name, source in data.items():
-            begins[name] = -(-into.tell() // _PAGE_BYTES) * _PAGE_BYTES
-            into.seek(begins[name])
-            _copy(source, into)
-    for tensor in filter(is_external, tensors_in(proto)):
-        entries = {entry.key: entry for entry in tensor.external_data}
-        offset = entries.get("offset") or tensor.external_data.add(key="offset")
-        offset.value = str(begins[entries["location"].value] + int(offset.value or 0))
-        entries["location"].value = weights.name
-    onnx.save(proto, file)
-
-
-def _copy(source: BinaryIO, into: BinaryIO) -> None:
-    """Copies a file; a hole stays one, and costs neither time nor place on the disk."""
-    begin, size_bytes = into.tell(), os.fstat(source.fileno()).st_size
-    position = 0
-    while position < size_bytes:
-        try:
-            position = os.lseek(source.fileno(), position, os.SEEK_DATA)
-            hole = os.lseek(source.fileno(), position, os.SEEK_HOLE)
-        except OSError as error:
-            if error.errno != errno.ENXIO:
-                raise
-            break  # nothing but a hole is left
-        into.seek(begin + position)
-        into.flush()
-        while position < hole:
-            position += os.sendfile(into.fileno(), source.fileno(), position, hole - position)
-        into.seek(begin + position)
-    into.truncate(begin + size_bytes)
-    into.seek(begin + size_bytes)
-
-
-def copy_weights(weights: Path, into: Path) -> None:
-    """Puts a file with weights, which nobody changes any more, into another directory."""
-    try:
-        os.link(weights, into / weights.name)
-    except OSError:  # there already, or another file system
-        shutil.copyfile(weights, into / weights.name)
-
-
-def weights_of(file: Path) -> Path | None:
-    """The file beside a saved model that has its weights, where it has one."""
-    weights = _weights_of(file)
-    return weights if weights.exists() else None
-
-
-def file_digests(file: Path) -> dict[str, str]:
-    """The sha-256 of a saved model and, where it has one, of the file with its weights."""
-    digests = {}
-    for saved in (file, weights_of(file)):
-        if saved is not None and saved.exists():
-            with saved.open("rb") as stream:
-                digests[saved.name] = hashlib.file_digest(stream, "sha256").hexdigest()
-    return digests
-
-
-def _weights_of(file: Path) -> Path:
-    return file.with_suffix(".data")
-
-
-# The value of an input in a file of ours: an array, a sequence of them, or nothing at all.

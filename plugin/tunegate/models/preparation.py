@@ -16,15 +16,10 @@ from typing import BinaryIO
 import onnx
 
 from tunegate.errors import ModelError, UnsupportedModelError
-from tunegate.models.compilable import (
-    PROTOBUF_LIMIT_BYTES,
-    compilable,
-    save,
-    save_beside,
-    weights_of,
-)
+from tunegate.models.compilable import compilable
 from tunegate.models.model_inputs import made_of, model_input, real_inputs, stated_size
 from tunegate.models.prepared import OPEN, Compilable, PreparedModel, Tensor
+from tunegate.models.saved_model import PROTOBUF_LIMIT_BYTES, save, save_beside, weights_of
 from tunegate.ports import Shapes
 from tunegate.regular_files import opened_inside
 from tunegate.review.input_shapes import ShapeLevel, resolve_shapes

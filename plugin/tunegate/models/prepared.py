@@ -13,7 +13,7 @@ import msgspec
 
 from tunegate.artifacts.inputs import InputForm
 from tunegate.errors import UnsupportedModelError
-from tunegate.models.compilable import copy_weights
+from tunegate.models.saved_model import copy_weights
 
 OPEN = -1
 """The size of a dimension that a model leaves open, until a run gives it one."""

@@ -35,7 +35,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tunegate.artifacts.measurements import Histogram
-from tunegate.decide.inside_launch import merged_histogram, quantile_ms, total
+from tunegate.decide.histogram import merged_histogram, quantile_ms, total
 from tunegate.wording import plural
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.tune.test_experience import experience
+from tests.tune.test_prior import experience
 
 from research.experience.data_files import measured_tasks
 from tunegate.errors import ArtifactError

@@ -10,7 +10,7 @@ import pytest
 from tests.support.measured_cells import make_context
 from tests.support.simulated.hand_clock import HandClock
 from tests.support.tuning_tasks import make_task
-from tests.tune.test_tune import Lines
+from tests.tune.test_tune_shard import Lines
 
 from research.experience.layer_collection import MOST_AT_ONCE, DrawnLayers, LayerCollection
 from research.experience.layers.drawing import DrawnLayer

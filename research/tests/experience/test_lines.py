@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.tune.test_experience import SKETCH, decided, experience
+from tests.tune.test_prior import SKETCH, decided, experience
 
 from research.experience.lines import (
     MOST_ROWS,

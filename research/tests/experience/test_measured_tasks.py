@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import msgspec
 from tests.support.tuning_tasks import make_record, make_task
-from tests.tune.test_experience import SKETCH
+from tests.tune.test_prior import SKETCH
 
 from research.experience.measured_tasks import MIN_ROWS, MeasuredTasks, TaskIdentity
 from tunegate.tune.prior import Sketch

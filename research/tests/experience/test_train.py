@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from msgspec.structs import replace
-from tests.tune.test_experience import experience
+from tests.tune.test_prior import experience
 
 from research.experience import evaluate, train
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
-from tests.tune.test_experience import experience
+from tests.tune.test_prior import experience
 
 from research.experience.zone import append_task, device_digest
 from research.experience.zone_tasks import measured_layers, read_tasks, write_task

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.cache.format.test_signing import KEYS, OURS, THEIRS
-from tests.support.compacted_place import MAIN, NOBODY
+from tests.cache.format.test_segment import KEYS, OURS, THEIRS
+from tests.support.compacted_place import MAIN, NOBODY, Place
 from tests.support.tuning_records import TARGET
+from tests.support.tuning_records import make_record as tuning_records_make_record
+from tests.support.tuning_tasks import make_record
 from tunegate_cache.format.head import (
     CorruptHeadError,
     Head,
@@ -19,7 +24,20 @@ from tunegate_cache.format.head import (
     head_digest,
     kept_for_pins,
 )
+from tunegate_cache.format.how_built import (
+    MOST_DECISIONS,
+    MOST_NODES,
+    HowBuilt,
+    decisions_of,
+    how_built,
+    mark_of,
+)
 from tunegate_cache.format.names import group_of
+from tunegate_cache.format.record_codec import decode_records, encode_record
+from tunegate_cache.format.records import Decision, Provenance, TuningRecord
+from tunegate_cache.format.revocation import Revocation
+from tunegate_cache.format.signing import TrustedKeys
+from tunegate_cache.protocol import group_state
 
 DAY = 24 * 3600
 NOW = 1000 * DAY + DAY // 2
@@ -101,3 +119,108 @@ def test_what_is_kept_for_pins_is_recent_ordered_and_little(ages: list[int]) -> 
     assert all(NOW - each.at <= 30 * DAY for each in kept)
     assert {each.version for each in every if NOW - each.at <= DAY} <= set(versions)
     assert len([each for each in kept if NOW - each.at > DAY]) <= 31
+
+
+PLACES = st.sets(st.integers(0, MOST_NODES - 1), max_size=40)
+DIGESTS = st.sets(st.text("0123456789abcdef", min_size=64, max_size=64), max_size=40)
+
+
+@given(PLACES, DIGESTS)
+def test_what_is_written_is_read_again_out_of_a_record(places: set[int], digests: set[str]) -> None:
+    marks = {mark_of(digest) for digest in digests}
+    how = HowBuilt(compiled=tuple(sorted(places)), kept=tuple(sorted(marks)))
+    decisions = decisions_of(how)
+    assert decisions is not None
+    record = msgspec.structs.replace(make_record(), decisions=decisions)
+    read = decode_records(encode_record(record))
+    assert isinstance(read, TuningRecord)
+    assert how_built(read.decisions) == (how if places or digests else None)
+
+
+def test_neighbours_are_one_decision() -> None:
+    assert decisions_of(HowBuilt(compiled=(4, 5, 6, 9))) == ((4, (3,)), (9, (1,)))
+
+
+def test_more_than_a_record_has_room_for_is_not_remembered() -> None:
+    assert decisions_of(HowBuilt(compiled=tuple(range(0, 2 * MOST_DECISIONS, 2)))) is not None
+    assert decisions_of(HowBuilt(compiled=tuple(range(0, 2 * MOST_DECISIONS + 2, 2)))) is None
+
+
+@pytest.mark.parametrize(
+    "decisions",
+    [
+        (),
+        ((0, (2**53,)),),
+        ((MOST_NODES, (1,)),),
+        ((0, (3,)), (2, (1,))),
+        ((0, (0,)),),
+        ((0, (1, 1)),),
+        ((mark_of("a" * 64), (1,)),),
+    ],
+)
+def test_decisions_that_no_build_makes_say_nothing(decisions: tuple[Decision, ...]) -> None:
+    assert how_built(decisions) is None
+
+
+# What is not believed: revoked records, unsigned segments.
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+REVOCATIONS: list[tuple[Callable[[TuningRecord], Revocation], str]] = [
+    (lambda r: Revocation(repository=r.source.repository), "by repository"),
+    (lambda r: Revocation(run=r.source.run), "by run"),
+    (lambda r: Revocation(since=r.measured_at, until=r.measured_at), "by time"),
+]
+
+
+@pytest.mark.parametrize(("rule", "how"), REVOCATIONS, ids=[how for _, how in REVOCATIONS])
+def test_what_is_revoked_is_served_no_more_and_the_next_best_is(
+    place: Place, rule: Callable[[TuningRecord], Revocation], how: str
+) -> None:
+    good = tuning_records_make_record(run_nanoseconds=(2000,))
+    bad = tuning_records_make_record(
+        run_nanoseconds=(1000,),
+        decisions=((3, (2, 32)),),
+        measured_at=1_796_000_000,
+        source=Provenance(repository="evil/x", run="666"),
+    )
+    place.publish(good, bad)
+    place.compact()
+    assert place.best() == bad
+    assert place.compact([rule(bad)]).status == "compacted"
+    assert place.best() == good
+    place.publish(bad)
+    assert place.best() == good
+
+
+def test_a_revoked_key_takes_all_that_it_signed_with_it(tmp_path: Path) -> None:
+    keys = TrustedKeys({"main": (OURS.public, THEIRS.public)})
+    place = Place(tmp_path, keys, OURS)
+    place.publish(tuning_records_make_record("ours"))
+    place.publish(tuning_records_make_record("theirs"), signer=THEIRS)
+    place.compact()
+    place.collect()
+    assert place.best("theirs") == tuning_records_make_record("theirs")
+    place.compact([Revocation(key=THEIRS.key)])
+    assert place.best("theirs") is None
+    assert place.best("ours") == tuning_records_make_record("ours")
+
+
+def test_a_zone_with_keys_believes_nothing_unsigned(tmp_path: Path) -> None:
+    place = Place(tmp_path, TrustedKeys({"main": (OURS.public,)}), OURS)
+    place.publish(tuning_records_make_record("a"))
+    stranger = Place(tmp_path / "stranger")
+    stranger.store = place.store
+    stranger.publish(tuning_records_make_record("b"))
+    assert (place.best("a"), place.best("b")) == (tuning_records_make_record("a"), None)
+    done = place.compact()
+    assert done.segments == 1
+    assert any("not signed" in problem for problem in done.problems)
+    assert (place.best("a"), place.best("b")) == (tuning_records_make_record("a"), None)
+    assert place.compact().status == "nothing new"
+    head = group_state.current_head(place.store, MAIN, TrustedKeys({"main": (THEIRS.public,)}))
+    assert head.problem == "HEAD is not signed by a trusted key"

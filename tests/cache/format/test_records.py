@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.tuning_records import make_record
+from tunegate_cache.format.cache_statistics import CacheStatistics
 from tunegate_cache.format.records import CONFIRMED_REPEATS, WINNERS_CURSE, TuningRecord
 
 
@@ -45,3 +46,17 @@ def test_a_brief_look_must_be_faster_by_more_than_luck() -> None:
     assert confirmed.shrunk_ms == 1.0
     assert timed(1.0).shrunk_ms == WINNERS_CURSE
     assert timed(0.95).shrunk_ms > confirmed.shrunk_ms > timed(0.9).shrunk_ms
+
+
+def test_a_line_is_shown_once_and_in_the_order_of_its_first_time() -> None:
+    statistics = CacheStatistics()
+    for text in ("the bucket is slow", "a segment is corrupt", "the bucket is slow"):
+        statistics.note(text)
+    assert statistics.notes == ("the bucket is slow", "a segment is corrupt")
+
+
+def test_a_run_begins_with_nothing_counted() -> None:
+    first, second = CacheStatistics(), CacheStatistics()
+    first.requests["get"] += 1
+    first.note("a line")
+    assert (second.requests.total(), second.notes, second.seconds) == (0, (), 0.0)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cache.format.test_signing import OURS
+from tests.cache.format.test_segment import OURS
 from tests.support.compacted_place import MAIN, NOBODY, Place, numbered
 from tests.support.tuning_records import TARGET, make_record
 from tunegate_cache.format.names import group_of

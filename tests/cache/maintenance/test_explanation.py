@@ -6,9 +6,16 @@ from pathlib import Path
 import pytest
 
 from tests.support.compacted_place import NOBODY, Place
-from tests.support.tuning_records import hexdigest, make_key, make_record, make_shape
-from tunegate_cache.format.records import WorkloadKey, WorkloadShape
+from tests.support.tuning_records import TARGET, hexdigest, make_key, make_record, make_shape
+from tunegate_cache.format import segment
+from tunegate_cache.format.names import segment_name
+from tunegate_cache.format.records import TuningRecord, WorkloadKey, WorkloadShape
 from tunegate_cache.maintenance.explanation import Explanation, explain
+from tunegate_cache.maintenance.request_prices import usd_of
+from tunegate_cache.maintenance.summary import GroupSummary, summary
+from tunegate_cache.stores.memory import MemoryStore
+from tunegate_cache.stores.s3 import S3
+from tunegate_cache.stores.store import ObjectStore, StoreUnavailableError
 
 
 @pytest.fixture(params=["segments", "a snapshot"])
@@ -71,3 +78,72 @@ def test_the_nearest_shape_is_named_with_the_extents_that_differ(place: Place) -
 def test_an_operation_that_was_never_recorded_has_no_neighbour(place: Place) -> None:
     found = explained(place, make_key("new"))
     assert (found.differs, found.neighbour) == ("skeleton", None)
+
+
+# What a store holds, counted.
+
+
+def put(store: ObjectStore, zone: str, *records: TuningRecord, named: str = "") -> int:
+    body = segment.pack_segment(records)
+    name = segment_name(
+        zone,
+        TARGET,
+        milliseconds=len(records),
+        writer="0" * 8,
+        digest=named or segment.segment_digest(body),
+    )
+    store.write(name.name, body)
+    return len(body)
+
+
+def test_records_are_counted_by_zone_and_target() -> None:
+    store = MemoryStore()
+    failed = make_record("c", status="timeout", run_nanoseconds=())
+    size = put(store, "main", make_record("a"), make_record("b"), failed)
+    size += put(store, "main", make_record("a", run_nanoseconds=(0,)))
+    size += put(store, "main", make_record("a"), make_record("a"), named=hexdigest("x"))
+    put(store, "dev/me", make_record("a"))
+    store.write("ms1/z/main/g/other/HEAD", b"{}")
+    dev, main = summary(store)
+    assert (dev.zone, dev.records) == ("dev/me", 1)
+    assert main == GroupSummary(
+        zone="main",
+        target=TARGET[:16],
+        version=0,
+        segments=3,
+        archived=0,
+        records=3,
+        workloads=3,
+        devices=("cpu",),
+        failures=1,
+        refused=1,
+        corrupt=1,
+        size_bytes=size,
+    )
+
+
+def test_an_empty_store_holds_nothing() -> None:
+    assert summary(MemoryStore()) == ()
+
+
+class SilentStore(MemoryStore):
+    def names(self, prefix: str) -> list[str]:
+        raise StoreUnavailableError("s3://b: ConnectTimeoutError")
+
+
+def test_a_store_that_does_not_answer_is_an_error() -> None:
+    with pytest.raises(StoreUnavailableError):
+        summary(SilentStore())
+
+
+PRICES = S3.usd_per_1000_requests or {}
+
+
+def test_writing_and_listing_cost_more_than_reading() -> None:
+    assert usd_of({"get": 1000}, PRICES) == pytest.approx(0.0004)
+    assert usd_of({"put": 1000, "list": 1000}, PRICES) == pytest.approx(0.01)
+    assert usd_of({}, PRICES) == 0
+
+
+def test_deleting_is_free() -> None:
+    assert usd_of({"delete": 10**6}, PRICES) == 0

@@ -4,16 +4,34 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
+import pytest
+
+from tests.cache.format.test_segment import KEYS, OURS, THEIRS
+from tests.support.compacted_place import MAIN, NOBODY, Place
 from tests.support.tuning_records import TARGET, hexdigest, make_key, make_record
 from tunegate_cache.format import names, segment
 from tunegate_cache.format.cache_statistics import CacheStatistics
+from tunegate_cache.format.head import head_digest
+from tunegate_cache.format.names import SegmentName, group_of, segment_name
 from tunegate_cache.format.records import TuningRecord
+from tunegate_cache.format.segment import (
+    SegmentContents,
+    is_trusted,
+    pack_segment,
+    segment_digest,
+    signed,
+)
+from tunegate_cache.protocol.archive import CorruptArchiveError
 from tunegate_cache.protocol.group_reader import GroupReader
+from tunegate_cache.protocol.group_state import current_head, groups, listing
 from tunegate_cache.protocol.read_trouble import ReadTrouble
-from tunegate_cache.protocol.target_requests import TargetRequests
+from tunegate_cache.protocol.segments_of_group import archived, opened_segment
+from tunegate_cache.protocol.target_requests import StaleListingError, TargetRequests
 from tunegate_cache.protocol.trust import Trust
 from tunegate_cache.stores.memory import MemoryStore
+from tunegate_cache.stores.store import ObjectNotFoundError, StoreUnavailableError
 
 
 class Gossip(MemoryStore):
@@ -86,3 +104,161 @@ def test_what_came_in_time_is_left_when_the_time_is_over() -> None:
         put(store, "main", TARGET, make_record(run_nanoseconds=(number + 1,)))
     seconds = itertools.count()
     assert len(Reading(store, 40.0, lambda: float(next(seconds))).records) < 30
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    place = Place(tmp_path)
+    place.publish(make_record())
+    return place
+
+
+def test_objects_are_listed_by_kind(place: Place) -> None:
+    place.compact()
+    place.publish(make_record("later"))
+    found = listing(place.store, MAIN)
+    counted = (found.segments, found.packs, found.indexes, found.archives)
+    assert [len(names) for names in counted] == [2, 1, 1, 1]
+    assert all(name.group == MAIN for name in found.segments)
+
+
+def test_what_is_of_another_group_or_no_object_of_ours_is_not_listed(place: Place) -> None:
+    place.store.write(f"{MAIN.prefix}notes.txt", b"")
+    (segment,) = listing(place.store, MAIN).segments
+    other = group_of("team", TARGET)
+    place.store.write(segment.name.replace("/main/", "/team/"), b"")
+    assert listing(place.store, MAIN).segments == (segment,)
+    assert len(listing(place.store, other).segments) == 1
+    assert groups(place.store) == (MAIN, other)
+    assert groups(place.store, "team") == (other,)
+    assert groups(place.store, "absent") == ()
+
+
+def test_a_group_of_which_only_its_head_is_left_is_a_group(place: Place) -> None:
+    place.compact()
+    head = place.store.read_pointer(MAIN.head)
+    store = Place(Path("/nowhere")).store
+    store.write(MAIN.head, head.body)
+    assert groups(store) == (MAIN,)
+
+
+def test_without_a_compaction_there_is_no_head(place: Place) -> None:
+    found = current_head(place.store, MAIN, NOBODY)
+    assert (found.head, found.tag, found.problem) == (None, None, "")
+
+
+def test_the_head_comes_with_its_tag_and_its_digest(place: Place) -> None:
+    place.compact()
+    pointer = place.store.read_pointer(MAIN.head)
+    found = current_head(place.store, MAIN, NOBODY)
+    assert found.head is not None
+    assert found.head.version == 1
+    assert (found.tag, found.digest) == (pointer.tag, head_digest(pointer.body))
+
+
+def test_a_head_that_is_not_trusted_can_be_replaced_and_one_of_a_later_version_must_not(
+    place: Place,
+) -> None:
+    place.compact()
+    refused = current_head(place.store, MAIN, KEYS)
+    assert (refused.head, refused.is_later) == (None, False)
+    assert refused.tag is not None
+    assert "trusted key" in refused.problem
+    body = place.store.read_pointer(MAIN.head).body.replace(b'"v":1', b'"v":9', 1)
+    place.store.move_pointer(MAIN.head, body, refused.tag)
+    later = current_head(place.store, MAIN, NOBODY)
+    assert (later.head, later.is_later) == (None, True)
+
+
+RECORD = make_record()
+BODY = pack_segment([RECORD])
+NAME = segment_name("main", TARGET, milliseconds=1, writer="0" * 8, digest=segment_digest(BODY))
+
+
+def by(signer: object) -> bytes:
+    return signed(BODY, signer.sign(NAME.name, NAME.digest))  # type: ignore[attr-defined]
+
+
+def opened_records(name: SegmentName, body: bytes) -> list[object]:
+    contents = opened_segment(name, body, KEYS)
+    assert isinstance(contents, SegmentContents)
+    return [stored.record for stored in contents.stored]
+
+
+def test_a_segment_is_trusted_as_its_zone_demands() -> None:
+    assert is_trusted(NAME, BODY, NOBODY)
+    assert is_trusted(NAME, by(OURS), KEYS)
+    assert not is_trusted(NAME, BODY, KEYS)
+    assert not is_trusted(NAME, by(THEIRS), KEYS)
+
+
+def test_a_segment_that_is_whole_and_trusted_is_opened() -> None:
+    assert opened_records(NAME, by(OURS)) == [RECORD]
+    assert opened_segment(NAME, BODY, KEYS) == "not signed by a trusted key"
+    assert isinstance(opened_segment(NAME, b"garbage", NOBODY), str)
+
+
+def test_an_archive_of_a_group_gives_its_segments(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.publish(RECORD)
+    (name,) = listing(place.store, MAIN).segments
+    body = place.store.read(name.name)
+    place.compact()
+    (stored,) = listing(place.store, MAIN).archives
+    digest = stored.rpartition("/")[2].removesuffix(".arc")
+    assert list(archived(place.store, MAIN, digest)) == [(name, body)]
+
+
+def test_a_missing_archive_is_a_broken_one() -> None:
+    with pytest.raises(CorruptArchiveError, match="it is missing"):
+        list(archived(MemoryStore(), MAIN, "a" * 64))
+
+
+# What becomes of requests that are late, fail, or find nothing.
+
+
+def requests(trouble: ReadTrouble, monotonic: Callable[[], float] = lambda: 0.0) -> TargetRequests:
+    return TargetRequests(
+        target=TARGET, deadline=5.0, monotonic=monotonic, trouble=trouble.of(TARGET)
+    )
+
+
+def missing() -> bytes:
+    raise ObjectNotFoundError("gone")
+
+
+def failing() -> bytes:
+    raise StoreUnavailableError("no answer")
+
+
+@pytest.fixture
+def trouble() -> ReadTrouble:
+    return ReadTrouble(CacheStatistics())
+
+
+@pytest.mark.parametrize("request_of", [missing, failing])
+def test_what_cannot_be_had_costs_only_itself(
+    trouble: ReadTrouble, request_of: Callable[[], bytes]
+) -> None:
+    answers = requests(trouble).answers({"a": request_of, "b": lambda: b"x"})
+    assert list(answers) == [("b", b"x")]
+    assert trouble.miss_reason("w", TARGET) == "store-unavailable"
+
+
+def test_a_missing_object_is_no_trouble_where_it_can_be_listed_again(trouble: ReadTrouble) -> None:
+    with pytest.raises(StaleListingError):
+        list(requests(trouble).repeatable().answers({"a": missing}))
+    assert trouble.miss_reason("w", TARGET) == "absent"
+
+
+def test_answers_that_come_after_the_deadline_are_left(trouble: ReadTrouble) -> None:
+    late = requests(trouble, lambda: 6.0)
+    assert late.is_over()
+    assert list(late.answers({"a": lambda: b"x"})) == []
+    assert trouble.miss_reason("w", TARGET) == "store-unavailable"
+
+
+def test_trouble_with_one_target_is_none_with_another(trouble: ReadTrouble) -> None:
+    trouble.of(TARGET).corrupt("a segment", "it is short")
+    assert trouble.miss_reason("w", TARGET) == "corrupt"
+    assert trouble.miss_reason("w", "another") == "absent"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -9,12 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.tuning_records import make_key, make_record, make_shape
+from tests.support.compacted_place import MAIN
+from tests.support.tuning_records import TARGET, make_key, make_record, make_shape
+from tunegate_cache.format.names import SegmentName, group_of, segment_name
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit, TuningRecord
+from tunegate_cache.format.segment import pack_segment, segment_digest
+from tunegate_cache.protocol.archive import CorruptArchiveError, files, pack_archive, unpack_archive
+from tunegate_cache.protocol.rollback_guard import RollbackGuard
 from tunegate_cache.protocol.tuning_cache import Seconds, TuningCache, Zones
 from tunegate_cache.protocol.write_ahead import WriteAhead
 from tunegate_cache.stores.memory import MemoryStore
-from tunegate_cache.stores.store import ObjectStore
+from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
 
 OWN = "pr/o/r/7"
 
@@ -148,3 +154,105 @@ def test_both_questions_share_the_time_of_one_look_up(tmp_path: Path) -> None:
     assert claim(cache) is None
     assert time.monotonic() - started < 60  # the zone hangs all the while
     store.is_let_go.set()
+
+
+def segment(workload: str) -> tuple[SegmentName, bytes]:
+    body = pack_segment([make_record(workload)])
+    name = segment_name("main", TARGET, milliseconds=1, writer="0" * 8, digest=segment_digest(body))
+    return name, body
+
+
+SEGMENTS = [segment("a"), segment("b")]
+ARCHIVE = pack_archive(SEGMENTS)
+DIGEST = hashlib.sha256(ARCHIVE).hexdigest()
+
+
+def in_store(body: bytes) -> MemoryStore:
+    store = MemoryStore()
+    store.write("archive", body)
+    return store
+
+
+def test_an_archive_gives_back_every_segment_byte_for_byte() -> None:
+    assert list(unpack_archive(ARCHIVE, DIGEST, MAIN)) == SEGMENTS
+    assert pack_archive(SEGMENTS) == ARCHIVE
+
+
+def test_what_an_archive_holds_is_seen_in_its_first_bytes() -> None:
+    assert files(in_store(ARCHIVE), "archive") == {name.file for name, _ in SEGMENTS}
+
+
+def test_a_directory_that_is_longer_than_the_first_read_is_read_whole() -> None:
+    many = [segment(f"w{number}") for number in range(700)]
+    body = pack_archive(many)
+    assert body.index(b"]]") > 64 * 1024
+    assert files(in_store(body), "archive") == {name.file for name, _ in many}
+
+
+def test_content_that_its_name_does_not_prove_is_refused() -> None:
+    with pytest.raises(CorruptArchiveError, match="not what its name says"):
+        list(unpack_archive(ARCHIVE + b"x", DIGEST, MAIN))
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"", "not an archive"),
+        (b"tunegate archive 1\n" + b"\xff" * 8, "not an archive"),
+        (b"tunegate archive 1\n" + bytes(7) + b"\x02[1", "directory cannot be read"),
+    ],
+)
+def test_what_is_no_archive_is_refused_in_whole_and_in_part(body: bytes, said: str) -> None:
+    with pytest.raises(CorruptArchiveError, match=said):
+        list(unpack_archive(body, hashlib.sha256(body).hexdigest(), MAIN))
+    with pytest.raises(CorruptArchiveError, match=said):
+        files(in_store(body), "archive")
+
+
+def test_a_missing_archive_is_told_by_the_store() -> None:
+    with pytest.raises(ObjectNotFoundError):
+        files(MemoryStore(), "archive")
+
+
+TEAM = group_of("team", TARGET)
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_version_is_older_once_a_later_one_was_seen(tmp_path: Path, is_kept: bool) -> None:
+    guard = RollbackGuard(tmp_path / "seen.json" if is_kept else None)
+    assert [guard.is_older(MAIN, version) for version in (2, 2, 3, 2, 4)] == [
+        False, False, False, True, False,
+    ]  # fmt: skip
+    assert not guard.is_older(TEAM, 1)
+
+
+def test_another_process_of_this_machine_knows_it_too(tmp_path: Path) -> None:
+    file = tmp_path / "state" / "seen.json"
+    RollbackGuard(file).is_older(MAIN, 7)
+    assert RollbackGuard(file).is_older(MAIN, 6)
+    assert not RollbackGuard(file).is_older(MAIN, 7)
+
+
+def test_a_group_that_was_restored_on_purpose_is_believed_again(tmp_path: Path) -> None:
+    file = tmp_path / "seen.json"
+    guard = RollbackGuard(file)
+    guard.is_older(MAIN, 7)
+    guard.is_older(TEAM, 7)
+    guard.forget(MAIN)
+    for each in (guard, RollbackGuard(file)):
+        assert each.is_older(TEAM, 1)
+    assert not RollbackGuard(file).is_older(MAIN, 1)
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff", b"[1]", b'{"a": "b"}'])
+def test_a_damaged_file_is_no_file(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "seen.json"
+    file.write_bytes(content)
+    assert not RollbackGuard(file).is_older(MAIN, 1)
+
+
+def test_a_file_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    guard = RollbackGuard(tmp_path / "file" / "seen.json")
+    assert not guard.is_older(MAIN, 2)
+    assert guard.is_older(MAIN, 1)

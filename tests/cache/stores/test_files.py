@@ -13,6 +13,7 @@ import pytest
 
 from tests.cache.stores.store_contract import MaintainedStoreContract
 from tunegate_cache.stores.files import FileStore
+from tunegate_cache.stores.memory import MemoryStore
 from tunegate_cache.stores.store import ObjectStore, StoreUnavailableError
 
 WRITE_FOR_EVER = """
@@ -118,3 +119,12 @@ def test_a_removed_copy_can_be_written_anew(tmp_path: Path) -> None:
     store.delete("a/1")
     store.write("a/1", b"y")
     assert store.read("a/1") == b"y"
+
+
+# The store in memory keeps the contract.
+
+
+class TestMemoryStore(MaintainedStoreContract):
+    @pytest.fixture
+    def store(self) -> ObjectStore:
+        return MemoryStore()

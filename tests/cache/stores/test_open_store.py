@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,15 @@ from tunegate_cache.stores.open_store import (
     open_store,
     store_name,
 )
-from tunegate_cache.stores.store import MaintainedStore, ObjectStore, StoreUnavailableError
+from tunegate_cache.stores.read_only import ReadOnlyStore
+from tunegate_cache.stores.store import (
+    AccessDeniedError,
+    MaintainedStore,
+    ObjectStore,
+    StoreUnavailableError,
+)
 from tunegate_cache.stores.store_kind import StoreAddress, StoreKind
+from tunegate_cache.stores.unusable import unusable_kind
 
 
 def opened(url: str, endpoint_url: str | None = None) -> ObjectStore:
@@ -152,3 +160,42 @@ def test_what_looks_like_an_address_is_no_directory(url: str) -> None:
 
 def test_a_place_whose_name_is_no_text_has_a_name_for_its_copies() -> None:
     assert len(store_name(StoreAddress(url=os.fsdecode(b"caf\xe9")))) == 64
+
+
+# A store that cannot be had says why, whatever it is asked.
+
+
+@pytest.mark.parametrize(
+    "request_of",
+    [
+        lambda store: store.read("a"),
+        lambda store: store.read_part("a", 0, 1),
+        lambda store: store.read_pointer("a"),
+        lambda store: store.names("a"),
+        lambda store: store.write("a", b""),
+        lambda store: store.move_pointer("a", b"", None),
+        lambda store: store.delete("a"),
+    ],
+)
+def test_every_request_fails_with_the_reason(
+    request_of: Callable[[MaintainedStore], object],
+) -> None:
+    address = StoreAddress(url="x:y")
+    kind = unusable_kind("the plugin is broken")
+    assert kind.accepts(address)
+    with pytest.raises(StoreUnavailableError, match=r"^the plugin is broken$"):
+        request_of(kind.open(address))
+
+
+# A store that cannot be taught.
+
+
+def test_it_reads_and_lists_and_refuses_to_write() -> None:
+    inner = MemoryStore()
+    inner.write("a/1", b"x")
+    store = ReadOnlyStore(inner)
+    assert store.read("a/1") == b"x"
+    assert list(store.names("a/")) == ["a/1"]
+    with pytest.raises(AccessDeniedError):
+        store.write("a/2", b"x")
+    assert list(inner.names("")) == ["a/1"]

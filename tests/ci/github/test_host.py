@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.ci.github.github_server import github_server
-from tunegate.ci.github.host import GitHubHost
+from tests.ci.github.github_server import GitHubServer, github_server
+from tunegate.ci.github.api import job_token, login_of, opened_api
+from tunegate.ci.github.host import GitHubHost, command_of, commands_stopped, cut, output
 from tunegate.ci.protocol import Annotation, AskedRevisions, JobEvent, JobReport, Links, Usual
 from tunegate.errors import ConfigError
 
@@ -54,3 +58,70 @@ def test_without_a_token_or_a_pull_request_the_api_is_not_called() -> None:
         with_token = GitHubHost({**environment, "TUNEGATE_GITHUB_TOKEN": "t"})
         with_token.comment(JobEvent(revisions=Usual()), "o", "report")
         assert not server.requests
+
+
+ENVIRONMENT = {"TUNEGATE_GITHUB_TOKEN": " ghs_secret\n"}
+
+
+def login(server: GitHubServer, **more: str) -> str:
+    environment = {**ENVIRONMENT, **server.variables, **more}
+    token = job_token(environment)
+    return login_of(environment, token, opened_api(environment, token))
+
+
+@pytest.mark.parametrize("name", ["github-actions[bot]", "acme-gate[bot]", "octocat"])
+def test_the_owner_of_a_token_is_asked_for(name: str) -> None:
+    with github_server() as server:
+        server.login = name
+        assert login(server) == name
+        assert server.tokens == {"Bearer ghs_secret"}
+
+
+def test_a_server_without_the_other_api_is_asked_for_the_user() -> None:
+    with github_server() as server:
+        server.login = "octocat"
+        assert login(server, GITHUB_GRAPHQL_URL="") == "octocat"
+        server.always["POST /graphql"] = (403, {})
+        assert login(server) == "octocat"
+
+
+@pytest.mark.parametrize("said", [None, [], {"data": None}, {"data": {"viewer": {"login": "a b"}}}])
+def test_where_neither_tells_it_is_the_jobs_own(said: object) -> None:
+    with github_server() as server:
+        server.always["POST /graphql"] = (200, said)
+        assert login(server) == "github-actions[bot]"
+
+
+def test_a_token_is_never_shown() -> None:
+    assert "ghs_secret" not in repr(job_token(ENVIRONMENT))
+
+
+@given(st.text())
+def test_an_annotation_is_one_line_whatever_is_in_it(text: str) -> None:
+    line = command_of(Annotation(level="error", title=text, text=text, file=text, line=1))
+    assert "\n" not in line
+    assert "\r" not in line
+    assert line.startswith("::error ")
+
+
+@given(st.text())
+def test_an_output_ends_at_its_own_delimiter_only(value: str) -> None:
+    lines = output("name", value).split("\n")
+    delimiter = lines[0].removeprefix("name<<")
+    assert lines[-2] == delimiter
+    assert "\n".join(lines[1:-2]) == value
+
+
+@given(st.text(max_size=500), st.integers(100, 400))
+def test_a_summary_is_cut_to_its_bytes_on_a_character(text: str, most: int) -> None:
+    assert len(cut(text, most).encode()) <= max(most, min(len(text.encode()), most))
+
+
+def test_commands_are_stopped_by_a_token_nobody_knows_and_start_again() -> None:
+    stream = io.StringIO()
+    with commands_stopped(stream):
+        stream.write("::error::planted\n")
+    first, _, last = stream.getvalue().strip().split("\n")
+    token = first.removeprefix("::stop-commands::")
+    assert last == f"::{token}::"
+    assert len(token) >= 32

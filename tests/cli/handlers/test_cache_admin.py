@@ -1,19 +1,28 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from tests.cli.handlers.cache_shell import Shell
 from tests.support.compacted_place import MAIN
+from tests.support.history import history
+from tests.support.tuning_records import make_key, make_shape
+from tests.support.workspace import Workspace
 from tunegate.cli.handlers.cache_admin import answering, open_cache_admin
+from tunegate.cli.main import main
 from tunegate.config import CacheConfig
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate.settings import Overrides, Settings
-from tunegate.system.cache.shared_cache import VARIABLE
+from tunegate.system.cache.history_log import write_history
+from tunegate.system.cache.shared_cache import SharedCache
+from tunegate.system.cache.signing_key import VARIABLE
+from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.store import StoreUnavailableError
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def unsigned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -23,12 +32,14 @@ def settings(root: Path, *, url: str | None = None, zone: str | None = None) -> 
     return Settings(repository=root, overrides=Overrides({"cache.url": url, "cache.zone": zone}))
 
 
+@pytest.mark.usefixtures("unsigned")
 def test_a_directory_without_a_configuration_has_the_default_cache(tmp_path: Path) -> None:
     admin = open_cache_admin(settings(tmp_path))
     assert (admin.config.zone, admin.root, admin.signer) == ("main", tmp_path, None)
     assert admin.config.url == CacheConfig().url
 
 
+@pytest.mark.usefixtures("unsigned")
 def test_the_cache_is_the_one_that_the_configuration_names(tmp_path: Path) -> None:
     text = f"models:\n  - path: m.onnx\ncache:\n  url: {tmp_path / 'shared'}\n"
     (tmp_path / "tunegate.yaml").write_text(text)
@@ -39,11 +50,13 @@ def test_the_cache_is_the_one_that_the_configuration_names(tmp_path: Path) -> No
     assert admin.groups("team") == ()
 
 
+@pytest.mark.usefixtures("unsigned")
 def test_an_argument_counts_more_than_the_file(tmp_path: Path) -> None:
     admin = open_cache_admin(settings(tmp_path, url=str(tmp_path / "other"), zone="dev/me"))
     assert (admin.config.url, admin.config.zone) == (str(tmp_path / "other"), "dev/me")
 
 
+@pytest.mark.usefixtures("unsigned")
 def test_a_trusted_key_that_is_none_is_a_mistake_in_the_configuration(tmp_path: Path) -> None:
     text = "models:\n  - path: m.onnx\ncache:\n  trusted-keys: {main: [abc]}\n"
     (tmp_path / "tunegate.yaml").write_text(text)
@@ -51,6 +64,7 @@ def test_a_trusted_key_that_is_none_is_a_mistake_in_the_configuration(tmp_path: 
         open_cache_admin(settings(tmp_path))
 
 
+@pytest.mark.usefixtures("unsigned")
 def test_a_cache_that_does_not_answer_ends_its_command_with_what_to_run() -> None:
     with (
         pytest.raises(EnvironmentUnfitError, match="tunegate cache doctor") as raised,
@@ -58,3 +72,132 @@ def test_a_cache_that_does_not_answer_ends_its_command_with_what_to_run() -> Non
     ):
         raise StoreUnavailableError("no route")
     assert "s3://bucket does not answer (no route)" in str(raised.value)
+
+
+def test_segments_are_gathered_once(shell: Shell) -> None:
+    shell.publish("a", "b", "c")
+    (group,) = shell.cache("compact")["groups"]
+    assert (group["status"], group["segments"], group["records"]) == ("compacted", 3, 3)
+    assert shell.cache("compact")["groups"][0]["status"] == "nothing new"
+    assert "nothing" in shell.shown("compact")
+
+
+def test_a_zone_that_is_named_is_the_only_one_compacted(shell: Shell) -> None:
+    shell.publish("a")
+    shell.publish("a", zone="dev/me")
+    groups = shell.cache("compact", "--zone", "dev/me")["groups"]
+    assert [group["group"]["zone"] for group in groups] == ["dev/me"]
+
+
+def test_a_copy_in_a_directory_is_a_cache_and_comes_back(shell: Shell, tmp_path: Path) -> None:
+    shell.publish("a")
+    shell.cache("compact")
+    shell.publish("b")
+    copy = tmp_path / "copy"
+    assert shell.cache("pull", str(copy))["copied"]["problems"] == []
+    original = shell.url
+    shell.url = str(copy)
+    shell.configure("")
+    assert shell.cache("stats")["contents"][0]["records"] == 2
+    shell.publish("c")
+    shell.url = original
+    shell.configure("")
+    assert shell.cache("push", str(copy))["copied"]["records"] == 3
+    assert shell.cache("stats")["contents"][0]["records"] == 3
+    assert "no such directory" in shell.shown("push", str(tmp_path / "none"), code=2)
+
+
+def test_damage_is_found_and_repaired(shell: Shell) -> None:
+    shell.publish("a", "b")
+    shell.cache("compact")
+    shell.cache("gc")
+    assert shell.cache("fsck")["found"] == []
+    store = FileStore(Path(shell.url))
+    index = next(name for name in store.names("") if "/idx/" in name)
+    store.delete(index)
+    shell.publish("c")
+    segment = next(name for name in store.names("") if "/seg/" in name)
+    (Path(shell.url) / segment).write_bytes(b"garbage")
+    kinds = [flaw["kind"] for flaw in shell.cache("fsck", code=4)["found"]]
+    assert kinds == ["snapshot", "segment"]
+    assert "--repair" in shell.shown("fsck", code=4)
+    assert shell.cache("fsck", "--repair")["left"] == []
+    assert shell.cache("stats")["contents"][0]["records"] == 2
+
+
+def test_what_a_compaction_holds_is_deleted_once_and_a_dry_run_deletes_nothing(
+    shell: Shell,
+) -> None:
+    shell.publish("a", "b", "c")
+    assert shell.cache("gc")["groups"][0]["segments"] == 0
+    shell.cache("compact")
+    would = shell.cache("gc", "--dry-run")
+    assert (would["dry_run"], would["groups"][0]["segments"]) == (True, 3)
+    assert "would be deleted" in shell.shown("gc", "--dry-run")
+    assert shell.cache("gc")["groups"][0]["segments"] == 3
+    assert shell.cache("gc")["groups"][0]["segments"] == 0
+
+
+def test_a_zone_that_is_named_is_the_only_one_collected(shell: Shell) -> None:
+    shell.publish("a")
+    shell.publish("a", zone="dev/me")
+    groups = shell.cache("gc", "--zone", "dev/me")["groups"]
+    assert [group["group"]["zone"] for group in groups] == ["dev/me"]
+
+
+def test_a_place_without_runs_is_led_to_its_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace = Workspace(tmp_path / "w")
+    assert main(["history", "--repository", str(workspace.root)]) == 0
+    assert "no run has written to zone main yet" in capsys.readouterr().out
+
+
+def test_the_latest_runs_are_written_as_a_page_and_as_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace = Workspace(tmp_path / "w")
+    store = FileStore(workspace.root / "cache")
+    for at, line in enumerate(history()):
+        config = CacheConfig(url="cache", zone="main")
+        assert write_history(store, config, [line], at, FileStore(tmp_path / "kept")) == ""
+    asked = ["history", "--repository", str(workspace.root), "--out", str(tmp_path / "out")]
+    assert main([*asked, "--runs", "3"]) == 0
+    assert "3 lines of history" in capsys.readouterr().out
+    assert "NVIDIA H200" in (tmp_path / "out" / "history.html").read_text()
+    assert main([*asked, "--runs", "3", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["entries"]) == 3
+
+
+def test_a_pin_is_written_obeyed_and_removed(shell: Shell) -> None:
+    assert "Run tunegate cache compact" in shell.shown("pin", code=2)
+    shell.publish("a")
+    shell.cache("compact")
+    (pin,) = shell.cache("pin")["pins"]
+    assert (pin["zone"], pin["version"]) == ("main", 1)
+    shell.publish("b")
+    config = CacheConfig(url=shell.url)
+    cache = SharedCache(config, state=shell.root / "state", root=shell.root)
+    found = cache.lookup([(make_key(name), make_shape()) for name in ("a", "b")])
+    assert found[make_key("a")].__class__.__name__ == "ExactHit"
+    assert found[make_key("b")].__class__.__name__ != "ExactHit"
+    shell.cache("pin", "--remove")
+    assert not (shell.root / "tunegate.lock").exists()
+
+
+def test_a_directory_keeps_every_promise_that_is_needed(shell: Shell) -> None:
+    found = shell.cache("probe")
+    assert found["location"] == shell.url
+    needed = [finding for finding in found["findings"] if finding["needed"]]
+    assert needed
+    assert all(finding["ok"] for finding in needed)
+    assert "yes" in shell.shown("probe")
+
+
+def test_a_revoked_repository_is_served_no_more(shell: Shell) -> None:
+    shell.publish("a", "b")
+    shell.cache("compact")
+    shell.cache("revoke", "--since", "2020-01-01")
+    assert shell.cache("stats")["contents"][0]["records"] == 0
+    assert "what is to be revoked" in shell.shown("revoke", code=2)
+    assert "not a date" in shell.shown("revoke", "--since", "soon", code=2)

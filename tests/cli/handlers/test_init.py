@@ -4,15 +4,34 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.support.simulated.simulated_gpus import gpu, simulated
 from tests.support.small_onnx import matmul_model, save
 from tests.support.workspace import Workspace
+from tunegate.artifacts.changes import ModelInput
+from tunegate.artifacts.measurements import Gpu
 from tunegate.cli.commands.starting import InitOptions
 from tunegate.cli.handlers import init
+from tunegate.cli.handlers.init import (
+    entry_lines,
+    shared_sizes,
+    shared_text,
+    starter_config,
+    starter_globs,
+    starter_workflow,
+)
 from tunegate.cli.shared_options import Common
 from tunegate.errors import ConfigError, TunegateError
+from tunegate.models.finder import FoundModel
+from tunegate.models.sizes import GuessedSize
 from tunegate.review import config_file
+from tunegate.review.config_file import parse_config
+from tunegate.review.globs import matches
+from tunegate.review.model_settings import entry_for, shapes_for
+from tunegate.system.git.installed_commit import InstalledCommit, public_address
 
 
 @pytest.fixture
@@ -105,3 +124,176 @@ def test_no_link_is_written_through(name: str, workspace: Workspace, tmp_path: P
         init.run(asked(workspace))
     assert not elsewhere.is_file()
     assert not elsewhere.exists() or list(elsewhere.iterdir()) == []
+
+
+def test_the_configuration_that_is_written_can_be_read() -> None:
+    config = parse_config(
+        starter_config([FoundModel(path="a.onnx"), FoundModel(path="b.onnx")]), "x"
+    )
+    assert [model.path for model in config.models] == ["*.onnx"]
+    assert (config.budget.minutes, config.gate.margin_percent) == (10, 3)
+
+
+def test_on_a_machine_with_a_gpu_the_target_is_that_gpu() -> None:
+    gpu = Gpu(
+        index=0,
+        uuid="GPU-1",
+        name="NVIDIA H200",
+        compute_capability="9.0",
+        cores=16896,
+        memory_bytes=141 * 10**9,
+        driver="580",
+    )
+    text = starter_config([FoundModel(path="a.onnx")], gpu=gpu)
+    (target,) = parse_config(text, "x").targets
+    assert (target.kind, target.arch, target.expect_gpu) == ("cuda", "sm_90", "NVIDIA H200")
+    start = text.index("# Where you deploy on the CPU, write instead:")
+    comment = text[start : text.index("targets:\n", start)].splitlines()[1:]
+    instead = "targets:\n" + "\n".join(line.removeprefix("# ") for line in comment)
+    (cpu,) = yaml.safe_load(instead)["targets"]
+    assert (cpu["name"], cpu["kind"]) == ("cpu", "llvm")
+
+
+def test_an_editor_finds_the_schema_of_the_commit_that_is_installed() -> None:
+    installed = InstalledCommit(source="https://example.com/owner/name", commit="a" * 40)
+    text = starter_config([FoundModel(path="a.onnx")], installed)
+    address = f"https://example.com/owner/name/raw/{'a' * 40}/docs/schemas/tunegate.schema.json"
+    assert text.splitlines()[0] == f"# yaml-language-server: $schema={address}"
+    assert parse_config(text, "x").models
+    assert f"https://example.com/owner/name/blob/{'a' * 40}/docs/configuration.md" in text
+    unknown = starter_config([FoundModel(path="a.onnx")])
+    assert "yaml-language-server" not in unknown
+    assert f"{public_address()}/blob/main/docs/configuration.md" in unknown
+
+
+def test_a_path_may_hold_anything() -> None:
+    odd = 'models/"two" # words: é.onnx'
+    text = starter_config([FoundModel(path=odd, note="read [it] later?")])
+    assert parse_config(text, "x").models[0].path == odd
+
+
+def test_a_path_with_wildcards_is_matched_as_it_is() -> None:
+    config = parse_config(starter_config([FoundModel(path="m/a[1].ONNX")]), "x")
+    assert entry_for(config, "m/a[1].ONNX") == config.models[0]
+
+
+def test_the_sizes_that_are_written_fill_every_open_dimension() -> None:
+    inputs = (ModelInput("ids", (None, None), ("batch", "seq")), ModelInput("x", (None, 8)))
+    guesses = (
+        GuessedSize("ids", 0, "batch", 1, "a batch"),
+        GuessedSize("ids", 1, "seq", 128, "a length"),
+        GuessedSize("x", 0, "", 1, "the first dimension is a batch"),
+    )
+    model = FoundModel(path="a.onnx", inputs=inputs, guesses=guesses)
+    config = parse_config(starter_config([model]), "x")
+    assert shapes_for(config, "a.onnx", inputs).shapes == {"ids": (1, 128), "x": (1, 8)}
+
+
+def test_why_inputs_are_not_known_is_a_comment() -> None:
+    text = starter_config([FoundModel(path="a.onnx", note="its bytes are in Git LFS")])
+    assert "    # its bytes are in Git LFS\n" in text
+    assert parse_config(text, "x").models[0].inputs == {}
+
+
+@pytest.mark.parametrize("release", ["v1.2.3", ""])
+def test_the_workflow_is_pinned_to_what_is_installed(release: str) -> None:
+    commit = "1234567890abcdef1234567890abcdef12345678"
+    source = "https://code.example.com/owner/name"
+    text = starter_workflow(InstalledCommit(source=source, commit=commit, release=release))
+    steps = [step for job in yaml.safe_load(text)["jobs"].values() for step in job["steps"]]
+    assert f"owner/name@{commit}" in [step.get("uses") for step in steps]
+    assert any(f'"tunegate[tvm] @ git+{source}@{commit}"' in step.get("run", "") for step in steps)
+    assert f"owner/name@{commit} # {release or 'the commit that wrote this file'}\n" in text
+    assert "tunegate/tunegate" not in text
+    assert "0" * 40 not in text
+
+
+def test_the_workflow_is_for_the_branch_that_is_the_default_one() -> None:
+    text = starter_workflow(None, "it's/trunk")
+    workflow = yaml.safe_load(text)
+    assert workflow[True]["push"]["branches"] == ["it's/trunk"]
+    assert "github.ref == 'refs/heads/it''s/trunk'" in workflow["jobs"]["warm"]["if"]
+    assert "main]" not in text
+
+
+def test_a_workflow_of_an_unknown_commit_cannot_start() -> None:
+    text = starter_workflow(None)
+    assert "jobs" in yaml.safe_load(text)
+    assert text.count("@" + "0" * 40) == 2
+    assert "pip install tunegate" not in text
+
+
+@pytest.mark.parametrize(
+    ("paths", "globs"),
+    [
+        (["m.onnx"], ("*.onnx",)),
+        (["models/b.onnx", "models/a.onnx"], ("models/*.onnx",)),
+        (["models/r/1/m.onnx", "models/b/1/m.onnx", "x.onnx"], ("models/**/*.onnx", "*.onnx")),
+        (["a/b/c/m.onnx"], ("a/b/c/*.onnx",)),
+        (["a/m.onnx", "a/b/m.onnx"], ("a/**/*.onnx",)),
+        (["a[1]/m.onnx"], ("a[[]1]/*.onnx",)),
+        (["M.ONNX"], ()),
+    ],
+)
+def test_each_top_level_directory_has_one(paths: list[str], globs: tuple[str, ...]) -> None:
+    assert starter_globs(paths) == globs
+
+
+@given(
+    st.lists(
+        st.lists(st.text("ab*?[]!-^", min_size=1), min_size=1, max_size=3).map(
+            lambda parts: "/".join(parts) + ".onnx"
+        ),
+        min_size=1,
+    )
+)
+def test_each_model_is_matched(paths: list[str]) -> None:
+    globs = starter_globs(paths)
+    assert all(any(matches(glob, path) for glob in globs) for path in paths)
+
+
+def model(path: str, **sizes: int) -> FoundModel:
+    guesses = tuple(
+        GuessedSize("x", axis, symbol, size, "why")
+        for axis, (symbol, size) in enumerate(sizes.items())
+    )
+    inputs = (ModelInput("x", tuple(None for _ in sizes), tuple(sizes)),)
+    return FoundModel(path=path, inputs=inputs, guesses=guesses)
+
+
+def test_a_symbol_that_means_the_same_everywhere_is_said_once() -> None:
+    one, other = model("a.onnx", batch=1, side=224), model("b.onnx", batch=1, side=320)
+    shared = shared_sizes([one, other])
+    assert list(shared) == ["batch"]
+    assert '  "batch": 1  # guessed: why\n' in shared_text(shared)
+    assert [*entry_lines(one, shared)] == ["    dims:", '      "side": 224  # guessed: why']
+
+
+def test_a_number_of_an_exporter_is_of_one_model() -> None:
+    found = model("a.onnx", unk__7=1)
+    assert shared_sizes([found]) == {}
+    assert shared_text({}) == ""
+    assert '      "unk__7": 1  # guessed: why' in [*entry_lines(found, {})]
+
+
+def test_an_input_without_a_rank_gets_a_shape_to_look_over() -> None:
+    found = FoundModel(path="a.onnx", inputs=(ModelInput("x", (), is_ranked=False),))
+    why = "the model does not say how many dimensions"
+    assert [*entry_lines(found, {})] == ["    inputs:", f'      "x": [1]  # guessed: {why}']
+
+
+def test_an_input_without_a_rank_gets_the_shape_that_its_readers_demand() -> None:
+    guesses = tuple(GuessedSize("x", axis, "", size, "why") for axis, size in enumerate((1, 37)))
+    inputs = (ModelInput("x", (), is_ranked=False),)
+    found = FoundModel(path="a.onnx", inputs=inputs, guesses=guesses)
+    assert [*entry_lines(found, {})] == ["    inputs:", '      "x": [1, 37]  # guessed: why']
+
+
+def test_a_sum_of_other_symbols_is_not_written() -> None:
+    guesses = (
+        GuessedSize("x", 0, "past", 16, "why"),
+        GuessedSize("x", 1, "past + 1", 17, "why", is_sum=True),
+    )
+    found = FoundModel(path="a.onnx", inputs=(ModelInput("x", (None, None)),), guesses=guesses)
+    assert list(shared_sizes([found])) == ["past"]
+    assert [*entry_lines(found, shared_sizes([found]))] == []

@@ -6,19 +6,21 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import tvm
 
 from tests.support.small_onnx import conv_model, save
 from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.compiler import compile as compiling
-from tunegate.compiler import loader as kernel_profile
 from tunegate.compiler.build import build_model as linked_build
-from tunegate.compiler.build import in_model_trial
+from tunegate.compiler.build import in_model_trial, kernel_profile
 from tunegate.compiler.build.functions import ModelFunction, functions_of
+from tunegate.compiler.build.kernel_profile import slower_in_model
+from tunegate.compiler.build.single_kernel import sample, sample_inputs
 from tunegate.compiler.compile import handle_request
+from tunegate.compiler.importing.import_in_layout import import_in_layout
 from tunegate.compiler.intrinsics import load_intrinsics
-from tunegate.compiler.loader import slower_in_model
-from tunegate.compiler.opening import import_in_layout
 from tunegate.compiler.schedules.schedule_choice import record_id
 from tunegate.compiler.search.space import DesignSpace
 from tunegate.compiler.targets import ResolvedTarget, tvm_target
@@ -27,7 +29,7 @@ from tunegate.config import TargetConfig
 from tunegate.models.preparation import prepare
 from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate.tune.compiler_protocol import BuildModel, Built
-from tunegate.tune.protocol import ModelFile, Schedule
+from tunegate.tune.protocol import ModelFile, Schedule, TensorArgument
 from tunegate_cache.format.how_built import HowBuilt
 from tunegate_cache.format.records import DeviceFingerprint, TuningRecord, WorkloadKey
 
@@ -100,7 +102,7 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
     return Workshop(tmp_path_factory.mktemp("build"))
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def _reopened(monkeypatch: pytest.MonkeyPatch) -> None:
     """What earlier tests found out of its schedules is gone."""
     monkeypatch.setattr(compiling, "_open_model", None)
@@ -117,6 +119,7 @@ def source_of(built: Built) -> str:
     return next(f.source for f in built.functions if "conv" in f.function)
 
 
+@pytest.mark.usefixtures("_reopened")
 @pytest.mark.usefixtures("naive")
 def test_the_kernel_that_is_slower_inside_the_model_is_named(workshop: Workshop) -> None:
     workshop.build("plain")
@@ -132,6 +135,7 @@ def test_the_kernel_that_is_slower_inside_the_model_is_named(workshop: Workshop)
     assert slower(*reversed(libraries)) == frozenset()
 
 
+@pytest.mark.usefixtures("_reopened")
 @pytest.mark.usefixtures("naive")
 @pytest.mark.parametrize("source", ["claimed", "prior"])
 def test_a_schedule_that_nobody_measured_and_is_faster_stays(
@@ -142,6 +146,7 @@ def test_a_schedule_that_nobody_measured_and_is_faster_stays(
     assert source_of(built) == source
 
 
+@pytest.mark.usefixtures("_reopened")
 @pytest.mark.usefixtures("naive")
 def test_of_several_neighbours_the_likeliest_is_built_with_and_not_the_nearest(
     workshop: Workshop,
@@ -161,6 +166,7 @@ def lanes(record: TuningRecord) -> int:
     return channels[-1]
 
 
+@pytest.mark.usefixtures("_reopened")
 @pytest.mark.usefixtures("naive")
 def test_a_claim_that_nothing_has_measured_is_not_verified_and_has_no_time(
     workshop: Workshop,
@@ -173,6 +179,7 @@ def test_a_claim_that_nothing_has_measured_is_not_verified_and_has_no_time(
         assert (kernel.ms is not None) == is_verified
 
 
+@pytest.mark.usefixtures("_reopened")
 @pytest.mark.parametrize("source", ["transfer", "prior", "search"])
 def test_a_schedule_that_is_slower_in_the_model_is_dropped_and_named(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch, source: ScheduleSource
@@ -188,6 +195,7 @@ def test_a_schedule_that_is_slower_in_the_model_is_dropped_and_named(
     assert built.key == plain.key
 
 
+@pytest.mark.usefixtures("_reopened")
 @pytest.mark.usefixtures("naive")
 def test_what_the_prior_picks_is_the_same_in_every_build_and_not_verified(
     workshop: Workshop,
@@ -199,6 +207,7 @@ def test_what_the_prior_picks_is_the_same_in_every_build_and_not_verified(
     assert one.key == other.key
 
 
+@pytest.mark.usefixtures("_reopened")
 def test_what_makes_the_model_ten_times_as_slow_is_run_once(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,6 +229,7 @@ def test_what_makes_the_model_ten_times_as_slow_is_run_once(
     assert len(runs) == len(libraries)
 
 
+@pytest.mark.usefixtures("_reopened")
 def test_a_kernel_that_only_a_neighbour_on_the_machine_slows_down_stays(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,6 +261,7 @@ class Disturbed:
         pass
 
 
+@pytest.mark.usefixtures("_reopened")
 def test_what_an_earlier_build_has_decided_is_not_put_to_the_test(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,3 +273,39 @@ def test_what_an_earlier_build_has_decided_is_not_put_to_the_test(
     assert again.how == kept.how
     dropped = workshop.build("without", workshop.record(), source="search", how=HowBuilt())
     assert source_of(dropped) == "default"
+
+
+IMAGE, WEIGHTS = TensorArgument((1, 3, 8, 8), "float32"), TensorArgument((4, 3, 3, 3), "float32")
+
+
+def test_the_inputs_of_a_task_are_made_once_and_those_of_the_next_take_their_place() -> None:
+    first = sample_inputs((IMAGE, WEIGHTS), tvm.cpu(), 1)
+    assert sample_inputs((IMAGE, WEIGHTS), tvm.cpu(), 1) is first
+    other = sample_inputs((WEIGHTS,), tvm.cpu(), 1)
+    again = sample_inputs((IMAGE, WEIGHTS), tvm.cpu(), 1)
+    assert again is not first
+    assert [t.shape for t in other] == [WEIGHTS.shape]
+    assert all(
+        np.array_equal(a.numpy(), b.numpy()) for a, b in zip(first, again, strict=True)
+    )  # another worker, too, has these values
+
+
+def test_the_seed_and_the_place_decide_the_values() -> None:
+    first, second = (t.numpy() for t in sample_inputs((IMAGE, IMAGE), tvm.cpu(), 1))
+    (other, _) = (t.numpy() for t in sample_inputs((IMAGE, IMAGE), tvm.cpu(), 2))
+    assert not (first == second).any()
+    assert not (first == other).any()
+
+
+def test_values_are_spread_between_minus_one_and_one() -> None:
+    for dtype in ("float32", "float16", "float64"):
+        values = sample(TensorArgument((1000,), dtype), tvm.cpu(), 1).numpy()
+        assert values.dtype == dtype
+        assert -1 <= values.min() < -0.9
+        assert 0.9 < values.max() <= 1
+        assert abs(float(values.mean())) < 0.1
+
+
+def test_integers_are_zero_because_they_may_be_indices() -> None:
+    values = sample(TensorArgument((5,), "int64"), tvm.cpu(), 1).numpy()
+    assert values.tolist() == [0] * 5

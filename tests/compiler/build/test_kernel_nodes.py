@@ -6,11 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.support.small_onnx import conv_model, save
-from tunegate.compiler.build.functions import functions_of, kernel_nodes, with_kernel_nodes
+from tunegate.compiler.build.functions import functions_of, layer_names
+from tunegate.compiler.build.kernel_nodes import kernel_nodes, with_kernel_nodes
+from tunegate.compiler.build.open_model import KnownSchedules
 from tunegate.compiler.importing.import_onnx import fused, import_operators
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
@@ -63,3 +68,71 @@ def test_names_are_no_part_of_what_a_kernel_computes(module: Any) -> None:
     found, known = functions_of(plain), functions_of(module)
     assert [each.workload.digest for each in found] == [each.workload.digest for each in known]
     assert [each.label for each in found] == [each.operator for each in found]
+
+
+def names_of(model: onnx.ModelProto, tmp_path: Path) -> list[str]:
+    return list(layer_names(save(model, tmp_path / "m.onnx")).values())
+
+
+def named(model: onnx.ModelProto, *names: str) -> onnx.ModelProto:
+    for node, name in zip(model.graph.node, names, strict=False):
+        node.name = name
+    return model
+
+
+def test_a_weight_names_the_first_layer_that_uses_it(tmp_path: Path) -> None:
+    assert set(names_of(named(conv_model(), "stem"), tmp_path)) == {"stem"}
+
+
+def test_a_layer_without_a_name_is_called_like_what_it_gives(tmp_path: Path) -> None:
+    model = named(conv_model(), "")
+    assert set(names_of(model, tmp_path)) == {model.graph.node[0].output[0]}
+
+
+def test_two_layers_with_one_weight_are_named_by_the_first(tmp_path: Path) -> None:
+    floats = TensorProto.FLOAT
+    weight = numpy_helper.from_array(np.ones((4, 4), "float32"), "w")
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["y"], name="first"),
+        helper.make_node("MatMul", ["y", "w"], ["z"], name="second"),
+    ]
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        nodes, "g", [info("x", floats, [4, 4])], [info("z", floats, [4, 4])], [weight]
+    )
+    assert names_of(helper.make_model(graph), tmp_path) == ["first"]
+
+
+# What was found out of a kernel's schedules holds for what was given then, and for the same
+# schedule alone.
+
+NAMES, SCHEDULES = "ab", "st"
+
+
+@given(st.lists(st.tuples(st.sampled_from(NAMES), st.integers(0, 1)), max_size=8))
+def test_what_is_given_again_is_not_chosen_again(asked: list[tuple[str, int]]) -> None:
+    known, last = KnownSchedules[object](), dict[str, tuple[int, object]]()
+    for name, records in asked:
+        choice = known.chosen(name, records, object)
+        if name in last and last[name][0] == records:
+            assert choice is last[name][1]
+        else:
+            assert all(choice is not other for _, other in last.values())
+        last[name] = records, choice
+
+
+@given(
+    st.dictionaries(st.tuples(st.sampled_from(NAMES), st.sampled_from(SCHEDULES)), st.booleans())
+)
+def test_a_schedule_that_was_tried_keeps_its_verdict_and_no_other_has_it(
+    tried: dict[tuple[str, str], bool],
+) -> None:
+    known = KnownSchedules[object]()
+    for (name, schedule), slower in tried.items():
+        known.tried(name, schedule, slower=slower)
+    for name in NAMES:
+        for schedule in SCHEDULES:
+            assert known.is_slower(name, schedule) == tried.get((name, schedule))
+    known.forgive(NAMES[:1])
+    for (name, schedule), slower in tried.items():
+        assert known.is_slower(name, schedule) == (slower and name not in NAMES[:1])

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import onnx
 import pytest
+import tvm
+import tvm_ffi
 from onnx import TensorProto, helper
+from tvm import relax, te
+from tvm.relax import TensorType
 
 from tests.support.small_onnx import one_node_model, save
-from tunegate.compiler.opening import OpenModel, open_model
+from tunegate.compiler.build.kernel_profile import kernels_ms, slower_in_model
+from tunegate.compiler.build.open_model import OpenModel
+from tunegate.compiler.opening import open_model
+from tunegate.compiler.runtime import machine_of
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 from tunegate.errors import UnsupportedModelError
 from tunegate.models.preparation import prepare
+from tunegate.system.output.artifact_file import ArtifactTensor
 
 
 def opened(model: onnx.ModelProto, place: Path) -> OpenModel:
@@ -41,3 +52,77 @@ def test_a_shape_that_depends_on_data_is_refused(tmp_path: Path) -> None:
     opsets = [helper.make_opsetid("", 17)]
     with pytest.raises(UnsupportedModelError):
         opened(helper.make_model(graph, opset_imports=opsets, ir_version=8), tmp_path)
+
+
+# Kernels are seen one by one, also those that a device would launch as one CUDA graph.
+
+RUN_OR_CAPTURE = "vm.builtin.cuda_graph.run_or_capture"
+KIND = TensorType((4,), "float32")
+KERNELS = {"added", "doubled"}
+
+
+def captured_module() -> Any:
+    """A module as TVM's pass leaves it for a GPU: its kernels are in a function that is given to
+    the runtime, to be captured."""
+    builder = relax.BlockBuilder()
+    given = relax.Var("given", KIND)
+    with builder.function("captured", [given], private=True):
+        with builder.dataflow():
+            added = builder.emit_te(
+                lambda a: te.compute((4,), lambda i: a[i] + 1.0), given, primfunc_name_hint="added"
+            )
+            doubled = builder.emit_te(
+                lambda a: te.compute((4,), lambda i: a[i] * 2.0),
+                added,
+                primfunc_name_hint="doubled",
+            )
+            doubled = builder.emit_output(doubled)
+        builder.emit_func_output(doubled)
+    x = relax.Var("x", KIND)
+    with builder.function("main", [x]):
+        captured = builder.get().get_global_var("captured")
+        arguments = relax.Tuple([captured, relax.Tuple([x]), relax.prim_value(0)])
+        call = relax.op.call_builtin_with_ctx(RUN_OR_CAPTURE, arguments, ty_args=[KIND])
+        builder.emit_func_output(builder.emit(call))
+    return builder.get()
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Path]:
+    """A library whose kernels are captured; who captures it is told that he may not look."""
+
+    def refuse(*_: object) -> None:
+        message = "CUDA Runtime Error: cudaErrorStreamCaptureImplicit (906)"
+        raise RuntimeError(message)
+
+    before = tvm.get_global_func(RUN_OR_CAPTURE, allow_missing=True)
+    tvm_ffi.register_global_func(RUN_OR_CAPTURE, refuse, override=True)
+    file = tmp_path / "model.so"
+    relax.build(captured_module(), target=tvm.target.Target("llvm")).export_library(str(file))
+    yield file
+    if before is None:
+        tvm_ffi.registry.remove_global_func(RUN_OR_CAPTURE)
+    else:
+        tvm_ffi.register_global_func(RUN_OR_CAPTURE, before, override=True)
+
+
+def test_kernels_of_a_graph_have_their_times_at_every_inference(library: Path) -> None:
+    arguments = [tvm.runtime.tensor(np.ones(4, "float32"))]
+    tasks = [{"function": name, "name": f"layer {name}"} for name in KERNELS]
+    found = kernels_ms(library, tasks, tvm.cpu(), arguments, inferences=3)
+    assert found.keys() == {f"layer {name}" for name in KERNELS}
+    assert all(milliseconds > 0 for milliseconds in found.values())
+
+
+def test_schedules_are_tried_in_a_model_that_has_graphs(library: Path, tmp_path: Path) -> None:
+    beside = tmp_path / "beside.so"
+    beside.write_bytes(library.read_bytes())
+    inputs = [ArtifactTensor("x", (4,), "float32")]
+    slower_in_model(library, beside, inputs=inputs, kernels=KERNELS, kind="llvm", seed=1)
+
+
+def test_who_runs_a_library_without_looking_captures_it_as_before(library: Path) -> None:
+    arguments = [tvm.runtime.tensor(np.ones(4, "float32"))]
+    kernels_ms(library, [], tvm.cpu(), arguments, inferences=1)
+    with pytest.raises(RuntimeError, match="906"):
+        machine_of(library, tvm.cpu())["main"](*arguments)

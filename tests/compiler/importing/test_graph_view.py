@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import numpy as np
+import pytest
 from onnx import TensorProto, helper
 
 from tests.support.operator_models import operator_model
-from tests.support.small_onnx import matmul_model
+from tests.support.small_onnx import conv_model, matmul_model, one_node_model, save
+from tunegate.compiler.build.functions import functions_of
+from tunegate.compiler.importing import import_in_layout as module
 from tunegate.compiler.importing.graph_view import GraphView, attribute
+from tunegate.compiler.importing.import_in_layout import import_in_layout
+from tunegate.compiler.targets import tvm_target
+from tunegate.config import TargetConfig
+from tunegate.errors import UnsupportedModelError
+from tunegate.models.preparation import prepare
+from tunegate.models.prepared import PreparedModel
 
 
 def test_types_are_known_where_all_extents_are() -> None:
@@ -31,3 +43,36 @@ def test_attributes_have_defaults_and_text_is_text() -> None:
     assert attribute(node, "direction") == "reverse"
     assert attribute(node, "activations") == ["Tanh"]
     assert attribute(node, "clip", np.inf) == np.inf
+
+
+# A model is imported in the first layout in which it can be built.
+
+TARGET = tvm_target(TargetConfig(name="cpu", threads=1)).target
+
+
+@pytest.fixture
+def prepared(tmp_path: Path) -> PreparedModel:
+    file = save(conv_model(), tmp_path / "m.onnx")
+    return prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
+
+
+def test_the_second_layout_is_taken_where_the_first_cannot_be_built(
+    prepared: PreparedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only = import_in_layout(prepared, TARGET, "m", ("nchw",))
+    monkeypatch.setattr(module, "unbuildable", _only_first_refused())
+    found = import_in_layout(prepared, TARGET, "m", ("nhwc", "nchw"))
+    digests = [[f.workload.digest for f in functions_of(each)] for each in (only, found)]
+    assert digests[0] == digests[1]
+
+
+def test_what_the_first_layout_lacks_is_said_where_none_can_be_built(tmp_path: Path) -> None:
+    file = save(one_node_model("Det"), tmp_path / "m.onnx")
+    prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
+    with pytest.raises(UnsupportedModelError, match="Det"):
+        import_in_layout(prepared, TARGET, "m", ("nhwc", "nchw"))
+
+
+def _only_first_refused() -> Callable[..., str]:
+    answers = iter(["the compiler has no code for it", ""])
+    return lambda *_: next(answers)

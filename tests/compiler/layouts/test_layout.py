@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
+import tvm
 from onnx import TensorProto, helper, numpy_helper
+from tvm import relax
+from tvm.relax import op
+from tvm.relax.frontend.onnx import from_onnx
 
 from tests.support.small_onnx import save
 from tunegate.artifacts.builds import Build
-from tunegate.compiler.importing.import_onnx import imported
-from tunegate.compiler.layouts.layout import channels_last, layouts
-from tunegate.compiler.opening import import_in_layout
+from tunegate.compiler.importing.import_in_layout import import_in_layout
+from tunegate.compiler.importing.onnx_importer import imported
+from tunegate.compiler.layouts.layout import (
+    channels_last,
+    layouts,
+    with_plain_clips,
+    without_inverse_transposes,
+)
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 from tunegate.models.preparation import prepare
@@ -154,3 +165,131 @@ def test_scalars_of_a_model_without_convolutions_are_not_turned() -> None:
     versions = [helper.make_opsetid("", 17)]
     module = imported(helper.make_model(graph, opset_imports=versions, ir_version=8))
     assert "main" in {variable.name_hint for variable in channels_last(module).get_global_vars()}
+
+
+X = np.array([-2.0, -0.0, 0.5, 7.0, np.inf, np.nan], "float32")
+
+
+def clip(*bounds: float | None) -> Any:
+    """ONNX's Clip with its constant bounds, as TVM imports it."""
+    names = [name if bound is not None else "" for name, bound in zip("lh", bounds, strict=False)]
+    graph = helper.make_graph(
+        [helper.make_node("Clip", ["x", *names], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, X.shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, X.shape)],
+        [
+            numpy_helper.from_array(np.array(bound, "float32"), name)
+            for name, bound in zip("lh", bounds, strict=False)
+            if bound is not None
+        ],
+    )
+    return from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]))
+
+
+def outputs(module: Any) -> Any:
+    machine = relax.VirtualMachine(tvm.compile(module, "llvm"), tvm.cpu())
+    return machine["main"](tvm.runtime.tensor(X)).numpy()
+
+
+@pytest.mark.parametrize("bounds", [(0.0, 6.0), (0.0,), (None, 0.5), (float("nan"), 1.0)])
+def test_bounds_that_are_numbers_are_operators_and_the_numbers_stay(
+    bounds: tuple[float | None, ...],
+) -> None:
+    module = clip(*bounds)
+    changed = with_plain_clips(module)
+    assert "call_tir" in str(module["main"])
+    assert "call_tir" not in str(changed["main"])
+    np.testing.assert_array_equal(outputs(changed), outputs(module))
+
+
+def test_a_bound_that_is_an_input_stays_a_kernel() -> None:
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [helper.make_node("Clip", ["x", "low"], ["y"])],
+        "g",
+        [value("x", TensorProto.FLOAT, X.shape), value("low", TensorProto.FLOAT, ())],
+        [value("y", TensorProto.FLOAT, X.shape)],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    onnx.checker.check_model(model)
+    assert "call_tir" in str(with_plain_clips(from_onnx(model))["main"])
+
+
+SHAPE = (1, 3, 4, 5)
+LAST, FIRST = [0, 2, 3, 1], [0, 3, 1, 2]
+OF_A_CHANNEL = relax.const(np.arange(3, dtype="float32").reshape(1, 1, 1, 3))
+OF_A_CHANNEL_TOO = relax.const(np.arange(3, dtype="float32"))
+HALF = relax.const(np.full((1,), 0.5, "float32"))
+
+Body = Callable[[Any], Any]
+
+
+def made(body: Body) -> Any:
+    """A function of an image with its channels first."""
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType(SHAPE, "float32"))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            result = builder.emit_output(builder.normalize(body(x)))
+        builder.emit_func_output(result)
+    return relax.transform.Normalize()(builder.get())
+
+
+def transposes(module: Any) -> int:
+    return str(module).count("R.permute_dims(")
+
+
+def transposes_outputs(module: Any) -> Any:
+    x = np.random.default_rng(1).standard_normal(SHAPE).astype("float32")
+    machine = relax.VirtualMachine(tvm.compile(module, "llvm"), tvm.cpu())
+    return machine["main"](tvm.runtime.tensor(x)).numpy()
+
+
+def between(middle: Body) -> Body:
+    return lambda x: op.permute_dims(middle(op.permute_dims(x, LAST)), FIRST)
+
+
+@pytest.mark.parametrize(
+    "middle",
+    [
+        lambda x: op.clip(x, 0, 6),
+        lambda x: op.multiply(HALF, x),
+        lambda x: op.minimum(op.maximum(x, relax.const(0.0)), relax.const(0.5)),
+        lambda x: op.multiply(x, op.add(x, HALF)),
+        lambda x: op.sigmoid(op.add(x, OF_A_CHANNEL)),
+        lambda x: op.nn.relu(op.subtract(OF_A_CHANNEL_TOO, x)),
+    ],
+)
+def test_two_that_undo_each_other_go_and_the_numbers_stay(middle: Body) -> None:
+    module = made(between(middle))
+    changed = without_inverse_transposes(module)
+    assert (transposes(module), transposes(changed)) == (2, 0)
+    np.testing.assert_array_equal(transposes_outputs(changed), transposes_outputs(module))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        lambda x: op.clip(op.permute_dims(x, LAST), 0, 6),
+        between(lambda x: op.nn.softmax(x, axis=-1)),
+        between(lambda x: op.add(x, op.sum(x, axis=[3], keepdims=True))),
+        lambda x: op.permute_dims(op.clip(op.permute_dims(x, LAST), 0, 6), LAST),
+    ],
+    ids=["never undone", "along an axis", "a sum of channels", "another one"],
+)
+def test_what_does_not_become_less_stays_as_it_is(body: Body) -> None:
+    module = made(body)
+    assert without_inverse_transposes(module) is module
+
+
+def test_who_else_reads_a_transposed_value_still_does() -> None:
+    def body(x: Any) -> Any:
+        last = op.permute_dims(x, LAST)
+        clipped = op.permute_dims(op.clip(last, 0, 6), FIRST)
+        return op.add(op.reshape(clipped, (60,)), op.reshape(last, (60,)))
+
+    module = made(body)
+    changed = without_inverse_transposes(module)
+    assert transposes(changed) == 1
+    np.testing.assert_array_equal(transposes_outputs(changed), transposes_outputs(module))

@@ -3,19 +3,49 @@
 from __future__ import annotations
 
 import math
+import random
+from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+import pytest
+import tvm
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tvm import te
+from onnx import helper, numpy_helper
+from tvm import relax, te
 from tvm.driver import build
+from tvm.relax.frontend.onnx import from_onnx
 from tvm.runtime import tensor
 from tvm.s_tir import Schedule
+from tvm.s_tir import meta_schedule as ms
 from tvm.tirx import IndexMap
 
-from tunegate.compiler.layouts.packing import moves_of
+from tests.compiler.layouts.test_layout import all_kinds_of_convolutions
+from tests.support.small_onnx import conv_model, save
+from tunegate.compiler.build.functions import ModelFunction, functions_of
+from tunegate.compiler.importing.import_in_layout import import_in_layout
+from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.layouts import packing as prepacking
+from tunegate.compiler.layouts.layout import channels_last
+from tunegate.compiler.layouts.packing import (
+    ATTRIBUTE,
+    MAIN,
+    PREPACK,
+    folded,
+    marked,
+    moves_of,
+    split_kernel,
+    with_moved_constants,
+)
+from tunegate.compiler.search.space import DesignSpace
+from tunegate.compiler.search.workload import canonical_workload
+from tunegate.compiler.targets import tvm_target
+from tunegate.config import TargetConfig
+from tunegate.models.preparation import prepare
 
 Split = tuple[int, int, int]
 """A dimension of the result: (axis, stride, extent)."""
@@ -99,3 +129,237 @@ def test_what_leaves_something_out_is_no_packing() -> None:
     twice = te.create_prim_func([a, te.compute((4, 8), lambda i, j: a[i, i], name="b")])
     padded = te.create_prim_func([a, te.compute((4, 4), lambda i, j: a[i, j * 2 % 8], name="b")])
     assert [moves_of(function) for function in (first, twice, padded)] == [None] * 3
+
+
+# Weights are packed once: not while a candidate is timed, and not while a model runs.
+
+load_intrinsics("llvm")
+TARGET = tvm_target(TargetConfig(name="cpu", threads=1)).target
+
+
+@pytest.fixture(scope="module")
+def module(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    directory = tmp_path_factory.mktemp("prepacking")
+    model = save(conv_model(channels=16, out=32, size=14), directory / "m.onnx")
+    prepared = prepare(model, shapes={}, into=directory / "p", path="m.onnx")
+    return import_in_layout(prepared, TARGET, "m.onnx", ("nhwc",))
+
+
+def convolution(module: Any) -> ModelFunction:
+    return next(f for f in functions_of(module) if "conv" in f.operator)
+
+
+def packed_schedule(function: ModelFunction) -> Any:
+    """A schedule that lays the weights out in another shape than they have."""
+    space = DesignSpace(function.workload, TARGET)
+    for schedule in space.sample(12, random.Random(1)):
+        kernel = split_kernel(schedule.mod)
+        if any(len(kind.shape.values) > 4 for kind in kernel.packed):
+            return schedule
+    raise AssertionError
+
+
+def test_a_kernel_knows_which_of_its_arguments_are_constants(module: Any) -> None:
+    attributes = convolution(module).workload.module["main"].attrs
+    assert [int(index) for index in attributes[ATTRIBUTE]] == [1, 2]
+    others = [f for f in functions_of(module) if "conv" not in f.operator]
+    assert all(ATTRIBUTE not in f.workload.module["main"].attrs for f in others)
+
+
+def test_constants_are_part_of_what_a_task_is(module: Any) -> None:
+    function = convolution(module)
+    plain = canonical_workload(module[function.name].without_attr(ATTRIBUTE))
+    assert plain.digest != function.workload.digest
+    templates = DesignSpace(plain, TARGET).templates
+    assert set(templates) == set(DesignSpace(function.workload, TARGET).templates)
+
+
+def test_packing_apart_a_split_kernel_computes_the_same(module: Any) -> None:
+    function = convolution(module)
+    kernel = split_kernel(packed_schedule(function).mod)
+    assert kernel.moves is not None
+    library = build(kernel.module, target=TARGET)
+    plain = build(function.workload.module, target=TARGET)
+    given = arguments(function, np.random.default_rng(1))
+    constants = [given[index].numpy() for index in kernel.packs]
+    packed = [tvm.runtime.tensor(move.of(constants[move.argument])) for move in kernel.moves]
+    plain["main"](*given)
+    expected = given[-1].numpy().copy()
+    found = {"argument": given, "packed": packed}
+    library[MAIN](*(found[source.kind][source.place] for source in kernel.sources))
+    np.testing.assert_allclose(given[-1].numpy(), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_packing_that_is_not_understood_is_compiled(
+    module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function = convolution(module)
+    schedule = packed_schedule(function)
+    understood = split_kernel(schedule.mod)
+    monkeypatch.setattr(prepacking, "moves_of", lambda _: None)
+    compiled = split_kernel(schedule.mod)
+    assert compiled.moves is None
+    library = build(compiled.module, target=TARGET)
+    given = arguments(function, np.random.default_rng(1))
+    constants = [given[index] for index in compiled.packs]
+    packed = [
+        tvm.runtime.empty([int(n) for n in t.shape.values], "float32") for t in compiled.packed
+    ]
+    library[PREPACK](*constants, *packed)
+    for move, by_kernel in zip(understood.moves or (), packed, strict=True):
+        assert np.array_equal(move.of(constants[move.argument].numpy()), by_kernel.numpy())
+
+
+def arguments(function: ModelFunction, rng: np.random.Generator) -> list[Any]:
+    infos = ms.arg_info.ArgInfo.from_prim_func(function.workload.module["main"])
+    return [
+        tvm.runtime.tensor(rng.uniform(-1, 1, [int(n) for n in a.shape]).astype(str(a.dtype)))
+        for a in infos
+    ]
+
+
+def test_a_kernel_without_constants_is_left_as_it_is(module: Any) -> None:
+    workload = canonical_workload(module[convolution(module).name].without_attr(ATTRIBUTE))
+    kernel = split_kernel(workload.module)
+    assert (kernel.packs, kernel.packed) == ((), ())
+    assert kernel.module is workload.module
+    assert [source.place for source in kernel.sources] == [0, 1, 2, 3]
+
+
+def test_a_build_packs_nothing_at_run_time(module: Any) -> None:
+    function = convolution(module)
+    scheduled = packed_schedule(function).mod["main"].without_attr("global_symbol")
+    changed = module.clone()
+    changed.update_func(changed.get_global_var(function.name), scheduled)
+    built = folded(changed)
+    names = [variable.name_hint for variable in built.functions]
+    assert not any("prepack" in name and "prepacked" not in name for name in names)
+    assert any("prepacked" in name for name in names)
+    assert len(built["main"].params) == len(module["main"].params)
+
+
+def test_a_kernel_of_one_block_packs_nothing(tmp_path: Path) -> None:
+    """A scatter into a constant: the compiler's split fails on it."""
+    model = save(scatter_model(), tmp_path / "m.onnx")
+    prepared = prepare(model, shapes={}, into=tmp_path / "p", path="m.onnx")
+    imported = import_in_layout(prepared, TARGET, "m.onnx", ("nhwc",))
+    built = folded(imported)
+    assert not any("prepack" in variable.name_hint for variable in built.functions)
+
+
+def scatter_model() -> onnx.ModelProto:
+    table = numpy_helper.from_array(np.zeros((24, 8), "f"), "table")
+    node = helper.make_node("ScatterElements", ["table", "at", "x"], ["y"], axis=0, reduction="add")
+    inputs = [
+        helper.make_tensor_value_info("at", onnx.TensorProto.INT64, [52, 8]),
+        helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [52, 8]),
+    ]
+    output = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [24, 8])
+    graph = helper.make_graph([node], "scatter", inputs, [output], [table])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
+def test_an_image_keeps_its_layout_outside(tmp_path: Path) -> None:
+    model = save(conv_model(channels=16, out=32, size=14), tmp_path / "m.onnx")
+    prepared = prepare(model, shapes={}, into=tmp_path / "p", path="m.onnx")
+    last = import_in_layout(prepared, TARGET, "m.onnx", ("nhwc",))
+    first = import_in_layout(prepared, TARGET, "m.onnx", ("nchw",))
+
+    def shapes(module: Any) -> list[list[int]]:
+        return [[int(n) for n in p.ty.shape.values] for p in module["main"].params]
+
+    assert shapes(last) == shapes(first)
+    assert convolution(last).workload.digest != convolution(first).workload.digest
+
+
+# Constants are moved without a kernel, to what the compiler would have made of them.
+
+
+def one_call(call: relax.Expr, inputs: tuple[relax.Var, ...] = ()) -> Any:
+    builder = relax.BlockBuilder()
+    with builder.function("main", list(inputs)):
+        with builder.dataflow():
+            output = builder.emit_output(builder.emit(call))
+        builder.emit_func_output(output)
+    return builder.finalize()
+
+
+def bound_values(module: Any) -> list[Any]:
+    return [binding.value for block in module["main"].body.blocks for binding in block.bindings]
+
+
+def calls(module: Any) -> Counter[str]:
+    return Counter(v.op.name for v in bound_values(module) if isinstance(v, relax.Call))
+
+
+def result(module: Any) -> np.ndarray:
+    """The result of a function that returns a constant."""
+    (value, *_) = [v for v in bound_values(module) if hasattr(v, "value")]
+    return np.asarray(value.value.numpy())
+
+
+@given(st.permutations(range(4)))
+def test_a_transposed_constant_is_a_constant(axes: list[int]) -> None:
+    weight = np.arange(2 * 3 * 4 * 5, dtype="float32").reshape(2, 3, 4, 5)
+    moved = with_moved_constants(one_call(relax.op.permute_dims(relax.const(weight), axes)))
+    assert not calls(moved)
+    assert np.array_equal(result(moved), weight.transpose(axes))
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16", "int8", "int64", "bool"])
+def test_one_move_after_the_other_is_one(kind: str) -> None:
+    bias = relax.const((np.arange(6) % 2).astype(kind), kind)
+    moves = relax.op.permute_dims(
+        relax.op.expand_dims(relax.op.reshape(bias, (1, 6, 1)), 3), [0, 2, 3, 1]
+    )
+    moved = with_moved_constants(one_call(relax.op.squeeze(moves, [0])))
+    assert not calls(moved)
+    assert result(moved).shape == (1, 1, 6)
+    assert result(moved).dtype == kind
+
+
+def test_what_is_no_constant_is_moved_when_the_model_runs() -> None:
+    image = relax.Var("x", relax.TensorType((2, 3), "float32"))
+    moved = with_moved_constants(one_call(relax.op.permute_dims(image), (image,)))
+    assert calls(moved) == {"relax.permute_dims": 1}
+
+
+def test_a_kind_of_number_that_numpy_does_not_have_is_left_to_the_compiler() -> None:
+    weight = relax.const(np.ones((2, 3)), "bfloat16")
+    moved = with_moved_constants(one_call(relax.op.permute_dims(weight)))
+    assert calls(moved) == {"relax.permute_dims": 1}
+
+
+@pytest.mark.parametrize("last", [True, False])
+def test_the_tasks_of_a_model_are_the_same(last: bool) -> None:
+    """The convolutions include grouped, strided and transposed ones: the
+    compiler folds what is left here."""
+    module = from_onnx(all_kinds_of_convolutions())
+    module = channels_last(module) if last else module
+    assert tasks(with_moved_constants(module)) == tasks(module)
+
+
+def tasks(module: Any) -> dict[str, int]:
+    with TARGET:
+        fused = relax.get_pipeline("zero")(module)
+    return {f.workload.digest: f.weight for f in functions_of(marked(fused))}
+
+
+def test_the_weights_of_a_model_are_the_same() -> None:
+    module = channels_last(from_onnx(all_kinds_of_convolutions()))
+    with TARGET:
+        folded, moved = (
+            relax.get_pipeline("zero")(m) for m in (module, with_moved_constants(module))
+        )
+    assert constants(moved) == constants(folded)
+
+
+def constants(module: Any) -> list[tuple[tuple[int, ...], bytes]]:
+    found = [
+        argument.value.numpy()
+        for value in bound_values(module)
+        if isinstance(value, relax.Call) and len(value.args) > 1
+        for argument in value.args[1].fields
+        if hasattr(argument, "value")
+    ]
+    return [(value.shape, value.tobytes()) for value in found]

@@ -1,9 +1,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
+import tvm
 from hypothesis import given
 from hypothesis import strategies as st
+from tvm.script.ir_builder import IRBuilder
+from tvm.tirx.script.builder import ir as T
 
+from tests.compiler.low_precision.test_tile_kernel import TARGET, needs_tiles
+from tunegate.compiler.low_precision import tiles as amx
+from tunegate.compiler.low_precision.operands import QUANTIZE, ImageScale
 from tunegate.compiler.low_precision.packed_weights import (
     bfloat16_bits,
     packed,
@@ -71,3 +78,43 @@ def test_behind_weights_in_int8_are_the_sums_and_scales_of_columns() -> None:
     for depth, column in ((0, 0), (5, 17), (69, 3), (63, 16)):
         place = column // 16, depth // 64, depth % 64 // 4, column % 16, depth % 4
         assert tiles[place] == whole[0, depth, column]
+
+
+# Ranges and rounding as the kernels do them, on processors that have the instructions.
+
+
+def quantized(image: np.ndarray, threads: int) -> np.ndarray:
+    """The image as uint8, with three numbers behind it that stand for 0."""
+    extents = Extents(image.size, 1)
+    rows = RowsOfTiles(ProductShape(1, extents, 1, extents, 1), INT8.depth)
+    scale = ImageScale(rows, INT8)
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("main")
+        source = T.arg("image", T.buffer((image.size,), "float32"))
+        result = T.arg("result", T.buffer((image.size + 3,), "uint8"))
+        with T.attr(0, amx.IMPORTED, QUANTIZE):
+            scale.measure(source, threads)
+            places = T.address_of(source[0]), T.address_of(result[0])
+            scale.quantize(*places, image.size, image.size + 3)
+    given, found = tvm.runtime.tensor(image), tvm.runtime.tensor(np.zeros(image.size + 3, "uint8"))
+    tvm.compile(builder.get(), target=TARGET)["main"](given, found)
+    whole: np.ndarray = found.numpy()
+    return whole
+
+
+@needs_tiles
+@pytest.mark.parametrize(("size", "threads"), [(1, 1), (63, 1), (64, 1), (150, 1), (9001, 2)])
+def test_a_range_with_0_in_it_has_256_levels(size: int, threads: int) -> None:
+    image = np.random.default_rng(size).uniform(-1, 3, size).astype("float32")
+    low, high = min(float(image.min()), 0.0), max(float(image.max()), 0.0)
+    step = (high - low) / 255
+    zero = np.floor(0.5 - low / step)
+    found = quantized(image, threads)
+    np.testing.assert_array_equal(found[-3:], zero)
+    assert np.abs((found[:-3] - zero) * step - image).max() <= 0.501 * step
+
+
+@needs_tiles
+def test_what_is_no_number_becomes_one_of_the_levels() -> None:
+    image = np.array([np.nan, 3.0, -1.0, 0.0], "float32")
+    assert quantized(image, 1)[1:].tolist() == [255, 0, 64, 64, 64, 64]

@@ -2,12 +2,31 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import tvm
-from tvm import te
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tvm import te, tirx
 
 from tests.compiler.low_precision.product_kernels import activations, convolution, matrices
-from tunegate.compiler.low_precision.product import Extents, ProductShape, product_of
+from tunegate.compiler.low_precision.expressions import rewritten
+from tunegate.compiler.low_precision.operands import operands_of
+from tunegate.compiler.low_precision.product import (
+    DEPTH,
+    Extents,
+    ProductShape,
+    RowsOfTiles,
+    product_of,
+)
+from tunegate.compiler.low_precision.tile_numbers import (
+    BFLOAT16_VECTORS,
+    INT8_VECTORS,
+    NUMBERS,
+    TileNumbers,
+)
+from tunegate.compiler.low_precision.vector_products import VectorProducts
+from tunegate.errors import UnsupportedModelError
 
 
 def test_a_convolution_with_a_border_a_bias_and_a_relu_is_read() -> None:
@@ -93,3 +112,170 @@ def test_a_function_without_blocks_is_none() -> None:
     function = te.create_prim_func([a, te.compute((4,), lambda i: a[i] + 1.0)])
     lowered = function.with_body(tvm.tirx.Evaluate(tvm.tirx.const(0)))
     assert product_of(lowered) is None
+
+
+# The places of operands, tried with NumPy: what tiles would read is multiplied one row after the
+# other.
+
+
+@st.composite
+def shapes(draw: st.DrawFn) -> ProductShape:
+    small = st.integers(1, 3)
+    window, stride, dilation = (Extents(draw(small), draw(small)) for _ in range(3))
+    padding = Extents(draw(st.integers(0, 2)), draw(st.integers(0, 2)))
+    result = Extents(draw(st.integers(1, 5)), draw(st.integers(1, 5)))
+    cut = Extents(draw(st.integers(0, 2)), draw(st.integers(0, 2)))
+    source = Extents(
+        *(
+            max(
+                1,
+                (result[n] - 1) * stride[n]
+                + (window[n] - 1) * dilation[n]
+                + 1
+                - padding[n]
+                - cut[n],
+            )
+            for n in range(2)
+        )
+    )
+    return ProductShape(
+        images=draw(st.integers(1, 2)),
+        source=source,
+        channels=draw(st.sampled_from((1, 3, 32, 33))),
+        result=result,
+        out_channels=4,
+        window=window,
+        stride=stride,
+        dilation=dilation,
+        padding=padding,
+    )
+
+
+def padded(image: np.ndarray, shape: ProductShape) -> np.ndarray:
+    """The image inside of as much zero as any window reaches."""
+    found = np.zeros((shape.images, 40, 40, shape.channels))
+    top, left = shape.padding
+    found[:, top : top + shape.source.height, left : left + shape.source.width] = image
+    return found
+
+
+def convolved(image: np.ndarray, weights: np.ndarray, shape: ProductShape) -> np.ndarray:
+    whole = padded(image, shape)
+    found = np.zeros((shape.images, *shape.result, shape.out_channels))
+    for y, x in np.ndindex(*shape.result):
+        for r, c in np.ndindex(*shape.window):
+            row = y * shape.stride.height + r * shape.dilation.height
+            column = x * shape.stride.width + c * shape.dilation.width
+            found[:, y, x] += whole[:, row, column] @ weights[r, c]
+    return found
+
+
+def read_by_tiles(image: np.ndarray, weights: np.ndarray, shape: ProductShape) -> np.ndarray:
+    rows = RowsOfTiles(shape)
+    whole = padded(image, shape)
+    places = np.full(rows.size(rows.row_count) + (shape.images - 1) * rows.image, np.nan)
+    width = rows.line // rows.pixel
+    for number in range(shape.images):
+        for phase, remainder in enumerate(rows.phases):
+            for line in range(rows.phase_height):
+                pixels = np.zeros((width, rows.pixel))
+                y = line * shape.stride.height + remainder
+                pixels[:, : shape.channels] = whole[number, y, :width]
+                begin = number * rows.image + (phase * rows.phase_height + line) * rows.line
+                places[begin : begin + rows.line] = pixels.reshape(-1)
+    places[shape.images * rows.image :][:DEPTH] = 0
+    factors = np.zeros((len(rows.taps), rows.tap_depth, shape.out_channels))
+    factors[:, : rows.tap_numbers] = weights.reshape(len(rows.taps), rows.tap_numbers, -1)
+    found = np.zeros((shape.images, *shape.result, shape.out_channels))
+    for number, y, x in np.ndindex(shape.images, *shape.result):
+        begin = number * rows.image + (y * rows.pitch + x) * rows.step
+        for tap, moved in enumerate(rows.taps):
+            found[number, y, x] += places[begin + moved :][: rows.tap_depth] @ factors[tap]
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(shapes())
+def test_what_tiles_read_is_the_convolution(shape: ProductShape) -> None:
+    rng = np.random.default_rng(0)
+    image = rng.integers(-4, 5, (shape.images, *shape.source, shape.channels)).astype(float)
+    weights = rng.integers(-4, 5, (*shape.window, shape.channels, shape.out_channels)).astype(float)
+    found = read_by_tiles(image, weights, shape)
+    np.testing.assert_array_equal(found, convolved(image, weights, shape))
+
+
+def test_a_row_of_the_window_is_one_tap_where_its_pixels_are_neighbours() -> None:
+    extents = Extents(8, 8)
+    near = RowsOfTiles(ProductShape(1, extents, 3, extents, 4, window=Extents(3, 3)))
+    far = RowsOfTiles(near.shape._replace(dilation=Extents(1, 2)))
+    assert (len(near.taps), near.tap_depth, near.pixel) == (3, 32, 3)
+    assert (len(far.taps), far.tap_depth, far.pixel) == (9, 32, 32)
+
+
+def test_rows_that_no_tap_looks_at_are_not_kept() -> None:
+    rows = RowsOfTiles(ProductShape(1, Extents(8, 8), 3, Extents(4, 4), 4, stride=Extents(2, 2)))
+    assert rows.phases == (0,)
+
+
+def test_each_kind_of_number_has_its_instruction() -> None:
+    extents = Extents(4, 4)
+    shape = ProductShape(1, extents, 3, extents, 4)
+    found = {
+        numbers.multiply: operands_of(RowsOfTiles(shape, numbers.depth), numbers)
+        for each in NUMBERS.values()
+        for numbers in each
+    }
+    assert {name: each.numbers.precision for name, each in found.items()} == {
+        "tdpbf16ps": "bfloat16",
+        "vdpbf16ps": "bfloat16",
+        "tdpbusd": "int8",
+        "vpdpbusd": "int8",
+    }
+
+
+@pytest.mark.parametrize("numbers", [INT8_VECTORS, BFLOAT16_VECTORS], ids=["int8", "bfloat16"])
+@pytest.mark.parametrize(
+    ("rows", "at_once", "tiles"), [(1, 1, 4), (6, 6, 4), (7, 7, 2), (14, 7, 2), (24, 12, 2)]
+)
+def test_blocks_are_even_and_fill_the_registers(
+    rows: int, at_once: int, tiles: int, numbers: TileNumbers
+) -> None:
+    extents = Extents(rows, 1)
+    shape = ProductShape(1, extents, 64, extents, 64)
+    found = VectorProducts(RowsOfTiles(shape, numbers.depth), numbers)
+    assert (found.rows, found.tiles) == (at_once, tiles)
+    assert found.rows * found.tiles <= 24
+    for wide in range(1, tiles + 1):
+        assert f"define void @tunegate_{numbers.multiply}_{at_once}x{wide}(" in found.functions
+
+
+def load(buffer: Any, indices: list[Any]) -> Any:
+    return buffer[tuple(indices)]
+
+
+def test_variables_and_loads_are_replaced_in_every_kind_of_expression() -> None:
+    x, y = tirx.Var("x", "int64"), tirx.Var("y", "int64")
+    buffer = tirx.decl_buffer((8,), "float32")
+    number = tirx.Cast("float32", x)
+    before = tirx.Select(
+        tirx.Not(x < 3), tirx.exp(buffer[x] * number), tirx.max(buffer[x + 1], tirx.const(0.0))
+    )
+    number = tirx.Cast("float32", y)
+    after = tirx.Select(
+        tirx.Not(y < 3), tirx.exp(buffer[y] * number), tirx.max(buffer[y + 1], tirx.const(0.0))
+    )
+    tvm.ir.assert_structural_equal(rewritten(before, {x: y}, load), after)
+
+
+def test_a_load_may_become_another_value() -> None:
+    x = tirx.Var("x", "int64")
+    buffer = tirx.decl_buffer((8,), "float32")
+    seven = tirx.const(7.0, "float32")
+    found = rewritten(buffer[x] + buffer[x], {}, lambda *_: seven)
+    tvm.ir.assert_structural_equal(found, tirx.Add(seven, seven))
+
+
+def test_an_expression_of_another_kind_is_refused() -> None:
+    x = tirx.Var("x", "int64")
+    with pytest.raises(UnsupportedModelError, match="Ramp"):
+        rewritten(tirx.Ramp(x, 1, 4), {}, load)

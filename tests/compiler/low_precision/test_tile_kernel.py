@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,21 @@ import pytest
 import tvm
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tvm import relax
+from tvm import relax, te, tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.tirx.script.builder import ir as T
 
 from tests.compiler.low_precision.product_kernels import Fused, activations, convolution, matrices
+from tunegate.compiler.low_precision import tiles as amx
 from tunegate.compiler.low_precision.packed_weights import packed
-from tunegate.compiler.low_precision.product import RowsOfTiles, product_of
-from tunegate.compiler.low_precision.tile_kernel import tile_kernel
+from tunegate.compiler.low_precision.product import (
+    Extents,
+    RowsOfTiles,
+    blocks_of,
+    padding_of,
+    product_of,
+)
+from tunegate.compiler.low_precision.tile_kernel import PAIR, packed_rows, tile_kernel
 from tunegate.compiler.low_precision.tile_numbers import (
     BFLOAT16,
     BFLOAT16_VECTORS,
@@ -287,3 +296,98 @@ def test_sums_that_could_overflow_are_not_computed_in_int8() -> None:
     with pytest.raises(UnsupportedModelError, match="more products than 32 bits hold"):
         tile_kernel(product, kernel.function, 1, INT8)
     assert INT8.most_products * 255 * 127 < 2**31
+
+
+# A right operand that is packed in an inference lies as weights do that are packed before.
+
+
+@needs_tiles
+@pytest.mark.parametrize(("depth", "columns"), [(32, 16), (33, 20), (5, 3)])
+def test_pairs_of_rows_lie_side_by_side(depth: int, columns: int) -> None:
+    product = product_of(activations((2,), 8, depth, columns).function)
+    assert product is not None
+    rows = RowsOfTiles(product.shape)
+    right = drawn(2, depth, columns)
+    expected = np.concatenate([packed(each, rows) for each in right])
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("main")
+        T.arg("right", product.right)
+        result = T.arg("result", T.buffer((expected.size,), "uint16"))
+        with T.attr(0, amx.IMPORTED, amx.ROUND + PAIR):
+            places = [T.address_of(each[0]) for each in (result, packed_rows(product, rows, 1))]
+            T.evaluate(tvm.tirx.call_extern("handle", "memcpy", *places, 2 * expected.size))
+    given = tvm.runtime.tensor(right)
+    found = tvm.runtime.tensor(np.ones(expected.size, "uint16"))
+    tvm.compile(builder.get(), target=TARGET)["main"](given, found)
+    np.testing.assert_array_equal(found.numpy(), expected)
+
+
+HEIGHT, WIDTH = 5, 4
+
+
+def bordered(
+    value: Callable[..., Any], height: int = HEIGHT + 3, width: int = WIDTH + 3
+) -> tuple[Any, list[Any], Any]:
+    """The image, the blocks of a function that makes a border around it, and what it makes."""
+    image = te.placeholder((1, HEIGHT, WIDTH, 3), "float32", "image")
+    made = te.compute((1, height, width, 3), lambda *at: value(image, *at), name="made")
+    function = te.create_prim_func([image, made])
+    return function.params[0], [*blocks_of(function)], function.params[1]
+
+
+def zeros_around(image: Any, n: Any, y: Any, x: Any, c: Any) -> Any:
+    inside = tirx.all(y >= 1, y < HEIGHT + 1, x >= 2, x < WIDTH + 2)
+    return tirx.if_then_else(inside, image[n, y - 1, x - 2, c], tirx.const(0.0, "float32"))
+
+
+def test_a_border_of_zeros_is_read() -> None:
+    image, blocks, made = bordered(zeros_around)
+    found, padding = padding_of(blocks, made)
+    assert found is not None
+    assert found.same_as(image)
+    assert padding == Extents(1, 2)
+
+
+def test_without_a_block_the_image_is_its_own() -> None:
+    image, _, _ = bordered(zeros_around)
+    assert padding_of([], image) == (image, Extents(0, 0))
+
+
+def test_a_copy_has_no_border() -> None:
+    image, blocks, made = bordered(lambda image, *at: image[at], HEIGHT, WIDTH)
+    found, padding = padding_of(blocks, made)
+    assert found is not None
+    assert found.same_as(image)
+    assert padding == Extents(0, 0)
+
+
+def ones_around(image: Any, n: Any, y: Any, x: Any, c: Any) -> Any:
+    inside = tirx.all(y >= 1, y < HEIGHT + 1, x >= 2, x < WIDTH + 2)
+    return tirx.if_then_else(inside, image[n, y - 1, x - 2, c], tirx.const(1.0, "float32"))
+
+
+def less_than_the_image(image: Any, n: Any, y: Any, x: Any, c: Any) -> Any:
+    inside = tirx.all(y >= 1, y < HEIGHT, x >= 2, x < WIDTH + 2)
+    return tirx.if_then_else(inside, image[n, y - 1, x - 2, c], tirx.const(0.0, "float32"))
+
+
+def twice_as_far(image: Any, n: Any, y: Any, x: Any, c: Any) -> Any:
+    inside = tirx.all(y >= 1, y < HEIGHT + 1, x >= 2, x < WIDTH + 2)
+    return tirx.if_then_else(inside, image[n, y // 2, x - 2, c], tirx.const(0.0, "float32"))
+
+
+@pytest.mark.parametrize("value", [ones_around, less_than_the_image, twice_as_far])
+def test_anything_else_is_none(value: Callable[..., Any]) -> None:
+    _, blocks, made = bordered(value)
+    assert padding_of(blocks, made)[0] is None
+
+
+def test_a_condition_on_numbers_is_no_border() -> None:
+    def by_value(image: Any, n: Any, y: Any, x: Any, c: Any) -> Any:
+        return tirx.if_then_else(
+            image[n, 0, 0, c] > 0, image[n, y, x, c], tirx.const(0.0, "float32")
+        )
+
+    _, blocks, made = bordered(by_value)
+    with pytest.raises(UnsupportedModelError, match="more than the place"):
+        padding_of(blocks, made)

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
+import numpy as np
 import pytest
+import tvm
 from tvm import te, topi
 
-from tests.compiler.search.test_workload import product
-from tunegate.compiler.schedules.default_schedule import with_default_schedule
-from tunegate.compiler.search.workload import canonical_workload
+from tests.compiler.schedules.test_product_tiles import convolution, module_of
+from tests.compiler.schedules.test_vector_registers import Made, function, outputs
+from tests.compiler.search.test_search import added
+from tests.compiler.search.test_space import product
+from tests.support.models import grouped_convolutions
+from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.schedules.asked_algorithm import with_algorithm
+from tunegate.compiler.schedules.default_schedule import with_default_schedule, with_inlined_chains
+from tunegate.compiler.schedules.schedule_choice import prior_pick
+from tunegate.compiler.schedules.unscheduled import IS_SCHEDULED, inline_followers
+from tunegate.compiler.search.space import DesignSpace
+from tunegate.compiler.search.workload import Workload, canonical_workload
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
+from tunegate.tune.prior import prior_of
+from tunegate.tune.protocol import Schedule
+from tunegate.tune.sample_features import SampleFeatures
+from tunegate.tune.samples import ScheduleSample
 
 
 @pytest.fixture(scope="module")
@@ -33,3 +49,147 @@ def test_on_a_gpu_every_loop_nest_is_bound_to_threads(module: Any) -> None:
     assert "threadIdx.x" not in str(module)
     assert "threadIdx.x" in scheduled
     assert "blockIdx.x" in scheduled
+
+
+def given(*shape: int) -> Any:
+    return te.placeholder(shape, "float32", "x")
+
+
+def blocks(module: Any) -> int:
+    schedule = tvm.s_tir.Schedule(module)
+    return len(schedule.get_child_blocks(schedule.get_sblock("root")))
+
+
+def chain() -> Made:
+    x = given(8, 64)
+    return function(x, topi.nn.relu(topi.tanh(topi.negative(x))))
+
+
+def test_a_chain_is_one_loop_with_the_same_numbers() -> None:
+    module, tensors = chain()
+    inlined = with_inlined_chains(module)
+    assert (blocks(module), blocks(inlined)) == (3, 1)
+    np.testing.assert_allclose(outputs(inlined, tensors), outputs(module, tensors), rtol=1e-6)
+
+
+def test_what_two_others_read_is_computed_once() -> None:
+    x = given(8, 64)
+    shared = topi.tanh(x)
+    module, _ = function(x, topi.add(topi.nn.relu(shared), topi.negative(shared)))
+    assert (blocks(module), blocks(with_inlined_chains(module))) == (4, 2)
+
+
+def test_what_one_reads_twice_is_computed_once() -> None:
+    x = given(8, 64)
+    y = topi.tanh(x)
+    module, _ = function(x, topi.multiply(y, y))
+    assert with_inlined_chains(module) is module
+
+
+def test_what_is_repeated_for_many_or_summed_up_is_computed_once() -> None:
+    x, row = given(8, 64), te.placeholder((1, 64), "float32", "row")
+    repeated, _ = function(x, row, topi.add(x, topi.tanh(row)))
+    summed, _ = function(x, topi.sum(topi.tanh(x), 1))
+    for module in (repeated, summed):
+        assert with_inlined_chains(module) is module
+
+
+def test_what_has_a_schedule_is_left_alone() -> None:
+    module, _ = chain()
+    scheduled = tvm.IRModule({"main": module["main"].with_attr(IS_SCHEDULED, True)})
+    assert with_inlined_chains(scheduled) is scheduled
+
+
+def test_what_follows_is_computed_where_the_sum_is_written() -> None:
+    schedule = tvm.s_tir.Schedule(module_of(convolution(8, 16, 32), constant=False))
+    block = schedule.get_sblock("conv2d_nhwc")
+    loop = schedule.get_loops(block)[3]
+    written = schedule.cache_write(block, 0, "global")
+    schedule.reverse_compute_at(written, loop)
+    inline_followers(schedule, written)
+    left = schedule.get_child_blocks(schedule.get_sblock("root"))
+    names = {schedule.get(each).name_hint for each in left}
+    assert names == {"pad_temp", "conv2d_nhwc", "conv2d_nhwc_global"}
+
+
+# The prior's pick: one for each workload, target and prior, or none where the prior knows nothing.
+
+load_intrinsics("llvm")
+CPU = tvm.target.Target({"kind": "llvm", "mcpu": "haswell", "num-cores": 1})
+OF_PRODUCT = canonical_workload(product(128, 128, 128))
+
+
+def picked(
+    workload: Workload, failed: tuple[Schedule, ...] = (), offered: tuple[Schedule, ...] = ()
+) -> Schedule | None:
+    """The pick of a space that is made anew, as another process would make it."""
+    space = DesignSpace(workload, CPU)
+    prior = prior_of("llvm")
+    found = prior_pick(workload, CPU, space, prior, failed=failed, offered=offered)
+    return None if found is None else found.schedule
+
+
+def expected(*schedules: Schedule) -> list[float]:
+    space, prior = DesignSpace(OF_PRODUCT, CPU), prior_of("llvm")
+    assert prior is not None
+    features = SampleFeatures(space.sampling(), space.sketches())
+    rows = [features.of(ScheduleSample(each.template, each.decisions)) for each in schedules]
+    return [float(ratio) for ratio in prior.ratios(rows)]
+
+
+def test_a_pick_hangs_on_nothing_but_workload_target_and_prior() -> None:
+    again = canonical_workload(product(128, 128, 128))
+    assert picked(OF_PRODUCT) == picked(again) is not None
+
+
+def test_a_pick_replays_as_it_is() -> None:
+    found = picked(OF_PRODUCT)
+    assert found is not None
+    assert DesignSpace(OF_PRODUCT, CPU).reproduces(found)
+
+
+def test_more_is_expected_of_the_pick_than_of_random_schedules() -> None:
+    traces = (s.trace for s in DesignSpace(OF_PRODUCT, CPU).sample(16, random.Random(1)))
+    space = DesignSpace(OF_PRODUCT, CPU)
+    others = [found for trace in traces if (found := space.describe(trace)) is not None]
+    found = picked(OF_PRODUCT)
+    assert found is not None
+    mine, *rest = expected(found, *others)
+    assert mine > max(rest)
+
+
+def test_what_is_offered_takes_part() -> None:
+    """A pick that is offered again is in every pool, so that what is picked is as good at least."""
+    best = picked(OF_PRODUCT)
+    assert best is not None
+    again = picked(OF_PRODUCT, offered=(best,))
+    assert again is not None
+    mine, offered = expected(again, best)
+    assert mine >= offered
+
+
+def test_what_failed_before_is_not_picked_again() -> None:
+    first = picked(OF_PRODUCT)
+    assert first is not None
+    assert picked(OF_PRODUCT, failed=(first,)) not in {None, first}
+
+
+def test_the_prior_abstains_where_no_loops_are_tiled() -> None:
+    assert picked(canonical_workload(added())) is None
+
+
+def test_the_prior_abstains_far_from_all_that_was_measured() -> None:
+    """Sums of millions of numbers: none of its operators has more than thousands."""
+    assert picked(canonical_workload(product(16, 2**26, 16))) is None
+
+
+def test_without_a_prior_nothing_is_picked() -> None:
+    space = DesignSpace(OF_PRODUCT, CPU)
+    assert prior_pick(OF_PRODUCT, CPU, space, prior_of("cuda")) is None
+
+
+def test_grouped_convolutions_are_left_to_their_default_schedule() -> None:
+    grouped = grouped_convolutions.workload(grouped_convolutions.Shape())
+    assert picked(grouped) is None
+    direct = with_algorithm(grouped.module, "direct")["main"]
+    assert picked(canonical_workload(direct)) is None

@@ -1,28 +1,136 @@
-"""A grouped convolution without a record is computed in vectors, and all its bits stay."""
+"""A grouped convolution in steps of vectors computes what numpy does, whatever its schedule."""
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy as np
 import pytest
 import tvm
 from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from tvm import te, topi
 
-from tests.compiler.schedules.test_group_vectors import OF_EACH_KIND, SHAPES, TARGET, computed
 from tests.support.models.grouped_convolutions import Shape, arguments, convolved, workload
+from tests.support.models.workload_corpus import primitive, workloads
 from tunegate.compiler.build.single_kernel import built_kernel
-from tunegate.compiler.schedules.default_schedule import with_group_vectors
+from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.schedules.algorithm_variants import GROUP_VECTORS
+from tunegate.compiler.schedules.group_vector_schedule import with_group_vectors
+from tunegate.compiler.schedules.grouped_convolutions import (
+    REGISTER,
+    ChannelVectors,
+    Groups,
+    channel_vectors,
+    group_vectors,
+    grouped_convolution,
+)
 from tunegate.compiler.schedules.unscheduled import IS_SCHEDULED
+from tunegate.compiler.search.space import DesignSpace
+from tunegate.compiler.search.workload import Workload, canonical_workload
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
+
+load_intrinsics("llvm")
+TARGET = tvm_target(TargetConfig(name="cpu", threads=1)).target
+PADS = st.tuples(*[st.integers(0, 2)] * 4)
+SHAPES = st.builds(
+    Shape,
+    batch=st.integers(1, 2),
+    groups=st.sampled_from([2, 3, 8, 12, 32]),
+    channels_in=st.sampled_from([1, 2, 3, 4, 8, 20]),
+    channels_out=st.sampled_from([1, 2, 3, 4, 8, 16, 20]),
+    height=st.integers(1, 7),
+    width=st.integers(1, 7),
+    window=st.tuples(st.integers(1, 3), st.integers(1, 3)),
+    stride=st.integers(1, 2),
+    dilation=st.integers(1, 2),
+    pads=PADS,
+)
+OF_EACH_KIND = [
+    Shape(),
+    Shape(channels_in=20, channels_out=20, groups=3),
+    Shape(channels_in=1, channels_out=1, groups=24, stride=2),
+    Shape(channels_in=2, channels_out=6, groups=4, dilation=2, pads=(2, 1, 0, 2)),
+    Shape(window=(1, 1), pads=(0, 0, 0, 0)),
+]
+
+
+def computed(module: Any, shape: Shape, *, has_followers: bool = True) -> np.ndarray:
+    expected = convolved(shape, *arguments(shape))
+    kernel = built_kernel(module, TARGET)
+    output = tvm.runtime.tensor(np.full_like(expected, np.nan))
+    given = [tvm.runtime.tensor(a) for a in arguments(shape, has_followers=has_followers)]
+    kernel.function["main"](*kernel.arguments([*given, output]))
+    found: np.ndarray = output.numpy()
+    return found
+
+
+@given(SHAPES)
+@settings(max_examples=15)
+def test_it_computes_what_numpy_does(shape: Shape) -> None:
+    assume(shape.is_possible)
+    vectors = group_vectors(workload(shape).module["main"])
+    if vectors is None:
+        return
+    assert np.array_equal(computed(vectors.module, shape), convolved(shape, *arguments(shape)))
+
+
+@pytest.mark.parametrize("shape", OF_EACH_KIND)
+def test_every_schedule_of_it_computes_the_same_and_is_found_again(shape: Shape) -> None:
+    space = DesignSpace(workload(shape), TARGET)
+    expected = convolved(shape, *arguments(shape))
+    own = {d for d, t in space.templates.items() if t.variant.name == GROUP_VECTORS}
+    tried = 0
+    for schedule in space.sample(4, random.Random(5)):
+        found = space.describe(schedule.trace)
+        assert found is not None
+        if found.template in own:
+            tried += 1
+            again = space.replay(found)
+            assert again is not None
+            assert np.array_equal(computed(again.mod, shape), expected)
+    assert tried > 0
+
+
+def test_weights_are_packed_when_a_model_is_built() -> None:
+    vectors = group_vectors(workload(Shape()).module["main"])
+    assert vectors is not None
+    kernel = built_kernel(vectors.module, TARGET).kernel
+    assert kernel.packs == (1,)
+    assert kernel.moves is not None
+    packed = kernel.moves[0].of(arguments(Shape())[1])
+    assert packed.shape == (2, 3, 3, 4, 16)
+    assert np.array_equal(packed[1, 2, 0, 3], arguments(Shape())[1][2, 0, 3, 16:])
+
+
+def test_weights_that_are_no_constants_are_read_where_they_are() -> None:
+    shape = Shape(groups=6, channels_in=3, channels_out=20)
+    plain = workload(shape, has_constants=False)
+    vectors = group_vectors(plain.module["main"])
+    assert vectors is not None
+    assert built_kernel(vectors.module, TARGET).kernel.packs == ()
+    assert np.array_equal(computed(vectors.module, shape), convolved(shape, *arguments(shape)))
+
+
+def test_what_nothing_follows_is_written_at_once() -> None:
+    shape = Shape()
+    plain: Workload = workload(shape, has_followers=False)
+    vectors = group_vectors(plain.module["main"])
+    assert vectors is not None
+    found = computed(vectors.module, shape, has_followers=False)
+    assert np.array_equal(found, convolved(shape, *arguments(shape, has_followers=False)))
+
+
+# A grouped convolution without a record is computed in vectors, and all its bits stay.
 
 TWO_THREADS = tvm_target(TargetConfig(name="cpu", threads=2)).target
 
 
 @given(SHAPES)
 @settings(max_examples=10)
-def test_it_computes_what_numpy_does(shape: Shape) -> None:
+def test_group_vector_schedule_it_computes_what_numpy_does(shape: Shape) -> None:
     assume(shape.is_possible)
     scheduled = with_group_vectors(workload(shape).module, TARGET)
     assert np.array_equal(computed(scheduled, shape), convolved(shape, *arguments(shape)))
@@ -80,3 +188,115 @@ def test_narrower_registers_hold_fewer_sums() -> None:
 
 def cpu(name: str) -> Any:
     return tvm_target(TargetConfig(name="cpu", cpu=name, threads=1)).target
+
+
+# A grouped convolution is found where it is one, and nothing else is taken for it.
+
+
+def found_in(function: Any) -> Any:
+    return grouped_convolution(canonical_workload(function).module["main"])
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        Shape(),
+        Shape(channels_in=1, channels_out=1),
+        Shape(channels_in=1, channels_out=3),
+        Shape(window=(1, 1), pads=(0, 0, 0, 0)),
+        Shape(stride=2, dilation=2, pads=(0, 1, 2, 2)),
+    ],
+)
+def test_it_is_found_with_its_groups(shape: Shape) -> None:
+    found = grouped_convolution(workload(shape).module["main"])
+    assert found is not None
+    assert found.groups == Groups(shape.groups, shape.channels_in, shape.channels_out)
+    assert found.weight_extents[:2] == shape.window
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "conv2d_nhwc_float32",
+        "conv2d_grouped_float32",
+        "conv2d_depthwise_float32",
+        "conv2d_grouped_nhwc_float16",
+        "conv2d_int8",
+        "matmul_float32",
+        "max_pool_float32",
+    ],
+)
+def test_nothing_else_is_taken_for_it(name: str) -> None:
+    assert found_in(primitive(workloads()[name])) is None
+
+
+def test_weights_of_another_group_are_no_grouped_convolution() -> None:
+    image, weights = te.placeholder((1, 5, 5, 8)), te.placeholder((3, 3, 2, 8))
+    y, x, c = (te.reduce_axis((0, n)) for n in (3, 3, 2))
+    shifted = te.compute(
+        (1, 3, 3, 8),
+        lambda n, h, w, k: te.sum(
+            image[n, h + y, w + x, (7 - k) // 2 * 2 + c] * weights[y, x, c, k], axis=[y, x, c]
+        ),
+    )
+    assert found_in(te.create_prim_func([image, weights, shifted])) is None
+
+
+def test_of_two_in_a_function_none_is_taken() -> None:
+    image, weights = te.placeholder((1, 9, 9, 8)), te.placeholder((3, 3, 2, 8))
+    first = topi.nn.group_conv2d_nhwc(image, weights, 1, 1, 1, 4, out_dtype="float32")
+    second = topi.nn.group_conv2d_nhwc(first, weights, 1, 1, 1, 4, out_dtype="float32")
+    assert found_in(te.create_prim_func([image, weights, second])) is None
+
+
+# Vectors of channels fill registers, and never cut a group in two where they span several.
+
+GROUPS = st.builds(Groups, st.integers(1, 300), st.integers(1, 130), st.integers(1, 130))
+
+
+@pytest.mark.parametrize(
+    ("groups", "wanted"),
+    [
+        (Groups(4, 32, 32), ChannelVectors(16, 0)),
+        (Groups(4, 68, 68), ChannelVectors(68, 0)),
+        (Groups(32, 4, 4), ChannelVectors(16, 4)),
+        (Groups(16, 8, 8), ChannelVectors(16, 2)),
+        (Groups(128, 1, 1), ChannelVectors(16, 16)),
+        (Groups(24, 1, 1), ChannelVectors(24, 24)),
+        (Groups(8, 1, 2), ChannelVectors(16, 8)),
+        (Groups(2, 200, 3), None),
+    ],
+)
+def test_vectors_are_parts_of_a_group_or_several_whole_ones(
+    groups: Groups, wanted: ChannelVectors | None
+) -> None:
+    assert channel_vectors(groups) == wanted
+
+
+@given(GROUPS)
+def test_vectors_cover_all_channels(groups: Groups) -> None:
+    vectors = channel_vectors(groups)
+    if vectors is None:
+        return
+    assert groups.number * groups.channels_out % vectors.lanes == 0
+    if vectors.groups:
+        assert groups.number % vectors.groups == 0
+        assert vectors.lanes == vectors.groups * groups.channels_out
+    else:
+        assert groups.channels_out % vectors.lanes == 0
+
+
+@given(st.integers(1, 200))
+def test_pieces_are_powers_of_two_and_meet(lanes: int) -> None:
+    pieces = ChannelVectors(lanes, 0).pieces
+    assert [piece.first for piece in pieces] == [
+        sum(each.lanes for each in pieces[:number]) for number in range(len(pieces))
+    ]
+    assert sum(piece.lanes for piece in pieces) == lanes
+    assert all(p.lanes.bit_count() == 1 and p.lanes <= REGISTER for p in pieces)
+
+
+def test_every_lane_finds_the_channel_of_its_own_group() -> None:
+    vectors, groups = ChannelVectors(6, 2), Groups(4, 2, 3)
+    assert vectors.span(groups) == 4
+    assert vectors.order(groups, 1) == [1, 1, 1, 3, 3, 3]

@@ -7,7 +7,7 @@ import pytest
 import tvm
 from tvm.s_tir import meta_schedule as ms
 
-from tests.compiler.search.test_workload import product
+from tests.compiler.search.test_space import product
 from tests.support.models.stock_tvm import fill
 from tunegate.artifacts.tasks import ForeignSchedule, ImportedSchedule, Instruction
 from tunegate.compiler.build.functions import ModelFunction

@@ -9,7 +9,7 @@ from typing import Any
 import tvm
 from tvm import te
 
-from tests.compiler.search.test_workload import product
+from tests.compiler.search.test_space import product
 from tests.support.simulated.cuda_intrinsics import load_cuda_intrinsics
 from tunegate.compiler.intrinsics import load_intrinsics
 from tunegate.compiler.search.search import TaskSearch

@@ -7,12 +7,65 @@ import msgspec
 import pytest
 import tvm
 import tvm_ffi
+from tvm import te
 
-from tests.compiler.search.test_workload import product
+from tunegate.artifacts.tasks import Instruction
 from tunegate.compiler.intrinsics import load_intrinsics
-from tunegate.compiler.search.space import DesignSpace
+from tunegate.compiler.search.space import DesignSpace, trace_signature
 from tunegate.compiler.search.workload import Workload, canonical_workload
 from tunegate.tune.protocol import Schedule
+
+
+def product(m: int, n: int, k: int, dtype: str = "float32", name: str = "C") -> Any:
+    a = te.placeholder((m, k), dtype, name="A" + name)
+    b = te.placeholder((k, n), dtype, name="B" + name)
+    axis = te.reduce_axis((0, k), "k" + name)
+    c = te.compute((m, n), lambda i, j: te.sum(a[i, axis] * b[axis, j], axis=axis), name=name)
+    return te.create_prim_func([a, b, c])
+
+
+def scaled(factor: float) -> Any:
+    a = te.placeholder((8, 8), "float32", name="A")
+    return te.create_prim_func([a, te.compute((8, 8), lambda i, j: a[i, j] * factor, name="B")])
+
+
+def digest(function: Any) -> str:
+    return canonical_workload(function).digest
+
+
+def test_names_do_not_count() -> None:
+    assert digest(product(32, 32, 32)) == digest(product(32, 32, 32, name="Other"))
+
+
+@pytest.mark.parametrize(
+    "other", [product(32, 32, 64), product(32, 64, 32), product(32, 32, 32, "float16")]
+)
+def test_an_extent_or_a_dtype_makes_another_workload(other: Any) -> None:
+    assert digest(product(32, 32, 32)) != digest(other)
+
+
+def test_shapes_of_one_kind_share_a_skeleton_and_differ_in_extents() -> None:
+    small = canonical_workload(product(64, 64, 64)).shape
+    large = canonical_workload(product(512, 128, 2048)).shape
+    assert small.skeleton == large.skeleton
+    assert len(small.extents) == len(large.extents)
+    assert set(large.extents) == {512, 128, 2048}
+
+
+def test_a_dtype_makes_another_skeleton() -> None:
+    half = canonical_workload(product(64, 64, 64, "float16")).shape
+    assert half.skeleton != canonical_workload(product(64, 64, 64)).shape.skeleton
+
+
+def test_a_scalar_weight_folded_into_the_code_does_not_make_another_workload() -> None:
+    assert digest(scaled(0.25)) == digest(scaled(0.75))
+
+
+def test_the_canonical_module_computes_the_same() -> None:
+    workload: Workload = canonical_workload(product(32, 32, 32, name="Odd name"))
+    schedule = tvm.s_tir.Schedule(workload.module)
+    assert schedule.get_sblock("b1") is not None
+
 
 load_intrinsics("llvm")
 TARGET = tvm.target.Target({"kind": "llvm", "mcpu": "haswell", "num-cores": 2})
@@ -76,3 +129,68 @@ def test_a_missing_decision_or_a_foreign_template_is_refused() -> None:
     assert space.replay(Schedule("0" * 64, schedule.decisions)) is None
     out_of_range = ((10**8, (1, 1)), *schedule.decisions)
     assert space.replay(Schedule(schedule.template, out_of_range)) is None
+
+
+PURE = {"GetSBlock", "GetLoops", "SamplePerfectTile"}
+
+
+def trace(block: str, first: str = "v") -> list[Instruction]:
+    return [
+        ("GetSBlock", [], [block, "main"], [f"{first}0"]),
+        ("GetLoops", [f"{first}0"], [], [f"{first}1", f"{first}2"]),
+        ("SamplePerfectTile", [f"{first}1"], [2, 64], [f"{first}3", f"{first}4"]),
+        ("Split", [f"{first}1", f"{first}3", f"{first}4"], [True, False], [f"{first}5"]),
+    ]
+
+
+def test_names_of_blocks_and_variables_do_not_count() -> None:
+    assert (
+        trace_signature(trace("conv2d"), PURE).text == trace_signature(trace("b0", "x"), PURE).text
+    )
+
+
+def test_two_blocks_are_not_one() -> None:
+    one = [*trace("a"), ("GetSBlock", [], ["a", "main"], ["v9"]), unroll("v9")]
+    two = [*trace("a"), ("GetSBlock", [], ["b", "main"], ["v9"]), unroll("v9")]
+    assert trace_signature(one, PURE).text != trace_signature(two, PURE).text
+
+
+def unroll(block: str) -> Instruction:
+    return ("Annotate", [block, 16], ["unroll"], [])
+
+
+def test_what_nobody_uses_is_dropped_and_decisions_move_along() -> None:
+    dead: Instruction = ("SamplePerfectTile", ["v2"], [2, 64], ["v7", "v8"])
+    longer = trace("a")
+    longer.insert(2, dead)
+    found = trace_signature(longer, PURE)
+    assert found.text == trace_signature(trace("a"), PURE).text
+    assert found.moved([(2, (9, 9)), (3, (4, 8))]) == ((2, (4, 8)),)
+
+
+def test_only_pure_instructions_are_dropped() -> None:
+    assert trace_signature(trace("a")[:3], PURE).text == "[]"
+    assert trace_signature(trace("a")[:3], PURE - {"SamplePerfectTile"}).text != "[]"
+
+
+def test_the_sketch_ends_where_postprocessing_begins() -> None:
+    after: list[Instruction] = [("EnterPostproc", [], [], []), unroll("v0")]
+    assert trace_signature([*trace("a"), *after], PURE) == trace_signature(trace("a"), PURE)
+
+
+def test_any_other_instruction_attribute_or_order_is_another_form() -> None:
+    ours = trace_signature(trace("a"), PURE).text
+    for place, change in ((0, 0), (2, 2), (3, 2)):
+        other: list[Any] = [list(instruction) for instruction in trace("a")]
+        other[place][change] = "Other" if change == 0 else [3, 64]
+        assert trace_signature(other, PURE).text != ours
+
+
+def test_the_number_of_cores_does_not_count() -> None:
+    def parallel(extent: int) -> Instruction:
+        return ("Annotate", ["v0", extent], ["meta_schedule.parallel"], [])
+
+    assert (
+        trace_signature([*trace("a"), parallel(16)], PURE).text
+        == trace_signature([*trace("a"), parallel(64)], PURE).text
+    )

@@ -17,7 +17,10 @@ from tunegate.artifacts.inputs import (
     Normal,
 )
 from tunegate.errors import ModelError
+from tunegate.models.inputs.calibration import calibration_seeds, error_seeds, lasting_order
+from tunegate.models.inputs.dataflow import Dataflow
 from tunegate.models.inputs.drawn_inputs import drawn_inputs
+from tunegate.models.inputs.facts import facts_of
 from tunegate.models.kept_values import save_value
 from tunegate.models.preparation import prepare
 from tunegate.models.prepared import PreparedModel
@@ -188,3 +191,42 @@ def test_refused_values_of_the_user_are_told_with_the_reason(tmp_path: Path) -> 
     known = KnownInputs(given={"ids": InputRule(Files((str(tmp_path / "ids.npy"),)))})
     with pytest.raises(ModelError, match="values that are given for ids"):
         _rules(_lookup(30), tmp_path, known)
+
+
+def test_a_larger_budget_keeps_the_inputs_of_a_smaller_one() -> None:
+    assert error_seeds(100)[:74] == error_seeds(74)
+
+
+def test_no_input_that_tells_an_error_was_learned_from() -> None:
+    assert len({*error_seeds(74), *calibration_seeds(32)}) == 74 + 32
+
+
+def test_the_first_cases_are_from_all_of_a_list() -> None:
+    order = lasting_order(100)
+    assert sorted(order) == [*range(100)]
+    assert min(order[:20]) < 20
+    assert max(order[:20]) >= 80
+
+
+def test_many_categories_are_thinned_out() -> None:
+    texts = GraphInput("i", (2,), "object")
+    keys = [f"word-{number}" for number in range(5000)]
+    encoder = node(
+        "LabelEncoder", "i", "y", domain="ai.onnx.ml", keys_strings=keys, values_int64s=[0] * 5000
+    )
+    (fact,) = facts_of(texts, Dataflow(graph_of([encoder], [texts]), [texts]))
+    assert len(fact.values) == 1000
+    assert {*fact.values} < {*keys}
+
+
+def test_words_of_a_text_that_is_taken_apart_are_joined() -> None:
+    texts = GraphInput("i", (2,), "object")
+    model = graph_of(
+        [
+            node("Tokenizer", "i", "t", domain="com.microsoft", mark=0),
+            node("TfIdfVectorizer", "t", "y", pool_strings=["a", "b"]),
+        ],
+        [texts],
+    )
+    (fact,) = facts_of(texts, Dataflow(model, [texts]))
+    assert (fact.values, fact.words) == (("a", "b"), 8)

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 from tests.support.graphs import GraphInput, graph_of, node
+from tunegate.models.inputs.constants import evaluated, tensor_values
 from tunegate.models.inputs.dataflow import Dataflow
 from tunegate.models.inputs.facts import Fact, facts_of
+from tunegate.models.inputs.trace import Selected, Trace, meetings_of
 
 I = GraphInput("i", (3, 2), "int64")
 X = GraphInput("x", (5, 7), "float32")
@@ -66,3 +70,123 @@ def test_where_a_slice_ends_is_the_end_of_the_axis() -> None:
     weights = {"from": np.array([0]), "axes": np.array([1])}
     (fact,) = _facts(node("Slice", "x from i axes", "y"), end, weights)
     assert fact.values == (7,)
+
+
+@pytest.mark.parametrize(
+    ("made", "arrays", "expected"),
+    [
+        (node("Shape", "x", "y", start=1), [(2, 3, 4)], [3, 4]),
+        (node("Unsqueeze", "x axes", "y"), [np.arange(2), np.array([0])], [[0, 1]]),
+        (node("Unsqueeze", "x", "y", axes=[1]), [np.arange(2)], [[0], [1]]),
+        (node("Range", "a b c", "y"), [np.int64(0), np.int64(3), np.int64(1)], [0, 1, 2]),
+        (node("Slice", "x a b", "y"), [np.arange(5), np.array([1]), np.array([-1])], [1, 2, 3]),
+        (node("Slice", "x", "y", starts=[3], ends=[9]), [np.arange(5)], [3, 4]),
+        (node("Div", "a b", "y"), [np.array([7]), np.array([2])], [3]),
+        (node("Cast", "x", "y", to=7), [np.array([1.9])], [1]),
+    ],
+)
+def test_simple_operators_are_computed(made: onnx.NodeProto, arrays: Any, expected: Any) -> None:
+    assert evaluated(made, arrays, 100).tolist() == expected
+
+
+def test_nothing_is_known_of_what_does_not_fit_together() -> None:
+    assert evaluated(node("Reshape", "x s", "y"), [np.arange(3), np.array([2])], 100) is None
+    assert evaluated(node("Shape", "x", "y"), [(2, None)], 100) is None
+    assert evaluated(node("Relu", "x", "y"), [np.arange(3)], 100) is None
+
+
+def test_a_long_range_is_not_made() -> None:
+    huge = [np.int64(0), np.int64(2**60), np.int64(1)]
+    assert evaluated(node("Range", "a b c", "y"), huge, 100) is None
+
+
+def test_a_large_tensor_and_one_outside_of_the_file_are_unknown() -> None:
+    tensor = onnx.numpy_helper.from_array(np.arange(200), "t")
+    assert tensor_values(tensor, 100) is None
+    outside = onnx.TensorProto(dims=[2], data_type=7, data_location=onnx.TensorProto.EXTERNAL)
+    assert tensor_values(outside, 100) is None
+
+
+DATAFLOW_X = GraphInput("x", (2, 3), "float32")
+
+
+def test_names_of_one_branch_are_not_those_of_the_other() -> None:
+    def branch(op: str) -> onnx.GraphProto:
+        nodes = [node(op, "x", "inner"), node("Relu", "inner", "out")]
+        return onnx.helper.make_graph(nodes, "b", [], [onnx.ValueInfoProto(name="out")])
+
+    flag = GraphInput("flag", (), "bool")
+    choice = node(
+        "If", "flag", "y", name="if", then_branch=branch("Neg"), else_branch=branch("Abs")
+    )
+    flow = Dataflow(graph_of([choice], [flag, DATAFLOW_X]), [flag, DATAFLOW_X])
+    assert sorted(use.step.op for use in flow.uses("x")) == ["Abs", "Neg"]
+    assert [use.step.op for use in flow.uses("if/0/inner")] == ["Relu"]
+
+
+def test_dimensions_are_those_of_the_inputs_and_what_follows_from_them() -> None:
+    model = graph_of([node("Transpose", "x", "t"), node("Relu", "t", "y")], [DATAFLOW_X])
+    flow = Dataflow(model, [DATAFLOW_X._replace(shape=(5, 7))])
+    assert flow.shape("t") == (7, 5)
+    assert flow.dimension("t", -1) == 5
+    assert flow.dimension("t", 2) is None
+
+
+def test_a_constant_is_computed_from_shapes() -> None:
+    nodes = [
+        node("Shape", "x", "s"),
+        node("Gather", "s zero", "rows"),
+        node("Range", "zero rows one", "places"),
+        node("Cast", "places", "y", to=1),
+    ]
+    weights = {"zero": np.int64(0), "one": np.int64(1)}
+    flow = Dataflow(graph_of(nodes, [DATAFLOW_X], weights=weights), [DATAFLOW_X])
+    assert flow.constant("places").tolist() == [0, 1]
+    assert flow.constant("x") is None
+
+
+def test_steps_that_no_output_needs_are_left_out() -> None:
+    flow = Dataflow(
+        graph_of([node("Neg", "x", "z"), node("Relu", "x", "y")], [DATAFLOW_X]), [DATAFLOW_X]
+    )
+    assert [use.step.op for use in flow.uses("x")] == ["Relu"]
+
+
+TRACE_X = GraphInput("x", (4, 6), "int64")
+
+
+def _last(nodes: list[onnx.NodeProto], weights: Mapping[str, Any]) -> Trace:
+    """The trace that the last step reads."""
+    model = graph_of([*nodes, node("Neg", "end", "y")], [TRACE_X], weights=weights)
+    meetings = list(meetings_of(TRACE_X, Dataflow(model, [TRACE_X])))
+    return next(each.trace for each in meetings if each.use.step.op == "Neg")
+
+
+def test_columns_of_columns_are_those_of_the_input() -> None:
+    weights = {"a": np.array([1, 3, 5]), "b": np.array([2])}
+    nodes = [node("Gather", "x a", "some", axis=1), node("Gather", "some b", "end", axis=1)]
+    assert _last(nodes, weights).columns == Selected(1, (5,))
+
+
+def test_a_slice_selects_columns() -> None:
+    weights = {"from": np.array([1]), "to": np.array([3]), "axis": np.array([1])}
+    assert _last([node("Slice", "x from to axis", "end")], weights).columns == Selected(1, (1, 2))
+
+
+def test_after_a_reshape_no_columns_are_told_apart() -> None:
+    weights = {"shape": np.array([-1]), "a": np.array([1])}
+    nodes = [node("Reshape", "x shape", "flat"), node("Gather", "flat a", "end")]
+    assert _last(nodes, weights).columns is None
+
+
+def test_factors_and_offsets_are_kept() -> None:
+    weights = {"two": np.int64(2), "three": np.int64(3)}
+    nodes = [node("Mul", "x two", "d"), node("Sub", "d three", "end")]
+    trace = _last(nodes, weights)
+    assert (trace.scale, trace.offset) == (2.0, -3.0)
+
+
+def test_a_part_of_a_concatenation_has_its_place() -> None:
+    weights = {"first": np.zeros((4, 2), np.int64)}
+    trace = _last([node("Concat", "first x", "end", axis=-1)], weights)
+    assert trace.component == 2

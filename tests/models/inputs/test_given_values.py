@@ -10,9 +10,13 @@ import pytest
 
 from tests.support.git_repository import Checkout, new_repository
 from tests.support.graphs import GraphInput, graph_of, node
+from tests.support.small_onnx import matmul_model
+from tunegate.artifacts.changes import Revisions
 from tunegate.artifacts.inputs import Files, InputRule, Integers, Uniform
-from tunegate.config import ValuesConfig
+from tunegate.config import Config, InputConfig, ModelConfig, ValuesConfig
+from tunegate.models.inputs.checked_values import unmerged_value_problems
 from tunegate.models.inputs.given_values import GivenValues
+from tunegate.models.reader import GitModelReader
 from tunegate.review.model_settings import GivenFor, GivenRules
 from tunegate.system.git.repository import GitRepository
 
@@ -255,3 +259,31 @@ def test_all_cases_that_do_not_fit_are_told(repository: Given) -> None:
     ]
     assert len(found.problems) == 9
     assert found.problems[-1] == "inputs.x.values: and 4 cases more."
+
+
+def _config(file: str) -> Config:
+    inputs = {"x": InputConfig(values=ValuesConfig(file=file))}
+    return Config(models=(ModelConfig(path="*.onnx", inputs=inputs),))
+
+
+def test_only_what_the_change_gives_otherwise_is_held_against_its_models(tmp_path: Path) -> None:
+    """What lies on the runner is not opened: nobody merged its name. A model that cannot be read
+    has no problem here."""
+    checkout = new_repository(tmp_path / "r")
+    odd, model = npy_of(np.ones((3, 16), np.float32)), matmul_model().SerializeToString()
+    base = checkout.commit({"a.npy": odd, "m.onnx": model, "z.onnx": b"none"})
+    head = checkout.commit({"b.npy": odd})
+    repository = GitRepository(checkout.path)
+    models = GitModelReader(repository).models(head)
+
+    def told(file: str) -> tuple[str, ...]:
+        revisions = Revisions(base=base, head=head)
+        return unmerged_value_problems(
+            repository, revisions, _config(file), _config("a.npy"), models
+        )
+
+    assert told("a.npy") == told("/nowhere.npy") == ()
+    (problem,) = told("b.npy")
+    assert problem.startswith(
+        "m.onnx: inputs.x.values: b.npy has shape [3, 16] instead of [16, 16]"
+    )

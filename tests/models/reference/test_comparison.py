@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.support.models.inexact import (
     cancelling_model,
@@ -18,7 +20,9 @@ from tests.support.models.unusual import map_model
 from tests.support.small_onnx import one_node_model, save
 from tunegate.artifacts.builds import NumericCheck
 from tunegate.models.reference.comparison import DidNotRun, compared
+from tunegate.models.reference.error_samples import TellingElements, agreement
 from tunegate.models.reference.onnx_runtime import exact_options, onnxruntime
+from tunegate.models.reference.tolerance import differs, errors, tolerance
 from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
 
 Run = Callable[[Mapping[str, Any]], Sequence[Any]]
@@ -242,3 +246,132 @@ def test_outputs_of_types_that_numpy_lacks_are_compared_as_what_they_are(
         assert isinstance(check, NumericCheck)
         assert check.passed == (not said)
         assert check.detail.startswith(said)
+
+
+EXPECTED = np.array([1.0, -100.0, 0.5], dtype="float32")
+
+
+def test_reordered_sums_are_the_same_result() -> None:
+    assert differs(EXPECTED * np.float32(1 + 1e-5), EXPECTED) == ""
+    assert differs(EXPECTED, EXPECTED) == ""
+
+
+def test_an_error_counts_beside_the_largest_output() -> None:
+    small = np.array([0.0, 0.09, 0.0], dtype="float32")
+    assert differs(EXPECTED + small, EXPECTED) == ""
+    assert differs(EXPECTED + 2 * small, EXPECTED) == "off by 0.18, 0.0018 of the largest output"
+
+
+def test_another_shape_is_another_result() -> None:
+    assert differs(EXPECTED.reshape(3, 1), EXPECTED) == "shape (3, 1) instead of (3,)"
+
+
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
+def test_what_is_no_number_is_none_on_either_side(odd: float) -> None:
+    broken = np.array([1.0, odd, 0.5], dtype="float32")
+    assert differs(broken, EXPECTED) == "not a number where one is expected"
+    assert differs(EXPECTED, broken) == "a number where NaN or infinity is expected"
+    assert differs(-np.abs(broken), np.abs(broken)) or np.isnan(odd)
+    assert differs(broken, broken) == ""
+
+
+def test_texts_are_equal_or_not() -> None:
+    texts = np.array([["a", "b"]], dtype=object)
+    assert differs(texts, texts.astype("<U1")) == ""
+    assert differs(np.array([["a", "c"]]), texts) == "'c' instead of 'b'"
+    assert differs(np.zeros((1, 2)), texts) == "0.0 instead of 'a'"
+
+
+def test_integers_must_be_equal() -> None:
+    ids = np.array([1000, 2], dtype="int64")
+    assert differs(ids, ids) == ""
+    assert differs(ids + np.array([0, 1]), ids) != ""
+
+
+def test_narrower_numbers_may_lie_further_apart() -> None:
+    allowed = [tolerance(name) for name in ("int64", "float64", "float32", "float16", "bfloat16")]
+    assert allowed == sorted(set(allowed))
+    assert allowed[0] == 0.0
+
+
+def test_errors_are_absolute_and_relative_to_the_largest_magnitude() -> None:
+    assert errors(EXPECTED + 1, EXPECTED) == (1.0, 0.01)
+    assert errors(np.zeros(0), np.zeros(0)) == (0.0, 0.0)
+    assert errors(np.array([0.25]), np.array([0.0])) == (0.25, 0.25)
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+def test_what_is_not_finite_adds_no_error(value: float) -> None:
+    assert errors(np.array([value, 2.0]), np.array([value, 1.0])) == (1.0, 1.0)
+
+
+def floats(*numbers: float) -> Any:
+    return np.array([numbers], dtype="float32")
+
+
+@pytest.mark.parametrize(
+    ("reference", "tells"),
+    [
+        (floats(0, 1, 0), False),
+        (floats(0, 1, 0.5), True),
+        (floats(np.nan, np.inf), False),
+        (floats(), False),
+    ],
+)
+def test_elements_at_0_or_1_and_those_that_are_no_number_tell_nothing(
+    reference: Any, tells: bool
+) -> None:
+    assert TellingElements().tell(reference, reference) is tells
+
+
+def test_a_bound_that_only_one_side_has_tells_an_error() -> None:
+    assert TellingElements().tell(floats(0, 0.9), floats(0, 1))
+    assert not TellingElements().tell(floats(0, 1), floats(0, 1))
+
+
+def test_the_bound_of_a_clip_is_known_from_the_input_before() -> None:
+    elements = TellingElements()
+    assert elements.tell(floats(-3, 6, 2), floats(-3, 6, 2))
+    assert not elements.tell(floats(6, -3, -3), floats(6, -3, -3))
+    assert elements.varies
+    assert (elements.elements, elements.at_bounds) == (6, 3)
+
+
+def test_what_is_always_the_same_does_not_vary_be_it_nan() -> None:
+    elements = TellingElements()
+    for _ in range(3):
+        elements.tell(floats(np.nan, 2), floats(np.nan, 2))
+    assert not elements.varies
+
+
+@given(st.lists(st.floats(2, 100, width=16), min_size=3, max_size=9, unique=True))
+def test_numbers_apart_from_every_bound_always_tell(numbers: list[float]) -> None:
+    elements = TellingElements()
+    for factor in (1.0, 1.5, 0.75):
+        row = floats(*numbers) * np.float32(factor)
+        assert elements.tell(row, row)
+
+
+@pytest.mark.parametrize(
+    ("got", "reference", "agrees"),
+    [
+        (floats(0.1, 0.9), floats(0.2, 0.8), True),
+        (floats(0.9, 0.1), floats(0.2, 0.8), False),
+        (floats(0.9, 0.1), floats(0.5, 0.5), None),
+        (floats(0, 1), floats(0, 1), None),
+        (floats(0, 0), floats(0, 0), None),
+        (floats(np.nan, 1), floats(np.nan, 1), None),
+        (floats(1, 2, 3), floats(1, 2), False),
+        (floats(1), floats(1), None),
+    ],
+)
+def test_a_row_without_one_largest_value_has_no_place_to_agree_on(
+    got: Any, reference: Any, agrees: bool | None
+) -> None:
+    assert agreement(got, reference) is agrees
+
+
+def test_of_several_rows_those_count_that_tell() -> None:
+    reference = np.concatenate([floats(0, 0), floats(0.2, 0.8)])
+    assert agreement(np.concatenate([floats(0, 9), floats(0.1, 0.9)]), reference) is True
+    assert agreement(np.concatenate([floats(0, 0), floats(0.9, 0.1)]), reference) is False

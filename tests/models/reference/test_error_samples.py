@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,10 @@ from onnx import TensorProto, helper
 from tests.support.small_onnx import save
 from tunegate.artifacts.builds import SampledErrors
 from tunegate.artifacts.inputs import Files, InputRule, Uniform
+from tunegate.models.reference import error_samples as case_files
 from tunegate.models.reference.comparison import DidNotRun
-from tunegate.models.reference.error_samples import sampled_errors
-from tunegate.models.reference.session import ReferenceSession
+from tunegate.models.reference.error_samples import CaseFiles, sampled_errors
+from tunegate.models.reference.session import ReferenceSession, said
 from tunegate.system.output.artifact_file import ArtifactTensor
 
 X = ArtifactTensor("x", (1, 4), "float32")
@@ -101,3 +103,67 @@ def test_an_output_that_is_largest_in_one_place_has_nothing_to_agree_on(tmp_path
     found = sampled(model, lambda y: y, given(tmp_path, *first, [3.0, 2.0, 1.0, 0.0]))
     assert isinstance(found, SampledErrors)
     assert (found.agrees, found.one_place) == ((True,) * 4, ())
+
+
+GATHER = "[ONNXRuntimeError] : 2 : INVALID_ARGUMENT : Non-zero status code while running Gather."
+LOADING = """[ONNXRuntimeError] : 1 : FAIL : Load model from /p/fixed.onnx failed:Node () Op (If)
+[ShapeInferenceError] Incompatible dimensions"""
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (RuntimeError("in a kernel\nno memory\n"), "no memory"),
+        (RuntimeError(), "RuntimeError"),
+        (KeyError(1), "1"),
+        (RuntimeError(GATHER), "Non-zero status code while running Gather."),
+        (
+            RuntimeError(LOADING),
+            "Node () Op (If) [ShapeInferenceError] Incompatible dimensions",
+        ),
+        (RuntimeError("x" * 1000), "x" * 300),
+    ],
+)
+def test_an_error_is_told_in_one_line(error: Exception, line: str) -> None:
+    assert said(error) == line
+
+
+CASE_FILES_X = ArtifactTensor(
+    "x", (2,), "float32", InputRule(Files(("/a", "/b"), ("a.npy", "b.npy")))
+)
+ONES = np.ones(2, np.float32)
+
+
+def test_a_case_has_the_arrays_of_both_and_what_they_are(tmp_path: Path) -> None:
+    kept = CaseFiles(tmp_path / "cases", [CASE_FILES_X], ["../y", "labels"])
+    maps = [{"cat": 0.25}]
+    for case in range(3):
+        kept.add(case, {"x": ONES * case}, [ONES, maps], [ONES * 2, maps])
+    described = json.loads((tmp_path / "cases" / "cases.json").read_text())
+    assert described["inputs"] == ["x"]
+    assert described["outputs"] == ["../y", "labels (1 maps) keys", "labels (1 maps) values"]
+    assert described["cases"][2] == {"file": "case-0002.npz", "given": {"x": "a.npy"}}
+    with np.load(tmp_path / "cases" / "case-0002.npz", allow_pickle=False) as case_file:
+        found = {name: case_file[name].tolist() for name in case_file}
+    assert found == {
+        "input_0": [2.0, 2.0],
+        "reference_0": [2.0, 2.0],
+        "reference_1": ["0: 'cat'"],
+        "reference_2": [0.25],
+        "candidate_0": [1.0, 1.0],
+        "candidate_1": ["0: 'cat'"],
+        "candidate_2": [0.25],
+    }
+
+
+def test_cases_that_take_too_much_room_are_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(case_files, "MAX_CASES_BYTES", 50)
+    kept = CaseFiles(tmp_path, [CASE_FILES_X], ["y"])
+    for case in range(3):
+        kept.add(case, {"x": ONES}, [ONES], [ONES])
+    assert [each.name for each in sorted(tmp_path.glob("*.npz"))] == [
+        "case-0000.npz",
+        "case-0001.npz",
+    ]

@@ -5,12 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from onnx import numpy_helper
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 from tests.support.models.inexact import quantized_model
-from tests.support.small_onnx import matmul_model, save
-from tunegate.models.reference.model_precision import ModelPrecision, precision_of
+from tests.support.small_onnx import conv_model, matmul_model, one_node_model, save
+from tunegate.errors import NotOfferedError
+from tunegate.models.preparation import prepare
+from tunegate.models.prepared import PreparedModel
+from tunegate.models.reference.model_precision import ModelPrecision, precision_of, save_float16
+from tunegate.models.reference.session import ReferenceSession
 from tunegate.models.reference.tolerance import tolerance
+from tunegate.models.reference.value_types import ValueType, value_types
 
 
 def test_float32_is_the_usual(tmp_path: Path) -> None:
@@ -42,3 +49,67 @@ def test_the_noise_of_the_reference_is_bounded(tmp_path: Path) -> None:
 
 def test_what_is_counted_is_never_noise() -> None:
     assert ModelPrecision(tolerance=0.03).allowed("int64", 1.0) == 0.0
+
+
+# Models converted to float16.
+
+
+def prepared(model: onnx.ModelProto, root: Path) -> PreparedModel:
+    file = save(model, root / "m.onnx")
+    return prepare(file, shapes={}, into=root / "into", path="m.onnx")
+
+
+def test_weights_are_halves_and_what_goes_in_and_out_is_as_before(tmp_path: Path) -> None:
+    model = prepared(conv_model(), tmp_path)
+    save_float16(model, tmp_path / "half.onnx")
+    rng = np.random.default_rng(1)
+    feed = {each.name: rng.random(each.shape, np.float32) for each in model.inputs}
+    (wanted,) = ReferenceSession(model.original).run(feed)
+    (found,) = ReferenceSession(tmp_path / "half.onnx").run(feed)
+    assert found.dtype == np.float32
+    error = float(np.abs(found - wanted).max() / np.abs(wanted).max())
+    assert 0 < error < 0.01
+
+
+def test_a_model_without_weights_is_not_offered(tmp_path: Path) -> None:
+    with pytest.raises(NotOfferedError, match="no weights in float32"):
+        save_float16(prepared(one_node_model("Relu"), tmp_path), tmp_path / "half.onnx")
+
+
+# What is known of tensors before a model runs: shapes that depend on data, scalars, no numbers.
+
+
+def model(nodes: list[onnx.NodeProto], outputs: list[str]) -> onnx.ModelProto:
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3])],
+        [onnx.ValueInfoProto(name=name) for name in outputs],
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+def test_shapes_follow_from_the_graph_where_they_can() -> None:
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["turned"]),
+        helper.make_node("NonZero", ["turned"], ["places"]),
+        helper.make_node("ReduceSum", ["x"], ["sum"], keepdims=0),
+        helper.make_node(
+            "Scaler", ["x"], ["scaled"], domain="ai.onnx.ml", offset=[0.0], scale=[1.0]
+        ),
+    ]
+    found = value_types(model(nodes, ["places", "sum", "scaled"]))
+    assert found["x"] == ValueType("float32", (2, 3))
+    assert found["turned"] == ValueType("float32", (3, 2))
+    assert found["places"] == ValueType("int64", None)
+    assert found["sum"] == ValueType("float32", ())
+    assert found["scaled"] == ValueType("float32", None)
+    assert [name for name, each in found.items() if each.is_static] == ["x", "sum", "turned"]
+
+
+def test_texts_are_no_numbers() -> None:
+    nodes = [helper.make_node("Cast", ["x"], ["text"], to=TensorProto.STRING)]
+    found = value_types(model(nodes, ["text"]))
+    assert found["text"] == ValueType("", (2, 3))
+    assert not found["text"].is_static

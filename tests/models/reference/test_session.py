@@ -1,14 +1,22 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from tests.support.models.inexact import row_norm
-from tests.support.small_onnx import save
+from tests.support.small_onnx import one_node_model, save
+from tunegate.models.reference.comparison import arrays_in, kind
+from tunegate.models.reference.onnx_runtime import exact_options, onnxruntime, timed_options
+from tunegate.models.reference.part_session import opened_part, reference_version
 from tunegate.models.reference.session import NO_OPTIMIZATION, ReferenceSession, write_optimized
 
 
@@ -70,3 +78,118 @@ def test_what_is_no_model_raises_what_onnx_runtime_raises(tmp_path: Path) -> Non
     (tmp_path / "m.onnx").write_bytes(b"no model")
     with pytest.raises(Exception, match=r"m\.onnx"):
         write_optimized(tmp_path / "m.onnx", tmp_path / "o.onnx")
+
+
+def test_a_part_runs_with_the_threads_of_its_target(tmp_path: Path) -> None:
+    session = opened_part(save(one_node_model("Relu"), tmp_path / "m.onnx"), 2)
+    assert session.get_session_options().intra_op_num_threads == 2
+    assert not session.run(None, {"x": np.full((4, 4), -1, np.float32)})[0].any()
+
+
+def test_its_version_is_that_of_its_distribution() -> None:
+    assert reference_version() == {"onnxruntime": version("onnxruntime")}
+
+
+_PROGRAM = """
+import sys
+from tunegate.models.reference.onnx_runtime import onnxruntime
+session = onnxruntime.InferenceSession(sys.argv[1], providers=["CPUExecutionProvider"])
+print(session.get_inputs()[0].name)
+"""
+
+
+_CHOOSES = """
+import os, sys
+os.chdir(sys.argv[2])
+from tunegate.models.reference.onnx_runtime import onnxruntime
+session = onnxruntime.InferenceSession(sys.argv[1], providers=["CPUExecutionProvider"])
+print(session.get_session_options().enable_profiling)
+"""
+
+
+def test_a_model_does_not_choose_the_settings_of_its_session(tmp_path: Path) -> None:
+    """Its metadata would, where the job's environment says so."""
+    model = one_node_model("Relu")
+    chosen = model.metadata_props.add()
+    chosen.key, chosen.value = "ort_config", '{"session_options": {"enable_profiling": 1}}'
+    command = [sys.executable, "-c", _CHOOSES, str(save(model, tmp_path / "m.onnx")), str(tmp_path)]
+    variables = {**os.environ, "ORT_LOAD_CONFIG_FROM_MODEL": "1"}
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+def test_nothing_is_kept_to_be_told_to_its_maker(tmp_path: Path) -> None:
+    model = save(one_node_model("Relu"), tmp_path / "m.onnx")
+    home = tmp_path / "home"
+    home.mkdir()
+    variables = {**os.environ, "HOME": str(home), "ORT_DISABLE_TELEMETRY": "0"}
+    command = [sys.executable, "-c", _PROGRAM, str(model)]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
+    assert done.stdout == "x\n"
+    assert list(home.rglob("*")) == []
+
+
+def test_sums_of_int8_are_right_without_vnni() -> None:
+    """Two products of 255 and 127 are more than an int16 holds."""
+    weight = numpy_helper.from_array(np.full((64, 16), 127, np.int8), "w")
+    node = helper.make_node("MatMulInteger", ["x", "w"], ["y"])
+    given = helper.make_tensor_value_info("x", TensorProto.UINT8, [4, 64])
+    made = helper.make_tensor_value_info("y", TensorProto.INT32, [4, 16])
+    graph = helper.make_graph([node], "g", [given], [made], [weight])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    feed = {"x": np.full((4, 64), 255, np.uint8)}
+    for options in (exact_options(), timed_options(threads=1)):
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+        assert np.all(session.run(None, feed)[0] == 64 * 255 * 127)
+
+
+MAPS = [{"dog": 0.25, "cat": 0.75}, {"cat": 1.0}]
+
+
+def seen(value: Any) -> dict[str, list[Any]]:
+    return {part.place: part.array.tolist() for part in arrays_in(value)}
+
+
+@pytest.mark.parametrize(
+    ("value", "arrays"),
+    [
+        (np.array([1.0]), {"": [1.0]}),
+        (np.zeros((0, 3)), {"": []}),
+        (2.5, {"": 2.5}),
+        (None, {"(absent)": []}),
+        ([], {"(0 long)": []}),
+        ([np.ones(1), None], {"(2 long)": [], "[0]": [1.0], "[1] (absent)": []}),
+        ({2: 0.5, 1: 0.25}, {"(1 maps) keys": ["0: 1", "0: 2"], "(1 maps) values": [0.25, 0.5]}),
+        (
+            MAPS,
+            {
+                "(2 maps) keys": ["0: 'cat'", "0: 'dog'", "1: 'cat'"],
+                "(2 maps) values": [0.75, 0.25, 1.0],
+            },
+        ),
+    ],
+)
+def test_every_output_is_some_arrays(value: Any, arrays: dict[str, list[Any]]) -> None:
+    assert seen(value) == arrays
+
+
+def test_the_floats_of_maps_are_of_the_usual_type() -> None:
+    assert [part.array.dtype.name for part in arrays_in(MAPS)] == ["object", "float32"]
+    assert [part.array.dtype.name for part in arrays_in({"a": 1})] == ["object", "int64"]
+
+
+@pytest.mark.parametrize(
+    ("value", "named"),
+    [
+        (np.zeros((2, 3), "float32"), ((2, 3), "float32")),
+        (np.array(["a"], dtype=object), ((1,), "object")),
+        (MAPS, ((), "sequence(map)")),
+        ([np.zeros(1, "int64")], ((), "sequence(int64)")),
+        ([np.zeros(1, "int64"), None], ((), "sequence")),
+        ([], ((), "sequence")),
+        ({}, ((), "map")),
+        (None, ((), "optional")),
+    ],
+)
+def test_an_output_says_what_it_is(value: Any, named: tuple[tuple[int, ...], str]) -> None:
+    assert kind(value) == named

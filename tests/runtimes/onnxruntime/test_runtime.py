@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 from importlib.metadata import version
+from pathlib import Path
 
+import numpy as np
 import pytest
 
+from tests.support.small_onnx import one_node_model, save
 from tunegate.config import TargetConfig
-from tunegate.runtimes.onnxruntime.runtime import RUNTIME
+from tunegate.runtimes.onnxruntime.runtime import RUNTIME, opened
+from tunegate.system.output.artifact_file import ArtifactFile
 
 
 def test_onnx_runtime_runs_on_cpus_and_says_so_of_others() -> None:
@@ -31,3 +35,24 @@ def test_its_version_is_that_of_its_distribution() -> None:
 @pytest.mark.parametrize("field", ["name", "title"])
 def test_it_has_a_name_for_files_and_one_for_people(field: str) -> None:
     assert getattr(RUNTIME, field).replace(" ", "").lower() == "onnxruntime"
+
+
+def test_a_bound_inference_computes_what_a_run_does(tmp_path: Path) -> None:
+    save(one_node_model("Relu"), tmp_path / "m.onnx")
+    artifact = ArtifactFile(runtime="onnxruntime", file="m.onnx", inputs=(), outputs=(), threads=1)
+    loaded = RUNTIME.load(tmp_path, artifact)
+    (node,) = opened(tmp_path / "m.onnx", 1).get_inputs()
+    feed = {node.name: -np.ones(node.shape, "float32")}
+    (run,), bound = loaded.run(feed), loaded.bound(feed)()
+    assert isinstance(bound, list)
+    assert (run == bound[0]).all()
+    assert not run.any()
+    assert list(loaded.operators_ms(feed, 2)) == ["odd"]
+
+
+def test_a_session_has_the_threads_of_the_artifact_and_all_optimizations(tmp_path: Path) -> None:
+    session = opened(save(one_node_model("Relu"), tmp_path / "m.onnx"), 2)
+    options = session.get_session_options()
+    assert (options.intra_op_num_threads, options.inter_op_num_threads) == (2, 1)
+    assert options.graph_optimization_level.name == "ORT_ENABLE_ALL"
+    assert session.get_providers() == ["CPUExecutionProvider"]

@@ -2,12 +2,31 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import onnx
+import onnxruntime
+import pytest
 
-from tests.support.small_onnx import matmul_model, save
+from tests.support.small_onnx import chain_model, matmul_model, one_node_model, save
 from tunegate.config import TargetConfig
+from tunegate.errors import UnsupportedModelError
 from tunegate.models.preparation import prepare
-from tunegate.runtimes.onnxruntime_cuda.runtime import RUNTIME, missing_provider
+from tunegate.runtimes.onnxruntime.runtime import opened
+from tunegate.runtimes.onnxruntime_cuda.model import (
+    DeviceBinding,
+    PlacedNode,
+    opened_on_device,
+    placed_nodes,
+    require_device,
+    told_of_placement,
+)
+from tunegate.runtimes.onnxruntime_cuda.runtime import (
+    RUNTIME,
+    lacking_wheel,
+    missing_provider,
+    provider_options,
+)
+from tunegate.system.nvidia.gpus import visible_gpus
 
 CPU = TargetConfig(name="cpu")
 GPU = TargetConfig(name="gpu", kind="cuda", arch="sm_90")
@@ -30,3 +49,125 @@ def test_shapes_are_fixed_in_what_it_saves(tmp_path: Path) -> None:
         types = {each.data_type for each in saved.graph.initializer}
         half = onnx.TensorProto.FLOAT16
         assert (half in types) == (name == "f16")
+
+
+# What ONNX Runtime's CUDA provider is told, and what is said where there is none.
+
+PROVIDER_CPU = ["CPUExecutionProvider"]
+BOTH = ["CUDAExecutionProvider", "CPUExecutionProvider"]
+MENDED = (
+    "pip uninstall -y onnxruntime onnxruntime-gpu, then pip install 'onnxruntime-gpu[cuda,cudnn]'"
+)
+
+
+@pytest.mark.parametrize(
+    ("precision", "tf32"), [("float32", "0"), ("float16", "0"), ("tfloat32", "1")]
+)
+def test_tf32_is_used_where_it_was_asked_for_and_nowhere_else(precision: str, tf32: str) -> None:
+    assert provider_options({"precision": precision})["use_tf32"] == tf32
+
+
+def test_nothing_that_decides_numbers_or_times_is_left_to_defaults() -> None:
+    assert provider_options({}) == {
+        "device_id": "0",
+        "use_tf32": "0",
+        "cudnn_conv_algo_search": "EXHAUSTIVE",
+        "cudnn_conv_use_max_workspace": "1",
+        "do_copy_in_default_stream": "1",
+        "enable_cuda_graph": "0",
+    }
+    assert provider_options({"launch": "graph"})["enable_cuda_graph"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("wheels", "said"),
+    [
+        ({"onnxruntime"}, "needs onnxruntime-gpu in the place of onnxruntime: "),
+        (
+            {"onnxruntime", "onnxruntime-gpu"},
+            "finds onnxruntime-gpu overwritten by onnxruntime: ",
+        ),
+    ],
+)
+def test_a_wheel_without_the_provider_is_named_with_what_mends_it(
+    wheels: set[str], said: str
+) -> None:
+    assert lacking_wheel(PROVIDER_CPU, wheels) == said + MENDED
+
+
+def test_what_counts_is_what_is_imported_and_not_which_wheels_are_listed() -> None:
+    assert lacking_wheel(BOTH, {"onnxruntime", "onnxruntime-gpu"}) == ""
+    assert missing_provider() in {
+        "",
+        f"needs onnxruntime-gpu in the place of onnxruntime: {MENDED}",
+    }
+
+
+# Operators that are not on the device are found, and told.
+
+PLACEMENT_CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+
+
+def test_a_model_that_is_whole_on_the_device_has_nothing_to_tell() -> None:
+    assert told_of_placement([PlacedNode(CUDA, "Conv"), PlacedNode(CUDA, "Relu")], CUDA) == ""
+
+
+def test_operators_elsewhere_are_counted_and_named() -> None:
+    away = ("Resize", "NonZero", "Resize")
+    nodes = [PlacedNode(CUDA, "Conv"), *(PlacedNode(PLACEMENT_CPU, each) for each in away)]
+    assert told_of_placement(nodes, CUDA) == "3 of 4 nodes run on the CPU: Resize (2), NonZero"
+    assert told_of_placement(nodes[:2], CUDA) == "1 of 2 nodes runs on the CPU: Resize"
+
+
+def test_of_many_operators_five_are_named() -> None:
+    nodes = [PlacedNode(CUDA, "Conv"), *(PlacedNode(PLACEMENT_CPU, each) for each in "ABCDEFG")]
+    assert told_of_placement(nodes, CUDA).endswith(": A, B, C, D, E, ...")
+
+
+def test_a_model_with_nothing_on_the_device_is_refused() -> None:
+    with pytest.raises(UnsupportedModelError, match="none of its operators on the device"):
+        told_of_placement([PlacedNode(PLACEMENT_CPU, "Conv")], CUDA)
+
+
+def test_a_session_tells_which_provider_runs_each_node(tmp_path: Path) -> None:
+    options = onnxruntime.SessionOptions()
+    options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+    file = str(save(chain_model(layers=2, width=8), tmp_path / "m.onnx"))
+    session = onnxruntime.InferenceSession(file, options, providers=[PLACEMENT_CPU])
+    found = placed_nodes(session)
+    assert found
+    assert {each.provider for each in found} == {PLACEMENT_CPU}
+
+
+# A session that would run on the CPU in silence is an error.
+
+WANTED = r"^the CUDA provider does not start: .* Run nvidia-smi, and pip install 'onnxruntime-gpu"
+
+
+def test_a_session_on_the_cpu_alone_is_refused_with_what_to_do() -> None:
+    with pytest.raises(UnsupportedModelError, match=WANTED):
+        require_device(["CPUExecutionProvider"])
+    require_device(["CUDAExecutionProvider", "CPUExecutionProvider"])
+
+
+@pytest.mark.skipif(bool(visible_gpus()), reason="there is a CUDA device")
+@pytest.mark.filterwarnings("ignore:Specified provider")
+def test_without_a_device_no_session_opens(tmp_path: Path) -> None:
+    file = save(one_node_model("Relu"), tmp_path / "m.onnx")
+    with pytest.raises(UnsupportedModelError, match=WANTED):
+        opened_on_device(file, {}, 1)
+
+
+# Bound inputs and outputs, on the CPU as the device.
+
+
+def test_places_stay_and_each_feed_has_its_own_outputs(tmp_path: Path) -> None:
+    session = opened(save(matmul_model(rows=4), tmp_path / "m.onnx"), 1)
+    name = session.get_inputs()[0].name
+    rng = np.random.default_rng(1)
+    feeds = [{name: rng.random((16, 4), np.float32).T} for _ in range(2)]
+    binding = DeviceBinding(session, feeds[0], "cpu")
+    for feed in feeds:
+        (found,) = binding.run(feed)
+        np.testing.assert_array_equal(found, session.run(None, feed)[0])
+    binding.bound(feeds[0])()

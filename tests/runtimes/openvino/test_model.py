@@ -5,10 +5,14 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper
 
 from tests.support.small_onnx import conv_model, matmul_model, save
+from tunegate.errors import UnsupportedModelError
 from tunegate.models.reference.session import ReferenceSession
+from tunegate.runtimes.openvino.layer_names import onnx_names
 from tunegate.runtimes.openvino.runtime import RUNTIME
 from tunegate.runtimes.runtime import Loaded
 from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
@@ -57,3 +61,54 @@ def test_its_maker_is_not_told_that_it_is_used() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout == "None []\n"
+
+
+def test_changes_of_layout_have_the_names_of_the_models_layers(tmp_path: Path) -> None:
+    file = save(conv_model(size=64, name="stem"), tmp_path / "m.onnx")
+    tensor = ArtifactTensor("x", (1, 8, 64, 64), "float32")
+    artifact = ArtifactFile(
+        runtime="openvino", file=file.name, inputs=(tensor,), outputs=(), threads=1
+    )
+    loaded = RUNTIME.load(tmp_path, artifact)
+    found = loaded.operators_ms({"x": np.ones(tensor.shape, "float32")}, 3)
+    assert set(found) <= onnx_names(onnx.load(file))
+
+
+# What OpenVINO is told, and what of its refusals is shown.
+
+INPUT = (ArtifactTensor("x", (4, 16), "float32"),)
+
+
+@pytest.mark.parametrize(
+    ("settings", "precision"), [({}, "f32"), ({"precision": "bfloat16"}, "bf16")]
+)
+def test_precision_and_threads_are_always_told(settings: dict[str, str], precision: str) -> None:
+    from tunegate.runtimes.openvino.model import settings_of  # noqa: PLC0415
+
+    told = settings_of(settings, 2)
+    assert told["INFERENCE_PRECISION_HINT"] == precision
+    assert (told["INFERENCE_NUM_THREADS"], told["NUM_STREAMS"]) == (2, 1)
+    assert told["ENABLE_CPU_PINNING"] is False
+    assert "CACHE_DIR" not in told
+
+
+def test_a_model_is_compiled_for_its_shapes_and_in_float32(tmp_path: Path) -> None:
+    from tunegate.runtimes.openvino.model import compiled, settings_of  # noqa: PLC0415
+
+    file = save(matmul_model(rows="n"), tmp_path / "m.onnx")
+    found = compiled(file, INPUT, settings_of({}, 1))
+    assert found.get_property("INFERENCE_PRECISION_HINT").to_string() == "f32"
+    assert list(found.inputs[0].shape) == [4, 16]
+    assert found.get_property("INFERENCE_NUM_THREADS") == 1
+
+
+def test_what_it_cannot_take_is_told_in_one_line(tmp_path: Path) -> None:
+    from tunegate.runtimes.openvino.model import compiled, settings_of  # noqa: PLC0415
+
+    node = helper.make_node("Scaler", ["x"], ["y"], domain="ai.onnx.ml", scale=[2.0], offset=[0.0])
+    tensors = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [4, 16]) for n in ("x", "y")]
+    graph = helper.make_graph([node], "g", tensors[:1], tensors[1:])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    file = save(helper.make_model(graph, opset_imports=opsets, ir_version=9), tmp_path / "m.onnx")
+    with pytest.raises(UnsupportedModelError, match=r"^OpenVINO has no ai\.onnx\.ml\.Scaler$"):
+        compiled(file, INPUT, settings_of({}, 1))

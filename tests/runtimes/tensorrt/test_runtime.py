@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +10,15 @@ from onnx import numpy_helper
 
 from tests.support.small_onnx import conv_model, save
 from tunegate.config import TargetConfig
+from tunegate.errors import EnvironmentUnfitError
 from tunegate.models.preparation import prepare
 from tunegate.models.prepared import PreparedModel
 from tunegate.models.reference.static_int8 import save_static
 from tunegate.runtimes.tensorrt import runtime
-from tunegate.runtimes.tensorrt.runtime import RUNTIME
+from tunegate.runtimes.tensorrt import runtime as build_turn
+from tunegate.runtimes.tensorrt.layer_names import names_of_engine_layers
+from tunegate.runtimes.tensorrt.runtime import RUNTIME, device_turn, engine_refusal
+from tunegate.system.nvidia.gpus import visible_gpus
 
 CPU = TargetConfig(name="cpu")
 GPU = TargetConfig(name="gpu", kind="cuda", arch="sm_90")
@@ -64,3 +69,91 @@ def test_int8_of_tensor_cores_is_symmetric_and_leaves_biases_in_float32(
         zero = constants[node.input[2]]
         assert zero.dtype == np.int8
         assert not zero.any()
+
+
+def test_without_a_device_there_is_nothing_to_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build_turn, "visible_gpus", tuple)
+    with device_turn():
+        pass
+
+
+# What CUDA's runtime says where there is no device.
+
+pytest.importorskip("cuda.bindings")
+
+
+@pytest.mark.skipif(bool(visible_gpus()), reason="there is a CUDA device")
+def test_without_a_device_memory_is_an_error_in_cudas_words() -> None:
+    from tunegate.runtimes.tensorrt.device_memory import DeviceArray  # noqa: PLC0415
+
+    with pytest.raises(EnvironmentUnfitError, match=r"^CUDA says: "):
+        DeviceArray((2, 2), "float32")
+
+
+# Layers of an engine by the user's nodes, from an engine's own JSON.
+
+CONV = "/conv1/Conv + /relu/Relu"
+CHANGE = f"Reformatting CopyNode for Input Tensor 0 to {CONV}"
+FUSED = "__myl_MulAddCast_myl0_3"
+TOLD = json.dumps(
+    {
+        "Layers": [
+            {"Name": CHANGE, "LayerType": "Reformat", "Metadata": ""},
+            {
+                "Name": CONV,
+                "LayerType": "CaskConvolution",
+                "Metadata": "[ONNX Layer: /conv1/Conv]\x1e[ONNX Layer: /relu/Relu]",
+            },
+            {"Name": FUSED, "LayerType": "kgen", "Metadata": "[ONNX Layer: /attn/MatMul]"},
+            {"Name": "Reformatting CopyNode for Output Tensor 0 to head + act", "Metadata": ""},
+            {"Name": "unknown + other", "LayerType": "Reformat"},
+        ],
+        "I/O Tensors": [],
+    }
+)
+
+
+def test_a_layer_is_called_like_the_first_node_that_it_was_made_of() -> None:
+    found = names_of_engine_layers(TOLD)
+    assert found[CONV] == "/conv1/Conv"
+    assert found[FUSED] == "/attn/MatMul"
+
+
+def test_a_change_of_layout_counts_for_the_layer_that_it_is_for() -> None:
+    found = names_of_engine_layers(TOLD)
+    assert found[CHANGE] == "/conv1/Conv"
+    assert found["Reformatting CopyNode for Output Tensor 0 to head + act"] == "head"
+
+
+def test_what_nothing_is_known_of_keeps_its_name() -> None:
+    assert names_of_engine_layers(TOLD)["unknown + other"] == "unknown"
+    assert names_of_engine_layers('{"Layers": ["plain name"]}') == {}
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ([], "gives no reason"),
+        (
+            ["CUDA initialization failure with error: 35. Please check your CUDA installation"],
+            (
+                "does not start: CUDA initialization failure with error: 35. Please check your "
+                "CUDA installation"
+            ),
+        ),
+        (
+            ["In node 3 with name: loop: No importer registered for op: Unique", "later"],
+            (
+                "does not take the model: In node 3 with name: loop: No importer registered for "
+                "op: Unique"
+            ),
+        ),
+        (
+            ["IBuilder::buildSerializedNetwork: Error Code 10: Internal Error (Could not find any"],
+            "does not take the model: Internal Error (Could not find any",
+        ),
+        (["x" * 400], "does not take the model: " + "x" * 175),
+    ],
+)
+def test_the_first_error_is_told_in_one_line(said: list[str], told: str) -> None:
+    assert engine_refusal(said) == told

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from tests.support.measured_cells import make_build
+from tests.support.tuning_records import make_key
+from tunegate.artifacts.builds import Build, NumericCheck, unbuilt
+from tunegate.compiler.build.check_messages import CheckArtifact, Checked, MendBuild
 from tunegate.config import TargetConfig
 from tunegate.ports import BuildJob, ModelJob
-from tunegate.runtimes.tvm.compile_requests import CompileRequests, has_graphs, opened_key
+from tunegate.runtimes.tvm import health as requirements
+from tunegate.runtimes.tvm.compile_requests import (
+    MAX_MENDING_SECONDS,
+    CompileRequests,
+    has_graphs,
+    opened_key,
+    questions_after_build,
+)
+from tunegate.runtimes.tvm.finished_build import made_again, risky_schedules
+from tunegate.tune.compiler_protocol import BuildModel, Built
+from tunegate.tune.protocol import ModelFile
 
 
 def test_requests_share_no_directory(tmp_path: Path) -> None:
@@ -79,3 +95,99 @@ def test_one_launch_needs_no_graph(
     model = ModelJob(file=tmp_path / "m.onnx", path="m.onnx", shapes={}, target=target)
     job = BuildJob(model=model, records={}, sources={}, directory=tmp_path, settings=settings)
     assert has_graphs(job) is does
+
+
+# A build is checked, and mended where it computes other numbers.
+
+BUILD = BuildModel(
+    model=ModelFile(file="m.onnx", path="m.onnx", shapes={}),
+    target=TargetConfig(name="cpu"),
+    records={},
+    sources={},
+    directory="out",
+    scratch="scratch",
+    seed=1,
+)
+BUILT = Built(key="k", reference="ref", functions=(), size_bytes=1, seconds=1.0)
+RIGHT = NumericCheck(passed=True, max_absolute=0.0, max_relative=0.0, tolerance=0.1)
+WRONG = msgspec.structs.replace(RIGHT, passed=False, detail="off by 3")
+CHECK = CheckArtifact(directory="out", reference="ref", kind="llvm", seeds=(1, 2))
+
+
+def test_a_build_is_checked_and_nothing_more_is_asked_where_it_is_right() -> None:
+    ask = questions_after_build(BUILD, seeds=(1, 2), limit_seconds=900.0)
+    assert ask(BUILT) == CHECK
+    assert ask(Checked(RIGHT)) is None
+    assert ask(Checked()) is None
+
+
+def test_a_build_in_other_numbers_tells_its_error_in_place_of_a_check() -> None:
+    ask = questions_after_build(BUILD, seeds=(1, 2), samples=(7, 8), limit_seconds=900.0)
+    asked = ask(BUILT)
+    assert isinstance(asked, CheckArtifact)
+    assert asked.samples == (7, 8)
+    assert ask(Checked()) is None
+
+
+def test_a_build_that_computes_other_numbers_is_mended_in_half_the_time() -> None:
+    for limit, seconds in ((60.0, 30.0), (900.0, MAX_MENDING_SECONDS)):
+        ask = questions_after_build(BUILD, seeds=(1, 2), limit_seconds=limit)
+        ask(BUILT)
+        assert ask(Checked(WRONG)) == MendBuild(build=BUILD, check=CHECK, limit_seconds=seconds)
+
+
+def test_the_versions_are_those_of_the_project() -> None:
+    project = (Path(__file__).resolve().parents[3] / "pyproject.toml").read_text()
+    for distribution, version in requirements.PINNED.items():
+        assert f'"{distribution}=={version}"' in project
+
+
+# A build that dies of schedules that nobody has compiled is made again without them.
+
+A, B, C = make_key("a"), make_key("b"), make_key("c")
+JOB = BuildJob(
+    model=ModelJob(file=Path("m"), path="m", shapes={}, target=TargetConfig(name="cpu")),
+    records={},
+    sources={A: "prior", B: "transfer", C: "exact"},
+    directory=Path("d"),
+)
+SETTLED = msgspec.structs.replace(JOB, settled=frozenset({A, B}))
+DIED = unbuilt("did not finish in 300 s", crashed=True)
+
+
+def test_what_was_picked_is_risky_until_the_other_side_has_compiled_it() -> None:
+    assert risky_schedules(JOB) == {A, B}
+    assert not risky_schedules(SETTLED)
+
+
+def test_what_was_transferred_to_a_gpu_is_risky_too() -> None:
+    gpu = TargetConfig(name="gpu", kind="cuda", arch="sm_80")
+    model = msgspec.structs.replace(JOB.model, target=gpu)
+    assert B in risky_schedules(msgspec.structs.replace(JOB, model=model))
+
+
+class Builder:
+    def __init__(self) -> None:
+        self.given: list[BuildJob] = []
+
+    def __call__(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
+        self.given += jobs
+        return [make_build("again") for _ in jobs]
+
+
+def test_a_build_that_died_is_made_again_with_default_schedules_and_says_so() -> None:
+    builder = Builder()
+    fine = make_build("fine")
+    one, other = made_again([JOB, JOB], [fine, DIED], builder)
+    assert (one, other.key, other.without_picks) == (fine, "again", "did not finish in 300 s")
+    (given,) = builder.given
+    assert given.sources == {C: "exact"}
+
+
+@pytest.mark.parametrize(
+    ("job", "build"), [(SETTLED, DIED), (JOB, unbuilt("refused"))], ids=["settled", "refused"]
+)
+def test_what_did_not_die_of_them_is_not_made_again(job: BuildJob, build: Build) -> None:
+    builder = Builder()
+    assert made_again([job], [build], builder) == [build]
+    assert builder.given == []

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -14,20 +17,26 @@ from tests.support.small_onnx import chain_model, conv_model, save
 from tests.support.tuning_records import make_record
 from tunegate.artifacts.builds import Build, unbuilt
 from tunegate.compiler.build.build_model import build_model
+from tunegate.compiler.build.check_messages import CheckArtifact
 from tunegate.compiler.build.functions import functions_of
+from tunegate.compiler.build.open_model import OpenModel
 from tunegate.compiler.forms import LIBRARY
-from tunegate.compiler.opening import OpenModel, import_in_layout
+from tunegate.compiler.importing.import_in_layout import import_in_layout
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 from tunegate.models.preparation import prepare
 from tunegate.ports import BuildJob, ModelJob
-from tunegate.runtimes.tvm.compile_requests import CompileChildren, CompileRequests
+from tunegate.runtimes.tvm.compile_children import CompileChildren
+from tunegate.runtimes.tvm.compile_requests import CompileRequests, child_variables
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
+from tunegate.runtimes.tvm.health import PINNED
+from tunegate.runtimes.tvm.runtime import RUNTIME
+from tunegate.system.machine.cores import default_threads
 from tunegate.system.nvidia.cuda_toolkit import cuda_variables
 from tunegate.system.processes.child import Child
 from tunegate.system.processes.conversations import Conversation
 from tunegate.system.processes.memory_limit import MemoryLimit
-from tunegate.tune.compiler_protocol import BuildModel, Built, CheckArtifact, ListTasks, Tasks
+from tunegate.tune.compiler_protocol import BuildModel, Built, ListTasks, Tasks
 from tunegate.tune.protocol import Failed, Measured, ModelFile
 
 GPU = TargetConfig(name="gpu", kind="cuda", arch="sm_80")
@@ -233,3 +242,53 @@ def test_a_model_that_cannot_be_imported_is_not_built_unless_it_lacked_memory(
     device._listed(asking.model, talk)
     (found,) = device.build([asking])
     assert found.error == (None if memory else "m.onnx: no")
+
+
+ASKS = "import tvm; print(tvm.get_global_func('runtime.NumThreads')())"
+
+
+@pytest.mark.parametrize("threads", [0, 1, 2])
+def test_kernels_get_the_targets_threads(threads: int) -> None:
+    """TVM by itself would take half of the cores."""
+    variables = child_variables(TargetConfig(name="cpu", threads=threads))
+    done = subprocess.run(
+        [sys.executable, "-c", ASKS],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert int(done.stdout) == min(threads or default_threads(), os.cpu_count() or 1)
+
+
+def test_threads_do_not_wait_awake_while_onnx_runtime_computes() -> None:
+    """A tenth of a second is TVM's own."""
+    assert child_variables(TargetConfig(name="cpu"))["TVM_THREAD_POOL_SPIN_COUNT"] == "1000"
+
+
+def test_it_runs_on_all_targets_and_on_cpus_in_narrow_numbers_too() -> None:
+    cpu, gpu = TargetConfig(name="a"), TargetConfig(name="b", kind="cuda", arch="sm_90")
+    assert RUNTIME.unsupported(cpu) == RUNTIME.unsupported(gpu) == ""
+    assert RUNTIME.variants(cpu) == {
+        "": {},
+        "bf16": {"precision": "bfloat16"},
+        "int8.dynamic": {"precision": "int8"},
+    }
+    assert RUNTIME.variants(gpu)[""] == {}
+    assert "bf16" not in RUNTIME.variants(gpu)
+
+
+def test_its_versions_are_those_that_work() -> None:
+    assert RUNTIME.versions() == PINNED
+    assert RUNTIME.toolchain().tvm == PINNED["apache-tvm"]
+
+
+def test_to_know_of_it_loads_no_compiler() -> None:
+    program = (
+        "import sys; from tunegate.runtimes.tvm.runtime import RUNTIME;"
+        "RUNTIME.versions(); RUNTIME.toolchain(); print(*sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert not {"tvm", "tvm_ffi", "onnxruntime", "xgboost"} & set(done.stdout.split())

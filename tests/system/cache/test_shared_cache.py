@@ -5,12 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from tests.support.git_repository import new_repository
 from tests.support.servers.moto_server import BUCKET, free_port
 from tests.support.tuning_records import make_key, make_record, make_shape
 from tunegate.config import CacheConfig
 from tunegate.errors import ConfigError
 from tunegate.system.cache.shared_cache import SharedCache
+from tunegate.system.cache.signing_key import VARIABLE, signing_key
+from tunegate.system.cache.snapshot_pins import PINS_FILE, Pin, pins_at, read_pins, write_pins
+from tunegate.system.git.repository import GitRepository
+from tunegate_cache.format.names import Group
 from tunegate_cache.format.records import DeviceFingerprint, ExactHit, Lookup, Miss
 
 
@@ -121,3 +128,53 @@ def test_the_zone_that_a_run_writes_is_believed_only_where_it_is_one_to_be_read(
         cache = opened(config, tmp_path)
         assert (answer(cache) == hit) == is_believed
         assert (cache.claims(wanted) == {make_key(): hit}) != is_believed
+
+
+@pytest.mark.parametrize("text", [None, "", " \n"])
+def test_without_a_key_nothing_is_signed(monkeypatch: pytest.MonkeyPatch, text: str | None) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    if text is not None:
+        monkeypatch.setenv(VARIABLE, text)
+    assert signing_key() is None
+
+
+def test_the_key_of_the_environment_signs(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = Ed25519PrivateKey.from_private_bytes(b"\x01" * 32)
+    pem = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    monkeypatch.setenv(VARIABLE, pem.decode())
+    signer = signing_key()
+    assert signer is not None
+    assert signer.sign("a", "d") == signer.sign("a", "d")
+
+
+def test_what_is_no_key_is_refused_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "hunter2")
+    with pytest.raises(ConfigError, match=VARIABLE) as raised:
+        signing_key()
+    assert "hunter2" not in str(raised.value)
+
+
+PIN = Pin(zone="main", target="t", version=1, index="digest")
+PINNED = {Group("main", "t"): "digest"}
+
+
+def test_pins_are_read_as_they_were_written_and_as_a_revision_has_them(tmp_path: Path) -> None:
+    made = new_repository(tmp_path / "r")
+    empty = made.commit({"file": b""})
+    write_pins(made.path, (PIN,))
+    pinned, repository = made.commit({}), GitRepository(made.path)
+    assert read_pins(made.path) == pins_at(repository, pinned) == PINNED
+    assert pins_at(repository, empty) == {}
+    assert pins_at(repository, made.commit({PINS_FILE: b"{"})) == {}
+
+
+def test_a_link_in_the_place_of_the_file_is_refused(tmp_path: Path) -> None:
+    write_pins(tmp_path, (PIN,))
+    (tmp_path / PINS_FILE).rename(tmp_path / "elsewhere")
+    (tmp_path / PINS_FILE).symlink_to("elsewhere")
+    with pytest.raises(ConfigError, match=PINS_FILE):
+        read_pins(tmp_path)

@@ -3,11 +3,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.support.git_repository import Checkout, actions_checkout, clone
 from tests.support.two_branches import commit_of, two_branches
 from tunegate.errors import EnvironmentUnfitError, RevisionError
-from tunegate.system.git.named_revision import default_branch, known_default_branch, short
+from tunegate.system.git.compared_revisions import name_of_remote
+from tunegate.system.git.default_branch import default_branch, known_default_branch, short
 from tunegate.system.git.process import GitProcess
 
 
@@ -147,3 +150,27 @@ def test_a_remote_that_cannot_be_asked_is_not_taken_for_none(
 def test_people_know_a_branch_by_its_short_name() -> None:
     assert short("refs/remotes/origin/main") == "origin/main"
     assert short("refs/heads/a/b") == "a/b"
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        ("https://github.com/acme/vision.git", "acme/vision"),
+        ("https://x-access-token:ghs_secret@github.com/acme/vision", "acme/vision"),
+        ("git@github.com:acme/vision.git", "acme/vision"),
+        ("ssh://git@gitlab.example:2222/group/sub/project.git/", "group/sub/project"),
+        ("/srv/git/vision.git", ""),
+        ("../vision", ""),
+        ("file:///srv/git/vision.git", ""),
+        ("https://example.com/", ""),
+        ("https://example.com/a b<script>", ""),
+        ("", ""),
+    ],
+)
+def test_a_repository_has_the_name_of_its_path_on_the_server(address: str, name: str) -> None:
+    assert name_of_remote(address) == name
+
+
+@given(st.text(alphabet="abs3", min_size=12))
+def test_no_secret_of_an_address_becomes_a_name(secret: str) -> None:
+    assert secret not in name_of_remote(f"https://{secret}@example.com/o/n.git")

@@ -10,6 +10,9 @@ import pytest
 from hatchling.builders.wheel import WheelBuilder
 
 from tests.house.sources import ROOT
+from tests.support.git_repository import Checkout, clone, new_repository
+from tunegate.errors import RevisionError
+from tunegate.system.git.compared_revisions import GitHistory
 from tunegate.system.git.installed_commit import InstalledCommit, installed_commit
 
 PUBLIC = "https://github.com/tunegate/tunegate"
@@ -81,3 +84,157 @@ def test_an_installation_is_what_its_distribution_says(
 def test_the_repository_is_the_path_of_its_address() -> None:
     found = InstalledCommit(source="https://example.com/owner/name", commit=COMMIT)
     assert found.repository == "owner/name"
+
+
+# The release before a commit, in real repositories.
+
+
+@pytest.fixture
+def origin(tmp_path: Path) -> Checkout:
+    """A repository with v1, a commit, v2 with a note, and two commits after it; a tag of
+    something else is on the first."""
+    checkout = new_repository(tmp_path / "origin")
+    for message in ("one", "between", "two", "after", "last"):
+        checkout.commit({"file": message.encode()}, message)
+        if message == "one":
+            checkout.git("tag", "v1")
+        if message == "two":
+            checkout.git("tag", "-a", "-m", "the second", "v2")
+        if message == "after":
+            checkout.git("tag", "nightly")
+    return checkout
+
+
+def test_the_latest_release_before_the_head_is_the_base(origin: Checkout) -> None:
+    found = GitHistory(origin.path).since_release(None, "v*")
+    assert (found.release, found.reason) == ("v2", "everything since release v2")
+    assert found.base == origin.git("rev-parse", "v2^{commit}")
+
+
+def test_a_release_itself_is_compared_with_the_one_before(origin: Checkout) -> None:
+    assert GitHistory(origin.path).since_release("v2", "v*").release == "v1"
+
+
+def test_a_release_on_another_branch_is_not_before(origin: Checkout) -> None:
+    origin.git("checkout", "-q", "-b", "fix", "v1")
+    origin.commit({"fix": b"1"}, "fix")
+    origin.git("tag", "v1.1")
+    assert GitHistory(origin.path).since_release("main", "v*").release == "v2"
+    assert GitHistory(origin.path).since_release("fix", "v*").release == "v1"
+
+
+def test_a_checkout_of_ci_has_neither_tags_nor_history_and_gets_them(
+    origin: Checkout, tmp_path: Path
+) -> None:
+    shallow = clone(origin, tmp_path / "clone", "--depth=1", "--no-tags")
+    assert shallow.git("tag") == ""
+    found = GitHistory(shallow.path).since_release(None, "v*")
+    assert found.release == "v2"
+    assert "nightly" not in shallow.git("tag")
+
+
+def test_a_kept_workspace_gets_the_tags_of_today(origin: Checkout, tmp_path: Path) -> None:
+    kept = clone(origin, tmp_path / "kept")
+    assert GitHistory(kept.path).since_release(None, "v*").release == "v2"
+    origin.git("tag", "v3", "HEAD~1")
+    found = GitHistory(kept.path).since_release(None, "v*")
+    assert (found.release, found.reason) == ("v3", "everything since release v3")
+
+
+def test_old_tags_are_told_as_such_where_the_remote_does_not_answer_or_has_moved_one(
+    origin: Checkout, tmp_path: Path
+) -> None:
+    kept = clone(origin, tmp_path / "kept")
+    told = "everything since release v2, by the tags that are here: the remote did not answer, "
+    origin.git("tag", "-f", "v1", "HEAD~1")
+    assert GitHistory(kept.path).since_release(None, "v*").reason.startswith(told)
+    origin.git("tag", "-f", "v1", kept.git("rev-parse", "v1"))
+    assert not GitHistory(kept.path).since_release(None, "v*").reason.startswith(told)
+    origin.path.rename(tmp_path / "moved")
+    assert GitHistory(kept.path).since_release(None, "v*").reason.startswith(told)
+
+
+def test_a_hotfix_that_was_merged_back_is_older_than_the_release_after_it(
+    tmp_path: Path,
+) -> None:
+    project = new_repository(tmp_path / "project")
+    project.commit({"file": b"1"})
+    project.git("tag", "v1.0.0")
+    project.commit({"file": b"2"})
+    project.git("tag", "-a", "-m", "next", "v1.1.0")
+    project.git("checkout", "-q", "-b", "hotfix", "v1.0.0")
+    project.commit({"fix": b"1"})
+    project.git("tag", "-a", "-m", "later", "v1.0.1")
+    project.git("checkout", "-q", "main")
+    project.merge("hotfix")
+    assert GitHistory(project.path).since_release(None, "v*").release == "v1.1.0"
+    assert GitHistory(project.path).since_release("hotfix", "v*").release == "v1.0.0"
+
+
+def test_versions_are_in_their_order_whenever_their_tags_were_made(tmp_path: Path) -> None:
+    project = new_repository(tmp_path / "project")
+    commits = [project.commit({"file": str(each).encode()}) for each in range(4)]
+    for tag, commit in (("v1.10.0", 2), ("v1.9.0", 1), ("v1.2.0", 0)):
+        project.git("tag", "-a", "-m", "made later, of an older commit", tag, commits[commit])
+    assert GitHistory(project.path).since_release(None, "v*").release == "v1.10.0"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "release"),
+    [("v*", "v1.0"), ("v*-rc*", "v1.1.0-rc.10"), ("v*a*", "v1.1a3"), ("v*b*", "v1.1b2")],
+)
+def test_a_candidate_counts_only_where_it_is_named(
+    tmp_path: Path, pattern: str, release: str
+) -> None:
+    project = new_repository(tmp_path / "project")
+    project.commit({"file": b"1"})
+    project.git("tag", "v1.0")
+    candidates = ("v1.1a3", "v1.1b2", "v1.1-SNAPSHOT", "v1.1.0-rc.10", "v1.1.0-rc.2")
+    for tag in candidates:
+        project.commit({"file": tag.encode()})
+        project.git("tag", tag)
+    project.commit({"file": b"last"})
+    assert GitHistory(project.path).since_release(None, pattern).release == release
+
+
+def test_names_without_a_version_count_by_history(tmp_path: Path) -> None:
+    project = new_repository(tmp_path / "project")
+    first = project.commit({"file": b"1"})
+    project.commit({"file": b"2"})
+    project.git("tag", "release-blue")
+    project.git("tag", "release-green", first)
+    project.commit({"file": b"3"})
+    assert GitHistory(project.path).since_release(None, "release-*").release == "release-blue"
+
+
+def test_a_commit_with_several_tags_is_known_by_the_release(origin: Checkout) -> None:
+    for tag in ("v3.0.0", "v3.0.0-rc.1", "v2.9"):
+        origin.git("tag", tag)
+    history = GitHistory(origin.path)
+    assert history.release(history.head()) == "v3.0.0"
+
+
+def test_without_a_release_one_line_says_what_to_do(origin: Checkout) -> None:
+    with pytest.raises(RevisionError) as raised:
+        GitHistory(origin.path).since_release(None, "release-*")
+    assert str(raised.value) == (
+        "--since-release: no tag release-* is on an ancestor of "
+        f"{origin.git('rev-parse', 'HEAD')[:12]}. Tag a release, or say in "
+        "gate.release-tags what release tags are called."
+    )
+
+
+def test_the_rules_are_those_of_the_newest_commit_that_is_merged(origin: Checkout) -> None:
+    history = GitHistory(origin.path)
+    assert history.merged_before(None) == origin.git("rev-parse", "main")
+    assert history.merged_before("v1") == origin.git("rev-parse", "v1")
+    origin.git("checkout", "-q", "-b", "fix", "v1")
+    head = origin.commit({"fix": b"1"}, "fix")
+    assert history.merged_before(head) == origin.git("rev-parse", "v1")
+
+
+def test_without_a_default_branch_nothing_is_merged(tmp_path: Path) -> None:
+    alone = new_repository(tmp_path / "alone", "work")
+    alone.commit({"file": b"1"})
+    alone.git("branch", "other")
+    assert GitHistory(alone.path).merged_before(None) is None

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.git_repository import Checkout, clone, new_repository
 from tests.support.models.pointer_files import dvc_file_of, lfs_pointer_to, md5_of
+from tests.support.programs import require
 from tunegate.errors import ModelError
-from tunegate.system.git.content import ContentPointer, dvc_pointer, is_odd_lfs_pointer, lfs_pointer
+from tunegate.models.reader import GitModelReader
+from tunegate.system.git.content import (
+    ContentPointer,
+    dvc_pointer,
+    is_odd_lfs_pointer,
+    lfs_download,
+    lfs_pointer,
+)
+from tunegate.system.git.process import GitProcess
+from tunegate.system.git.repository import GitRepository
 
 
 @given(st.binary())
@@ -133,3 +147,186 @@ def test_what_dvc_would_not_write_for_one_file_is_refused(text: str, problem: st
     with pytest.raises(ModelError) as raised:
         dvc_pointer(text.encode(), "m.onnx")
     assert str(raised.value) == f'm.onnx.dvc: {problem}. Run: dvc add "m.onnx"'
+
+
+# Which server git-lfs is sent to, by a git-lfs that writes down what git's settings say, and what
+# a real one fetches.
+
+SCRIPT = """\
+#!/bin/sh
+git config --get lfs.url > '{asked}' || echo 'the usual one' > '{asked}'
+echo content
+"""
+THEIRS = b"[lfs]\n\turl = https://elsewhere.invalid/\n"
+
+
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "git-lfs"
+    program.write_text(SCRIPT.format(asked=tmp_path / "asked"))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    return tmp_path / "asked"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Checkout:
+    checkout = new_repository(tmp_path / "project")
+    checkout.commit({"m.onnx": b"pointer"})
+    return checkout
+
+
+def downloaded(project: Checkout) -> bytes:
+    answer = BytesIO()
+    problem = lfs_download(GitProcess(project.path), b"pointer", "m.onnx", into=answer)
+    return b"" if problem else answer.getvalue()
+
+
+def test_the_usual_server_is_asked(project: Checkout, asked: Path) -> None:
+    assert downloaded(project) == b"content\n"
+    assert asked.read_text() == "the usual one\n"
+
+
+@pytest.mark.parametrize("place", ["working tree", "index", "head"])
+def test_a_server_that_the_checkout_names_is_not_asked(
+    project: Checkout, asked: Path, place: str
+) -> None:
+    if place == "working tree":
+        (project.path / ".lfsconfig").write_bytes(THEIRS)
+    elif place == "index":
+        (project.path / ".lfsconfig").write_bytes(THEIRS)
+        project.git("add", ".lfsconfig")
+        (project.path / ".lfsconfig").unlink()
+    else:
+        project.commit({".lfsconfig": THEIRS})
+        project.git("rm", "-q", ".lfsconfig")
+    assert downloaded(project) == b""
+    assert not asked.exists()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "[lfs]\n\tfetchexclude = *\n",
+        "[lfs]\n\tlocksverify = false\n",
+        '[lfs "https://ours.invalid/"]\n\tlocksverify = true\n',
+        "",
+    ],
+)
+def test_settings_of_the_checkout_without_a_server_do_no_harm(
+    project: Checkout, asked: Path, settings: str
+) -> None:
+    project.commit({".lfsconfig": settings.encode()})
+    assert downloaded(project) == b"content\n"
+    assert asked.read_text() == "the usual one\n"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        '[remote "origin"]\n\tlfsurl = https://elsewhere.invalid/\n',
+        '[lfs "customtransfer.x"]\n\tpath = ./program\n',
+        "[lfs]\n\tstandalonetransferagent = x\n",
+        "[include]\n\tpath = other\n",
+        "[lfs\nno setting",
+    ],
+)
+def test_whatever_else_the_checkout_sets_may_name_a_server(
+    project: Checkout, asked: Path, settings: str
+) -> None:
+    project.commit({".lfsconfig": settings.encode()})
+    assert downloaded(project) == b""
+    assert not asked.exists()
+
+
+def test_a_server_that_the_job_names_is_asked_whatever_the_checkout_says(
+    project: Checkout, asked: Path
+) -> None:
+    project.commit({".lfsconfig": THEIRS})
+    project.git("config", "lfs.url", "https://ours.invalid/")
+    assert downloaded(project) == b"content\n"
+    assert asked.read_text() == "https://ours.invalid/\n"
+
+
+def test_without_git_lfs_nothing_is_had(project: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    assert downloaded(project) == b""
+
+
+# A real git-lfs, where one is installed.
+
+BASE, HEAD = b"the base" * 1000, b"the head, which is longer" * 1000
+
+
+@pytest.fixture
+def of_lfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkout:
+    """A repository whose model is stored by Git LFS, with a base and a head, on a server without a
+    working tree."""
+    require("git-lfs")
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home))
+    server = new_repository(tmp_path / "server")
+    server.git("config", "receive.denyCurrentBranch", "ignore")
+    made = clone(server, tmp_path / "made")
+    made.git("lfs", "install", "--local")
+    made.commit({".gitattributes": b"*.onnx filter=lfs diff=lfs merge=lfs -text\n"})
+    made.commit({"m.onnx": BASE}, "base")
+    made.commit({"m.onnx": HEAD}, "head")
+    made.git("push", "-q", "origin", "main")
+    return server
+
+
+def had(checkout: Checkout, revision: str) -> bytes:
+    repository = GitRepository(checkout.path)
+    commit = repository.commit_of(revision, "--base") or ""
+    return repository.content(GitModelReader(repository).models(commit)["m.onnx"])
+
+
+@pytest.mark.parametrize("settings", ["", "[lfs]\n\tfetchexclude = *\n"])
+def test_what_a_checkout_was_spared_is_fetched_for_base_and_head(
+    of_lfs: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: str
+) -> None:
+    monkeypatch.setenv("GIT_LFS_SKIP_SMUDGE", "1")
+    job = clone(of_lfs, tmp_path / "job", "--depth=1")
+    (job.path / ".lfsconfig").write_text(settings)
+    assert (had(job, "HEAD"), had(job, "HEAD~1")) == (HEAD, BASE)
+
+
+def test_the_command_of_the_message_fetches_what_the_base_lacks(
+    of_lfs: Checkout, tmp_path: Path
+) -> None:
+    job = clone(of_lfs, tmp_path / "job")
+    job.git("lfs", "install", "--local")
+    job.git("lfs", "pull")
+    of_lfs.path.rename(tmp_path / "out of reach")
+    assert had(job, "HEAD") == HEAD
+    with pytest.raises(ModelError, match="only its Git LFS pointer is here") as raised:
+        had(job, "HEAD~1")
+    base = job.git("rev-parse", "HEAD~1")
+    said, _, command = str(raised.value).partition("Run: ")
+    assert said.startswith(f"m.onnx at {base[:12]}: ")
+    assert command == f'git lfs fetch origin {base} --include="m.onnx"'
+    (tmp_path / "out of reach").rename(of_lfs.path)
+    job.git("lfs", "fetch", "origin", base, "--include=m.onnx")
+    of_lfs.path.rename(tmp_path / "out of reach")
+    assert had(job, "HEAD~1") == BASE
+
+
+def test_a_clone_that_nobody_has_changed_has_nothing_that_is_not_committed(
+    of_lfs: Checkout, tmp_path: Path
+) -> None:
+    job = clone(of_lfs, tmp_path / "job")
+    job.git("lfs", "install", "--local")
+    job.git("lfs", "pull")
+    os.utime(job.path / "m.onnx", (1, 1))  # git looks into what its index does not know
+    repository = GitRepository(job.path)
+    assert repository.uncommitted() == ()
+    (job.path / "m.onnx").write_bytes(HEAD.replace(b"h", b"H"))
+    assert repository.uncommitted() == ("m.onnx",)
+    (job.path / "m.onnx").write_bytes(HEAD)
+    (job.path / "m.onnx").rename(job.path / "moved")
+    (job.path / "m.onnx").symlink_to("moved")
+    assert "m.onnx" in repository.uncommitted()

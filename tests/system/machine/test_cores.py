@@ -1,11 +1,21 @@
 from __future__ import annotations
 
+import compileall
 import os
 from pathlib import Path
 
+import psutil
 import pytest
 
-from tunegate.system.machine.cores import default_threads, physical_cores, usable_cores
+from tunegate.system.machine.available_memory import available_bytes
+from tunegate.system.machine.cores import (
+    default_threads,
+    lacks_any,
+    lacks_some,
+    physical_cores,
+    usable_cores,
+)
+from tunegate.system.machine.packages import bytecode_check
 
 ALLOWED = sorted(os.sched_getaffinity(0))
 
@@ -51,3 +61,115 @@ def test_each_core_has_its_own_threads(tmp_path: Path) -> None:
 
 def test_where_the_machine_does_not_say_each_is_a_core(tmp_path: Path) -> None:
     assert physical_cores(tmp_path / "none") == tuple((thread,) for thread in ALLOWED)
+
+
+def cpu_info(folder: Path, flags: str) -> Path:
+    file = folder / "cpuinfo"
+    file.write_text(f"processor\t: 0\nflags\t\t: fpu {flags}\n")
+    return file
+
+
+def test_one_of_several_is_enough_or_all_are_needed(tmp_path: Path) -> None:
+    info = cpu_info(tmp_path, "avx512f avx512_bf16")
+    wanted = ("amx_bf16", "avx512_bf16")
+    assert lacks_any(wanted, info) == ""
+    assert lacks_some(wanted, info) == "the processor lacks amx_bf16 (it has avx512f avx512_bf16)"
+    assert lacks_some(("avx512_bf16",), info) == ""
+    assert lacks_any((), info) == lacks_some((), info) == ""
+
+
+def test_a_machine_that_says_nothing_has_nothing(tmp_path: Path) -> None:
+    assert "(it has none that are known)" in lacks_any(("amx_bf16",), tmp_path / "absent")
+
+
+# The memory of a container is what its control groups leave.
+
+MIB = 2**20
+
+
+def group(directory: Path, **files: str) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (directory / name.replace("_", ".", 1)).write_text(text)
+
+
+def test_without_control_groups_it_is_what_the_machine_has(tmp_path: Path) -> None:
+    found = available_bytes(tmp_path / "none", tmp_path / "none")
+    assert 0 < found <= psutil.virtual_memory().total
+
+
+def test_every_limit_on_the_way_up_counts(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.write_text("0::/job/step\n")
+    root = tmp_path / "groups"
+    group(root / "job" / "step", memory_max="max\n", memory_current=str(50 * MIB))
+    group(root / "job", memory_max=str(100 * MIB), memory_current=str(60 * MIB))
+    assert available_bytes(root, own) == 40 * MIB
+    group(root, memory_max=str(80 * MIB), memory_current=str(60 * MIB))
+    assert available_bytes(root, own) == 20 * MIB
+
+
+def test_what_a_group_holds_of_files_can_be_had_back(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.write_text("0::/\n")
+    statistics = f"anon 5\ninactive_file {30 * MIB}\n"
+    root = tmp_path / "groups"
+    group(root, memory_max=str(100 * MIB), memory_current=str(90 * MIB), memory_stat=statistics)
+    assert available_bytes(root, own) == 40 * MIB
+
+
+def test_the_first_version_has_a_directory_for_memory(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.write_text("5:cpu:/x\n4:memory,hugetlb:/docker/1\n")
+    job = tmp_path / "groups" / "memory" / "docker" / "1"
+    job.mkdir(parents=True)
+    (job / "memory.limit_in_bytes").write_text(str(100 * MIB))
+    (job / "memory.usage_in_bytes").write_text(str(70 * MIB))
+    assert available_bytes(tmp_path / "groups", own) == 30 * MIB
+
+
+# Bytecode that cannot be kept is told, with the command that makes it.
+
+PACKAGE = "tunegate_test_package"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package that nobody has imported yet."""
+    found = tmp_path / PACKAGE
+    found.mkdir()
+    (found / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return found
+
+
+def test_a_package_that_is_not_installed_is_no_matter() -> None:
+    assert bytecode_check("tunegate_no_such_package") is None
+
+
+def test_what_the_first_import_will_keep_is_fine(place: Path) -> None:
+    found = bytecode_check(PACKAGE, {})
+    assert found is not None
+    assert (found.warns, found.detail) == (False, f"kept once {PACKAGE} is imported")
+
+
+def test_a_variable_that_forbids_it_is_a_warning_until_the_command_was_run(place: Path) -> None:
+    forbidding = {"PYTHONDONTWRITEBYTECODE": "1"}
+    found = bytecode_check(PACKAGE, forbidding)
+    assert found is not None
+    assert found.ok
+    assert found.warns
+    assert found.detail.endswith(f"Run: python -m compileall -q {place}")
+    assert compileall.compile_dir(place, quiet=1)
+    again = bytecode_check(PACKAGE, forbidding)
+    assert again is not None
+    assert (again.warns, again.detail) == (False, f"kept for {PACKAGE}")
+
+
+def test_a_folder_that_nobody_may_write_to_is_one_too(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.access", lambda *_: False)  # root may write anywhere
+    found = bytecode_check(PACKAGE, {})
+    assert found is not None
+    assert found.warns

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import onnx
 import pytest
 
 from tunegate.config import CacheConfig, Config, ModelConfig, TargetConfig
 from tunegate.system.machine.health import check_cache, load_check, machine_checks
+from tunegate.system.machine.packages import installed_version
 from tunegate_cache.stores.files import FileStore
 
 
@@ -68,3 +70,8 @@ def test_a_load_that_leaves_a_target_too_few_cores_is_a_warning_and_stops_no_run
     assert (found.ok, found.warns) == (True, warns)
     assert f"{free} free" in found.detail
     assert ("quieter runner" in found.detail) == warns
+
+
+def test_the_version_of_a_package_is_told_and_none_of_one_that_is_not_there() -> None:
+    assert installed_version("onnx") == onnx.__version__
+    assert installed_version("no-such-package") == ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import signal
 import subprocess
 import sys
@@ -12,8 +14,12 @@ import msgspec
 import pytest
 
 from tests.support.simulated.simulated_gpus import SimulatedGpus, gpu, simulated
+from tunegate.artifacts.measurements import Gpu, GpuState
+from tunegate.errors import EnvironmentUnfitError
 from tunegate.system.nvidia.clocks import Note, locked_clocks, repair_clocks
 from tunegate.system.nvidia.gpus import visible_gpus
+from tunegate.system.nvidia.session import wait_until_idle
+from tunegate.system.nvidia.state import state_of
 
 RUN = """
 import sys, time
@@ -102,3 +108,84 @@ def test_clocks_that_another_run_holds_are_left_alone(
 def test_a_note_that_cannot_be_read_repairs_nothing(machine: SimulatedGpus, tmp_path: Path) -> None:
     (tmp_path / "tunegate-clocks-GPU-a.json").write_text("{")
     assert repair_clocks(tmp_path) == ()
+
+
+def test_the_guard_outlives_the_signals_that_end_a_job(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    machine = simulated(monkeypatch, tmp_path, gpu("GPU-a"))
+    command = [sys.executable, "-m", "tunegate.system.nvidia.clock_guard", "GPU-a", "900"]
+    with subprocess.Popen(
+        [*command, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as guard:
+        assert guard.stdin is not None
+        assert guard.stdout is not None
+        assert guard.stdout.readline() == b"locked\n"
+        for number in (signal.SIGTERM, signal.SIGINT):
+            os.kill(guard.pid, number)
+        time.sleep(0.1)
+        assert guard.poll() is None
+        assert machine[0]["locked"] == [900, 900]
+        guard.stdin.close()
+        assert guard.wait(60) == 0
+    assert "locked" not in machine[0]
+
+
+def test_a_state_names_what_slows_the_device_down(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    simulated(monkeypatch, tmp_path, gpu("GPU-a", reasons=0x4 | 0x20 | 0x1, processes=[7, 3]))
+    state = state_of("GPU-a")
+    assert state is not None
+    assert state.throttled == ("power cap", "temperature (software)")
+    assert state.processes == (3, 7)
+    assert (state.sm_mhz, state.celsius, state.watts) == (2040, 40, 60.0)
+
+
+def test_being_idle_slows_nothing_down(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    simulated(monkeypatch, tmp_path, gpu("GPU-a", reasons=0x1))
+    state = state_of("GPU-a")
+    assert state is not None
+    assert state.throttled == ()
+
+
+def test_of_a_device_that_is_not_there_nothing_is_known(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert state_of("GPU-a") is None
+    simulated(monkeypatch, tmp_path, gpu("GPU-a"))
+    assert state_of("GPU-b") is None
+
+
+GPU = Gpu(
+    index=0,
+    uuid="GPU-a",
+    name="NVIDIA L4",
+    compute_capability="8.9",
+    cores=7424,
+    memory_bytes=1,
+    driver="570.1",
+)
+
+
+def test_an_idle_device_is_taken_at_once() -> None:
+    wait_until_idle(GPU, wait_seconds=0, look=lambda _: GpuState())
+
+
+def test_somebody_who_goes_in_time_is_waited_for() -> None:
+    states = itertools.chain([GpuState(processes=(7,))], itertools.repeat(GpuState()))
+    wait_until_idle(GPU, wait_seconds=5, look=lambda _: next(states))
+
+
+def test_a_process_that_runs_nothing_disturbs_nobody() -> None:
+    wait_until_idle(GPU, wait_seconds=0, look=lambda _: GpuState(processes=(7,), busy_percent=0))
+
+
+def test_somebody_who_stays_makes_the_machine_unfit() -> None:
+    busy = GpuState(processes=(7, 8), busy_percent=97)
+    with pytest.raises(EnvironmentUnfitError, match=r"NVIDIA L4 .*\(processes 7, 8, 97% busy\)"):
+        wait_until_idle(GPU, wait_seconds=0, look=lambda _: busy)
+
+
+def test_a_device_that_does_not_answer_is_not_waited_for() -> None:
+    wait_until_idle(GPU, wait_seconds=60, look=lambda _: None)

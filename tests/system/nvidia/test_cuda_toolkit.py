@@ -13,7 +13,7 @@ from tvm import te
 from tvm.driver import build
 from tvm.support.nvcc import compile_cuda
 
-from tests.compiler.search.test_workload import product
+from tests.compiler.search.test_space import product
 from tests.support.simulated.cuda_intrinsics import load_cuda_intrinsics
 from tunegate.compiler.search.search import TaskSearch
 from tunegate.compiler.search.workload import canonical_workload

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.simulated.simulated_gpus import gpu, simulated
-from tunegate.system.nvidia.gpus import fingerprint_of, visible_gpus
+from tunegate.artifacts.measurements import Gpu
+from tunegate.system.machine.device_lock import Claim
+from tunegate.system.nvidia.device_errors import raise_lost_device
+from tunegate.system.nvidia.gpus import MeasuredGpu, fingerprint_of, visible_gpus
 
 THREE = (gpu("GPU-aa1"), gpu("GPU-ab2", name="NVIDIA H100", capability=[9, 0]), gpu("GPU-c3"))
 
@@ -67,3 +70,58 @@ def test_of_a_divided_device_the_parts_are_devices(
 def test_a_lost_device_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     simulated(monkeypatch, tmp_path, gpu("GPU-a", is_lost=True), gpu("GPU-b"))
     assert uuids(None) == ["GPU-b"]
+
+
+GPU = Gpu(
+    index=3,
+    uuid="GPU-a",
+    name="NVIDIA L4",
+    compute_capability="8.9",
+    cores=7424,
+    memory_bytes=24 << 30,
+    driver="550",
+)
+
+
+def test_a_process_sees_this_device_and_no_other_in_the_order_of_the_driver() -> None:
+    claim = Claim(uuid="GPU-a", directory="/d", wait_seconds=1.0)
+    assert MeasuredGpu(GPU, claim).variables == {
+        "CUDA_VISIBLE_DEVICES": "GPU-a",
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+    }
+
+
+# An error of a device that stays is told from one of a single call.
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "CUDA Runtime Error: cudaErrorIllegalAddress (700): an illegal memory access",
+        "CUDALaunch Error: CUDA_ERROR_ILLEGAL_ADDRESS\n grid=(1,1,1)",
+        "CUDALaunch Error: CUDA_ERROR_LAUNCH_FAILED",
+        "CUDA failure 719: unspecified launch failure ; GPU=0",
+        "CUDA Runtime Error: cudaErrorMisalignedAddress (716): misaligned address",
+        "CUDA error: device-side assert triggered",
+        "CUDA Runtime Error: cudaErrorUnknown (999): unknown error",
+        "CUDA Runtime Error: cudaErrorECCUncorrectable (214): uncorrectable ECC error",
+    ],
+)
+def test_what_stays_goes_on(words: str) -> None:
+    with pytest.raises(RuntimeError, match="CUDA"):
+        raise_lost_device(RuntimeError(words))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "CUDA Runtime Error: cudaErrorMemoryAllocation (2): out of memory",
+        "CUDA Runtime Error: cudaErrorStreamCaptureImplicit (906): operation would make",
+        "CUDALaunch Error: CUDA_ERROR_INVALID_VALUE",
+        "shapes do not match",
+        "illegal instruction in the model",
+        "",
+    ],
+)
+def test_another_error_is_for_who_caught_it(words: str) -> None:
+    raise_lost_device(RuntimeError(words))

@@ -1,14 +1,25 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tunegate.errors import OutputError, OutputInUseError
+from tests.support.simulated.small_disk import mounted_disk
+from tunegate.errors import (
+    CancelledError,
+    ConfigError,
+    EnvironmentUnfitError,
+    ModelError,
+    OutputError,
+    OutputInUseError,
+)
 from tunegate.system.output.directory import opened_output, shared_output
+from tunegate.system.output.full_disk import as_full_disk
 from tunegate.system.output.owned_directory import LOCK, MARKER, is_marked_here
 
 OF_THE_DOOR = {MARKER, LOCK, ".gitignore"}
@@ -212,3 +223,43 @@ def test_a_file_that_no_run_reads_is_written_while_one_is_at_work(checkout: Path
     (checkout / "theirs" / "file").touch()
     with pytest.raises(OutputError, match="not made by tunegate"):
         shared_output(checkout / "theirs")
+
+
+@pytest.fixture
+def full_disk(tmp_path: Path) -> Iterator[Path]:
+    with mounted_disk(tmp_path / "full") as place:
+        yield place
+
+
+def test_a_write_that_found_no_room_is_told_from_its_cause(tmp_path: Path) -> None:
+    try:
+        try:
+            raise OSError(errno.ENOSPC, "No space left on device", "/data/verdict.json")
+        except OSError as cause:
+            raise OutputError("out/verdict.json: cannot be written.") from cause
+    except OutputError as error:
+        found = as_full_disk(error, [tmp_path])
+    assert isinstance(found, EnvironmentUnfitError)
+    assert str(found) == (
+        "a disk is full, that of /data/verdict.json (out/verdict.json: cannot be "
+        "written). What was finished is kept. Make room, or choose another place "
+        "with --out or TMPDIR, and run again."
+    )
+
+
+def test_a_model_is_not_to_blame_for_a_full_disk(full_disk: Path, tmp_path: Path) -> None:
+    error = ModelError("m.onnx: ONNX Runtime refuses the model. Fix the export.")
+    found = as_full_disk(error, [tmp_path, full_disk / "out" / "not-yet"])
+    assert isinstance(found, EnvironmentUnfitError)
+    assert f"that of {full_disk}" in str(found)
+    assert "refuses the model. Fix the export)" in str(found)
+
+
+def test_where_there_is_room_an_error_is_itself(tmp_path: Path) -> None:
+    for error in (ModelError("broken"), ZeroDivisionError(), OSError(errno.EACCES, "denied")):
+        assert as_full_disk(error, [tmp_path]) is error
+
+
+def test_what_the_user_can_mend_stays_so_on_a_full_disk(full_disk: Path) -> None:
+    for error in (ConfigError("unknown key"), CancelledError("cancelled")):
+        assert as_full_disk(error, [full_disk]) is error

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,10 +14,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.system.processes.test_conversations import question
 from tunegate.system.processes import child as child_module
-from tunegate.system.processes.child import Child, ChildDiedError
+from tunegate.system.processes.child import Child, ChildDiedError, process_state
+from tunegate.system.processes.conversations import MOST_WAITED, is_time_up, waited_for_core
 from tunegate.system.processes.memory_limit import MemoryLimit
 from tunegate.tune.protocol import Measured, Opened
 
@@ -172,3 +176,59 @@ def test_a_child_that_is_killed_did_not_end_itself(tmp_path: Path) -> None:
         with pytest.raises(ChildDiedError, match=r"^killed by SIGKILL$") as raised:
             answer_of(child)
     assert raised.value.by_signal
+
+
+# What the kernel says of a process.
+
+
+def test_our_own_state_is_that_of_a_process_that_runs() -> None:
+    state = process_state(os.getpid())
+    assert state.resident_bytes > 10_000_000
+    assert not state.is_stopped
+
+
+def test_a_process_that_is_stopped_is_said_to_be() -> None:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        process.send_signal(signal.SIGSTOP)
+        until = time.monotonic() + 60
+        while not process_state(process.pid).is_stopped and time.monotonic() < until:
+            time.sleep(0.01)
+        is_stopped = process_state(process.pid).is_stopped
+        process.kill()
+    assert is_stopped
+    assert process_state(process.pid) == (0, False)
+
+
+SECONDS = st.floats(0, 1e5)
+
+
+def test_the_thread_that_waited_longest_counts(tmp_path: Path) -> None:
+    for thread, text in (("7", "1 2000000000 3"), ("8", "9 500000000 3"), ("9", "no number")):
+        (tmp_path / "7" / "task" / thread).mkdir(parents=True)
+        (tmp_path / "7" / "task" / thread / "schedstat").write_text(text)
+    assert waited_for_core(7, tmp_path) == 2.0
+
+
+def test_a_process_that_is_gone_waits_for_nothing(tmp_path: Path) -> None:
+    assert waited_for_core(7, tmp_path) == 0.0
+    assert waited_for_core(os.getpid()) >= 0.0
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "waited", "is_up"),
+    [(299, 0, False), (300, 0, True), (310, 250, False), (560, 250, True), (1200, 5000, True)],
+)
+def test_waiting_for_a_core_is_no_time_of_the_work(
+    elapsed: float, waited: float, *, is_up: bool
+) -> None:
+    assert is_time_up(elapsed, 300, waited) == is_up
+
+
+@given(SECONDS, st.floats(0.1, 1e4), SECONDS)
+def test_every_limit_has_an_end_and_none_comes_sooner(
+    elapsed: float, limit: float, waited: float
+) -> None:
+    is_up = is_time_up(elapsed, limit, waited)
+    assert not is_up or elapsed >= limit
+    assert is_up or elapsed < (1 + MOST_WAITED) * limit * (1 + 1e-9)
+    assert is_time_up(elapsed, limit, 0.0) or not is_up

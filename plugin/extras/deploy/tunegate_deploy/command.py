@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from tunegate.cli.command import Command
-from tunegate.cli.option import Option, positive
+from tunegate.cli.option import Option
 from tunegate.cli.shared_options import (
     BudgetOptions,
     CacheAddress,
@@ -14,6 +14,7 @@ from tunegate.cli.shared_options import (
     MeasuringOptions,
     Options,
 )
+from tunegate.cli.values import positive
 
 
 class DeployGateOptions(Options, frozen=True, kw_only=True):

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tunegate.compiler.opening import OpenModel
+from tunegate.compiler.build.open_model import OpenModel
 from tunegate.errors import UnsupportedModelError
-from tunegate.models.compilable import save
+from tunegate.models.saved_model import save
 from tunegate.tune.compiler_protocol import Built
 from tunegate_hybrid.open_parts import SplitModel
 from tunegate_hybrid.partition import ModelPart

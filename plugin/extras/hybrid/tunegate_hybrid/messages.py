@@ -5,11 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from tunegate.artifacts.candidates import RuntimeName
+from tunegate.compiler.build.check_messages import CheckArtifact, Checked
 from tunegate.tune.compiler_protocol import (
     BuildModel,
     Built,
-    CheckArtifact,
-    Checked,
     ExportDatabase,
     Exported,
     Imported,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tunegate.compiler.opening import OpenModel, OpenPrepared
+from tunegate.compiler.build.open_model import OpenModel
+from tunegate.compiler.opening import OpenPrepared
 from tunegate.errors import UnsupportedModelError
-from tunegate.models.compilable import save
 from tunegate.models.prepared import Compilable, PreparedModel, Tensor
+from tunegate.models.saved_model import save
 from tunegate_hybrid.model_graph import ModelGraph
 from tunegate_hybrid.partition import ModelPart, part_of
 

@@ -18,8 +18,8 @@ import msgspec
 import tvm
 from tvm import relax
 
-from tunegate.artifacts.artifact_io import digest_of_document
 from tunegate.artifacts.candidates import LAUNCH
+from tunegate.artifacts.digests import digest_of_document
 from tunegate.compiler.build.functions import ModelFunction
 from tunegate.compiler.build.in_model_trial import (
     Linking,
@@ -27,6 +27,7 @@ from tunegate.compiler.build.in_model_trial import (
     known_slower,
     slower_ones,
 )
+from tunegate.compiler.build.open_model import OpenModel
 from tunegate.compiler.forms import LIBRARY, Linked, form_for
 from tunegate.compiler.layouts.packing import folded
 from tunegate.compiler.low_precision.lower_kernels import (
@@ -35,7 +36,6 @@ from tunegate.compiler.low_precision.lower_kernels import (
     tile_kernels,
     with_tiles,
 )
-from tunegate.compiler.opening import OpenModel
 from tunegate.compiler.schedules.default_schedule import (
     DEFAULTS_VERSION,
     with_default_schedule,
@@ -54,9 +54,9 @@ from tunegate.compiler.schedules.vector_functions import vectorize_elementary_fu
 from tunegate.compiler.targets import ResolvedTarget, threads_of
 from tunegate.compiler.versions import toolchain
 from tunegate.config import RUNTIME_ARTIFACT
-from tunegate.models.compilable import file_digests
 from tunegate.models.inputs.drawn_inputs import drawn_inputs
 from tunegate.models.prepared import PreparedModel
+from tunegate.models.saved_model import file_digests
 from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.tune.compiler_protocol import BuildModel, Built, BuiltFunction
 from tunegate_cache.format.how_built import HowBuilt, mark_of

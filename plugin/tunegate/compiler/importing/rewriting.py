@@ -26,9 +26,11 @@ from tunegate.compiler.importing import (
     reductions as selections,
 )
 from tunegate.compiler.importing import (
+    shapes as declared_shapes,
+)
+from tunegate.compiler.importing import (
     windows as convolutions,
 )
-from tunegate.compiler.importing import windows as declared_shapes
 from tunegate.compiler.importing.composite import with_definitions
 from tunegate.compiler.importing.graph_view import GraphView
 from tunegate.errors import UnsupportedModelError

@@ -16,8 +16,8 @@ import onnx
 
 from tunegate.errors import NotOfferedError
 from tunegate.models.prepared import PreparedModel
+from tunegate.runtimes.openvino.layer_names import LAYERS, onnx_names
 from tunegate.runtimes.openvino.library import openvino
-from tunegate.runtimes.openvino.model import LAYERS, onnx_names
 
 _FILE: Final = "model.xml"
 _MAX_INPUTS: Final = 32

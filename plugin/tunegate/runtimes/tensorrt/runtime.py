@@ -46,7 +46,7 @@ class TensorRt:
     def save(self, model: PreparedModel, directory: Path, settings: Mapping[str, str]) -> str:
         """Writes the engine alone: TensorRT needs nothing else to run it."""
         # Both load what no process that measures needs.
-        from tunegate.runtimes.tensorrt.engine import built_engine  # noqa: PLC0415
+        from tunegate.runtimes.tensorrt.engine_build import built_engine  # noqa: PLC0415
 
         source = self._typed(model, directory, settings)
         with device_turn():

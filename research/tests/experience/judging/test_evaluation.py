@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from msgspec.structs import replace
-from tests.tune.test_experience import experience
+from tests.tune.test_prior import experience
 
 from research.experience.judging.evaluation import (
     RANDOM,

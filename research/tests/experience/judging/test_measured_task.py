@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.tune.test_experience import experience
+from tests.tune.test_prior import experience
 
 from research.experience.judging.measured_task import in_columns
 from tunegate.tune.prior import NEST_COLUMNS

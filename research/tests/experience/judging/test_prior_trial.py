@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tests.tune.test_experience import decided, experience
+from tests.tune.test_prior import decided, experience
 
 from research.experience.judging.prior_trial import LEAST_TASKS, PriorTrial, prior_trial
 from tunegate.tune.prior import TaskExperience

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.tune.test_experience import experience
+from tests.tune.test_prior import experience
 
 from research.experience.judging.measured_task import in_columns
 from research.experience.judging.rankers import Corrected, Frozen, Scratch, mistaught, shuffled

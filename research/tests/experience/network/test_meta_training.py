@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.tune.test_experience import experience
+from tests.tune.test_prior import experience
 
 from research.experience.judging.measured_task import MeasuredTask, in_columns
 from research.experience.network.body_model import body_bytes, body_of

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from tests.tune.test_experience import experience
+from tests.tune.test_prior import experience
 
 from research.experience.judging.measured_task import in_columns
 from research.experience.network.network_card import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from msgspec.structs import replace
-from tests.tune.test_experience import experience
+from tests.tune.test_prior import experience
 
 from research.experience.network.network_card import data_sha256, problem_of_card
 from research.experience.network.taught_network import ADAPTED_NETWORK, NETWORK, taught_network

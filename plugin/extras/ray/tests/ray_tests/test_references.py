@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.tune.test_worker_pool import request
+from tests.tune.test_workers import request
 
 from tunegate_ray.door import Ray
 from tunegate_ray.references import References

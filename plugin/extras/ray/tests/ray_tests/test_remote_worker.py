@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import cast
 
 import pytest
-from tests.tune.test_worker_pool import request
+from tests.tune.test_workers import request
 
 from tunegate_ray.door import Ray
 from tunegate_ray.references import References

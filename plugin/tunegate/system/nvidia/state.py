@@ -1,0 +1,63 @@
+"""The present state of a GPU, read through NVML."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tunegate.artifacts.measurements import GpuState
+from tunegate.system.nvidia.nvml import asked, nvml
+
+_REASONS = {
+    0x4: "power cap",
+    0x8: "hardware slowdown",
+    0x10: "sync boost",
+    0x20: "temperature (software)",
+    0x40: "temperature (hardware)",
+    0x80: "power brake",
+}
+"""Bits of the clocks event reasons. Idle, clocks that were set and the display clock slow nothing
+down that runs."""
+
+
+StateReader = Callable[[], GpuState | None]
+
+
+def state_of(uuid: str) -> GpuState | None:
+    """The state of a device, or None where it does not answer."""
+    with watched(uuid) as look:
+        return look()
+
+
+@contextmanager
+def watched(uuid: str) -> Iterator[StateReader]:
+    """A reading of a device that can be repeated: opening the driver's
+    library takes longer than a look."""
+    with nvml() as library:
+        handle = library and asked(library, library.nvmlDeviceGetHandleByUUID, uuid.encode())
+        yield lambda: None if handle is None else _state(library, handle)
+
+
+def _state(library: Any, handle: Any) -> GpuState:
+    milliwatts = asked(library, library.nvmlDeviceGetPowerUsage, handle)
+    memory = asked(library, library.nvmlDeviceGetMemoryInfo, handle)
+    processes = asked(library, library.nvmlDeviceGetComputeRunningProcesses, handle) or []
+    rates = asked(library, library.nvmlDeviceGetUtilizationRates, handle)
+    return GpuState(
+        sm_mhz=asked(library, library.nvmlDeviceGetClockInfo, handle, library.NVML_CLOCK_SM),
+        memory_mhz=asked(library, library.nvmlDeviceGetClockInfo, handle, library.NVML_CLOCK_MEM),
+        celsius=asked(
+            library, library.nvmlDeviceGetTemperature, handle, library.NVML_TEMPERATURE_GPU
+        ),
+        watts=None if milliwatts is None else milliwatts / 1000,
+        used_bytes=None if memory is None else int(memory.used),
+        busy_percent=None if rates is None else int(rates.gpu),
+        throttled=_throttled(library, handle),
+        processes=tuple(sorted(int(process.pid) for process in processes)),
+    )
+
+
+def _throttled(library: Any, handle: Any) -> tuple[str, ...]:
+    bits = asked(library, library.nvmlDeviceGetCurrentClocksThrottleReasons, handle) or 0
+    return tuple(name for bit, name in _REASONS.items() if bits & bit)

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.support.measured_cells import make_build
+from tests.support.waivers import make_waiver
+from tunegate.artifacts.builds import CandidateTime, Cell, RuntimeChoice, unbuilt
+from tunegate.artifacts.candidates import CandidateBuild, candidate_name
+from tunegate.artifacts.changes import (
+    Effect,
+    ModelInput,
+    PolicyChange,
+    Revisions,
+    gated_name,
+    path_of,
+    profile_of,
+)
+from tunegate.artifacts.measurements import TaskDifference, UnmeasuredShard
+from tunegate.artifacts.tasks import ForeignSchedule
+
+
+def test_a_build_is_told_from_the_others_of_its_side_by_runtime_and_variant() -> None:
+    build = msgspec.structs.replace(make_build(), runtime="tvm", variant="nhwc")
+    assert build.candidate == "tvm-nhwc"
+
+
+def test_a_choice_knows_the_time_of_each_candidate_that_was_measured() -> None:
+    times = (
+        CandidateTime(candidate="tvm", title="TVM", ms=2.0),
+        CandidateTime(candidate="onnxruntime", title="ONNX Runtime", ms=3.0),
+    )
+    choice = RuntimeChoice(times=times)
+    assert choice.ms_of("onnxruntime") == 3.0
+    assert choice.ms_of("openvino") is None
+
+
+def test_what_was_not_built_has_nothing_but_its_reason() -> None:
+    build = unbuilt("cannot be imported")
+    assert (build.key, build.tasks, build.size_bytes) == ("", (), 0)
+    assert (build.error, build.crashed) == ("cannot be imported", False)
+
+
+def test_the_usual_way_of_a_runtime_has_its_name_and_a_variant_adds_its_own() -> None:
+    assert candidate_name("tvm", "") == "tvm"
+    assert candidate_name("openvino", "bf16") == "openvino-bf16"
+    assert (
+        CandidateBuild(runtime="openvino", title="OpenVINO", variant="bf16").name == "openvino-bf16"
+    )
+
+
+def test_a_candidate_computes_in_float32_unless_its_settings_say_otherwise() -> None:
+    assert CandidateBuild(runtime="any", title="Any").precision == "float32"
+    half = CandidateBuild(runtime="any", title="Any", settings={"precision": "bfloat16"})
+    assert half.precision == "bfloat16"
+
+
+def test_the_base_judges_where_nothing_newer_does() -> None:
+    assert Revisions(base="b", head="h").judged_by == "b"
+    assert Revisions(base="b", head="h", policy="p").judged_by == "p"
+    assert Revisions(base=None, head="h").judged_by is None
+
+
+def test_rules_since_the_base_are_the_heads_own_only_where_the_base_judges() -> None:
+    assert Revisions(base="b", head="h", policy="p").forked_at == "b"
+    assert Revisions(base="b", head="h").forked_at is None
+    assert Revisions(base="b", head="h", policy="p", release="v1").forked_at is None
+
+
+@pytest.mark.parametrize(
+    ("effect", "weakens"), [("tightened", False), ("loosened", True), ("changed", True)]
+)
+def test_all_that_is_not_stricter_than_before_weakens(effect: Effect, weakens: bool) -> None:
+    change = PolicyChange(key="gate.seconds", old="1", new="2", effect=effect, counts="now")
+    assert change.weakens == weakens
+
+
+def test_a_schedule_claims_the_median_of_its_times() -> None:
+    schedule = ForeignSchedule(
+        kind="llvm",
+        arguments=(),
+        instructions=(),
+        decisions=(),
+        run_nanoseconds=(3_000_000, 1_000_000, 9_000_000),
+    )
+    assert schedule.median_ms == 3.0
+
+
+def difference_ms(base_ms: float | None, head_ms: float | None) -> float:
+    return TaskDifference(
+        name="conv", base_ms=base_ms, head_ms=head_ms, source="search"
+    ).difference_ms
+
+
+def test_an_operator_that_one_side_does_not_have_takes_no_time_there() -> None:
+    assert difference_ms(1.0, 3.0) == 2.0
+    assert difference_ms(None, 3.0) == 3.0
+    assert difference_ms(1.0, None) == -1.0
+
+
+@pytest.mark.parametrize("path", ["m.onnx", "a@b/m@1.onnx", "M.ONNX"])
+@pytest.mark.parametrize("profile", ["", "long", "v1.2"])
+def test_a_name_has_its_path_and_its_profile(path: str, profile: str) -> None:
+    name = gated_name(path, profile)
+    assert (path_of(name), profile_of(name)) == (path, profile)
+
+
+@pytest.mark.parametrize("name", ["some command", "me@host", "a.onnx@b.onnx", "directory"])
+def test_what_is_no_model_with_a_profile_is_a_path(name: str) -> None:
+    assert (path_of(name), profile_of(name)) == (name, "")
+
+
+def test_a_dimension_may_have_a_name() -> None:
+    named = ModelInput("x", (None, 8), ("batch", ""))
+    assert [named.symbol(axis) for axis in range(2)] == ["batch", ""]
+    assert ModelInput("x", (None,)).symbol(0) == ""
+
+
+LOST = UnmeasuredShard(
+    shard=2, target="cpu", models=("a.onnx",), status="invalid-env", problem="nothing came"
+)
+
+
+def test_a_shard_says_what_is_wrong_and_what_to_run_again() -> None:
+    assert LOST.reason == (
+        "measuring shard 2 on cpu: nothing came. "
+        "Run tunegate measure --shard 2 again, then tunegate verdict."
+    )
+
+
+def test_it_has_its_own_models_on_its_own_target() -> None:
+    assert LOST.has(Cell(model="a.onnx", target="cpu"))
+    assert not LOST.has(Cell(model="a.onnx", target="gpu"))
+    assert not LOST.has(Cell(model="b.onnx", target="cpu"))
+
+
+def test_a_waiver_is_of_one_model_on_one_target() -> None:
+    waiver = make_waiver()
+    assert waiver.cell == Cell(model=waiver.model, target=waiver.target)

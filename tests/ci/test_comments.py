@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.report.budgeted import AFTER, BEFORE
+from tests.support.report_parts import finding, verdict
+from tests.support.reports import make_report
+from tunegate.artifacts.builds import ShippedErrors
+from tunegate.artifacts.changes import ModelPin, Revisions
+from tunegate.artifacts.verdicts import Verdict
+from tunegate.ci.comment_text import with_links
+from tunegate.ci.comments import KeptComment, report_marker
+from tunegate.ci.http import RestRefusedError
+from tunegate.ci.job import comment_choice
+from tunegate.ci.protocol import Links
+from tunegate.settings import CommentWhen
+
+QUIET = verdict("pass", 0)
+CHANGED = verdict("pass", 0, finding("pass", ""))
+ALARM = verdict("fail", 1, finding("fail", "slower"))
+LOOSENED = msgspec.structs.replace(
+    QUIET, policy_changes=make_report("loosened").verdict.policy_changes
+)
+NOTHING = "say that nothing changes"
+
+
+@pytest.mark.parametrize(
+    ("when", "quiet", "changed", "alarm", "loosened"),
+    [
+        ("always", "write", "write", "write", "write"),
+        ("on-change", NOTHING, "write", "write", "write"),
+        ("on-alert", NOTHING, "update", "write", "write"),
+        ("never", "leave", "leave", "leave", "leave"),
+    ],
+)
+def test_a_mode_writes_what_somebody_waits_for(
+    when: CommentWhen, quiet: str, changed: str, alarm: str, loosened: str
+) -> None:
+    cases = ((QUIET, quiet), (CHANGED, changed), (ALARM, alarm), (LOOSENED, loosened))
+    for found, wanted in cases:
+        assert comment_choice(when, found, 0) == wanted
+
+
+@pytest.mark.parametrize("status", ["inconclusive", "error", "invalid-env", "no-baseline"])
+def test_what_blocks_a_merge_is_an_alert(status: str) -> None:
+    blocked: Verdict = msgspec.structs.replace(ALARM, status=status, exit_code=3)
+    assert comment_choice("on-alert", blocked, 0) == "write"
+
+
+def test_a_changed_model_that_needs_no_check_is_a_change() -> None:
+    assert comment_choice("on-change", QUIET, 1) == "write"
+
+
+def test_an_error_that_got_larger_for_nothing_is_an_alert() -> None:
+    moved = ShippedErrors(base=BEFORE, head=AFTER, moved=("max-error",))
+    found = verdict("pass", 0, finding("pass", "", accuracy=moved))
+    assert comment_choice("on-alert", found, 1) == "write"
+
+
+def test_a_comment_says_below_its_first_line_where_to_look_further() -> None:
+    links = Links(run="https://ci/1", report="https://ci/1/report.html")
+    text = with_links("# Pass\n\n| table |\n", links)
+    shown = "[This run](https://ci/1) · [whole report](https://ci/1/report.html)"
+    assert text == f"# Pass\n\n{shown}\n\n| table |\n"
+
+
+def test_a_comment_links_the_commits_that_it_compares() -> None:
+    revisions = Revisions(base="a" * 40, head="b" * 40)
+    text = with_links("# Pass\n", Links(commit="https://ci/commit/"), revisions)
+    assert f"[base aaaaaaa](https://ci/commit/{'a' * 40})" in text
+    assert f"[head bbbbbbb](https://ci/commit/{'b' * 40})" in text
+
+
+@pytest.mark.parametrize("base", [None, "main) [x](https://evil", "A" * 40])
+def test_what_is_no_commit_is_not_linked(base: str | None) -> None:
+    text = with_links(
+        "# Pass\n", Links(commit="https://ci/commit/"), Revisions(base=base, head="b")
+    )
+    assert text == "# Pass\n"
+
+
+def test_digests_of_content_are_no_commits() -> None:
+    pin = ModelPin(address="hf://m", version="1", sha256="c" * 64)
+    revisions = Revisions(base="a" * 64, head="b" * 64, pins=(pin, pin))
+    assert with_links("# Pass\n", Links(commit="https://ci/commit/"), revisions) == "# Pass\n"
+
+
+def test_without_an_address_the_report_stays_as_it_is() -> None:
+    assert with_links("# Pass\n", Links()) == "# Pass\n"
+
+
+@pytest.mark.parametrize(
+    "address", ["javascript:alert(1)", "https://x) [y](z", "https://x\n/merge", "https://<b>", "x"]
+)
+def test_what_is_no_address_is_left_out(address: str) -> None:
+    assert with_links("report", Links(run=address)) == "report"
+
+
+class Thread:
+    """Comments in memory; what is planned happens to the next write."""
+
+    def __init__(self) -> None:
+        self.texts: dict[int, str] = {}
+        self.planned: list[tuple[RestRefusedError, bool]] = []
+        self.written = 0
+
+    def ours(self) -> int | None:
+        return next(iter(self.texts), None)
+
+    def write(self, text: str) -> None:
+        self.written += 1
+        error, is_done = self.planned.pop(0) if self.planned else (None, True)
+        if is_done:
+            self.texts[len(self.texts)] = text
+        if error is not None:
+            raise error
+
+    def rewrite(self, known: int, text: str) -> None:
+        if known not in self.texts:
+            raise RestRefusedError("gone", 404)
+        self.texts[known] = text
+
+
+LOST = RestRefusedError("lost", may_be_done=True)
+
+
+def test_the_first_one_is_written_and_later_ones_replace_it() -> None:
+    thread = Thread()
+    for text in ("first", "second"):
+        KeptComment(thread).publish(text)
+    assert (thread.texts, thread.written) == ({0: "second"}, 1)
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+def test_after_a_lost_answer_there_is_one_comment(is_done: bool) -> None:
+    thread = Thread()
+    thread.planned = [(LOST, is_done)]
+    KeptComment(thread).publish("text")
+    assert thread.texts == {0: "text"}
+    assert thread.written == (1 if is_done else 2)
+
+
+def test_a_refusal_is_no_reason_to_write_again() -> None:
+    thread = Thread()
+    thread.planned = [(RestRefusedError("no", 403), False)]
+    with pytest.raises(RestRefusedError, match="no"):
+        KeptComment(thread).publish("text")
+    assert thread.written == 1
+
+
+def test_only_a_comment_that_is_gone_is_written_anew() -> None:
+    class Refusing(Thread):
+        def rewrite(self, known: int, text: str) -> None:
+            raise RestRefusedError("no", 403)
+
+    thread = Refusing()
+    thread.texts = {0: "old"}
+    with pytest.raises(RestRefusedError, match="no"):
+        KeptComment(thread).publish("text")
+    assert thread.written == 0
+
+
+@given(st.text())
+def test_a_marker_is_one_comment_whatever_the_name_is(name: str) -> None:
+    marker = report_marker(name)
+    assert marker.count("-->") == 1
+    assert marker.endswith(" -->")
+    assert "\n" not in marker
+
+
+def test_reports_of_two_directories_have_two_markers() -> None:
+    assert report_marker(".tunegate") == "<!-- tunegate:report .tunegate -->"
+    assert report_marker("a") != report_marker("b")

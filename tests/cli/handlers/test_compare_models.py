@@ -1,0 +1,267 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import onnx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from onnx import TensorProto, helper
+
+from tests.support import report_parts as parts
+from tests.support.small_onnx import matmul_model, save
+from tests.support.tuning_records import make_key, make_shape
+from tunegate.artifacts.changes import ChangeSet, Revisions
+from tunegate.artifacts.tasks import TaskUse, TuningTask
+from tunegate.artifacts.verdicts import WarmedModel
+from tunegate.cli.commands.comparing import CompareOptions
+from tunegate.cli.handlers import compare
+from tunegate.cli.handlers.cache_why_miss import task_names, tasks_named
+from tunegate.cli.handlers.compare_models import (
+    AgainstModel,
+    Artifact,
+    Artifacts,
+    Model,
+    comparison_config,
+    is_one_model,
+    paired,
+    unchanged,
+    understood,
+)
+from tunegate.cli.handlers.doctor_checks import gated_models, left_to_do, with_tasks
+from tunegate.cli.handlers.run import what_to_do
+from tunegate.cli.shared_options import Common
+from tunegate.config import CacheConfig, Config, ModelConfig, ProfileConfig, TargetConfig
+from tunegate.errors import ConfigError, ModelError
+from tunegate.models.finder import FoundModel
+from tunegate.settings import Settings
+from tunegate_cache.stores.files import FileStore
+
+
+def saved(path: Path, **what: int) -> Path:
+    save(matmul_model(**what), path)
+    return path
+
+
+def asked(base: Model | Artifact, head: Model) -> bool:
+    both = AgainstModel(base, head)
+    return is_one_model(both, paired(both))
+
+
+def test_it_is_one_where_content_and_runtime_are_the_same(tmp_path: Path) -> None:
+    first, copy = saved(tmp_path / "a.onnx"), saved(tmp_path / "b.onnx")
+    assert asked(Model(first), Model(first))
+    assert asked(Model(first, "tvm"), Model(copy, "tvm"))
+    assert not asked(Model(first, "tvm"), Model(first, "onnxruntime"))
+    assert not asked(Artifact(tmp_path), Model(first))
+
+
+def test_the_data_of_a_model_is_part_of_it(tmp_path: Path) -> None:
+    files = []
+    for name, value in (("one", 1.0), ("two", 2.0)):
+        model = matmul_model()
+        for tensor in model.graph.initializer:
+            values = onnx.numpy_helper.to_array(tensor) * value
+            tensor.CopyFrom(onnx.numpy_helper.from_array(values, tensor.name))
+        (tmp_path / name).mkdir()
+        files.append(tmp_path / name / "m.onnx")
+        onnx.save(model, files[-1], save_as_external_data=True, location="m.data", size_threshold=0)
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert not asked(Model(files[0]), Model(files[1]))
+    files[0].with_name("m.data").unlink()
+    with pytest.raises(ModelError, match=r"m\.data: no such file"):
+        asked(Model(files[0]), Model(files[1]))
+
+
+def test_what_is_no_model_is_no_pass(tmp_path: Path) -> None:
+    (tmp_path / "a.onnx").write_bytes(b"words")
+    with pytest.raises(ModelError):
+        asked(Model(tmp_path / "a.onnx"), Model(tmp_path / "a.onnx"))
+
+
+def test_nothing_of_one_model_is_built(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = str(saved(tmp_path / "a.onnx"))
+    common = Common(repository=tmp_path, out=tmp_path / "out")
+    assert compare.run(CompareOptions(common=common, base=model, head=model)) == 0
+    assert "Pass: nothing to compare: base and head are the same" in capsys.readouterr().err
+    assert not (tmp_path / "out" / "builds").exists()
+    model_itself = Model(Path(model))
+    assert unchanged(AgainstModel(model_itself, model_itself)).unchanged == ("a.onnx",)
+
+
+def test_files_are_models_and_a_prefix_says_what_runs_them() -> None:
+    assert understood("a.onnx", "tvm:b.onnx") == AgainstModel(
+        Model(Path("a.onnx")), Model(Path("b.onnx"), "tvm")
+    )
+    assert understood("onnxruntime:a.onnx", "a.onnx").base == Model(Path("a.onnx"), "onnxruntime")
+
+
+def test_directories_are_artifacts(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.mkdir()
+    other.mkdir()
+    assert understood(str(one), str(other)) == Artifacts(one, other)
+    assert understood(str(one), "b.onnx") == AgainstModel(Artifact(one), Model(Path("b.onnx")))
+
+
+def test_an_artifact_comes_first(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="Name it first"):
+        understood("a.onnx", str(tmp_path))
+
+
+@pytest.mark.parametrize("address", ["oci://a/b:1", "https://u:secret@h/m.onnx?k=v", "models:/a/1"])
+def test_an_address_is_for_the_deploy_gate(address: str) -> None:
+    with pytest.raises(ConfigError, match="tunegate deploy-gate") as caught:
+        understood(address, "b.onnx")
+    assert "secret" not in str(caught.value)
+    assert "k=v" not in str(caught.value)
+
+
+# The configuration that a comparison makes of the one of its repository.
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """A model whose input has an open batch, in a repository that says its size."""
+    x, y = (
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 3]) for name in ("x", "y")
+    )
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [x], [y])
+    file = tmp_path / "models" / "m.onnx"
+    file.parent.mkdir()
+    onnx.save(helper.make_model(graph), file)
+    (tmp_path / "tunegate.yaml").write_text("models: [{path: models/*.onnx, dims: {batch: 4}}]\n")
+    return file
+
+
+def test_the_sizes_of_the_repositorys_configuration_hold(model: Path) -> None:
+    settings = Settings(repository=model.parents[1])
+    assert comparison_config(settings, "m.onnx", {}, [model]).models[0].inputs == {"x": (4, 3)}
+    other = model.parents[2] / "old.onnx"
+    found = comparison_config(settings, "m.onnx", {}, [other, model])
+    assert found.models[0].inputs == {"x": (4, 3)}
+    given = comparison_config(settings, "m.onnx", {"x": (2, 3)}, [model])
+    assert given.models[0].inputs == {"x": (2, 3)}
+
+
+def test_a_size_that_nobody_gave_names_the_option(model: Path) -> None:
+    (model.parents[1] / "tunegate.yaml").write_text("models: [{path: others/*.onnx}]\n")
+    with pytest.raises(ConfigError, match=r"m\.onnx: the shape of x is open.* --shape x=1,3,224"):
+        comparison_config(Settings(repository=model.parents[1]), "m.onnx", {}, [model])
+
+
+CONFIG = Config(
+    models=(
+        ModelConfig(path="a.onnx", profiles={"one": ProfileConfig(), "two": ProfileConfig()}),
+        ModelConfig(path="*.onnx"),
+    ),
+    targets=(TargetConfig(name="cpu"),),
+)
+
+
+def test_each_profile_of_a_model_is_one_by_the_entry_that_gates_it() -> None:
+    found = gated_models(CONFIG, [FoundModel(path="a.onnx"), FoundModel(path="b.onnx")], ["b.onnx"])
+    assert [(each.model, each.entry) for each in found] == [
+        ("a.onnx@one", "a.onnx"),
+        ("a.onnx@two", "a.onnx"),
+        ("b.onnx", "*.onnx"),
+    ]
+    assert [each.state for each in found] == ["committed"] * 2 + ["changed since the commit"]
+
+
+def test_what_is_left_to_do_is_counted() -> None:
+    models = gated_models(CONFIG, [FoundModel(path="b.onnx", is_committed=False)], [])
+    known = WarmedModel(model="b.onnx", target="cpu", tasks=3, known_before=2, known=2)
+    assert list(left_to_do(with_tasks(models, [known]))) == [
+        "1 model not committed as here: tunegate sees commits alone",
+        "1 task is untuned: tunegate warm tunes what matters",
+    ]
+    assert list(left_to_do(gated_models(CONFIG, [FoundModel(path="b.onnx")], []))) == []
+
+
+UNCHANGED = ChangeSet(
+    revisions=Revisions(base="a" * 40, head="b" * 40, reason="asked"),
+    models=(),
+    unchanged=("a.onnx", "b.onnx"),
+)
+
+
+def told(cache: CacheConfig, root: Path) -> tuple[str, ...]:
+    config = Config(models=(ModelConfig(path="*.onnx"),), cache=cache)
+    return what_to_do(config, UNCHANGED, root).notes
+
+
+def test_an_empty_cache_is_to_be_warmed(tmp_path: Path) -> None:
+    (note,) = told(CacheConfig(url="cache"), tmp_path)
+    assert note == "the cache has nothing yet: tunegate warm tunes what the 2 models here need"
+
+
+def test_a_change_of_rules_is_not_told_of_the_cache(tmp_path: Path) -> None:
+    change = parts.policy_change(key="tunegate-waivers.yaml", old="no waiver", new="up to +9%")
+    changes = msgspec.structs.replace(UNCHANGED, policy_changes=(change,))
+    config = Config(models=(ModelConfig(path="*.onnx"),), cache=CacheConfig(url="cache"))
+    assert what_to_do(config, changes, tmp_path) == changes
+
+
+def test_what_a_full_one_knows_is_a_question_for_the_doctor(tmp_path: Path) -> None:
+    FileStore(tmp_path / "cache").write("ms1/z/main/g/a", b"")
+    (note,) = told(CacheConfig(url="cache"), tmp_path)
+    assert (
+        note == "nothing was tuned: tunegate doctor says what the cache knows of the 2 models here"
+    )
+
+
+@pytest.mark.parametrize("cache", [CacheConfig(mode="off"), CacheConfig(url="gopher://b/p")])
+def test_a_cache_that_is_off_or_no_cache_is_no_trouble(cache: CacheConfig, tmp_path: Path) -> None:
+    assert told(cache, tmp_path) == ()
+
+
+def task(workload: str, model: str, name: str) -> TuningTask:
+    return TuningTask(
+        key=make_key(workload),
+        shape=make_shape(),
+        target="cpu",
+        operator="conv2d",
+        dtype="float32",
+        flops=1.0,
+        uses=(TaskUse(model=model, side="head", weight=1, name=name),),
+    )
+
+
+TASKS = (
+    task("a", "m.onnx", "conv1, relu1"),
+    task("b", "m.onnx", "transpose"),
+    task("c", "m.onnx", "transpose"),
+    task("d", "n.onnx", "conv2"),
+    task("e", "m.onnx", "conv2"),
+)
+
+
+def test_a_name_is_as_long_as_it_has_to_be() -> None:
+    names = task_names(TASKS)
+    assert names[0] == "conv1, relu1"
+    assert names[1] == f"m.onnx:transpose:{TASKS[1].key.workload[:12]}"
+    assert names[3:] == ("n.onnx:conv2", "m.onnx:conv2")
+
+
+def test_a_layer_a_digest_and_a_part_find_their_tasks() -> None:
+    assert tasks_named(TASKS, "relu1") == (0,)
+    assert tasks_named(TASKS, TASKS[2].key.workload[:20]) == (2,)
+    assert tasks_named(TASKS, "transpose") == (1, 2)
+    assert tasks_named(TASKS, "n.onnx") == (3,)
+    assert tasks_named(TASKS, "pool") == ()
+
+
+@given(
+    st.lists(
+        st.tuples(st.text("ab", min_size=1), st.sampled_from("mn"), st.sampled_from("xyz")),
+        unique_by=lambda each: each[0],
+    )
+)
+def test_a_name_that_is_shown_finds_its_task_alone(rows: list[tuple[str, str, str]]) -> None:
+    tasks = [task(*row) for row in rows]
+    names = task_names(tasks)
+    assert len(set(names)) == len(names)
+    for at, name in enumerate(names):
+        assert tasks_named(tasks, name) == (at,)

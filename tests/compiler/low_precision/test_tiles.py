@@ -1,0 +1,206 @@
+"""Permission is asked for by the kernel itself."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm.script.ir_builder import IRBuilder
+from tvm.tirx import For
+from tvm.tirx.script.builder import ir as T
+
+from tests.compiler.low_precision.product_kernels import convolution
+from tests.compiler.low_precision.test_tile_kernel import TARGET, needs_tiles
+from tunegate.compiler.low_precision import tiles as amx
+from tunegate.compiler.low_precision.expressions import loop, whole_buffer
+from tunegate.compiler.low_precision.lower_kernels import is_faster, tiles_ns
+from tunegate.compiler.low_precision.operands import Bfloat16Operands
+from tunegate.compiler.low_precision.product import Extents, ProductShape, product_of
+from tunegate.compiler.low_precision.tile_kernel import TileRows
+from tunegate.compiler.low_precision.tile_numbers import (
+    BFLOAT16,
+    BFLOAT16_VECTORS,
+    INT8,
+    INT8_VECTORS,
+    NUMBERS,
+)
+from tunegate.system.machine.cores import lacks_some
+
+WITHOUT_ROOM = """
+import ctypes
+
+class Stack(ctypes.Structure):
+    _fields_ = [("at", ctypes.c_void_p), ("flags", ctypes.c_int), ("size", ctypes.c_size_t)]
+
+room = ctypes.create_string_buffer(4096)
+stack = Stack(ctypes.cast(room, ctypes.c_void_p), 0, 4096)
+"""
+"""Linux permits tiles only where each alternative stack for signals has room for them."""
+KERNEL = """
+from tests.compiler.low_precision.product_kernels import matrices
+from tests.compiler.low_precision.test_tile_kernel import computed, drawn
+print(computed(matrices((4,), 64, 32), drawn(4, 64)).shape)
+"""
+
+
+def run(program: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", "import sys; sys.path.insert(0, '.')\n" + program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@needs_tiles
+def test_a_process_that_asked_for_nothing_runs_a_kernel() -> None:
+    assert run(KERNEL).stdout.strip() == "(4, 32)"
+
+
+@needs_tiles
+def test_without_permission_a_kernel_is_an_error_and_no_crash() -> None:
+    taken = "print(ctypes.CDLL(None).sigaltstack(ctypes.byref(stack), None))\n"
+    found = run(
+        WITHOUT_ROOM + "import tests.compiler.low_precision.test_tile_kernel\n" + taken + KERNEL
+    )
+    assert found.stdout.strip() == "0"
+    assert "this machine does not permit AMX tiles" in found.stderr
+    assert found.returncode == 1
+
+
+def test_a_row_of_a_tile_has_64_bytes_of_either() -> None:
+    assert (BFLOAT16.depth, INT8.depth) == (32, 64)
+    assert {each.depth * each.each_bytes for each in (BFLOAT16, INT8)} == {64}
+
+
+def test_vectors_come_after_tiles_and_fill_up_less() -> None:
+    for first, *others in NUMBERS.values():
+        assert first.is_tiled
+        assert not any(each.is_tiled for each in others)
+    assert (BFLOAT16_VECTORS.depth, INT8_VECTORS.depth) == (8, 16)
+    assert INT8_VECTORS.in_a_word == INT8.in_a_word
+
+
+def test_packed_weights_in_int8_are_words_of_four() -> None:
+    assert (BFLOAT16.in_a_word, INT8.in_a_word) == (1, 4)
+    assert (BFLOAT16.word_bytes, INT8.word_bytes) == (2, 4)
+
+
+def square(size: int, channels: int, out: int, window: int = 1) -> ProductShape:
+    extents = Extents(size, size)
+    return ProductShape(1, extents, channels, extents, out, window=Extents(window, window))
+
+
+def test_the_estimate_is_near_what_was_measured() -> None:
+    measured_us = {
+        square(28, 128, 128, 3): 146,
+        square(28, 256, 512): 181,
+        ProductShape(1, Extents(128, 1), 768, Extents(128, 1), 768): 119,
+    }
+    for shape, microseconds in measured_us.items():
+        assert 0.6 < tiles_ns(shape, 1) / 1e3 / microseconds < 1.6
+
+
+def test_the_estimate_of_int8_is_near_what_was_measured() -> None:
+    measured_us = {square(28, 128, 128, 3): 75, square(28, 256, 512): 206, square(7, 512, 512): 13}
+    for shape, microseconds in measured_us.items():
+        assert 0.6 < tiles_ns(shape, 1, INT8) / 1e3 / microseconds < 1.6
+
+
+def test_the_estimate_of_vectors_is_near_what_was_measured() -> None:
+    measured_us = {
+        square(28, 128, 128, 3): 443,
+        square(28, 256, 512): 551,
+        square(14, 256, 256, 3): 463,
+        square(56, 64, 64, 3): 416,
+    }
+    for shape, microseconds in measured_us.items():
+        assert 0.6 < tiles_ns(shape, 1, INT8_VECTORS) / 1e3 / microseconds < 1.6
+
+
+def test_the_estimate_of_bfloat16_by_vectors_is_near_what_was_measured() -> None:
+    measured_us = {
+        square(28, 128, 128, 3): 1106,
+        square(28, 256, 512): 965,
+        square(14, 256, 256, 3): 1186,
+        ProductShape(1, Extents(128, 1), 768, Extents(128, 1), 768): 709,
+    }
+    for shape, microseconds in measured_us.items():
+        assert 0.6 < tiles_ns(shape, 1, BFLOAT16_VECTORS) / 1e3 / microseconds < 1.6
+
+
+def test_threads_share_the_work() -> None:
+    assert tiles_ns(square(28, 128, 128, 3), 4) < tiles_ns(square(28, 128, 128, 3), 1) / 3
+
+
+def test_a_kernel_that_is_quick_in_float32_stays_there() -> None:
+    shape = square(14, 256, 256)
+    milliseconds = tiles_ns(shape, 1) / 1e6
+    assert is_faster(shape, 1, 2 * milliseconds)
+    assert not is_faster(shape, 1, 1.05 * milliseconds)
+
+
+def test_without_a_time_float32_is_taken_at_its_best() -> None:
+    assert is_faster(square(14, 256, 256), 1, None)
+    assert not is_faster(square(1, 8, 2), 1, None)
+
+
+# The image of a product in bfloat16, on processors that round to it.
+
+LACKING = lacks_some(("avx512_bf16",))
+
+
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
+def test_an_image_lies_rounded_inside_of_a_border_of_zeros() -> None:
+    kernel = convolution((1, 3, 2, 1), (3, 3, 1, 1), padding=1, stages=False)
+    product = product_of(kernel.function)
+    assert product is not None
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("main")
+        T.arg("image", product.source)
+        result = T.arg("result", T.buffer((5 * 4,), "uint16"))
+        with T.attr(0, amx.IMPORTED, amx.ROUND):
+            rows = TileRows(product, 16, Bfloat16Operands(BFLOAT16), 1)
+            rows.fill()
+            T.evaluate(
+                tvm.tirx.call_extern("handle", "memcpy", T.address_of(result[0]), rows.at(0), 40)
+            )
+    image = np.array([1, 2, 3, 4, 5, 1 / 3], "float32").reshape(1, 3, 2, 1)
+    given, found = tvm.runtime.tensor(image), tvm.runtime.tensor(np.zeros(20, "uint16"))
+    tvm.compile(builder.get(), target=TARGET)["main"](given, found)
+    bits = (found.numpy().astype("uint32") << 16).view("float32").reshape(5, 4)
+    expected = np.zeros((5, 4))
+    expected[1:4, 1:3] = image[0, :, :, 0]
+    np.testing.assert_allclose(bits, expected, rtol=2.0**-9)
+    assert (bits[[0, 4]] == 0).all()
+    assert (bits[:, [0, 3]] == 0).all()
+
+
+@pytest.mark.parametrize(("threads", "kind"), [(1, 0), (2, 1)])
+def test_several_threads_share_the_steps_of_a_loop(threads: int, kind: int) -> None:
+    with IRBuilder() as builder, T.prim_func(is_private=True), loop(4, threads) as step:
+        T.evaluate(step)
+    found = builder.get().body
+    assert isinstance(found, For)
+    assert (int(found.kind), int(found.extent)) == (kind, 4)
+
+
+def test_a_buffer_that_is_used_by_address_alone_keeps_its_size() -> None:
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("main")
+        result = T.arg("result", T.buffer((1,), "float32"))
+        buffer = whole_buffer(999, "float32")
+        T.buffer_store(buffer, tvm.tirx.const(1.0, "float32"), [0])
+        T.buffer_store(result, buffer[0], [0])
+    found = tvm.s_tir.transform.CompactBufferAllocation()(_lowered(builder.get()))
+    assert "999" in found.script()
+
+
+def _lowered(function: Any) -> Any:
+    module = tvm.IRModule({"main": function})
+    return tvm.s_tir.transform.PlanAndUpdateBufferAllocationLocation()(module)

@@ -1,0 +1,429 @@
+from __future__ import annotations
+
+import dataclasses
+import io
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.measure.test_build_groups import SLOW, plan_with
+from tests.models.test_export_models import CONFIG, NoValues, Versions
+from tests.support.measured_cells import CELL, DEVICE, MODEL, make_build, make_context, make_version
+from tests.support.tuning_records import make_key, make_record
+from tests.support.tuning_tasks import (
+    CHANGES,
+    key_of,
+    make_resolution,
+    make_task,
+)
+from tests.support.tuning_tasks import (
+    make_record as tuning_tasks_make_record,
+)
+from tunegate.artifacts.builds import Build, BuiltTask, Cell, WrongKernel, unbuilt
+from tunegate.artifacts.candidates import CandidateBuild, RememberedElection
+from tunegate.artifacts.changes import SIDES, ModelChange, Side
+from tunegate.artifacts.plans import Budget, Cost, TuningPlan
+from tunegate.artifacts.tasks import ScheduleSource, TaskUse
+from tunegate.config import AccuracyConfig, ModelConfig, TargetConfig
+from tunegate.measure.bench_messages import Sides, other
+from tunegate.measure.build_records import DecidedByBase, as_in_base, decided_by_base
+from tunegate.measure.build_sides import build, build_directory, built_alike
+from tunegate.ports import BuildJob, ModelJob
+from tunegate.system.progress.shown_progress import PlainLog
+from tunegate.tools import ModelSource
+from tunegate_cache.format.how_built import HowBuilt
+from tunegate_cache.format.records import Miss, TransferHit, WorkloadKey
+
+
+@given(st.text(min_size=1), st.sampled_from(["base", "head"]))
+def test_a_build_directory_is_plain_whatever_the_model_is_called(path: str, side: str) -> None:
+    directory = build_directory(Cell(model=path, target="cpu"), side)  # type: ignore[arg-type]
+    assert re.fullmatch(r"builds/[A-Za-z0-9._-]+/cpu/(base|head)", directory.as_posix())
+    assert ".." not in directory.parts
+
+
+def test_models_with_like_names_never_share_a_directory() -> None:
+    paths = ["a b.onnx", "a_b.onnx", "a/b.onnx", "a-b.onnx", "a?b.onnx"]
+    directories = {build_directory(Cell(model=path, target="cpu"), "head") for path in paths}
+    assert len(directories) == len(paths)
+
+
+def test_no_model_is_called_as_the_directory_of_another() -> None:
+    taken = build_directory(Cell(model="a/b.onnx", target="cpu"), "head").parts[1]
+    named = build_directory(Cell(model=f"{taken}.onnx", target="cpu"), "head").parts[1]
+    assert re.fullmatch(r"a_b-[0-9a-f]{64}", taken)
+    assert named != taken
+
+
+def test_a_long_path_has_a_directory() -> None:
+    (_, name, *_) = build_directory(Cell(model=f"{'d/' * 400}m.onnx", target="cpu"), "head").parts
+    assert len(name) <= 255
+
+
+def source_for(workdir: Path, candidates: tuple[CandidateBuild, ...]) -> ModelSource:
+    return ModelSource(
+        config=CONFIG,
+        repository=Versions(),
+        candidates={"cpu": candidates},
+        workdir=workdir,
+        read_inputs=lambda _: None,
+        read_values=NoValues().rules,
+    )
+
+
+class Batches:
+    """A builder of nothing, and which files it was given together."""
+
+    def __init__(self) -> None:
+        self.given: list[list[str]] = []
+
+    def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
+        self.given.append([job.model.file.read_text() for job in jobs])
+        return [unbuilt("nothing") for _ in jobs]
+
+
+@pytest.mark.parametrize(("is_tuned", "batches"), [(True, [["b"], ["h"]]), (False, [["b", "h"]])])
+def test_a_head_waits_for_its_base_where_schedules_count(
+    tmp_path: Path, is_tuned: bool, batches: list[list[str]]
+) -> None:
+    plan = plan_with(TransferHit((make_key(),), 0.5, (SLOW,)))
+    (resolved,) = plan.resolution.tasks
+    uses = tuple(TaskUse(model=MODEL, side=side, weight=1, name="conv") for side in SIDES)
+    shared = msgspec.structs.replace(
+        resolved, task=msgspec.structs.replace(resolved.task, uses=uses)
+    )
+    resolution = msgspec.structs.replace(plan.resolution, tasks=(shared,))
+    candidate = CandidateBuild(runtime="any", title="Any", is_tuned=is_tuned)
+    source = source_for(tmp_path, (candidate,))
+    builder = Batches()
+    build(
+        msgspec.structs.replace(plan, resolution=resolution),
+        (),
+        source=source,
+        builders={"any": builder},
+        context=make_context(tmp_path, PlainLog(io.StringIO())),
+    )
+    assert builder.given == batches
+
+
+def test_candidates_of_a_runtime_that_compiles_nothing_are_built_beside_each_other(
+    tmp_path: Path,
+) -> None:
+    candidates = tuple(CandidateBuild(runtime="any", title=each, variant=each) for each in "ab")
+    builder, log = Batches(), io.StringIO()
+    (cell,) = build(
+        plan_with(Miss("absent")),
+        (),
+        source=source_for(tmp_path, candidates),
+        builders={"any": builder},
+        context=make_context(tmp_path, PlainLog(log, update_seconds=0.0)),
+    )
+    assert builder.given == [["b", "h", "b", "h"]]
+    assert f"4 builds with a: {MODEL} (base), {MODEL} (head)" in log.getvalue()
+    assert [each.variant for each in cell.head] == ["a", "b"]
+
+
+ELECTION = RememberedElection(
+    model=MODEL,
+    target="cpu",
+    winner="any-b",
+    milliseconds={"any-b": 1.0},
+    elected_at=1,
+    device=DEVICE.name,
+    units=DEVICE.units,
+)
+
+
+def test_what_is_calibrated_says_that_it_lacks_values_and_is_not_built(tmp_path: Path) -> None:
+    static = CandidateBuild(
+        runtime="any",
+        title="Any (int8)",
+        variant="int8",
+        settings={"precision": "int8", "quantization": "static"},
+    )
+    source = source_for(tmp_path, (CandidateBuild(runtime="any", title="Any"), static))
+    budget = ModelConfig(path=MODEL, accuracy=AccuracyConfig(max_error=5.0))
+    config = msgspec.structs.replace(source.config, models=(budget,))
+    builder = Batches()
+    (cell,) = build(
+        plan_with(Miss("absent")),
+        (),
+        source=dataclasses.replace(source, config=config),
+        builders={"any": builder},
+        context=make_context(tmp_path, PlainLog(io.StringIO())),
+    )
+    assert builder.given == [["b", "h"]]
+    told = f"{MODEL}: Any (int8) is calibrated on values that you give"
+    assert [str(each.error).startswith(told) for each in cell.head] == [False, True]
+
+
+def test_an_election_that_was_cut_short_builds_its_leader_and_whoever_was_not_measured(
+    tmp_path: Path,
+) -> None:
+    candidates = tuple(CandidateBuild(runtime="any", title=each, variant=each) for each in "abc")
+    known = {"any-b": 1.0, "any-a": 2.0}
+    cut = msgspec.structs.replace(ELECTION, milliseconds=known, is_cut_short=True)
+    builder = Runtimes()
+    (cell,) = build(
+        msgspec.structs.replace(plan_with(Miss("absent")), elections=(cut,)),
+        (),
+        source=source_for(tmp_path, candidates),
+        builders={"any": builder},
+        context=make_context(tmp_path, PlainLog(io.StringIO())),
+    )
+    assert builder.built == [("b", "b"), ("b", "h"), ("c", "b"), ("c", "h")]
+    assert (cell.first, [each.candidate for each in cell.earlier]) == ("any-b", ["any-a"])
+
+
+class Runtimes:
+    """A builder whose builds of one variant fail, and which variants it built of which file."""
+
+    def __init__(self, failing: str = "") -> None:
+        self.failing, self.built = failing, list[tuple[str, str]]()
+        self.how: list[tuple[str, HowBuilt | None]] = []
+
+    def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
+        self.built += [(job.variant, job.model.file.read_text()) for job in jobs]
+        self.how += [(job.variant, job.how) for job in jobs]
+        return [
+            msgspec.structs.replace(
+                unbuilt(""), error="no" if job.variant == self.failing else None
+            )
+            for job in jobs
+        ]
+
+
+def test_how_a_winner_was_built_is_told_to_its_builder_alone(tmp_path: Path) -> None:
+    candidates = tuple(CandidateBuild(runtime="any", title=each, variant=each) for each in "ab")
+    how = HowBuilt(compiled=(1, 2))
+    plan = msgspec.structs.replace(
+        plan_with(Miss("absent")), elections=(msgspec.structs.replace(ELECTION, how=how),)
+    )
+    builder = Runtimes("b")
+    build(
+        plan,
+        (),
+        source=source_for(tmp_path, candidates),
+        builders={"any": builder},
+        context=make_context(tmp_path, PlainLog(io.StringIO())),
+    )
+    assert builder.how == [("b", how), ("b", how), ("a", None), ("a", None)]
+
+
+@pytest.mark.parametrize(
+    ("failing", "built", "is_remembered"),
+    [
+        ("", [("b", "b"), ("b", "h")], True),
+        ("b", [("b", "b"), ("b", "h"), ("a", "b"), ("a", "h")], False),
+    ],
+)
+def test_a_remembered_winner_is_built_alone_unless_it_fails(
+    tmp_path: Path, failing: str, built: list[tuple[str, str]], is_remembered: bool
+) -> None:
+    candidates = tuple(CandidateBuild(runtime="any", title=each, variant=each) for each in "ab")
+    source = source_for(tmp_path, candidates)
+    plan = msgspec.structs.replace(plan_with(Miss("absent")), elections=(ELECTION,))
+    builder = Runtimes(failing)
+    context = make_context(tmp_path, PlainLog(io.StringIO()))
+    (cell,) = build(plan, (), source=source, builders={"any": builder}, context=context)
+    assert builder.built == built
+    assert (cell.head[0].choice is not None) == is_remembered
+    assert {len(cell.base), len(cell.head)} == {1 if is_remembered else 2}
+
+
+# A head has no schedule that its base had to give up; a base keeps what its head gives up.
+
+RECORD = make_record()
+WANTED: list[tuple[Cell, Side]] = [(CELL, "base"), (CELL, "head")]
+
+
+class Checking:
+    """A builder that schedules what it has records for, unless its side computes other numbers."""
+
+    def __init__(self, wrong_on: str) -> None:
+        self._wrong_on = wrong_on
+        self.built: list[str] = []
+
+    def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
+        self.built += [job.directory.name for job in jobs]
+        return [self._build(job) for job in jobs]
+
+    def _build(self, job: BuildJob) -> Build:
+        side = job.directory.name
+        is_wrong = side == self._wrong_on and bool(job.records[RECORD.key])
+        rid = "r" if job.records[RECORD.key] and not is_wrong else ""
+        task = BuiltTask(key=RECORD.key, name="conv", weight=1, source="exact", rid=rid, ms=None)
+        wrong = WrongKernel(
+            key=RECORD.key,
+            shape=RECORD.shape,
+            toolchain=RECORD.toolchain,
+            name="conv",
+            template=RECORD.template,
+            decisions=RECORD.decisions,
+            max_absolute=0.1,
+            max_relative=0.2,
+        )
+        build = make_build(side, tasks=[task])
+        return msgspec.structs.replace(build, wrong_kernels=(wrong,) if is_wrong else ())
+
+
+@pytest.mark.parametrize(
+    ("wrong_on", "scheduled", "built"),
+    [
+        ("neither", {"base": True, "head": True}, ["base", "head"]),
+        ("base", {"base": False, "head": False}, ["base", "head", "head"]),
+        ("head", {"base": True, "head": False}, ["base", "head"]),
+    ],
+)
+def test_what_a_base_gives_up_its_head_gives_up_too(
+    wrong_on: str, scheduled: dict[str, bool], built: list[str]
+) -> None:
+    builder = Checking(wrong_on)
+    jobs: dict[tuple[Cell, Side], BuildJob] = {which: job(which[1]) for which in WANTED}
+    builds = built_alike(
+        builder, jobs, dict(zip(jobs, builder.build(list(jobs.values())), strict=True))
+    )
+    assert {side: bool(build.tasks[0].rid) for (_, side), build in builds.items()} == scheduled
+    assert builder.built == built
+
+
+def job(side: str) -> BuildJob:
+    target = TargetConfig(name="cpu")
+    model = ModelJob(file=Path("m.onnx"), path="m.onnx", shapes={}, target=target)
+    records: dict[WorkloadKey, tuple[object, ...]] = {RECORD.key: (RECORD,), make_key("x"): ()}
+    return BuildJob(model=model, records=records, sources={}, directory=Path(side))  # type: ignore[arg-type]
+
+
+def test_a_side_has_what_was_given_for_it() -> None:
+    sides = Sides(base="old", head="new")
+    assert (sides.of("base"), sides.of("head")) == ("old", "new")
+    assert sides.each(len) == Sides(3, 3)
+
+
+def test_the_other_side_of_the_other_is_the_same() -> None:
+    assert (other("base"), other(other("base"))) == ("head", "base")
+
+
+BOTH: tuple[Side, Side] = ("base", "head")
+A, B = key_of("a"), key_of("b")
+CPU = TargetConfig(name="cpu")
+
+
+def plan_of(**tasks: Sequence[Side]) -> TuningPlan:
+    made = [make_task(name, sides=sides) for name, sides in tasks.items()]
+    return TuningPlan(
+        changes=CHANGES,
+        resolution=make_resolution(made),
+        shards=(),
+        budget=Budget(seconds=None, trials=None),
+        estimate=Cost(seconds=0.0),
+    )
+
+
+@pytest.mark.parametrize("source", ["transfer", "claimed", "prior", "exact", "search"])
+def test_the_base_decides_about_every_schedule_that_both_sides_may_have(
+    source: ScheduleSource,
+) -> None:
+    decided = decided_by_base(plan_of(a=BOTH, b=BOTH), {A: source}, [CPU])
+    assert decided == {"m.onnx": DecidedByBase(frozenset({A}))}
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "is_alike"), [("g", "g", True), ("g", "h", False), ("", "", False)]
+)
+def test_sides_of_one_graph_are_built_alike(base: str, head: str, is_alike: bool) -> None:
+    change = ModelChange(
+        path="m.onnx",
+        kind="modified",
+        change="weights-only",
+        base=msgspec.structs.replace(make_version("base"), graph_digest=base),
+        head=msgspec.structs.replace(make_version("head"), graph_digest=head),
+        targets=("cpu",),
+    )
+    changes = msgspec.structs.replace(CHANGES, models=(change,))
+    plan = msgspec.structs.replace(plan_of(a=BOTH), changes=changes)
+    assert decided_by_base(plan, {A: "exact"}, [CPU])["m.onnx"].is_alike == is_alike
+
+
+@pytest.mark.parametrize(("source", "is_decided"), [("exact", False), ("transfer", True)])
+def test_on_a_gpu_nothing_waits_for_what_was_measured(
+    source: ScheduleSource, is_decided: bool
+) -> None:
+    gpu = TargetConfig(name="cpu", kind="cuda", arch="sm_80")
+    assert bool(decided_by_base(plan_of(a=BOTH), {A: source}, [gpu])["m.onnx"].keys) == is_decided
+
+
+def test_what_one_side_alone_has_is_its_own_affair() -> None:
+    assert (
+        decided_by_base(plan_of(a=("head",), b=("base",)), {A: "transfer", B: "transfer"}, [CPU])
+        == {}
+    )
+
+
+JOB = BuildJob(
+    model=ModelJob(file=Path("m"), path="m.onnx", shapes={}, target=TargetConfig(name="cpu")),
+    records={A: [tuning_tasks_make_record("a")], B: [tuning_tasks_make_record("b")]},
+    sources={A: "transfer", B: "transfer"},
+    directory=Path("d"),
+)
+
+
+BOTH_TASKS = DecidedByBase(frozenset({A, B}))
+
+
+def built(*rids: str, error: str | None = None) -> Build:
+    tasks = tuple(
+        BuiltTask(key=key, name="conv", weight=1, source="transfer", rid=rid, ms=None)
+        for key, rid in zip((A, B), rids, strict=True)
+    )
+    return Build(
+        key="k", directory="", tasks=tasks, check=None, error=error, size_bytes=0, seconds=0.0
+    )
+
+
+def test_the_head_has_what_the_base_kept_and_drops_what_it_dropped() -> None:
+    job = as_in_base(JOB, JOB, built("kept", ""), BOTH_TASKS)
+    assert (list(job.records[A]), list(job.records[B])) == ([tuning_tasks_make_record("a")], [])
+    assert job.settled == {A, B}
+    assert job.sources == {A: "transfer"}
+
+
+def test_tasks_of_the_head_alone_are_still_tried_in_it() -> None:
+    job = as_in_base(JOB, JOB, built("kept", ""), DecidedByBase(frozenset({A})))
+    assert list(job.records[B]) == [tuning_tasks_make_record("b")]
+    assert job.settled == {A}
+
+
+def test_a_base_that_could_not_be_built_decides_nothing() -> None:
+    refused = msgspec.structs.replace(built("", ""), error="no")
+    assert as_in_base(JOB, JOB, refused, BOTH_TASKS) is JOB
+
+
+def test_tasks_that_no_part_of_the_base_has_are_still_tried() -> None:
+    base = built("kept", "")
+    base = msgspec.structs.replace(base, tasks=base.tasks[:1])
+    job = as_in_base(JOB, JOB, base, BOTH_TASKS)
+    assert list(job.records[B]) == [tuning_tasks_make_record("b")]
+    assert job.settled == {A}
+
+
+def test_what_a_form_chooses_by_times_is_the_choice_of_the_base() -> None:
+    base = msgspec.structs.replace(built("kept", ""), how=HowBuilt(kept=(7,)))
+    whole = msgspec.structs.replace(JOB, settings={"launch": "whole"})
+    assert as_in_base(whole, whole, base, DecidedByBase(frozenset())).decided == (7,)
+    assert as_in_base(JOB, JOB, base, DecidedByBase(frozenset())).decided == ()
+
+
+def test_other_weights_follow_all_that_was_decided_of_the_base() -> None:
+    how = HowBuilt(compiled=(1, 2))
+    base = msgspec.structs.replace(built("kept", ""), how=how)
+    alike = DecidedByBase(frozenset({A, B}), is_alike=True)
+    assert as_in_base(JOB, JOB, base, alike) == msgspec.structs.replace(JOB, how=how)
+    larger = msgspec.structs.replace(JOB.model, shapes={"x": (8,)})
+    of_base = msgspec.structs.replace(JOB, model=larger)
+    assert as_in_base(JOB, of_base, base, alike).how is None

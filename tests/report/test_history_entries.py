@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import csv
+import io
+from typing import Literal, cast
+
+import msgspec
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tests.report.hostile_entries import hostile_entries
+from tests.support import reports
+from tests.support.golden import Golden
+from tests.support.history import entry, history
+from tests.support.report_parts import DEVICE
+from tunegate.artifacts.history import HistoryEntry, RunFacts
+from tunegate.artifacts.verdicts import Report
+from tunegate.report.history_csv import csv_lines
+from tunegate.report.history_entries import (
+    TuningMachine,
+    Unfinished,
+    history_entries,
+    unfinished_entries,
+    warmed_entries,
+)
+from tunegate.report.history_page import entry_columns, script_json
+
+FACTS = RunFacts(
+    at=7,
+    repository="acme/vision",
+    release="v1",
+    change=42,
+    authored=5,
+    run_url="https://ci.example/runs/9",
+)
+
+
+def lines_of(report: Report) -> tuple[HistoryEntry, ...]:
+    return history_entries(report, FACTS, {"cpu": 3.6})
+
+
+def test_a_line_for_each_model_that_was_measured() -> None:
+    report = reports.slowed()
+    (line,) = lines_of(report)
+    finding = report.verdict.findings[0]
+    assert (line.model, line.target, line.head_ms) == (
+        finding.model,
+        finding.target,
+        finding.head_ms,
+    )
+    assert (line.at, line.release, line.status) == (7, "v1", "fail")
+    assert line.commit == report.verdict.revisions.head
+    assert line.runtime == "tvm"
+    assert line.reason == finding.reason
+
+
+def test_a_line_says_where_it_comes_from() -> None:
+    (line,) = lines_of(reports.slowed())
+    assert (line.repository, line.change, line.authored) == ("acme/vision", 42, 5)
+    assert line.run_url == "https://ci.example/runs/9"
+
+
+def test_the_versions_are_those_of_the_machine_that_measured() -> None:
+    report = reports.slowed()
+    assert report.run is not None
+    environment = {"apache-tvm version": "0.25.0", "kernel": "6.1", "tunegate version": "0.1.0"}
+    run = msgspec.structs.replace(report.run, environment=environment)
+    (line,) = lines_of(msgspec.structs.replace(report, run=run))
+    assert line.versions == {"apache-tvm": "0.25.0", "tunegate": "0.1.0"}
+
+
+def test_what_cost_nothing_and_was_not_measured_leaves_nothing() -> None:
+    assert lines_of(reports.nothing_changed()) == ()
+    report = reports.slowed()
+    bare = msgspec.structs.replace(report, run=None, plan=None)
+    finding = msgspec.structs.replace(bare.verdict.findings[0], head_ms=None)
+    verdict = msgspec.structs.replace(bare.verdict, findings=(finding,))
+    assert lines_of(msgspec.structs.replace(bare, verdict=verdict)) == ()
+
+
+@pytest.mark.parametrize("kind", sorted(reports.KINDS))
+def test_every_line_that_is_written_is_read_again(kind: str) -> None:
+    for line in lines_of(reports.make_report(kind)):
+        assert msgspec.json.decode(msgspec.json.encode(line), type=HistoryEntry) == line
+
+
+def test_a_reason_without_end_is_cut() -> None:
+    report = reports.slowed()
+    finding = msgspec.structs.replace(report.verdict.findings[0], reason="x" * 5000)
+    verdict = msgspec.structs.replace(report.verdict, findings=(finding,))
+    (line,) = lines_of(msgspec.structs.replace(report, verdict=verdict))
+    assert len(line.reason) == 1000
+
+
+def test_warming_leaves_its_price_and_no_latency() -> None:
+    report = reports.slowed()
+    assert report.plan is not None
+    environment = {"apache-tvm version": "0.25.0"}
+    machine = TuningMachine(DEVICE, environment)
+    (line,) = warmed_entries(
+        report.plan,
+        report.outcomes,
+        FACTS,
+        machine,
+        (),
+        usd_per_hour={"cpu": 3.6},
+        work_seconds=20.0,
+    )
+    assert (line.status, line.head_ms, line.device) == ("warmed", None, DEVICE.name)
+    assert line.versions == {"apache-tvm": "0.25.0"}
+    assert line.cost is not None
+    assert line.cost.seconds == pytest.approx(report.outcomes[0].spent.seconds)
+    assert (line.cost.gate_seconds, line.cost.gate_usd) == pytest.approx((20.0, 0.02))
+    assert line.cost.saved_seconds == 0
+
+
+@pytest.mark.parametrize("status", ["cancelled", "aborted"])
+def test_a_run_without_an_end_leaves_all_that_it_spent_and_no_verdict(
+    status: Literal["cancelled", "aborted"],
+) -> None:
+    report = reports.slowed()
+    assert report.plan is not None
+    ended = Unfinished(
+        status=status, reason="out of disk", gate_seconds=36.0, usd_per_hour={"cpu": 3.6}
+    )
+    machine = TuningMachine(DEVICE, {})
+    (line,) = unfinished_entries(report.plan, report.outcomes, FACTS, machine, ended)
+    assert (line.status, line.reason, line.head_ms) == (status, "out of disk", None)
+    assert line.cost is not None
+    assert line.cost.seconds == pytest.approx(report.outcomes[0].spent.seconds)
+    assert line.cost.trials == sum(task.trials for task in report.outcomes[0].tasks)
+    assert (line.cost.gate_seconds, line.cost.gate_usd) == pytest.approx((36.0, 0.036))
+    assert (line.cost.gained_ms, line.cost.saved_seconds) == (0, 0)
+
+
+def test_a_run_that_had_not_tuned_yet_leaves_its_time_alone() -> None:
+    report = reports.slowed()
+    assert report.plan is not None
+    ended = Unfinished(status="cancelled", reason="", gate_seconds=5.0, usd_per_hour={})
+    (line,) = unfinished_entries(report.plan, (), FACTS, TuningMachine(DEVICE, {}), ended)
+    assert line.cost is not None
+    assert (line.cost.trials, line.cost.gate_seconds, line.cost.gate_usd) == (0, 5.0, None)
+
+
+def column(columns: dict[str, object], name: str) -> list[int]:
+    return cast("list[int]", columns[name])
+
+
+def test_a_text_that_comes_again_is_kept_once() -> None:
+    columns = entry_columns([entry(at) for at in range(50)])
+    texts = column(columns, "texts")
+    assert len(set(column(columns, "model"))) == 1
+    assert texts.count("models/squeezenet.onnx") == 1  # type: ignore[arg-type]
+
+
+def test_what_is_unknown_is_null_and_no_zero() -> None:
+    columns = entry_columns([entry(0, head_ms=None, change_percent=None, change=None)])
+    assert [columns[name] for name in ("head", "low", "high", "change")] == [[None]] * 4
+
+
+def test_heads_of_requests_and_of_other_branches_are_beside_the_line() -> None:
+    """Lines of earlier versions have the number of a request, and nothing of other branches."""
+    columns = entry_columns([entry(0), entry(1, change=7), entry(2, is_aside=True)])
+    assert columns["aside"] == [0, 1, 1]
+
+
+def test_the_same_versions_in_another_order_are_one_toolchain() -> None:
+    pairs = {"a": "1", "b": "2"}, {"b": "2", "a": "1"}, {"a": "1"}
+    columns = entry_columns([entry(at, versions=each) for at, each in enumerate(pairs)])
+    assert columns["toolchain"] == [0, 0, 1]
+
+
+def test_json_in_a_script_is_the_same_value() -> None:
+    value = {"</script>": ["<!--", "\u2028", "a & b"]}
+    written = script_json(value)
+    assert msgspec.json.decode(written) == value
+    assert not set("<>&\u2028") & set(written)
+
+
+# A spreadsheet that opens the file computes nothing, and every cell is where it belongs.
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def test_the_file_is_as_it_was_when_it_was_last_reviewed(golden: Golden) -> None:
+    golden.check("history.csv", csv_lines(history()[-4:]).replace("\r\n", "\n"))
+
+
+@settings(max_examples=40)
+@given(st.lists(hostile_entries, max_size=4))
+@example([entry(0, model="=cmd|'/C calc'!A0"), entry(0, device=" =1", release="\t@SUM(1)")])
+def test_no_text_is_a_formula_and_no_line_breaks(entries: list[HistoryEntry]) -> None:
+    text = csv_lines(entries)
+    found = rows(text)
+    assert len(found) == len(entries) == text.count("\r\n") - 1
+    for row in found:
+        assert None not in row
+        for name in ("model", "target", "device", "runtime", "repository", "release", "versions"):
+            assert row[name].strip()[:1] not in set("=+-@|%\t\r\n")
+            assert not set("\x00\x1b\u202e") & set(row[name])
+
+
+def test_numbers_stay_numbers() -> None:
+    (row,) = rows(csv_lines([entry(3, change=43)]))
+    assert (float(row["head_ms"]), float(row["change_low_percent"])) == (8.0, -0.4)
+    assert (row["change"], row["usd"], row["tasks"]) == ("43", "0.02", "10")
+
+
+def test_what_is_unknown_is_empty() -> None:
+    (row,) = rows(csv_lines([entry(3, head_ms=None, change_percent=None, change=None, cost=None)]))
+    unknown = ("head_ms", "change_percent", "change", "usd", "seconds")
+    assert {row[name] for name in unknown} == {""}

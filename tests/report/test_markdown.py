@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tunegate.report
+from tests.support import report_parts as parts
+from tests.support.reports import make_report
+from tunegate.artifacts.measurements import Interval
+from tunegate.artifacts.verdicts import Finding, Status
+from tunegate.report.comment import comment_tasks_table, narrowed, rest_counted, shown_findings
+from tunegate.report.cost_table import SpendingRow
+from tunegate.report.html_page import history_scripts, history_style
+from tunegate.report.markdown import fold, markdown_table
+from tunegate.report.operators import tuned_rows
+from tunegate.report.report_tables import spending_table
+from tunegate.report.table import (
+    ChangeInterval,
+    Column,
+    Identifier,
+    ReportTable,
+    SignedTime,
+    StatusWord,
+    number_column,
+    text_column,
+)
+
+NUMBERS = ReportTable(
+    (
+        text_column("a", lambda row: row[0]),
+        number_column("b", lambda row: row[1]),
+    ),
+    [("x y", "1 ms"), ("<b>", "2 ms")],
+)
+
+
+def test_numbers_are_aligned_to_the_right_and_keep_their_unit() -> None:
+    assert markdown_table(NUMBERS).splitlines() == [
+        "| a | b |",
+        "| --- | --: |",
+        "| x y | 1\u00a0ms |",
+        "| &#60;b&#62; | 2\u00a0ms |",
+    ]
+
+
+def test_every_kind_of_cell_is_drawn() -> None:
+    cells = (
+        Identifier("a|b"),
+        StatusWord("fail"),
+        ChangeInterval(Interval(low=1.0, center=2.0, high=3.0)),
+        ChangeInterval(None),
+        SignedTime(0.5, share=0.82),
+    )
+    columns = tuple(text_column(str(at), lambda row, at=at: row[at]) for at in range(len(cells)))  # type: ignore[misc]
+    *_, row = markdown_table(ReportTable(columns, [cells])).splitlines()
+    assert row.split(" | ") == [
+        "| <code>a&#124;b</code>",
+        "❌ Fail",
+        "**+2.0%**<br>+1.0\u00a0to\u00a0+3.0%",
+        "–",
+        "+0.5000\u00a0ms\u00a0(82%) |",
+    ]
+
+
+def test_what_belongs_under_a_column_stands_below_it_in_its_cell() -> None:
+    columns: tuple[Column[tuple[str, str]], ...] = (
+        text_column("Task", lambda row: row[0]),
+        Column(title="Target", cell=lambda row: row[1], under="Task"),
+    )
+    head, _, *rows = markdown_table(ReportTable(columns, [("a", "cpu"), ("b", "")])).splitlines()
+    assert head == "| Task |"
+    assert rows == ["| a<br>cpu |", "| b |"]
+
+
+def test_a_fold_leaves_room_for_markdown_inside() -> None:
+    assert fold("More", "**x**").splitlines()[1:3] == ["", "**x**"]
+
+
+# The scripts and styles of the page: allowed by hash, and uPlot's are npm's, byte for byte.
+
+FOLDER = Path(tunegate.report.__file__).parent / "vendor" / "uplot"
+DIGESTS = {
+    "uPlot.iife.min.js": "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f",
+    "uPlot.min.css": "df630c6a8d6f8eeaff264b50f73ce5b114f646ffd9a0bb74f049b0a00135fa04",
+    "LICENSE": "8f989229699b4fe2f1a0432d0e9edc338a8a911e250e2d1b01ecd770a5f5b1bd",
+}
+"""The SHA-256 of files of uplot-1.6.32.tgz, whose integrity in the registry is
+sha512-KIMVnG68zvu5XXUbC4LQEPnhwOxBuLyW1AHtpm6IKTXImkbLgkMy+jabjLgSLMasNuGGzQm/ep3tOkyTxpiQIw==."""
+
+
+def test_the_hash_is_that_of_the_very_text() -> None:
+    for each in (*history_scripts(), history_style()):
+        digest = base64.b64encode(hashlib.sha256(each.text.encode()).digest()).decode()
+        assert each.source == f"'sha256-{digest}'"
+
+
+def test_no_script_ends_its_element() -> None:
+    for each in history_scripts():
+        assert "</script" not in each.text.lower()
+        assert "<!--" not in each.text
+    assert "</style" not in history_style().text.lower()
+
+
+def test_the_files_are_those_of_the_package() -> None:
+    found = {name: hashlib.sha256((FOLDER / name).read_bytes()).hexdigest() for name in DIGESTS}
+    assert found == DIGESTS
+
+
+def test_it_needs_no_permission_that_a_page_withholds() -> None:
+    script = (FOLDER / "uPlot.iife.min.js").read_text(encoding="utf-8")
+    assert "1.6.32" in script[:100]
+    for word in ("eval(", "new Function", "innerHTML", "fetch(", "XMLHttpRequest", "</script"):
+        assert word not in script
+
+
+REPORT = make_report("slowed")
+
+
+def test_a_task_that_got_faster_tells_both_times_of_a_call() -> None:
+    faster, *others = comment_tasks_table(tuned_rows(REPORT)).cells()
+    assert faster[3] == "3.880 ms → 0.6600 ms"
+    assert others[-1][3] == "21.00 µs"
+
+
+def test_a_task_that_was_never_timed_has_no_time() -> None:
+    row = msgspec.structs.replace(tuned_rows(REPORT)[0], before_ms=None, best_ms=None)
+    assert comment_tasks_table([row]).cells()[0][3] == "–"
+
+
+def test_energy_takes_the_place_of_shares() -> None:
+    row = SpendingRow("search", None, 1.0, 0.5, 0.1)
+    assert "Share" in [column.title for column in narrowed(spending_table([row]), "Share").columns]
+    counted = msgspec.structs.replace(row, joules=5.0)
+    titles = [column.title for column in narrowed(spending_table([counted]), "Share").columns]
+    assert titles == ["What", "Candidates", "Worker time", "Cost", "Energy"]
+
+
+TABLE = ReportTable(
+    (
+        text_column("name", str),
+        number_column("square", lambda row: str(row * row)),
+    ),
+    [2, 3],
+)
+
+
+def test_a_row_has_a_cell_for_every_column() -> None:
+    assert TABLE.cells() == [["2", "4"], ["3", "9"]]
+
+
+def test_a_column_that_a_medium_has_no_room_for_is_left_out() -> None:
+    narrow = TABLE.without("name")
+    assert [column.title for column in narrow.columns] == ["square"]
+    assert narrow.cells() == [["4"], ["9"]]
+
+
+def found(number: int, status: Status = "pass", low: float = -1.0) -> Finding:
+    change = Interval(low=low, center=low + 1, high=low + 2)
+    return parts.finding(status, "", model=f"m{number}.onnx", change_percent=change)
+
+
+STATUSES = st.sampled_from(["pass", "fail", "error", "new", "inconclusive", "waived"])
+
+
+@given(st.lists(STATUSES, max_size=40))
+def test_every_finding_is_shown_or_counted(statuses: list[Status]) -> None:
+    findings = [found(number, status) for number, status in enumerate(statuses)]
+    shown = shown_findings(parts.verdict("pass", 0, *findings))
+    assert len(shown.rows) + len(shown.rest) == len(findings)
+    assert len(shown.rows) <= 20
+    unsettled = sum(status != "pass" for status in statuses)
+    assert sum(each.status != "pass" for each in shown.rows) == min(unsettled, 20)
+
+
+def test_few_checks_are_all_shown() -> None:
+    shown = shown_findings(parts.verdict("pass", 0, *(found(n) for n in range(5))))
+    assert not shown.rest
+
+
+def test_of_many_that_passed_those_that_moved_are_shown() -> None:
+    still = [found(number) for number in range(9)]
+    faster = found(9, low=-9.0)
+    shown = shown_findings(parts.verdict("pass", 0, *still, faster))
+    assert shown.rows == (faster,)
+
+
+@pytest.mark.parametrize(
+    ("unchanged", "said"),
+    [
+        ((), "1 more check passed."),
+        (("a",), "1 more check passed. 1 configured model is not touched."),
+        (("a", "b"), "1 more check passed. 2 configured models are not touched."),
+    ],
+)
+def test_the_rest_is_counted_with_its_plurals(unchanged: tuple[str, ...], said: str) -> None:
+    report = make_report("measured")
+    changes = msgspec.structs.replace(report.changes, unchanged=unchanged)
+    report = msgspec.structs.replace(report, changes=changes)
+    assert rest_counted(report, (found(0),)) == said
+
+
+def test_what_did_not_pass_is_not_counted_as_passed() -> None:
+    report = make_report("nothing-changed")
+    assert rest_counted(report, (found(0, "fail"), found(1))) == (
+        "1 more check passed. 1 more check did not pass."
+    )

@@ -1,0 +1,259 @@
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.support.measured_cells import MODEL, make_changes, make_version
+from tests.support.models.outlines import Outlines
+from tests.support.waivers import make_waiver
+from tunegate.artifacts.changes import Ancestor, ModelOutline, ModelPath, ModelVersion
+from tunegate.config import (
+    Config,
+    GateConfig,
+    InputConfig,
+    ModelConfig,
+    ObjectiveConfig,
+    ProfileConfig,
+    TargetConfig,
+    ValuesConfig,
+)
+from tunegate.review.base_rules import newly_outside
+from tunegate.review.config_file import load_config
+from tunegate.review.config_sources import Setting, sources
+from tunegate.review.earlier_bases import with_earlier_bases
+from tunegate.review.gate_rules import GateRules, Policies, judging_config, rules_digest
+from tunegate.review.model_settings import shapes_for
+
+GATE = GateConfig()
+USUAL = GateRules(gate=GATE)
+
+
+def test_the_day_does_not_count() -> None:
+    tomorrow = Policies(today=datetime.date(2026, 3, 1))
+    assert rules_digest(GateRules(gate=GATE, policies=tomorrow)) == rules_digest(USUAL)
+
+
+def test_every_rule_counts() -> None:
+    others = (
+        GateRules(gate=GateConfig(margin_percent=4.0)),
+        GateRules(gate=GateConfig(absolute_floor_us=1.0)),
+        *(
+            GateRules(gate=GATE, policies=policies)
+            for policies in (
+                Policies(metric_margin=1.0),
+                Policies(objectives={"m.onnx": ObjectiveConfig(ms=1.0)}),
+                Policies(waivers=(make_waiver(),)),
+            )
+        ),
+    )
+    digests = {rules_digest(rules) for rules in others}
+    assert len(digests) == len(others)
+    assert rules_digest(USUAL) not in digests
+
+
+# The source of each effective setting.
+
+TEXT = """
+models:
+  - path: a.onnx
+  - {path: b.onnx, inputs: {x: [1, 2]}}
+gate: {seconds: 60}
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "tunegate.yaml"
+    path.write_text(TEXT)
+    return path
+
+
+def settings_of(path: Path) -> dict[str, Setting]:
+    config = load_config(path)
+    return {setting.key: setting for setting in sources(path, config, config)}
+
+
+def test_what_is_written_comes_from_the_file(path: Path) -> None:
+    found = settings_of(path)
+    assert found["models.1.path"] == Setting("models.1.path", '"b.onnx"', "file")
+    assert found["models.1.inputs.x"] == Setting("models.1.inputs.x", "[1,2]", "file")
+    assert found["gate.seconds"] == Setting("gate.seconds", "60.0", "file")
+
+
+def test_what_is_not_written_is_a_default(path: Path) -> None:
+    found = settings_of(path)
+    assert found["gate.margin-percent"].source == "default"
+    assert found["targets.0.name"] == Setting("targets.0.name", '"cpu"', "default")
+    assert found["cache.region"] == Setting("cache.region", "null", "default")
+
+
+def test_what_an_argument_changed_comes_from_it(path: Path) -> None:
+    config = load_config(path)
+    gate = msgspec.structs.replace(config.gate, seconds=5.0)
+    found = sources(path, config, msgspec.structs.replace(config, gate=gate))
+    changed = [setting for setting in found if setting.source == "argument"]
+    assert changed == [Setting("gate.seconds", "5.0", "argument")]
+
+
+def test_every_setting_is_said_once(path: Path) -> None:
+    config = load_config(path)
+    keys = [setting.key for setting in sources(path, config, config)]
+    assert len(keys) == len(set(keys))
+    assert {key.partition(".")[0] for key in keys} == {
+        "models",
+        "dims",
+        "targets",
+        "cache",
+        "budget",
+        "gate",
+        "executor",
+        "watch",
+    }
+
+
+def test_a_file_that_went_away_leaves_defaults(path: Path) -> None:
+    config = load_config(path)
+    path.unlink()
+    assert {setting.source for setting in sources(path, config, config)} == {"default"}
+
+
+def config(batch: int, *, path: str = "**/*.onnx", margin_percent: float = 3.0) -> Config:
+    return Config(
+        models=(ModelConfig(path=path, inputs={"x": (batch, 8)}),),
+        targets=(TargetConfig(name="cpu"),),
+        gate=GateConfig(margin_percent=margin_percent),
+    )
+
+
+def test_without_a_configuration_of_the_base_the_heads_judges() -> None:
+    head = config(4, margin_percent=60.0)
+    assert judging_config(None, head, make_changes(), Outlines(None, 8)) == head
+
+
+def test_the_bases_shapes_and_margin_judge_where_they_still_fit() -> None:
+    base, head = config(1), config(4, margin_percent=60.0)
+    judging = judging_config(base, head, make_changes(), Outlines(None, 8))
+    assert judging.gate.margin_percent == 3.0
+    assert shapes_for(judging, MODEL, None).shapes == {"x": (1, 8)}
+
+
+def test_the_heads_shapes_judge_where_the_model_takes_others_now_or_cannot_be_read() -> None:
+    for outlines, batch in ((Outlines(4, 8), 4), (Outlines(), 1)):
+        judging = judging_config(config(1), config(4), make_changes(), outlines)
+        assert shapes_for(judging, MODEL, None).shapes == {"x": (batch, 8)}
+
+
+def test_a_model_that_has_moved_keeps_the_rules_of_the_path_that_it_had() -> None:
+    base, head = config(1, path="old/*"), config(4)
+    (change,) = make_changes().models
+    old = msgspec.structs.replace(make_version("b"), path="old/m.onnx")
+    batches = []
+    for before in (old, None):
+        moved = msgspec.structs.replace(change, base=before)
+        changes = msgspec.structs.replace(make_changes(), models=(moved,))
+        judging = judging_config(base, head, changes, Outlines(None, 8))
+        batches.append(shapes_for(judging, MODEL, None).shapes["x"][0])
+    assert batches == [1, 4]
+
+
+def test_a_model_that_the_head_has_no_more_is_not_asked_for() -> None:
+    (change,) = make_changes().models
+    gone = msgspec.structs.replace(change, kind="deleted", head=None)
+    changes = msgspec.structs.replace(make_changes(), models=(gone,))
+    judging = judging_config(config(1), config(4), changes, Outlines())
+    assert shapes_for(judging, MODEL, None).shapes == {"x": (4, 8)}
+
+
+BROKEN = {MODEL: "m.onnx: not a valid ONNX model"}
+
+
+class History:
+    """Versions by their content, latest first, three commits between them."""
+
+    def __init__(self, *contents: str) -> None:
+        self.contents = list(contents)
+
+    def models(self, revision: str) -> Mapping[ModelPath, ModelVersion]:
+        return {}
+
+    def outline(self, version: ModelVersion) -> ModelOutline | None:
+        return None
+
+    def blob(self, revision: str, path: str) -> str:
+        raise NotImplementedError
+
+    def submodules(self, revision: str) -> Mapping[str, str]:
+        raise NotImplementedError
+
+    def obstacle(self, revision: str, path: str) -> str:
+        return ""
+
+    def with_data_files(self, version: ModelVersion) -> tuple[ModelVersion, str]:
+        return version, ""
+
+    def opened(self, version: ModelVersion) -> tuple[ModelVersion, str]:
+        return version, ""
+
+    def earlier(self, version: ModelVersion) -> tuple[ModelVersion, int] | None:
+        after = self.contents.index(version.content_digest) + 1
+        return (make_version(self.contents[after]), 3) if after < len(self.contents) else None
+
+
+def test_the_version_before_takes_the_place_of_a_broken_base() -> None:
+    (change,) = with_earlier_bases(make_changes(), BROKEN, History("b", "a")).models
+    assert change.base == make_version("a")
+    assert change.change == "unknown"
+    assert change.ancestor == Ancestor(commits=3, reason=BROKEN[MODEL])
+
+
+def test_further_back_the_commits_add_up_and_the_first_reason_stays() -> None:
+    history = History("b", "a", "z")
+    once = with_earlier_bases(make_changes(), BROKEN, history)
+    (change,) = with_earlier_bases(once, {MODEL: "also broken"}, history).models
+    assert change.base == make_version("z")
+    assert change.ancestor == Ancestor(commits=6, reason=BROKEN[MODEL])
+
+
+def test_where_there_is_none_and_where_nothing_is_broken_it_stays_as_it_is() -> None:
+    changes = make_changes()
+    assert with_earlier_bases(changes, BROKEN, History("b")) == changes
+    assert with_earlier_bases(changes, {}, History("b", "a")) == changes
+
+
+def _config(*files: str) -> Config:
+    inputs = {
+        f"x{at}": InputConfig(values=ValuesConfig(file=file)) for at, file in enumerate(files)
+    }
+    return Config(models=(ModelConfig(path="m.onnx", inputs=inputs),))
+
+
+def test_files_of_the_repository_may_be_named_by_anybody() -> None:
+    assert newly_outside(_config(), _config("inputs/x.npy")) == ()
+
+
+def test_a_file_on_the_runner_that_the_base_names_stays() -> None:
+    assert newly_outside(_config("/data/x.npy"), _config("/data/x.npy")) == ()
+
+
+def test_a_file_on_the_runner_that_only_the_head_names_is_told() -> None:
+    (line,) = newly_outside(_config("/data/x.npy"), _config("/data/x.npy", "/etc/passwd"))
+    assert line.startswith("models: m.onnx: inputs.x1.values: /etc/passwd lies outside")
+
+
+def test_cases_and_profiles_are_looked_into() -> None:
+    values = ValuesConfig(cases=("a.npy", "/data/b.npy"))
+    profile = ProfileConfig(inputs={"x": InputConfig(values=values)})
+    head = Config(models=(ModelConfig(path="m.onnx", profiles={"long": profile}),))
+    (line,) = newly_outside(_config(), head)
+    assert "profiles.long: inputs.x.values: /data/b.npy" in line
+
+
+def test_the_tensors_of_a_sequence_are_files_like_others() -> None:
+    values = ValuesConfig(sequence=("a.npy", "/data/b.npy"))
+    head = Config(models=(ModelConfig(path="m.onnx", inputs={"x": InputConfig(values=values)}),))
+    (line,) = newly_outside(_config(), head)
+    assert "inputs.x.values: /data/b.npy lies outside" in line

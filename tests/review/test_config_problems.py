@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support.measured_cells import MODEL as MEASURED_CELLS_MODEL
+from tests.support.measured_cells import make_version
+from tests.support.models.outlines import Outlines
+from tunegate.artifacts.changes import ModelInput
+from tunegate.config import CacheConfig, Config, ModelConfig, ProfileConfig
+from tunegate.errors import ConfigError
+from tunegate.review.config_file import load_config, parse_config
+from tunegate.review.config_problems import problem_of
+from tunegate.review.size_problems import shape_problems, stray_symbols
+
+MODEL = {"path": "m.onnx"}
+
+
+def problem(**content: Any) -> str:
+    whole = {"models": [MODEL], **content}
+    with pytest.raises(msgspec.ValidationError) as raised:
+        msgspec.convert(whole, Config)
+    return problem_of(raised.value, whole).text
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({"gate": {"margin": 3}}, "unknown key gate.margin. Did you mean margin-percent?"),
+        ({"gate": {"minutes": 3}}, "unknown key gate.minutes. Did you mean min-launches?"),
+        ({"gate": {"usd": 3}}, "unknown key gate.usd. Did you mean budget.usd?"),
+        ({"runtime": "tvm"}, "unknown key runtime. Did you mean targets[].runtime?"),
+        ({"gate": {"xyzzy": 3}}, "unknown key gate.xyzzy. Remove it."),
+        ({"gats": {}}, "unknown key gats. Did you mean gate?"),
+        ({"models": [{}]}, "models[0].path is missing. Add it; `tunegate init` shows an example."),
+        (
+            {"budget": {"minutes": "10 min"}},
+            'budget.minutes must be a number of minutes without a unit, not "10 min".',
+        ),
+        ({"cache": {"mode": "write"}}, 'cache.mode is off, ro or rw, not "write".'),
+        ({"cache": {"zone": 7}}, "cache.zone: expected a text, not 7. Put it in quotes."),
+        ({"models": []}, "models: expected a list of at least one, not an empty list."),
+        ({"models": {"a": 1}}, "models: expected a list of at least one, not a mapping."),
+        ({"gate": [1]}, "gate: expected a mapping, not a list."),
+        ({"gate": {"seconds": True}}, "gate.seconds: expected a number of seconds > 0, not true."),
+        ({"dims": {"a": 1, "b": "n"}}, 'dims.b: expected a whole number >= 0, not "n".'),
+        (
+            {"models": [{**MODEL, "profiles": {"a": {}, "b": {"dim": {}}}}]},
+            "unknown key models[0].profiles.b.dim. Did you mean dims?",
+        ),
+        (
+            {"models": [{**MODEL, "profiles": [{"dims": {}}]}]},
+            "models[0].profiles: expected a mapping, not a list. Give each profile a name.",
+        ),
+        (
+            {"models": [{**MODEL, "profiles": {"a": {"inputs": {"x": [-1]}}}}]},
+            "models[0].profiles.a.inputs.x[0]: expected a whole number >= 0, not -1.",
+        ),
+        (
+            {"models": [{**MODEL, "inputs": {"x.y": {"values": {"lo": 1}}}}]},
+            "unknown key models[0].inputs.x.y.values.lo. Did you mean low?",
+        ),
+        (
+            {"models": [{**MODEL, "inputs": {"x": {"values": {"low": 0, "high": "1e12"}}}}]},
+            (
+                'models[0].inputs.x.values.high: expected a number, not "1e12". '
+                "YAML wants a point and a sign: 1.0e+12."
+            ),
+        ),
+        ({1: 2}, "the file: key 1 is no text. Put it in quotes."),
+    ],
+)
+def test_a_mistake_is_told_in_the_words_of_the_file(content: dict[Any, Any], said: str) -> None:
+    whole = {"models": [MODEL], **content}
+    with pytest.raises(msgspec.ValidationError) as raised:
+        msgspec.convert(whole, Config)
+    assert problem_of(raised.value, whole).text == said
+
+
+def test_the_input_with_the_wrong_shape_is_named() -> None:
+    inputs = {"good": [1, 3], "bad": [1, "n"]}
+    said = problem(models=[{"path": "m.onnx", "inputs": inputs}])
+    assert said.startswith("models[0].inputs.bad[1]: expected a whole number")
+    assert said.endswith('not "n".')
+
+
+def test_a_long_value_is_cut_and_stays_on_its_line() -> None:
+    said = problem(gate="word\n" * 100)
+    assert "\n" not in said
+    assert len(said) < 120
+
+
+OLD = "models: [{path: m.onnx}]\ncache: {prior: p.json, share-experience: true, zone: rel}\n"
+
+
+def test_a_configuration_with_keys_of_an_earlier_version_is_read_and_says_so_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "tunegate.yaml"
+    path.write_text(OLD)
+    assert load_config(path).cache == CacheConfig(zone="rel")
+    assert load_config(path).cache == CacheConfig(zone="rel")
+    assert capsys.readouterr().err.splitlines() == [
+        f"tunegate: warning: {path}: cache.prior no longer does anything. Remove it.",
+        f"tunegate: warning: {path}: cache.share-experience no longer does anything. Remove it.",
+    ]
+
+
+def test_a_configuration_of_another_revision_is_read_without_a_word(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert parse_config(OLD, "tunegate.yaml at abc").cache == CacheConfig(zone="rel")
+    assert capsys.readouterr().err == ""
+
+
+def test_a_retired_key_elsewhere_is_unknown_as_ever() -> None:
+    with pytest.raises(ConfigError, match="prior"):
+        parse_config("models: [{path: m.onnx, prior: p.json}]\n", "tunegate.yaml")
+
+
+OPEN = (ModelInput("x", (None, 8), ("batch", "")),)
+FOUND = {MEASURED_CELLS_MODEL: make_version("h")}
+
+
+def config(entry: dict[str, int], **dims: int) -> Config:
+    profiles = {"long": ProfileConfig(dims=entry)}
+    return Config(models=(ModelConfig(path="**", dims=entry, profiles=profiles),), dims=dims)
+
+
+def test_a_symbol_that_no_model_has_is_named_wherever_it_stands() -> None:
+    found = [*stray_symbols(config({"rows": 1}, batsh=1, batch=1), {"m.onnx": OPEN, "n.onnx": ()})]
+    said = "no dynamic dimension of these models has this name."
+    assert found == [
+        f"dims.batsh: {said} Did you mean batch?",
+        f"models: **: dims.rows: {said} Remove it.",
+        f"models: **: profiles.long.dims.rows: {said} Remove it.",
+    ]
+
+
+def test_nothing_is_said_of_what_a_model_may_have_that_cannot_be_read() -> None:
+    assert not [*stray_symbols(config({"rows": 1}, other=1), {"m.onnx": OPEN, "n.onnx": None})]
+    assert not [*stray_symbols(config({"rows": 1}, other=1), {})]
+
+
+def test_models_are_looked_into_only_where_the_configuration_says_something_new() -> None:
+    reader = Outlines(None, 8, symbols=("batch", ""))
+    wrong = config({}, other=1)
+    assert len(shape_problems(reader, wrong, None, FOUND)) == 1
+    assert shape_problems(reader, wrong, wrong, FOUND) == ()
+    assert shape_problems(Outlines(), wrong, None, FOUND) == ()

@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+import pytest
+
+from tunegate.config import (
+    Config,
+    InputConfig,
+    ModelConfig,
+    ProfileConfig,
+    TargetConfig,
+    ValuesConfig,
+)
+from tunegate.errors import ConfigError
+from tunegate.review.base_rules import merged_targets, names, on_known_runners, target_changes
+from tunegate.review.config_file import entry_problems, parse_config
+from tunegate.review.effective_config import effective
+
+
+def problems(entry: ModelConfig) -> list[str]:
+    return [each.text for each in entry_problems(Config(models=(entry,)))]
+
+
+def test_shapes_dims_profiles_and_values_are_read() -> None:
+    text = """
+        dims: {batch: 1}
+        models:
+          - path: m.onnx
+            dims: {seq: 8}
+            inputs:
+              a: [1, 3]
+              b: {shape: [1, 3], values: {low: 0, high: 9.5}}
+              c: {values: {cases: [16000]}}
+            profiles:
+              long: {dims: {seq: 128}, inputs: {a: [4, 3]}}
+              short: {}
+    """
+    config = parse_config(text, "x")
+    assert config.dims == {"batch": 1}
+    assert config.models == (
+        ModelConfig(
+            path="m.onnx",
+            dims={"seq": 8},
+            inputs={
+                "a": (1, 3),
+                "b": InputConfig(shape=(1, 3), values=ValuesConfig(low=0, high=9.5)),
+                "c": InputConfig(values=ValuesConfig(cases=(16000,))),
+            },
+            profiles={
+                "long": ProfileConfig(dims={"seq": 128}, inputs={"a": (4, 3)}),
+                "short": ProfileConfig(),
+            },
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("", "models: m: profiles: a profile has no name. Write one before its colon."),
+        ("a b", 'models: m: profiles: the name "a b" may have letters, digits, dots,'),
+        ("a.onnx", 'models: m: profiles: the name "a.onnx" looks like that of a file.'),
+    ],
+)
+def test_a_profile_needs_a_name(name: str, said: str) -> None:
+    (found,) = problems(ModelConfig(path="m", profiles={name: ProfileConfig()}))
+    assert found.startswith(said)
+
+
+def test_what_judges_may_have_a_model_without_a_profile_beside_its_profiles() -> None:
+    entry = ModelConfig(path="m", profiles={"": ProfileConfig(), "a b": ProfileConfig()})
+    (found,) = entry_problems(Config(models=(entry,)), is_merged=True)
+    assert 'the name "a b"' in found.text
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (ValuesConfig(), "give low and high, or a file, or cases, or a sequence"),
+        (
+            ValuesConfig(low=0, high=1, file="x.npy"),
+            "give low and high, or a file, or cases, or a sequence",
+        ),
+        (ValuesConfig(low=0), "high is missing beside 0"),
+        (ValuesConfig(low=2, high=1), "low is 2, which is more than high, 1"),
+    ],
+)
+def test_values_have_one_form(values: ValuesConfig, said: str) -> None:
+    (found,) = problems(ModelConfig(path="m", inputs={"x": InputConfig(values=values)}))
+    assert found == f"models: m: inputs.x.values: {said}."
+
+
+def test_all_problems_are_said_at_once() -> None:
+    text = "models: [{path: m, targets: [gpu], profiles: {'': {}}}, {path: n, targets: [tpu]}]"
+    with pytest.raises(ConfigError) as raised:
+        parse_config(text, "x")
+    assert str(raised.value) == 'x: models: m: unknown target "gpu". Known: cpu.'
+    assert [each.partition(": ")[2][:20] for each in raised.value.others] == [
+        "models: m: profiles:",
+        "models: n: unknown t",
+    ]
+    assert raised.value.about is not None
+    assert raised.value.about.key == "models[0].targets"
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "told"),
+    [
+        ("{metric-command: {run: 'python \"', at-most: 1}}", "is no command line"),
+        ("{metric-command: {run: ' ', at-most: 1}}", "is empty. Write a program"),
+        ("{metric-command: {run: python}}", "at-most"),
+        ("{metric-command: {run: python, at-most: .nan}}", ".nan is no number"),
+        ("{metric-command: {run: python, at-least: 1}}", "at-least"),
+        ("{metric-command: wer.py}", "metric-command"),
+        (
+            "{min-agreement: 0.98}",
+            "min-agreement is in percent: 0.98 would let anything ship. Write 98",
+        ),
+        ("2", "accuracy: expected `same` or a mapping, not 2. Write {max-error: 2}, or"),
+        ("{}", "accuracy needs max-error, min-agreement or metric-command"),
+        ("{max-error: 5%}", 'max-error must be a number of percent without a unit, not "5%".'),
+    ],
+)
+def test_a_budget_that_is_none_is_one_line(accuracy: str, told: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_config(f"models: [{{path: m.onnx, accuracy: {accuracy}}}]", "tunegate.yaml")
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+CPU, GPU = TargetConfig(name="cpu", threads=2), TargetConfig(name="gpu", kind="cuda", arch="sm_90")
+
+
+def config(*targets: TargetConfig) -> Config:
+    return Config(models=(ModelConfig(path="*.onnx"),), targets=targets)
+
+
+def test_the_base_defines_its_targets_and_comes_first() -> None:
+    base = config(CPU, GPU)
+    head = config(TargetConfig(name="new"), TargetConfig(name="cpu", threads=9))
+    assert merged_targets(base, head) == (CPU, GPU, TargetConfig(name="new"))
+
+
+def test_the_head_prices_a_target_that_had_no_price() -> None:
+    head = config(TargetConfig(name="cpu", threads=2, usd_per_hour=1.5))
+    (target,) = merged_targets(config(CPU), head)
+    assert (target.threads, target.usd_per_hour) == (2, 1.5)
+
+
+def test_a_target_that_is_gone_loosens_and_a_new_one_tightens() -> None:
+    gone, new = target_changes(config(CPU), config(GPU))
+    assert (gone.key, gone.old, gone.new, gone.target) == (
+        "targets[].name",
+        "cpu",
+        "removed",
+        "cpu",
+    )
+    assert (gone.effect, gone.counts) == ("loosened", "once merged")
+    assert (new.key, new.old, new.new, new.target) == ("targets[].name", "not set", "gpu", "gpu")
+    assert (new.effect, new.counts) == ("tightened", "now")
+
+
+def test_a_target_that_is_defined_otherwise_is_told_key_by_key() -> None:
+    other = TargetConfig(name="cpu", threads=9)
+    (change,) = target_changes(config(CPU, GPU), config(other, GPU))
+    assert (change.key, change.old, change.new) == ("targets[].threads", "2", "9")
+    assert (change.effect, change.target) == ("changed", "cpu")
+    assert list(target_changes(config(CPU), config(CPU))) == []
+
+
+def test_names_are_in_the_order_of_the_file() -> None:
+    assert names(config(GPU, CPU)) == ("gpu", "cpu")
+
+
+SECRETS = TargetConfig(name="new", runner=("self-hosted", "signing"))
+
+
+@pytest.mark.parametrize("labels", [("signing",), ("self-hosted", "signing"), ("SELF-HOSTED",), ()])
+def test_a_new_target_on_runners_that_no_target_has_counts_once_it_is_merged(
+    labels: tuple[str, ...],
+) -> None:
+    base, head = config(CPU), config(CPU, TargetConfig(name="new", runner=labels))
+    assert on_known_runners(base, head).targets == (CPU,)
+    (change,) = target_changes(base, head)
+    assert (change.key, change.target) == ("targets[].runner", "new")
+    assert (change.old, change.effect, change.counts) == ("not set", "changed", "once merged")
+
+
+def test_a_new_target_on_the_runners_of_another_counts_at_once() -> None:
+    ours = TargetConfig(name="gpu", kind="cuda", arch="sm_90", runner=("a", "b"))
+    new = TargetConfig(name="more", runner=("b", "a"))
+    assert on_known_runners(config(CPU, ours), config(CPU, ours, new)).targets == (CPU, ours, new)
+
+
+def test_an_entry_keeps_the_targets_that_count() -> None:
+    def of(*targets: str) -> Config:
+        models = (ModelConfig(path="*.onnx", targets=targets), ModelConfig(path="a/*.onnx"))
+        return Config(models=models, targets=(CPU, GPU, SECRETS))
+
+    base = Config(models=(ModelConfig(path="*.onnx", targets=("cpu",)),), targets=(CPU, GPU))
+    assert on_known_runners(base, of("gpu", "new")).models[0].targets == ("gpu",)
+    assert on_known_runners(base, of("new")).models[0].targets == ("cpu",)
+    assert on_known_runners(base, of("new")).models[1].targets == ()
+
+
+def test_no_job_of_the_matrix_goes_to_runners_that_only_the_head_names() -> None:
+    head = Config(models=(ModelConfig(path="m.onnx"),), targets=(CPU, SECRETS))
+    found = effective(config(CPU), head, {"m.onnx": "m.onnx"}, lambda _: None)
+    assert {target.runner for target in found.config.targets} == {CPU.runner}
+    assert ("targets[].runner", "once merged") in {(c.key, c.counts) for c in found.changes}

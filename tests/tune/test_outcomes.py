@@ -1,0 +1,379 @@
+"""How a shard's tuning ended."""
+
+from __future__ import annotations
+
+from random import Random
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.tuning_tasks import (
+    CHANGES,
+    DEVICE,
+    exact,
+    key_of,
+    make_outcome,
+    make_planned,
+    make_record,
+    make_resolution,
+    make_task,
+    transfer,
+)
+from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
+from tunegate.artifacts.plans import Budget, Cost, PlannedTask, Shard, TuningPlan
+from tunegate.ports import NO_COUNTER, EnergyReading
+from tunegate.tune.budget import EnergyUse, Spending, total_energy
+from tunegate.tune.claims import as_resumed, is_resumed, is_unfinished
+from tunegate.tune.outcomes import lost_shard_warnings, lost_shards, merge_outcomes, tally
+from tunegate.tune.tune_shard import final_outcomes, why_ended
+from tunegate_cache.format.records import (
+    CONFIRMED_REPEATS,
+    DeviceFingerprint,
+    ExactHit,
+    Lookup,
+    Miss,
+    TransferHit,
+)
+
+A_MINUTE = Budget(seconds=60, trials=100)
+
+
+def ended(*tasks: TaskOutcome, seconds: float = 30, trials: int = 10) -> str:
+    return why_ended(tasks, Spending(budget=A_MINUTE, seconds=seconds, trials=trials))
+
+
+def test_every_planned_task_has_an_outcome_in_the_plans_order() -> None:
+    planned = [make_planned(make_task(name)) for name in ("a", "b", "c")]
+    outcomes = final_outcomes(planned, {key_of("b"): make_outcome("b")}, is_cancelled=False)
+    assert [(o.name, o.stopped) for o in outcomes] == [
+        ("a", "not-started"),
+        ("b", "converged"),
+        ("c", "not-started"),
+    ]
+
+
+def test_an_exact_hit_ends_with_its_records_and_time() -> None:
+    planned = make_planned(make_task("a"), exact("a", milliseconds=2.5), trials=0)
+    (outcome,) = final_outcomes([planned], {}, is_cancelled=False)
+    assert (outcome.source, outcome.stopped, outcome.best_ms) == ("exact", "exact", 2.5)
+    assert outcome.records == exact("a", milliseconds=2.5).records
+
+
+def test_what_was_begun_when_cancelled_is_cancelled_and_keeps_its_best() -> None:
+    planned = [make_planned(make_task(name)) for name in ("a", "b")]
+    under_way = {key_of("a"): make_outcome("a", stopped="finished")}
+    first, second = final_outcomes(planned, under_way, is_cancelled=True)
+    assert (first.stopped, first.best_ms) == ("cancelled", 1.0)
+    assert second.stopped == "not-started"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "trials", "limit"),
+    [(60.1, 10, "seconds"), (10, 100, "trials"), (58, 10, "seconds"), (10, 97, "trials")],
+)
+def test_a_run_cut_short_names_the_limit_it_reached_or_was_near(
+    seconds: float, trials: int, limit: str
+) -> None:
+    assert ended(make_outcome(stopped="budget"), seconds=seconds, trials=trials) == limit
+
+
+def test_a_run_in_which_tasks_were_never_reached_ended_at_its_limit() -> None:
+    untouched = make_outcome("b", stopped="not-started", trials=0)
+    assert ended(make_outcome("a"), untouched, seconds=61) == "seconds"
+    assert ended(make_outcome("a"), untouched, seconds=10) == "converged"
+
+
+@pytest.mark.parametrize(("seconds", "reason"), [(55, "seconds"), (3, "finished")])
+def test_a_run_that_measured_nothing_in_most_of_its_time_had_too_little_of_it(
+    seconds: float, reason: str
+) -> None:
+    untouched = make_outcome("b", stopped="not-started", trials=0)
+    assert ended(untouched, seconds=seconds, trials=0) == reason
+
+
+def test_a_run_that_stopped_paying_is_told_from_one_with_nothing_more_to_try() -> None:
+    tried_all = make_outcome("a", stopped="finished")
+    assert ended(tried_all) == "finished"
+    assert ended(tried_all, make_outcome("b", stopped="converged")) == "converged"
+
+
+def test_a_run_in_which_nothing_ever_ran_failed() -> None:
+    failed = make_outcome("a", stopped="failed", best_ms=None)
+    assert ended(failed) == "failed"
+    assert ended(failed, make_outcome("b")) == "converged"
+
+
+def test_a_run_that_only_the_cache_served_is_finished() -> None:
+    assert ended(make_outcome("a", stopped="exact", trials=0)) == "finished"
+
+
+# Joules by the counters of a machine.
+
+
+class HandCounter:
+    """A counter that a test moves, and silences."""
+
+    def __init__(self, joules: float = 0.0) -> None:
+        self.now: float | None = joules
+
+    def reading(self) -> EnergyReading | None:
+        return None if self.now is None else EnergyReading(self.now, "rapl")
+
+
+def test_only_what_is_used_from_the_beginning_on_counts() -> None:
+    counter = HandCounter(500.0)
+    use = EnergyUse(counter)
+    counter.now = 530.0
+    assert use.total() == (30.0, "rapl")
+
+
+def test_without_a_counter_nothing_is_known() -> None:
+    assert EnergyUse(NO_COUNTER).total() == (None, None)
+
+
+def test_a_counter_that_falls_silent_leaves_the_sum_unknown() -> None:
+    counter = HandCounter()
+    use = EnergyUse(counter)
+    counter.now = None
+    assert use.total() == (None, None)
+
+
+def test_a_sum_is_known_where_all_parts_are() -> None:
+    counted = Cost(seconds=1.0, joules=2.0, energy_source="rapl")
+    assert total_energy([counted, counted]) == (4.0, "rapl")
+    assert total_energy([counted, Cost(seconds=1.0)]) == (None, None)
+    assert total_energy([]) == (None, None)
+
+
+# What an earlier run has confirmed is an answer; what it has only measured quickly is a start.
+
+KEY = key_of("conv2d")
+OTHER = DeviceFingerprint(name="another", kind="cpu", units=2, memory_bytes=1)
+DEFAULT = msgspec.structs.replace(make_record(times=1), template="", decisions=())
+
+
+@given(st.lists(st.integers(1, 2 * CONFIRMED_REPEATS), min_size=1, max_size=8))
+def test_one_careful_measurement_is_enough(times: list[int]) -> None:
+    lookup = ExactHit(tuple(make_record(times=count) for count in times))
+    assert is_unfinished(lookup) == (max(times) < CONFIRMED_REPEATS)
+
+
+def test_a_task_too_small_to_search_is_finished_by_its_default_schedule() -> None:
+    assert not is_unfinished(ExactHit((DEFAULT,)))
+    assert is_unfinished(ExactHit((make_record(times=3), DEFAULT)))
+
+
+def test_a_default_schedule_that_was_measured_with_care_beside_others_is_an_answer() -> None:
+    confirmed = msgspec.structs.replace(DEFAULT, run_nanoseconds=(5,) * CONFIRMED_REPEATS)
+    assert not is_unfinished(ExactHit((confirmed, make_record(times=3))))
+
+
+def test_what_another_device_has_measured_with_care_is_no_answer_for_this_one() -> None:
+    theirs = msgspec.structs.replace(make_record(), device=OTHER)
+    assert is_unfinished(ExactHit((make_record(times=3), theirs)))
+    assert not is_unfinished(ExactHit((theirs, make_record(times=3))))
+
+
+def test_what_takes_seconds_is_its_own_average() -> None:
+    assert not is_unfinished(ExactHit((make_record(milliseconds=3000, times=1),)))
+
+
+def test_its_own_records_are_where_the_search_goes_on_and_what_failed_is_not_tried_again() -> None:
+    quick, failed = make_record(times=3), make_record("failed")
+    found = as_resumed(KEY, ExactHit((quick,), (failed,)))
+    assert found == TransferHit((KEY,), 0.0, (quick,), (failed,))
+    assert is_resumed(KEY, found)
+    assert not is_resumed(KEY, transfer())
+
+
+def test_every_other_answer_stays_as_it_is() -> None:
+    for lookup in (Miss("absent"), transfer(), ExactHit((make_record(),))):
+        assert as_resumed(KEY, lookup) is lookup
+
+
+# Merging outcomes: in any order, any number of times, and nothing is lost.
+
+NAMES = ("a", "b", "c")
+
+
+def attempt(*tasks: TaskOutcome, shard: int = 0, seconds: float = 10.0) -> TuningOutcome:
+    return TuningOutcome(
+        shard=shard,
+        target="cpu",
+        tasks=tasks,
+        spent=Cost(seconds=seconds),
+        device=DEVICE,
+        stopped="finished",
+    )
+
+
+times = st.none() | st.floats(0.1, 10)
+task_outcomes = st.builds(
+    lambda name, best_ms, trials, at: make_outcome(
+        name, best_ms=best_ms, trials=trials, records=(make_record(name, at=at),)
+    ),
+    st.sampled_from(NAMES),
+    times,
+    st.integers(0, 3),
+    st.integers(1, 3),
+)
+attempts = st.lists(
+    st.builds(
+        lambda tasks, shard, seconds: attempt(*tasks, shard=shard, seconds=seconds),
+        st.lists(task_outcomes, max_size=3, unique_by=lambda task: task.name),
+        st.integers(0, 2),
+        st.sampled_from([1.0, 2.0]),
+    ),
+    max_size=6,
+)
+
+
+@given(attempts, st.randoms(use_true_random=False))
+def test_the_order_does_not_matter(outcomes: list[TuningOutcome], random: Random) -> None:
+    shuffled = list(outcomes)
+    random.shuffle(shuffled)
+    assert merge_outcomes(shuffled) == merge_outcomes(outcomes)
+
+
+@given(attempts)
+def test_the_same_outcome_twice_changes_nothing(outcomes: list[TuningOutcome]) -> None:
+    assert merge_outcomes([*outcomes, *outcomes]) == merge_outcomes(outcomes)
+
+
+@given(attempts, attempts)
+def test_what_is_merged_can_be_merged_again(
+    some: list[TuningOutcome], others: list[TuningOutcome]
+) -> None:
+    assert merge_outcomes([*merge_outcomes(some), *others]) == merge_outcomes([*some, *others])
+
+
+@given(attempts)
+def test_no_task_and_no_record_is_lost(outcomes: list[TuningOutcome]) -> None:
+    def records(of: tuple[TuningOutcome, ...]) -> set[object]:
+        return {(o.shard, record) for o in of for task in o.tasks for record in task.records}
+
+    assert records(merge_outcomes(outcomes)) == records(tuple(outcomes))
+
+
+def test_each_task_has_the_best_of_all_attempts() -> None:
+    first = attempt(make_outcome("a", best_ms=2.0), make_outcome("b", best_ms=5.0))
+    second = attempt(make_outcome("a", best_ms=3.0), make_outcome("b", best_ms=4.0), seconds=20.0)
+    (merged,) = merge_outcomes([first, second])
+    assert {task.name: task.best_ms for task in merged.tasks} == {"a": 2.0, "b": 4.0}
+    assert merged.spent.seconds == 20.0
+
+
+def test_shards_stay_apart() -> None:
+    assert [o.shard for o in merge_outcomes([attempt(shard=1), attempt(shard=0)])] == [0, 1]
+
+
+REASONS = ["finished", "seconds", "usd", "trials", "cancelled", "failed"]
+
+
+def make_plan(usd_per_hour: float | None = None) -> TuningPlan:
+    tasks = [make_task(name) for name in "abcd"]
+    found: list[Lookup] = [exact("a"), exact("b"), transfer(), Miss("absent")]
+    return TuningPlan(
+        changes=CHANGES,
+        resolution=make_resolution(tasks, found),
+        shards=(),
+        budget=Budget(seconds=60.0, trials=None, usd_per_hour=usd_per_hour),
+        estimate=Cost(seconds=1.0),
+    )
+
+
+def shard(index: int, stopped: str = "finished", usd: float | None = None) -> TuningOutcome:
+    return TuningOutcome(
+        shard=index,
+        target="cpu",
+        tasks=(make_outcome("c", trials=3), make_outcome("d", trials=4)),
+        spent=Cost(seconds=10.0, usd=usd),
+        device=DEVICE,
+        stopped=stopped,  # type: ignore[arg-type]  # drawn from its literals
+    )
+
+
+def test_hits_are_counted_by_what_the_cache_said() -> None:
+    told = tally(make_plan(), ())
+    assert (told.tasks, told.exact, told.transfer, told.miss) == (4, 2, 1, 1)
+    assert (told.trials, told.seconds, told.usd, told.stopped) == (0, 0.0, None, "finished")
+
+
+def test_shards_add_up() -> None:
+    told = tally(make_plan(), [shard(0, usd=0.25), shard(1, usd=0.5)])
+    assert (told.trials, told.seconds, told.usd) == (14, 20.0, 0.75)
+
+
+def test_with_a_price_no_tuning_costs_nothing_and_without_one_nothing_is_said() -> None:
+    assert tally(make_plan(usd_per_hour=3.6), ()).usd == 0
+    assert tally(make_plan(), [shard(0)]).usd is None
+
+
+def test_without_a_plan_nothing_was_done() -> None:
+    told = tally(None, ())
+    assert (told.tasks, told.trials, told.stopped) == (0, 0, "finished")
+
+
+shards = st.lists(st.builds(shard, st.integers(0, 5), st.sampled_from(REASONS)), max_size=6)
+
+
+@given(shards)
+def test_an_outcome_that_came_twice_counts_once(outcomes: list[TuningOutcome]) -> None:
+    once = list({outcome.shard: outcome for outcome in outcomes}.values())
+    assert tally(make_plan(), [*once, *once]) == tally(make_plan(), once)
+
+
+@given(shards)
+def test_finished_is_said_only_when_every_shard_finished(outcomes: list[TuningOutcome]) -> None:
+    once = list({outcome.shard: outcome for outcome in outcomes}.values())
+    is_finished = all(outcome.stopped == "finished" for outcome in once)
+    assert (tally(make_plan(), once).stopped == "finished") == is_finished
+
+
+def test_a_shard_that_left_no_outcome_is_told_and_one_with_nothing_to_do_is_not() -> None:
+    tasks = make_plan().resolution.tasks
+    planned = [PlannedTask(resolved=task, trials=4, gain_ms=1.0) for task in tasks[2:]]
+    idle = [PlannedTask(resolved=tasks[0], trials=0, gain_ms=0.0)]
+    plan = msgspec.structs.replace(
+        make_plan(),
+        shards=tuple(
+            Shard(
+                index=index,
+                target="cpu",
+                labels=(),
+                tasks=tuple(its),
+                budget=Budget(seconds=60.0, trials=None),
+                predicted_seconds=1.0,
+            )
+            for index, its in enumerate([planned, planned[:1], idle])
+        ),
+    )
+    assert [shard.index for shard in lost_shards(plan, [shard(1)])] == [0]
+    assert tally(plan, [shard(1)]).stopped == "lost"
+    (line,) = lost_shard_warnings(plan, [shard(1)])
+    assert line.startswith("shard 0 on cpu left no outcome-0.json: its 2 tasks were not tuned")
+    assert tally(plan, [shard(0), shard(1)]).stopped == "finished"
+
+
+def test_what_both_sides_share_and_nobody_has_finished_waits() -> None:
+    plan = make_plan()
+    skipped = [msgspec.structs.replace(each, skipped="shared") for each in plan.resolution.tasks]
+    resolution = msgspec.structs.replace(plan.resolution, tasks=tuple(skipped))
+    assert tally(plan, ()).waiting == 0
+    assert tally(msgspec.structs.replace(plan, resolution=resolution), ()).waiting == 2
+
+
+def test_joules_are_summed_where_all_are_known() -> None:
+    first, second = shard(0), shard(1)
+    counted = Cost(seconds=10.0, joules=400.0, energy_source="rapl")
+    told = tally(
+        make_plan(),
+        [
+            msgspec.structs.replace(first, spent=counted),
+            msgspec.structs.replace(second, spent=counted),
+        ],
+    )
+    assert (told.joules, told.energy_source) == (800.0, "rapl")
+    assert tally(make_plan(), [first]).joules is None

@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tunegate.errors import EnvironmentUnfitError
+from tunegate.runtimes.tvm.runtime import PROGRAMS
+from tunegate.system.processes.child import Child
+from tunegate.system.processes.memory_limit import MemoryLimit
+from tunegate.tune.device_slots import on_cpu
+from tunegate.tune.protocol import Candidate, Measure, Measured, Schedule
+from tunegate.tune.tuning_run import BrokenMachineWatch
+from tunegate.tune.workers import WORKERS_LOG, Begin, LostWorkerError, WorkerPool, spawn_pool
+
+PLENTY = MemoryLimit(8 * 2**30)
+
+
+def odd_worker(directory: Path, memory: MemoryLimit = PLENTY) -> Begin:
+    return lambda _: Child(
+        "tests.support.simulated.odd_worker",
+        Measured,
+        variables={},
+        memory=memory,
+        log=directory / "log",
+    )
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Iterator[WorkerPool]:
+    made = WorkerPool(on_cpu(2, tmp_path, 3.0), odd_worker(tmp_path))
+    yield made
+    made.close()
+
+
+def request(number: int, behaviour: str) -> Measure:
+    candidate = Candidate(
+        number=number,
+        workload="w",
+        origin="search",
+        schedule=Schedule("t", ()),
+        module=behaviour,
+        arguments=(),
+    )
+    return Measure(
+        candidate=candidate,
+        target_json="{}",
+        reference="",
+        writes_reference=False,
+        loser_ms=1.0,
+        seed=1,
+        repeats=1,
+    )
+
+
+def pids_of(pool: WorkerPool) -> list[int]:
+    return [child.pid for child in pool.children if isinstance(child, Child)]
+
+
+def finish(pool: WorkerPool) -> dict[int, Measured]:
+    results = {}
+    deadline = time.monotonic() + 30
+    while pool.pending and time.monotonic() < deadline:
+        pool.dispatch()
+        time.sleep(0.02)
+        results.update({m.candidate.number: measured for m, measured in pool.collect()})
+    return results
+
+
+def test_a_crash_and_a_hang_cost_one_candidate_each_and_the_rest_is_measured(
+    pool: WorkerPool,
+) -> None:
+    pool.add([request(1, "crash"), request(2, "hang"), *(request(n, "") for n in range(3, 9))])
+    results = finish(pool)
+    assert results[1].status == "runtime"
+    assert "SIGABRT" in results[1].detail
+    assert [results[n].has_killed_worker for n in (1, 2, 3)] == [True, False, False]
+    assert results[2].status == "timeout"
+    assert [results[n].status for n in range(3, 9)] == ["ok"] * 6
+
+
+def test_a_worker_that_exits_says_its_code(pool: WorkerPool) -> None:
+    pool.add([request(1, "exit")])
+    measured = finish(pool)[1]
+    assert "exited with 1" in measured.detail
+    assert measured.has_killed_worker
+
+
+def test_a_worker_that_ended_itself_for_lack_of_patience_was_too_late(pool: WorkerPool) -> None:
+    hasty = msgspec.structs.replace(request(1, "exit"), patience_seconds=0.0)
+    pool.add([hasty])
+    measured = finish(pool)[1]
+    assert (measured.status, measured.detail) == ("timeout", "no result in 0 s")
+
+
+def test_closing_frees_the_machine_while_work_is_in_flight(pool: WorkerPool) -> None:
+    pool.add([request(1, "hang"), request(2, "hang")])
+    pool.dispatch()
+    pids = pids_of(pool)
+    pool.close()
+    assert all(not Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+def test_a_candidate_that_asks_for_too_much_memory_costs_itself(tmp_path: Path) -> None:
+    pool = WorkerPool(on_cpu(1, tmp_path, 10.0), odd_worker(tmp_path, MemoryLimit(2**31)))
+    try:
+        pool.add([request(1, "hoard"), request(2, "")])
+        results = finish(pool)
+    finally:
+        pool.close()
+    assert (results[1].status, results[2].status) == ("runtime", "ok")
+    assert "MemoryError" in (tmp_path / "log").read_text()
+
+
+def test_a_pool_of_one_each_keeps_the_idle_worker_of_a_device(pool: WorkerPool) -> None:
+    pool.add([request(1, "hang"), request(2, "")])
+    deadline = time.monotonic() + 30
+    while not pool.collect() and time.monotonic() < deadline:
+        pool.dispatch()
+        time.sleep(0.02)
+    idle = next(child for child in pool.children if child.busy_since is None)
+    pool.keep_one_each()
+    assert pool.children == (idle,)
+    assert pool.pending == 0
+    pool.add([request(3, "")])
+    assert finish(pool)[3].status == "ok"
+
+
+def test_a_worker_that_has_grown_is_replaced(
+    pool: WorkerPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = set(pids_of(pool))
+    pool.add([request(n, "") for n in range(16)])
+    finish(pool)
+    assert set(pids_of(pool)) == before
+    monkeypatch.setattr("tunegate.tune.workers._MAX_BYTES", 1)
+    pool.add([request(n, "") for n in range(16, 48)])
+    finish(pool)
+    assert before - set(pids_of(pool))
+
+
+class OnLostMachine:
+    """The first `losses` workers are on machines that vanish with what they had to do."""
+
+    losses = 0
+    busy_since: float | None = None
+    is_ready = True
+
+    def __init__(self) -> None:
+        self._request: Measure | None = None
+
+    def fileno(self) -> int:
+        raise NotImplementedError
+
+    def send(self, request: Measure) -> None:
+        self._request = request
+
+    def receive(self) -> Measured | None:
+        if OnLostMachine.losses > 0:
+            OnLostMachine.losses -= 1
+            raise LostWorkerError("node 7 is gone")
+        assert self._request is not None
+        return Measured(number=self._request.candidate.number, status="ok", nanoseconds=(5,))
+
+    def resident_bytes(self) -> int:
+        return 0
+
+    def kill(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("losses", "status"), [(2, "ok"), (3, "runtime")])
+def test_what_was_on_a_lost_machine_is_tried_elsewhere(
+    tmp_path: Path, losses: int, status: str
+) -> None:
+    OnLostMachine.losses = losses
+    pool = WorkerPool(on_cpu(1, tmp_path, 3.0), lambda _: OnLostMachine())
+    pool.add([request(1, "")])
+    assert finish(pool)[1].status == status
+
+
+def test_a_worker_that_is_being_started_gets_nothing_yet(tmp_path: Path) -> None:
+    worker = OnLostMachine()
+    worker.is_ready = False
+    pool = WorkerPool(on_cpu(1, tmp_path, 3.0), lambda _: worker)
+    pool.add([request(1, "")])
+    pool.dispatch()
+    assert pool.waiting == 1
+    worker.is_ready = True
+    assert finish(pool)[1].status == "ok"
+
+
+def variables_of(pid: int) -> list[str]:
+    """The kernel shows none until it has put the new program in place."""
+    shown = Path(f"/proc/{pid}/environ")
+    deadline = time.monotonic() + 60
+    while not shown.read_text() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return shown.read_text().split("\0")
+
+
+def test_a_pool_for_a_cpu_has_as_many_workers_as_asked_for(tmp_path: Path) -> None:
+    pool = spawn_pool(2, PROGRAMS.worker, threads=1, kind="llvm", gpus=(), directory=tmp_path)
+    try:
+        variables = [variables_of(pid) for pid in pids_of(pool)]
+        pool.keep_one_each()
+        assert len(pool.children) == 1
+    finally:
+        pool.close()
+    assert len(variables) == 2
+    assert all("TVM_NUM_THREADS=1" in each for each in variables)
+    assert (tmp_path / WORKERS_LOG).exists()
+
+
+DIED = Measured(number=1, status="compile", has_killed_worker=True)
+
+
+def test_four_workers_that_die_before_anything_ran_end_the_run(tmp_path: Path) -> None:
+    log = tmp_path / "workers.log"
+    log.write_text("one\nlibfoo is missing\n")
+    watch = BrokenMachineWatch(log)
+    for _ in range(3):
+        watch.see(DIED)
+    with pytest.raises(EnvironmentUnfitError, match="libfoo is missing"):
+        watch.see(DIED)
+
+
+def test_once_something_ran_the_candidates_are_at_fault(tmp_path: Path) -> None:
+    watch = BrokenMachineWatch(tmp_path / "workers.log")
+    watch.see(Measured(number=1, status="ok", nanoseconds=(1,)))
+    for _ in range(9):
+        watch.see(DIED)
