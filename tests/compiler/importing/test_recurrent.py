@@ -60,11 +60,27 @@ def test_unrolled_they_give_the_same_numbers(case: Case) -> None:
 
 
 def test_one_that_is_too_long_says_how_long_it_is() -> None:
-    for direction, steps, said in (("forward", 300, "is too long"), ("bidirectional", 129, "both")):
+    for direction, steps, said in (("forward", 33, "is too long"), ("bidirectional", 17, "both")):
         node, feed, weights = made(Case(direction=direction))
         feed = {**feed, "x": np.zeros((steps, BATCH, INPUTS), np.float32)}
-        with pytest.raises(UnsupportedModelError, match=rf"LSTM over {steps} steps.*{said}"):
+        with pytest.raises(UnsupportedModelError, match=rf"LSTM \(.*\) over {steps} steps.*{said}"):
             importable(operator_model(node, feed, weights))
+
+
+def test_several_that_are_too_long_together_are_refused_before_any_is_unrolled() -> None:
+    """Each step is a third of a second of import, whoever's it is."""
+    for steps, is_refused in ((16, False), (17, True)):
+        node, feed, weights = made(Case("GRU"))
+        feed = {**feed, "x": np.zeros((steps, BATCH, INPUTS), np.float32)}
+        model = operator_model(node, {**feed, **weights})
+        other = model.graph.node.add()
+        other.CopyFrom(node)
+        other.output[:] = [name and f"{name}_too" for name in node.output]
+        if not is_refused:
+            importable(model)
+            continue
+        with pytest.raises(UnsupportedModelError, match="17 steps, 34 with the model's others"):
+            importable(model)
 
 
 def made(case: Case) -> tuple[Any, dict[str, np.ndarray], dict[str, np.ndarray]]:

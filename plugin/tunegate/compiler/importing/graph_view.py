@@ -42,6 +42,7 @@ class GraphView:
         values = (*inferred.value_info, *inferred.output, *inferred.input)
         self._types = dict(_types(values))
         self._types |= _types_backwards(model.graph, self._types, values)
+        self.nodes = model.graph.node
         self._users: dict[str, set[str]] = {}
         for node in model.graph.node:
             for name in node.input:

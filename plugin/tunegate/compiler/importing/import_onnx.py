@@ -15,6 +15,7 @@ from tvm import relax
 
 from tunegate.compiler.build.kernel_nodes import nodes_of_calls, with_kernel_nodes
 from tunegate.compiler.importing.chain_cuts import with_cut_chains
+from tunegate.compiler.importing.node_errors import NodeError, shortened
 from tunegate.compiler.importing.onnx_importer import imported
 from tunegate.compiler.importing.rewriting import importable
 from tunegate.compiler.layouts import layout
@@ -102,12 +103,14 @@ def _told(proto: onnx.ModelProto, path: str) -> Iterator[None]:
 
 
 def _reason(proto: onnx.ModelProto, path: str, error: Exception) -> str:
+    if isinstance(error, NodeError):
+        return f"{path}: {error}."
     text = str(error)
     for node in proto.graph.node:
         if _names(text, node.op_type) and "not supported" in text.lower():
             return unsupported_operators(path, node)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    said = lines[-1][:300] if lines else type(error).__name__
+    said = shortened(lines[-1]).rstrip(".") if lines else type(error).__name__
     return f"{path}: the compiler cannot import the model ({said})."
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,16 +14,34 @@ from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 
 from tunegate.compiler.build.kernel_nodes import with_node_names
 from tunegate.compiler.importing.graph_view import GraphView
+from tunegate.compiler.importing.node_errors import NodeError
 
 
 def imported(model: onnx.ModelProto) -> Any:
     """The Relax module of a model. Raises what TVM's converters raise."""
     importer = _Importer({}, "float32")
-    module = importer.from_onnx(model.graph, GraphView.opset_of(model))
+    try:
+        module = importer.from_onnx(model.graph, GraphView.opset_of(model))
+    except Exception as error:
+        if importer.node is None or isinstance(error, MemoryError):
+            raise
+        raise NodeError(importer.node, error) from error
     return with_node_names(module, importer.values_of(model.graph))
 
 
 class _Importer(ONNXGraphImporter):  # type: ignore[misc]
+    node: onnx.NodeProto | None = None
+    """The one that is converted."""
+
+    def _construct_nodes(self, graph: onnx.GraphProto) -> None:
+        def each() -> Iterator[onnx.NodeProto]:
+            for node in graph.node:
+                self.node = node
+                yield node
+            self.node = None
+
+        super()._construct_nodes(SimpleNamespace(node=each()))
+
     def _check_for_unsupported_ops(self, graph: onnx.GraphProto) -> None:
         others = [node for node in graph.node if node.op_type not in OPERATORS]
         super()._check_for_unsupported_ops(SimpleNamespace(node=others))

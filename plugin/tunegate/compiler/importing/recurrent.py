@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 
 from tunegate.compiler.importing.graph_view import GraphView, TensorType, attribute, operand
+from tunegate.compiler.importing.node_errors import named
 from tunegate.compiler.importing.replacement import Replacement
 from tunegate.errors import UnsupportedModelError
 
@@ -97,8 +98,10 @@ def _seen(new: Replacement, sums: str, cell: str, peephole: str) -> str:
     return new.add("Add", [sums, new.add("Mul", [peephole, cell])])
 
 
-_MOST_STEPS = 256
-"""The most of all directions together. Each is about three kernels to compile and to call."""
+_MOST_STEPS = 32
+"""The most in one model, all its recurrences and directions together. Each step takes a third of a
+second to import, and is about three kernels to compile and to call; longer recurrences that were
+unrolled and tuned were slower than ONNX Runtime's own."""
 
 
 class _Kind(NamedTuple):
@@ -141,10 +144,9 @@ def unrolled(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | No
     extents = _extents(x, hidden, is_batch_first=_is_batch_first(node))
     if activations is None or not extents.steps:
         return None
-    if directions * extents.steps > _MOST_STEPS:
-        steps = f"{extents.steps} steps" + (" in both directions" if directions > 1 else "")
-        message = f"{node.op_type} over {steps} is too long: {_MOST_STEPS} are unrolled at the most"
-        raise UnsupportedModelError(message)
+    steps = sum(_steps_of(each, view) for each in view.nodes if each.op_type in _KINDS)
+    if steps > _MOST_STEPS:
+        raise UnsupportedModelError(_too_long(node, extents.steps, directions, steps))
     work = _Unrolling(node, view, kind, extents)
     each = len(kind.activations)
     ran = [
@@ -153,6 +155,23 @@ def unrolled(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | No
     ]
     work.finish(ran)
     return work.new.nodes
+
+
+def _too_long(node: onnx.NodeProto, own: int, directions: int, steps: int) -> str:
+    both = " in both directions" if directions > 1 else ""
+    together = f", {steps} with the model's others" if steps > own * directions else ""
+    return (
+        f"{node.op_type} ({named(node)}) over {own} steps{both}{together} is too long: "
+        f"{_MOST_STEPS} are unrolled at the most"
+    )
+
+
+def _steps_of(node: onnx.NodeProto, view: GraphView) -> int:
+    """The steps of all directions; 0 where nobody knows."""
+    x, weights = view.type_of(node.input[_X]), view.type_of(node.input[_R])
+    if x is None or weights is None or x.rank != 3:  # noqa: PLR2004 -- steps, batch and inputs
+        return 0
+    return weights.shape[0] * _extents(x, 0, is_batch_first=_is_batch_first(node)).steps
 
 
 def _is_batch_first(node: onnx.NodeProto) -> bool:

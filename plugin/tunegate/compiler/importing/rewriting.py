@@ -33,6 +33,7 @@ from tunegate.compiler.importing import (
 )
 from tunegate.compiler.importing.composite import with_definitions
 from tunegate.compiler.importing.graph_view import GraphView
+from tunegate.compiler.importing.node_errors import importing
 from tunegate.errors import UnsupportedModelError
 from tunegate.models.graph import operator_of
 from tunegate.models.reference.session import write_optimized
@@ -62,7 +63,8 @@ def _rewritten(model: onnx.ModelProto) -> onnx.ModelProto | None:
     is_changed = False
     for node in model.graph.node:
         rule = RULES.get(operator_of(node))
-        instead = rule(node, view) if rule else None
+        with importing(node):
+            instead = rule(node, view) if rule else None
         is_changed = is_changed or instead is not None
         nodes.extend([node] if instead is None else instead)
     return _with_nodes(model, nodes) if is_changed else None

@@ -1,0 +1,73 @@
+"""An error of the importer as a sentence: the operator, its node, and what is missing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import onnx
+
+from tunegate.errors import UnsupportedModelError
+
+_MAX_CHARACTERS = 300
+_OBJECT = re.compile(r"\bir\.Op\(span=None, name=\"?([\w.]+)[^)]*\)|\bOp\(([\w.]+)\)")
+"""An operator of TVM as its errors print it."""
+
+
+class NodeError(UnsupportedModelError):
+    """One node cannot be imported. The message is the end of a sentence that begins with the
+    model."""
+
+    def __init__(self, node: onnx.NodeProto, error: Exception) -> None:
+        super().__init__(f"operator {node.op_type} ({named(node)}) {_said(node, error)}")
+
+
+@contextmanager
+def importing(node: onnx.NodeProto) -> Iterator[None]:
+    """Turns whatever a rule or a converter raises into an error of this node. A lack of memory is
+    nobody's."""
+    try:
+        yield
+    except (NodeError, MemoryError):
+        raise
+    except Exception as error:
+        raise NodeError(node, error) from error
+
+
+def named(node: onnx.NodeProto) -> str:
+    """The node by its name, or by what it gives."""
+    if node.name:
+        return f'node "{node.name}"'
+    return f"the node that makes {next(iter(node.output), 'nothing')}"
+
+
+def shortened(text: str) -> str:
+    """The text in one line, cut between two words where it is long."""
+    line = " ".join(_OBJECT.sub(lambda found: found[1] or found[2], text).split())
+    if len(line) <= _MAX_CHARACTERS:
+        return line
+    return f"{line[:_MAX_CHARACTERS].rpartition(' ')[0]} …"
+
+
+def _said(node: onnx.NodeProto, error: Exception) -> str:
+    text = str(error).strip()
+    if isinstance(error, KeyError):
+        key = str(error.args[0]) if error.args else "?"
+        if key in node.input:
+            return f"reads {key}, which the compiler's importer does not know there"
+        return f"has no {key}, which the compiler's importer asks for"
+    if text == f"{node.op_type} is not supported":
+        return "is not supported by the compiler"
+    if "not supported" in text or "not implemented" in text.lower():
+        return f"is not supported by the compiler ({shortened(_last_line(text))})"
+    if isinstance(error, UnsupportedModelError):
+        return f"is not supported by the compiler: {shortened(text)}"
+    kind = type(error).__name__
+    told = shortened(_last_line(text)).rstrip(".")
+    return f"cannot be imported by the compiler ({f'{kind}: {told}' if told else kind})"
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else ""
