@@ -42,7 +42,7 @@ KNOWN_EXTRAS = (
             "jenkins": ("JENKINS_URL", "BUILD_TAG"),
         },
     ),
-    KnownExtra("deploy", {"command": ("deploy-gate",)}),
+    KnownExtra("deploy", {"command": ("deploy-gate", "attest", "verify")}),
     KnownExtra("study", {"command": ("study",)}),
     KnownExtra("ray", {"executor": ("ray",)}),
     KnownExtra("upgrades", {"key": ("watch.files",)}),

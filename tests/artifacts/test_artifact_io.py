@@ -56,9 +56,11 @@ def test_a_file_without_a_digest_is_no_artifact(tmp_path: Path) -> None:
         artifact_io.read(path, Verdict)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"schema": 2}'])
-def test_something_else_is_one_line(text: str, tmp_path: Path) -> None:
-    (tmp_path / "verdict.json").write_text(text)
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"{", b'{"schema": 2}', b'{"status": "\xe1"}', b'{"a":' + b"[" * 100_000]
+)
+def test_something_else_is_one_line(body: bytes, tmp_path: Path) -> None:
+    (tmp_path / "verdict.json").write_bytes(body)
     with pytest.raises(ArtifactError, match="not a Verdict this version reads"):
         artifact_io.read(tmp_path / "verdict.json", Verdict)
 

@@ -56,7 +56,7 @@ def read(path: Path, kind: type[_Artifact]) -> _Artifact:
             f"{path}: not found. It is written by an earlier step; pass its directory with --out."
         )
         raise ArtifactError(message) from error
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         message = f"{path}: not a {kind.__name__} this version reads ({error}). Run the step again."
         raise ArtifactError(message) from error
     except AlteredError as error:

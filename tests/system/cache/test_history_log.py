@@ -39,11 +39,15 @@ def test_a_run_that_may_not_write_does_not(tmp_path: Path, mode: str) -> None:
 
 def test_lines_that_are_none_of_ours_are_left_out(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
-    lies = b'{}\nnull\n{"schema": 2}\n' + b"[" * 100_000 + b'\n{"at": 1e999}\n\xff\n'
+    lies = (
+        b'{}\nnull\n{"schema": 2}\n'
+        + b"[" * 100_000
+        + b'\n{"at": 1e999}\n\xff\n{"model": "\xe1"}\n'
+    )
     append_history(store, "main", lies, milliseconds=1)
     write_history(store, CONFIG, history()[:1], 2, FileStore(tmp_path / "kept"))
     found = read_history(store, "main", 10)
-    assert (len(found.entries), found.refused) == (1, 6)
+    assert (len(found.entries), found.refused) == (1, 7)
 
 
 OLD = (

@@ -1,11 +1,12 @@
-"""`tunegate deploy-gate`, as the command line knows it."""
+"""`tunegate deploy-gate`, `attest` and `verify`, as the command line knows them."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 from tunegate.cli.command import Command
-from tunegate.cli.option import Option
+from tunegate.cli.option import Argument, Option
 from tunegate.cli.shared_options import (
     BudgetOptions,
     CacheAddress,
@@ -51,6 +52,18 @@ class DeployGateOptions(Options, frozen=True, kw_only=True):
         bool,
         Option("measure compiled artifacts from a network too: their code runs on this machine"),
     ] = False
+    evidence: Annotated[
+        Path | None,
+        Option(
+            "measure nothing where this evidence shows that the candidate passed against what is "
+            "in production",
+            "FILE",
+            Path,
+        ),
+    ] = None
+    evidence_policy: Annotated[
+        Path | None, Option("the policy by which an evidence is accepted", "FILE", Path)
+    ] = None
     download_minutes: Annotated[float, Option("cap on each download", "N", positive)] = 10.0
     shapes: InputShapes = ()
 
@@ -67,4 +80,47 @@ COMMAND = Command(
     ),
     judges=True,
     replaces_verdict=True,
+)
+
+
+class AttestOptions(Options, frozen=True, kw_only=True):
+    """How the verdict in `--out` is signed."""
+
+    unsigned: Annotated[
+        bool, Option("write statement.json and predicate.json alone, for another signer")
+    ] = False
+    cyclonedx: Annotated[
+        bool, Option("write the verdict as evidence.cdx.json too, a CycloneDX model card")
+    ] = False
+
+
+ATTEST = Command(
+    name="attest",
+    summary="sign the verdict of a gate as evidence for other places",
+    options=AttestOptions,
+    handler="tunegate_deploy.evidence.attest:run",
+    examples=("tunegate attest", "tunegate attest --unsigned --cyclonedx"),
+)
+
+
+class VerifyOptions(Options, frozen=True, kw_only=True):
+    """The evidence, what it should be about, and by whose rules."""
+
+    evidence: Annotated[Path, Argument("what tunegate attest wrote", "EVIDENCE", Path)]
+    policy: Annotated[Path, Option("who may sign, and what counts", "FILE", Path)]
+    model: Annotated[Path, Option("what would be deployed", "FILE", Path)]
+    production: Annotated[
+        Path | None, Option("what it must have been compared with", "FILE", Path)
+    ] = None
+
+
+VERIFY = Command(
+    name="verify",
+    summary="check that an evidence shows that a model may be deployed",
+    options=VerifyOptions,
+    handler="tunegate_deploy.evidence.verify:run",
+    examples=(
+        "tunegate verify evidence.json --policy policy.yaml --model new.onnx",
+        "tunegate verify evidence.json --policy policy.yaml --model new.onnx --production now.onnx",
+    ),
 )

@@ -25,9 +25,12 @@ from tunegate.cli.handlers.reporting import finish
 from tunegate.cli.parse import suggestion
 from tunegate.config import Config
 from tunegate.errors import ConfigError
+from tunegate.report.escape import visible
 from tunegate.system.output.directory import OutputDirectory, opened_output
 from tunegate_deploy.command import DeployGateOptions
 from tunegate_deploy.deployable import require_usable
+from tunegate_deploy.evidence.envelope import EvidenceError
+from tunegate_deploy.evidence.verify import shown_by
 from tunegate_deploy.model_sources.addressed_model import AddressedModel, MovableModel
 from tunegate_deploy.model_sources.download_limits import DownloadLimits, within_limits
 from tunegate_deploy.model_sources.fetched_model import FetchedModel, fetched_model
@@ -35,6 +38,7 @@ from tunegate_deploy.model_sources.open_address import OpenedAddress, open_addre
 from tunegate_deploy.model_sources.source_settings import SourceSettings
 
 _SECONDS_PER_MINUTE = 60
+_LONGEST = 400
 
 
 def run(options: DeployGateOptions) -> int:
@@ -98,6 +102,11 @@ def _report(
     if base.pin.sha256 == head.pin.sha256:
         changes = ChangeSet(revisions=revisions, models=(), unchanged=(head.path.name,))
         return pipeline.nothing_to_do(config, changes, out.path)
+    if shown := _shown_by_evidence(options, base, head):
+        changes = ChangeSet(
+            revisions=revisions, models=(), unchanged=(head.path.name,), notes=(shown,)
+        )
+        return pipeline.nothing_to_do(config, changes, out.path)
     config = require_usable(config, (base, head), trust_compiled=options.trust_compiled)
     both = against(_side(base), _side(head))
     if isinstance(both, Artifacts):
@@ -107,6 +116,24 @@ def _report(
         config, models=comparison_config(settings, both.head.file.name, shapes).models
     )
     return models_report(settings, config, both, paired(both, revisions), out)
+
+
+def _shown_by_evidence(options: DeployGateOptions, base: FetchedModel, head: FetchedModel) -> str:
+    """Returns the line that stands for a measurement; empty where none was given, or it does not
+    show that the candidate may replace what is in production: then that is told, and measured."""
+    if options.evidence is None:
+        return ""
+    if options.evidence_policy is None:
+        raise ConfigError("--evidence needs --evidence-policy, which says whose evidence counts.")
+    if base.path.is_dir() or head.path.is_dir():
+        raise ConfigError("--evidence is about models. Leave it out for compiled artifacts.")
+    try:
+        cells = shown_by(options.evidence, options.evidence_policy, head.path, base.path)
+    except EvidenceError as error:
+        sys.stderr.write(f"{visible(f'evidence refused, so it is measured: {error}', _LONGEST)}\n")
+        return ""
+    told = "; ".join(f"{each.target}: {each.reason}" for each in cells)
+    return f"not measured: an evidence shows that it passed ({told})"
 
 
 def _side(fetched: FetchedModel) -> Model | Artifact:

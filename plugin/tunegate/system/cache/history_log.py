@@ -94,5 +94,5 @@ def _entries(lines: Sequence[bytes]) -> Iterator[HistoryEntry]:
     for line in lines:
         try:
             yield decoder.decode(line)
-        except (msgspec.DecodeError, RecursionError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             continue

@@ -118,7 +118,7 @@ def _kind(target: str | dict[str, Any]) -> Any:
     if isinstance(target, str):
         try:
             target = msgspec.json.decode(target, type=dict[str, Any])
-        except (msgspec.DecodeError, RecursionError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
     kind = target.get("kind")
     if isinstance(kind, dict):

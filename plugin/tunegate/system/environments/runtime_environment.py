@@ -84,7 +84,7 @@ def _described(directory: Path, python: Path, names: Sequence[str]) -> _Describe
             return msgspec.json.decode(done.stdout, type=_Described)
         lines = done.stderr.decode(errors="replace").strip().splitlines() if done else ()
         why = lines[-1][:200] if lines else "no answer"
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         why = str(error)[:200]
     raise ConfigError(f"--env {directory}: its Python does not say what is installed ({why}).")
 

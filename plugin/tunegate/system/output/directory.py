@@ -38,7 +38,8 @@ _DERIVED = (
     r"measurements-.*\.json"
 )
 _PLANNED = rf"changes\.json|{_DERIVED}"
-_JUDGED = r"verdict\.json|report\.md|report\.html|junit\.xml|sarif\.json|ci-.*"
+_SIGNED = r"evidence\.(json|cdx\.json)|statement\.json|predicate\.json"
+_JUDGED = rf"verdict\.json|report\.md|report\.html|junit\.xml|sarif\.json|ci-.*|{_SIGNED}"
 _GATED = rf"warm\.json|measurements\.json|{_JUDGED}"
 _PAGES = r"(history|costs)\.html|history\.(csv|jsonl|prom)|study\.(json|md|html)"
 _OURS = re.compile(rf"{_PLANNED}|{_GATED}|{_PAGES}|\.gitignore")

@@ -129,7 +129,7 @@ class Child(Generic[_Reply]):
             if bodies[0].startswith(LAST_WORDS):
                 raise self._failed(bodies[0].removeprefix(LAST_WORDS))
             return self._decoder.decode(bodies[0])
-        except (FrameError, msgspec.DecodeError) as error:
+        except (FrameError, msgspec.DecodeError, UnicodeDecodeError) as error:
             self.kill()
             message = f"gave no answer of ours ({str(error)[:200]})"
             raise ChildDiedError(message) from error

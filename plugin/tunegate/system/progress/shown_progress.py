@@ -121,7 +121,7 @@ def read_paces(file: Path) -> Paces:
     """The paces in a file; none where it cannot be read."""
     try:
         found = msgspec.json.decode(read_regular(file), type=Paces)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return {}
     return {name: tuple(map(_bounded, paces)) for name, paces in found.items() if paces}
 

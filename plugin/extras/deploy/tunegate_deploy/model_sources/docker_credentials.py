@@ -97,7 +97,7 @@ def _read(path: Path) -> _File:
     try:
         with path.open("rb") as file:
             return msgspec.json.decode(file.read(_MAX_BYTES), type=_File)
-    except (OSError, msgspec.DecodeError, msgspec.ValidationError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return _File()
 
 
@@ -124,7 +124,7 @@ def _helped(name: str, server: str, path: Path, variables: Mapping[str, str]) ->
 def _printed(body: bytes) -> RegistryLogin | None:
     try:
         printed = msgspec.json.decode(body, type=_Printed)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     if printed.username == _OF_A_TOKEN:
         return RegistryLogin(identity_token=printed.secret)

@@ -120,6 +120,6 @@ class OciRegistry:
 def _decoded(body: bytes) -> Manifest:
     try:
         return msgspec.json.decode(body, type=Manifest)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         message = "its manifest has no files: name an artifact that oras push made"
         raise ModelError(message) from None

@@ -46,7 +46,7 @@ def authorization(host: str, challenge: str, shown: str) -> str:
         body = answer.body(_MAX_TOKEN_BYTES)
     try:
         token = msgspec.json.decode(body, type=_Token)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         message = f"{shown}: the registry gave no token. Try again."
         raise EnvironmentUnfitError(message) from None
     return f"Bearer {token.token or token.access_token}"

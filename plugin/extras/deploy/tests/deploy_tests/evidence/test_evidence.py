@@ -1,0 +1,230 @@
+"""Evidence: made of a verdict, and refused for whatever it does not show."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import json
+from collections.abc import Callable, Mapping
+
+import msgspec
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support import report_parts as parts
+from tests.support.reports import make_report
+
+from tunegate.artifacts.changes import Side
+from tunegate_deploy.evidence.cyclonedx import bill_of_materials
+from tunegate_deploy.evidence.envelope import (
+    EvidenceError,
+    encode_for_signing,
+    public_text,
+    read_private_key,
+    read_public_key,
+    signed,
+    verified,
+)
+from tunegate_deploy.evidence.policy import EvidencePolicy, check_statement
+from tunegate_deploy.evidence.statement import JudgedCell, Statement, make_statement
+
+NOW = datetime.datetime(2026, 11, 27, 12, tzinfo=datetime.UTC)
+KEY, OTHER = Ed25519PrivateKey.from_private_bytes(b"1" * 32), Ed25519PrivateKey.generate()
+REPORT = make_report("measured")
+MODEL = REPORT.verdict.findings[0].model
+CHANGES = REPORT.changes
+(CHANGE,) = [each for each in CHANGES.models if each.path == MODEL]
+assert CHANGE.base is not None
+BASE = CHANGE.base.path
+FILES: Mapping[tuple[Side, str], str] = {
+    ("head", MODEL): "a" * 64,
+    ("head", f"{MODEL}.data"): "b" * 64,
+    ("base", BASE): "c" * 64,
+    ("head", "models/other.onnx"): "d" * 64,
+    ("base", "models/other.onnx"): "e" * 64,
+}
+NAME = MODEL.rpartition("/")[2]
+HEAD = {NAME: "a" * 64, f"{NAME}.data": "b" * 64}
+PRODUCTION = {"now.onnx": "c" * 64}
+POLICY = EvidencePolicy(keys=(public_text(KEY.public_key()),))
+
+
+def statement(at: datetime.datetime = NOW) -> Statement:
+    return make_statement(REPORT.verdict, CHANGES, REPORT.run, FILES, version="0.1.0", now=at)
+
+
+def check(
+    found: Statement,
+    policy: EvidencePolicy = POLICY,
+    head: Mapping[str, str] = HEAD,
+    base: Mapping[str, str] | None = PRODUCTION,
+) -> tuple[JudgedCell, ...]:
+    return check_statement(found, policy, head=head, base=base, now=NOW)
+
+
+def test_what_was_signed_is_read_again_and_shows_what_it_says() -> None:
+    found = verified(signed(statement(), KEY), [OTHER.public_key(), KEY.public_key()])
+    assert found == statement()
+    assert [each.status for each in check(found)] == ["pass"] * len(check(found))
+
+
+def test_the_envelope_is_that_of_dsse() -> None:
+    """The example of the protocol's page."""
+    assert encode_for_signing("http://example.com/HelloWorld", b"hello world") == (
+        b"DSSEv1 29 http://example.com/HelloWorld 11 hello world"
+    )
+
+
+def altered(change: Callable[[dict[str, object]], None]) -> bytes:
+    """The evidence with another payload, and the signature of the first one."""
+    envelope = json.loads(signed(statement(), KEY))
+    payload = json.loads(base64.b64decode(envelope["payload"]))
+    change(payload)
+    envelope["payload"] = base64.b64encode(json.dumps(payload).encode()).decode()
+    return json.dumps(envelope).encode()
+
+
+def test_content_that_was_altered_is_refused() -> None:
+    def make_pass(payload: dict[str, object]) -> None:
+        payload["subject"] = []
+
+    with pytest.raises(EvidenceError, match="altered"):
+        verified(altered(make_pass), [KEY.public_key()])
+
+
+@given(st.data())
+def test_no_altered_byte_of_an_evidence_is_believed(data: st.DataObject) -> None:
+    body = bytearray(signed(statement(), KEY))
+    index = data.draw(st.integers(0, len(body) - 1))
+    body[index] ^= data.draw(st.integers(1, 255))
+    try:
+        found = verified(bytes(body), [KEY.public_key()])
+    except EvidenceError:
+        return
+    assert found == statement()  # the byte was a space or the hint which key it is
+
+
+def test_another_key_is_refused_whatever_it_says_it_is() -> None:
+    by_other = json.loads(signed(statement(), OTHER))
+    by_other["signatures"][0]["keyid"] = json.loads(signed(statement(), KEY))["signatures"][0][
+        "keyid"
+    ]
+    with pytest.raises(EvidenceError, match="no trusted key"):
+        verified(json.dumps(by_other).encode(), [KEY.public_key()])
+
+
+def test_a_signature_on_another_kind_of_payload_does_not_count() -> None:
+    payload = msgspec.json.encode(statement())
+    for kind, told in (("text/plain", "no trusted key"),):
+        signature = KEY.sign(encode_for_signing(kind, payload))
+        envelope = {
+            "payloadType": "application/vnd.in-toto+json",
+            "payload": base64.b64encode(payload).decode(),
+            "signatures": [{"keyid": "", "sig": base64.b64encode(signature).decode()}],
+        }
+        with pytest.raises(EvidenceError, match=told):
+            verified(json.dumps(envelope).encode(), [KEY.public_key()])
+
+
+@pytest.mark.parametrize("kind", ["_type", "predicateType"])
+def test_a_signed_statement_about_something_else_is_refused(kind: str) -> None:
+    document = msgspec.to_builtins(statement()) | {kind: "https://slsa.dev/provenance/v1"}
+    payload = json.dumps(document).encode()
+    signature = KEY.sign(encode_for_signing("application/vnd.in-toto+json", payload))
+    envelope = {
+        "payloadType": "application/vnd.in-toto+json",
+        "payload": base64.b64encode(payload).decode(),
+        "signatures": [{"keyid": "", "sig": base64.b64encode(signature).decode()}],
+    }
+    with pytest.raises(EvidenceError, match="not a latency verdict"):
+        verified(json.dumps(envelope).encode(), [KEY.public_key()])
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"[]", b"\xff", b'{"payloadType":1}'])
+def test_what_is_no_envelope_is_one_line(body: bytes) -> None:
+    with pytest.raises(EvidenceError, match="no DSSE envelope"):
+        verified(body, [KEY.public_key()])
+
+
+def policy(**changed: object) -> EvidencePolicy:
+    return msgspec.structs.replace(POLICY, **changed)
+
+
+@pytest.mark.parametrize(
+    ("policy", "head", "base", "told"),
+    [
+        (POLICY, {"m.onnx": "f" * 64}, None, "another model"),
+        (POLICY, HEAD | {f"{NAME}.data": "f" * 64}, None, "its data files"),
+        (POLICY, {NAME: "a" * 64, "moved.data": "b" * 64}, None, "its data files"),
+        (POLICY, HEAD, {"now.onnx": "f" * 64}, "than what is in production"),
+        (POLICY, HEAD, {"now.onnx": "e" * 64}, "than what is in production"),
+        (POLICY, {NAME: "c" * 64}, None, "another model"),
+        (POLICY, {"other.onnx": "d" * 64}, None, "not compared with anything"),
+        (policy(policy_digests=("0" * 64,)), HEAD, None, "other rules"),
+        (policy(max_margin_percent=1.0), HEAD, None, "margin of 3%"),
+        (policy(targets=("elsewhere",)), HEAD, None, "not judged on elsewhere"),
+    ],
+)
+def test_what_the_evidence_does_not_show_is_refused(
+    policy: EvidencePolicy, head: Mapping[str, str], base: Mapping[str, str] | None, told: str
+) -> None:
+    with pytest.raises(EvidenceError, match=told):
+        check(statement(), policy, head, base)
+
+
+@pytest.mark.parametrize(
+    ("age", "told"),
+    [
+        (datetime.timedelta(days=31), "31.0 days ago"),
+        (datetime.timedelta(hours=-2), "has not come yet"),
+    ],
+)
+def test_an_old_evidence_and_one_of_the_future_are_refused(
+    age: datetime.timedelta, told: str
+) -> None:
+    with pytest.raises(EvidenceError, match=told):
+        check(statement(NOW - age))
+
+
+@pytest.mark.parametrize("kind", ["fail", "inconclusive", "waived"])
+def test_what_is_no_pass_is_refused(kind: str) -> None:
+    found = statement()
+    cells = tuple(msgspec.structs.replace(each, status=kind) for each in found.predicate.findings)
+    predicate = msgspec.structs.replace(found.predicate, findings=cells)
+    found = msgspec.structs.replace(found, predicate=predicate)
+    with pytest.raises(EvidenceError, match=f"is {kind}"):
+        check(found)
+    allowed = msgspec.structs.replace(POLICY, allow_waived=True)
+    if kind == "waived":
+        assert check(found, allowed)
+
+
+def test_a_verdict_that_measured_nothing_shows_nothing() -> None:
+    verdict = parts.verdict("pass", 0)
+    found = make_statement(verdict, CHANGES, None, FILES, version="0.1.0", now=NOW)
+    with pytest.raises(EvidenceError, match="not compared with anything"):
+        check(found)
+
+
+def test_keys_that_are_none_are_refused_and_not_shown() -> None:
+    assert read_public_key(public_text(KEY.public_key())) == KEY.public_key()
+    with pytest.raises(EvidenceError, match="no public key"):
+        read_public_key("ed25519:c2hvcnQ=")
+    with pytest.raises(EvidenceError, match="no Ed25519 key") as caught:
+        read_private_key("-----BEGIN PRIVATE KEY-----\nsecret", "K")
+    assert "secret" not in str(caught.value)
+
+
+def test_a_bill_of_materials_has_the_interval_of_each_model() -> None:
+    document = json.loads(bill_of_materials(statement()))
+    assert (document["bomFormat"], document["specVersion"]) == ("CycloneDX", "1.6")
+    component = next(each for each in document["components"] if each["name"] == MODEL)
+    assert component["hashes"] == [{"alg": "SHA-256", "content": "a" * 64}]
+    metrics = component["modelCard"]["quantitativeAnalysis"]["performanceMetrics"]
+    finding = REPORT.verdict.findings[0]
+    assert finding.change_percent is not None
+    change = next(each for each in metrics if "confidenceInterval" in each)
+    assert float(change["confidenceInterval"]["upperBound"]) == pytest.approx(
+        finding.change_percent.high, abs=0.001
+    )

@@ -1,0 +1,1 @@
+"""Signed verdicts: made where a model was gated, checked where it is deployed."""

@@ -1,0 +1,104 @@
+"""`tunegate attest`: signs the verdict in `--out` as an evidence that other places can check."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from tunegate import __version__
+from tunegate.artifacts import artifact_io
+from tunegate.artifacts.changes import SIDES, ChangeSet, ModelVersion, Side
+from tunegate.artifacts.digests import digest_of
+from tunegate.artifacts.measurements import MeasurementRun
+from tunegate.artifacts.verdicts import Verdict
+from tunegate.errors import ArtifactError
+from tunegate.system.clock import SystemClock
+from tunegate.system.git.repository import GitRepository
+from tunegate_deploy.command import AttestOptions
+from tunegate_deploy.evidence.cyclonedx import bill_of_materials
+from tunegate_deploy.evidence.envelope import (
+    EvidenceError,
+    public_text,
+    read_private_key,
+    signed,
+)
+from tunegate_deploy.evidence.statement import make_statement
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+KEY_VARIABLE = "TUNEGATE_EVIDENCE_KEY"
+
+
+def run(options: AttestOptions) -> int:
+    """Writes evidence.json, and statement.json and predicate.json for who signs otherwise. Raises
+    ArtifactError where the files of `--out` do not belong together, EvidenceError for the key."""
+    out = options.settings.out
+    verdict = artifact_io.read(out / "verdict.json", Verdict)
+    changes = artifact_io.read(out / "changes.json", ChangeSet)
+    run_of_gate = _measured(out, verdict)
+    if verdict.revisions != changes.revisions:
+        raise ArtifactError(f"{out / 'changes.json'}: not of this verdict. Run the gate again.")
+    files = dict(_files(GitRepository(options.settings.repository), changes))
+    now = datetime.datetime.fromtimestamp(SystemClock().time(), tz=datetime.UTC)
+    statement = make_statement(verdict, changes, run_of_gate, files, version=__version__, now=now)
+    document = msgspec.json.encode(statement)
+    artifact_io.write_bytes(out / "statement.json", document)
+    artifact_io.write_bytes(out / "predicate.json", msgspec.json.encode(statement.predicate))
+    if options.cyclonedx:
+        artifact_io.write_bytes(out / "evidence.cdx.json", bill_of_materials(statement))
+    pem = os.environ.get(KEY_VARIABLE, "")
+    if not pem.strip() and not options.unsigned:
+        raise EvidenceError(
+            f"{KEY_VARIABLE} is not set. Give it an Ed25519 key in PEM, or say --unsigned and sign "
+            "statement.json otherwise."
+        )
+    if pem.strip():
+        key = read_private_key(pem, KEY_VARIABLE)
+        artifact_io.write_bytes(out / "evidence.json", signed(statement, key))
+        sys.stderr.write(
+            f"evidence: {out / 'evidence.json'}, signed by {public_text(key.public_key())}\n"
+        )
+    return 0
+
+
+def _measured(out: Path, verdict: Verdict) -> MeasurementRun | None:
+    """The measurements that the verdict names; None where it has none. Raises ArtifactError."""
+    if not verdict.origin.measurements:
+        return None
+    path = out / "measurements.json"
+    run_of_gate = artifact_io.read(path, MeasurementRun)
+    if digest_of(run_of_gate) != verdict.origin.measurements:
+        raise ArtifactError(f"{path}: not the measurements of this verdict. Run the gate again.")
+    return run_of_gate
+
+
+def _files(repository: GitRepository, changes: ChangeSet) -> Iterator[tuple[tuple[Side, str], str]]:
+    """The SHA-256 digest of every file of the models on each side, by its path in the repository:
+    the bytes that a checkout has, through Git LFS and DVC."""
+    for change in changes.models:
+        for side, version in zip(SIDES, (change.base, change.head), strict=True):
+            if version is not None:
+                for path, digest in _digests(repository, version):
+                    yield (side, path), digest
+
+
+def _digests(repository: GitRepository, version: ModelVersion) -> Iterator[tuple[str, str]]:
+    if _SHA256.fullmatch(version.content_digest):  # of two files, not of a repository
+        yield version.path, version.content_digest
+        yield from ((str(Path(version.path).parent / x.path), x.digest) for x in version.external)
+        return
+    with tempfile.TemporaryDirectory(prefix="tunegate-evidence-") as place:
+        model = repository.export_model(version, Path(place))
+        for file in sorted(Path(place).rglob("*")):
+            if file.is_file():
+                beside = file.relative_to(model.parent).as_posix()
+                with file.open("rb") as content:
+                    digest = hashlib.file_digest(content, "sha256").hexdigest()
+                yield (Path(version.path).parent / beside).as_posix(), digest

@@ -1,0 +1,152 @@
+"""An evidence file: a statement in a DSSE envelope, signed with Ed25519.
+
+The signature is over DSSE's pre-authentication encoding, so a payload of another type never counts
+(https://github.com/secure-systems-lab/dsse/blob/master/protocol.md).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Sequence
+
+import msgspec
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+from tunegate.errors import USAGE, TunegateError
+from tunegate_cache.format.signing import key_id
+from tunegate_deploy.evidence.statement import PREDICATE_TYPE, STATEMENT_TYPE, Statement
+
+PAYLOAD_TYPE = "application/vnd.in-toto+json"
+MAX_EVIDENCE_BYTES = 4 * 2**20
+_PREFIX = "ed25519:"
+_KEY_BYTES = 32
+
+
+class EvidenceError(TunegateError):
+    """An evidence does not show what it is asked to show; its text says why, in one line."""
+
+    exit_code = USAGE
+
+
+class Signature(msgspec.Struct, frozen=True):
+    """`keyid` is a hint which key it is by; `sig` is base64."""
+
+    keyid: str
+    sig: str
+
+
+class Envelope(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of an evidence file."""
+
+    payload_type: str = msgspec.field(name="payloadType")
+    payload: str
+    signatures: tuple[Signature, ...]
+
+
+def signed(statement: Statement, key: Ed25519PrivateKey) -> bytes:
+    """Returns the evidence file: the statement with a signature by the key."""
+    payload = msgspec.json.encode(statement)
+    signature = key.sign(encode_for_signing(PAYLOAD_TYPE, payload))
+    envelope = Envelope(
+        payload_type=PAYLOAD_TYPE,
+        payload=_text(payload),
+        signatures=(Signature(key_id(key.public_key().public_bytes_raw()), _text(signature)),),
+    )
+    return msgspec.json.format(msgspec.json.encode(envelope), indent=2) + b"\n"
+
+
+def encode_for_signing(payload_type: str, payload: bytes) -> bytes:
+    """Returns the bytes that DSSE signs: PAE(type, payload)."""
+    kind = payload_type.encode()
+    return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
+
+
+def verified(evidence: bytes, trusted: Sequence[Ed25519PublicKey]) -> Statement:
+    """Returns the statement of an evidence file that one of the trusted keys has signed. Raises
+    EvidenceError for one that is cut, altered, of another kind or by nobody who is trusted."""
+    envelope, payload = _opened(evidence)
+    message = encode_for_signing(envelope.payload_type, payload)
+    signatures = [_bytes(each.sig) for each in envelope.signatures]
+    if not any(_is_by(key, each, message) for key in trusted for each in signatures):
+        named = ", ".join(each.keyid for each in envelope.signatures) or "nobody"
+        raise EvidenceError(
+            f"no trusted key has signed this content (it names {named}): it was altered, or signed "
+            "by somebody else. Trust the key in the policy, or make the evidence again."
+        )
+    return _statement(envelope, payload)
+
+
+def _opened(evidence: bytes) -> tuple[Envelope, bytes]:
+    if len(evidence) > MAX_EVIDENCE_BYTES:
+        raise EvidenceError(f"larger than {MAX_EVIDENCE_BYTES >> 20} MiB: no evidence of ours.")
+    try:
+        envelope = msgspec.json.decode(evidence, type=Envelope)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise EvidenceError(f"no DSSE envelope ({error}). Name an evidence.json.") from error
+    return envelope, _bytes(envelope.payload)
+
+
+def _statement(envelope: Envelope, payload: bytes) -> Statement:
+    """The type is part of what is signed, so it is read after the signature."""
+    if envelope.payload_type != PAYLOAD_TYPE:
+        raise EvidenceError(f"a signed {envelope.payload_type}, and not an in-toto statement.")
+    try:
+        kind = msgspec.json.decode(payload)
+        statement = msgspec.json.decode(payload, type=Statement)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise EvidenceError(f"a signed statement of another layout ({error}).") from error
+    if (statement.type, statement.predicate_type) != (STATEMENT_TYPE, PREDICATE_TYPE):
+        raise EvidenceError(f"a signed {kind.get('predicateType')}, and not a latency verdict.")
+    return statement
+
+
+def _is_by(key: Ed25519PublicKey, signature: bytes, message: bytes) -> bool:
+    try:
+        key.verify(signature, message)
+    except InvalidSignature:
+        return False
+    return True
+
+
+def _text(content: bytes) -> str:
+    return base64.b64encode(content).decode()
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise EvidenceError(f"no base64 where an envelope has it ({error}).") from error
+
+
+def read_private_key(pem: str, where: str) -> Ed25519PrivateKey:
+    """Returns the key of a PEM text. Raises EvidenceError, which never shows the text."""
+    try:
+        key = load_pem_private_key(pem.strip().encode() + b"\n", password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        key = None
+    if not isinstance(key, Ed25519PrivateKey):
+        raise EvidenceError(
+            f"{where}: no Ed25519 key in PEM. Make one with: openssl genpkey -algorithm ed25519"
+        )
+    return key
+
+
+def read_public_key(text: str) -> Ed25519PublicKey:
+    """Returns the key of a text such as `ed25519:` and 44 characters of base64. Raises
+    EvidenceError."""
+    try:
+        raw = base64.b64decode(text.removeprefix(_PREFIX), validate=True)
+    except binascii.Error:
+        raw = b""
+    if not text.startswith(_PREFIX) or len(raw) != _KEY_BYTES:
+        raise EvidenceError(f'"{text}" is no public key: write ed25519: and 44 characters.')
+    return Ed25519PublicKey.from_public_bytes(raw)
+
+
+def public_text(key: Ed25519PublicKey) -> str:
+    """Returns the key as a policy names it."""
+    return f"{_PREFIX}{_text(key.public_bytes_raw())}"

@@ -1,0 +1,141 @@
+"""The policy by which an evidence is accepted, and the check of a statement against it. Pure but
+for reading the file."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Annotated
+
+import msgspec
+
+from tunegate.artifacts.changes import Side, path_of
+from tunegate.errors import ConfigError
+from tunegate.regular_files import read_regular
+from tunegate.system.strict_yaml import MAX_YAML_CHARACTERS, YamlProblemError, read_yaml
+from tunegate_deploy.evidence.envelope import EvidenceError
+from tunegate_deploy.evidence.statement import JudgedCell, Statement, subject_name
+
+_CLOCK_SKEW = datetime.timedelta(minutes=10)
+
+
+class EvidencePolicy(
+    msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True
+):
+    """The content of a policy file. `keys` are the public keys that may sign. `policy-digests` are
+    the rules of the gate that count: the `policyDigest` of an evidence that somebody looked at;
+    without any, all do. `targets` are those that must have been judged; without any, all that
+    were."""
+
+    keys: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
+    max_age_days: Annotated[float, msgspec.Meta(gt=0)] = 30.0
+    max_margin_percent: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    policy_digests: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    allow_waived: bool = False
+
+
+def read_policy(path: Path) -> EvidencePolicy:
+    """Returns the policy of a file. Raises ConfigError."""
+    try:
+        text = read_regular(path)[: MAX_YAML_CHARACTERS + 1].decode()
+        return msgspec.convert(read_yaml(text), EvidencePolicy)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}).") from error
+    except (YamlProblemError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        raise ConfigError(f"{path}: {error}. See docs/extras.md for what a policy has.") from error
+
+
+def check_statement(
+    statement: Statement,
+    policy: EvidencePolicy,
+    *,
+    head: Mapping[str, str],
+    base: Mapping[str, str] | None,
+    now: datetime.datetime,
+) -> tuple[JudgedCell, ...]:
+    """Returns the findings on the model whose files `head` has, by the digests of their content.
+
+    `head` and `base` are the SHA-256 of each file by its name, the model's first; `base` is what is
+    in production, None where that is not asked. Raises EvidenceError with the first reason for
+    which the statement does not show that this model may be deployed."""
+    found = statement.predicate
+    _check_age(found.finished_at, policy.max_age_days, now)
+    if policy.policy_digests and found.policy_digest not in policy.policy_digests:
+        raise EvidenceError(
+            f"judged by other rules ({found.policy_digest[:12]}) than the policy's."
+        )
+    if policy.max_margin_percent is not None and found.margin_percent > policy.max_margin_percent:
+        raise EvidenceError(
+            f"judged with a margin of {found.margin_percent:g}%, and the policy allows "
+            f"{policy.max_margin_percent:g}%."
+        )
+    paths = _paths_with(statement, "head", head)
+    if not paths:
+        judged = [each.name for each in statement.subject if each.name.startswith("head:")]
+        name, digest = next(iter(head.items()))
+        raise EvidenceError(
+            f"about another model: {', '.join(judged) or 'none'} was judged, with other content "
+            f"than {name} ({digest[:12]}) or its data files."
+        )
+    cells = tuple(each for each in found.findings if path_of(each.model) in paths)
+    if not cells:
+        raise EvidenceError(f"{paths[0]} was not compared with anything: there is no finding.")
+    production = None if base is None else _paths_with(statement, "base", base)
+    if production is not None and any(each.base_path not in production for each in cells):
+        raise EvidenceError(
+            f"{paths[0]} was compared with another model than what is in production: it is an "
+            "older pass, or production has changed. Gate it again."
+        )
+    _check_cells(cells, policy)
+    return cells
+
+
+def _check_age(finished_at: str, max_days: float, now: datetime.datetime) -> None:
+    try:
+        finished = datetime.datetime.fromisoformat(finished_at)
+    except ValueError as error:
+        raise EvidenceError(f'"{finished_at}" is no time.') from error
+    if finished.tzinfo is None:
+        raise EvidenceError(f'"{finished_at}" has no time zone.')
+    if finished > now + _CLOCK_SKEW:
+        raise EvidenceError(f"made at {finished_at}, which has not come yet: look at the clocks.")
+    age_days = (now - finished) / datetime.timedelta(days=1)
+    if age_days > max_days:
+        raise EvidenceError(
+            f"made {age_days:.1f} days ago, and the policy allows {max_days:g}. Gate it again."
+        )
+
+
+def _paths_with(statement: Statement, side: Side, files: Mapping[str, str]) -> tuple[str, ...]:
+    """The paths at which a side had a model of this content, each data file under its name beside
+    it: `files` are SHA-256 digests by name, the model's first."""
+    known = {each.name: each.digest.get("sha256") for each in statement.subject}
+    (_, model), *beside = files.items()
+    prefix = subject_name(side, "")
+    paths = [
+        PurePosixPath(name.removeprefix(prefix))
+        for name, digest in known.items()
+        if name.startswith(prefix) and digest == model
+    ]
+    return tuple(
+        str(path)
+        for path in paths
+        if all(
+            known.get(subject_name(side, str(path.parent / name))) == digest
+            for name, digest in beside
+        )
+    )
+
+
+def _check_cells(cells: tuple[JudgedCell, ...], policy: EvidencePolicy) -> None:
+    accepted = {"pass", "waived"} if policy.allow_waived else {"pass"}
+    missing = set(policy.targets) - {each.target for each in cells}
+    if missing:
+        raise EvidenceError(f"not judged on {', '.join(sorted(missing))}, which the policy asks.")
+    for each in cells:
+        if policy.targets and each.target not in policy.targets:
+            continue
+        if each.status not in accepted:
+            raise EvidenceError(f"{each.model} on {each.target} is {each.status}: {each.reason}")

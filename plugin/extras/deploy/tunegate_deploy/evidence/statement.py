@@ -1,0 +1,152 @@
+"""A verdict as an in-toto statement: what was compared, by which rules, and what came out.
+
+The layout is that of in-toto's Statement v1
+(https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md). The subjects are the files
+of both sides and the artifacts that ship; the predicate is ours. Pure.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from tunegate.artifacts.changes import ChangeSet, Side
+from tunegate.artifacts.measurements import Interval, MeasurementRun
+from tunegate.artifacts.verdicts import Finding, Status, Verdict
+
+STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
+PREDICATE_TYPE = "https://github.com/tunegate/tunegate/latency-verdict/v1"
+"""The name of the layout of `LatencyVerdict`. A change that old readers would misread gets a new
+one."""
+
+
+class Subject(msgspec.Struct, frozen=True):
+    """A file: `head:models/m.onnx` is the model that was judged, `base:…` what it was compared
+    with, `artifact:models/m.onnx:cpu` the directory that ships on a target. `digest` is by
+    algorithm, in hexadecimal digits."""
+
+    name: str
+    digest: Mapping[str, str]
+
+
+class JudgedCell(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The result for one model on one target. `base_path` is where its base lay, '' where it had
+    none. A pass excludes a slowdown over `margin_percent`, and what `excludes` says in words;
+    `interval_percent` is the change of the median latency."""
+
+    model: str
+    base_path: str
+    target: str
+    status: Status
+    reason: str
+    base_ms: float | None
+    head_ms: float | None
+    interval_percent: Interval | None
+    launches: int
+    excludes: str = ""
+
+
+class LatencyVerdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The predicate. `policy_digest` is that of the rules that judged, waivers included, and
+    `measurements_digest` that of `measurements.json`. `finished_at` is a time of UTC."""
+
+    status: Status
+    findings: tuple[JudgedCell, ...]
+    margin_percent: float
+    pairing: str
+    policy_digest: str
+    measurements_digest: str
+    base: str
+    head: str
+    seed: str
+    tool_version: str
+    environment: Mapping[str, str]
+    device: Mapping[str, object]
+    finished_at: str
+
+
+class Statement(msgspec.Struct, frozen=True, kw_only=True):
+    """The signed content of an evidence."""
+
+    type: str = msgspec.field(name="_type")
+    subject: tuple[Subject, ...]
+    predicate_type: str = msgspec.field(name="predicateType")
+    predicate: LatencyVerdict
+
+
+_PAIRING = "base and head in turn, as pairs of fresh processes"
+
+
+def make_statement(
+    verdict: Verdict,
+    changes: ChangeSet,
+    run: MeasurementRun | None,
+    files: Mapping[tuple[Side, str], str],
+    *,
+    version: str,
+    now: datetime.datetime,
+) -> Statement:
+    """Returns the statement on a verdict about these changes. `files` are the SHA-256 digests of
+    each side's files, by path; `now` is the time at which the verdict is signed."""
+    bases = {each.path: each.base.path for each in changes.models if each.base is not None}
+    return Statement(
+        type=STATEMENT_TYPE,
+        subject=(*_file_subjects(files), *_artifact_subjects(run)),
+        predicate_type=PREDICATE_TYPE,
+        predicate=LatencyVerdict(
+            status=verdict.status,
+            findings=tuple(
+                _judged_cell(each, bases.get(each.model, "")) for each in verdict.findings
+            ),
+            margin_percent=verdict.margin_percent,
+            pairing=_PAIRING,
+            policy_digest=verdict.origin.rules,
+            measurements_digest=verdict.origin.measurements,
+            base=verdict.revisions.base or "",
+            head=verdict.revisions.head,
+            seed=verdict.seed,
+            tool_version=version,
+            environment=dict(run.environment) if run else {},
+            device=msgspec.to_builtins(run.device) if run else {},
+            finished_at=now.astimezone(datetime.UTC).isoformat(timespec="seconds"),
+        ),
+    )
+
+
+def subject_name(side: Side, path: str) -> str:
+    """Returns the name of the subject that is a file of a side."""
+    return f"{side}:{path}"
+
+
+def artifact_name(model: str, target: str) -> str:
+    """Returns the name of the subject that ships for a model on a target."""
+    return f"artifact:{model}:{target}"
+
+
+def _file_subjects(files: Mapping[tuple[Side, str], str]) -> Iterator[Subject]:
+    for (side, path), sha256 in sorted(files.items()):
+        yield Subject(subject_name(side, path), {"sha256": sha256})
+
+
+def _artifact_subjects(run: MeasurementRun | None) -> Iterator[Subject]:
+    for built in run.builds if run else ():
+        if built.head is not None and built.head.digest:
+            name = artifact_name(built.cell.model, built.cell.target)
+            yield Subject(name, {"sha256": built.head.digest})
+
+
+def _judged_cell(finding: Finding, base_path: str) -> JudgedCell:
+    return JudgedCell(
+        model=finding.model,
+        base_path=base_path,
+        target=finding.target,
+        status=finding.status,
+        reason=finding.reason,
+        base_ms=finding.base_ms,
+        head_ms=finding.head_ms,
+        interval_percent=finding.change_percent,
+        launches=finding.launches,
+        excludes=finding.remarks if finding.status == "pass" else "",
+    )

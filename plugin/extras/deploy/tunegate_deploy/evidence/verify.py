@@ -1,0 +1,72 @@
+"""`tunegate verify`: whether an evidence shows that a model may be deployed. Needs no network."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import sys
+from io import BufferedReader
+from pathlib import Path
+from typing import cast
+
+from tunegate.errors import ModelError
+from tunegate.regular_files import opened_inside, read_regular
+from tunegate.report.escape import visible
+from tunegate.system.clock import SystemClock
+from tunegate.system.onnx_scan import data_files
+from tunegate_deploy.command import VerifyOptions
+from tunegate_deploy.evidence.envelope import EvidenceError, read_public_key, verified
+from tunegate_deploy.evidence.policy import check_statement, read_policy
+from tunegate_deploy.evidence.statement import JudgedCell
+
+_LONGEST = 400
+
+
+def run(options: VerifyOptions) -> int:
+    """Returns 0 where the evidence is signed, fresh, about this model and by the policy's rules.
+    Raises EvidenceError with the one reason for which it is not."""
+    for each in shown_by(options.evidence, options.policy, options.model, options.production):
+        line = f"{each.model} on {each.target}: {each.status}, {each.reason}"
+        sys.stderr.write(f"{visible(line, _LONGEST)}\n")
+    return 0
+
+
+def shown_by(
+    evidence: Path, policy_file: Path, model: Path, production: Path | None
+) -> tuple[JudgedCell, ...]:
+    """Returns the findings by which an evidence shows that the model may be deployed in place of
+    that in production. Raises EvidenceError, ConfigError, ModelError."""
+    policy = read_policy(policy_file)
+    keys = tuple(map(read_public_key, policy.keys))
+    try:
+        content = read_regular(evidence)
+    except OSError as error:
+        raise EvidenceError(f"{evidence}: cannot be read ({error.strerror}).") from error
+    return check_statement(
+        verified(content, keys),
+        policy,
+        head=file_digests(model),
+        base=None if production is None else file_digests(production),
+        now=datetime.datetime.fromtimestamp(SystemClock().time(), tz=datetime.UTC),
+    )
+
+
+def file_digests(model: Path) -> dict[str, str]:
+    """Returns the SHA-256 digest of a model's file and of each of its data files, by name, the
+    model's first. Raises ModelError for a file that is no model, and for data that is not there or
+    behind a link: nobody could say what would be deployed."""
+    try:
+        body = read_regular(model)
+        beside = data_files(body)
+    except OSError as error:
+        raise ModelError(f"{model}: cannot be read ({error.strerror}).") from error
+    except ModelError as error:
+        raise ModelError(f"{model}: {error}.") from error
+    found = {model.name: hashlib.sha256(body).hexdigest()}
+    for name in beside:
+        file = opened_inside(model.parent, name)
+        if file is None:
+            raise ModelError(f"{model.parent / name}: no plain file. It is data of {model.name}.")
+        with file:
+            found[name] = hashlib.file_digest(cast("BufferedReader", file), "sha256").hexdigest()
+    return found
