@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.ci.github.github_server import github_server
 from tests.report.budgeted import AFTER, BEFORE
 from tests.support.report_parts import finding, verdict
 from tests.support.reports import make_report
@@ -13,9 +16,11 @@ from tunegate.artifacts.changes import ModelPin, Revisions
 from tunegate.artifacts.verdicts import Verdict
 from tunegate.ci.comment_text import with_links
 from tunegate.ci.comments import KeptComment, report_marker
+from tunegate.ci.github.host import GitHubHost
 from tunegate.ci.http import RestRefusedError
-from tunegate.ci.job import comment_choice
-from tunegate.ci.protocol import Links
+from tunegate.ci.job import check_words, comment_choice, job_in_words, report_name
+from tunegate.ci.job_request import JobRequest
+from tunegate.ci.protocol import AskedRevisions, JobEvent, Links, Usual
 from tunegate.settings import CommentWhen
 
 QUIET = verdict("pass", 0)
@@ -65,6 +70,14 @@ def test_a_comment_says_below_its_first_line_where_to_look_further() -> None:
     text = with_links("# Pass\n\n| table |\n", links)
     shown = "[This run](https://ci/1) · [whole report](https://ci/1/report.html)"
     assert text == f"# Pass\n\n{shown}\n\n| table |\n"
+
+
+def test_a_comment_names_its_job_as_text_whatever_that_is_called() -> None:
+    text = with_links("# Pass\n", Links(run="https://ci/1"), job="gate (cpu)")
+    assert text == "# Pass\n\nJob `gate (cpu)` · [This run](https://ci/1)\n"
+    hostile = with_links("# Pass\n", Links(), job="`[x](https://evil) <b>")
+    assert "[x](" not in hostile
+    assert "<b>" not in hostile
 
 
 def test_a_comment_links_the_commits_that_it_compares() -> None:
@@ -174,3 +187,76 @@ def test_a_marker_is_one_comment_whatever_the_name_is(name: str) -> None:
 def test_reports_of_two_directories_have_two_markers() -> None:
     assert report_marker(".tunegate") == "<!-- tunegate:report .tunegate -->"
     assert report_marker("a") != report_marker("b")
+
+
+# The name by which a job finds its own comment.
+
+GITHUB = {
+    "GITHUB_ACTIONS": "true",
+    "GITHUB_WORKFLOW_REF": "acme/models/.github/workflows/gate.yml@refs/pull/7/merge",
+    "GITHUB_JOB": "gate",
+}
+BOTH = AskedRevisions(base="main", head="HEAD")
+
+
+def request_of(config: str = "tunegate.yaml", repository: str = ".") -> JobRequest:
+    return JobRequest(
+        words=(),
+        step="run",
+        out=Path(".tunegate"),
+        repository=Path(repository),
+        config=Path(config),
+    )
+
+
+def event_of(**more: str) -> JobEvent:
+    return GitHubHost({**GITHUB, **more}).event(BOTH)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"GITHUB_JOB": "gate-gpu"},
+        {"GITHUB_WORKFLOW_REF": "acme/models/.github/workflows/other.yml@refs/pull/7/merge"},
+        {"TUNEGATE_MATRIX": '{"target": "gpu"}'},
+    ],
+)
+def test_two_jobs_keep_two_comments_and_a_pass_never_replaces_a_fail(
+    other: dict[str, str],
+) -> None:
+    with github_server() as server:
+        for more, text in (({}, "Fail"), (other, "Pass"), (other, "Pass again"), ({}, "Fail")):
+            host = GitHubHost({**server.variables, "TUNEGATE_GITHUB_TOKEN": "t"})
+            event = JobEvent(
+                revisions=Usual(),
+                pull_request=7,
+                job=event_of(**more).job,
+                matrix=event_of(**more).matrix,
+            )
+            host.comment(event, report_name(request_of(), event), text)
+        texts = [each["body"].partition("\n")[2] for each in server.comments]
+    assert texts == ["Fail", "Pass again"]
+
+
+def test_two_configurations_of_one_repository_keep_two_comments() -> None:
+    names = {report_name(request_of(config), event_of()) for config in ("a/t.yaml", "b/t.yaml")}
+    assert len(names) == 2
+
+
+def test_a_runner_that_keeps_the_checkout_elsewhere_finds_the_same_comment() -> None:
+    one = request_of("/work/1/models/a/t.yaml", "/work/1/models")
+    other = request_of("/work/2/models/a/t.yaml", "/work/2/models")
+    assert report_name(one, event_of()) == report_name(other, event_of())
+
+
+def test_people_read_which_job_it_is() -> None:
+    event = event_of(TUNEGATE_MATRIX='{"target": "a100", "threads": 4, "of": [1, 2]}')
+    assert job_in_words(request_of(), event) == "gate.yml gate (a100, 4, [1, 2])"
+    assert job_in_words(request_of("a/t.yaml"), event_of()) == "gate.yml gate, a/t.yaml"
+    assert check_words(request_of("a/t.yaml"), event) == "a/t.yaml, a100, 4, [1, 2]"
+    assert check_words(request_of(), event_of()) == ""
+
+
+@pytest.mark.parametrize("matrix", ["", "null", "{}", "{", "[" * 100_000, "7"])
+def test_a_job_without_a_matrix_has_none(matrix: str) -> None:
+    assert event_of(TUNEGATE_MATRIX=matrix).matrix == ""

@@ -11,7 +11,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from tunegate.ci import http as rest_api
-from tunegate.ci.http import RestApi, RestRefusedError, is_limited, is_server_error, wait_seconds
+from tunegate.ci.http import (
+    Patience,
+    RestApi,
+    RestRefusedError,
+    is_limited,
+    is_server_error,
+    wait_seconds,
+)
 from tunegate.ci.protocol import HostRefusedError
 
 TOKEN = "secret-of-the-api"
@@ -152,6 +159,36 @@ def test_the_time_is_that_of_all_answers_together(
     monkeypatch.setattr(time, "monotonic", lambda: later)
     with pytest.raises(HostRefusedError, match="in time"):
         api.ask("GET", "/")
+    is_over.set()
+
+
+@pytest.mark.usefixtures("_quick")
+def test_an_api_that_hangs_is_tried_once_more_for_a_short_time_and_an_answer_ends_that(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_over = threading.Event()
+
+    def stalled(_: Handler) -> None:
+        is_over.wait()
+
+    monkeypatch.setattr(rest_api, "LAST_TRY_SECONDS", 0.2)
+    patience = Patience()
+
+    def asked() -> object:
+        return RestApi("Acme", server.url, {}, limit_seconds=1.0, patience=patience).ask("GET", "/")
+
+    began = time.monotonic()
+    server.answer = stalled
+    with pytest.raises(HostRefusedError, match="in time"):
+        asked()
+    server.answer = answering(200, b"1")
+    assert asked() == 1
+    server.answer = stalled
+    for why in ("in time", "in time", "did not answer twice", "did not answer twice"):
+        with pytest.raises(HostRefusedError, match=why):
+            asked()
+    assert time.monotonic() - began < 20  # of 2.2
+    assert patience.limit(60.0) == 0.0
     is_over.set()
 
 

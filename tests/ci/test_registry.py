@@ -175,6 +175,16 @@ def test_only_the_default_branch_is_main() -> None:
     assert zone_of_queue("a/b") == "pr/a/b/queue"
 
 
+@given(st.lists(st.text("ab/_-.é", max_size=6), min_size=2, max_size=2, unique=True))
+def test_two_branches_have_two_zones(branches: list[str]) -> None:
+    assert len({zone_of_branch("a/b", branch, "") for branch in branches}) == 2
+
+
+def test_a_plain_name_of_a_branch_is_that_of_its_zone() -> None:
+    assert zone_of_branch("a/b", "release2", "main") == "pr/a/b/branch_release2"
+    assert zone_of_branch("a/b", "a/b", "main").startswith("pr/a/b/branch_a_b-")
+
+
 @given(st.text(max_size=150), st.text(max_size=150))
 def test_a_branch_is_a_zone_of_its_project_or_refused(project: str, branch: str) -> None:
     try:

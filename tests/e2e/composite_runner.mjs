@@ -43,7 +43,7 @@ const inputs = {};
 for (const [name, spec] of Object.entries(action.inputs ?? {}))
   inputs[name] = given.inputs[name] ?? expand(spec.default ?? "", { github: given.github });
 
-const context = { github: given.github, inputs, steps: {}, runner: given.runner ?? {} };
+const context = { github: given.github, inputs, steps: {}, runner: given.runner ?? {}, matrix: given.matrix ?? null };
 let log = "";
 let summary = "";
 let exitCode = 0;

@@ -113,6 +113,11 @@ def zone_of_branch(project: str, branch: str, default_branch: str) -> str:
     if branch and branch == default_branch:
         return MAIN
     plain = "".join(c if c.isalnum() and c.isascii() else "_" for c in branch)
+    if plain != branch:
+        # `a/b` and `a_b` are two branches.
+        plain = (
+            f"{plain}-{hashlib.sha256(branch.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+        )
     return _zone(project, f"branch_{plain}")
 
 

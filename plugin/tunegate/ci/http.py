@@ -23,6 +23,7 @@ FIRST_WAIT_SECONDS = 1.0
 """Doubled for each further one, where an answer does not say how long."""
 _MAX_REPEATS = 4
 _STALLED_SECONDS = 10
+LAST_TRY_SECONDS = 4.5
 _TOTAL_SECONDS = 60
 _MAX_BYTES = 16 * 2**20
 _REPEATABLE = frozenset({"GET", "PUT", "PATCH", "DELETE"})
@@ -36,6 +37,21 @@ class RestRefusedError(HostRefusedError):
         super().__init__(text)
         self.status = status
         self.may_be_done = may_be_done
+
+
+class Patience:
+    """The time that one job gives an API that hangs. After a request without an answer there is one
+    short try more, and then none: a job must not wait for each of them. An answer ends that."""
+
+    def __init__(self) -> None:
+        self._lost = 0
+
+    def limit(self, seconds: float) -> float:
+        """Returns the most seconds for the next requests."""
+        return 0.0 if self._lost > 1 else min(seconds, LAST_TRY_SECONDS) if self._lost else seconds
+
+    def note(self, *, is_lost: bool) -> None:
+        self._lost = self._lost + 1 if is_lost else 0
 
 
 class RestApi:
@@ -53,15 +69,21 @@ class RestApi:
         headers: Mapping[str, str],
         *,
         limit_seconds: float = _TOTAL_SECONDS,
+        patience: Patience | None = None,
     ) -> None:
-        """Raises HostRefusedError for an address that is none."""
+        """Raises HostRefusedError for an address that is none, and where the patience with it is at
+        its end."""
         self._name = name
         self._address = address.rstrip("/")
         self._headers = {**headers, "Content-Type": "application/json"}
+        self._patience = patience or Patience()
+        limit_seconds = self._patience.limit(limit_seconds)
         self._end = time.monotonic() + limit_seconds
         self._opener = urllib.request.build_opener(_NoRedirects)
         if not _is_web_address(self._address):
             raise HostRefusedError(f"{name} has no address that can be asked")
+        if not limit_seconds:
+            raise HostRefusedError(f"{name} did not answer twice, and is not asked again")
 
     def ask(
         self,
@@ -92,7 +114,9 @@ class RestApi:
             headers=self._headers,
         )
         answer = _Answer(self._opener, request)
-        answer.join(max(0.0, self._end - time.monotonic()))
+        left = max(0.0, self._end - time.monotonic())
+        answer.join(self._patience.limit(left))
+        self._patience.note(is_lost=answer.is_alive() or answer.has_stalled)
         return answer
 
     def _wait_before_repeat(
@@ -153,6 +177,7 @@ class _Answer(threading.Thread):
         self.headers: Mapping[str, str] = {}
         self.problem = ""
         self.was_lost = False
+        self.has_stalled = False
         self.start()
 
     def run(self) -> None:
@@ -165,6 +190,7 @@ class _Answer(threading.Thread):
             self.status = error.code
         except (OSError, ValueError, HTTPException) as error:
             self.was_lost = _is_of_answer(error)
+            self.has_stalled = isinstance(getattr(error, "reason", error), TimeoutError)
             self.problem = type(error).__name__
 
 

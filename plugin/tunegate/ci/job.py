@@ -3,6 +3,8 @@ CI gets the result. What a CI refuses never changes a verdict."""
 
 from __future__ import annotations
 
+import hashlib
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -116,7 +118,7 @@ def _progress(
     commit = reported_commit(request, event, revisions)
     if request.step not in JUDGING or not commit:
         return None
-    return JobProgress(name=str(request.out), commit=commit)
+    return JobProgress(name=check_words(request, event), commit=commit)
 
 
 class _Job(NamedTuple):
@@ -198,8 +200,9 @@ def _refusal(
     others."""
     report = NO_CHANGE if choice == "say that nothing changes" else results.markdown
     try:
-        text = with_links(report, host.links(request.out), _revisions(results))
-        host.comment(event, str(request.out), text, updates_only=choice != "write")
+        links = host.links(request.out)
+        text = with_links(report, links, _revisions(results), job=job_in_words(request, event))
+        host.comment(event, report_name(request, event), text, updates_only=choice != "write")
     except HostRefusedError as error:
         return str(error)
     except Exception as error:  # noqa: BLE001 -- it changes no verdict
@@ -247,6 +250,43 @@ def comment_choice(when: CommentWhen, verdict: Verdict, changed_models: int) -> 
     if not is_change:
         return "say that nothing changes"
     return "write" if when == "on-change" else "update"
+
+
+# The name of a report among those on one pull request: two jobs must not write over each other's,
+# nor a job for one configuration over that for another. Pure.
+
+_DEFAULT_OUT, _DEFAULT_CONFIG = ".tunegate", "tunegate.yaml"
+
+
+def report_name(request: JobRequest, event: JobEvent) -> str:
+    """The name by which a later run of the same job finds the report. It has a digest: names of
+    jobs may have any characters."""
+    parts = (_config(request), event.job, event.matrix)
+    if parts == (_DEFAULT_CONFIG, "", ""):
+        return str(request.out)
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    return f"{request.out}-{digest[:32]}"
+
+
+def job_in_words(request: JobRequest, event: JobEvent) -> str:
+    """The job whose report it is, for people; '' where the CI names none."""
+    job = f"{event.job} ({event.matrix})" if event.matrix else event.job
+    config = _config(request)
+    return job if config == _DEFAULT_CONFIG else ", ".join(filter(None, (job, config)))
+
+
+def check_words(request: JobRequest, event: JobEvent) -> str:
+    """What tells this job's check beside the commit from those of others; '' where all is as
+    usual."""
+    usual = {_DEFAULT_OUT, _DEFAULT_CONFIG, ""}
+    named = (str(request.out), _config(request), event.matrix)
+    return ", ".join(each for each in named if each not in usual)
+
+
+def _config(request: JobRequest) -> str:
+    """Its path in the repository, wherever a runner keeps that."""
+    root, config = Path(os.path.abspath(request.repository)), Path(os.path.abspath(request.config))  # noqa: PTH100
+    return (config.relative_to(root) if config.is_relative_to(root) else config).as_posix()
 
 
 # The decisions of an event, as words of a command line. Pure.

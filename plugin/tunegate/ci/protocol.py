@@ -86,7 +86,8 @@ class JobEvent(msgspec.Struct, frozen=True, kw_only=True):
     `zone` is the part of the cache that the job may write: None for none, '' for what the
     configuration says. `pull_request` is the number of what can be commented on, `tip` the commit
     that it is about, and `target` the branch that it would be merged into, where the event names
-    it.
+    it. `job` is the CI's name of the job that reports, with its workflow, and `matrix` its values
+    of a matrix: several jobs may report on one pull request.
     """
 
     revisions: RevisionChoice
@@ -95,6 +96,8 @@ class JobEvent(msgspec.Struct, frozen=True, kw_only=True):
     pull_request: int | None = None
     tip: str = ""
     target: str = ""
+    job: str = ""
+    matrix: str = ""
 
 
 class Links(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,7 +23,9 @@ class GitHubServer(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.login = JOBS_OWN
+        self.user_id: int | None = None
         self.comments: list[dict[str, Any]] = []
+        self._last = 99
         self.checks: list[dict[str, Any]] = []
         self.pulls: list[dict[str, Any]] = []
         self.requests: list[str] = []
@@ -48,9 +50,11 @@ class GitHubServer(ThreadingHTTPServer):
             "GITHUB_REPOSITORY": "acme/models",
         }
 
-    def planted(self, body: str, login: str = JOBS_OWN) -> None:
-        number = len(self.comments) + 100
-        self.comments.append({"id": number, "body": body, "user": {"login": login}})
+    def planted(self, body: str, login: str = JOBS_OWN, user_id: int | None = None) -> None:
+        self._last += 1
+        user: dict[str, Any] = {"login": login}
+        user |= {} if user_id is None else {"id": user_id}
+        self.comments.append({"id": self._last, "body": body, "user": user})
 
     def made(self, method: str) -> list[str]:
         return [each for each in self.requests if each.startswith(f"{method} ")]
@@ -66,6 +70,9 @@ class _Handler(BaseHTTPRequestHandler):
         self._serve(self._body())
 
     do_PATCH = do_POST
+
+    def do_DELETE(self) -> None:
+        self._serve(None)
 
     def _serve(self, body: Any) -> None:  # noqa: ANN401 -- JSON
         path = urlsplit(self.path).path
@@ -110,7 +117,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not path.endswith("/issues/7/comments"):
             return self._rewritten(self.server.comments, path, body)
         if body is not None:
-            self.server.planted(body["body"], self.server.login)
+            self.server.planted(body["body"], self.server.login, self.server.user_id)
             return 201, self.server.comments[-1]
         query = parse_qs(urlsplit(self.path).query)
         page, size = int(query["page"][0]), int(query["per_page"][0])
@@ -119,6 +126,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _rewritten(self, known: list[dict[str, Any]], path: str, body: Any) -> tuple[int, object]:  # noqa: ANN401 -- JSON
         identity = path.rsplit("/", 1)[1]
         found = [each for each in known if str(each["id"]) == identity]
+        if self.command == "DELETE":
+            known[:] = [each for each in known if each not in found]
+            return (204, None) if found else (404, {})
         for each in found:
             each.update(body)
         return (200, found[0]) if found else (404, {})

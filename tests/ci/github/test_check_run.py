@@ -15,7 +15,7 @@ from tunegate.ci.github.host import GitHubHost
 from tunegate.ci.protocol import Annotation, JobProgress, JobReport, Outcome
 
 CHECKS = "/repos/acme/models/check-runs"
-BEGUN = JobProgress(name=".tunegate", commit="a" * 40)
+BEGUN = JobProgress(name="", commit="a" * 40)
 AT_MODEL = Annotation(level="error", title="t", text="slower", file="models/a.onnx", line=1)
 
 
@@ -135,5 +135,5 @@ def test_outputs_and_summary_are_written_before_the_api_is_asked(
 
 
 def test_a_check_is_named_like_no_job() -> None:
-    assert check_name(".tunegate") == "tunegate verdict"
+    assert check_name("") == "tunegate verdict"
     assert check_name("gpu/out") == "tunegate verdict (gpu/out)"

@@ -14,6 +14,7 @@ from tunegate.ci.protocol import HostRefusedError
 
 COMMENTS = "/repos/acme/models/issues/7/comments"
 FIRST = report_marker("o")
+WITHOUT_ID = [{"body": FIRST, "user": {"login": "github-actions[bot]"}}]
 
 
 @pytest.fixture(autouse=True)
@@ -64,6 +65,55 @@ def test_a_marker_that_somebody_else_planted_is_not_ours(server: GitHubServer, a
     assert [each["user"]["login"] for each in server.comments] == [author, "github-actions[bot]"]
     assert server.comments[0]["body"].endswith("planted")
     assert not server.made("PATCH")
+
+
+@pytest.fixture
+def of_nobody(server: GitHubServer) -> GitHubServer:
+    """A server that says to no token whose it is, as Gitea to that of a job."""
+    server.always["POST /graphql"] = (404, {})
+    server.always["GET /user"] = (403, {})
+    return server
+
+
+@pytest.mark.parametrize(
+    ("login", "number"),
+    [("gitea-actions", -2), ("forgejo-actions", -2), ("github-actions[bot]", 4)],
+)
+def test_a_job_that_may_not_ask_who_it_is_keeps_one_comment(
+    of_nobody: GitHubServer, login: str, number: int
+) -> None:
+    of_nobody.login, of_nobody.user_id = login, number
+    for text in ("first", "second", "third"):
+        publish(of_nobody, "o", text)
+    assert [each["body"] for each in of_nobody.comments] == [f"{FIRST}\nthird"]
+    assert of_nobody.made("POST").count(f"POST {COMMENTS}") == 1
+
+
+def test_a_person_whom_nobody_names_keeps_one_comment_beside_a_planted_marker(
+    of_nobody: GitHubServer,
+) -> None:
+    of_nobody.login, of_nobody.user_id = "octocat", 5
+    of_nobody.planted(f"{FIRST}\nplanted", "gitea-actions", 17)
+    for text in ("first", "second", "third"):
+        publish(of_nobody, "o", text)
+    assert [each["body"] for each in of_nobody.comments] == [
+        f"{FIRST}\nplanted",
+        f"{FIRST}\nthird",
+    ]
+
+
+def test_nobodys_comment_is_only_updated_where_that_is_asked(of_nobody: GitHubServer) -> None:
+    of_nobody.login, of_nobody.user_id = "octocat", 5
+    publish(of_nobody, "o", "first", updates_only=True)
+    of_nobody.planted(f"{FIRST}\nplanted", "mallory", 17)
+    publish(of_nobody, "o", "second", updates_only=True)
+    assert [each["body"] for each in of_nobody.comments] == [f"{FIRST}\nplanted"]
+    publish(of_nobody, "o", "third")
+    publish(of_nobody, "o", "fourth", updates_only=True)
+    assert [each["body"] for each in of_nobody.comments] == [
+        f"{FIRST}\nplanted",
+        f"{FIRST}\nfourth",
+    ]
 
 
 def test_nothing_is_written_where_only_an_earlier_comment_is_updated(server: GitHubServer) -> None:
@@ -131,7 +181,7 @@ def test_a_refusal_says_the_status_and_no_secret(server: GitHubServer, status: i
     assert "ghs_secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize("answer", [None, 7, "x", {"message": "x"}, [None], [[]], [{"user": 7}]])
+@pytest.mark.parametrize("answer", [None, 7, "x", {"message": "x"}, [None], [[]], WITHOUT_ID])
 def test_an_answer_of_another_shape_is_a_refusal(server: GitHubServer, answer: object) -> None:
     server.always[f"GET {COMMENTS}"] = (200, answer)
     with pytest.raises(HostRefusedError, match="no list of comments"):

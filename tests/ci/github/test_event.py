@@ -97,7 +97,7 @@ def test_a_push_to_the_default_branch_teaches_main() -> None:
 
 def test_a_push_to_another_branch_does_not_and_is_compared_with_where_it_left_the_default() -> None:
     found = event("push", push("refs/heads/feat/é"))
-    assert found.zone == "pr/acme/models/branch_feat__"
+    assert str(found.zone).startswith("pr/acme/models/branch_feat__-")
     assert found.revisions == Usual(default_branch="trunk", is_here_enough=True)
 
 

@@ -86,10 +86,10 @@ def test_a_server_without_the_other_api_is_asked_for_the_user() -> None:
 
 
 @pytest.mark.parametrize("said", [None, [], {"data": None}, {"data": {"viewer": {"login": "a b"}}}])
-def test_where_neither_tells_it_is_the_jobs_own(said: object) -> None:
+def test_where_neither_tells_nobody_knows(said: object) -> None:
     with github_server() as server:
         server.always["POST /graphql"] = (200, said)
-        assert login(server) == "github-actions[bot]"
+        assert login(server) == ""
 
 
 def test_a_token_is_never_shown() -> None:

@@ -90,7 +90,7 @@ def test_a_push_says_what_was_before_and_zeros_where_nothing_was(before: str) ->
 def test_a_push_to_another_branch_does_not_teach_main() -> None:
     found = of_branch("push", CI_COMMIT_BRANCH="feat/é")
     assert found.revisions == Usual(default_branch="trunk")
-    assert found.zone == "pr/acme/vision/models/branch_feat__"
+    assert str(found.zone).startswith("pr/acme/vision/models/branch_feat__-")
 
 
 @pytest.mark.parametrize("source", ["schedule", "web", "api", "trigger", "pipeline"])

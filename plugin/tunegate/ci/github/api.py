@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tunegate.ci.comments import KeptComment, report_marker
-from tunegate.ci.http import RestApi, RestRefusedError
+from tunegate.ci.http import Patience, RestApi, RestRefusedError
 from tunegate.ci.protocol import HostRefusedError, Secret
 from tunegate.report.fitted_markdown import fitted_text
 
@@ -21,28 +21,38 @@ def job_token(environment: Mapping[str, str]) -> Secret:
 
 
 def opened_api(
-    environment: Mapping[str, str], token: Secret, *, limit_seconds: float = 60.0
+    environment: Mapping[str, str],
+    token: Secret,
+    *,
+    limit_seconds: float = 60.0,
+    patience: Patience | None = None,
 ) -> RestApi:
     """The address of the server that the job is of, a company's own for one. Raises
     HostRefusedError."""
     address = environment.get("GITHUB_API_URL") or _PUBLIC
-    return RestApi("GitHub", address, _headers(token), limit_seconds=limit_seconds)
+    headers = _headers(token)
+    return RestApi("GitHub", address, headers, limit_seconds=limit_seconds, patience=patience)
 
 
-def login_of(environment: Mapping[str, str], token: Secret, api: RestApi) -> str:
-    """Returns the login that comments with this token.
+def login_of(
+    environment: Mapping[str, str],
+    token: Secret,
+    api: RestApi,
+    patience: Patience | None = None,
+) -> str:
+    """Returns the login that comments with this token; '' where nobody says it.
 
-    An installation token may not ask for its user, and is told its app by the other API. Where
-    neither answers it is taken for the job's own. Raises HostRefusedError where the server does
-    not answer at all.
+    An installation token may not ask for its user, and is told its app by the other API. Gitea has
+    no other API, and refuses the user to a job's token. Raises HostRefusedError where the server
+    does not answer at all.
     """
-    return _viewer(environment, token) or _user(api) or JOBS_OWN
+    return _viewer(environment, token, patience) or _user(api)
 
 
-def _viewer(environment: Mapping[str, str], token: Secret) -> str:
+def _viewer(environment: Mapping[str, str], token: Secret, patience: Patience | None) -> str:
     address = environment.get("GITHUB_GRAPHQL_URL", "")
     try:
-        api = RestApi("GitHub", address, _headers(token), limit_seconds=20)
+        api = RestApi("GitHub", address, _headers(token), limit_seconds=5, patience=patience)
         answer = api.ask("POST", "", _WHO, is_repeatable=True)
     except HostRefusedError:
         return ""
@@ -80,14 +90,18 @@ def _headers(token: Secret) -> dict[str, str]:
 MAX_COMMENT_CHARACTERS = 65_000
 """GitHub takes 65,536."""
 JOBS_OWN = "github-actions[bot]"
-"""The login that a job's token writes as."""
+"""The login that a job's token writes as. Nobody can be called so: names have no brackets."""
+_OF_OTHER_HOSTS = frozenset({"gitea-actions", "forgejo-actions"})
+"""The same for Gitea and Forgejo. Somebody may be called so: their user has a number below zero,
+which nobody else's has."""
 _PAGE = 100
 _MAX_PAGES = 30
 
 
 class Comments:
     """Those of one pull request. `api` is that of the repository, `author` the login that its token
-    writes as."""
+    writes as; '' where nobody knows it: then a comment of the host's own user for jobs is ours, and
+    of others only those by the author whom the server names when we write."""
 
     def __init__(self, api: RestApi, repository: str, number: int, name: str, author: str) -> None:
         self._api = api
@@ -100,14 +114,36 @@ class Comments:
         """Raises HostRefusedError."""
         room = MAX_COMMENT_CHARACTERS - len(self._first)
         body = f"{self._first}\n{fitted_text(text, room)}"
-        KeptComment(self).publish(body, updates_only=updates_only)
+        if not self._author and self._marked(_is_anybody) and self.ours() is None:
+            self._publish_as_whoever_we_are(body, updates_only=updates_only)
+        else:
+            KeptComment(self).publish(body, updates_only=updates_only)
+
+    def _publish_as_whoever_we_are(self, body: str, *, updates_only: bool) -> None:
+        """Somebody has written the marker, and nobody says who we are: a new comment does. It goes
+        again where an earlier one turns out to be ours."""
+        written = self._api.ask("POST", self._comments, {"body": body})
+        new, self._author = _inside(written, "id"), _login(_inside(written, "user"))
+        earlier = self.ours() if self._author else new
+        if type(new) is not int or (earlier in {None, new} and not updates_only):
+            return
+        if earlier is not None and earlier != new:
+            self.rewrite(earlier, body)
+        self._api.ask("DELETE", f"{self._repository}/issues/comments/{new}")
 
     def ours(self) -> int | None:
         """The marker alone could be planted by anybody who may comment: the author must be us."""
+        return self._marked(self._is_us)
+
+    def _marked(self, is_wanted: Callable[[object], bool]) -> int | None:
+        """The first comment with the marker by such a user."""
         for page in range(1, _MAX_PAGES + 1):
             batch = self._api.ask("GET", f"{self._comments}?per_page={_PAGE}&page={page}")
             try:
-                found = next((int(each["id"]) for each in batch if self._is_ours(each)), None)
+                marked = (each for each in batch if self._has_marker(each))
+                found = next(
+                    (int(each["id"]) for each in marked if is_wanted(each.get("user"))), None
+                )
             except (TypeError, ValueError, KeyError, AttributeError):
                 raise HostRefusedError("GitHub answered with no list of comments") from None
             if found is not None or len(batch) < _PAGE:
@@ -120,6 +156,17 @@ class Comments:
     def rewrite(self, known: int, text: str) -> None:
         self._api.ask("PATCH", f"{self._repository}/issues/comments/{known}", {"body": text})
 
-    def _is_ours(self, comment: dict[str, Any]) -> bool:
-        author = (comment.get("user") or {}).get("login")
-        return author == self._author and str(comment.get("body", "")).startswith(self._first)
+    def _has_marker(self, comment: dict[str, Any]) -> bool:
+        return str(comment.get("body", "")).startswith(self._first)
+
+    def _is_us(self, user: object) -> bool:
+        login = _inside(user, "login")
+        if self._author:
+            return bool(login == self._author)
+        number = _inside(user, "id")
+        is_of_host = login in _OF_OTHER_HOSTS and type(number) is int and number < 0
+        return bool(login == JOBS_OWN or is_of_host)
+
+
+def _is_anybody(_: object) -> bool:
+    return True

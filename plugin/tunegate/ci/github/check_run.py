@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from tunegate.ci.github.api import job_token, opened_api
+from tunegate.ci.http import Patience
 from tunegate.ci.protocol import (
     Annotation,
     HostRefusedError,
@@ -43,9 +44,12 @@ _LEVELS: Mapping[Level, str] = {"error": "failure", "warning": "warning", "notic
 class CheckRun:
     """The one of this job."""
 
-    def __init__(self, environment: Mapping[str, str], address: str) -> None:
+    def __init__(
+        self, environment: Mapping[str, str], address: str, patience: Patience | None = None
+    ) -> None:
         """`address` is the page of the run."""
         self._environment = environment
+        self._patience = patience or Patience()
         self._address = address
         self._number: int | None = None
 
@@ -84,14 +88,16 @@ class CheckRun:
         token = job_token(self._environment)
         if not token:
             return None
-        api = opened_api(self._environment, token, limit_seconds=limit_seconds)
+        api = opened_api(
+            self._environment, token, limit_seconds=limit_seconds, patience=self._patience
+        )
         repository = self._environment.get("GITHUB_REPOSITORY", "")
         return api.ask(method, f"/repos/{repository}/check-runs{path}", body)
 
 
 def check_name(report: str) -> str:
     """Returns a name that no job has: a rule that requires the job must not be met by the check."""
-    return "tunegate verdict" if report == ".tunegate" else f"tunegate verdict ({report})"
+    return f"tunegate verdict ({report})" if report else "tunegate verdict"
 
 
 def _annotations(annotations: Sequence[Annotation]) -> list[dict[str, object]]:

@@ -6,6 +6,7 @@ request that is closed, which other CIs start nothing for.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -47,6 +48,11 @@ _Environment = Mapping[str, str]
 def github_event(environment: _Environment, payload: _Payload, asked: AskedRevisions) -> JobEvent:
     """The event from GITHUB_* variables and the content of GITHUB_EVENT_PATH. Raises ConfigError
     for an event that is refused; whoever gives both base and head says what it means."""
+    found = _event(environment, payload, asked)
+    return msgspec.structs.replace(found, job=_job(environment), matrix=_matrix(environment))
+
+
+def _event(environment: _Environment, payload: _Payload, asked: AskedRevisions) -> JobEvent:
     name = environment.get("GITHUB_EVENT_NAME", "")
     if asked.base and asked.head:
         tip = _text(payload, "pull_request", "head", "sha")
@@ -57,6 +63,25 @@ def github_event(environment: _Environment, payload: _Payload, asked: AskedRevis
     if not repository or named != repository:
         raise _contradiction(f"the event is of {named or 'no repository'}, not of {repository}")
     return _READERS[name](environment, payload, asked)
+
+
+def _job(environment: _Environment) -> str:
+    """The id of the job in the file of its workflow."""
+    file = environment.get("GITHUB_WORKFLOW_REF", "").partition("@")[0].rpartition("/")[2]
+    names = (file or environment.get("GITHUB_WORKFLOW", ""), environment.get("GITHUB_JOB", ""))
+    return " ".join(filter(None, names))
+
+
+def _matrix(environment: _Environment) -> str:
+    """The values of the job's matrix, as GitHub shows them behind its name."""
+    try:
+        values = json.loads(environment.get("TUNEGATE_MATRIX", "") or "null")
+    except (ValueError, RecursionError):
+        return ""
+    if not isinstance(values, dict):
+        return ""
+    texts = (each if isinstance(each, str) else json.dumps(each) for each in values.values())
+    return ", ".join(texts)
 
 
 def _pull_request(environment: _Environment, payload: _Payload, asked: AskedRevisions) -> JobEvent:

@@ -15,6 +15,7 @@ from tunegate.ci.github.api import Comments, job_token, login_of, opened_api
 from tunegate.ci.github.check_run import CheckRun
 from tunegate.ci.github.event import github_event
 from tunegate.ci.github.finished_run import finished_run
+from tunegate.ci.http import Patience
 from tunegate.ci.protocol import Annotation, AskedRevisions, CiHost, JobEvent, JobReport, Links
 from tunegate.errors import ConfigError
 
@@ -25,7 +26,8 @@ class GitHubHost:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
-        self._check = CheckRun(environment, self.links(Path()).run)
+        self._patience = Patience()
+        self._check = CheckRun(environment, self.links(Path()).run, self._patience)
 
     @staticmethod
     def is_here(environment: Mapping[str, str]) -> bool:
@@ -72,8 +74,9 @@ class GitHubHost:
         token = job_token(self._environment)
         if not token or event.pull_request is None:
             return
-        api = opened_api(self._environment, token)
-        author = login_of(self._environment, token, api)
+        api = opened_api(self._environment, token, patience=self._patience)
+        author = login_of(self._environment, token, api, self._patience)
+        api = opened_api(self._environment, token, patience=self._patience)
         repository = self._value("GITHUB_REPOSITORY")
         comments = Comments(api, repository, event.pull_request, name, author)
         comments.publish(markdown, updates_only=updates_only)

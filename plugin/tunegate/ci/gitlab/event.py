@@ -33,6 +33,10 @@ def gitlab_event(environment: Mapping[str, str], asked: AskedRevisions) -> JobEv
     """The event from CI_* variables. Raises ConfigError for a pipeline that is refused; whoever
     names both base and head says what it means."""
     job = JobVariables(environment)
+    return msgspec.structs.replace(_event(job, asked), job=job.text("CI_JOB_NAME"))
+
+
+def _event(job: JobVariables, asked: AskedRevisions) -> JobEvent:
     source, number = job.text(_SOURCE), job.number(_NUMBER)
     if asked.base and asked.head:
         return as_asked(number, job.commit_or_none("CI_COMMIT_SHA") or "")

@@ -62,7 +62,9 @@ def _pull_request(job: JobVariables, head: str, number: int | None) -> JobEvent:
     is_fork = job.text("SYSTEM_PULLREQUEST_ISFORK").lower() != "false"
     zone = None if is_fork else zone_of_pull_request(_project(job), number)
     found = of_pull_request(number, job.commit(_TIP), target, zone)
-    return msgspec.structs.replace(found, checked_out=head)
+    stage = job.text("SYSTEM_STAGENAME").removeprefix("__default")
+    name = " ".join(filter(None, (stage, job.text("AGENT_JOBNAME"))))
+    return msgspec.structs.replace(found, checked_out=head, job=name)
 
 
 def _zone(job: JobVariables, ref: str) -> str:

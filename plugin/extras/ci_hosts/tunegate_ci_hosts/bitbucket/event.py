@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
+
 from tunegate.ci.events import (
     JobVariables,
     as_asked,
@@ -60,7 +62,13 @@ def _pull_request(job: JobVariables, head: str) -> JobEvent:
     if not target:
         raise contradiction("BITBUCKET_PR_DESTINATION_BRANCH is not set")
     zone = None if _is_fork(job) else zone_of_pull_request(_project(job), number)
-    return of_pull_request(number, head, target, zone)
+    found = of_pull_request(number, head, target, zone)
+    step = job.text("BITBUCKET_PARALLEL_STEP")
+    return msgspec.structs.replace(
+        found,
+        target=job.branch("BITBUCKET_PR_DESTINATION_BRANCH"),
+        job=f"parallel step {step}" if step else "",
+    )
 
 
 def _is_fork(job: JobVariables) -> bool:

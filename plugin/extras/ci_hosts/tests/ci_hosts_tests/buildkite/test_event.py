@@ -64,7 +64,7 @@ def test_the_default_branch_teaches_main_and_another_does_not(source: str) -> No
     assert found.revisions == Usual(default_branch="main")
     assert (found.checked_out, found.zone) == (HEAD, "main")
     other = event("branch", BUILDKITE_SOURCE=source, BUILDKITE_BRANCH="feat/é")
-    assert other.zone == "pr/acme/models/branch_feat__"
+    assert str(other.zone).startswith("pr/acme/models/branch_feat__-")
 
 
 def test_a_build_without_a_commit_is_about_what_is_checked_out() -> None:
