@@ -136,12 +136,14 @@ def test_the_report_says_how_fast_it_went_and_whom_it_waited_for() -> None:
         throughput.note_result(result(number, build=1.0, waited=0.5))
     throughput.note_wait(6.0, has_idle_worker=True)
     throughput.note_wait(4.0, has_idle_worker=False)
+    for percent in (None, 40.0, None, 20.0):
+        throughput.note_busy(percent)
     (note,) = throughput.notes()
     assert note.split("; ") == [
         "4.0 candidates a second in 10 s of tuning",
         (
-            "6.0 of 16 cores were busy (a candidate took 0.50 s to find and 1.00 s to build), and "
-            "candidates ran for 3 s"
+            "6.0 of 16 cores and 30% of the GPU's time were busy (a candidate took 0.50 s to find "
+            "and 1.00 s to build), and candidates ran for 3 s"
         ),
         "waited for: the search 60%, builds 40% of the time",
         "workers 20 s for the device",

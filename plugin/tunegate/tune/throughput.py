@@ -28,6 +28,7 @@ class Throughput:
         self._search_seconds = self._build_seconds = self._device_seconds = 0.0
         self._waited_for_device = 0.0
         self._waits = {"search": 0.0, "workers": 0.0}
+        self._busy_percents: list[float] = []
 
     def note_proposal(self, seconds: float, candidates: int) -> None:
         self._search_seconds += seconds
@@ -42,6 +43,11 @@ class Throughput:
     def note_wait(self, seconds: float, *, has_idle_worker: bool) -> None:
         """The run has waited: for candidates where a worker had none, else for the workers."""
         self._waits["search" if has_idle_worker else "workers"] += seconds
+
+    def note_busy(self, percent: float | None) -> None:
+        """The GPUs were busy for so much of the last moment; None where nobody knows."""
+        if percent is not None:
+            self._busy_percents.append(percent)
 
     def searchers(self, now: int) -> int:
         """The children that must search for the workers to have enough, of which there are so many
@@ -66,7 +72,8 @@ class Throughput:
         busy = (self._build_seconds + self._search_seconds) / seconds
         yield f"{self._measured / seconds:.1f} candidates a second in {seconds:.0f} s of tuning"
         yield (
-            f"{min(busy, self._cores):.1f} of {self._cores} cores were busy (a candidate took "
+            f"{min(busy, self._cores):.1f} of {self._cores} cores{self._gpu()} were busy (a "
+            "candidate took "
             f"{self._search_seconds / max(1, self._found):.2f} s to find and "
             f"{self._build_seconds / self._measured:.2f} s to build), and candidates ran for "
             f"{self._device_seconds:.0f} s"
@@ -77,3 +84,9 @@ class Throughput:
             f"waited for: {', '.join(waited)} of the time; workers {self._waited_for_device:.0f} s "
             "for the device"
         )
+
+    def _gpu(self) -> str:
+        if not self._busy_percents:
+            return ""
+        mean = sum(self._busy_percents) / len(self._busy_percents)
+        return f" and {mean:.0f}% of the GPU's time"

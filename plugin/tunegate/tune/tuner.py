@@ -18,6 +18,7 @@ from tunegate.config import LOCAL, Config, TargetConfig
 from tunegate.ports import Clock, Publish, Tuner
 from tunegate.system.clock import derived
 from tunegate.system.nvidia.session import gpus_of, held_together, prepared
+from tunegate.system.nvidia.state import busy_meter
 from tunegate.tune.batches import BudgetMeter
 from tunegate.tune.budget import pays_nothing
 from tunegate.tune.cluster import open_cluster
@@ -149,9 +150,16 @@ class EngineTuner:
         with prepared(gpus, target) as (clocks, notes):
             self.notes = notes
             device = msgspec.structs.replace(self._origin.device, clocks=clocks)
-            with held_together(gpus) as are_held:
-                worker = self._programs.worker
-                executor = LocalExecutor(target.kind, gpus, directory, worker, are_held=are_held)
+            uuids = [each.gpu.uuid for each in gpus]
+            with held_together(gpus) as are_held, busy_meter(uuids) as busy:
+                executor = LocalExecutor(
+                    target.kind,
+                    gpus,
+                    directory,
+                    self._programs.worker,
+                    are_held=are_held,
+                    busy=busy,
+                )
                 yield executor, msgspec.structs.replace(self._origin, device=device)
 
     def _histories(self, shard: Shard, origin: RecordOrigin) -> list[TaskHistory]:

@@ -37,6 +37,8 @@ candidate for as many of them. A batch is found in less time than two of them ta
 look further ahead would be to search without their results."""
 _UNMEASURED_SHARE = 0.02
 _WORTH_JOINING_SECONDS = 60.0
+_BUSY_EVERY_SECONDS = 1.0
+"""The longest time that NVML takes together."""
 
 
 class TuningRun:
@@ -67,6 +69,7 @@ class TuningRun:
         workers = len(self._pool.children)
         self._search = Searchers(request, workloads, workers, self._directory, searcher)
         self._throughput = Throughput(workers, usable_cores())
+        self._busy_read_at = spending.clock.monotonic()
         self._look_ahead = max(_LOOK_AHEAD, workers // _LOOK_AHEAD)
         self._policy = msgspec.structs.replace(
             policy_for(workers, len(workloads)),
@@ -125,7 +128,11 @@ class TuningRun:
         clock, has_idle = self._spending.clock, self._pool.has_idle
         began = clock.monotonic()
         self._wait([*self._search.children, *self._pool.children])
-        self._throughput.note_wait(clock.monotonic() - began, has_idle_worker=has_idle)
+        now = clock.monotonic()
+        self._throughput.note_wait(now - began, has_idle_worker=has_idle)
+        if now >= self._busy_read_at + _BUSY_EVERY_SECONDS:
+            self._busy_read_at = now
+            self._throughput.note_busy(self._executor.busy_percent())
 
     def _let_search_keep_up(self) -> None:
         """More children search where the workers take more than these find, as both have been

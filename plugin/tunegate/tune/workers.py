@@ -16,6 +16,7 @@ from tunegate.system.machine.device_lock import Claim
 from tunegate.system.nvidia.cuda_toolkit import cuda_variables
 from tunegate.system.nvidia.gpus import MeasuredGpu
 from tunegate.system.nvidia.session import require_present
+from tunegate.system.nvidia.state import BusyMeter
 from tunegate.system.processes.child import Child, ChildDiedError
 from tunegate.system.processes.memory_limit import MemoryLimit, memory_limit
 from tunegate.tune.device_slots import on_cpu, on_gpus, on_held_gpus
@@ -238,6 +239,10 @@ class Executor(Protocol):
         why that is asked."""
         ...
 
+    def busy_percent(self) -> float | None:
+        """Returns how busy the GPUs were a moment ago; None where nobody knows."""
+        ...
+
 
 class LocalExecutor:
     """An executor on this machine: a worker for each core, and one for each GPU
@@ -251,9 +256,10 @@ class LocalExecutor:
         program: str,
         *,
         are_held: bool = False,
+        busy: BusyMeter = lambda: None,
     ) -> None:
         self._kind, self._gpus, self._directory = kind, gpus, directory
-        self._program, self._are_held = program, are_held
+        self._program, self._are_held, self._busy = program, are_held, busy
 
     def pool(self) -> WorkerPool:
         return self._spawn(usable_cores(), threads=1)
@@ -263,6 +269,9 @@ class LocalExecutor:
 
     def require_devices(self, reason: str) -> None:
         require_present([each.gpu for each in self._gpus], "while candidates ran", reason)
+
+    def busy_percent(self) -> float | None:
+        return self._busy()
 
     def _spawn(self, size: int, *, threads: int) -> WorkerPool:
         return spawn_pool(

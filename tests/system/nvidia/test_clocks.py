@@ -19,7 +19,7 @@ from tunegate.errors import EnvironmentUnfitError
 from tunegate.system.nvidia.clocks import Note, locked_clocks, repair_clocks
 from tunegate.system.nvidia.gpus import visible_gpus
 from tunegate.system.nvidia.session import wait_until_idle
-from tunegate.system.nvidia.state import state_of
+from tunegate.system.nvidia.state import busy_meter, state_of
 
 RUN = """
 import sys, time
@@ -189,3 +189,15 @@ def test_somebody_who_stays_makes_the_machine_unfit() -> None:
 
 def test_a_device_that_does_not_answer_is_not_waited_for() -> None:
     wait_until_idle(GPU, wait_seconds=60, look=lambda _: None)
+
+
+def test_the_busy_share_of_a_moment_is_the_mean_of_the_devices(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with busy_meter(["GPU-one"]) as without_driver:
+        assert without_driver() is None
+    machine = simulated(monkeypatch, tmp_path, gpu("GPU-one", busy=40), gpu("GPU-two"))
+    with busy_meter(["GPU-one", "GPU-two", "GPU-other"]) as meter:
+        assert meter() == 20.0
+        machine.change(1, busy=60)
+        assert meter() == 50.0

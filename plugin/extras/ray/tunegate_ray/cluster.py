@@ -70,6 +70,10 @@ class RayCluster:
     def require_devices(self, reason: str) -> None:
         """Asks nobody: a node that has lost its device is the cluster's to take out."""
 
+    def busy_percent(self) -> float | None:
+        """Not known: the devices are those of other machines."""
+        return None
+
     def close(self) -> None:
         self._ray.close()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -61,3 +61,28 @@ def _state(library: Any, handle: Any) -> GpuState:
 def _throttled(library: Any, handle: Any) -> tuple[str, ...]:
     bits = asked(library, library.nvmlDeviceGetCurrentClocksThrottleReasons, handle) or 0
     return tuple(name for bit, name in _REASONS.items() if bits & bit)
+
+
+BusyMeter = Callable[[], float | None]
+"""Returns the percentage of a moment in which devices ran anything; None where none says."""
+
+
+@contextmanager
+def busy_meter(uuids: Iterable[str]) -> Iterator[BusyMeter]:
+    """The mean over these devices, by NVML: of the last sixth of a second to one second."""
+    with nvml() as library:
+        found = (
+            asked(library, library.nvmlDeviceGetHandleByUUID, uuid.encode())
+            for uuid in uuids
+            if library is not None
+        )
+        handles = [each for each in found if each is not None]
+
+        def read() -> float | None:
+            if library is None:
+                return None
+            rates = (asked(library, library.nvmlDeviceGetUtilizationRates, h) for h in handles)
+            known = [int(each.gpu) for each in rates if each is not None]
+            return sum(known) / len(known) if known else None
+
+        yield read
