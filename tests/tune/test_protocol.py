@@ -12,7 +12,12 @@ from tests.tune.test_prior import SKETCH
 from tunegate.artifacts.candidates import FLOAT32
 from tunegate.config import TargetConfig
 from tunegate.system.machine.device_lock import Claim
-from tunegate.tune.compiler_protocol import BuildModel, CompileRequest
+from tunegate.tune.compiler_protocol import (
+    BuildModel,
+    CompileRequest,
+    RunningKernel,
+    running_kernel,
+)
 from tunegate.tune.parallel_measurement import checked, correction, error, outliers
 from tunegate.tune.protocol import (
     Candidate,
@@ -173,3 +178,14 @@ def test_a_small_error_corrects_the_others_and_a_large_one_does_not() -> None:
     assert correction(0.1) == pytest.approx(0.9)
     assert correction(0.25) == 1.0
     assert correction(None) == 1.0
+
+
+def test_the_kernel_that_a_child_died_of_is_found_in_its_directory(tmp_path: Path) -> None:
+    assert running_kernel(tmp_path) == ""
+    running = RunningKernel(tmp_path)
+    assert running_kernel(tmp_path) == ""
+    running.note("a" * 64)
+    assert running_kernel(tmp_path) == "a" * 64
+    running.note("")
+    assert running_kernel(tmp_path) == ""
+    running.close()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import msgspec
 
 from tunegate.artifacts.builds import BuiltTask
@@ -115,3 +118,32 @@ class Imported(msgspec.Struct, frozen=True, tag="imported"):
 
 CompileRequest = ListTasks | BuildModel | ExportDatabase | ImportSchedules
 CompileReply = Tasks | Built | Exported | Imported | Failed
+
+
+# The kernel that a child tries in a model. One that dies of it, or hangs, cannot say so itself.
+
+_RUNNING_KERNEL = "running-kernel"
+_DIGEST_BYTES = 64
+
+
+class RunningKernel:
+    """Names the workload that is run in a file in `scratch`, the private directory of a request.
+    That takes microseconds, outside of what is timed."""
+
+    def __init__(self, scratch: Path) -> None:
+        self._file = (scratch / _RUNNING_KERNEL).open("wb", buffering=0)
+
+    def note(self, workload: str) -> None:
+        """'' where none of those runs that are tried."""
+        os.pwrite(self._file.fileno(), workload.ljust(_DIGEST_BYTES).encode(), 0)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def running_kernel(scratch: Path) -> str:
+    """Returns the workload that a child ran when it ended; '' where that is not known."""
+    try:
+        return (scratch / _RUNNING_KERNEL).read_text().strip()
+    except OSError:
+        return ""

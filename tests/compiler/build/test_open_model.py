@@ -118,7 +118,18 @@ def test_schedules_are_tried_in_a_model_that_has_graphs(library: Path, tmp_path:
     beside = tmp_path / "beside.so"
     beside.write_bytes(library.read_bytes())
     inputs = [ArtifactTensor("x", (4,), "float32")]
-    slower_in_model(library, beside, inputs=inputs, kernels=KERNELS, kind="llvm", seed=1)
+    told: list[str] = []
+    slower_in_model(
+        library,
+        beside,
+        inputs=inputs,
+        kernels=KERNELS,
+        kind="llvm",
+        seed=1,
+        running=told.append,
+    )
+    assert set(told[::2]) == {*KERNELS}
+    assert set(told[1::2]) == {""}
 
 
 def test_who_runs_a_library_without_looking_captures_it_as_before(library: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from tests.support.measured_cells import make_build
 from tests.support.tuning_records import make_key
 from tunegate.artifacts.builds import Build, NumericCheck, unbuilt
+from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.compiler.build.check_messages import CheckArtifact, Checked, MendBuild
 from tunegate.config import TargetConfig
 from tunegate.ports import BuildJob, ModelJob
@@ -25,6 +26,7 @@ from tunegate.runtimes.tvm.compile_requests import (
 from tunegate.runtimes.tvm.finished_build import made_again, risky_schedules
 from tunegate.tune.compiler_protocol import BuildModel, Built
 from tunegate.tune.protocol import ModelFile
+from tunegate_cache.format.records import WorkloadKey
 
 
 def test_requests_share_no_directory(tmp_path: Path) -> None:
@@ -182,6 +184,23 @@ def test_a_build_that_died_is_made_again_with_default_schedules_and_says_so() ->
     assert (one, other.key, other.without_picks) == (fine, "again", "did not finish in 300 s")
     (given,) = builder.given
     assert given.sources == {C: "exact"}
+
+
+@pytest.mark.parametrize(
+    ("blamed", "left"),
+    [
+        ({1: B.workload}, {A: "prior", C: "exact"}),
+        ({1: C.workload}, {C: "exact"}),
+        ({0: B.workload}, {C: "exact"}),
+    ],
+    ids=["a risky one", "none that is risky", "of another build"],
+)
+def test_only_the_schedule_that_a_build_died_of_is_given_up(
+    blamed: dict[int, str], left: dict[WorkloadKey, ScheduleSource]
+) -> None:
+    builder = Builder()
+    made_again([JOB, JOB], [make_build("fine"), DIED], builder, blamed)
+    assert builder.given[0].sources == left
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ class Device(MetaScheduleCompiler):
 
     is_broken = False
 
-    def _built(self, jobs: Sequence[tuple[BuildJob, bool]]) -> list[Build]:
+    def _built(self, jobs: Sequence[tuple[BuildJob, bool]], deaths: int = 0) -> list[Build]:
         return [
             build("capture failed" if graphs else "broken" if self.is_broken else None)
             for _, graphs in jobs

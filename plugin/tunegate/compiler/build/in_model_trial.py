@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ from tunegate.compiler.low_precision.lower_kernels import tile_kernels
 from tunegate.compiler.schedules.schedule_choice import ScheduleChoice, source_of, without_schedules
 from tunegate.compiler.targets import ResolvedTarget
 from tunegate.system.output.artifact_file import ArtifactTensor
-from tunegate.tune.compiler_protocol import BuildModel
+from tunegate.tune.compiler_protocol import BuildModel, RunningKernel
 
 _TRIED = "with-tried.so"
 
@@ -53,14 +54,17 @@ def slower_ones(
         library = linking.link(choices, library)
     else:
         shutil.copyfile(linking.library, library)
-    slower = slower_in_model(
-        library,
-        beside,
-        inputs=inputs,
-        kernels=tried,
-        kind=request.target.kind,
-        seed=request.seed,
-    )
+    workloads = {c.function.name: c.function.workload.digest for c in choices}
+    with closing(RunningKernel(Path(request.scratch))) as running:
+        slower = slower_in_model(
+            library,
+            beside,
+            inputs=inputs,
+            kernels=tried,
+            kind=request.target.kind,
+            seed=request.seed,
+            running=lambda name: running.note(workloads[name] if name in tried else ""),
+        )
     for choice in choices:
         if (name := choice.function.name) in tried:
             opened.known.tried(name, choice.schedule, slower=name in slower)

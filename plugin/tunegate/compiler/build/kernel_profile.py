@@ -37,13 +37,15 @@ def slower_in_model(
     kernels: Collection[str],
     kind: str,
     seed: int,
+    running: Callable[[str], None] = lambda _: None,
 ) -> frozenset[str]:
     """Those of the kernels that take longer in `library` than in `beside`, in the median and at
     best of inferences of each in turn, on the inputs of `seed`: a neighbour on the machine adds to
-    a few of them."""
+    a few of them. `running` is told the name of each kernel of `library` before it runs, and ''
+    after it."""
     device = device_of_kind(kind)
     arguments = arguments_of(inputs, seeded_inputs(inputs, seed), device)
-    watched = [_Watched(path, device) for path in (library, beside)]
+    watched = [_Watched(library, device, running), _Watched(beside, device)]
     started = time.monotonic()
     for number in range(1, _MOST_ROUNDS + 1):
         for each in watched:
@@ -109,8 +111,10 @@ class _Watched:
     """A build whose virtual machine says when it calls a kernel, and when that is back. What it
     does by itself is left out: the function that captures a graph has the kernels inside it."""
 
-    def __init__(self, library: Path, device: Any) -> None:
-        self._device = device
+    def __init__(
+        self, library: Path, device: Any, running: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self._device, self._running = device, running
         self._machine = watched_machine(library, device, self._instrument)
         self._runs: list[dict[str, float]] = []
         self._began = 0.0
@@ -137,9 +141,11 @@ class _Watched:
             raise RuntimeError(message) from error
         if name.startswith(_OF_THE_MACHINE):
             return VMInstrumentReturnKind.NO_OP
+        kernel = name.removesuffix(_PACKED)
         if before:
+            self._running(kernel)
             self._began = time.perf_counter()
         else:
-            kernel = name.removesuffix(_PACKED)
             self._runs[-1][kernel] += (time.perf_counter() - self._began) * 1e6
+            self._running("")
         return VMInstrumentReturnKind.NO_OP

@@ -48,12 +48,15 @@ from tunegate.tune.compiler_protocol import (
     Exported,
     Imported,
     Tasks,
+    running_kernel,
 )
 from tunegate.tune.protocol import Failed
 from tunegate_cache.format.records import WorkloadKey
 
 _CHILD = "tunegate.compiler.compile"
 _MAX_SECONDS = 900.0
+_MOST_DEATHS = 3
+"""The schedules that are given up one by one before all are."""
 
 _Wanted = TypeVar("_Wanted", Exported, Imported)
 _Reply = CompileReply | Checked | Mended
@@ -133,11 +136,14 @@ class MetaScheduleCompiler:
             builds[n] = msgspec.structs.replace(build, without_graphs=builds[n].error or "")
         return builds
 
-    def _built(self, jobs: Sequence[tuple[BuildJob, bool]]) -> list[Build]:
+    def _built(self, jobs: Sequence[tuple[BuildJob, bool]], deaths: int = 0) -> list[Build]:
+        """Builds each; one that dies of a schedule that nobody has run, up to so many `deaths`, is
+        made again without that one, and then without any."""
         shares = memory_for([job.model for job, _ in jobs])
+        requests = [self._requests.build(job, cuda_graphs=graphs) for job, graphs in jobs]
         talks = [
-            self._building(job, self._requests.build(job, cuda_graphs=graphs), shares.memory)
-            for job, graphs in jobs
+            self._building(job, request, shares.memory)
+            for (job, _), request in zip(jobs, requests, strict=True)
         ]
         stay = [job.is_followed for job, _ in jobs]
         self._children.converse([job.model for job, _ in jobs], talks, shares, stay)
@@ -146,9 +152,14 @@ class MetaScheduleCompiler:
 
         def again(those: Sequence[BuildJob]) -> list[Build]:
             graphs = (has_graphs and compile_requests.has_graphs(job) for job in those)
-            return self._built(list(zip(those, graphs, strict=True)))
+            return self._built(list(zip(those, graphs, strict=True)), deaths + 1)
 
-        return in_other_layout(given, made_again(given, builds, again), self._plain)
+        blamed = {
+            n: running_kernel(Path(request.scratch))
+            for n, (request, talk) in enumerate(zip(requests, talks, strict=True))
+            if talk.died is not None and deaths < _MOST_DEATHS
+        }
+        return in_other_layout(given, made_again(given, builds, again, blamed), self._plain)
 
     def _plain(self, jobs: Sequence[BuildJob]) -> list[Build]:
         return self._built([(job, False) for job in jobs])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 import msgspec
@@ -145,6 +146,7 @@ class CompileFailures:
 RISKY_SHARE = 1 / 3
 """The share of a build's time that one with such schedules may take."""
 _UNTRIED = ("prior", "transfer")
+NOBODY_BLAMED: Mapping[int, str] = MappingProxyType({})
 
 
 def risky_schedules(job: BuildJob) -> frozenset[WorkloadKey]:
@@ -157,17 +159,25 @@ def made_again(
     jobs: Sequence[BuildJob],
     builds: Sequence[Build],
     build: Callable[[Sequence[BuildJob]], Sequence[Build]],
+    blamed: Mapping[int, str] = NOBODY_BLAMED,
 ) -> list[Build]:
-    """Returns the builds, those that died in the making with default schedules for what was
-    risky."""
+    """Returns the builds, those that died in the making with default schedules for what was risky.
+    `blamed` has the workloads that were run when builds died, by their places: then the others
+    keep their schedules, and `build` may find the next one that is bad."""
     made = list(builds)
     died = [n for n, each in enumerate(builds) if each.crashed and risky_schedules(jobs[n])]
     if not died:
         return made
-    again = build([jobs[n].with_default_schedules(risky_schedules(jobs[n])) for n in died])
+    again = build([jobs[n].with_default_schedules(_bad(jobs[n], blamed.get(n))) for n in died])
     for n, each in zip(died, again, strict=True):
         made[n] = msgspec.structs.replace(each, without_picks=builds[n].error or "")
     return made
+
+
+def _bad(job: BuildJob, blamed: str | None) -> frozenset[WorkloadKey]:
+    """Returns the risky schedules that a build is made again without: the blamed one, or all."""
+    risky = risky_schedules(job)
+    return frozenset(key for key in risky if key.workload == blamed) or risky
 
 
 # A build that computes other numbers with the channels of images last: made again with channels
