@@ -28,6 +28,7 @@ from tunegate.compiler.build.in_model_trial import (
     slower_ones,
 )
 from tunegate.compiler.build.open_model import OpenModel
+from tunegate.compiler.cuda_text import compile_texts_briefly
 from tunegate.compiler.forms import LIBRARY, Linked, form_for
 from tunegate.compiler.layouts.packing import folded
 from tunegate.compiler.low_precision.lower_kernels import (
@@ -279,6 +280,7 @@ def link_kernels(
         tiles = dict.fromkeys(lower.kernels, lower.tiles)
         executable, files = opened.objects.executable(module, lower.target, tiles, into)
         return exported(executable, directory, files)
+    compile_texts_briefly()
     # Without a GPU the pass finds nothing to capture.
     graphs = {"relax.backend.use_cuda_graph": request.cuda_graphs}
     with lower.target, tvm.transform.PassContext(opt_level=3, config=graphs):

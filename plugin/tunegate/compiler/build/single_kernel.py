@@ -10,6 +10,7 @@ import numpy as np
 import tvm
 from tvm.driver import build
 
+from tunegate.compiler.cuda_text import compile_texts_briefly
 from tunegate.compiler.layouts.packing import PREPACK, SplitKernel, split_kernel
 from tunegate.compiler.runtime import device_of_kind
 from tunegate.system.clock import derived
@@ -45,6 +46,7 @@ class SingleKernel(NamedTuple):
 
 def built_kernel(module: Any, target: Any) -> SingleKernel:
     """Compiles a module with one scheduled function, `main`. Raises what the compiler raises."""
+    compile_texts_briefly()
     kernel = split_kernel(module)
     return SingleKernel(build(kernel.module, target=target), kernel_device(target), kernel)
 

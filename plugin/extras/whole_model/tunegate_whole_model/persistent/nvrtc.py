@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
+from tunegate.compiler.cuda_text import without_library_headers
 from tunegate.errors import NotOfferedError
 
 _OPTIONS = (
@@ -52,6 +54,14 @@ def has_nvrtc(toolkit: Mapping[str, str]) -> bool:
 def machine_code(text: str, arch: str, toolkit: Mapping[str, str]) -> CompiledKernels:
     """Compiles for an architecture such as sm_90. Raises NotOfferedError with the first line of
     what the compiler says, where it refuses."""
+    brief = without_library_headers(text)
+    with suppress(NotOfferedError):
+        if brief is not None:
+            return _compiled(brief, arch, toolkit)
+    return _compiled(text, arch, toolkit)
+
+
+def _compiled(text: str, arch: str, toolkit: Mapping[str, str]) -> CompiledKernels:
     from cuda.bindings import nvrtc  # noqa: PLC0415 -- an extra
 
     source = text.replace("#include <cuda.h>", "").encode()

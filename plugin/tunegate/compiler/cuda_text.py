@@ -1,0 +1,96 @@
+"""Texts of CUDA kernels, compiled without the headers that they do not need.
+
+Every text of TVM's begins with two headers of CUDA's C++ library. NVRTC takes three quarters of a
+candidate's build to read them, and a kernel uses nothing of them but the names of eight integers.
+So the names are declared in their place. What does not compile so is compiled as TVM does it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import tvm
+import tvm_ffi
+from tvm.support import nvcc
+
+_CALLBACK = "tvm_callback_cuda_compile"
+_BEGINNING = re.compile(r"\A\s*#ifdef __CUDACC_RTC__\n.*?^#endif\n", re.DOTALL | re.MULTILINE)
+_OF_THE_LIBRARY = re.compile(r"\b(?:std|cuda)::|#include <(?:cuda/|nvshmem)|\bCUtensorMap\b")
+"""Uses of the C++ library behind the beginning, and texts that TVM compiles in other ways."""
+_NAMES = """\
+#ifdef __CUDACC_RTC__
+using int8_t = signed char;
+using int16_t = short;
+using int32_t = int;
+using int64_t = long long;
+using uint8_t = unsigned char;
+using uint16_t = unsigned short;
+using uint32_t = unsigned int;
+using uint64_t = unsigned long long;
+#define __asm__ asm
+#define __volatile__ volatile
+#define INFINITY __int_as_float(0x7f800000)
+#endif
+"""
+_OPTIONS = ("-default-device", "--device-int128", "--use_fast_math")
+"""Those of TVM that are about the code."""
+_ONLY_TELL = {"-v", "--warn-on-local-memory-usage"}
+"""TVM's options of the assembler whose output nobody reads."""
+_MODE = "TVM_CUDA_COMPILE_MODE"
+
+
+def without_library_headers(text: str) -> str | None:
+    """Returns the text with names in place of the library's headers; None where it begins in
+    another way, or needs more of the library."""
+    rest, found = _BEGINNING.subn("", text, count=1)
+    if not found or _OF_THE_LIBRARY.search(rest):
+        return None
+    return _NAMES + rest
+
+
+@cache
+def compile_texts_briefly() -> None:
+    """Has TVM compile all texts of this process so, where NVRTC compiles them."""
+    if os.environ.get(_MODE) == "nvrtc":
+        tvm_ffi.register_global_func(_CALLBACK, _machine_code, override=True)
+
+
+def _machine_code(text: str) -> Any:
+    brief = without_library_headers(text)
+    found = _compiled(brief) if brief is not None else None
+    return nvcc.tvm_callback_cuda_compile(text) if found is None else found
+
+
+def _compiled(text: str) -> bytearray | None:
+    """Returns what NVRTC makes of a text for the current target, None where it refuses it."""
+    from cuda.bindings import nvrtc  # noqa: PLC0415 -- an extra
+
+    _, program = nvrtc.nvrtcCreateProgram(text.encode(), b"tvm_kernels.cu", 0, None, None)
+    try:
+        options = [each.encode() for each in _options()]
+        (result,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
+        if result != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            return None
+        _, size = nvrtc.nvrtcGetCUBINSize(program)
+        cubin = bytearray(size)
+        nvrtc.nvrtcGetCUBIN(program, cubin)
+        return cubin
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+
+
+def _options() -> Iterator[str]:
+    target = tvm.target.Target.current(allow_none=True)
+    version = nvcc.get_target_compute_version(target).replace(".", "")
+    yield f"--gpu-architecture=sm_{version}"
+    yield from _OPTIONS
+    told = nvcc._ptxas_option_flags()
+    yield from (f"--ptxas-options={each}" for each in told if each not in _ONLY_TELL)
+    headers = Path(os.environ["CUDA_PATH"]) / "include"
+    yield from (f"-I{each}" for each in (headers, headers / "cccl") if each.is_dir())
+    yield from os.environ.get("TVM_CUDA_NVRTC_EXTRA_OPTS", "").split()
