@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import posixpath
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
+import onnx
 
 from tunegate.artifacts.changes import ModelInput
+from tunegate.artifacts.inputs import DrawnInput, InputRule
 from tunegate.config import Config
 from tunegate.errors import ModelError, NoOnnxError
 from tunegate.models.model_inputs import graph_inputs
+from tunegate.models.size_evidence import BESIDE, MAX_BESIDE_BYTES, Evidence, evidence_of
 from tunegate.models.sizes import GuessedSize, guessed_sizes
 from tunegate.regular_files import opened_inside
 from tunegate.review.model_settings import selected
@@ -22,9 +26,21 @@ _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 _ENDING = ".onnx"
 
 
+class ModelTrial(msgspec.Struct, frozen=True, kw_only=True):
+    """A model as ONNX Runtime ran it: `tried` are the sizes, a line each, `inputs` what it was run
+    on, and `rules` those whose values are to be written. `note` says what is wrong with the
+    choice."""
+
+    tried: tuple[str, ...] = ()
+    inputs: tuple[DrawnInput, ...] = ()
+    rules: dict[str, InputRule] = {}
+    note: str = ""
+    seconds: float = 0.0
+
+
 class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
     """`note` says why the inputs are not known, where they are None, `is_broken` that a run will
-    refuse the file. `guesses` are made for `init` alone."""
+    refuse the file. `guesses` and `trial` are made for `init` alone."""
 
     path: str
     inputs: tuple[ModelInput, ...] | None = None
@@ -32,6 +48,7 @@ class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
     is_committed: bool = True
     note: str = ""
     is_broken: bool = False
+    trial: ModelTrial = ModelTrial()
 
 
 def find_models(
@@ -76,9 +93,24 @@ def _found(root: Path, path: str, *, is_committed: bool, with_guesses: bool) -> 
     return FoundModel(
         path=path,
         inputs=graph_inputs(model.graph),
-        guesses=guessed_sizes(model) if with_guesses else (),
+        guesses=guessed_sizes(model, evidence_at(root, path, model)) if with_guesses else (),
         is_committed=is_committed,
     )
+
+
+def evidence_at(root: Path, path: str, model: onnx.ModelProto) -> Evidence:
+    """The evidence for the sizes of a model of the working tree, from what lies beside it too."""
+    folders = (posixpath.dirname(path), posixpath.dirname(posixpath.dirname(path)))
+    beside: dict[str, bytes] = {}
+    for folder in dict.fromkeys(folders):
+        for name in BESIDE:
+            file = opened_inside(root, posixpath.join(folder, name))
+            if file is None:
+                continue
+            with file:
+                if os.fstat(file.fileno()).st_size <= MAX_BESIDE_BYTES:
+                    beside.setdefault(name, file.read())
+    return evidence_of(model, path, beside)
 
 
 def _body(root: Path, path: str) -> tuple[bytes, str]:

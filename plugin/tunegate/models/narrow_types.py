@@ -72,13 +72,15 @@ def limits_of(dtype: Any) -> tuple[int, int]:
 # In and out of ONNX Runtime.
 
 
-def run(session: Any, feed: Mapping[str, Any]) -> Sequence[Any]:
-    """One inference: every output, an array of its own type where it is a tensor."""
+def run(session: Any, feed: Mapping[str, Any], options: Any = None) -> Sequence[Any]:
+    """One inference: every output, an array of its own type where it is a tensor. `options` are
+    those of the run, where it has some."""
     outputs: Sequence[Any]
     if not _is_narrow(session, feed):
-        outputs = session.run(None, dict(feed))
+        outputs = session.run(None, dict(feed), options)
         return outputs
-    return [array_of(value) for value in session.run_with_ort_values(None, _given(feed))]
+    found = session.run_with_ort_values(None, _given(feed), options)
+    return [array_of(value) for value in found]
 
 
 def bound(session: Any, feed: Mapping[str, Any]) -> Callable[[], object]:

@@ -1,11 +1,10 @@
-"""A likely size of an open dimension, by its name and by its place in the input. Pure."""
+"""Sizes to try for the open dimensions of a model: what its weights demand, else what is likely, in
+the order in which a person would send them. Pure; `size_trials.py` asks ONNX Runtime."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
 
 import msgspec
 import onnx
@@ -13,115 +12,10 @@ from google.protobuf.message import DecodeError, EncodeError
 
 from tunegate.artifacts.changes import ModelInput
 from tunegate.models.kernel_digest import without_weights
+from tunegate.models.likely_sizes import LikelySize, likely_size, model_kind
 from tunegate.models.model_inputs import graph_inputs, made_of, real_inputs
+from tunegate.models.size_evidence import NO_EVIDENCE, Evidence
 from tunegate.review.input_shapes import computed_size, is_symbol
-
-IMAGE_SIDES = (224, 256, 320, 640, 512, 128, 64, 32)
-SAMPLES = (512, 576, 1024, 1600, 16000)
-LENGTHS = (128, 512, 64, 256, 32, 16, 8, 1, 1024, 2048, 4096, 16000)
-_GENERATED = r"(.*\bunk|(.*\.)?dynamic_?dimension|dim|d|s|u|.*_dim|.*_dynamic_axes)[._]*\d+"
-_SOUND = r"audio|wave|signal|speech|pcm"
-_SAMPLE_RATE = r"sr|fs|sampl(e|ing)_?rate"
-_IMAGE_RANK = 4
-_MATRIX_RANK = 2
-_COLORS = frozenset({1, 3, 4})
-
-
-class LikelySize(NamedTuple):
-    """The sizes to try, the likeliest first, and why; they are of one `kind`, so that dimensions of
-    a kind are tried together."""
-
-    sizes: tuple[int, ...]
-    why: str
-    kind: str
-
-
-_BY_NAME: tuple[tuple[str, LikelySize], ...] = (
-    (r"past|cache", LikelySize((16, 1), "what is cached", "past")),
-    (r"batch|bsz|bs|n|b", LikelySize((1,), "a batch", "batch")),
-    (r"num_?graphs?|graphs?", LikelySize((1,), "graphs", "batch")),
-    (r"num_?nodes?|nodes?|vertices", LikelySize((16,), "nodes of a graph", "nodes")),
-    (r"num_?edges?|edges?", LikelySize((32,), "edges of a graph", "edges")),
-    (r"channels?|c", LikelySize((3, 1), "channels", "channels")),
-    (r"height|width|h|w|img_?size|image_?size", LikelySize(IMAGE_SIDES, "an image", "image")),
-    (r"samples|audio|waveform", LikelySize(SAMPLES, "samples of sound", "sound")),
-    (
-        r"seq|sequence|length|len|tokens?|time|timesteps?|frames?|steps?|t|s",
-        LikelySize(LENGTHS, "a length", "length"),
-    ),
-)
-
-
-def likely_size(value: ModelInput, axis: int, *, is_sound: bool = False) -> LikelySize:
-    """The symbol's words count first, then the place of the dimension. In a model for sound a
-    length is one of samples."""
-    found = _likely(value, axis)
-    if found.kind == "length" and (is_sound or re.search(_SOUND, value.name, re.IGNORECASE)):
-        return LikelySize(SAMPLES, "samples of sound", "sound")
-    return found
-
-
-def is_for_sound(inputs: Sequence[ModelInput]) -> bool:
-    """Returns whether the model has an input for a sample rate."""
-    return any(re.fullmatch(_SAMPLE_RATE, value.name, re.IGNORECASE) for value in inputs)
-
-
-def _likely(value: ModelInput, axis: int) -> LikelySize:
-    words = _words(value.symbol(axis))
-    for pattern, likely in _BY_NAME:
-        if any(re.fullmatch(pattern, word) for word in words):
-            return _narrowed(value, axis, likely)
-    return _by_place(value, axis)
-
-
-def is_generated(symbol: str) -> bool:
-    """Returns whether an exporter numbered the symbol: in another model it means something else."""
-    return re.fullmatch(_GENERATED, symbol, re.IGNORECASE) is not None
-
-
-def _words(symbol: str) -> set[str]:
-    if is_generated(symbol):
-        return set()
-    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", symbol).casefold()
-    return {spaced, *re.split(r"[\W_\d]+", spaced)} - {""}
-
-
-def _by_place(value: ModelInput, axis: int) -> LikelySize:
-    rank = len(value.dimensions)
-    if axis == 0 or _is_state(value, axis):
-        return LikelySize((1,), "the first dimension is a batch", "batch")
-    if rank == _IMAGE_RANK:
-        if axis == _channel_axis(value):
-            return LikelySize((3, 1), "channels of an image", "channels")
-        return _narrowed(value, axis, LikelySize(IMAGE_SIDES, "a side of an image", "image"))
-    return LikelySize(LENGTHS, "a length", "length")
-
-
-def _is_state(value: ModelInput, axis: int) -> bool:
-    """Returns whether the axis is the batch of a recurrent state: (layers, batch, width)."""
-    dims = value.dimensions
-    is_named = re.search(r"state|hidden|h_?0|c_?0|h_?n|c_?n|memory", value.name, re.IGNORECASE)
-    return axis == 1 and len(dims) == _MATRIX_RANK + 1 and bool(is_named)
-
-
-def _channel_axis(value: ModelInput) -> int:
-    return 3 if value.dimensions[3] in _COLORS and value.dimensions[1] not in _COLORS else 1
-
-
-def _narrowed(value: ModelInput, axis: int, likely: LikelySize) -> LikelySize:
-    """The open side of an image whose other side is fixed: a line of text where that is low."""
-    if likely.kind != "image" or len(value.dimensions) != _IMAGE_RANK:
-        return likely
-    sides = {1, 2} if _channel_axis(value) == _IMAGE_RANK - 1 else {2, 3}
-    fixed = [value.dimensions[side] for side in sides - {axis} if side != axis]
-    side = fixed[0] if axis in sides and fixed else None
-    if side is None:
-        return likely
-    lowest = 100
-    first = 4 * side if side < lowest else side
-    why = f"the other side is {side}"
-    return LikelySize((first, *IMAGE_SIDES), why, f"image beside {side}")
-
 
 # Sizes that a graph demands of an input that it leaves open: the nodes that read it decide its
 # width and its rank.
@@ -213,15 +107,17 @@ def _demands(node: onnx.NodeProto, weights: _Shapes) -> Iterator[tuple[int, int]
 # Sizes for all open dimensions of a model that its graph accepts, as far as inference can tell.
 
 _MAX_CHECKED_BYTES = 300 * 10**6
-_MAX_TRIES = 40
+_MAX_TRIES = 60
 _MAX_NUMBERS = 4096
 """More numbers in a tensor are weights, on which no shape depends."""
+_INTEGERS = {onnx.TensorProto.INT32, onnx.TensorProto.INT64}
 _Dimension = onnx.TensorShapeProto.Dimension
 
 
 class GuessedSize(msgspec.Struct, frozen=True):
     """The size of one open dimension, and where it is from, in a few words. One that `is_sum`
-    follows from the sizes of others."""
+    follows from the sizes of others. Those of one `kind` are changed together. The file itself, or
+    one beside it, says a size that `is_said`."""
 
     input: str
     axis: int
@@ -229,23 +125,51 @@ class GuessedSize(msgspec.Struct, frozen=True):
     size: int
     why: str
     is_sum: bool = False
+    kind: str = ""
+    is_said: bool = False
 
 
-def guessed_sizes(model: onnx.ModelProto) -> tuple[GuessedSize, ...]:
+Guesses = tuple[GuessedSize, ...]
+
+
+def guessed_sizes(model: onnx.ModelProto, evidence: Evidence = NO_EVIDENCE) -> Guesses:
     """The likeliest sizes, or the first others that shape inference does not refuse."""
-    inputs = _ranked(graph_inputs(model.graph), model.graph)
-    likely = _with_demands(inputs, model.graph)
+    return next(size_candidates(model, evidence))
+
+
+def size_candidates(model: onnx.ModelProto, evidence: Evidence = NO_EVIDENCE) -> Iterator[Guesses]:
+    """Yields sizes to try, the likeliest first, without those that shape inference refuses; the
+    likeliest alone where it refuses all."""
+    inputs = _whole(_ranked(graph_inputs(model.graph), model.graph), model.graph)
+    likely = _with_demands(inputs, model.graph, evidence)
     symbols = {place: _symbol(inputs, *place) for place in likely}
-    kinds = {each.kind: each.sizes for each in likely.values()}
-    chosen = {kind: sizes[0] for kind, sizes in kinds.items()}
-    is_checked = model.ByteSize() < _MAX_CHECKED_BYTES and any(len(s) > 1 for s in kinds.values())
-    light = without_weights(model, _MAX_NUMBERS) if is_checked else model
-    if is_checked and not _fits(light, _sizes(likely, chosen, symbols)):
-        others = (each for each in _others(kinds) if _fits(light, _sizes(likely, each, symbols)))
-        chosen = next(others, chosen)
+    lengths = {each.kind: len(each.sizes) for each in likely.values()}
+    usual = dict.fromkeys(lengths, 0)
+    if model.ByteSize() >= _MAX_CHECKED_BYTES or all(n == 1 for n in lengths.values()):
+        yield _guesses(likely, usual, symbols)
+        return
+    light = without_weights(model, _MAX_NUMBERS)
+    is_any = False
+    for chosen in (usual, *_others(lengths)):
+        if _fits(light, _sizes(likely, chosen, symbols)):
+            is_any = True
+            yield _guesses(likely, chosen, symbols)
+    if not is_any:
+        yield _guesses(likely, usual, symbols)
+
+
+def _guesses(likely: _Places, chosen: _Chosen, symbols: Mapping[Place, str]) -> Guesses:
     sums = _sums(likely, chosen, symbols)
     return tuple(
-        GuessedSize(*place, symbols[place], size, likely[place].why, is_sum=place in sums)
+        GuessedSize(
+            *place,
+            symbols[place],
+            size,
+            likely[place].reason(size),
+            is_sum=place in sums,
+            kind=likely[place].kind,
+            is_said=bool(likely[place].said) and size == likely[place].sizes[0],
+        )
         for place, size in _sizes(likely, chosen, symbols).items()
     )
 
@@ -261,22 +185,39 @@ def _ranked(inputs: Sequence[ModelInput], graph: onnx.GraphProto) -> tuple[Model
     )
 
 
+def _whole(inputs: Sequence[ModelInput], graph: onnx.GraphProto) -> tuple[ModelInput, ...]:
+    """The inputs; one of floats that the graph makes integers of is one of integers: tokens or
+    characters, and no signal."""
+    looked_up = {
+        source
+        for node, source in _readers(graph, _weights(graph))
+        if node.op_type == "Cast" and any(each.i in _INTEGERS for each in node.attribute)
+    }
+    return tuple(
+        msgspec.structs.replace(value, dtype="int64") if value.name in looked_up else value
+        for value in inputs
+    )
+
+
 _Places = dict[Place, LikelySize]
 _Chosen = Mapping[str, int]
+"""The place of the size that is taken, in the list of each kind."""
 
 
-def _with_demands(inputs: Sequence[ModelInput], graph: onnx.GraphProto) -> _Places:
+def _with_demands(
+    inputs: Sequence[ModelInput], graph: onnx.GraphProto, evidence: Evidence
+) -> _Places:
     """Returns one guess for each open dimension. What one place demands, its symbol demands
     everywhere."""
     demands = demanded_sizes(graph)
     likely: _Places = {}
     by_symbol: dict[str, LikelySize] = {}
-    is_sound = is_for_sound(inputs)
+    kind = model_kind(inputs, evidence)
     for value in inputs:
         rank = len(value.dimensions)
         for axis in (axis for axis, size in enumerate(value.dimensions) if size is None):
             size = demands.get((value.name, axis)) or demands.get((value.name, axis - rank))
-            found = likely_size(value, axis, is_sound=is_sound)
+            found = likely_size(value, axis, kind)
             if size is not None:
                 found = LikelySize((size,), "its weights demand it", f"weights {size}")
                 by_symbol[value.symbol(axis)] = found
@@ -294,26 +235,28 @@ def _symbol(inputs: Sequence[ModelInput], name: str, axis: int) -> str:
 
 
 def _sizes(likely: _Places, chosen: _Chosen, symbols: Mapping[Place, str]) -> dict[Place, int]:
-    plain = {place: chosen[each.kind] for place, each in likely.items()}
+    plain = {place: _taken(each, chosen) for place, each in likely.items()}
     return {**plain, **_sums(likely, chosen, symbols)}
 
 
 def _sums(likely: _Places, chosen: _Chosen, symbols: Mapping[Place, str]) -> dict[Place, int]:
     """The sizes of dimensions that are sums of others."""
-    known = {symbols[place]: chosen[each.kind] for place, each in likely.items()}
+    known = {symbols[place]: _taken(each, chosen) for place, each in likely.items()}
     found = ((place, computed_size(symbols[place], known)) for place in likely)
     return {place: size for place, size in found if size}
 
 
-def _others(kinds: dict[str, tuple[int, ...]]) -> Iterator[dict[str, int]]:
+def _taken(likely: LikelySize, chosen: _Chosen) -> int:
+    return likely.sizes[min(chosen[likely.kind], len(likely.sizes) - 1)]
+
+
+def _others(lengths: Mapping[str, int]) -> Iterator[dict[str, int]]:
     """Yields guesses to try: one kind at a time first, then all together by their places."""
-    usual = {kind: sizes[0] for kind, sizes in kinds.items()}
-    tries = [usual | {kind: size} for kind, sizes in kinds.items() for size in sizes[1:]]
-    longest = max(map(len, kinds.values()), default=0)
-    tries += [
-        {kind: sizes[min(at, len(sizes) - 1)] for kind, sizes in kinds.items()}
-        for at in range(1, longest)
-    ]
+    usual = dict.fromkeys(lengths, 0)
+    tries = [usual | {kind: at} for kind, many in lengths.items() for at in range(1, many)]
+    if len(lengths) > 1:
+        longest = max(lengths.values(), default=0)
+        tries += [dict.fromkeys(lengths, at) for at in range(1, longest)]
     yield from tries[:_MAX_TRIES]
 
 

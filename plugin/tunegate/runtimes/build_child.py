@@ -18,7 +18,7 @@ from tunegate.artifacts.candidates import FLOAT32, PRECISION
 from tunegate.artifacts.digests import digest_of_document
 from tunegate.errors import ModelError, NotOfferedError, TunegateError
 from tunegate.models.inputs.calibration import calibration
-from tunegate.models.inputs.drawn_inputs import drawn_inputs
+from tunegate.models.inputs.drawn_inputs import Drawing, draw_inputs
 from tunegate.models.preparation import prepare
 from tunegate.models.prepared import PreparedModel
 from tunegate.models.reference.comparison import DidNotRun, compared, kind
@@ -72,7 +72,8 @@ def _written(
     started = time.monotonic()
     directory = Path(request.directory)
     directory.mkdir(parents=True, exist_ok=True)
-    inputs = drawn_inputs(prepared, request.inputs, request.path)
+    drawing = draw_inputs(prepared, request.inputs, request.path)
+    inputs = drawing.tensors
     prepared, kept = _calibrated(prepared, inputs, request)
     file = runtime.save(prepared, directory, request.settings)
     artifact = ArtifactFile(
@@ -93,6 +94,7 @@ def _written(
     artifact = msgspec.structs.replace(artifact, outputs=outputs, key=key)
     if request.is_reference and not request.samples:
         notes = (*notes, *_wrong_by_itself(runtime, prepared, artifact, request))
+        notes = (*notes, *_dull(drawing, request))
     found = _judged(runtime, prepared, artifact, request, kept)
     if isinstance(found, DidNotRun):
         return Refused(f"{request.path}: {runtime.title} does not run it ({found.reason}).")
@@ -108,6 +110,16 @@ def _written(
         inputs=tuple(each.drawn() for each in artifact.inputs),
         notes=notes,
     )
+
+
+def _dull(drawing: Drawing, request: WriteArtifact) -> tuple[str, ...]:
+    """Returns in a line that the drawn inputs show little of what the model does."""
+    dull = drawing.outcome.dull if drawing.outcome is not None else ""
+    invented = [each.name for each in drawing.tensors if each.name not in request.inputs.given]
+    if not dull or not invented:
+        return ()
+    names = ", ".join(invented)
+    return (f"on drawn inputs {dull}: give values for {names} under inputs: in tunegate.yaml",)
 
 
 def _calibrated(
@@ -136,7 +148,7 @@ def _first_run(
         found = loaded.run(feed)
     except Exception as error:
         # runtimes' errors have no common base class
-        raise ModelError(_does_not_run(runtime.title, artifact, error)) from error
+        raise ModelError(_does_not_run(runtime.title, artifact, request, error)) from error
     outputs = tuple(
         ArtifactTensor(name, *kind(value))
         for name, value in zip(prepared.outputs, found, strict=True)
@@ -144,13 +156,21 @@ def _first_run(
     return outputs, tuple(loaded.notes()) if has_notes(loaded) else ()
 
 
-def _does_not_run(title: str, artifact: ArtifactFile, error: Exception) -> str:
+def _does_not_run(
+    title: str, artifact: ArtifactFile, request: WriteArtifact, error: Exception
+) -> str:
     """Returns why the artifact does not run: a value that is not a float is likely an index, a
-    length or a category, and invented here."""
+    length or a category, and invented here. Without one it is the sizes that it does not take."""
     problem = memory_problem(error)
     if problem:
         return f"{artifact.model}: {problem}."
     invented = [each.name for each in artifact.inputs if "float" not in each.dtype]
+    sizes = ", ".join(f"{name} {list(shape)}" for name, shape in request.shapes.items())
+    if sizes and not invented:
+        return (
+            f"{artifact.model}: {title} does not run it at {sizes} ({said(error)}). "
+            "Give sizes that the model takes under dims: or inputs: in tunegate.yaml."
+        )
     named = ", ".join(invented or [each.name for each in artifact.inputs])
     return (
         f"{artifact.model}: {title} does not run it on the inputs that were drawn "

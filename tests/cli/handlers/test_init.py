@@ -95,7 +95,10 @@ def test_it_says_what_it_found_what_it_guessed_and_what_to_do_next(
     shown = capsys.readouterr().out
     gates = "It gates 3 models, and every later one in models/*.onnx:\n"
     assert shown.startswith(f"Wrote tunegate.yaml. {gates}")
-    assert "models/NEW.ONNX: dynamic sizes, guessed: x[0] 1; not committed yet" in shown
+    new = (
+        r"models/NEW\.ONNX: dynamic sizes, guessed: x\[0\] 1; runs in [\d.]+ ms; not committed yet"
+    )
+    assert re.search(new, shown)
     assert "models/m.onnx: no dynamic sizes\n" in shown
     assert "It gates each pull request and each push to main, and tunes at night" in shown
     assert "  It installs tunegate at commit " in shown

@@ -9,17 +9,19 @@ import pytest
 from tests.support.graphs import GraphInput, graph_of, node
 from tunegate.artifacts.inputs import (
     DRAWN_LENGTH,
+    STANDARD,
     Constant,
     Files,
     InputRule,
     Integers,
     KnownInputs,
     Normal,
+    Uniform,
 )
 from tunegate.errors import ModelError
 from tunegate.models.inputs.calibration import calibration_seeds, error_seeds, lasting_order
 from tunegate.models.inputs.dataflow import Dataflow
-from tunegate.models.inputs.drawn_inputs import drawn_inputs
+from tunegate.models.inputs.drawn_inputs import draw_inputs, drawn_inputs
 from tunegate.models.inputs.facts import facts_of
 from tunegate.models.kept_values import save_value
 from tunegate.models.preparation import prepare
@@ -124,7 +126,7 @@ def test_a_sequence_is_drawn_with_as_many_tensors_as_the_report_says(tmp_path: P
     tensors = drawn_inputs(_prepared(_of_sequence(2), tmp_path), KnownInputs(), "m.onnx")
     (parts,) = seeded_inputs(tensors, 1).values()
     assert [each.shape for each in parts] == [(2,)] * DRAWN_LENGTH
-    assert values_in_words(tensors[0].drawn()) == "3 tensors, 0 to 1"
+    assert values_in_words(tensors[0].drawn()) == "3 tensors, 0 to 6"
     assert type_in_words(tensors[0].drawn()) == "sequence of [2] int64"
     known = _beside(_of_sequence(2), tmp_path)
     assert drawn_inputs(_prepared(_of_sequence(2), tmp_path), known, "m.onnx") == tensors
@@ -191,6 +193,86 @@ def test_refused_values_of_the_user_are_told_with_the_reason(tmp_path: Path) -> 
     known = KnownInputs(given={"ids": InputRule(Files((str(tmp_path / "ids.npy"),)))})
     with pytest.raises(ModelError, match="values that are given for ids"):
         _rules(_lookup(30), tmp_path, known)
+
+
+def test_refused_indices_are_as_many_as_onnx_runtime_says(tmp_path: Path) -> None:
+    """The table's extent is known to ONNX Runtime alone."""
+    nodes = [node("Compress", "table all", "rows", axis=0), node("Gather", "rows ids", "y")]
+    weights = {
+        "table": np.ones((200, 4), np.float32),
+        "all": np.array([True] * 100 + [False] * 100),
+    }
+    model = graph_of(nodes, [IDS], weights=weights)
+    (rule,) = _rules(model, tmp_path, KnownInputs()).values()
+    assert rule is not None
+    assert rule.values == Integers(0, 99)
+
+
+def test_only_the_input_that_is_refused_gets_less(tmp_path: Path) -> None:
+    """Tokens keep their vocabulary beside an input that the model refuses to take as invented."""
+    other = GraphInput("kind", (2, 5), "int64")
+    nodes = [
+        node("Mul", "kind kind", "square"),
+        node("Gather", "tiny square", "of_kind"),
+        node("Gather", "table ids", "row"),
+        node("Add", "row of_kind", "y"),
+    ]
+    weights = {"table": np.ones((5000, 4), np.float32), "tiny": np.ones((2, 4), np.float32)}
+    model = graph_of(nodes, [IDS, other], weights=weights)
+    values = {
+        name: rule and rule.values for name, rule in _rules(model, tmp_path, KnownInputs()).items()
+    }
+    assert values == {"ids": Integers(0, 4999), "kind": Integers(0, 1)}
+
+
+def _recognizer(*sides: str | int) -> onnx.ModelProto:
+    """Takes images whose heights are halved to one of four rows."""
+    model = graph_of(
+        [node("Reshape", "x four", "rows"), node("Relu", "rows", "y")],
+        [GraphInput("x", (1, 3, 32, 320), "float32")],
+        weights={"four": np.array([1, 3, 32, -1])},
+    )
+    dims = model.graph.input[0].type.tensor_type.shape.dim
+    for dim, side in zip(dims, sides, strict=True):
+        dim.Clear()
+        if isinstance(side, str):
+            dim.dim_param = side
+        else:
+            dim.dim_value = side
+    return model
+
+
+def test_a_refused_size_is_told_as_a_size(tmp_path: Path) -> None:
+    file = tmp_path / "m.onnx"
+    onnx.save(_recognizer(1, 3, "H", "W"), file)
+    prepared = prepare(file, shapes={"x": (1, 3, 25, 25)}, into=tmp_path / "m", path="m.onnx")
+    with pytest.raises(ModelError) as raised:
+        drawn_inputs(prepared, KnownInputs(), "m.onnx")
+    text = str(raised.value)
+    assert text.startswith("m.onnx: ONNX Runtime does not run at H 25, W 25, whatever the values (")
+    assert "Give sizes that the model takes under dims: or inputs: in tunegate.yaml." in text
+    assert "Give values" not in text
+
+
+def _above(limit: float) -> onnx.ModelProto:
+    """Returns 1 wherever an image is above the limit, which standard normal numbers are not."""
+    nodes = [node("Greater", "x limit", "is_above"), node("Cast", "is_above", "y", to=1)]
+    image = GraphInput("x", (1, 3, 16, 16), "float32")
+    return graph_of(nodes, [image], weights={"limit": np.float32(limit)})
+
+
+def test_floats_on_which_a_model_tells_nothing_are_drawn_otherwise(tmp_path: Path) -> None:
+    (rule,) = _rules(_above(40), tmp_path, KnownInputs()).values()
+    assert rule is not None
+    assert rule.values == Uniform(0.0, 255.0)
+    assert rule.why == "on standard normal numbers its outputs tell nothing"
+
+
+def test_floats_that_nothing_makes_lively_stay_and_are_told(tmp_path: Path) -> None:
+    drawing = draw_inputs(_prepared(_above(1e9), tmp_path), KnownInputs(), "m.onnx")
+    assert [each.rule for each in drawing.tensors] == [STANDARD]
+    assert drawing.outcome is not None
+    assert drawing.outcome.dull == "its outputs are the same whatever it is given"
 
 
 def test_a_larger_budget_keeps_the_inputs_of_a_smaller_one() -> None:

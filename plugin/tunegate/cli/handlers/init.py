@@ -13,13 +13,17 @@ from pathlib import Path
 
 from tunegate.artifacts import artifact_io
 from tunegate.artifacts.changes import ModelInput
+from tunegate.artifacts.inputs import Constant, DrawnInput, InputRule, Integers, Uniform
 from tunegate.artifacts.measurements import Gpu
 from tunegate.cli.commands.starting import InitOptions
 from tunegate.cli.handlers.reporting import write_line
 from tunegate.errors import PASS, ConfigError
 from tunegate.models.finder import FoundModel, find_models
-from tunegate.models.sizes import GuessedSize, is_generated
+from tunegate.models.likely_sizes import is_generated
+from tunegate.models.size_trials import milliseconds_in_words, try_models
+from tunegate.models.sizes import GuessedSize
 from tunegate.report.escape import visible
+from tunegate.report.report_tables import values_in_words
 from tunegate.review.config_file import CONFIG_FILE
 from tunegate.review.globs import literal, matches
 from tunegate.review.input_shapes import is_symbol
@@ -36,6 +40,7 @@ from tunegate.wording import plural
 
 _WORKFLOW = Path(".github/workflows/tunegate.yml")
 _LONGEST_COMMAND = 4000
+_LONGEST_LINE = 300
 
 
 def run(options: InitOptions) -> int:
@@ -47,6 +52,7 @@ def run(options: InitOptions) -> int:
     if not models:
         message = f"{root.resolve()}: no .onnx file that git tracks or would add. Put one there."
         raise ConfigError(message)
+    models = try_models(root, models)
     config = settings.config or root / CONFIG_FILE
     installed = installed_commit()
     branch = repository.default_branch_name() or "main"
@@ -92,8 +98,20 @@ def _pinned(installed: InstalledCommit | None) -> str:
 
 def _found(model: FoundModel) -> str:
     """Returns a model's description, in a line."""
-    known = model.note or _guessed(model) or "no dynamic sizes"
-    return known if model.is_committed else f"{known}; not committed yet"
+    settings = ", ".join(f"{name} {_value_text(rule)}" for name, rule in model.trial.rules.items())
+    said = (
+        model.note or _guessed(model) or "no dynamic sizes",
+        f"values: {settings}" if settings else "",
+        _took(model),
+        model.trial.note,
+        "" if model.is_committed else "not committed yet",
+    )
+    return "; ".join(filter(None, said))
+
+
+def _took(model: FoundModel) -> str:
+    seconds = model.trial.seconds
+    return f"runs in {milliseconds_in_words(seconds)}" if seconds and model.guesses else ""
 
 
 def _guessed(model: FoundModel) -> str:
@@ -190,10 +208,10 @@ def entry_lines(model: FoundModel, shared: Mapping[str, GuessedSize]) -> Iterato
     if own:
         yield "    dims:"
         yield from _dims(own, "      ")
-    shapes = [*_whole_shapes(model)]
-    if shapes:
+    inputs = [*_inputs(model)]
+    if inputs:
         yield "    inputs:"
-        yield from shapes
+        yield from inputs
 
 
 def _is_written(guess: GuessedSize) -> bool:
@@ -206,15 +224,47 @@ def _dims(sizes: Mapping[str, GuessedSize], indent: str) -> Iterator[str]:
         yield f"{indent}{quoted(symbol)}: {guess.size}  # guessed: {guess.why}"
 
 
-def _whole_shapes(model: FoundModel) -> Iterator[str]:
-    """The inputs that have dimensions without a name."""
+def _inputs(model: FoundModel) -> Iterator[str]:
+    """The inputs that have dimensions without a name, and those with values of their own."""
     for value in model.inputs or ():
         guesses = [guess for guess in model.guesses if guess.input == value.name]
         unnamed = [guess.why for guess in guesses if not is_symbol(guess.symbol)]
+        rule = model.trial.rules.get(value.name)
+        shape = f"[{', '.join(map(str, _shape(value, guesses)))}]"
+        values = "" if rule is None else f"values: {_value_yaml(rule)}"
         if unnamed or not value.is_ranked:
             why = "; ".join(dict.fromkeys(unnamed)) or "the model does not say how many dimensions"
-            shape = ", ".join(map(str, _shape(value, guesses)))
-            yield f"      {quoted(value.name)}: [{shape}]  # guessed: {why}"
+            text = f"{{shape: {shape}, {values}}}" if values else shape
+            more = f"; {rule.why}" if rule is not None else ""
+            yield f"      {quoted(value.name)}: {text}  # guessed: {why}{more}"
+        elif rule is not None:
+            yield f"      {quoted(value.name)}: {{{values}}}  # guessed: {rule.why}"
+
+
+def _drawn(given: DrawnInput, model: FoundModel) -> str:
+    """Returns what an input is drawn from, where something tells that and nothing is written."""
+    why = given.rule.why if given.rule is not None else ""
+    if not why or given.name in model.trial.rules:
+        return ""
+    return f"drawn: {given.name} {values_in_words(given)} ({why})"
+
+
+def _value_yaml(rule: InputRule) -> str:
+    """A rule that a configuration can say."""
+    match rule.values:
+        case Constant(value=value):
+            return f"{{cases: [{value!r}]}}"
+        case Integers(low=low, high=high) | Uniform(low=low, high=high):
+            return f"{{low: {low!r}, high: {high!r}}}"
+        case _:
+            raise TypeError(type(rule.values).__name__)
+
+
+def _value_text(rule: InputRule) -> str:
+    values = rule.values
+    if isinstance(values, Constant):
+        return str(values.value)
+    return f"{values.low} to {values.high}" if isinstance(values, Integers | Uniform) else ""
 
 
 def _shape(value: ModelInput, guesses: Sequence[GuessedSize]) -> list[int]:
@@ -328,9 +378,17 @@ def _entries(models: Sequence[FoundModel], shared: Mapping[str, GuessedSize]) ->
 
 
 def _said(model: FoundModel, shared: Mapping[str, GuessedSize]) -> Iterator[str]:
+    lines = [*entry_lines(model, shared)]
     if model.note:
         yield f"    # {model.note}"
-    yield from entry_lines(model, shared)
+    if lines or model.trial.note:
+        yield from (f"    # tried: {visible(line, _LONGEST_LINE)}" for line in model.trial.tried)
+    if lines:
+        drawn = filter(None, (_drawn(each, model) for each in model.trial.inputs))
+        yield from (f"    # {visible(line, _LONGEST_LINE)}" for line in drawn)
+    if model.trial.note:
+        yield f"    # {visible(model.trial.note, _LONGEST_LINE)}"
+    yield from lines
 
 
 def _schema_line(installed: InstalledCommit | None) -> str:

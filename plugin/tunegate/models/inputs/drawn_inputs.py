@@ -3,13 +3,17 @@ base, or inferred; and tried, where the model may refuse them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import onnx
 
 from tunegate.artifacts.inputs import (
+    STANDARD,
     Columns,
     Constant,
     Files,
@@ -22,16 +26,40 @@ from tunegate.artifacts.inputs import (
 from tunegate.errors import ModelError
 from tunegate.models.inputs.agreement import is_alike, met
 from tunegate.models.inputs.inferred_rules import inferred_rules
-from tunegate.models.model_inputs import made_of, stated_size
+from tunegate.models.inputs.trial import Trial
+from tunegate.models.model_inputs import graph_inputs, made_of, stated_size
 from tunegate.models.narrow_types import dtype_named, kind_of
 from tunegate.models.prepared import PreparedModel, Tensor
-from tunegate.models.reference.session import ReferenceSession, said
-from tunegate.models.seeded_inputs import checked_feeds
+from tunegate.models.trial_messages import Outcome
 from tunegate.system.output.artifact_file import ArtifactTensor
 
 _Rules = Mapping[str, InputRule | None]
-_TRIED_SEEDS = (0, 1)
 _REFUSED = "ONNX Runtime refuses others"
+_LIVELIER = "on standard normal numbers its outputs tell nothing"
+_HIGHEST = (127, 63, 31, 15, 7, 3, 1, 0)
+"""The largest integers to try where ONNX Runtime refuses larger ones."""
+_INDEX_RANGE = re.compile(r"inclusive range \[-?\d+, ?(\d{1,9})\]")
+_MAX_UNASKED_BYTES = 64 * 2**20
+"""A larger model that takes any floats is not run to see whether its outputs tell anything."""
+_IMAGE_RANK = 4
+_PIXELS = (Uniform(0.0, 1.0), Uniform(0.0, 255.0))
+_OTHERS = (Normal(0.0, 0.1), Uniform(0.0, 1.0), Normal(0.0, 10.0))
+
+
+class RefusedInputsError(ModelError):
+    """ONNX Runtime runs on none of the inputs that were drawn; `problem` is the first one, in its
+    words."""
+
+    def __init__(self, message: str, problem: str) -> None:
+        super().__init__(message)
+        self.problem = problem
+
+
+class Drawing(NamedTuple):
+    """The inputs with their rules, and what a run on them told; None where there was no run."""
+
+    tensors: tuple[ArtifactTensor, ...]
+    outcome: Outcome | None = None
 
 
 def drawn_inputs(
@@ -39,24 +67,103 @@ def drawn_inputs(
 ) -> tuple[ArtifactTensor, ...]:
     """Returns the inputs with their rules. Raises ModelError, with the reason of ONNX Runtime,
     where it runs on nothing that was invented, or not on what was given."""
+    return draw_inputs(prepared, known, path).tensors
+
+
+def draw_inputs(
+    prepared: PreparedModel, known: KnownInputs, path: str, trial: Trial | None = None
+) -> Drawing:
+    """The same with what a run told. `trial` is one of the same model, where there is one."""
     _require_values(prepared.inputs, known.given, path)
-    own = _inferred(_parsed(prepared.original), prepared.inputs)
+    model = _parsed(prepared.original)
+    own = _inferred(model, prepared.inputs)
     first, *others = _candidates(own, _of_base(known.base, prepared.inputs), known.given)
     tensors = _with_rules(prepared.inputs, first)
     _require_shapes(tensors, path)
-    if all(_is_taken_by_all(tensor) for tensor in tensors):
-        return tensors
-    session = _session(prepared.original)
-    if session is None:
-        return tensors
-    problem = _problem(session, tensors)
-    if problem is None:
-        return tensors
+    trial = trial or _trial(prepared, tensors)
+    if trial is None:
+        return Drawing(tensors)
+    outcome = trial.run(tensors)
+    if outcome.runs:
+        if outcome.dull:
+            return _livelier(trial, tensors, known.given) or Drawing(tensors, outcome)
+        return Drawing(tensors, outcome)
     for rules in others:
-        careful = _with_rules(prepared.inputs, rules)
-        if _problem(session, careful) is None:
-            return careful
-    raise ModelError(_refused(path, tensors, known.given, problem))
+        tried = _with_rules(prepared.inputs, rules)
+        found = trial.run(tried)
+        if found.runs:
+            return Drawing(tried, found)
+    highest = (*_said_bound(outcome.problem), *_HIGHEST)
+    careful = _careful_rules(trial, prepared.inputs, own, known.given, highest)
+    if careful is None:
+        opened = _open_sizes(model, prepared.inputs)
+        message = _refused(path, tensors, known.given, outcome.problem, opened)
+        raise RefusedInputsError(message, outcome.problem)
+    tried = _with_rules(prepared.inputs, careful)
+    return Drawing(tried, trial.run(tried))
+
+
+def _trial(prepared: PreparedModel, tensors: Sequence[ArtifactTensor]) -> Trial | None:
+    """Returns a trial, or None where there is nothing to ask, or where ONNX Runtime does not load
+    the model: the build reports that."""
+    is_safe = all(_is_taken_by_all(tensor) for tensor in tensors)
+    if is_safe and prepared.original.stat().st_size > _MAX_UNASKED_BYTES:
+        return None
+    try:
+        return Trial(prepared.original, is_light=is_safe)
+    except Exception:  # noqa: BLE001 -- its errors have no common base class
+        return None
+
+
+def _livelier(trial: Trial, tensors: tuple[ArtifactTensor, ...], given: _Rules) -> Drawing | None:
+    """The inputs with other floats, where the outputs on standard normal ones tell nothing."""
+    free = [t for t in tensors if t.rule == STANDARD and t.name not in given]
+    kinds = {len(t.shape) == _IMAGE_RANK for t in free}
+    for values in (*(_PIXELS if True in kinds else ()), *(_OTHERS if False in kinds else ())):
+        rule = InputRule(values, _LIVELIER)
+        tried = tuple(
+            msgspec.structs.replace(each, rule=rule) if each in free else each for each in tensors
+        )
+        outcome = trial.run(tried)
+        if outcome.runs and not outcome.dull and not outcome.is_late:
+            return Drawing(tried, outcome)
+    return None
+
+
+def _said_bound(problem: str) -> tuple[int, ...]:
+    """The largest index, where ONNX Runtime says which it takes."""
+    found = _INDEX_RANGE.search(problem)
+    return () if found is None else (int(found[1]),)
+
+
+def _careful_rules(
+    trial: Trial,
+    inputs: tuple[Tensor, ...],
+    own: _Rules,
+    given: _Rules,
+    highest: Sequence[int],
+) -> dict[str, InputRule | None] | None:
+    """Rules with smaller integers, for as few inputs as possible; None where ONNX Runtime refuses
+    all of them."""
+    tries = [
+        {name: _careful(rule, min(1, low), high) for name, rule in own.items()} | dict(given)
+        for low, high in (*((0, high) for high in highest), (1, 1))
+    ]
+    new = [t for at, t in enumerate(tries) if t != dict(own) and t not in tries[:at]]
+    taken = next((t for t in new if not trial.refuses(_with_rules(inputs, t))), None)
+    if taken is None:
+        return None
+    for name, rule in own.items():
+        if name not in given and taken[name] != rule:
+            wider = taken | {name: rule}
+            if not trial.refuses(_with_rules(inputs, wider)):
+                taken = wider
+    return taken
+
+
+def is_tried(rule: InputRule) -> bool:
+    """Returns whether a trial chose the rule, and not the graph or a name."""
+    return rule.why in {_REFUSED, _LIVELIER}
 
 
 def _parsed(file: Path) -> onnx.ModelProto:
@@ -100,25 +207,23 @@ def _has(model: onnx.ModelProto, tensor: Tensor) -> bool:
 
 
 def _candidates(own: _Rules, base: _Rules, given: _Rules) -> Iterator[dict[str, InputRule | None]]:
-    """Yields rules to try: the base's first, then what both allow, then the model's own, and at
-    last less and less."""
+    """Yields rules to try: the base's first, then what both allow, then the model's own."""
     shared = {name: met(rule, own[name]) for name, rule in base.items()}
     yield {**own, **base, **given}
     if base:
         yield {**own, **shared, **given}
         yield {**own, **given}
-    for high in (1, 0):
-        yield {**{name: _careful(rule, 0, high) for name, rule in own.items()}, **given}
-    yield {**{name: _careful(rule, 1, 1) for name, rule in own.items()}, **given}
 
 
 def _careful(rule: InputRule | None, low: int, high: int) -> InputRule | None:
-    """Integers that fit nearly everywhere, instead of many."""
+    """Integers that fit nearly everywhere, instead of many; those that were fewer stay."""
     if rule is None or not isinstance(rule.values, Integers | Columns):
         return rule
     if isinstance(rule.values, Columns) and not all(
         isinstance(part, Integers) for part in rule.values.parts
     ):
+        return rule
+    if isinstance(rule.values, Integers) and 0 <= rule.values.low <= rule.values.high <= high:
         return rule
     values = Constant(low) if low == high else Integers(low, high)
     return InputRule(values, _REFUSED)
@@ -169,36 +274,37 @@ def _require_shapes(tensors: tuple[ArtifactTensor, ...], path: str) -> None:
                 )
 
 
-def _session(model: Path) -> ReferenceSession | None:
-    """Returns a session, or None where ONNX Runtime does not load the model: the build reports
-    that."""
-    try:
-        return ReferenceSession(model)
-    except Exception:  # noqa: BLE001 -- its errors have no common base class
-        return None
+def _open_sizes(model: onnx.ModelProto, tensors: Sequence[Tensor]) -> str:
+    """Returns the sizes that the model leaves open, by their symbols or places."""
+    shapes = {tensor.name: tensor.shape for tensor in tensors}
+    found = {
+        value.symbol(axis) or f"{value.name}[{axis}]": shapes[value.name][axis]
+        for value in graph_inputs(model.graph)
+        for axis, size in enumerate(value.dimensions)
+        if size is None and len(shapes.get(value.name, ())) > axis
+    }
+    return ", ".join(f"{name} {size}" for name, size in found.items())
 
 
-def _problem(session: ReferenceSession, tensors: tuple[ArtifactTensor, ...]) -> str | None:
-    """Returns why ONNX Runtime does not run on these values, or None."""
-    try:
-        for feed in checked_feeds(tensors, _TRIED_SEEDS):
-            session.run(feed)
-    except Exception as error:  # noqa: BLE001 -- its errors have no common base class
-        return said(error)
-    return None
-
-
-def _refused(path: str, tensors: tuple[ArtifactTensor, ...], given: _Rules, problem: str) -> str:
+def _refused(
+    path: str, tensors: tuple[ArtifactTensor, ...], given: _Rules, problem: str, sizes: str
+) -> str:
     invented = [
         tensor.name
         for tensor in tensors
         if tensor.name not in given and not _is_taken_by_all(tensor)
     ]
     names = ", ".join(invented)
+    if sizes and not given:
+        others = f" If these are right, give values for {names} under inputs:." if names else ""
+        return (
+            f"{path}: ONNX Runtime does not run at {sizes}, whatever the values ({problem}). "
+            f"Give sizes that the model takes under dims: or inputs: in tunegate.yaml.{others}"
+        )
     if not given:
         return (
             f"{path}: ONNX Runtime does not run on values that were invented ({problem}). "
-            f"Give values for {names} under inputs: in tunegate.yaml."
+            f"Give values for {names or 'its inputs'} under inputs: in tunegate.yaml."
         )
     others = f" Or give values for {names} too, which were invented." if invented else ""
     return (

@@ -83,14 +83,23 @@ def named_rule(
 ) -> InputRule | None:
     """Returns the rule for an input with such a name, None for other names and for data. `every`
     are all inputs of the model, which a length or a count is one of."""
-    dtype = dtype_named(tensor.dtype)
-    if not 0 < math.prod(tensor.shape) <= _MAX_NUMBERS or dtype.kind == "O":
+    kind = kind_of(dtype_named(tensor.dtype))
+    if not 0 < math.prod(tensor.shape) <= _MAX_NUMBERS or kind == "O":
         return None
     name = words_of(tensor.name)
-    if dtype.kind == "b":
+    found = _measured(name, tensor, every, open_axes) if kind != "b" else None
+    return found or setting_rule(tensor)
+
+
+def setting_rule(tensor: TensorLike) -> InputRule | None:
+    """The same for the names of settings alone, whose values no other input decides."""
+    kind = kind_of(dtype_named(tensor.dtype))
+    if not 0 < math.prod(tensor.shape) <= _MAX_NUMBERS or kind == "O":
+        return None
+    name = words_of(tensor.name)
+    if kind == "b":
         return _flag(name)
-    found = _measured(name, tensor, every, open_axes) or _listed(name, tensor)
-    return found or _usual(name, is_whole=dtype.kind in "iu")
+    return _listed(name, tensor) or _usual(name, is_whole=kind in "iu")
 
 
 def words_of(name: str) -> str:

@@ -27,6 +27,18 @@ LEVELS = (
 """The levels at which ONNX Runtime optimizes a model; the last is what it does by itself."""
 
 
+class Stopping:
+    """Stops a run from another thread, after the operator that it is at."""
+
+    def __init__(self) -> None:
+        self.options = onnxruntime.RunOptions()
+        self.is_set = False
+
+    def set(self) -> None:
+        self.is_set = True
+        self.options.terminate = True
+
+
 class ReferenceSession:
     """A model whose outputs others are held against: a file, or its bytes."""
 
@@ -36,9 +48,11 @@ class ReferenceSession:
         self._session = open_session(model, options, _ON_CPU).session
         self.outputs = tuple(each.name for each in self._session.get_outputs())
 
-    def run(self, feed: Mapping[str, Any]) -> Sequence[Any]:
-        """Returns every output, in the order of the model's."""
-        return narrow_types.run(self._session, feed)
+    def run(self, feed: Mapping[str, Any], stopping: Stopping | None = None) -> Sequence[Any]:
+        """Returns every output, in the order of the model's. Raises what ONNX Runtime raises, also
+        where it was told to stop."""
+        options = None if stopping is None else stopping.options
+        return narrow_types.run(self._session, feed, options)
 
 
 _LAYER_NORM = ["LayerNormFusionL1", "LayerNormFusionL2", "SimplifiedLayerNormFusion"]

@@ -1,0 +1,143 @@
+"""A model run on inputs that were drawn, within a limit of time: whether ONNX Runtime takes them,
+and whether its outputs tell anything."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from tunegate.artifacts.inputs import Columns, Constant, Files, Integers
+from tunegate.models.reference.session import NO_OPTIMIZATION, ReferenceSession, Stopping, said
+from tunegate.models.seeded_inputs import checked_feeds
+from tunegate.models.trial_messages import Outcome
+from tunegate.system.output.artifact_file import ArtifactTensor
+
+SEEDS = (0, 1)
+MAX_SECONDS = 20.0
+"""All runs of one model take no longer than this together."""
+_MAX_RUN_SECONDS = 10.0
+_LOOK_SECONDS = 0.1
+_MOST_WAITED = 3.0
+_SLOW_SECONDS = 2.0
+"""A model that takes longer is run once: what a second run tells is not worth its time."""
+
+
+class Trial:
+    """A model that is run on one set of inputs after the other. Raises what ONNX Runtime raises
+    where it does not load it."""
+
+    def __init__(
+        self, model: Path, seconds: float = MAX_SECONDS, *, is_light: bool = False
+    ) -> None:
+        unoptimized = ReferenceSession(model, level=NO_OPTIMIZATION) if is_light else None
+        self._session = unoptimized or ReferenceSession(model)
+        self._deadline = time.monotonic() + seconds
+
+    def allow(self, seconds: float) -> None:
+        """Gives it so much time again."""
+        self._deadline = time.monotonic() + seconds
+
+    def run(self, tensors: Sequence[ArtifactTensor]) -> Outcome:
+        """Runs it on the inputs of two seeds, and on all cases that were given."""
+        found: list[Sequence[Any]] = []
+        seconds = 0.0
+        for feed in checked_feeds(tensors, SEEDS):
+            left = min(_MAX_RUN_SECONDS, self._deadline - time.monotonic())
+            if left <= 0:
+                return Outcome(is_late=True, seconds=seconds)
+            began, worked = time.monotonic(), time.process_time()
+            try:
+                found.append(self._run(feed, left))
+            except TimeoutError:
+                return Outcome(is_late=True, seconds=_taken(began, worked))
+            except Exception as error:  # noqa: BLE001 -- its errors have no common base class
+                return Outcome(problem=said(error))
+            took = _taken(began, worked)
+            seconds = min(seconds, took) if seconds else took
+            if took > _SLOW_SECONDS:
+                break
+        differ = len(found) > 1 and any(map(_is_drawn, tensors))
+        shapes = tuple(np.shape(each) for each in found[0])
+        return Outcome(dull=_dull(found, differ=differ), seconds=seconds, shapes=shapes)
+
+    def refuses(self, tensors: Sequence[ArtifactTensor]) -> bool:
+        """Returns whether ONNX Runtime refuses what is drawn from these rules, or their bounds."""
+        if not self.run(tensors).runs:
+            return True
+        return any(not self.run(bound).runs for bound in _bounds(tensors))
+
+    def _run(self, feed: Mapping[str, Any], seconds: float) -> Sequence[Any]:
+        stop = Stopping()
+        over = threading.Event()
+        watch = threading.Thread(target=_stop_in_time, args=(stop, over, seconds), daemon=True)
+        watch.start()
+        try:
+            return self._session.run(feed, stop)
+        except Exception:
+            if stop.is_set:
+                raise TimeoutError from None
+            raise
+        finally:
+            over.set()
+
+
+def _taken(began: float, worked: float) -> float:
+    """The seconds of a run, without those in which others had the cores."""
+    return min(time.monotonic() - began, time.process_time() - worked)
+
+
+def _stop_in_time(stop: Stopping, over: threading.Event, seconds: float) -> None:
+    """Stops a run after so much time of the processor, or several times as much by the clock."""
+    began, worked = time.monotonic(), time.process_time()
+    while not over.wait(_LOOK_SECONDS):
+        is_long = time.monotonic() - began >= _MOST_WAITED * seconds
+        if is_long or time.process_time() - worked >= seconds:
+            stop.set()
+            return
+
+
+def _bounds(tensors: Sequence[ArtifactTensor]) -> list[tuple[ArtifactTensor, ...]]:
+    """The inputs filled with the largest integers that may be drawn for them."""
+    if not any(_largest(tensor) for tensor in tensors):
+        return []
+    return [tuple(_largest(tensor) or tensor for tensor in tensors)]
+
+
+def _largest(tensor: ArtifactTensor) -> ArtifactTensor | None:
+    values = tensor.rule.values if tensor.rule is not None else None
+    if tensor.rule is None or not isinstance(values, Integers):
+        return None
+    rule = msgspec.structs.replace(tensor.rule, values=Constant(values.high))
+    return msgspec.structs.replace(tensor, rule=rule)
+
+
+def _is_drawn(tensor: ArtifactTensor) -> bool:
+    """Returns whether two seeds give two values."""
+    values = tensor.rule.values if tensor.rule is not None else None
+    parts = values.parts if isinstance(values, Columns) else (values,)
+    is_empty = 0 in tensor.shape
+    return not is_empty and any(not isinstance(part, Constant | Files) for part in parts)
+
+
+def _dull(found: Sequence[Sequence[Any]], *, differ: bool) -> str:
+    """Returns what makes the outputs of some seeds tell nothing, '' where they tell something."""
+    first = [each for each in found[0] if isinstance(each, np.ndarray)]
+    if len(first) != len(found[0]) or not first:
+        return ""  # maps, sequences and absent values
+    if not any(each.size for each in first):
+        return "its outputs are empty"
+    if any(each.dtype.kind == "f" and np.isnan(each).any() for each in first):
+        return "its outputs have NaN"
+    if differ and all(map(_is_equal, found[0], found[1])):
+        return "its outputs are the same whatever it is given"
+    return ""
+
+
+def _is_equal(one: Any, other: Any) -> bool:
+    return bool(np.shape(one) == np.shape(other) and np.array_equal(one, other))

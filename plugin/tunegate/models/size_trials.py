@@ -1,0 +1,377 @@
+"""The sizes of each model that `init` writes: of those that are likely, the first that ONNX Runtime
+runs at, asked in a child with limits of time and memory."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import msgspec
+import onnx
+
+from tunegate.artifacts.changes import ModelInput
+from tunegate.models.finder import FoundModel, ModelTrial, evidence_at
+from tunegate.models.model_inputs import graph_inputs, made_of, stated_size
+from tunegate.models.sizes import Guesses, size_candidates
+from tunegate.models.trial_messages import NotLoaded, TrialReply, TriedSizes, TrySizes
+from tunegate.regular_files import opened_inside
+from tunegate.review.input_shapes import ShapeLevel, is_symbol, resolve_shapes
+from tunegate.system.onnx_scan import parsed_model
+from tunegate.system.processes.child import Child
+from tunegate.system.processes.conversations import Conversation, converse
+from tunegate.system.processes.memory_limit import MemoryLimit, memory_limit
+
+TOTAL_SECONDS = 120.0
+"""All trials of `init` together."""
+_MODEL_SECONDS = 30.0
+_RUN_SECONDS = 10.0
+_SLOW_SECONDS = 2.0
+"""A person would not gate at a size that takes longer, where a smaller one is as likely."""
+_MAX_TRIES = 24
+_MAX_DULL = 3
+_MAX_LARGER = 4
+_MOST_MEMORY_BYTES = 8 * 2**30
+"""A size at which a model takes more is none that is likely."""
+_SHOWN = 3
+_MAX_REASON = 120
+_NUMBER = re.compile(r"(?<![\w.:])\d{1,6}(?![\w.]*\w)")
+_PREFIX = re.compile(r"^.*?Status Message: (/\S+ )?", re.DOTALL)
+"""ONNX Runtime's words before the cause of a refusal."""
+_MAX_NAMED = 65536
+_MOST_NAMED = 4
+"""Sizes of one refusal that are tried."""
+_CHILD = "tunegate.models.trial_child"
+
+Ask = Callable[[TrySizes], "TrialReply | str"]
+"""Asks a child; a text says how it died."""
+
+
+class _Run(NamedTuple):
+    guesses: Guesses
+    reply: TriedSizes
+
+
+def try_models(
+    root: Path, models: Sequence[FoundModel], seconds: float = TOTAL_SECONDS
+) -> tuple[FoundModel, ...]:
+    """Returns the models with sizes at which ONNX Runtime runs them. Those whose turn comes when
+    the time is up keep what is likely."""
+    deadline = time.monotonic() + seconds
+    with tempfile.TemporaryDirectory(prefix="tunegate-init-") as scratch:
+        talk = _Children(Path(scratch))
+        try:
+            return tuple(_tried(root, model, talk, deadline) for model in models)
+        finally:
+            talk.end()
+
+
+class _Children:
+    """One child after the other: the next begins where one died."""
+
+    def __init__(self, scratch: Path) -> None:
+        self.scratch = scratch
+        self._child: Child[TrialReply] | None = None
+
+    def ask(self, request: TrySizes) -> TrialReply | str:
+        talk = Conversation(self._begin, request)
+        limit = request.seconds + _RUN_SECONDS
+        converse([talk], at_once=1, limit_seconds=limit, ended=lambda _: None)
+        if talk.died is not None:
+            self._child = None
+            return str(talk.died)
+        return talk.replies[0]
+
+    def end(self) -> None:
+        if self._child is not None:
+            self._child.kill()
+            self._child = None
+
+    def _begin(self) -> Child[TrialReply]:
+        if self._child is None:
+            kind = cast("type[TrialReply]", TrialReply)
+            log = self.scratch / "trials.log"
+            usual = memory_limit()
+            memory = MemoryLimit(min(usual.limit_bytes, _MOST_MEMORY_BYTES))
+            self._child = Child(_CHILD, kind, variables={}, memory=memory, log=log)
+        return self._child
+
+
+def _tried(root: Path, model: FoundModel, talk: _Children, deadline: float) -> FoundModel:
+    if model.inputs is None:
+        return model
+    if time.monotonic() >= deadline:
+        return _with_note(model, "its sizes were not tried: there was no time left")
+    proto = _parsed(root, model.path)
+    if proto is None:
+        return model
+    candidates = size_candidates(proto, evidence_at(root, model.path, proto))
+    file = root / model.path
+    return choose_sizes(
+        file, model, candidates, proto, talk.ask, scratch=talk.scratch, deadline=deadline
+    )
+
+
+def _parsed(root: Path, path: str) -> onnx.ModelProto | None:
+    file = opened_inside(root, path)
+    if file is None:
+        return None
+    with file:
+        return parsed_model(file.read())
+
+
+def _with_note(model: FoundModel, note: str) -> FoundModel:
+    trial = msgspec.structs.replace(model.trial, note=note)
+    return msgspec.structs.replace(model, trial=trial)
+
+
+def choose_sizes(
+    file: Path,
+    model: FoundModel,
+    candidates: Iterator[Guesses],
+    proto: onnx.ModelProto,
+    ask: Ask,
+    *,
+    scratch: Path,
+    deadline: float,
+) -> FoundModel:
+    """Returns the model with the first sizes that run, in little time, and whose outputs tell
+    something; the next best where there are none."""
+    deadline = min(deadline, time.monotonic() + _MODEL_SECONDS)
+    request = TrySizes(
+        file=str(file.absolute()),
+        path=model.path,
+        shapes={},
+        scratch=str(scratch / "model"),
+        seconds=_RUN_SECONDS,
+    )
+    trials = _Trials(request, proto, ask, deadline)
+    runs = trials.first_good(candidates)
+    if trials.not_loaded:
+        return _with_note(model, f"ONNX Runtime does not load it ({_short(trials.not_loaded)})")
+    if not runs:
+        return _none_runs(model, trials.tried, trials.refused)
+    best = min(runs, key=_rank)
+    if _is_one_step(best.reply, proto) and best.guesses:
+        best = trials.of_more_steps(best, candidates) or best
+    return _chosen(model, best, trials.tried)
+
+
+class _Trials:
+    """The sizes of one model that were tried: a line each, why the last one was refused, and why
+    the model is not loaded."""
+
+    def __init__(
+        self,
+        request: TrySizes,
+        proto: onnx.ModelProto,
+        ask: Ask,
+        deadline: float,
+    ) -> None:
+        self._request, self._proto = request, proto
+        self._inputs = graph_inputs(proto.graph)
+        self._ask, self._deadline = ask, deadline
+        self.tried: list[str] = []
+        self.refused = self.not_loaded = ""
+
+    def first_good(self, candidates: Iterator[Guesses]) -> Sequence[_Run]:
+        """Runs one after the other until one is good, and returns all that run."""
+        runs: list[_Run] = []
+        named: list[Guesses] = []
+        for guesses in _in_order(candidates, named):
+            if any(_is_slow(each) and _is_larger(guesses, each.guesses) for each in runs):
+                continue
+            if self._is_over():
+                break
+            found = self._run(guesses)
+            if found is not None:
+                runs.append(found)
+            elif self.refused:
+                named += _named_sizes(self.refused, guesses)
+            dull = sum(bool(each.reply.outcome.dull) for each in runs)
+            is_good = found is not None and (_rank(found) == 0 or not found.guesses)
+            if is_good or self.not_loaded or dull >= _MAX_DULL:
+                break
+        return runs
+
+    def of_more_steps(self, one: _Run, candidates: Iterator[Guesses]) -> _Run | None:
+        """The first larger sizes of which the model makes more than one step."""
+        larger = (each for each in candidates if _is_larger(each, one.guesses))
+        for guesses in islice(larger, _MAX_LARGER):
+            if self._is_over():
+                break
+            found = self._run(guesses)
+            is_good = found is not None and _rank(found) == 0
+            if found is not None and is_good and not _is_one_step(found.reply, self._proto):
+                return found
+        return None
+
+    def _is_over(self) -> bool:
+        return time.monotonic() >= self._deadline or len(self.tried) >= _MAX_TRIES
+
+    def _run(self, guesses: Guesses) -> _Run | None:
+        request = msgspec.structs.replace(
+            self._request,
+            shapes=_shapes(self._inputs, guesses),
+            seconds=max(1.0, min(_RUN_SECONDS, self._deadline - time.monotonic())),
+        )
+        reply = self._ask(request)
+        self.refused = ""
+        if isinstance(reply, NotLoaded):
+            self.not_loaded = reply.reason
+            return None
+        said = sizes_in_words(guesses)
+        if isinstance(reply, str):
+            self.refused = f"the process {reply}"
+            self.tried.append(f"{said}: {self.refused}")
+            return None
+        self.refused = reply.outcome.problem
+        self.tried.append(f"{said}: {_told(reply)}")
+        return None if self.refused else _Run(guesses, reply)
+
+
+def _in_order(candidates: Iterator[Guesses], named: list[Guesses]) -> Iterator[Guesses]:
+    """Yields each of them once; after a refusal, the sizes that ONNX Runtime named in it first."""
+    seen: set[tuple[int, ...]] = set()
+    while True:
+        guesses = named.pop(0) if named else next(candidates, None)
+        if guesses is None:
+            return
+        sizes = tuple(each.size for each in guesses)
+        if sizes not in seen:
+            seen.add(sizes)
+            yield guesses
+
+
+def _named_sizes(problem: str, guesses: Guesses) -> list[Guesses]:
+    """The guesses with each number of a refusal in the place of a size that stands in it too, as in
+    `Got: 128 Expected: 64`. Sides of images are no such sizes: theirs stand in it by chance."""
+    numbers = [int(each) for each in _NUMBER.findall(problem)]
+    kinds = {each.kind for each in guesses if each.size > 1 and each.size in numbers} - {"image"}
+    others = dict.fromkeys(n for n in reversed(numbers) if 1 < n <= _MAX_NAMED)
+    why = "ONNX Runtime names it where it refuses others"
+    return [
+        tuple(
+            msgspec.structs.replace(each, size=number, why=why, is_said=False)
+            if each.kind == kind and not each.is_sum
+            else each
+            for each in guesses
+        )
+        for kind in sorted(kinds)
+        for number in islice(others, _MOST_NAMED)
+    ]
+
+
+def _rank(run: _Run) -> int:
+    """The order of what runs: good ones, then those that tell little, then slow ones."""
+    outcome = run.reply.outcome
+    if outcome.is_late:
+        return 3
+    return 2 * _is_slow(run) + bool(outcome.dull)
+
+
+def _is_slow(run: _Run) -> bool:
+    """Returns whether it takes too long; what the file itself says may take its time."""
+    outcome = run.reply.outcome
+    is_said = any(each.is_said for each in run.guesses)
+    return outcome.is_late or (outcome.seconds > _SLOW_SECONDS and not is_said)
+
+
+def _is_larger(guesses: Guesses, than: Guesses) -> bool:
+    pairs = [(one.size, other.size) for one, other in zip(guesses, than, strict=True)]
+    return all(one >= other for one, other in pairs) and any(one > other for one, other in pairs)
+
+
+def _is_one_step(reply: TriedSizes, proto: onnx.ModelProto) -> bool:
+    """Returns whether an output has one step along an axis that the model leaves open, and none has
+    more."""
+    extents = [
+        shape[axis]
+        for value, shape in zip(proto.graph.output, reply.outcome.shapes, strict=False)
+        for axis, dim in enumerate(made_of(value).tensor.shape.dim)
+        if axis > 0 and axis < len(shape) and stated_size(dim) is None
+    ]
+    return bool(extents) and max(extents) == 1
+
+
+def _chosen(model: FoundModel, run: _Run, tried: Sequence[str]) -> FoundModel:
+    outcome = run.reply.outcome
+    note = ""
+    if outcome.dull:
+        note = f"on drawn inputs {outcome.dull}: give values under inputs:"
+    elif outcome.is_late:
+        note = f"it takes longer than {_RUN_SECONDS:.0f} s an inference: give smaller sizes"
+    trial = ModelTrial(
+        tried=_shown(tried, sizes_in_words(run.guesses)),
+        inputs=run.reply.inputs,
+        rules=dict(run.reply.rules),
+        note=note,
+        seconds=outcome.seconds,
+    )
+    return msgspec.structs.replace(model, guesses=run.guesses, trial=trial)
+
+
+def _none_runs(model: FoundModel, tried: Sequence[str], refused: str) -> FoundModel:
+    note = f"ONNX Runtime runs at none of the sizes that were tried ({_short(refused)})"
+    if not model.guesses:
+        note = f"ONNX Runtime does not run it on drawn inputs ({_short(refused)})"
+    return msgspec.structs.replace(model, trial=ModelTrial(tried=_shown(tried, ""), note=note))
+
+
+def _shown(tried: Sequence[str], chosen: str) -> tuple[str, ...]:
+    """The chosen sizes and the first others."""
+    own = [each for each in tried if chosen and each.startswith(f"{chosen}: ")]
+    others = [each for each in tried if each not in own]
+    left = len(others) - _SHOWN
+    more = (f"{left} more",) if left > 0 else ()
+    return (*others[:_SHOWN], *more, *own)
+
+
+def _told(reply: TriedSizes) -> str:
+    outcome = reply.outcome
+    if outcome.problem:
+        return f"refused ({_short(outcome.problem)})"
+    if outcome.is_late:
+        return f"not finished in {_RUN_SECONDS:.0f} s"
+    dull = f", {outcome.dull}" if outcome.dull else ""
+    return f"{milliseconds_in_words(outcome.seconds)}{dull}"
+
+
+def milliseconds_in_words(seconds: float) -> str:
+    """The time of an inference, which is no measurement: two digits."""
+    spent = 1e3 * seconds
+    return f"{spent:.0f} ms" if spent >= 10 else f"{spent:.2g} ms"  # noqa: PLR2004
+
+
+def _short(text: str) -> str:
+    cause = " ".join(_PREFIX.sub("", text).split())
+    return cause if len(cause) <= _MAX_REASON else f"{cause[: _MAX_REASON - 1]}…"
+
+
+def sizes_in_words(guesses: Guesses) -> str:
+    """The sizes by their symbols, or by their places."""
+    said = {
+        each.symbol if is_symbol(each.symbol) else f"{each.input}[{each.axis}]": each.size
+        for each in guesses
+        if not each.is_sum
+    }
+    return ", ".join(f"{name} {size}" for name, size in said.items()) or "as it is"
+
+
+def _shapes(inputs: Sequence[ModelInput], guesses: Guesses) -> dict[str, tuple[int, ...]]:
+    sizes: dict[str, dict[int, int]] = {}
+    for each in guesses:
+        sizes.setdefault(each.input, {})[each.axis] = each.size
+    whole = {
+        value.name: tuple(
+            sizes[value.name].get(axis, size or 1)
+            for axis, size in enumerate(value.dimensions or (None,) * len(sizes[value.name]))
+        )
+        for value in inputs
+        if value.name in sizes
+    }
+    return resolve_shapes(inputs, [ShapeLevel(shapes=whole)]).shapes

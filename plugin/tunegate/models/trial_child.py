@@ -1,0 +1,61 @@
+"""The child that `init` asks whether ONNX Runtime runs a model at certain sizes. Models are others'
+work: what hangs or takes all memory breaks this process only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tunegate.artifacts.inputs import NOTHING_KNOWN, Columns, Normal, OneOf
+from tunegate.errors import ModelError
+from tunegate.models.inputs.drawn_inputs import RefusedInputsError, draw_inputs, is_tried
+from tunegate.models.inputs.named_values import setting_rule
+from tunegate.models.inputs.trial import Trial
+from tunegate.models.preparation import prepare
+from tunegate.models.prepared import PreparedModel
+from tunegate.models.reference.session import said
+from tunegate.models.trial_messages import NotLoaded, Outcome, TrialReply, TriedSizes, TrySizes
+from tunegate.system.output.artifact_file import ArtifactTensor
+
+Request = TrySizes
+_trials: dict[str, Trial] = {}
+
+
+def handle_request(request: TrySizes) -> TrialReply:
+    """Serves one request. A model is loaded once for all of its sizes."""
+    try:
+        prepared = prepare(
+            Path(request.file),
+            shapes=request.shapes,
+            into=Path(request.scratch),
+            path=request.path,
+        )
+        trial = _trial(request, prepared)
+    except ModelError as error:
+        return NotLoaded(str(error))
+    except Exception as error:  # noqa: BLE001 -- its errors have no common base class
+        return NotLoaded(said(error))
+    try:
+        drawing = draw_inputs(prepared, NOTHING_KNOWN, request.path, trial)
+    except RefusedInputsError as error:
+        return TriedSizes(outcome=Outcome(problem=error.problem))
+    except ModelError as error:
+        return TriedSizes(outcome=Outcome(problem=str(error)))
+    rules = {each.name: each.rule for each in drawing.tensors if each.rule and _is_written(each)}
+    inputs = tuple(each.drawn() for each in drawing.tensors)
+    return TriedSizes(outcome=drawing.outcome or Outcome(), inputs=inputs, rules=rules)
+
+
+def _trial(request: TrySizes, prepared: PreparedModel) -> Trial:
+    if request.file not in _trials:
+        _trials.clear()
+        _trials[request.file] = Trial(prepared.original, request.seconds)
+    _trials[request.file].allow(request.seconds)
+    return _trials[request.file]
+
+
+def _is_written(tensor: ArtifactTensor) -> bool:
+    """Returns whether a configuration can say the rule, and nothing else of the model does."""
+    rule = tensor.rule
+    if rule is None or isinstance(rule.values, Columns | Normal | OneOf):
+        return False
+    return is_tried(rule) or rule == setting_rule(tensor)

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import pytest
+
+from tunegate.artifacts.changes import ModelInput
+from tunegate.models.likely_sizes import ModelKind, is_generated, likely_size, model_kind
+from tunegate.models.size_evidence import Evidence
+
+
+@pytest.mark.parametrize(
+    ("symbol", "size"),
+    [
+        ("batch", 1),
+        ("batchSize", 1),
+        ("N", 1),
+        ("seq_len", 128),
+        ("sequence", 128),
+        ("max_tokens", 128),
+        ("past_sequence_length", 16),
+        ("image_height", 224),
+        ("num_nodes", 16),
+        ("num_edges", 32),
+        ("time", 128),
+    ],
+)
+def test_a_name_says_what_a_dimension_is(symbol: str, size: int) -> None:
+    assert likely_size(ModelInput("x", (8, None), ("", symbol)), 1).sizes[0] == size
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "sizes"),
+    [
+        ((None, 4), [1]),
+        ((None, None), [1, 128]),
+        ((None, 3, None, None), [1, 224, 224]),
+        ((None, None, None, 3), [1, 224, 224]),
+        ((None, None, None, None), [1, 3, 224, 224]),
+        ((1, 1, 64, None), [256]),
+        ((1, 3, 320, None), [320]),
+    ],
+)
+def test_without_a_name_the_place_says_it(
+    dimensions: tuple[int | None, ...], sizes: list[int]
+) -> None:
+    value = ModelInput("x", dimensions)
+    found = [likely_size(value, axis).sizes[0] for axis, n in enumerate(dimensions) if n is None]
+    assert found == sizes
+
+
+def test_the_state_of_a_recurrent_model_has_its_batch_in_the_middle() -> None:
+    assert likely_size(ModelInput("state", (2, None, 128)), 1).sizes == (1,)
+
+
+def test_a_piece_of_sound_is_counted_in_samples_where_a_state_is_kept() -> None:
+    rate, sound = ModelInput("sr", ()), ModelInput("input", (None, None), dtype="float32")
+    found = likely_size(sound, 1, model_kind((sound, rate)))
+    assert found.sizes[:3] == (512, 576, 256)
+    assert "state" in found.why
+
+
+def test_a_signal_without_a_state_is_a_second_of_sound() -> None:
+    signal = ModelInput("input_values", (None, None), dtype="float32")
+    assert likely_size(signal, 1, model_kind((signal,))).sizes[0] == 16000
+    known = Evidence(sample_rate=44100, why={"sample_rate": "config.json beside it says it"})
+    found = likely_size(signal, 1, ModelKind(known))
+    assert (found.sizes[0], found.kind) == (44100, "sound")
+    assert found.reason(44100) == "one second of sound: config.json beside it says it"
+    assert found.reason(8000) == "samples of sound"
+
+
+def test_tokens_and_frames_of_features_are_no_sound() -> None:
+    tokens = ModelInput("ids", (None, None), dtype="int64")
+    frames = ModelInput("features", (None, None, 80), dtype="float32")
+    assert likely_size(tokens, 1).sizes[0] == 128
+    assert likely_size(frames, 1).sizes[0] == 128
+
+
+@pytest.mark.parametrize(
+    ("name", "dimensions", "symbols", "size"),
+    [
+        ("atom_features", (None, 30), ("n", ""), 16),
+        ("atomic_numbers", (None,), ("dim_0",), 16),
+        ("pos", (None, 3), ("", ""), 16),
+        ("x", (None, 30), ("num_atoms", ""), 16),
+        ("coords", (None, 3), ("num_residues", ""), 64),
+        ("edge_index", (2, None), ("", "E"), 32),
+        ("residue_index", (None, None), ("batch", "n"), 1),
+    ],
+)
+def test_a_molecule_has_more_than_one_atom(
+    name: str, dimensions: tuple[int | None, ...], symbols: tuple[str, ...], size: int
+) -> None:
+    axis = dimensions.index(None)
+    assert likely_size(ModelInput(name, dimensions, symbols), axis).sizes[0] == size
+
+
+def _pairs(evidence: Evidence) -> list[tuple[int, int]]:
+    image = ModelInput("x", (None, 3, None, None), ("N", "", "H", "W"))
+    sizes = (likely_size(image, axis, ModelKind(evidence)).sizes for axis in (2, 3))
+    return list(zip(*sizes, strict=True))
+
+
+def test_heights_and_widths_are_tried_together() -> None:
+    pairs = _pairs(Evidence())
+    assert pairs[0] == (224, 224)
+    assert {(48, 320), (32, 320), (64, 256)} < {*pairs}
+
+
+def test_a_recognizer_of_text_is_tried_with_lines_first() -> None:
+    assert _pairs(Evidence(hints=frozenset({"text line"})))[0] == (48, 320)
+    assert _pairs(Evidence(hints=frozenset({"text line", "detector"})))[0] == (640, 640)
+
+
+def test_what_the_file_says_of_its_image_comes_first() -> None:
+    known = Evidence(image=(736, 1280), why={"image": "the model's metadata say it"})
+    assert _pairs(known)[:2] == [(736, 1280), (224, 224)]
+
+
+def test_tokens_are_not_more_than_the_model_has_positions_for() -> None:
+    tokens = ModelInput("input_ids", (None, None), ("batch", "sequence"), dtype="int64")
+    known = Evidence(max_length=77, why={"max_length": "config.json beside it says it"})
+    found = likely_size(tokens, 1, ModelKind(known))
+    assert (found.sizes[0], max(found.sizes)) == (77, 77)
+    longer = Evidence(max_length=512, why={"max_length": ""})
+    assert likely_size(tokens, 1, ModelKind(longer)).sizes[:2] == (128, 512)
+
+
+@pytest.mark.parametrize("name", ["unk__214", "DynamicDimension.0", "p2o.DynamicDimension.1", "s0"])
+def test_a_number_of_an_exporter_says_nothing(name: str) -> None:
+    assert is_generated(name)
+    assert likely_size(ModelInput("x", (None, 8), (name, "")), 0).sizes == (1,)

@@ -1,0 +1,248 @@
+"""Small models that refuse most sizes, as others' do, and what `init` chooses for them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+from tests.support.graphs import GraphInput, graph_of, node
+from tests.support.workspace import Workspace
+from tunegate.artifacts.inputs import Constant, Uniform
+from tunegate.models import trial_child
+from tunegate.models.finder import FoundModel, find_models
+from tunegate.models.size_evidence import evidence_of
+from tunegate.models.size_trials import choose_sizes, try_models
+from tunegate.models.sizes import guessed_sizes, size_candidates
+from tunegate.models.trial_messages import NotLoaded, Outcome, TriedSizes, TrySizes
+
+IMAGE = GraphInput("x", (1, 3, 8, 8), "float32")
+SOUND = GraphInput("input", (1, 8), "float32")
+
+
+def opened(model: onnx.ModelProto, **shapes: Sequence[str | int]) -> onnx.ModelProto:
+    """The model with inputs of these dimensions."""
+    for value in model.graph.input:
+        dims = value.type.tensor_type.shape.dim
+        for dim, size in zip(dims, shapes.get(value.name, ()), strict=False):
+            dim.Clear()
+            if isinstance(size, str):
+                dim.dim_param = size
+            else:
+                dim.dim_value = size
+    return model
+
+
+def chosen(model: onnx.ModelProto, at: Path, path: str = "models/m.onnx") -> FoundModel:
+    """What is chosen by asking the child's code in this process."""
+    file = at / "m.onnx"
+    onnx.save(model, file)
+    evidence = evidence_of(model, path)
+    found = FoundModel(path=path, inputs=(), guesses=guessed_sizes(model, evidence))
+    candidates = size_candidates(model, evidence)
+    deadline = time.monotonic() + 60
+    ask = trial_child.handle_request
+    return choose_sizes(file, found, candidates, model, ask, scratch=at / "s", deadline=deadline)
+
+
+def sizes(model: FoundModel) -> dict[str, int]:
+    return {each.symbol or f"{each.input}[{each.axis}]": each.size for each in model.guesses}
+
+
+def recognizer(height: int) -> onnx.ModelProto:
+    """Reads so many rows of an image at once, as recognizers of a line of text do."""
+    nodes = [
+        node("MaxPool", "x", "small", kernel_shape=[16, 4], strides=[16, 4]),
+        node("Transpose", "small", "columns", perm=[0, 1, 3, 2]),
+        node("MatMul", "columns w", "y"),
+    ]
+    model = graph_of(nodes, [IMAGE], weights={"w": np.ones((height // 16, 2), np.float32)})
+    return opened(model, x=["N", 3, "H", "W"])
+
+
+@pytest.mark.parametrize("height", [32, 48, 64])
+def test_a_recognizer_gets_the_height_that_it_takes(height: int, tmp_path: Path) -> None:
+    found = sizes(chosen(recognizer(height), tmp_path))
+    assert height <= found["H"] < height + 16
+    assert found["W"] > found["H"]
+
+
+def test_a_recognizer_is_known_by_its_name_before_it_is_tried(tmp_path: Path) -> None:
+    model = opened(graph_of([node("Relu", "x", "y")], [IMAGE]), x=["N", 3, "H", "W"])
+    found = chosen(model, tmp_path, "models/ppocr_rec.onnx")
+    assert sizes(found) == {"N": 1, "H": 48, "W": 320}
+    assert [each.partition(":")[0] for each in found.trial.tried] == ["N 1, H 48, W 320"]
+
+
+def detector_of_voice(samples: int) -> onnx.ModelProto:
+    """Takes pieces of so many samples, and keeps a state."""
+    state = GraphInput("state", (1, 4), "float32")
+    nodes = [
+        node("MatMul", "padded w", "seen"),
+        node("Add", "input nothing", "padded"),
+        node("Add", "seen state", "y"),
+    ]
+    nodes = [nodes[1], nodes[0], nodes[2]]
+    weights = {"w": np.ones((samples, 4), np.float32), "nothing": np.zeros((1, 1), np.float32)}
+    return opened(graph_of(nodes, [SOUND, state], weights=weights), input=["batch", "sequence"])
+
+
+@pytest.mark.parametrize("samples", [256, 512, 576])
+def test_a_detector_of_voice_gets_the_piece_that_it_takes(samples: int, tmp_path: Path) -> None:
+    assert sizes(chosen(detector_of_voice(samples), tmp_path))["sequence"] == samples
+
+
+def test_a_size_that_nobody_guesses_is_taken_from_the_refusal(tmp_path: Path) -> None:
+    found = chosen(detector_of_voice(731), tmp_path)
+    assert sizes(found)["sequence"] == 731
+    (guess,) = [each for each in found.guesses if each.symbol == "sequence"]
+    assert guess.why == "ONNX Runtime names it where it refuses others"
+    assert "refused" in found.trial.tried[0]
+
+
+def test_settings_are_written_as_callers_set_them(tmp_path: Path) -> None:
+    inputs = [SOUND, *(GraphInput(name, (), "float32") for name in ("speed", "fmin", "fmax"))]
+    nodes = [
+        node("Mul", "input speed", "one"),
+        node("Add", "one fmin", "two"),
+        node("Add", "two fmax", "y"),
+    ]
+    found = chosen(opened(graph_of(nodes, inputs), input=["batch", "samples"]), tmp_path)
+    values = {name: rule.values for name, rule in found.trial.rules.items()}
+    assert values == {"speed": Constant(1.0), "fmin": Constant(50.0), "fmax": Constant(1100.0)}
+
+
+def test_a_length_follows_the_tokens_and_is_not_written(tmp_path: Path) -> None:
+    tokens, length = GraphInput("x", (1, 8), "int64"), GraphInput("x_lengths", (1,), "int64")
+    nodes = [
+        node("Gather", "table x", "rows"),
+        node("Cast", "x_lengths", "float", to=1),
+        node("Add", "rows float", "y"),
+    ]
+    weights = {"table": np.ones((40, 4), np.float32)}
+    model = opened(graph_of(nodes, [tokens, length], weights=weights), x=["batch", "seq"])
+    found = chosen(model, tmp_path)
+    (given,) = [each for each in found.trial.inputs if each.name == "x_lengths"]
+    assert given.rule is not None
+    assert (given.rule.values, found.trial.rules) == (Constant(128), {})
+
+
+def test_a_sound_that_is_one_step_is_made_longer(tmp_path: Path) -> None:
+    """A window of 16000 samples fits once into the first size, and thrice into a later one."""
+    nodes = [
+        node("Unsqueeze", "input one", "sound"),
+        node("Conv", "sound w", "y", strides=[8000]),
+    ]
+    weights = {"one": np.array([1]), "w": np.ones((1, 1, 16000), np.float32)}
+    model = graph_of(nodes, [SOUND], weights=weights)
+    steps = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [1, 1, "steps"])
+    del model.graph.output[:]
+    model.graph.output.append(steps)
+    assert sizes(chosen(opened(model, input=["batch", "samples"]), tmp_path))["samples"] == 48000
+
+
+def test_a_detector_gets_the_image_of_its_metadata(tmp_path: Path) -> None:
+    model = graph_of([node("Relu", "x", "y")], [IMAGE])
+    helper.set_model_props(model, {"imgsz": "[1280, 1280]", "task": "detect"})
+    found = chosen(opened(model, x=["batch", 3, "height", "width"]), tmp_path)
+    assert sizes(found) == {"batch": 1, "height": 1280, "width": 1280}
+    assert [each.why for each in found.guesses][1:] == ["the model's metadata say it"] * 2
+
+
+def test_values_on_which_a_model_tells_nothing_are_changed_and_written(tmp_path: Path) -> None:
+    nodes = [node("Greater", "x forty", "is_above"), node("Cast", "is_above", "y", to=1)]
+    model = graph_of(nodes, [IMAGE], weights={"forty": np.float32(40)})
+    found = chosen(opened(model, x=["N", 3, "H", "W"]), tmp_path)
+    assert found.trial.rules["x"].values == Uniform(0.0, 255.0)
+    assert found.trial.note == ""
+
+
+def test_outputs_that_stay_the_same_are_told_in_a_line(tmp_path: Path) -> None:
+    nodes = [node("Mul", "x nothing", "y")]
+    model = graph_of(nodes, [IMAGE], weights={"nothing": np.float32(0)})
+    note = chosen(opened(model, x=["N", 3, "H", "W"]), tmp_path).trial.note
+    assert note.startswith("on drawn inputs its outputs are the same whatever it is given: give")
+
+
+def test_a_model_that_takes_none_of_the_sizes_says_so(tmp_path: Path) -> None:
+    nodes = [node("Reshape", "x odd", "y")]
+    model = graph_of(nodes, [IMAGE], weights={"odd": np.array([11, 13, -1])})
+    found = chosen(opened(model, x=["N", 3, "H", "W"]), tmp_path)
+    assert found.trial.note.startswith("ONNX Runtime runs at none of the sizes that were tried (")
+
+
+def _asked(model: onnx.ModelProto, at: Path, replies: dict[int, float]) -> tuple[list[int], int]:
+    """The heights that a child is asked for whose runs take so many seconds, and the chosen one."""
+    asked: list[int] = []
+
+    def ask(request: TrySizes) -> TriedSizes:
+        asked.append(request.shapes["x"][2])
+        return TriedSizes(outcome=Outcome(seconds=replies.get(asked[-1], 99.0)))
+
+    found = FoundModel(path="m.onnx", inputs=())
+    candidates = size_candidates(model, evidence_of(model, "m.onnx"))
+    deadline = time.monotonic() + 60
+    where = at / "m.onnx"
+    made = choose_sizes(where, found, candidates, model, ask, scratch=at, deadline=deadline)
+    return asked, sizes(made)["H"]
+
+
+def test_a_size_that_takes_seconds_gives_way_to_a_smaller_one_and_none_larger_is_tried(
+    tmp_path: Path,
+) -> None:
+    model = opened(graph_of([node("Relu", "x", "y")], [IMAGE]), x=["N", 3, "H", "W"])
+    asked, height = _asked(model, tmp_path, {224: 5.0, 128: 0.5, 48: 3.0})
+    assert height == 128
+    assert max(asked) == 224
+
+
+def test_what_the_file_says_may_take_its_time(tmp_path: Path) -> None:
+    model = graph_of([node("Relu", "x", "y")], [IMAGE])
+    helper.set_model_props(model, {"imgsz": "[1280, 1280]"})
+    asked, height = _asked(opened(model, x=["N", 3, "H", "W"]), tmp_path, {1280: 6.0})
+    assert (asked, height) == ([1280], 1280)
+
+
+def test_a_model_that_is_not_loaded_keeps_its_guesses_and_says_why(tmp_path: Path) -> None:
+    model = opened(graph_of([node("Relu", "x", "y")], [IMAGE]), x=["N", 3, "H", "W"])
+    found = FoundModel(path="m.onnx", inputs=())
+    made = choose_sizes(
+        tmp_path / "m.onnx",
+        found,
+        size_candidates(model),
+        model,
+        lambda _: NotLoaded("no operator of this name"),
+        scratch=tmp_path,
+        deadline=time.monotonic() + 60,
+    )
+    assert made.trial.note == "ONNX Runtime does not load it (no operator of this name)"
+
+
+def test_a_model_that_asks_for_all_memory_is_refused_and_the_next_is_tried(tmp_path: Path) -> None:
+    """Both models are run in a real child, whose memory is bounded."""
+    workspace = Workspace(tmp_path / "w")
+    nodes = [
+        node("Shape", "x", "shape"),
+        node("Mul", "shape much", "large"),
+        node("ConstantOfShape", "large", "y"),
+    ]
+    huge = graph_of(nodes, [IMAGE], weights={"much": np.array([1, 1, 10**5, 10**5])})
+    onnx.save(opened(huge, x=["N", 3, "H", 32]), workspace.root / "models" / "a.onnx")
+    onnx.save(recognizer(48), workspace.root / "models" / "b.onnx")
+    workspace.commit()
+    models = find_models(workspace.root, with_guesses=True)
+    first, second, _ = try_models(workspace.root, models)
+    assert first.trial.note.startswith("ONNX Runtime runs at none of the sizes")
+    assert 48 <= sizes(second)["H"] < 64
+
+
+def test_models_whose_turn_comes_too_late_keep_what_is_likely(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "w")
+    models = find_models(workspace.root, with_guesses=True)
+    (found,) = try_models(workspace.root, models, 0.0)
+    assert found.trial.note == "its sizes were not tried: there was no time left"
