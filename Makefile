@@ -77,7 +77,7 @@ check: $(STAMP)
 	$(BIN)/complexipy
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/zizmor --offline --quiet action.yml .github examples/*.yml
+	$(BIN)/zizmor --offline --quiet action.yml .github examples/*.yml examples/*/*.yml
 	$(BIN)/python -m pytest $(HOUSE)
 
 # The commands' page, the table of keys and the JSON Schemas, from what the code declares.

@@ -26,7 +26,7 @@ from tunegate.wording import page_address
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = pages()
-WORKFLOWS = [ROOT / "action.yml", ROOT / ".github", *sorted((ROOT / "examples").glob("*.yml"))]
+WORKFLOWS = [ROOT / "action.yml", ROOT / ".github", *sorted((ROOT / "examples").rglob("*.yml"))]
 
 
 def blocks(language: str) -> list[tuple[str, str]]:
@@ -124,8 +124,12 @@ REPORTING_ONLY = {"forks.yml", "forks-comment.yml"}
 
 @pytest.mark.parametrize(
     "path",
-    [path for path in sorted((ROOT / "examples").glob("*.yml")) if path.name not in REPORTING_ONLY],
-    ids=lambda p: p.name,
+    [
+        path
+        for path in sorted((ROOT / "examples").rglob("*.yml"))
+        if path.name not in REPORTING_ONLY
+    ],
+    ids=lambda p: str(p.relative_to(ROOT)),
 )
 def test_a_job_that_may_be_required_is_never_skipped(path: Path) -> None:
     """A skipped job counts as a success."""
@@ -159,6 +163,10 @@ def test_zizmor_finds_nothing_in_the_workflows() -> None:
                 ".github/workflows/ci.yml",
                 ".github/workflows/locks.yml",
                 ".github/workflows/release.yml",
+                "examples/enterprise-server/forks.yml",
+                "examples/enterprise-server/forks-comment.yml",
+                "examples/enterprise-server/many-models.yml",
+                "examples/enterprise-server/three-jobs.yml",
                 "examples/forks.yml",
                 "examples/forks-comment.yml",
                 "examples/many-models.yml",

@@ -42,7 +42,8 @@ def _lines(environment: Mapping[str, str]) -> Iterator[str]:
     for name in (*_REFS, *_JOB):
         if value := environment.get(name):
             yield f"{name}: {value}"
-    path = Path(environment.get("TUNEGATE_CONFIG") or CONFIG_FILE)
+    checkout = Path(environment.get("TUNEGATE_PATH", "").strip())
+    path = checkout / (environment.get("TUNEGATE_CONFIG") or CONFIG_FILE)
     yield f"{path}, with every default:"
     yield from _config(path).splitlines()
 

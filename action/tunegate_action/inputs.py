@@ -14,6 +14,7 @@ from tunegate.ci.protocol import AskedRevisions
 from tunegate.config import BudgetConfig, CacheConfig
 from tunegate.config_key import keys_of
 from tunegate.errors import ConfigError
+from tunegate.review.config_file import CONFIG_FILE
 from tunegate.settings import CommentWhen
 from tunegate_action.debug_log import is_debug
 
@@ -50,6 +51,12 @@ class _Inputs:
     def text(self, name: str) -> str:
         return self._environment.get(f"TUNEGATE_{name}", "").strip()
 
+    def checkout(self) -> Path:
+        return Path(self.text("PATH"))
+
+    def config(self) -> Path:
+        return self.checkout() / (self.text("CONFIG") or CONFIG_FILE)
+
     def options(self, known: Mapping[str, str]) -> list[str]:
         """`--name=value`, so that no value can be taken for an option."""
         return [f"{option}={self.text(name)}" for name, option in known.items() if self.text(name)]
@@ -78,6 +85,16 @@ def read_fork_report(environment: Mapping[str, str]) -> ForkReport | None:
     return ForkReport(directory=_out(inputs), comment=_comment(inputs))
 
 
+def checkout_of(environment: Mapping[str, str]) -> Path:
+    """The directory of the checkout, relative to the workspace."""
+    return _Inputs(environment).checkout()
+
+
+def config_of(environment: Mapping[str, str]) -> Path:
+    """The configuration of the checkout, relative to the workspace."""
+    return _Inputs(environment).config()
+
+
 def read_request(environment: Mapping[str, str]) -> JobRequest:
     """Raises ConfigError naming the input."""
     inputs = _Inputs(environment)
@@ -86,7 +103,8 @@ def read_request(environment: Mapping[str, str]) -> JobRequest:
         words=(*_words(step, inputs), *(["--verbose"] if is_debug(environment) else [])),
         step=step,
         out=_out(inputs),
-        config=Path(inputs.text("CONFIG") or "tunegate.yaml"),
+        repository=checkout_of(environment),
+        config=config_of(environment),
         asked=AskedRevisions(
             base=inputs.text("BASE"),
             head=inputs.text("HEAD"),
@@ -120,7 +138,11 @@ def _out(inputs: _Inputs) -> Path:
 
 def _words(step: StepName, inputs: _Inputs) -> list[str]:
     """A step gets only what it obeys: the plan settles the budget for the later ones."""
-    words = [step, f"--out={_out(inputs)}", *inputs.options({"CONFIG": "--config"})]
+    words = [step, f"--out={_out(inputs)}"]
+    if inputs.text("PATH"):
+        words.append(f"--repository={inputs.checkout()}")
+    if inputs.text("CONFIG"):
+        words.append(f"--config={inputs.config()}")
     if step in {"tune", "measure"}:
         words.append(f"--shard={inputs.text('SHARD') or '0'}")
     if step == "plan":

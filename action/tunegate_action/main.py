@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -30,6 +31,7 @@ def main(environment: Mapping[str, str]) -> int:
         if report is not None:
             return comment_on_fork(host, environment, report.directory, report.comment)
         request = read_request(environment)
+        os.environ.update(safe_directory(environment, request.repository))
     except ConfigError as error:
         ended = (error.exit_code, str(error), error.about, error.others)
         return stopped(host, environment, Path(), ended)
@@ -39,3 +41,19 @@ def main(environment: Mapping[str, str]) -> int:
         return run_job(host, environment, request, carried_out_in_narrow)
     except WiderEnvironmentNeeded:
         run_in_wider(environment)
+
+
+def safe_directory(environment: Mapping[str, str], checkout: Path) -> dict[str, str]:
+    """The variables by which git reads the checkout also where it belongs to another user, as in a
+    job's container. The runner has made it for this job; actions/checkout says so to git while it
+    runs itself, and no longer."""
+    workspace = environment.get("GITHUB_WORKSPACE", "")
+    if not workspace:
+        return {}
+    count = environment.get("GIT_CONFIG_COUNT", "")
+    number = int(count) if count.isascii() and count.isdigit() else 0
+    return {
+        "GIT_CONFIG_COUNT": f"{number + 1}",
+        f"GIT_CONFIG_KEY_{number}": "safe.directory",
+        f"GIT_CONFIG_VALUE_{number}": f"{(Path(workspace) / checkout).resolve()}",
+    }

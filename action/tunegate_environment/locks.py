@@ -23,9 +23,10 @@ def lock_for(locks: Path, environment: Mapping[str, str], driver: Path = DRIVER)
     needs another 200."""
     if given := environment.get("TUNEGATE_LOCK"):
         return Path(given).resolve()
-    config = environment.get("TUNEGATE_CONFIG") or "tunegate.yaml"
+    checkout = Path(environment.get("TUNEGATE_PATH", "").strip())
+    config = checkout / (environment.get("TUNEGATE_CONFIG") or "tunegate.yaml")
     is_guessed = environment.get("TUNEGATE_ENVIRONMENT") != EVERYTHING
-    runtime = only_runtime(_text(Path(config))) if is_guessed else ""
+    runtime = only_runtime(_text(config)) if is_guessed else ""
     if runtime and (narrow := locks / f"run-{runtime}.lock").is_file():
         return narrow
     return locks / ("gpu.lock" if driver.exists() else "run.lock")

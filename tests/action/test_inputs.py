@@ -10,15 +10,18 @@ import yaml
 from msgspec import inspect
 
 from tests.house.sources import ROOT as SOURCES_ROOT
+from tests.support.git_repository import new_repository
 from tunegate.ci.protocol import AskedRevisions
 from tunegate.cli.commands.gating import TuneOptions
 from tunegate.cli.parse import parse
 from tunegate.cli.shared_options import Options
 from tunegate.config import Config
 from tunegate.config_key import DeclaredKey, all_keys, expected
-from tunegate.errors import ConfigError
+from tunegate.errors import ConfigError, RevisionError
+from tunegate.system.git.repository import GitRepository
 from tunegate_action.debug_log import is_debug, show_debug
 from tunegate_action.inputs import read_request
+from tunegate_action.main import safe_directory
 from tunegate_environment.extras import UnknownExtraError, extras_for, locks_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,6 +49,37 @@ def test_limits_become_options_with_their_value_attached() -> None:
     limits = {"TUNEGATE_USD": " 0.5 ", "TUNEGATE_TRIALS": "60000"}
     request = read_request({**limits, "TUNEGATE_CACHE_URL": "--out=x"})
     assert request.words[2:] == ("--usd=0.5", "--trials=60000", "--cache-url=--out=x")
+
+
+def test_a_checkout_in_a_folder_of_the_workspace_has_its_configuration_in_it() -> None:
+    request = read_request({"TUNEGATE_PATH": "models-repo"})
+    assert request.words == ("run", "--out=.tunegate", "--repository=models-repo")
+    found = (request.repository, request.config, request.out)
+    assert found == (Path("models-repo"), Path("models-repo/tunegate.yaml"), Path(".tunegate"))
+    named = read_request({"TUNEGATE_PATH": "models-repo/", "TUNEGATE_CONFIG": "a/t.yaml"})
+    assert named.words[-1] == "--config=models-repo/a/t.yaml"
+    assert named.config == Path("models-repo/a/t.yaml")
+
+
+def test_git_reads_the_checkout_of_a_container_whoever_it_belongs_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout = new_repository(tmp_path / "work" / "models-repo")
+    head = checkout.commit({"file": b"1"})
+    other = new_repository(tmp_path / "work" / "other")
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    with pytest.raises(RevisionError, match="belongs to another user"):
+        GitRepository(checkout.path)
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", "user.name")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "of the job")
+    job = {**os.environ, "GITHUB_WORKSPACE": str(tmp_path / "work")}
+    for name, value in safe_directory(job, Path("models-repo")).items():
+        monkeypatch.setenv(name, value)
+    assert GitRepository(checkout.path).head() == head
+    with pytest.raises(RevisionError, match="belongs to another user"):
+        GitRepository(other.path)
+    assert safe_directory({}, Path()) == {}
 
 
 def test_revisions_are_what_the_job_asks_for() -> None:

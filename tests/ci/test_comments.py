@@ -244,8 +244,8 @@ def test_two_configurations_of_one_repository_keep_two_comments() -> None:
 
 
 def test_a_runner_that_keeps_the_checkout_elsewhere_finds_the_same_comment() -> None:
-    one = request_of("/work/1/models/a/t.yaml", "/work/1/models")
-    other = request_of("/work/2/models/a/t.yaml", "/work/2/models")
+    one = request_of("/runner/1/models/a/t.yaml", "/runner/1/models")
+    other = request_of("/runner/2/models/a/t.yaml", "/runner/2/models")
     assert report_name(one, event_of()) == report_name(other, event_of())
 
 

@@ -81,7 +81,7 @@ def test_zizmor_finds_nothing_where_it_asks_for_most() -> None:
 @pytest.mark.pipelines
 def test_actionlint_finds_nothing() -> None:
     """It checks expressions, needs and outputs, and has shellcheck look at each script."""
-    examples = sorted((ROOT / "examples").glob("*.yml"))
+    examples = sorted((ROOT / "examples").rglob("*.yml"))
     files = map(str, [*WORKFLOWS, *examples, STARTER])
     command = [str(PROGRAMS / "actionlint"), "-no-color", "-ignore", "label .+ is unknown", *files]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -57,8 +57,9 @@ def _where(offer: WaiverOffer) -> str:
     if offer.counts_from == "head":
         return "The file of this branch counts."
     return (
-        "Merge it first, in a change of its own: what counts is the file at the tip of the branch "
-        "that this merges into."
+        "Merge it first, in a change of its own: what counts is the file of the branch that this "
+        "merges into. Then push to this one, or rebase it: a job that is only run again may have "
+        "the commit from before."
     )
 
 

@@ -18,7 +18,7 @@ STARTER = ROOT / "plugin" / "tunegate" / "cli" / "handlers" / "workflow.yml"
 
 def workflows() -> list[Path]:
     """Those that judge pull requests and what is merged. One for forks alone judges nothing."""
-    every = [*sorted((ROOT / "examples").glob("*.yml")), STARTER]
+    every = [*sorted((ROOT / "examples").rglob("*.yml")), STARTER]
     return [path for path in every if {"pull_request", "push"} <= {*triggers(path)}]
 
 
@@ -43,6 +43,28 @@ def expanded(texts: list[str], github: dict[str, str], node_modules: Path) -> li
 @pytest.mark.parametrize("path", workflows(), ids=lambda path: str(path.name))
 def test_a_merge_queue_is_gated_too(path: Path) -> None:
     assert "merge_group" in triggers(path)
+
+
+@pytest.mark.parametrize("path", workflows(), ids=lambda path: str(path.name))
+def test_a_pull_request_that_gets_another_target_is_gated_again(path: Path) -> None:
+    """A job that left out other edits would be skipped, which counts as a success."""
+    usual = {"opened", "synchronize", "reopened"}
+    assert set(triggers(path)["pull_request"]["types"]) == {*usual, "edited"}
+    jobs = yaml.safe_load(path.read_text())["jobs"].values()
+    assert not [job for job in jobs if "github.event.action" in str(job.get("if"))]
+
+
+@pytest.mark.parametrize("path", workflows(), ids=lambda path: str(path.name))
+def test_the_report_that_the_comment_links_to_is_kept(path: Path) -> None:
+    """It is in the artifacts of the run."""
+    jobs = yaml.safe_load(path.read_text())["jobs"]
+    writing = [job for job in jobs.values() if "pull-requests" in job["permissions"]]
+    assert writing
+    for job in writing:
+        last = job["steps"][-1]
+        assert last["uses"].startswith("actions/upload-artifact@")
+        assert last["with"]["path"] == ".tunegate/"
+        assert (last["if"], last["continue-on-error"]) == ("${{ !cancelled() }}", True)
 
 
 @pytest.mark.parametrize("path", workflows(), ids=lambda path: str(path.name))
