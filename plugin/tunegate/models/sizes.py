@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError, EncodeError
 
 from tunegate.artifacts.changes import ModelInput
 from tunegate.models.kernel_digest import without_weights
-from tunegate.models.likely_sizes import LikelySize, likely_size, model_kind
+from tunegate.models.likely_sizes import LikelySize, likely_size, model_kind, of_protein
 from tunegate.models.model_inputs import graph_inputs, made_of, real_inputs
 from tunegate.models.size_evidence import NO_EVIDENCE, Evidence
 from tunegate.review.input_shapes import computed_size, is_symbol
@@ -224,10 +224,11 @@ def _with_demands(
             likely[value.name, axis] = found
             by_symbol.setdefault(value.symbol(axis), found)
     symbols = {place: _symbol(inputs, *place) for place in likely}
-    return {
+    found_for = {
         place: by_symbol[symbols[place]] if is_symbol(symbols[place]) else found
         for place, found in likely.items()
     }
+    return of_protein(found_for)
 
 
 def _symbol(inputs: Sequence[ModelInput], name: str, axis: int) -> str:

