@@ -5,10 +5,12 @@ import pytest
 
 from tests.support import report_parts as parts
 from tests.support.reports import KINDS, make_report
+from tunegate.artifacts.inputs import DrawnInput
 from tunegate.artifacts.measurements import Interval
 from tunegate.report.environment import facts
 from tunegate.report.headline import headline, reason, worst_first
 from tunegate.report.policy_changes import described_change, policy_lines, summed_up, uncovered_line
+from tunegate.report.report_tables import models_table
 
 
 @pytest.mark.parametrize(
@@ -105,3 +107,22 @@ def test_uncovered_files_are_named_and_the_rest_is_counted() -> None:
     assert uncovered_line(("a.onnx",)) == "No rule covers 1 model file: a.onnx."
     many = tuple(f"{number}.onnx" for number in range(60))
     assert uncovered_line(many).endswith("49.onnx and 10 more, all in changes.json.")
+
+
+def test_the_verdict_names_the_sizes_that_it_speaks_of() -> None:
+    inputs = (
+        DrawnInput("sr", (), "int64"),
+        DrawnInput("ids", (1, 128), "int64"),
+        DrawnInput("image", (1, 3, 48, 320), "float32"),
+        DrawnInput("mask", (1, 128), "int64"),
+        DrawnInput("state", (2, 1, 16), "float32"),
+    )
+    change = Interval(low=10.9, center=12.4, high=13.9)
+    finding = parts.finding("fail", "", change_percent=change)
+    finding = msgspec.structs.replace(finding, inputs=inputs)
+    report = msgspec.structs.replace(
+        make_report("measured"), verdict=parts.verdict("fail", 1, finding)
+    )
+    assert " on cpu at 1x3x48x320, 1x128 …" in headline(report)
+    titles = [column.title for column in models_table([finding]).columns]
+    assert titles[:4] == ["Verdict", "Model", "Target", "Size"]

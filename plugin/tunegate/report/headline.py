@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from tunegate.artifacts.verdicts import Finding, Report, Status, Verdict
 from tunegate.report.policy_changes import summed_up
-from tunegate.report.units import interval, percent
+from tunegate.report.units import interval, percent, sizes_of
 from tunegate.wording import plural
 
 STATUS_WORDS: dict[Status, str] = {
@@ -86,7 +86,9 @@ def _said(
     report: Report, finding: Finding, name: Callable[[str], str], prose: Callable[[str], str]
 ) -> str:
     """The number first, where it is what decides; else why."""
-    where = f"{name(finding.model)} on {name(finding.target)}"
+    sizes = sizes_of(finding.inputs)
+    at = f" at {sizes}" if sizes else ""
+    where = f"{name(finding.model)} on {name(finding.target)}{at}"
     change = finding.change_percent
     if change is None or not _is_decided_by_median(report, finding):
         why = remarks(finding) or finding.reason

@@ -35,7 +35,7 @@ from tunegate.report.table import (
     text_column,
 )
 from tunegate.report.tuning_sentences import stopped_words
-from tunegate.report.units import NONE, duration, energy, money, percent, share, size
+from tunegate.report.units import NONE, duration, energy, money, percent, share, size, sizes_of
 from tunegate.wording import milliseconds
 
 
@@ -46,6 +46,7 @@ def models_table(findings: Sequence[Finding]) -> ReportTable:
         text_column("Verdict", lambda row: StatusWord(row.status)),
         text_column("Model", lambda row: Identifier(row.model)),
         Column(title="Target", cell=lambda row: Identifier(row.target), under="Model"),
+        *_sizes(findings),
         number_column("Base", lambda row: milliseconds(row.base_ms)),
         number_column("Head", lambda row: milliseconds(row.head_ms)),
         Column(
@@ -57,6 +58,13 @@ def models_table(findings: Sequence[Finding]) -> ReportTable:
         *_inference_energy(findings),
     )
     return ReportTable(columns, findings)
+
+
+def _sizes(findings: Sequence[Finding]) -> tuple[Column[Finding], ...]:
+    """Returns the column of the sizes that each finding speaks of, none without any."""
+    if not any(sizes_of(finding.inputs) for finding in findings):
+        return ()
+    return (Column(title="Size", cell=lambda row: sizes_of(row.inputs), under="Model"),)
 
 
 def _inference_energy(findings: Sequence[Finding]) -> tuple[Column[Finding], ...]:

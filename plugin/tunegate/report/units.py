@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections.abc import Sequence
 
+from tunegate.artifacts.inputs import DrawnInput
 from tunegate.artifacts.measurements import Interval
 from tunegate.wording import NO_NUMBER, milliseconds
 
@@ -86,3 +88,17 @@ def size(count: int) -> str:
     if count < 1_000_000:  # noqa: PLR2004
         return f"{count / 1e3:.0f} kB"
     return f"{count / 1e6:.1f} MB"
+
+
+# The sizes that a finding speaks of.
+
+_SHOWN_SHAPES = 2
+
+
+def sizes_of(inputs: Sequence[DrawnInput]) -> str:
+    """Returns the shapes of a finding's largest inputs, such as `1x3x224x224`; '' without any. No
+    names: these are the model's."""
+    shapes = [each.shape for each in inputs if each.shape]
+    largest = sorted(dict.fromkeys(shapes), key=math.prod, reverse=True)
+    told = ", ".join("x".join(map(str, shape)) for shape in largest[:_SHOWN_SHAPES])
+    return f"{told} …" if len(largest) > _SHOWN_SHAPES else told
