@@ -253,8 +253,8 @@ def test_people_read_which_job_it_is() -> None:
     event = event_of(TUNEGATE_MATRIX='{"target": "a100", "threads": 4, "of": [1, 2]}')
     assert job_in_words(request_of(), event) == "gate.yml gate (a100, 4, [1, 2])"
     assert job_in_words(request_of("a/t.yaml"), event_of()) == "gate.yml gate, a/t.yaml"
-    assert check_words(request_of("a/t.yaml"), event) == "a/t.yaml, a100, 4, [1, 2]"
-    assert check_words(request_of(), event_of()) == ""
+    assert check_words(request_of("a/t.yaml"), event) == "gate.yml gate, a100, 4, [1, 2], a/t.yaml"
+    assert check_words(request_of(), event_of()) == "gate.yml gate"
 
 
 @pytest.mark.parametrize("matrix", ["", "null", "{}", "{", "[" * 100_000, "7"])

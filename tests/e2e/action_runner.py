@@ -31,8 +31,10 @@ def run_action(
     workspace: Path,
     temp: Path,
     node_modules: Path,
+    variables: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """The exit code, the outputs, the summary and the log of the action."""
+    """The exit code, the outputs, the summary and the log of the action. `variables` are in the
+    runner's environment besides."""
     event_file = temp / "event.json"
     event_file.write_text(json.dumps(event.payload))
     context = {
@@ -45,7 +47,9 @@ def run_action(
             "GITHUB_EVENT_NAME": event.name,
             "GITHUB_EVENT_PATH": str(event_file),
             "GITHUB_REPOSITORY": "acme/models",
+            "GITHUB_WORKSPACE": str(workspace),
             "RUNNER_TOOL_CACHE": str(_tool_cache(temp)),
+            **(variables or {}),
         },
     }
     context_file = temp / "context.json"

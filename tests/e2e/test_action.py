@@ -32,6 +32,7 @@ class Runner:
 
     def __init__(self, directory: Path, node_modules: Path) -> None:
         self.temp, self.node_modules = directory / "temp", node_modules
+        self.variables: dict[str, str] = {}
         self.workspace = directory / "workspace"
         self.temp.mkdir()
         self.workspace.mkdir()
@@ -52,6 +53,7 @@ class Runner:
             workspace=self.workspace,
             temp=self.temp,
             node_modules=self.node_modules,
+            variables=self.variables,
         )
 
     def head(self) -> str:
@@ -105,6 +107,20 @@ def test_a_change_that_touches_no_model_passes_without_a_compiler(runner: Runner
     result = runner.run(push(before, after))
     assert (result["exitCode"], result["outputs"]["verdict"]) == (0, "pass"), result["log"]
     assert json.loads(result["outputs"]["changed"]) == []
+
+
+def test_a_containers_checkout_in_a_folder_is_read_whoever_it_belongs_to(runner: Runner) -> None:
+    save(conv_model(), runner.workspace / "models" / "m.onnx")
+    before = runner.commit({}, "Add a model")
+    after = runner.commit({"README": "words"}, "Explain")
+    outer = runner.workspace.with_name("outer")
+    outer.mkdir()
+    runner.workspace.rename(outer / "models-repo")
+    runner.workspace = outer
+    runner.variables = {"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}
+    result = runner.run(push(before, after), path="models-repo")
+    assert (result["exitCode"], result["outputs"]["verdict"]) == (0, "pass"), result["log"]
+    assert (outer / ".tunegate" / "verdict.json").exists()
 
 
 def test_the_plan_stage_gives_a_matrix_for_the_tuning_jobs(runner: Runner) -> None:

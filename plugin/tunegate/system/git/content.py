@@ -299,7 +299,7 @@ def names_a_server(git: GitProcess) -> bool:
 
 
 def _text_of(path: Path) -> bytes | None:
-    """None for what is no file, which may be read for ever."""
+    """The content of a plain file; None for anything else, which may be read for ever."""
     try:
         return read_regular(path)
     except OSError:
