@@ -12,7 +12,12 @@ from tunegate.errors import ModelError, RevisionError
 from tunegate.ports import Repository, TreeEntry
 from tunegate.review.base_rules import unmatched_globs
 from tunegate.review.globs import matches
-from tunegate_upgrades.lock_files.dockerfile import base_images
+from tunegate_upgrades.lock_files.dockerfile import (
+    ImageRecipe,
+    changed_installs,
+    read_recipe,
+    unread,
+)
 from tunegate_upgrades.lock_files.kinds import lock_kind, read_lock
 from tunegate_upgrades.lock_files.lock import LockFile, LockFileError
 
@@ -51,7 +56,7 @@ def watched_changes(
     for path in sorted(after):
         was = former.get(path, "")
         if lock_kind(path) == "dockerfile":
-            notes += _image_notes(path, reading.texts(revisions, path, was))
+            notes += _image_notes(path, reading.texts(revisions, path, was), after)
         elif (found := reading.lock(revisions, path, was)) is not None:
             locks.append(found)
     gone = sorted(before.keys() - former.values())
@@ -114,11 +119,24 @@ def _former(before: Mapping[str, TreeEntry], after: Mapping[str, TreeEntry]) -> 
     return same | (dict(zip(new, gone, strict=True)) if len(new) == len(gone) == 1 else {})
 
 
-def _image_notes(path: str, texts: tuple[str, str]) -> Iterator[str]:
-    base, head = (base_images(text) for text in texts)
-    if texts[0] and base != head:
-        old, new = (", ".join(each) or "none" for each in (base, head))
+def _image_notes(
+    path: str, texts: tuple[str, str], watched: Mapping[str, TreeEntry]
+) -> Iterator[str]:
+    """Yields what changed in a Dockerfile, and every time what of it is not read."""
+    base, head = (read_recipe(text) for text in texts)
+    if texts[0]:
+        yield from _image_changes(path, base, head)
+    yield from unread(path, head, watched)
+
+
+def _image_changes(path: str, base: ImageRecipe, head: ImageRecipe) -> Iterator[str]:
+    if base.images != head.images:
+        old, new = (", ".join(each.images) or "none" for each in (base, head))
         yield f"{path}: base image {old} -> {new}; it is not built, so nothing in it is measured"
+    if changed := changed_installs(base, head):
+        yield f"{path}: the packages that it installs changed, and were not measured: " + ", ".join(
+            changed
+        )
 
 
 def _gone(path: str) -> PolicyChange:

@@ -107,3 +107,16 @@ def test_another_base_image_is_told_and_not_built(checkout: Checkout) -> None:
     (note,) = found.notes
     assert note.startswith("Dockerfile: base image python:3.11 -> python:3.12; it is not built")
     assert after(checkout, {"Dockerfile": b"FROM python:3.12\nRUN false\n"}).notes == ()
+
+
+def test_what_a_watched_dockerfile_installs_itself_is_told_every_time(checkout: Checkout) -> None:
+    line = b"ARG TAG=3.11\nFROM python:${TAG}\nRUN pip install onnxruntime=="
+    checkout.commit({"Dockerfile": line + b"1.19.2\n"})
+    unchanged = after(checkout, {"x.md": b"2"}).notes
+    assert [note.partition(" installed")[0] for note in unchanged] == [
+        "Dockerfile:3: onnxruntime==1.19.2"
+    ]
+    changed = after(checkout, {"Dockerfile": line.replace(b"3.11", b"3.12") + b"1.20.1\n"}).notes
+    assert changed[0].startswith("Dockerfile: base image python:3.11 -> python:3.12")
+    assert changed[1].endswith("not measured: onnxruntime==1.19.2, onnxruntime==1.20.1")
+    assert changed[2].startswith("Dockerfile:3: onnxruntime==1.20.1 installed here is watched")

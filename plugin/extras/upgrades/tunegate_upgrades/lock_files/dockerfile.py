@@ -1,20 +1,183 @@
-"""The base images of a Dockerfile, as text: none is built, and no registry is asked."""
+"""What a Dockerfile says of its base images and of the Python packages that it installs, as text:
+nothing is built, and no registry is asked."""
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from posixpath import basename
 
-_FROM = re.compile(
-    r"^\s*FROM\s+(?:--\S+\s+)*(\S+)(?:\s+AS\s+(\S+))?\s*(?:#.*)?$", re.IGNORECASE | re.MULTILINE
+import msgspec
+
+_FROM = re.compile(r"FROM\s+(?:--\S+\s+)*(\S+)(?:\s+AS\s+(\S+))?\s*(?:#.*)?", re.IGNORECASE)
+_ARG = re.compile(r"ARG\s+(.+)", re.IGNORECASE)
+_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)(?::?-([^}]*))?\})")
+_INSTALLER = re.compile(
+    r"(?:^|[\s/;&|(])(pip|uv|conda|mamba|micromamba|poetry|pdm|pixi)[\d.]*\s+"
+    r"(?:[^;&|]*?\s)?(?:install|add|sync|create)(?=\s|$)([^;&|]*)"
 )
+_LOCK_OF_TOOL = {tool: f"{tool}.lock" for tool in ("uv", "poetry", "pdm", "pixi")}
+_CONDA = {"conda", "mamba", "micromamba"}
+_FILE_OPTIONS = {"-r", "--requirement", "--requirements", "--file"}
+_VALUE_OPTIONS = {
+    *("-c", "--constraint", "-i", "--index-url", "--extra-index-url", "--index", "--default-index"),
+    *("--find-links", "-t", "--target", "--prefix", "--root", "--python", "-p", "--platform"),
+    *("--channel", "-n", "--name", "--proxy", "--cert", "--trusted-host", "--group", "--extra"),
+}
+_MAX_CHARACTERS = 200
 
 
-def base_images(text: str) -> tuple[str, ...]:
-    """The images that it begins with, without its own earlier stages."""
-    stages: set[str] = set()
-    images: list[str] = []
-    for image, stage in _FROM.findall(text.replace("\\\n", " ")):
+class Installed(msgspec.Struct, frozen=True, kw_only=True):
+    """One command that installs packages: those that it names itself, and the files of others."""
+
+    line: int
+    packages: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+
+class ImageRecipe(msgspec.Struct, frozen=True, kw_only=True):
+    """`images` are those that it begins with, by the defaults of its arguments; `unknown` are
+    images whose argument has none. `installed` are the commands that install packages."""
+
+    images: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    installed: tuple[Installed, ...] = ()
+
+
+def read_recipe(text: str) -> ImageRecipe:
+    """Reads any text: what is no Dockerfile has nothing of these."""
+    lines = tuple(_logical_lines(text))
+    images = tuple(_base_images(line for _, line in lines))
+    return ImageRecipe(
+        images=images,
+        unknown=tuple(image for image in images if "$" in image),
+        installed=tuple(each for number, line in lines for each in _installs(number, line)),
+    )
+
+
+def unread(path: str, recipe: ImageRecipe, watched: Iterable[str]) -> Iterator[str]:
+    """Yields a line for each part of a watched file that is not read, whether it changed or not.
+    Of `watched` files the packages are gated, wherever the image copies them to."""
+    names = {basename(each) for each in watched}
+    for image in recipe.unknown:
+        yield f"{path}: FROM {image}: the build gives the argument, so this image is not known here"
+    for each in recipe.installed:
+        if each.packages:
+            yield (
+                f"{path}:{each.line}: {_shown(each.packages)} installed here is watched and not "
+                "gated: pin it in a requirements file, install that with -r, and watch it"
+            )
+        if files := [file for file in each.files if basename(file) not in names]:
+            yield (
+                f"{path}:{each.line}: the packages of {_shown(files)} are not gated: add the file "
+                "to watch.files"
+            )
+
+
+def changed_installs(base: ImageRecipe, head: ImageRecipe) -> tuple[str, ...]:
+    """Returns the packages that only one side names."""
+    sides = [{name for each in side.installed for name in each.packages} for side in (base, head)]
+    return tuple(sorted(sides[0] ^ sides[1]))
+
+
+def _shown(names: Iterable[str]) -> str:
+    return ", ".join(names)[:_MAX_CHARACTERS]
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yields each instruction with the number of its first line. Comments are left out, also those
+    between the lines of one instruction."""
+    first, parts = 0, list[str]()
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("#"):
+            continue
+        if not parts:
+            first = number
+        stripped = line.rstrip()
+        goes_on = stripped.endswith("\\")
+        parts.append(stripped[:-1] if goes_on else stripped)
+        if not goes_on:
+            yield first, " ".join(parts).strip()
+            parts = []
+    if parts:
+        yield first, " ".join(parts).strip()
+
+
+def _base_images(lines: Iterable[str]) -> Iterator[str]:
+    """Yields the images, without its own earlier stages. Arguments before the first image count."""
+    stages, arguments = set[str](), dict[str, str]()
+    has_begun = False
+    for line in lines:
+        if not has_begun and (found := _ARG.fullmatch(line)):
+            arguments |= dict(_defaults(found[1]))
+        if (found := _FROM.fullmatch(line)) is None:
+            continue
+        has_begun = True
+        image = _filled(found[1], arguments)
         if image.lower() not in stages:
-            images.append(image[:200])
-        stages.add(stage.lower())
-    return tuple(images)
+            yield image[:_MAX_CHARACTERS]
+        stages.add((found[2] or "").lower())
+
+
+def _defaults(text: str) -> Iterator[tuple[str, str]]:
+    for word in _words(text):
+        name, has_default, value = word.partition("=")
+        if has_default:
+            yield name, value
+
+
+def _filled(text: str, arguments: Mapping[str, str]) -> str:
+    def value(found: re.Match[str]) -> str:
+        name = found[1] or found[2]
+        return arguments.get(name) or found[3] or found[0]
+
+    return _VARIABLE.sub(value, text)
+
+
+def _installs(number: int, line: str) -> Iterator[Installed]:
+    for found in _INSTALLER.finditer(_as_shell(line)):
+        packages, files = _arguments(found[1], _words(found[2]))
+        if not packages and not files and found[1] in _LOCK_OF_TOOL:
+            files = [_LOCK_OF_TOOL[found[1]]]
+        if packages or files:
+            yield Installed(line=number, packages=tuple(packages), files=tuple(files))
+
+
+def _as_shell(line: str) -> str:
+    """The command of the form `RUN ["pip", "install", "x"]`, as the other form has it."""
+    command = line.partition("[")[2]
+    if line[:3].upper() == "RUN" and command:
+        try:
+            words = json.loads(f"[{command}")
+        except ValueError:
+            return line
+        if isinstance(words, list):
+            return " ".join(map(str, words))
+    return line
+
+
+def _arguments(tool: str, words: Iterable[str]) -> tuple[list[str], list[str]]:
+    """The packages and the files of packages that a command names."""
+    packages, files = list[str](), list[str]()
+    rest = iter(words)
+    for word in rest:
+        option, has_value, value = word.partition("=")
+        if option in _FILE_OPTIONS or (tool in _CONDA and option == "-f"):
+            files.append(value if has_value else next(rest, ""))
+        elif word.startswith("-r") and len(word) > len("-r"):
+            files.append(word[len("-r") :])
+        elif option in _VALUE_OPTIONS or (option == "-f" and tool not in _CONDA):
+            if not has_value:
+                next(rest, "")
+        elif not word.startswith(("-", ".", "/", "$")):
+            packages.append(word)
+    return packages, [file for file in files if file]
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return text.split()

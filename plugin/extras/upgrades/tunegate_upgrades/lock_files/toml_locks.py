@@ -1,4 +1,5 @@
-"""The lock files that are TOML: `uv.lock`, and `pylock.toml` of PEP 751."""
+"""The lock files that are TOML: `uv.lock`, `poetry.lock`, `pdm.lock`, and `pylock.toml` of
+PEP 751."""
 
 from __future__ import annotations
 
@@ -71,6 +72,90 @@ def read_pylock(path: str, text: str) -> LockFile:
     ]
     refused = dict(_elsewhere(path, here))
     return as_lock(path, _pins(path, here, refused), refused)
+
+
+class _File(msgspec.Struct, frozen=True):
+    hash: str = ""
+    file: str = ""
+    url: str = ""
+
+
+class _ListedPackage(msgspec.Struct, frozen=True):
+    """A package of poetry or pdm, which list its files. `source` and `markers` are of poetry, the
+    others of pdm."""
+
+    name: str
+    version: str = ""
+    files: tuple[_File, ...] = ()
+    source: dict[str, Any] = {}
+    markers: str | dict[str, str] = ""
+    marker: str = ""
+    git: Any = None
+    path: Any = None
+    url: Any = None
+
+
+class _PoetryMetadata(msgspec.Struct, frozen=True, rename="kebab"):
+    lock_version: str
+
+
+class _PoetryLock(msgspec.Struct, frozen=True):
+    metadata: _PoetryMetadata
+    package: tuple[_ListedPackage, ...] = ()
+
+
+class _PdmMetadata(msgspec.Struct, frozen=True):
+    lock_version: str
+
+
+class _PdmLock(msgspec.Struct, frozen=True):
+    metadata: _PdmMetadata
+    package: tuple[_ListedPackage, ...] = ()
+
+
+def read_poetry_lock(path: str, text: str) -> LockFile:
+    """Raises LockFileError."""
+    found = _decoded(path, text, _PoetryLock)
+    return _listed_lock(path, found.package, found.metadata.lock_version, "2")
+
+
+def read_pdm_lock(path: str, text: str) -> LockFile:
+    """Raises LockFileError."""
+    found = _decoded(path, text, _PdmLock)
+    return _listed_lock(path, found.package, found.metadata.lock_version, "4")
+
+
+def _listed_lock(
+    path: str, packages: tuple[_ListedPackage, ...], version: str, known: str
+) -> LockFile:
+    if version.partition(".")[0] != known:
+        raise LockFileError(f"{path}: lock version {version}, and {known} is what is read.")
+    here = [_as_package(each) for each in packages if _is_here(path, _markers(each))]
+    refused = dict(_elsewhere(path, here))
+    return as_lock(path, _pins(path, here, refused), refused)
+
+
+def _markers(package: _ListedPackage) -> tuple[str, ...]:
+    """The markers, of which one must hold: poetry has one for each group where they differ."""
+    markers = package.markers
+    found = (package.marker, *(markers.values() if isinstance(markers, dict) else (markers,)))
+    return tuple(filter(None, found))
+
+
+def _as_package(package: _ListedPackage) -> _Package:
+    """The package as uv has it. An index of one's own is what poetry calls a legacy source."""
+    source = dict(package.source)
+    kind, url = str(source.get("type", "")), str(source.get("url", ""))
+    places = {"registry": url} if kind in {"legacy", "pypi"} else {kind: url} if kind else {}
+    others = {"git": package.git, "path": package.path, "url": package.url}
+    places |= {name: value for name, value in others.items() if value is not None}
+    wheels = (each for each in package.files if (each.file or each.url).endswith(".whl"))
+    return _Package(
+        name=package.name,
+        version=package.version,
+        source=places,
+        wheels=tuple(_Wheel(hash=each.hash) for each in wheels),
+    )
 
 
 def _decoded(path: str, text: str, kind: type[_Kind]) -> _Kind:

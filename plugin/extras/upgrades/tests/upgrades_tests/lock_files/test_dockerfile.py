@@ -1,17 +1,74 @@
-"""The base images of a Dockerfile."""
+"""What is read of a Dockerfile, and what is told not to be."""
 
 from __future__ import annotations
 
-from tunegate_upgrades.lock_files.dockerfile import base_images
+import pytest
+
+from tunegate_upgrades.lock_files.dockerfile import Installed, changed_installs, read_recipe, unread
 
 
-def test_images_are_told_as_text_without_stages_of_its_own() -> None:
+def test_images_are_told_without_stages_of_its_own_and_with_their_arguments() -> None:
     text = (
-        "ARG TAG=3.12\nFROM --platform=linux/amd64 python:${TAG} AS build\n"
+        "ARG TAG=3.12\nARG CUDA\nFROM --platform=linux/amd64 python:${TAG} AS build\n"
         "from build as more\nRUN echo FROM nothing\nFROM nvidia/cuda@sha256:1 \\\n  AS run\n"
+        "FROM cuda:${CUDA}\nFROM x:${ELSE:-7}\n"
     )
-    assert base_images(text) == ("python:${TAG}", "nvidia/cuda@sha256:1")
+    recipe = read_recipe(text)
+    assert recipe.images == ("python:3.12", "nvidia/cuda@sha256:1", "cuda:${CUDA}", "x:7")
+    assert recipe.unknown == ("cuda:${CUDA}",)
 
 
 def test_a_file_without_an_image_has_none() -> None:
-    assert base_images("RUN true\n") == ()
+    assert read_recipe("RUN true\n").images == ()
+
+
+@pytest.mark.parametrize(
+    ("command", "packages", "files"),
+    [
+        ("RUN pip install onnxruntime==1.20.1", ["onnxruntime==1.20.1"], []),
+        ("run python3 -m pip install -q --index-url https://x 'a[b]>=1' c", ["a[b]>=1", "c"], []),
+        ("RUN apt-get update && pip3.11 install a==1 && rm -rf /x", ["a==1"], []),
+        ('RUN ["pip", "install", "a[gpu]==1"]', ["a[gpu]==1"], []),
+        ("RUN uv pip install --system a==1", ["a==1"], []),
+        (
+            "RUN --mount=type=cache,target=/c pip install \\\n  # why\n  a==1 \\\n b==2",
+            ["a==1", "b==2"],
+            [],
+        ),
+        ("RUN conda install -y -c conda-forge onnxruntime=1.20", ["onnxruntime=1.20"], []),
+        ("RUN pip install -r requirements.txt .", [], ["requirements.txt"]),
+        ("RUN conda env create -f environment.yml", [], ["environment.yml"]),
+        ("RUN uv sync --frozen", [], ["uv.lock"]),
+        ("RUN <<EOF\npip install a==1\nEOF", ["a==1"], []),
+        ("RUN apt-get install -y git", [], []),
+        ("# RUN pip install a==1", [], []),
+        ("COPY pip install", [], []),
+    ],
+)
+def test_what_installs_packages_is_found(
+    command: str, packages: list[str], files: list[str]
+) -> None:
+    found = read_recipe(f"FROM x\n{command}\n").installed
+    assert [name for each in found for name in each.packages] == packages
+    assert [name for each in found for name in each.files] == files
+
+
+def test_what_is_watched_and_not_read_is_a_line_each() -> None:
+    recipe = read_recipe(
+        "FROM $BASE\nRUN pip install onnxruntime==1.20.1\nRUN pip install -r a.txt -r b.txt\n"
+    )
+    assert [*unread("Dockerfile", recipe, ["deploy/a.txt", "Dockerfile"])] == [
+        "Dockerfile: FROM $BASE: the build gives the argument, so this image is not known here",
+        (
+            "Dockerfile:2: onnxruntime==1.20.1 installed here is watched and not gated: pin it "
+            "in a requirements file, install that with -r, and watch it"
+        ),
+        "Dockerfile:3: the packages of b.txt are not gated: add the file to watch.files",
+    ]
+
+
+def test_packages_that_only_one_side_installs_changed() -> None:
+    base, head = (read_recipe(f"RUN pip install numpy==2 a=={each}\n") for each in (1, 2))
+    assert base.installed == (Installed(line=1, packages=("numpy==2", "a==1")),)
+    assert changed_installs(base, head) == ("a==1", "a==2")
+    assert changed_installs(base, base) == ()

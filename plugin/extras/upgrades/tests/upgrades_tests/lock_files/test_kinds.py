@@ -16,6 +16,8 @@ from tunegate_upgrades.lock_files.lock import LockFileError
         ("sub/uv.lock", "uv"),
         ("pylock.toml", "pylock"),
         ("pylock.gpu.toml", "pylock"),
+        ("poetry.lock", "poetry"),
+        ("app/pdm.lock", "pdm"),
         ("docker/Dockerfile.gpu", "dockerfile"),
         ("serve.dockerfile", "dockerfile"),
         ("Containerfile", "dockerfile"),
@@ -25,9 +27,17 @@ def test_the_name_of_a_file_says_what_it_is(path: str, kind: str) -> None:
     assert lock_kind(path) == kind
 
 
-@pytest.mark.parametrize("path", ["poetry.lock", "Pipfile.lock", "pyproject.toml", "setup.py"])
+@pytest.mark.parametrize("path", ["Pipfile.lock", "pyproject.toml", "setup.py"])
 def test_a_file_of_no_kind_that_is_read_says_which_are(path: str) -> None:
     with pytest.raises(LockFileError, match=rf"watch: {path} is of no kind .*uv\.lock"):
+        lock_kind(path)
+
+
+@pytest.mark.parametrize(
+    "path", ["pixi.lock", "conda-lock.yml", "environment.yml", "conda-linux-64.lock"]
+)
+def test_packages_of_conda_are_told_for_what_they_are(path: str) -> None:
+    with pytest.raises(LockFileError, match=rf"watch: {path} is not read: packages of conda"):
         lock_kind(path)
 
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tunegate_upgrades.lock_files.lock import LockFile, LockFileError
-from tunegate_upgrades.lock_files.toml_locks import read_pylock, read_uv_lock
+from tunegate_upgrades.lock_files.toml_locks import (
+    read_pdm_lock,
+    read_poetry_lock,
+    read_pylock,
+    read_uv_lock,
+)
 
 DIGEST = f"sha256:{'0' * 64}"
 WHEELS = f'wheels = [{{ url = "https://f.example/w.whl", hash = "{DIGEST}" }}]\n'
@@ -88,3 +93,58 @@ def test_what_is_no_lock_of_uv_is_one_line(text: str) -> None:
 def test_a_later_pylock_is_refused() -> None:
     with pytest.raises(LockFileError, match=r"lock-version 2\.0"):
         read_pylock("pylock.toml", 'lock-version = "2.0"\n')
+
+
+FILES = f'files = [{{file = "x-py3-none-any.whl", hash = "{DIGEST}"}}, {{file = "x.tar.gz"}}]\n'
+
+
+def poetry_lock(more: str, version: str = "2.1") -> LockFile:
+    return read_poetry_lock("poetry.lock", f'{more}\n[metadata]\nlock-version = "{version}"\n')
+
+
+def test_pins_of_poetry_have_their_hashes_and_markers() -> None:
+    found = poetry_lock(
+        f'[[package]]\nname = "onnxruntime"\nversion = "1.20.1"\n{FILES}'
+        f'[[package]]\nname = "numpy"\nversion = "1.0"\n{FILES}'
+        "markers = \"sys_platform == 'win32'\"\n"
+        f'[[package]]\nname = "numpy"\nversion = "2.0"\n{FILES}'
+        "markers = {main = \"sys_platform == 'linux'\", dev = \"sys_platform == 'win32'\"}\n"
+    )
+    pins = {pin.name: (pin.version, pin.hashes) for pin in found.pins.values()}
+    assert pins == {"onnxruntime": ("1.20.1", (DIGEST,)), "numpy": ("2.0", (DIGEST,))}
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ('type = "git"\nurl = "https://evil.example/x"\nreference = "main"', "a repository"),
+        ('type = "url"\nurl = "https://evil.example/x.whl"', "an address"),
+        ('type = "directory"\nurl = "../x"', "a file or a directory"),
+    ],
+)
+def test_a_package_that_poetry_takes_from_no_index_is_refused(source: str, why: str) -> None:
+    found = poetry_lock(
+        f'[[package]]\nname = "onnxruntime"\nversion = "9"\n{FILES}[package.source]\n{source}\n'
+    )
+    assert why in found.refused["onnxruntime"]
+
+
+def test_an_index_of_ones_own_stays_with_its_package() -> None:
+    source = '[package.source]\ntype = "legacy"\nurl = "https://own.example/simple"\n'
+    found = poetry_lock(f'[[package]]\nname = "x"\nversion = "9"\n{FILES}{source}')
+    assert found.pins["x"].indexes == ("https://own.example/simple",)
+
+
+def test_pins_of_pdm_are_read_and_other_formats_are_not() -> None:
+    found = read_pdm_lock(
+        "pdm.lock",
+        '[metadata]\nlock_version = "4.5.0"\n'
+        f'[[package]]\nname = "onnxruntime"\nversion = "1.20.1"\n{FILES}'
+        f'[[package]]\nname = "own"\nversion = "1"\npath = "./own"\n{FILES}',
+    )
+    assert found.pins["onnxruntime"].hashes == (DIGEST,)
+    assert "a file or a directory" in found.refused["own"]
+    with pytest.raises(
+        LockFileError, match=r"poetry\.lock: lock version 1\.1, and 2 is what is read"
+    ):
+        poetry_lock("", version="1.1")
