@@ -344,6 +344,15 @@ class CacheConfig(_Section, frozen=True, kw_only=True):
         ),
     ] = None
     region: Annotated[str | None, Key("the region of the S3")] = None
+    sse: Annotated[
+        Literal["AES256", "aws:kms", "aws:kms:dsse"] | None,
+        Key(
+            "how the S3 encrypts what is written, for buckets that refuse what does not ask for it"
+        ),
+    ] = None
+    sse_kms_key: Annotated[
+        str | None, Key("the key of `sse: aws:kms`, as an ARN or an id; Amazon's own without it")
+    ] = None
     mode: Annotated[
         Literal["off", "ro", "rw"],
         Key("no cache (`off`), read only (`ro`), or read and write (`rw`)", flag="--cache-mode"),

@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable, Iterator
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
+from tests.support.servers.own_authority import own_authority
 from tunegate.ci import http as rest_api
 from tunegate.ci.http import (
     Patience,
@@ -108,6 +110,14 @@ def test_any_other_answer_is_a_refusal_without_a_secret(
         ask(server)
     assert TOKEN not in str(caught.value)
     assert "b=c" not in str(caught.value)
+
+
+def test_an_unknown_certificate_authority_is_named(tmp_path: Path) -> None:
+    with (
+        own_authority(tmp_path) as url,
+        pytest.raises(HostRefusedError, match=r"not trusted: self.*set SSL_CERT_FILE"),
+    ):
+        RestApi("Acme", url, {}, limit_seconds=30.0).ask("GET", "/a")
 
 
 @pytest.mark.usefixtures("_quick")

@@ -50,3 +50,7 @@ def _findings(store: MaintainedStore, place: str) -> Iterator[GuaranteeResult]:
             needed=rule.is_needed,
             detail="; ".join(part for part in parts if part),
         )
+    for remark in getattr(store, "remarks", ()):
+        yield GuaranteeResult(
+            name="implements what is asked", ok=False, needed=False, detail=remark
+        )

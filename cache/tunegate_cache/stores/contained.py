@@ -25,6 +25,12 @@ class ContainedStore:
     def __init__(self, store: MaintainedStore, scheme: str) -> None:
         self._store, self._scheme = store, scheme
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What the store has learned about its server, where it says such things."""
+        remarks = getattr(self._store, "remarks", ())
+        return tuple(map(str, remarks)) if isinstance(remarks, tuple) else ()
+
     def read(self, name: str) -> bytes:
         return self._body(self._ask(lambda: self._store.read(name)))
 

@@ -1,4 +1,4 @@
-"""A store in a bucket of S3 or of any server that speaks its API. Only this file knows boto3."""
+"""A store in a bucket of S3 or of any server that speaks its API."""
 
 from __future__ import annotations
 
@@ -7,56 +7,79 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
-from tunegate_cache.stores.bounded_answers import bound_answers
+from tunegate_cache.stores.s3_client import ClientLimits, is_signed, make_client, sends_checksums
+from tunegate_cache.stores.s3_errors import (
+    ABSENT_CODES,
+    GIVE_CREDENTIALS,
+    code_of,
+    error_of,
+    tls_error,
+)
 from tunegate_cache.stores.store import (
     MAX_OBJECT_BYTES,
-    AccessDeniedError,
     MaintainedStore,
     ObjectConflictError,
     ObjectNotFoundError,
     Pointer,
     PointerMovedError,
-    StoreBusyError,
     StoreTimedOutError,
     StoreUnavailableError,
+    UnsupportedRequestError,
 )
 from tunegate_cache.stores.store_kind import StoreAddress, StoreKind
 
 _T = TypeVar("_T")
 _Client = Any
-"""A boto3 client. The library ships no types, and takes half a second to import: only
-who asks a bucket waits for it."""
+"""A boto3 client; the library ships no types."""
 
-_CONNECT_SECONDS, _READ_SECONDS, _ANSWER_SECONDS, _ATTEMPTS = 1, 3, 30, 3
-_ABSENT = {"NoSuchKey", "404", "NotFound"}
-_DENIED = {"ExpiredToken", "InvalidToken", "TokenRefreshRequired"}
-"""Refusals that S3 gives with status 400."""
+_LIMITS = ClientLimits(
+    connect_seconds=1,
+    read_seconds=3,
+    attempts=3,
+    most_bytes=MAX_OBJECT_BYTES,
+    answer_seconds=30,
+)
 _MAX_PAGES = 1000
 """The most pages of a listing, a million names: one that goes on after that would go on for
 ever."""
+_NO_CONDITIONS = (
+    "the server answers that it does not implement If-None-Match or If-Match, so each write looks "
+    "first: two at once may replace each other. Run compaction from one scheduled job only"
+)
 
 
 class S3Store:
-    """Objects under `prefix` of `bucket`. Credentials come from the usual chain of the SDK."""
+    """Objects under `prefix` of `bucket`. Credentials come from the usual chain of the SDK; without
+    any, requests are not signed. `sse` is the server's encryption, such as `aws:kms`."""
 
     def __init__(
-        self, bucket: str, prefix: str, *, endpoint_url: str | None, region: str | None
+        self,
+        bucket: str,
+        prefix: str,
+        *,
+        endpoint_url: str | None,
+        region: str | None,
+        sse: str | None = None,
+        sse_kms_key: str | None = None,
     ) -> None:
         self._bucket, self._prefix = bucket, f"{prefix.strip('/')}/" if prefix.strip("/") else ""
         self._endpoint_url, self._region = endpoint_url, region
+        encryption = {"ServerSideEncryption": sse, "SSEKMSKeyId": sse_kms_key}
+        self._encryption = {name: value for name, value in encryption.items() if value}
+        self._knows_conditions = True
         self._making = threading.Lock()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What was learned about the server that its users should know."""
+        return () if self._knows_conditions else (_NO_CONDITIONS,)
 
     def read(self, name: str) -> bytes:
         return self._ask(lambda client: self._get(client, name)[0], name)
 
     def write(self, name: str, body: bytes) -> None:
-        key = self._prefix + name
         try:
-            answer = self._ask(
-                lambda client: client.put_object(
-                    Bucket=self._bucket, Key=key, Body=body, IfNoneMatch="*"
-                )
-            )
+            answer = self._conditional_put(name, body, {"IfNoneMatch": "*"})
         except ObjectConflictError:
             self._require_equal(name, body)
             return
@@ -97,18 +120,44 @@ class S3Store:
         self._ask(lambda client: client.delete_object(Bucket=self._bucket, Key=key))
 
     def _move(self, name: str, body: bytes, condition: Mapping[str, str]) -> None:
-        key = self._prefix + name
         try:
-            self._ask(
-                lambda client: client.put_object(
-                    Bucket=self._bucket, Key=key, Body=body, **condition
-                ),
-                name,
-            )
+            self._conditional_put(name, body, condition, absent=name)
         except (ObjectConflictError, ObjectNotFoundError):
             # Perhaps by ourselves: a request that was repeated because its answer was lost.
             if not self._holds(name, body):
                 raise PointerMovedError(name) from None
+
+    def _conditional_put(
+        self, name: str, body: bytes, condition: Mapping[str, str], absent: str | None = None
+    ) -> Mapping[str, Any]:
+        """Writes under a condition of S3. Where the server knows none, it is looked at first."""
+        if self._knows_conditions:
+            try:
+                return self._put(name, body, condition, absent)
+            except UnsupportedRequestError:
+                # Perhaps of the condition. If not, the write without one says so again.
+                answer = self._put_after_look(name, body, condition)
+                self._knows_conditions = False
+                return answer
+        return self._put_after_look(name, body, condition)
+
+    def _put_after_look(
+        self, name: str, body: bytes, condition: Mapping[str, str]
+    ) -> Mapping[str, Any]:
+        try:
+            tag = self.read_pointer(name).tag
+        except ObjectNotFoundError:
+            tag = None
+        if tag != condition.get("IfMatch"):
+            raise ObjectConflictError(f"s3://{self._bucket}: {name} is there")
+        return self._put(name, body, {}, None)
+
+    def _put(
+        self, name: str, body: bytes, condition: Mapping[str, str], absent: str | None
+    ) -> Mapping[str, Any]:
+        arguments = {"Bucket": self._bucket, "Key": self._prefix + name, "Body": body}
+        arguments |= {**self._encryption, **condition}
+        return self._ask(lambda client: client.put_object(**arguments), absent)
 
     def _holds(self, name: str, body: bytes) -> bool:
         try:
@@ -143,24 +192,35 @@ class S3Store:
     def _ask(self, request: Callable[[_Client], _T], name: str | None = None) -> _T:
         """`name` is what may be absent. Messages hold only the code or the class of an error: the
         text of some holds signed addresses."""
-        from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError  # noqa: PLC0415
+        from botocore.exceptions import (  # noqa: PLC0415
+            ClientError,
+            ConnectTimeoutError,
+            ReadTimeoutError,
+            SSLError,
+        )
 
+        where = f"s3://{self._bucket}"
         try:
             return request(self._connected())
         except StoreUnavailableError as error:
-            raise type(error)(f"s3://{self._bucket}: {error}") from None
+            raise type(error)(f"{where}: {error}", advice=error.advice) from None
         except ClientError as error:
-            code, status = _code(error.response), _status(error.response)
-            if name is not None and code in _ABSENT:
+            if name is not None and code_of(error.response) in ABSENT_CODES:
                 raise ObjectNotFoundError(name) from None
-            raise _kind(code, status)(f"s3://{self._bucket}: {code}") from error
+            client = self._connected()
+            raise error_of(
+                error,
+                where,
+                is_signed=is_signed(client),
+                sends_checksums=sends_checksums(client),
+            ) from error
         except (ConnectTimeoutError, ReadTimeoutError) as error:
-            message = f"s3://{self._bucket}: {type(error).__name__}"
-            raise StoreTimedOutError(message) from error
+            raise StoreTimedOutError(f"{where}: {type(error).__name__}") from error
+        except SSLError as error:
+            raise tls_error(error, where) from error
         except Exception as error:
             # What the SDK and the HTTP library below it raise for nonsense has no end.
-            message = f"s3://{self._bucket}: {type(error).__name__}"
-            raise StoreUnavailableError(message) from error
+            raise StoreUnavailableError(f"{where}: {type(error).__name__}") from error
 
     def _connected(self) -> _Client:
         """Made by the first request: the search for credentials may itself ask the network."""
@@ -169,26 +229,7 @@ class S3Store:
 
     @cached_property
     def _client(self) -> _Client:
-        import boto3  # noqa: PLC0415
-        from botocore.config import Config  # noqa: PLC0415
-
-        # Servers other than AWS refuse or ignore the newer checksums; names carry sha-256 anyway.
-        checksums = "when_required" if self._endpoint_url else "when_supported"
-        config = Config(
-            connect_timeout=_CONNECT_SECONDS,
-            read_timeout=_READ_SECONDS,
-            retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
-            max_pool_connections=32,
-            tcp_keepalive=True,
-            request_checksum_calculation=checksums,
-            response_checksum_validation=checksums,
-        )
-        session = boto3.session.Session()
-        client = session.client(
-            "s3", endpoint_url=self._endpoint_url, region_name=self._region, config=config
-        )
-        bound_answers(client, most_bytes=MAX_OBJECT_BYTES, seconds=_ANSWER_SECONDS)
-        return client
+        return make_client(endpoint_url=self._endpoint_url, region=self._region, limits=_LIMITS)
 
 
 def _problem(page: Mapping[str, Any], prefix: str) -> str | None:
@@ -201,31 +242,16 @@ def _problem(page: Mapping[str, Any], prefix: str) -> str | None:
     return None
 
 
-def _code(answer: Mapping[str, Any]) -> str:
-    return str(answer.get("Error", {}).get("Code", "unknown"))
-
-
-def _status(answer: Mapping[str, Any]) -> int:
-    return int(answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
-
-
-def _kind(code: str, status: int) -> type[StoreUnavailableError]:
-    if code in _DENIED:
-        return AccessDeniedError
-    match status:
-        case 409 | 412:
-            return ObjectConflictError
-        case 401 | 403:
-            return AccessDeniedError
-        case 429 | 503:
-            return StoreBusyError
-        case _:
-            return StoreUnavailableError
-
-
 def _open(address: StoreAddress) -> S3Store:
     bucket, prefix = address.parts.netloc, address.parts.path
-    return S3Store(bucket, prefix, endpoint_url=address.endpoint_url, region=address.region)
+    return S3Store(
+        bucket,
+        prefix,
+        endpoint_url=address.endpoint_url,
+        region=address.region,
+        sse=address.sse,
+        sse_kms_key=address.sse_kms_key,
+    )
 
 
 _: type[MaintainedStore] = S3Store
@@ -236,11 +262,9 @@ S3 = StoreKind(
     is_remote=True,
     advice=(
         "check the bucket's name, its region (cache.region) and cache.endpoint-url",
-        (
-            "give this shell credentials: aws sso login, AWS_ACCESS_KEY_ID and "
-            "AWS_SECRET_ACCESS_KEY, or a role (docs/aws)"
-        ),
+        GIVE_CREDENTIALS,
     ),
+    encryptions=("AES256", "aws:kms", "aws:kms:dsse"),
     usd_per_1000_requests={"put": 0.005, "list": 0.005, "get": 0.0004},
 )
 """Prices are those of S3 standard in us-east-1. Traffic to runners of

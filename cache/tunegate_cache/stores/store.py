@@ -16,7 +16,12 @@ class ObjectNotFoundError(LookupError):
 
 
 class StoreUnavailableError(Exception):
-    """The store did not answer, refused, or answered nonsense. The text carries no secret."""
+    """The store did not answer, refused, or answered nonsense. The text carries no secret. `advice`
+    is what to do about it, where the store knows."""
+
+    def __init__(self, text: str = "", *, advice: tuple[str, ...] = ()) -> None:
+        super().__init__(text)
+        self.advice = advice
 
 
 class StoreTimedOutError(StoreUnavailableError):
@@ -29,6 +34,10 @@ class StoreBusyError(StoreUnavailableError):
 
 class AccessDeniedError(StoreUnavailableError):
     """The store answers, but not to us: asking again will not help."""
+
+
+class UnsupportedRequestError(StoreUnavailableError):
+    """The store answers that it does not know this kind of request."""
 
 
 class ObjectConflictError(StoreUnavailableError):

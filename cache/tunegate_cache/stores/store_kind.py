@@ -11,12 +11,14 @@ from tunegate_cache.stores.store import MaintainedStore
 
 
 class StoreAddress(msgspec.Struct, frozen=True, kw_only=True):
-    """The address of a store, as the configuration says it: `cache.url`,
-    `cache.endpoint-url` and `cache.region`."""
+    """The address of a store, as the configuration says it: `cache.url`, `cache.endpoint-url` and
+    `cache.region`; and how it encrypts, `cache.sse` and `cache.sse-kms-key`."""
 
     url: str
     endpoint_url: str | None = None
     region: str | None = None
+    sse: str | None = None
+    sse_kms_key: str | None = None
 
     @property
     def parts(self) -> SplitResult:
@@ -30,7 +32,8 @@ class StoreKind(msgspec.Struct, frozen=True, kw_only=True):
     `form` shows users what to write. `accepts` says whether an address is complete; it reads the
     address and nothing else. `open` asks the store nothing yet: the first request does. Of a remote
     store this machine keeps copies. `advice` says what to check when the store does not answer.
-    `usd_per_1000_requests` are list prices by verb (get, put, list), for no endpoint of one's own.
+    `encryptions` are the values of `sse` that it knows. `usd_per_1000_requests` are list prices by
+    verb (get, put, list), for no endpoint of one's own.
     """
 
     form: str
@@ -38,4 +41,5 @@ class StoreKind(msgspec.Struct, frozen=True, kw_only=True):
     open: Callable[[StoreAddress], MaintainedStore]
     is_remote: bool
     advice: tuple[str, ...] = ()
+    encryptions: tuple[str, ...] = ()
     usd_per_1000_requests: Mapping[str, float] | None = None

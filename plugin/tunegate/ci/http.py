@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tunegate.ci.protocol import HostRefusedError
+from tunegate_cache.certificates import untrusted_reason
 
 FIRST_WAIT_SECONDS = 1.0
 """Doubled for each further one, where an answer does not say how long."""
@@ -191,7 +192,12 @@ class _Answer(threading.Thread):
         except (OSError, ValueError, HTTPException) as error:
             self.was_lost = _is_of_answer(error)
             self.has_stalled = isinstance(getattr(error, "reason", error), TimeoutError)
-            self.problem = type(error).__name__
+            untrusted = untrusted_reason(error)
+            self.problem = (
+                f"its certificate is not trusted: {untrusted}; set SSL_CERT_FILE"
+                if untrusted
+                else type(error).__name__
+            )
 
 
 def _is_of_answer(error: Exception) -> bool:

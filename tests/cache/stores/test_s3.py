@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import count
 
+import msgspec
 import pytest
 
 from tests.cache.stores.store_contract import MaintainedStoreContract
@@ -59,13 +60,6 @@ def test_a_server_that_is_not_there_is_unavailable(credentials: None) -> None:
 def test_an_address_that_is_none_is_unavailable(credentials: None) -> None:
     with pytest.raises(StoreUnavailableError, match="s3://tuning"):
         over("not an address").names("a/")
-
-
-def test_without_credentials_it_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
-        monkeypatch.delenv(name, raising=False)
-    with pytest.raises(StoreUnavailableError, match=r"^s3://tuning: NoCredentialsError$"):
-        over(f"http://127.0.0.1:{free_port()}").read("a/1")
 
 
 def test_a_refusal_is_told_from_an_outage(credentials: None) -> None:
@@ -187,7 +181,8 @@ def test_a_body_that_takes_too_long_is_given_up() -> None:
 def test_a_server_that_stalls_is_told_from_other_trouble(
     endpoint: str, bucket: S3Store, monkeypatch: pytest.MonkeyPatch, verb: Verb, fault: Fault
 ) -> None:
-    monkeypatch.setattr(s3, "_READ_SECONDS", 0.2)
+    limits = msgspec.structs.replace(s3._LIMITS, read_seconds=0.2)
+    monkeypatch.setattr(s3, "_LIMITS", limits)
     bounded_answers_over(endpoint).write("a/1", b"0123456789")
     with fault_proxy(endpoint) as (url, proxy):
         proxy.spoil(verb, "", fault)

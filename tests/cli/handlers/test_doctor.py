@@ -4,13 +4,16 @@ import datetime
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
 
 from tests.cli.handlers.cache_shell import Shell
+from tests.support.servers.fault_proxy import Fault, fault_proxy
 from tests.support.servers.moto_server import BUCKET
+from tests.support.servers.other_s3 import no_checksums, no_conditions, only_encrypted, skewed
 from tests.support.small_onnx import matmul_model, save
 from tests.support.waivers import TODAY
 from tests.support.workspace import NOT_COMPILED, Workspace
@@ -28,7 +31,7 @@ def test_an_empty_cache_is_led_to_its_first_run(shell: Shell) -> None:
     diagnosis = shell.cache("doctor")
     assert all(check["ok"] for check in diagnosis["checks"])
     assert diagnosis["next_steps"][0].startswith("the cache is empty: put cache: {url:")
-    assert "tunegate run" in diagnosis["next_steps"][1]
+    assert "tunegate warm" in diagnosis["next_steps"][1]
     assert "1. the cache is empty" in shell.shown("doctor")
 
 
@@ -52,6 +55,43 @@ def test_a_bucket_that_is_not_there_is_said_with_what_to_check(
     assert "NoSuchBucket" in diagnosis["checks"][0]["detail"]
     assert "check the bucket's name" in diagnosis["next_steps"][0]
     assert "Run tunegate cache doctor" in shell.shown("stats", code=4)
+
+
+def test_a_server_that_takes_no_write_is_said_with_its_cause(
+    shell: Shell, endpoint: str, credentials: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writes, steps = _writes(shell, endpoint, only_encrypted("AES256"), code=4)
+    assert writes["detail"].startswith("only what is encrypted")
+    assert steps[0].startswith("set cache.sse: AES256")
+    writes, _ = _writes(shell, endpoint, only_encrypted("AES256"), "  sse: AES256\n")
+    assert writes["ok"]
+    monkeypatch.setenv("AWS_REQUEST_CHECKSUM_CALCULATION", "when_supported")
+    writes, steps = _writes(shell, endpoint, no_checksums, code=4)
+    assert writes["detail"] == "s3://tuning: NotImplemented"
+    assert "AWS_REQUEST_CHECKSUM_CALCULATION=when_required" in steps[0]
+
+
+def test_a_server_without_conditions_and_a_wrong_clock_are_said(
+    shell: Shell, endpoint: str, credentials: None
+) -> None:
+    _, steps = _writes(shell, endpoint, no_conditions)
+    assert any("does not implement If-None-Match" in step for step in steps)
+    writes, steps = _writes(shell, endpoint, skewed(62), code=4)
+    assert "62 minutes ahead" in writes["detail"]
+    assert steps[0].startswith("set the clock")
+
+
+def _writes(
+    shell: Shell, endpoint: str, fault: Fault, more: str = "", code: int = 0
+) -> tuple[dict[str, Any], list[str]]:
+    """The check of writing through a server with this fault, and the steps to take."""
+    with fault_proxy(endpoint) as (url, proxy):
+        proxy.spoil("put", "", fault)
+        shell.url = f"s3://{BUCKET}/other"
+        shell.configure(f"  endpoint-url: {url}\n  region: us-east-1\n{more}")
+        diagnosis = shell.cache("doctor", code=code)
+    checks = {check["name"]: check for check in diagnosis["checks"]}
+    return checks.get("writes") or checks["reads what was written"], diagnosis["next_steps"]
 
 
 def test_a_healthy_machine_is_shown_with_the_source_of_each_setting(

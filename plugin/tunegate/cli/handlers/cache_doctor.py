@@ -3,7 +3,9 @@ works, one step at a time."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
+from contextlib import suppress
 
 import msgspec
 
@@ -12,14 +14,15 @@ from tunegate.cli.handlers.cache_admin import CacheAdmin, answering, open_cache_
 from tunegate.cli.handlers.reporting import write_json
 from tunegate.cli.handlers.table import show_lines, show_table
 from tunegate.errors import PASS, UNFIT
-from tunegate.system.cache.shared_cache import store_kind, undelivered
+from tunegate.system.cache.shared_cache import open_shared_store, store_kind, undelivered
 from tunegate.system.cache.signing_key import VARIABLE
 from tunegate.system.cache.snapshot_pins import PINS_FILE, read_pins
 from tunegate.system.machine.health_check import HealthCheck
 from tunegate.wording import plural
+from tunegate_cache.format.names import OBJECT_ROOT
 from tunegate_cache.maintenance.summary import GroupSummary, summary
 from tunegate_cache.stores.conformance import GuaranteeResult, probe
-from tunegate_cache.stores.store import StoreUnavailableError
+from tunegate_cache.stores.store import AccessDeniedError, StoreUnavailableError
 
 _MANY_SEGMENTS = 50
 
@@ -55,7 +58,7 @@ def _diagnosis(admin: CacheAdmin) -> tuple[list[HealthCheck], list[str]]:
     try:
         held = summary(admin.store)
     except StoreUnavailableError as error:
-        return [HealthCheck("reads", ok=False, detail=str(error))], list(_unreachable(admin))
+        return [HealthCheck("reads", ok=False, detail=str(error))], list(_unreachable(admin, error))
     zones = ", ".join(dict.fromkeys((config.zone, *config.read_zones)))
     records = sum(row.records for row in held)
     checks = [
@@ -75,24 +78,57 @@ def _diagnosis(admin: CacheAdmin) -> tuple[list[HealthCheck], list[str]]:
     return checks, [*steps, *_upkeep(admin, held)]
 
 
-def _unreachable(admin: CacheAdmin) -> Iterator[str]:
-    yield from store_kind(admin.config, root=admin.root).advice
+def _unreachable(admin: CacheAdmin, error: StoreUnavailableError) -> Iterator[str]:
+    yield from error.advice or store_kind(admin.config, root=admin.root).advice
     yield "run tunegate cache doctor again"
 
 
 def _writing(admin: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
     try:
         findings = probe(admin.store)
+    except AccessDeniedError as error:
+        yield _denied(admin, error, steps)
+        return
     except StoreUnavailableError as error:
-        yield HealthCheck("writes", ok=True, detail=f"not with these credentials ({error})")
-        steps.append(
-            "set cache.mode: ro, or give this user a role that may write "
-            f"ms1/z/{admin.config.zone}/*/seg/* (docs/aws)"
-        )
+        yield HealthCheck("writes", ok=False, detail=str(error))
+        steps.extend(_unreachable(admin, error))
         return
     for finding in findings:
         yield HealthCheck(finding.name, ok=finding.ok or not finding.needed, detail=finding.detail)
     steps.extend(f.detail for f in findings if not f.ok and f.detail)
+
+
+def _denied(admin: CacheAdmin, error: AccessDeniedError, steps: list[str]) -> HealthCheck:
+    """Returns the check of a store that refuses to be written: for want of encryption, or of
+    rights. A bucket's policy gives both the same answer, so an encrypted write is tried."""
+    encryption = _required_encryption(admin)
+    if encryption is not None:
+        steps.append(f"set cache.sse: {encryption}, and cache.sse-kms-key for a key of your own")
+        return HealthCheck("writes", ok=False, detail=f"only what is encrypted ({error})")
+    steps.extend(error.advice)
+    steps.append(
+        "set cache.mode: ro, or give this user a role that may write "
+        f"ms1/z/{admin.config.zone}/*/seg/* (docs/aws)"
+    )
+    return HealthCheck("writes", ok=True, detail=f"not with these credentials ({error})")
+
+
+def _required_encryption(admin: CacheAdmin) -> str | None:
+    """Returns the encryption with which the store takes a write, where none is configured."""
+    if admin.config.sse is not None:
+        return None
+    name = f"{OBJECT_ROOT}/probe/{secrets.token_hex(8)}/encrypted"
+    for encryption in store_kind(admin.config, root=admin.root).encryptions:
+        config = msgspec.structs.replace(admin.config, sse=encryption)
+        store = open_shared_store(config, root=admin.root)
+        try:
+            store.write(name, b"")
+        except StoreUnavailableError:
+            continue
+        with suppress(StoreUnavailableError):
+            store.delete(name)
+        return encryption
+    return None
 
 
 def _trust(admin: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
@@ -131,7 +167,7 @@ def _local(admin: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
 def _upkeep(admin: CacheAdmin, held: tuple[GroupSummary, ...]) -> Iterator[str]:
     if not held:
         yield f"the cache is empty: put {_setting(admin)} into tunegate.yaml and commit it"
-        yield "run tunegate run on the default branch: what it learns is what pull requests find"
+        yield "run tunegate warm on the default branch: what it learns is what pull requests find"
         yield "run it again: every task is now an exact hit, and nothing is tuned"
         yield "schedule tunegate cache compact, then tunegate cache gc, once a day"
         return
@@ -145,7 +181,12 @@ def _upkeep(admin: CacheAdmin, held: tuple[GroupSummary, ...]) -> Iterator[str]:
 
 def _setting(admin: CacheAdmin) -> str:
     config = admin.config
-    parts = {"url": config.url, "endpoint-url": config.endpoint_url, "region": config.region}
+    parts = {
+        "url": config.url,
+        "endpoint-url": config.endpoint_url,
+        "region": config.region,
+        "sse": config.sse,
+    }
     return f"cache: {{{', '.join(f'{key}: {value}' for key, value in parts.items() if value)}}}"
 
 

@@ -115,7 +115,7 @@ def plan(options: PlanOptions) -> int:
     if settings.as_json:
         write_json(planned)
     else:
-        _show_plan(planned)
+        show_plan(planned)
     return PASS
 
 
@@ -123,7 +123,8 @@ def _write_matrix(path: Path, legs: dict[str, list[MatrixLeg]]) -> None:
     artifact_io.write_text(path, json.dumps(legs) + "\n")
 
 
-def _show_plan(planned: TuningPlan) -> None:
+def show_plan(planned: TuningPlan) -> None:
+    """Shows what is planned, and why: where the cache gave no answers, that too."""
     usd = "" if planned.estimate.usd is None else f", {planned.estimate.usd:.2f} USD"
     legs = len(matrix(planned)["include"])
     tasks = len(planned.resolution.tasks)
@@ -142,7 +143,7 @@ def _show_plan(planned: TuningPlan) -> None:
             f"  measuring shard {each.index} on {each.target}: "
             f"{plural(len(each.models), 'model')}, about {each.predicted_seconds:.0f} s"
         )
-    for note in (*planned.changes.notes, *planned.notes):
+    for note in (*planned.changes.notes, *planned.notes, *planned.resolution.cache.notes):
         write_line(f"  note: {visible(note)}")
 
 

@@ -193,7 +193,13 @@ def _address(config: CacheConfig, root: Path) -> StoreAddress:
     url = config.url
     if ":" not in url.partition("/")[0]:
         url = str(cache_directory(url, root))
-    return StoreAddress(url=url, endpoint_url=config.endpoint_url, region=config.region)
+    return StoreAddress(
+        url=url,
+        endpoint_url=config.endpoint_url,
+        region=config.region,
+        sse=config.sse,
+        sse_kms_key=config.sse_kms_key,
+    )
 
 
 _: type[TaskIndex] = SharedCache

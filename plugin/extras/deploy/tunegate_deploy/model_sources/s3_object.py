@@ -1,5 +1,5 @@
 """A model in a bucket: one key with its data files beside it, or a prefix that ends in `/` with an
-artifact of ours. The second door to boto3: the cache's store knows no versions."""
+artifact of ours. The second user of the client of S3: the cache's store knows no versions."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from urllib.parse import parse_qs
 
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate.system.output.artifact_file import ARTIFACT_FILE
+from tunegate_cache.stores.s3_client import ClientLimits, is_signed, make_client
+from tunegate_cache.stores.s3_errors import GIVE_CREDENTIALS, tls_error
 from tunegate_deploy.model_sources.addressed_model import AddressedModel, MovableModel
 from tunegate_deploy.model_sources.download_limits import ByteCount
 from tunegate_deploy.model_sources.model_files import bring_artifact, bring_model
@@ -19,7 +21,7 @@ from tunegate_deploy.model_sources.source_settings import SourceSettings
 
 _T = TypeVar("_T")
 _FORM = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,62})/([^?]+)(?:\?(.*))?", re.IGNORECASE)
-_CONNECT_SECONDS, _STALLED_SECONDS, _ATTEMPTS = 5, 30, 3
+_LIMITS = ClientLimits(connect_seconds=5, read_seconds=30, attempts=3)
 _PIECE_BYTES = 2**20
 _MOVED = frozenset({404, 409, 412})
 _UNVERSIONED = "null"
@@ -122,6 +124,7 @@ class S3Object:
             NoCredentialsError,
             PartialCredentialsError,
             ProfileNotFound,
+            SSLError,
         )
 
         try:
@@ -129,11 +132,12 @@ class S3Object:
         except ClientError as error:
             raise self._refused(error.response) from None
         except (NoCredentialsError, PartialCredentialsError, ProfileNotFound) as error:
-            message = (
-                f"{self.shown}: {type(error).__name__}. Give this shell credentials: "
-                f"aws sso login, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a role."
-            )
+            message = f"{self.shown}: {type(error).__name__}. {_GIVE}."
             raise ConfigError(message) from None
+        except SSLError as error:
+            told = tls_error(error, self.shown)
+            advice = "".join(f" {_sentence(each)}" for each in told.advice)
+            raise EnvironmentUnfitError(f"{told}.{advice}") from None
         except (BotoCoreError, OSError, ValueError) as error:
             message = f"{self.shown}: {type(error).__name__}. Try again."
             raise EnvironmentUnfitError(message) from None
@@ -145,30 +149,25 @@ class S3Object:
         if status == 412 or status == 409:  # noqa: PLR1714, PLR2004
             return _MovedError(self._moved())
         if status in {400, 401, 403, 404}:
-            return ConfigError(f"{self.shown}: {code} ({status}).")
+            unsigned = status in {401, 403} and not is_signed(self._client)
+            hint = f" No credentials were found. {_GIVE}." if unsigned else ""
+            return ConfigError(f"{self.shown}: {code} ({status}).{hint}")
         return EnvironmentUnfitError(f"{self.shown}: {code} ({status}). Try again.")
 
     @cached_property
     def _client(self) -> _Client:
-        import boto3  # noqa: PLC0415
-        from botocore.config import Config  # noqa: PLC0415
-
-        checksums = "when_required" if self._settings.endpoint_url else "when_supported"
-        config = Config(
-            connect_timeout=_CONNECT_SECONDS,
-            read_timeout=_STALLED_SECONDS,
-            retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
-            request_checksum_calculation=checksums,
-            response_checksum_validation=checksums,
-        )
-        return boto3.session.Session().client(
-            "s3",
+        return make_client(
             endpoint_url=self._settings.endpoint_url,
-            region_name=self._settings.region,
-            config=config,
+            region=self._settings.region,
+            limits=_LIMITS,
         )
 
 
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+_GIVE = _sentence(GIVE_CREDENTIALS)[:-1]
 _SAID = {
     400: "not understood; a versionId may be none of its versions",
     401: "refused",

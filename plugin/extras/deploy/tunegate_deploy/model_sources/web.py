@@ -15,6 +15,7 @@ from urllib3 import BaseHTTPResponse, HTTPConnectionPool, Timeout, proxy_from_ur
 from urllib3.exceptions import HTTPError
 
 from tunegate.errors import ConfigError, EnvironmentUnfitError
+from tunegate_cache.certificates import untrusted_reason
 from tunegate_deploy.model_sources.addressed_model import PAGE
 from tunegate_deploy.model_sources.checked_connections import checked_pool
 from tunegate_deploy.model_sources.peer_rules import PeerRules, is_loopback_name
@@ -73,7 +74,13 @@ def web_answer(request: WebRequest) -> Iterator[WebAnswer]:
         with _followed(request, PeerRules()) as answer:
             yield WebAnswer(answer)
     except (HTTPError, OSError) as error:
-        message = f"{shown_url(request.url)}: no whole answer ({type(error).__name__}). Try again."
+        shown, untrusted = shown_url(request.url), untrusted_reason(error)
+        message = f"{shown}: no whole answer ({type(error).__name__}). Try again."
+        if untrusted is not None:
+            message = (
+                f"{shown}: the server's certificate is not trusted ({untrusted}). Set "
+                "SSL_CERT_FILE to a file with the certificate authority that signed it."
+            )
         raise EnvironmentUnfitError(message) from None
 
 

@@ -68,6 +68,18 @@ class TestS3Object(SourceContract):
         with pytest.raises(ConfigError, match="a versionId may be none of its versions"):
             self.at("m.onnx?versionId=abc").resolve()
 
+    def test_a_public_key_needs_no_credentials_and_a_private_one_says_so(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        private = self.there({"m.onnx": OLD})
+        key = f"{self.prefix}/public.onnx"
+        self.client.put_object(Bucket=BUCKET, Key=key, Body=OLD, ACL="public-read")
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.delenv(name)
+        assert self.at("public.onnx").resolve().startswith("ETag")
+        with pytest.raises(ConfigError, match=r"No credentials were found\. Give this shell"):
+            private.resolve()
+
     def test_a_version_is_never_moved(self) -> None:
         model = self.at("m.onnx?versionId=abc")
         assert model.shown.endswith("m.onnx")
@@ -85,13 +97,12 @@ class _Resolved(S3Object):
         return ""
 
 
-def test_no_credentials_and_no_server_are_told_apart(
-    endpoint: str, credentials: None, monkeypatch: pytest.MonkeyPatch
+def test_no_server_and_half_credentials_are_told_apart(
+    credentials: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     down = SourceSettings(endpoint_url=f"http://127.0.0.1:{free_port()}", region="us-east-1")
     with pytest.raises(EnvironmentUnfitError, match="EndpointConnectionError"):
         S3Object("s3://tuning/m.onnx", down).resolve()
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.delenv(name)
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     with pytest.raises(ConfigError, match="Give this shell credentials"):
         S3Object("s3://tuning/m.onnx", down).resolve()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from http.server import BaseHTTPRequestHandler
+from pathlib import Path
 
 import pytest
 from tests.support.servers.moto_server import free_port
+from tests.support.servers.own_authority import own_authority
 
 from deploy_tests.scripted_web import redirect_to, scripted_web, send
 from tunegate.errors import ConfigError, EnvironmentUnfitError, TunegateError
@@ -100,6 +102,17 @@ def test_nobody_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tunegate_deploy.model_sources.web._FIRST_PAUSE_SECONDS", 0.0)
     with pytest.raises(EnvironmentUnfitError, match="no whole answer"):
         body_of(f"http://127.0.0.1:{free_port()}/a")
+
+
+def test_an_unknown_certificate_authority_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tunegate_deploy.model_sources.web._FIRST_PAUSE_SECONDS", 0.0)
+    with (
+        own_authority(tmp_path) as url,
+        pytest.raises(EnvironmentUnfitError, match=r"not trusted \(self.*SSL_CERT_FILE"),
+    ):
+        body_of(f"{url}/a")
 
 
 def test_an_answer_that_is_no_http_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
