@@ -29,6 +29,7 @@ class Shelf:
         self.records: list[TuningRecord] = []
         self.asked: list[WorkloadKey] = []
         self.known, self.own = known or {}, own or {}
+        self.other_targets: frozenset[str] = frozenset()
         self.on_their_way = 0
         self._is_open, self._calls = is_open, 0
 
@@ -49,6 +50,9 @@ class Shelf:
 
     def standings(self, keys: Sequence[WorkloadKey]) -> Mapping[WorkloadKey, Lookup]:
         return {key: self.known[key] for key in keys if key in self.known}
+
+    def targets(self) -> frozenset[str]:
+        return self.other_targets
 
     def publish(self, records: Sequence[TuningRecord]) -> bool:
         self._calls += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import msgspec
@@ -24,7 +25,8 @@ from tunegate.config import BudgetConfig, CacheConfig, Config, ModelConfig, Targ
 from tunegate.plan.resolve import refreshed, resolve
 from tunegate.plan.targets import TargetPart, target_parts
 from tunegate.system.cache.shared_cache import SharedCache
-from tunegate_cache.format.records import ExactHit, Miss, TransferHit, WorkloadShape
+from tunegate_cache.format.records import ExactHit, Miss, TransferHit, WorkloadKey, WorkloadShape
+from tunegate_cache.format.target_key import target_key
 
 CONFIG = Config(models=(ModelConfig(path="m.onnx"),))
 KNOWN = make_record("known")
@@ -149,6 +151,30 @@ def test_a_shard_with_nothing_to_tune_asks_nothing() -> None:
     index, finished = Shelf(), shard(make_planned(CONV, exact(), trials=0))
     assert refreshed(finished, index) is finished
     assert index.asked == []
+
+
+TWO_THREADS = {"kind": "llvm", "mcpu": "skylake", "num-cores": 2}
+
+
+def test_a_full_cache_of_runners_of_another_size_says_so_once(tmp_path: Path) -> None:
+    task = msgspec.structs.replace(make_task("a"), attributes=json.dumps(TWO_THREADS))
+    tasks = make_task_set([task, msgspec.structs.replace(task, key=key_of("b"))])
+    config = CacheConfig(url=str(tmp_path / "cache"))
+
+    def notes() -> tuple[str, ...]:
+        cache = SharedCache(config, state=tmp_path / "b", root=tmp_path)
+        return resolve(tasks, cache, CONFIG).cache.notes
+
+    assert notes() == ()
+    one_thread = target_key({**TWO_THREADS, "num-cores": 1}).digest
+    record = msgspec.structs.replace(KNOWN, key=WorkloadKey("1" * 64, one_thread))
+    SharedCache(config, state=tmp_path / "a", root=tmp_path).publish([record])
+    (note,) = notes()
+    assert "of another size: threads 1 there, 2 here" in note
+    assert "targets[].threads" in note
+    here = msgspec.structs.replace(KNOWN, key=task.key)
+    SharedCache(config, state=tmp_path / "a", root=tmp_path).publish([here])
+    assert notes() == ()
 
 
 # One budget over several targets.

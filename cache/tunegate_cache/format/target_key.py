@@ -31,6 +31,42 @@ def target_key(attributes: Mapping[str, Any]) -> TargetKey:
     return TargetKey(hashlib.sha256(b"ms-tk1" + text.encode()).hexdigest(), slug)
 
 
+_THREADS = range(1, 513)
+_ARCHITECTURES = ("sm_70", "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100", "sm_120")
+
+
+class OtherTarget(msgspec.Struct, frozen=True, kw_only=True):
+    """A target like another but for one attribute: `name` is "threads" or "architecture", with its
+    value `there` and `here`."""
+
+    digest: str
+    name: str
+    there: str
+    here: str
+
+
+def neighbours(attributes: Mapping[str, Any]) -> tuple[OtherTarget, ...]:
+    """Returns targets that differ in the threads, or on a GPU in the architecture: those of
+    machines of another size. A digest says nothing of what it is of, so these are tried."""
+    if "num-cores" in attributes:
+        key, name, values = "num-cores", "threads", tuple[object, ...](_THREADS)
+    elif attributes.get("kind") == "cuda" and "arch" in attributes:
+        key, name, values = "arch", "architecture", _ARCHITECTURES
+    else:
+        return ()
+    here = attributes[key]
+    return tuple(
+        OtherTarget(
+            digest=target_key({**attributes, key: value}).digest,
+            name=name,
+            there=str(value),
+            here=str(here),
+        )
+        for value in values
+        if value != here
+    )
+
+
 def _canonical(attributes: Mapping[str, Any]) -> dict[str, Any]:
     kept = {name: value for name, value in attributes.items() if name not in _IGNORED}
     if "mattr" in kept:

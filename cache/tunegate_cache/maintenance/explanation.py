@@ -35,10 +35,12 @@ class Neighbour(msgspec.Struct, frozen=True, kw_only=True):
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """The explanation of a miss; `differs` is the first key that no record shares with the task:
     `nothing` is an exact hit, `trust` that only the run's own, untrusted zone has records, `status`
-    means that only failures are known, `extents` that shapes can be transferred from."""
+    means that only failures are known, `extents` that shapes can be transferred from. `targets` are
+    the starts of the keys of other targets that have it."""
 
     differs: Differs
     detail: str
+    targets: tuple[str, ...] = ()
     neighbour: Neighbour | None = None
 
 
@@ -67,7 +69,8 @@ def explain(
     having = [k for k in known if key.workload in k.workloads]
     found = _of_this_workload(having, zones, own, key.workload, target)
     if found is not None:
-        return Explanation(differs=found[0], detail=found[1], neighbour=neighbour)
+        others = tuple(sorted({k.group.target for k in having})) if found[0] == "target" else ()
+        return Explanation(differs=found[0], detail=found[1], targets=others, neighbour=neighbour)
     if neighbour is not None:
         detail = f"the nearest recorded shape is {_difference(shape, neighbour)}"
         return Explanation(differs="extents", detail=detail, neighbour=neighbour)

@@ -29,6 +29,7 @@ from tunegate_cache.format.records import (
     WorkloadKey,
     WorkloadShape,
 )
+from tunegate_cache.protocol import group_state
 from tunegate_cache.protocol.trust import Trust
 from tunegate_cache.protocol.upload_queue import UploadQueue
 from tunegate_cache.protocol.write_ahead import Pending, WriteAhead
@@ -146,6 +147,23 @@ class TuningCache:
             self._load(self._believed, [(key, shape_of(key)) for key in keys], deadline)
         found = {key: self._believed.index.exact(key) for key in keys}
         return {key: hit for key, hit in found.items() if hit is not None}
+
+    def targets(self) -> frozenset[str]:
+        """Returns the starts of the keys of all targets that the trusted zones hold something for.
+        It gets what is left of the time of a look-up."""
+        if self._mode == "off":
+            return frozenset()
+        requests = {
+            zone: partial(group_state.groups, self._store, zone) for zone in self._zones.believed
+        }
+        with self._looking_up() as deadline:
+            answers = gather_with_deadline(requests, deadline=deadline, monotonic=self._monotonic)
+            return frozenset(
+                group.target
+                for _, groups in answers
+                if isinstance(groups, tuple)
+                for group in groups
+            )
 
     def publish(self, records: Sequence[TuningRecord]) -> bool:
         """Stores records as one segment for each target (several when they are very many); False

@@ -32,7 +32,8 @@ class TaskUse(msgspec.Struct, frozen=True, kw_only=True):
 
 class TuningTask(msgspec.Struct, frozen=True, kw_only=True):
     """One function to tune. `target` names a target of the config; `flops` and
-    `bytes_moved` (inputs and outputs together) are per call, 0 where unknown."""
+    `bytes_moved` (inputs and outputs together) are per call, 0 where unknown. `attributes` is the
+    JSON that the key of the target stands for, '' where a list of tasks had none."""
 
     key: WorkloadKey
     shape: WorkloadShape
@@ -42,6 +43,7 @@ class TuningTask(msgspec.Struct, frozen=True, kw_only=True):
     flops: float
     uses: tuple[TaskUse, ...]
     bytes_moved: float = 0.0
+    attributes: str = ""
 
 
 class TaskSet(msgspec.Struct, frozen=True, kw_only=True):

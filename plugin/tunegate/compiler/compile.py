@@ -137,13 +137,14 @@ def merged_tasks(
 ) -> list[TuningTask]:
     """Returns the tasks of a model. Functions of one workload are one task: fusion may name the
     same code twice."""
-    target_key = tvm_target(target).key
+    resolved = tvm_target(target)
     together: dict[str, list[ModelFunction]] = {}
     for function in functions:
         together.setdefault(function.workload.digest, []).append(function)
     return [
         TuningTask(
-            key=WorkloadKey(digest, target_key),
+            key=WorkloadKey(digest, resolved.key),
+            attributes=resolved.export_json(),
             shape=same[0].workload.shape,
             target=target.name,
             operator=same[0].operator,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import msgspec
@@ -20,7 +23,9 @@ from tunegate.ports import TaskIndex
 from tunegate.tune.claims import as_resumed, claims_beside, resume_point
 from tunegate.tune.skipped_tasks import IsFarBehind, nobody, skipped_tasks
 from tunegate.wording import plural
-from tunegate_cache.format.records import ExactHit, Lookup, TransferHit
+from tunegate_cache.format.names import group_of
+from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit
+from tunegate_cache.format.target_key import neighbours
 
 
 def resolve(
@@ -43,7 +48,9 @@ def resolve(
     )
     resumed = {key for key, lookup in found.items() if answers[key] is not lookup}
     claimed = sum(task.claims is not None for task in tasks)
+    other_runners = tuple(_missed_runners(tasks, index))
     use = _counted(index.use(), len(resumed), sum(task.key in resumed for task in paid))
+    use = msgspec.structs.replace(use, notes=(*use.notes, *other_runners))
     return Resolution(tasks=tasks, cache=_with_claims(use, claimed))
 
 
@@ -66,6 +73,34 @@ def _resolved(
     if skipped:
         return ResolvedTask(task, answer, skipped=skipped)
     return ResolvedTask(task, answer, claims_beside(answer, own))
+
+
+def _missed_runners(tasks: Sequence[ResolvedTask], index: TaskIndex) -> Iterator[str]:
+    """Yields a note for each target that has no record of any task, where the cache is full of
+    records for runners of another size."""
+    by_target: dict[str, list[ResolvedTask]] = defaultdict(list)
+    for each in tasks:
+        by_target[each.task.target].append(each)
+    for target, found in by_target.items():
+        first = found[0].task
+        is_all_absent = all(
+            isinstance(each.lookup, Miss) and each.lookup.reason == "absent" for each in found
+        )
+        others = neighbours(json.loads(first.attributes)) if first.attributes else ()
+        if not is_all_absent or not others:
+            continue
+        known = index.targets()
+        there = [each for each in others if group_of("", each.digest).target in known]
+        if there:
+            counts = " and ".join(each.there for each in there)
+            yield (
+                f"cache: nothing for {target}, as its records are of runners of another size: "
+                f"{there[0].name} {counts} there, {there[0].here} here. Give each size its own "
+                f"label, or set targets[].{_KEYS[there[0].name]}"
+            )
+
+
+_KEYS = {"threads": "threads", "architecture": "arch"}
 
 
 def _with_claims(use: CacheUse, claimed: int) -> CacheUse:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate_cache.format.target_key import target_key
+from tunegate_cache.format.target_key import neighbours, target_key
 
 CUDA: dict[str, Any] = {
     "kind": "cuda",
@@ -83,3 +83,15 @@ def test_the_slug_is_for_people() -> None:
 def test_digests_are_the_same_in_every_process_and_release() -> None:
     golden = "040a2be4e3509828c659335fb70028630a39ef3ed624d7ef91cdfb4a5180f5b9"
     assert target_key(CUDA).digest == golden
+
+
+def test_targets_of_machines_of_another_size_are_tried() -> None:
+    here = {"kind": "llvm", "mcpu": "skylake", "num-cores": 2}
+    found = {each.digest: each for each in neighbours(here)}
+    other = found[target_key({**here, "num-cores": 1}).digest]
+    assert (other.name, other.there, other.here) == ("threads", "1", "2")
+    assert target_key(here).digest not in found
+    gpu = {"kind": "cuda", "arch": "sm_90", "host": {"kind": "llvm"}}
+    found = {each.digest: each for each in neighbours(gpu)}
+    assert found[target_key({**gpu, "arch": "sm_80"}).digest].name == "architecture"
+    assert neighbours({"kind": "hexagon"}) == ()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 
 from tests.cli.handlers.cache_shell import Shell
 from tests.support.history import COST, entry
-from tests.support.tuning_records import TARGET, make_key, make_shape
+from tests.support.tuning_records import TARGET, make_key, make_record, make_shape
 from tunegate.artifacts import artifact_io
 from tunegate.artifacts.changes import ChangeSet, Revisions
 from tunegate.artifacts.plans import Budget, Cost, TuningPlan
@@ -18,15 +19,19 @@ from tunegate.cli.handlers.cache_stats import target_names
 from tunegate.cli.handlers.table import show_revalidation
 from tunegate.config import CacheConfig
 from tunegate.system.cache.history_log import write_history
+from tunegate.system.cache.shared_cache import SharedCache
 from tunegate.system.output.directory import opened_output
 from tunegate.tune.revalidation import Revalidated
 from tunegate_cache.format.names import group_of
 from tunegate_cache.format.records import Miss, WorkloadKey
+from tunegate_cache.format.target_key import target_key
 from tunegate_cache.maintenance.summary import GroupSummary
 from tunegate_cache.stores.files import FileStore
 
 
-def planned(shell: Shell, key: WorkloadKey, extents: tuple[int, ...] = (64, 64)) -> None:
+def planned(
+    shell: Shell, key: WorkloadKey, extents: tuple[int, ...] = (64, 64), attributes: str = ""
+) -> None:
     """Writes a plan as if a run had looked this task up and missed."""
     task = TuningTask(
         key=key,
@@ -36,6 +41,7 @@ def planned(shell: Shell, key: WorkloadKey, extents: tuple[int, ...] = (64, 64))
         dtype="float32",
         flops=1.0,
         uses=(TaskUse(model="m.onnx", side="head", weight=1, name="conv1"),),
+        attributes=attributes,
     )
     use = CacheUse(location=shell.url, zone="main", mode="rw")
     plan = TuningPlan(
@@ -70,6 +76,18 @@ def test_the_first_key_that_differs_is_named(shell: Shell, compacted: bool) -> N
     own = shell.cache("why-miss", "conv1", "--zone", "dev/me")["now"]
     assert own["differs"] == "trust"
     assert "dev/me" in own["detail"]
+
+
+def test_a_runner_of_another_size_is_told_by_its_threads(shell: Shell) -> None:
+    two = {"kind": "llvm", "mcpu": "skylake", "num-cores": 2}
+    one = target_key({**two, "num-cores": 1}).digest
+    config = CacheConfig(url=shell.url)
+    record = msgspec.structs.replace(make_record("known"), key=make_key("known", one))
+    assert SharedCache(config, state=shell.root / "s", root=shell.root).publish([record])
+    planned(shell, make_key("known", target_key(two).digest), attributes=json.dumps(two))
+    now = shell.cache("why-miss", "conv1")["now"]
+    assert now["differs"] == "target"
+    assert now["detail"] == "recorded on runners of another size: threads 1 there, 2 here"
 
 
 def test_an_unknown_task_lists_those_there_are(shell: Shell) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +19,9 @@ from tunegate.cli.handlers.table import show_lines
 from tunegate.errors import PASS, ArtifactError, ConfigError
 from tunegate.system.output.owned_directory import writer_at_work
 from tunegate.tune.claims import is_resumed
+from tunegate_cache.format.names import group_of
 from tunegate_cache.format.records import Miss
+from tunegate_cache.format.target_key import neighbours
 from tunegate_cache.maintenance.explanation import Explanation, explain
 
 _SHOWN = 8
@@ -48,6 +51,7 @@ def run(options: WhyMissOptions) -> int:
     about = resolved.task.key, resolved.task.shape
     with answering(admin.config):
         now = explain(admin.store, trusted, *about, admin.keys, own=own)
+    now = _with_size(now, resolved.task.attributes)
     explained = Explained(
         task=name,
         workload=resolved.task.key.workload,
@@ -60,6 +64,25 @@ def run(options: WhyMissOptions) -> int:
     else:
         show_lines(_lines(explained, resolved.task))
     return PASS
+
+
+def _with_size(now: Explanation, attributes: str) -> Explanation:
+    """Returns the explanation with what differs between the targets, in place of their digests,
+    where that is the size of the runner."""
+    if now.differs != "target" or not attributes:
+        return now
+    found = [
+        each
+        for each in neighbours(json.loads(attributes))
+        if group_of("", each.digest).target in now.targets
+    ]
+    if not found:
+        return now
+    there = " and ".join(each.there for each in found)
+    detail = (
+        f"recorded on runners of another size: {found[0].name} {there} there, {found[0].here} here"
+    )
+    return msgspec.structs.replace(now, detail=detail)
 
 
 def _last_plan(out: Path) -> TuningPlan:

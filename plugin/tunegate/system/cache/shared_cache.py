@@ -96,6 +96,9 @@ class SharedCache:
     def standings(self, keys: Sequence[WorkloadKey]) -> Mapping[WorkloadKey, Lookup]:
         return self._cache.standings(keys)
 
+    def targets(self) -> frozenset[str]:
+        return self._cache.targets()
+
     def publish(self, records: Sequence[TuningRecord]) -> bool:
         return self._cache.publish(records)
 
