@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-import re
+import ssl
+from collections.abc import Iterator
 
-_REASON = re.compile(r"certificate verify failed: ([\w ,.'-]{1,120})")
+_MAX_ERRORS = 32
 
 
 def untrusted_reason(error: BaseException) -> str | None:
     """Returns OpenSSL's reason, such as "unable to get local issuer certificate". None for all
     other errors."""
-    found = _REASON.search(str(error))
-    return found[1].strip() if found else None
+    for each in _within(error):
+        if isinstance(each, ssl.SSLCertVerificationError):
+            return each.verify_message
+    return None
+
+
+def _within(error: BaseException) -> Iterator[BaseException]:
+    """The error and those that it wraps: each library keeps the one below it somewhere else."""
+    left: list[object] = [error]
+    for _ in range(_MAX_ERRORS):
+        if not left:
+            return
+        each = left.pop()
+        if isinstance(each, BaseException):
+            yield each
+            left += [each.__cause__, each.__context__, getattr(each, "reason", None), *each.args]
+            left += getattr(each, "kwargs", {}).values()

@@ -189,7 +189,12 @@ class ModelConfig(_Section, frozen=True, kw_only=True):
     """One entry of `models`."""
 
     path: Annotated[
-        str, Key("glob over the files of the revision; the first entry that matches a model counts")
+        str,
+        Key(
+            "glob over the files of the revision; the first entry that matches a model counts. "
+            "With `{version}` for a number in it, a new version is compared with the highest "
+            "earlier one ([versions](how-to/models.md#numbered-versions))"
+        ),
     ]
     dims: Annotated[
         Dims,

@@ -22,6 +22,10 @@ ELSEWHERE = {
     # What users have, or get from us.
     "tunegate.lock",
     "uv.lock",
+    "poetry.lock",
+    "pdm.lock",
+    "pixi.lock",
+    "dvc.lock",
     "pylock.toml",
     "report.md",
     "tools/wer.py",

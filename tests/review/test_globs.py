@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunegate.config import Config, ModelConfig
-from tunegate.review.globs import literal, matches
+from tunegate.review.globs import literal, matches, numbered_path
 from tunegate.review.model_paths import unmatched_paths
 
 NAMES = st.text(st.characters(exclude_characters="/", codec="utf-8"), min_size=1)
@@ -143,6 +144,47 @@ def test_a_glob_that_would_backtrack_looks_at_each_character_once(wildcard: str)
 def test_a_literal_glob_matches_its_path_alone(path: str) -> None:
     assert matches(literal(path), path) or path.startswith("./")
     assert not matches(literal(path), f"{path}a")
+
+
+@pytest.mark.parametrize(
+    ("glob", "path", "family", "version"),
+    [
+        ("models/*/{version}/m.onnx", "models/enc/2/m.onnx", "models/enc/{version}/m.onnx", (2,)),
+        ("./m/*-v{version}.onnx", "m/a-8-v1.10.onnx", "m/a-8-v{version}.onnx", (1, 10)),
+        ("**/{version}/*.onnx", "a/7/b/010/c.onnx", "a/7/b/{version}/c.onnx", (10,)),
+        ("{version}*.onnx", "3.onnx", "{version}.onnx", (3,)),
+    ],
+)
+def test_a_version_in_a_glob_is_a_number(
+    glob: str, path: str, family: str, version: tuple[int, ...]
+) -> None:
+    assert matches(glob, path)
+    assert numbered_path(glob, path) == (family, version)
+
+
+@pytest.mark.parametrize(
+    ("glob", "path"),
+    [
+        ("models/{version}/m.onnx", "models/2b/m.onnx"),
+        ("models/{version}/m.onnx", "models//m.onnx"),
+        ("models/{version}/m.onnx", "models/1/2/m.onnx"),
+        ("models/{version}.onnx", "models/latest.onnx"),
+    ],
+)
+def test_what_is_no_number_is_no_version(glob: str, path: str) -> None:
+    assert not matches(glob, path)
+
+
+def test_a_path_of_many_numbers_costs_little() -> None:
+    started = time.process_time()
+    assert not matches("**/{version}/x.onnx", "1/" * 2000 + "m.onnx")
+    assert time.process_time() - started < 2
+
+
+def test_a_path_with_the_word_itself_is_no_pattern() -> None:
+    path = "models/{version}/m.onnx"
+    assert matches(literal(path), path)
+    assert not matches(literal(path), "models/1/m.onnx")
 
 
 UNMATCHED_PATHS_NAMES = st.lists(

@@ -27,6 +27,7 @@ from tunegate.config import (
 from tunegate.errors import ConfigError, ConfigKey, config_error
 from tunegate.known_extras import GROUPS, missing
 from tunegate.review.config_problems import problem_of
+from tunegate.review.globs import VERSION
 from tunegate.review.model_settings import values_of
 from tunegate.review.retired_keys import say_retired, without_retired_keys
 from tunegate.system.strict_yaml import YamlProblemError, read_yaml
@@ -207,6 +208,9 @@ def entry_problems(config: Config, *, is_merged: bool = False) -> Iterator[Entry
     known = [target.name for target in config.targets]
     for number, entry in enumerate(config.models):
         at = f"models[{number}]"
+        if entry.path.count(VERSION) > 1:
+            text = f"models: {entry.path}: {VERSION} stands twice. Write it once."
+            yield EntryProblem(f"{at}.path", text)
         yield from _of_targets(entry, at, known)
         yield from _of_values(entry.inputs, at, entry.path)
         yield from _of_metric(entry, at)

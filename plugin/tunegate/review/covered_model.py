@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Literal, NamedTuple, TypeVar
@@ -21,6 +20,7 @@ from tunegate.config import (
     ValuesConfig,
 )
 from tunegate.review.base_rules import METRIC_KEY, merged_metric, metric_changes, names
+from tunegate.review.globs import literal
 from tunegate.review.input_shapes import ResolvedShapes, ShapeLevel, resolve_shapes, takes
 from tunegate.review.model_settings import entry_levels, entry_shapes, entry_values
 from tunegate.review.rules import ACCURACY, OBJECTIVE, merged_section, section_changes, written
@@ -58,7 +58,7 @@ def asked_of(
     accuracy, accuracy_changes = _accuracy(model)
     targets, target_changes = _targets(model, base, head)
     entry = ModelConfig(
-        path=glob.escape(model.path),
+        path=literal(model.path),
         dims=shapes.dims,
         inputs=shapes.inputs,
         profiles=shapes.profiles,

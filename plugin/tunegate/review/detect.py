@@ -24,7 +24,8 @@ from tunegate.review.compared_work import AskedWork, reshaped, seeded
 from tunegate.review.effective_config import in_report_order
 from tunegate.review.gate_rules import judged_by
 from tunegate.review.model_paths import unmatched_paths
-from tunegate.review.model_settings import profiles_for, selected, targets_for
+from tunegate.review.model_settings import numbered_for, profiles_for, selected, targets_for
+from tunegate.review.numbered_versions import uncompared_versions
 from tunegate.review.pair_models import Pairs, pair_models
 from tunegate.review.size_problems import shape_problems
 from tunegate.upgrades import NOTHING_WATCHED, WatchedLocks
@@ -58,14 +59,19 @@ def detect(
     if problems := shape_problems(reader, config, base_config, head):
         raise config_error([f"{config_name}: {each}" for each in problems], ConfigKey(config_name))
     old = base_config or config
-    pairs = pair_models(reader, base, head, {*selected(old, base)}, revisions.head)
+    pairs = pair_models(
+        reader,
+        base,
+        head,
+        {*selected(old, base)},
+        revisions.head,
+        numbered=lambda path: numbered_for(old, path),
+    )
     judging = judged_by(base_config, config, head, pairs.before, reader)
     covered = selected(judging.config, head)
     asked = AskedWork(reader, judging.config, base_config or judging.config)
     found = {
-        name: _as_moved(
-            _change(asked, name, head[path], pairs.before.get(path)), pairs.moved.get(path)
-        )
+        name: _as_moved(_change(asked, name, head[path], pairs.before.get(path)), path, pairs)
         for path in covered
         for name in profiles_for(judging.config, path)
     }
@@ -79,7 +85,11 @@ def detect(
         revisions=revisions,
         models=tuple(changes),
         unchanged=tuple(path for path, change in found.items() if change is None),
-        notes=(*_notes(revisions, base_config, watched), *moved_submodules(reader, revisions)),
+        notes=(
+            *_notes(revisions, base_config, watched),
+            *_uncompared(changes, pairs, base, old),
+            *moved_submodules(reader, revisions),
+        ),
         policy_changes=in_report_order([*loosened, *other_work, *judging.changes]),
         uncovered=tuple(sorted(set(head) - set(covered))),
     )
@@ -229,11 +239,28 @@ def _of_other_work(reader: ModelReader, changes: Sequence[ModelChange]) -> Itera
         yield from (each for each in told if each is not None)
 
 
-def _as_moved(change: ModelChange | None, was: ModelPath | None) -> ModelChange | None:
-    if change is None or was is None or change.kind == "unreadable":
+def _as_moved(change: ModelChange | None, path: ModelPath, pairs: Pairs) -> ModelChange | None:
+    if change is None or change.kind == "unreadable":
         return change
-    reason = f"{change.reason}; compared with {was}, which it replaces"
-    return msgspec.structs.replace(change, reason=reason)
+    if was := pairs.earlier.get(path):
+        beside = f"compared with {was}, the version before it"
+    elif was := pairs.moved.get(path):
+        beside = f"compared with {was}, which it replaces"
+    else:
+        return change
+    return msgspec.structs.replace(change, reason=f"{change.reason}; {beside}")
+
+
+def _uncompared(
+    changes: Sequence[ModelChange], pairs: Pairs, base: _Found, config: Config
+) -> Iterator[str]:
+    """Yields what is said of new models that may be versions of others, and of deleted ones."""
+    covered = {*selected(config, base)}
+    added = {path_of(each.path) for each in changes if each.kind == "added"}
+    deleted = {*pairs.lost}
+    versions = {path for path in added | deleted if numbered_for(config, path) is not None}
+    head = {path for path in pairs.before if path in base} - deleted
+    yield from uncompared_versions(added - versions, deleted - versions, covered, head)
 
 
 def _no_longer_covered(path: ModelPath) -> PolicyChange:

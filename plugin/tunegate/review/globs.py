@@ -2,18 +2,65 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
+from typing import NamedTuple
+
+VERSION = "{version}"
+"""Stands for a number in a glob, such as `2` or `1.10`: its models are versions of each other."""
+_WILDCARDS = frozenset("*?[")
+_NUMBER = re.compile(r"\d+(?:\.\d+)*")
+_MAX_NUMBERS = 64
+"""The most numbers of a path that are tried: a path of a pull request may have thousands."""
+
+
+class NumberedPath(NamedTuple):
+    """`family` is the path with `{version}` for its number: equal for versions of one model."""
+
+    family: str
+    version: tuple[int, ...]
 
 
 def matches(glob: str, path: str) -> bool:
-    """Shell globs over a whole path: `*` and `?` stay in one directory, `**` crosses them."""
+    """Shell globs over a whole path: `*` and `?` stay in one directory, `**` crosses them, and
+    `{version}` is a number."""
+    if VERSION in glob:
+        return numbered_path(glob, path) is not None
     return _glob(glob.removeprefix("./")).fits(path)
+
+
+def numbered_path(glob: str, path: str) -> NumberedPath | None:
+    """Returns the version of a path by a glob with `{version}`. None where it does not match."""
+    before, has_version, after = glob.removeprefix("./").partition(VERSION)
+    if not has_version or not _glob(f"{before}[0-9]*{after}").fits(path):
+        return None
+    for number, found in enumerate(_NUMBER.finditer(path)):
+        if number == _MAX_NUMBERS:
+            break
+        rest = path[: found.start()], path[found.end() :]
+        if _glob(before).fits(rest[0]) and _glob(after).fits(rest[1]):
+            return NumberedPath(VERSION.join(rest), version_of(found[0]))
+    return None
+
+
+def version_of(text: str) -> tuple[int, ...]:
+    """The numbers of a version, to compare it by."""
+    return tuple(int(part[:_MAX_DIGITS]) for part in text.split("."))
+
+
+_MAX_DIGITS = 18
+
+
+def is_glob(path: str) -> bool:
+    """Returns whether a path of the configuration may match several files."""
+    return bool(_WILDCARDS & {*path}) or VERSION in path
 
 
 def literal(path: str) -> str:
     """The glob that matches this path alone."""
-    return "".join(f"[{each}]" if each in "*?[" else each for each in path)
+    escaped = "".join(f"[{each}]" if each in "*?[" else each for each in path)
+    return escaped.replace(VERSION, f"[{{]{VERSION[1:]}")
 
 
 class _Glob:

@@ -11,7 +11,7 @@ import msgspec
 from tunegate.artifacts.changes import ChangeSet, ModelPath, path_of
 from tunegate.config import Config
 from tunegate.errors import ConfigError
-from tunegate.review.globs import matches
+from tunegate.review.globs import is_glob, matches
 
 
 def chosen_models(changes: ChangeSet, globs: Sequence[str]) -> ChangeSet:
@@ -47,17 +47,17 @@ def unmatched_paths(config: Config, paths: Sequence[ModelPath], place: str) -> I
 def _advice(written: str, paths: Sequence[ModelPath], entries: Collection[str]) -> str:
     """The nearest models, what was likely meant, and what else to do. A glob is likely meant for
     models that no other entry has."""
-    is_glob = bool({*written} & {*"*?["})
-    what = "glob" if is_glob else "path"
+    is_pattern = is_glob(written)
+    what = "glob" if is_pattern else "path"
     if not paths:
         return f", which has none at all. Correct the {what}, or {_COMMIT}"
     near = sorted(dict.fromkeys(paths), key=lambda path: (-_likeness(written, path), path))
     free = [path for path in near if not any(matches(entry, path) for entry in entries)]
-    meant = near[0] if not is_glob else _meant(written, free[0]) if free else ""
+    meant = near[0] if not is_pattern else _meant(written, free[0]) if free else ""
     shown = f"; the nearest: {', '.join(near[:_SHOWN])}"
-    if _likeness(written, meant) < (_LIKELY_GLOB if is_glob else _LIKELY):
+    if _likeness(written, meant) < (_LIKELY_GLOB if is_pattern else _LIKELY):
         return f"{shown}. Correct the {what}, or {_COMMIT}"
-    return f"{shown if is_glob else ''}. Did you mean {meant}? Otherwise {_COMMIT}"
+    return f"{shown if is_pattern else ''}. Did you mean {meant}? Otherwise {_COMMIT}"
 
 
 def _meant(glob: str, path: ModelPath) -> str:

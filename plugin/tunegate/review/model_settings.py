@@ -17,10 +17,8 @@ from tunegate.artifacts.changes import (
 )
 from tunegate.artifacts.inputs import InputRule
 from tunegate.config import Accuracy, Config, InputConfig, Inputs, ModelConfig, ValuesConfig
-from tunegate.review.globs import matches
+from tunegate.review.globs import NumberedPath, is_glob, matches, numbered_path
 from tunegate.review.input_shapes import ResolvedShapes, ShapeLevel, resolve_shapes
-
-WILDCARDS = frozenset("*?[")
 
 
 class Needs(msgspec.Struct, frozen=True):
@@ -36,6 +34,12 @@ class Needs(msgspec.Struct, frozen=True):
 def entry_for(config: Config, path: str) -> ModelConfig | None:
     """The first entry of `models` whose glob matches the path, which may have a profile."""
     return _entries(_Same(config.models)).first(path_of(path))
+
+
+def numbered_for(config: Config, path: ModelPath) -> NumberedPath | None:
+    """The version of a model, where the glob of its entry has `{version}` in it."""
+    entry = entry_for(config, path)
+    return numbered_path(entry.path, path) if entry is not None else None
 
 
 def profiles_for(config: Config, path: ModelPath) -> tuple[ModelPath, ...]:
@@ -187,9 +191,9 @@ class _Entries:
         self._models = models
         paths = [entry.path.removeprefix("./") for entry in models]
         self._exact: dict[str, int] = {}
-        self._globs = [at for at, path in enumerate(paths) if WILDCARDS & {*path}]
+        self._globs = [at for at, path in enumerate(paths) if is_glob(path)]
         for at, path in enumerate(paths):
-            if not WILDCARDS & {*path}:
+            if not is_glob(path):
                 self._exact.setdefault(path, at)
 
     def first(self, path: str) -> ModelConfig | None:

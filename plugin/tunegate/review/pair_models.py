@@ -15,6 +15,7 @@ import msgspec
 
 from tunegate.artifacts.changes import ModelOutline, ModelPath, ModelVersion
 from tunegate.ports import ModelReader
+from tunegate.review.numbered_versions import NumberedFor, earlier_versions
 
 ALIKE = 0.5
 """The share of equal parts from which on two models are taken for versions of one."""
@@ -29,31 +30,43 @@ _Found = Mapping[ModelPath, ModelVersion]
 class Pairs(msgspec.Struct, frozen=True, kw_only=True):
     """`before` has the base's version for models of the head. `moved` are those among them that had
     another path and other bytes, with the path. `blocked` are covered models of the base where
-    something else stands now, with what; `lost` are those that are gone."""
+    something else stands now, with what; `lost` are those that are gone. `earlier` are new versions
+    of a model, each with the path of the one that it is compared with."""
 
     before: dict[ModelPath, ModelVersion]
     moved: dict[ModelPath, ModelPath]
     blocked: dict[ModelPath, str]
     lost: tuple[ModelPath, ...]
+    earlier: dict[ModelPath, ModelPath] = {}
 
 
 def pair_models(
-    reader: ModelReader, base: _Found, head: _Found, covered: Collection[ModelPath], revision: str
+    reader: ModelReader,
+    base: _Found,
+    head: _Found,
+    covered: Collection[ModelPath],
+    revision: str,
+    *,
+    numbered: NumberedFor = lambda _: None,
 ) -> Pairs:
-    """`covered` are the paths of the base that its policy covers, `revision` is the head's."""
+    """`covered` are the paths of the base that its policy covers, `revision` is the head's. A new
+    path that is `numbered` by that policy is a version of what it covers."""
     before = {path: base[path] for path in head if path in base}
     gone = {path: base[path] for path in sorted(covered) if path not in head}
     blocked = {path: what for path in gone if (what := reader.obstacle(revision, path))}
     gone = {path: version for path, version in gone.items() if path not in blocked}
     new = {path: head[path] for path in sorted(head) if _may_be_another(path, base, head, covered)}
+    earlier = earlier_versions([path for path in new if path not in base], covered, numbered)
+    gone, new = _without(gone, earlier.values()), _without(new, earlier)
     same = _same_bytes(gone, new)
     moved = _moved(reader, _without(gone, same.values()), _without(new, same), base)
     known = {*same.values(), *moved.values()}
     return Pairs(
-        before=before | {path: base[was] for path, was in (same | moved).items()},
+        before=before | {path: base[was] for path, was in (same | moved | earlier).items()},
         moved=moved,
         blocked=blocked,
         lost=tuple(path for path in gone if path not in known),
+        earlier=earlier,
     )
 
 

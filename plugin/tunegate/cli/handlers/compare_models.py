@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ from tunegate.project import Subject
 from tunegate.redaction import redacted
 from tunegate.review import config_file
 from tunegate.review.fixed_sides import Fixed
+from tunegate.review.globs import literal
 from tunegate.review.input_shapes import ShapeLevel, resolve_shapes
 from tunegate.review.model_settings import shapes_for
 from tunegate.runtimes.loading import titled_artifact
@@ -71,14 +71,14 @@ def comparison_config(
     one: sizes by the first of the files that it gives any. The `shapes` count before them. `name`
     is the only model. Raises ConfigError, for a dimension too of which nobody said the size."""
     path: Path = settings.config or settings.repository / config_file.CONFIG_FILE
-    found = Config(models=(ModelConfig(path=glob.escape(name)),))
+    found = Config(models=(ModelConfig(path=literal(name)),))
     if settings.config is not None or path.exists():
         found = config_file.load_config(path)
     given = (_configured(found, file, settings.repository) for file in files)
     shapes = {**next(filter(None, given), {}), **shapes}
     if files:
         _require_sizes(files[0], shapes)
-    model = ModelConfig(path=glob.escape(name), inputs=dict(shapes))
+    model = ModelConfig(path=literal(name), inputs=dict(shapes))
     found = Config(
         models=(model,),
         targets=found.targets,
