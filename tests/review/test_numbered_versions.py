@@ -65,7 +65,7 @@ def test_a_version_that_replaces_an_older_one_is_still_compared_with_the_latest(
 
 
 def test_the_first_version_of_another_model_is_new(project: Checkout) -> None:
-    model = {"models/other/2/model.onnx": content(conv_model(seed=1))}
+    model: dict[str, bytes | None] = {"models/other/2/model.onnx": content(conv_model(seed=1))}
     (change,) = after(project, model, NUMBERED).models
     assert change.kind == "added"
 
