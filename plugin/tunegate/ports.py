@@ -95,6 +95,8 @@ class ModelReader(Protocol):
     many commits back that is from its revision. `outline` is None where the bytes cannot be read.
     `obstacle` says what stands where no file is: a submodule, a link or a directory. `blob` is
     git's id of any file's content. '' is nothing. `submodules` are their commits, by path.
+    `unread_outputs` are what DVC keeps, differs between two revisions, and is not read: by path, or
+    by stage, with what it is.
     """
 
     def models(self, revision: str) -> Mapping[ModelPath, ModelVersion]: ...
@@ -105,6 +107,7 @@ class ModelReader(Protocol):
     def obstacle(self, revision: str, path: ModelPath) -> str: ...
     def blob(self, revision: str, path: str) -> str: ...
     def submodules(self, revision: str) -> Mapping[str, str]: ...
+    def unread_outputs(self, base: str | None, head: str) -> Mapping[str, str]: ...
 
 
 class RecordQueue(Protocol):

@@ -186,6 +186,9 @@ class History:
     def blob(self, revision: str, path: str) -> str:
         raise NotImplementedError
 
+    def unread_outputs(self, base: str | None, head: str) -> Mapping[str, str]:
+        return {}
+
     def submodules(self, revision: str) -> Mapping[str, str]:
         raise NotImplementedError
 

@@ -39,6 +39,9 @@ class Tree:
     def submodules(self, revision: str) -> Mapping[str, str]:
         raise NotImplementedError
 
+    def unread_outputs(self, base: str | None, head: str) -> Mapping[str, str]:
+        raise NotImplementedError
+
     def obstacle(self, revision: str, path: ModelPath) -> str:
         return self.obstacles.get(path, "")
 

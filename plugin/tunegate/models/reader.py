@@ -3,7 +3,8 @@ Git LFS, in DVC, with data files."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import PurePosixPath
@@ -16,6 +17,7 @@ from tunegate.models.graph import graph_digest, outline_of
 from tunegate.ports import ModelReader, TreeEntry
 from tunegate.system.git.checkout import ATTRIBUTES_FILE
 from tunegate.system.git.content import MAX_POINTER_BYTES, dvc_pointer, lfs_pointer
+from tunegate.system.git.dvc import StageOutputs, outputs_of_file
 from tunegate.system.git.repository import GitRepository
 from tunegate.system.onnx_scan import data_files
 
@@ -50,6 +52,7 @@ class GitModelReader:
             *(self._tracked(revision, entry) for entry in tracked),
             *(self._stored(revision, entry, sizes.get(entry.blob)) for entry in stored),
         ]
+        versions += self._outputs(revision, versions)
         trees = self._repository.directories(revision) if versions else {}
         found = {version.path: _beside(version, trees) for version in _each_once(versions)}
         return self._as_checked_out(revision, found)
@@ -147,6 +150,73 @@ class GitModelReader:
             return outline_of(self._scanned(version)[0])
         except (ModelError, RevisionError):
             return None
+
+    def unread_outputs(self, base: str | None, head: str) -> Mapping[str, str]:
+        """Only pointers that differ are read."""
+        old = {} if base is None else self._files(base)
+        new = self._files(head)
+        changed = {path for path, each in new.items() if path not in old or old[path] != each}
+        stages = self._stages(head)
+        before = StageOutputs() if base is None else self._stages(base)
+        found = {
+            path: "a directory that DVC keeps"
+            for path, digest in stages.directories.items()
+            if before.directories.get(path) != digest
+        }
+        found |= {
+            place: why
+            for place, why in stages.unread.items()
+            if place.partition(": ")[0] in changed
+        }
+        for path in changed:
+            if path.endswith(_DVC) and not path.casefold().endswith(_MODEL + _DVC):
+                found |= self._unread_of(head, path)
+        return found
+
+    def _unread_of(self, revision: str, path: str) -> dict[str, str]:
+        """What a DVC file of another name than a model's stands for, where that may be models."""
+        directory = PurePosixPath(path).parent
+        try:
+            outputs = outputs_of_file(self._repository.read(revision, path))
+        except RevisionError:
+            return {}
+        found = {str(directory / name): digest for name, digest in outputs.items()}
+        return {
+            name: "a directory that DVC keeps" if digest.endswith(".dir") else f"kept by {path}"
+            for name, digest in found.items()
+            if digest.endswith(".dir") or name.casefold().endswith(_MODEL)
+        }
+
+    def _outputs(self, revision: str, others: Sequence[ModelVersion]) -> Iterator[ModelVersion]:
+        """Yields the models that are outputs of DVC's pipelines. One that is committed as well,
+        with the same bytes, is the committed one: `cache: false` of a stage means that."""
+        known = {other.path: other for other in others}
+        for path, output in self._stages(revision).files.items():
+            if not path.casefold().endswith(_MODEL):
+                continue
+            if (other := known.get(path)) is not None and self._is_equal(other, output.digest):
+                continue
+            yield ModelVersion(
+                revision=revision,
+                path=path,
+                content_digest=f"md5:{output.digest}",
+                graph_digest=None,
+                storage="dvc",
+                size_bytes=output.size_bytes or 0,
+            )
+
+    def _stages(self, revision: str) -> StageOutputs:
+        """Looks for pipelines only where a file says that there are some."""
+        names = (path.rpartition("/")[2] for path in self._files(revision))
+        has_some = any(name == "dvc.lock" for name in names)
+        return self._repository.stage_outputs(revision) if has_some else StageOutputs()
+
+    def _is_equal(self, version: ModelVersion, md5: str) -> bool:
+        try:
+            content = self._repository.content(version)
+        except (ModelError, RevisionError):
+            return False
+        return hashlib.md5(content, usedforsecurity=False).hexdigest() == md5
 
     def _list_files(self, revision: str) -> Mapping[str, TreeEntry]:
         return {entry.path: entry for entry in self._repository.files(revision)}

@@ -23,6 +23,7 @@ from tunegate.ports import ModelReader
 from tunegate.review.compared_work import AskedWork, reshaped, seeded
 from tunegate.review.effective_config import in_report_order
 from tunegate.review.gate_rules import judged_by
+from tunegate.review.globs import matches, may_match_below
 from tunegate.review.model_paths import unmatched_paths
 from tunegate.review.model_settings import numbered_for, profiles_for, selected, targets_for
 from tunegate.review.numbered_versions import uncompared_versions
@@ -88,6 +89,7 @@ def detect(
         notes=(
             *_notes(revisions, base_config, watched),
             *_uncompared(changes, pairs, base, old),
+            *_unread_outputs(reader, revisions, judging.config),
             *moved_submodules(reader, revisions),
         ),
         policy_changes=in_report_order([*loosened, *other_work, *judging.changes]),
@@ -271,6 +273,19 @@ def _no_longer_covered(path: ModelPath) -> PolicyChange:
 
 def _identity(version: ModelVersion) -> tuple[str, ...]:
     return (version.content_digest, *(file.digest for file in version.external))
+
+
+def _unread_outputs(reader: ModelReader, revisions: Revisions, config: Config) -> Iterator[str]:
+    """Yields a line for what DVC keeps where a configured model may be, that changed and is not
+    read."""
+    globs = [entry.path for entry in config.models]
+    for path, what in sorted(reader.unread_outputs(revisions.base, revisions.head).items()):
+        is_pipeline = path.rpartition("/")[2].startswith("dvc.lock")
+        if is_pipeline or any(matches(each, path) or may_match_below(each, path) for each in globs):
+            yield (
+                f"{path} ({what}) changed and is not read, so models in it are not checked: keep "
+                "each model by itself, with dvc add MODEL.onnx or as an output of a stage"
+            )
 
 
 def _check_globs(

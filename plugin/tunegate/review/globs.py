@@ -52,6 +52,17 @@ def version_of(text: str) -> tuple[int, ...]:
 _MAX_DIGITS = 18
 
 
+def may_match_below(glob: str, directory: str) -> bool:
+    """Returns whether a glob may match a file somewhere below a directory."""
+    parts, names = glob.removeprefix("./").split("/"), directory.split("/")
+    for part, name in zip(parts, names, strict=False):
+        if "**" in part:
+            return True
+        if not matches(part, name):
+            return False
+    return len(parts) > len(names)
+
+
 def is_glob(path: str) -> bool:
     """Returns whether a path of the configuration may match several files."""
     return bool(_WILDCARDS & {*path}) or VERSION in path

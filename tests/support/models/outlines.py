@@ -37,5 +37,8 @@ class Outlines:
     def obstacle(self, revision: str, path: ModelPath) -> str:
         raise NotImplementedError
 
+    def unread_outputs(self, base: str | None, head: str) -> Mapping[str, str]:
+        return {}
+
     def submodules(self, revision: str) -> Mapping[str, str]:
         raise NotImplementedError

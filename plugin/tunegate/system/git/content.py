@@ -16,6 +16,7 @@ import yaml
 from tunegate.artifacts.changes import ModelVersion
 from tunegate.errors import ModelError, RevisionError
 from tunegate.regular_files import opened_inside, read_regular
+from tunegate.system.git.dvc import StageOutput, cached_places
 from tunegate.system.git.process import GitProcess, Writer
 from tunegate.system.strict_yaml import read_yaml
 
@@ -24,8 +25,11 @@ _PIECE_BYTES = 2**20
 in which DVC replaces line ends."""
 
 
-def copy_content(git: GitProcess, version: ModelVersion, into: BinaryIO) -> None:
-    """Copies the content into an empty file, piece by piece. Raises ModelError naming the pointer
+def copy_content(
+    git: GitProcess, version: ModelVersion, into: BinaryIO, stage: StageOutput | None = None
+) -> None:
+    """Copies the content into an empty file, piece by piece; `stage` is what a pipeline of DVC says
+    of it. Raises ModelError naming the pointer
     that is not hydrated, and what to run, or bytes that are not those of the pointer;
     RevisionError for a file that is not there."""
     path = version.path
@@ -33,10 +37,10 @@ def copy_content(git: GitProcess, version: ModelVersion, into: BinaryIO) -> None
         message = f"{path}: a symbolic link, which is not followed. Commit the file itself."
         raise ModelError(message)
     if version.storage == "both":
-        message = f"{path}: in git, and in {path}.dvc too. Remove the one that does not count."
+        message = f"{path}: in git, and kept by DVC too. Remove the one that does not count."
         raise ModelError(message)
     if version.storage == "dvc":
-        _copy_from_dvc(git, version, into)
+        _copy_from_dvc(git, version, into, stage)
         return
     _copy_blob(git, version.revision, path, into)
     if into.tell() > MAX_POINTER_BYTES:
@@ -86,14 +90,19 @@ def _copy_from_lfs(
     raise ModelError(message)
 
 
-def _copy_from_dvc(git: GitProcess, version: ModelVersion, into: BinaryIO) -> None:
+def _copy_from_dvc(
+    git: GitProcess, version: ModelVersion, into: BinaryIO, stage: StageOutput | None
+) -> None:
     path = version.path
-    pointer = dvc_pointer(_dvc_file(git, version), path)
-    md5 = pointer.digest
+    if stage is None:
+        pointer, tracked = dvc_pointer(_dvc_file(git, version), path), f"{path}.dvc"
+    else:
+        pointer = ContentPointer(stage.digest, stage.size_bytes, stage.digest_kind)
+        tracked = path
     checked = _Checked(into, pointer)
-    advice = f'dvc pull --force "{path}.dvc"'
-    for place in (f".dvc/cache/files/md5/{md5[:2]}/{md5[2:]}", f".dvc/cache/{md5[:2]}/{md5[2:]}"):
-        stored = opened_inside(git.root, place)
+    advice = f'dvc pull --force "{tracked}"'
+    for root, place in cached_places(git.root, path, pointer.digest):
+        stored = opened_inside(root, place) if root.is_dir() else None
         if stored is not None:
             checked.copy(stored)
             checked.require(f"{path}: the DVC cache", advice)
@@ -104,7 +113,8 @@ def _copy_from_dvc(git: GitProcess, version: ModelVersion, into: BinaryIO) -> No
         checked.copy(checked_out)
         checked.require(f"{path}: the working tree", advice)
         return
-    message = f'{path}: only its .dvc file is here. Run: dvc pull "{path}.dvc"'
+    what = ".dvc file" if stage is None else "entry in dvc.lock"
+    message = f'{path}: only its {what} is here. Run: dvc pull "{tracked}"'
     raise ModelError(message)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from io import BytesIO
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 from tunegate.artifacts.changes import ModelVersion
 from tunegate.errors import ConfigError, ModelError, RevisionError
@@ -22,6 +22,7 @@ from tunegate.system.git.checkout import (
     trailers_between,
 )
 from tunegate.system.git.content import copy_content
+from tunegate.system.git.dvc import StageOutputs, stage_outputs
 from tunegate.system.git.events import GitEvents
 from tunegate.system.machine.available_memory import available_bytes
 from tunegate.system.onnx_scan import MAX_MODEL_BYTES, data_files, too_large
@@ -80,6 +81,7 @@ class GitRepository(GitEvents):
         super().__init__(path)
         self._attributes = cache(self._read_attributes)
         self._broken = cache(Trees(self._git).problem)
+        self._stages = cache(self._read_stages)
 
     def files(self, revision: str) -> Sequence[TreeEntry]:
         """The files of a revision, without sizes: to say them, git would fetch every
@@ -180,8 +182,20 @@ class GitRepository(GitEvents):
             said = f"has {version.size_bytes / 1e9:.1f} GB: there is not the memory to look into it"
             raise ModelError(f"{version.path}: {said}. Use a larger machine.")
         content = BytesIO()
-        copy_content(self._git, version, content)
+        self._copy(version, content)
         return content.getvalue()
+
+    def stage_outputs(self, revision: str) -> StageOutputs:
+        """Returns what DVC's pipelines keep of this revision."""
+        return self._stages(revision)
+
+    def _read_stages(self, revision: str) -> StageOutputs:
+        paths = [entry.path for entry in self.files(revision) if entry.kind == "file"]
+        return stage_outputs(paths, lambda path: self.read(revision, path))
+
+    def _copy(self, version: ModelVersion, into: BinaryIO) -> None:
+        stages = self.stage_outputs(version.revision).files if version.storage == "dvc" else {}
+        copy_content(self._git, version, into, stages.get(version.path))
 
     def conversions(self, revision: str, paths: Sequence[str]) -> Mapping[str, str]:
         """Returns the attribute that makes a checkout write other bytes than are committed, for
@@ -205,7 +219,7 @@ class GitRepository(GitEvents):
             target.parent.mkdir(parents=True, exist_ok=True)
             found = self._data_file(version, name)
             with target.open("x+b") as file:
-                copy_content(self._git, found, file)
+                self._copy(found, file)
             written[found.path] = target
         self._refuse_converted(version.revision, written)
         return model
@@ -236,6 +250,8 @@ class GitRepository(GitEvents):
         entries = [self.entry(version.revision, stored) for _, stored in storages]
         if all(entries):
             return _beside(version, path, "both")
+        if not any(entries) and path in self.stage_outputs(version.revision).files:
+            return _beside(version, path, "dvc")
         for (storage, stored), entry in zip(storages, entries, strict=True):
             if entry is not None and entry.kind == "file":
                 return _beside(version, path, storage)
