@@ -16,12 +16,12 @@ from tunegate.cli.command_tree import (
     COMMANDS,
     GROUPS,
     all_commands,
+    command_names,
     core_commands,
     declared,
 )
 from tunegate.cli.commands.comparing import CompareOptions
 from tunegate.cli.commands.gating import RunOptions
-from tunegate.cli.completion.words import top_words
 from tunegate.cli.help_pages import overview
 from tunegate.cli.parse import named_command, parse
 from tunegate.cli.shared_options import (
@@ -86,7 +86,7 @@ def test_a_command_of_an_extra_is_one_like_any_other() -> None:
     assert parse(["fly", "--json"]).command.handler == "nowhere_to_be_found:run"
     assert [command.name for command in all_commands()][-1] == "fly"
     assert "  fly           leave the ground" in overview().splitlines()
-    assert "fly" in {word.text for word in top_words()}
+    assert "fly" in command_names()
 
 
 def test_an_extra_that_cannot_be_used_costs_its_own_command(fly: Path) -> None:

@@ -46,7 +46,6 @@ HEAVY_DOORS = (
     "boto3",
     "botocore",
     "urllib3",
-    "matplotlib",
     "mlflow",
     "huggingface_hub",
     "pynvml",

@@ -1,9 +1,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import jinja2
 import msgspec
@@ -196,22 +193,6 @@ def test_a_year_at_most_is_drawn_and_its_labels_do_not_touch() -> None:
     drawn = weeks_plot([week(number, usd=1.0) for number in range(80)])
     assert "in 52 weeks" in drawn
     assert drawn.count("2026-W") <= 5
-
-
-SHOWS = (
-    "from tunegate.report.svg import load_matplotlib; load_matplotlib(); "
-    "import os, matplotlib; print(matplotlib.rcParams['font.size'], os.getcwd())"
-)
-
-
-@pytest.mark.parametrize("settings", [b"font.size: 77\n", b"\xff", b"backend: module://planted\n"])
-def test_settings_beside_the_models_are_not_read(tmp_path: Path, settings: bytes) -> None:
-    (tmp_path / "matplotlibrc").write_bytes(settings)
-    done = subprocess.run(
-        [sys.executable, "-c", SHOWS], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert done.stdout == f"10.0 {tmp_path}\n"
-    assert done.stderr == ""
 
 
 def cost(**fields: object) -> CandidateCost:

@@ -68,16 +68,9 @@ def test_a_step_has_spaces_around_the_names_in_it() -> None:
     assert "Look at <code>" in page_of("slowed")
 
 
-def test_no_two_elements_share_an_id() -> None:
-    found = re.findall(r'\bid="([^"]+)"', page_of("many"))
-    assert len(found) > 100
-    assert len(found) == len(set(found))
-
-
 def test_a_failing_check_shows_launches_latencies_and_waterfall() -> None:
-    page = page_of("slowed")
-    names = re.findall(r'id="(check0-\w+|shard0-\w+)-figure_1"', page)
-    assert names == ["check0-launches", "check0-waterfall", "check0-latencies", "shard0-curve"]
+    shown = re.findall(r"<svg[^>]*><title>(\w+ \w+)", page_of("slowed"))
+    assert shown == ["Effect of", "Difference by", "Latency of", "Estimated latency"]
 
 
 def test_candidates_are_drawn_by_latency_and_error_and_told_in_a_table(golden: Golden) -> None:
@@ -86,7 +79,7 @@ def test_candidates_are_drawn_by_latency_and_error_and_told_in_a_table(golden: G
     finding = msgspec.structs.replace(finding, runtimes=BUDGETED)
     verdict = msgspec.structs.replace(report.verdict, findings=(finding,))
     page = render(msgspec.structs.replace(report, verdict=verdict))
-    assert 'id="check0-candidates-figure_1"' in page
+    assert "<title>Latency by error; on the Pareto front: " in page
     golden.check("candidates.html.txt", "\n".join(outline(page).lines) + "\n")
 
 

@@ -121,7 +121,7 @@ def test_a_launch_under_onnxruntime_starts_without_what_is_slow_to_import(tmp_pa
         text=True,
         check=True,
     )
-    slow = {"onnx", "scipy", "tvm", "tvm_ffi", "matplotlib", "boto3", "git", "importlib.metadata"}
+    slow = {"onnx", "scipy", "tvm", "tvm_ffi", "boto3", "git", "importlib.metadata"}
     assert not slow & set(done.stdout.split())
 
 

@@ -67,7 +67,7 @@ def _unknown(word: str, known: Sequence[str], program: str) -> ConfigError:
 
 def parsed_options(command: Command, words: Sequence[str]) -> Options:
     """The command's struct. Raises ConfigError for words that the command does not take."""
-    parser = _parser(command)
+    parser = parser_of(command)
     given, unknown = parser.parse_known_args(words)
     if unknown:
         parser.error(_refused(unknown[0], command))
@@ -77,7 +77,7 @@ def parsed_options(command: Command, words: Sequence[str]) -> Options:
 
 def command_help(command: Command) -> str:
     """The answer to `tunegate COMMAND --help`."""
-    return _parser(command).format_help()
+    return parser_of(command).format_help()
 
 
 class _Parser(argparse.ArgumentParser):
@@ -86,7 +86,7 @@ class _Parser(argparse.ArgumentParser):
         raise ConfigError(f"{message.rstrip('.')}{ending} See: {self.prog} --help")
 
 
-def _parser(command: Command) -> _Parser:
+def parser_of(command: Command) -> _Parser:
     """Returns the argparse parser of a command, whose answer lacks what was not given: the struct
     has the defaults."""
     parser = _Parser(

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from tunegate.artifacts.builds import ErrorEstimate
 from tunegate.artifacts.verdicts import CandidateOutcome
 from tunegate.report.escape import visible
-from tunegate.report.svg import FASTER, HEAD, INK, MUTED, few_ticks, styled_figure, svg
+from tunegate.report.svg import FASTER, HEAD, MUTED, Axis, Plot, Scale, few_ticks, numbered, padded
 from tunegate.report.table import Column, ReportTable, number_column, text_column
 from tunegate.report.units import NONE
 from tunegate.wording import milliseconds
-
-if TYPE_CHECKING:
-    from tunegate.report.svg import Axes
 
 _MOST_CHARACTERS = 300
 
@@ -102,7 +98,7 @@ def pareto_front(outcomes: Sequence[CandidateOutcome]) -> tuple[CandidateOutcome
 _INCHES = (4.8, 3.0)
 
 
-def latency_by_error(outcomes: Sequence[CandidateOutcome], name: str) -> str:
+def latency_by_error(outcomes: Sequence[CandidateOutcome]) -> str:
     """Returns the plot, '' where all compute the same numbers: then the times are enough. A number
     names the row of the table. One whose error nothing tells has no place in it."""
     measured = [
@@ -112,50 +108,32 @@ def latency_by_error(outcomes: Sequence[CandidateOutcome], name: str) -> str:
     ]
     if not any(error_percent(each.error).center for _, each in measured):
         return ""
-    figure = styled_figure(*_INCHES)
-    axes = figure.add_subplot()
-    axes.grid(visible=True, axis="both")
-    _front(axes, outcomes)
+    errors = [error_percent(each.error) for _, each in measured]
+    x = Scale(0, padded([each.high_ms or each.ms or 0.0 for _, each in measured], 0.15).last)
+    highest = [e.center if e.high is None else e.high for e in errors]
+    y = padded([*(e.low for e in errors), *highest], 0.2)
+    plot = Plot(
+        _INCHES,
+        Axis(x, numbered(few_ticks(x, 5)), "ms per inference", has_grid=True),
+        Axis(y, numbered(few_ticks(y, 4)), "error, %", has_grid=True),
+    )
+    front = pareto_front(outcomes)
+    ranks = [(each.ms or 0.0, error_percent(each.error).center) for each in front]
+    plot.steps(ranks, FASTER, 1.2, "4 2")
     for row, each in measured:
-        _candidate(axes, row, each)
-    axes.margins(x=0.15, y=0.2)
-    axes.set_xlim(left=0)
-    axes.xaxis.set_major_locator(few_ticks(5))
-    axes.yaxis.set_major_locator(few_ticks(4))
-    axes.set_xlabel("ms per inference")
-    axes.set_ylabel("error, %")
-    return svg(figure, name=f"{name}-candidates", description=_describe_plot(outcomes))
+        _draw_candidate(plot, row, each)
+    named = ", ".join(visible(each.title) for each in front)
+    return plot.svg(f"Latency by error; on the Pareto front: {named}")
 
 
-def _candidate(axes: Axes, row: int, outcome: CandidateOutcome) -> None:
+def _draw_candidate(plot: Plot, row: int, outcome: CandidateOutcome) -> None:
     ms, off = outcome.ms or 0.0, error_percent(outcome.error)
-    error = off.center
     colour = HEAD if outcome.ships else MUTED
     if outcome.low_ms is not None and outcome.high_ms is not None:
-        axes.plot([outcome.low_ms, outcome.high_ms], [error, error], color=colour, linewidth=1.2)
+        plot.line([(outcome.low_ms, off.center), (outcome.high_ms, off.center)], colour)
     if off.high is not None:
-        axes.plot([ms, ms], [off.low, off.high], color=colour, linewidth=1.2)
-    axes.plot(ms, error, "o", color=colour, markersize=9 if outcome.ships else 6, zorder=3)
+        plot.line([(ms, off.low), (ms, off.high)], colour)
+    plot.dot((ms, off.center), colour, 4.5 if outcome.ships else 3)
     label = f"{row}: ships" if outcome.ships else str(row)
-    weight = "bold" if outcome.ships else "normal"
-    axes.annotate(
-        label,
-        (ms, error),
-        xytext=(6, 4),
-        textcoords="offset points",
-        ha="left",
-        color=INK,
-        weight=weight,
-    )
-
-
-def _front(axes: Axes, outcomes: Sequence[CandidateOutcome]) -> None:
-    front = pareto_front(outcomes)
-    times = [each.ms or 0.0 for each in front]
-    errors = [error_percent(each.error).center for each in front]
-    axes.step(times, errors, where="post", color=FASTER, linewidth=1.2, linestyle=(0, (4, 2)))
-
-
-def _describe_plot(outcomes: Sequence[CandidateOutcome]) -> str:
-    front = ", ".join(visible(each.title) for each in pareto_front(outcomes))
-    return f"Latency by error; on the Pareto front: {front}"
+    place = (ms, off.center)
+    plot.text(place, label, anchor="start", shift=(6, 7), is_bold=outcome.ships)

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from tunegate.artifacts.history import CostSum, CostSums, ModelCost
 from tunegate.report.history_page import refused_words
 from tunegate.report.html_page import history_style, page_environment
-from tunegate.report.svg import FASTER, SLOWER, few_ticks, styled_figure, svg
+from tunegate.report.svg import FASTER, SLOWER, Axis, Plot, Scale, Tick, few_ticks, numbered
 from tunegate.report.table import Column, Identifier, ReportTable, number_column, text_column
 from tunegate.report.units import NONE, duration, money, share
 from tunegate.wording import milliseconds, plural
@@ -145,7 +145,7 @@ def _uncounted(lines: int) -> str:
 
 # Spent and saved, week by week, as inline SVG.
 
-_WIDTH_INCHES, _HEIGHT_INCHES = 4.7, 2.2
+_INCHES = (4.7, 2.2)
 _SHOWN_WEEKS = 52
 _BAR = 0.4
 _LABELS = 5
@@ -161,20 +161,19 @@ def weeks_plot(weeks: Sequence[CostSum]) -> str:
     saved = [
         (row.cost.saved_usd or 0.0) if is_priced else row.cost.saved_seconds / 60 for row in shown
     ]
-    figure = styled_figure(_WIDTH_INCHES, _HEIGHT_INCHES)
-    axes = figure.add_subplot()
-    axes.grid(visible=True, axis="y")
-    axes.grid(visible=False, axis="x")
-    places = range(len(shown))
-    axes.bar([at - _BAR / 2 for at in places], spent, _BAR, color=SLOWER, label="spent on tuning")
-    axes.bar([at + _BAR / 2 for at in places], saved, _BAR, color=FASTER, label="saved by hits")
+    y = Scale(0, max(*spent, *saved) * 1.05 or 1.0)
+    unit = "USD" if is_priced else "minutes"
     step = max(1, -(-len(shown) // _LABELS))
-    axes.set_xticks(list(places)[::step], labels=[row.name for row in shown[::step]])
-    axes.set_xlim(-0.6, max(len(shown) - 0.4, 3.6))
-    axes.yaxis.set_major_locator(few_ticks(5))
-    axes.set_ylabel("USD a week" if is_priced else "minutes a week")
-    axes.legend(
-        loc="lower left", bbox_to_anchor=(0, 1), frameon=False, fontsize=8.5, ncols=2, borderpad=0
+    plot = Plot(
+        _INCHES,
+        Axis(
+            Scale(-0.6, max(len(shown) - 0.4, 3.6)),
+            [Tick(at, row.name) for at, row in list(enumerate(shown))[::step]],
+        ),
+        Axis(y, numbered(few_ticks(y, 5)), f"{unit} a week", has_grid=True),
+        legend=(("spent on tuning", SLOWER), ("saved by hits", FASTER)),
     )
-    told = f"Spent on tuning and saved by hits in {len(shown)} weeks"
-    return svg(figure, name="weeks", description=told)
+    for at, (lost, won) in enumerate(zip(spent, saved, strict=True)):
+        plot.box((at - _BAR, 0), (at, lost), SLOWER)
+        plot.box((at, 0), (at + _BAR, won), FASTER)
+    return plot.svg(f"Spent on tuning and saved by hits in {len(shown)} weeks")

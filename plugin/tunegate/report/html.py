@@ -150,12 +150,12 @@ def _with_spaces(piece: str) -> Markup:
 
 
 def _checks(report: Report, findings: Sequence[Finding], first: int) -> list[CellSection]:
-    """Those for which there is room, each with its number on the page."""
+    """Those for which there is room after the first ones."""
     shown = findings[: max(0, PLOTTED_CHECKS - first)]
-    return [_check(report, each, first + at) for at, each in enumerate(shown)]
+    return [_check(report, each) for each in shown]
 
 
-def _check(report: Report, finding: Finding, number: int) -> CellSection:
+def _check(report: Report, finding: Finding) -> CellSection:
     comparison = _comparison(report, finding)
     measured = _measured(report, finding)
     shown, builds = parts(finding.differences)[:SHOWN_PARTS], _builds(report, finding)
@@ -163,7 +163,7 @@ def _check(report: Report, finding: Finding, number: int) -> CellSection:
         finding=finding,
         comparison=comparison,
         measured=measured,
-        plots=tuple(_plots(report, finding, f"check{number}")),
+        plots=tuple(_plots(report, finding)),
         inside=inside_table(comparison.inside if comparison else ()),
         operators=operators_table(shown),
         layers_said=captions.of_layers(finding, measured, report.verdict.margin_percent),
@@ -181,20 +181,20 @@ def _check(report: Report, finding: Finding, number: int) -> CellSection:
     )
 
 
-def _plots(report: Report, finding: Finding, name: str) -> Iterator[Plot]:
+def _plots(report: Report, finding: Finding) -> Iterator[Plot]:
     """The plots of a check in the order of its questions: how much, since when, by what."""
     comparison, measured = _comparison(report, finding), _measured(report, finding)
     margin = report.verdict.margin_percent
     pairs = measured.launches if measured else ()
-    if comparison and (drawn := plots.launches(comparison, margin, name)):
+    if comparison and (drawn := plots.launches(comparison, margin)):
         yield _plot("Change in each launch", drawn, captions.of_launches(comparison, margin))
-    if drawn := plots.waterfall(finding, name):
+    if drawn := plots.waterfall(finding):
         yield _plot("From base to head, layer by layer", drawn, captions.of_waterfall(finding))
-    if drawn := plots.latencies(finding, pairs, name):
+    if drawn := plots.latencies(finding, pairs):
         yield _plot("Latency", drawn, captions.of_latencies(finding))
-    if drawn := distribution(pairs, name):
+    if drawn := distribution(pairs):
         yield _plot("All inferences", drawn, captions.of_distribution(pairs))
-    if drawn := latency_by_error(finding.runtimes, name):
+    if drawn := latency_by_error(finding.runtimes):
         yield _plot("Candidates: latency by error", drawn, captions.of_candidates())
 
 
@@ -223,7 +223,7 @@ def _builds(report: Report, finding: Finding) -> list[tuple[str, Build]]:
 def _curves(report: Report) -> Iterator[Plot]:
     price = report.plan.budget.usd_per_hour if report.plan else None
     for each in report.outcomes:
-        if drawn := plots.tuning(each, price, f"shard{each.shard}"):
+        if drawn := plots.tuning(each, price):
             usd = each.spent.usd
             price_too = "" if usd is None else f", {units.money(usd)}"
             spent = f"{units.duration(each.spent.seconds)}{price_too}"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import itertools
+import math
+from collections.abc import Iterator, Sequence
 
-from tunegate.artifacts.measurements import Comparison, Interval, Launch
+from tunegate.artifacts.measurements import CellMeasurement, Comparison, Histogram, Launch
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.verdicts import Finding
+from tunegate.decide.decision import EXPLAINED
+from tunegate.decide.histogram import merged_histogram, quantile_ms, total
 from tunegate.report.escape import visible
 from tunegate.report.operators import Part, parts
 from tunegate.report.svg import (
@@ -20,70 +23,54 @@ from tunegate.report.svg import (
     REFERENCE_COLOUR,
     SLOWER,
     SURFACE,
+    Axis,
+    Plot,
+    Scale,
+    Tick,
     few_ticks,
-    styled_figure,
-    svg,
+    numbered,
+    padded,
 )
-from tunegate.report.units import difference_ms, percent
-from tunegate.wording import milliseconds
-
-if TYPE_CHECKING:
-    from tunegate.report.svg import Axes, Figure
-import itertools
-import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
-from tunegate.artifacts.measurements import Histogram
-from tunegate.decide.histogram import merged_histogram, quantile_ms, total
-from tunegate.wording import plural
-
-if TYPE_CHECKING:
-    from tunegate.report.svg import Axes
-from tunegate.artifacts.measurements import CellMeasurement
-from tunegate.decide.decision import EXPLAINED
-from tunegate.report.units import share
+from tunegate.report.units import difference_ms, percent, share
+from tunegate.wording import milliseconds, plural
 
 WIDTH_INCHES = 4.8
-LABEL_SIZE = 10.5
 MAX_ROWS = 20
 """Launches for which a plot grows; more of them move closer together."""
 PLOTTED_OPERATORS = 7
 NAME_CHARACTERS = 34
 _FEWEST_POINTS = 3
+_AN_INFERENCE = "ms per inference"
 
 
-def launches(comparison: Comparison, margin_percent: float, name: str) -> str:
+def launches(comparison: Comparison, margin_percent: float) -> str:
     """Every launch's effect, and the interval that decides, against the margin."""
     effects = comparison.effects_percent
     interval = comparison.change_percent
     if not effects or interval is None:
         return ""
-    figure, axes = _canvas(1.5 + 0.18 * min(len(effects), MAX_ROWS))
-    rows = range(len(effects), 0, -1)
-    axes.scatter(effects, rows, s=18, color=[_side(e, margin_percent) for e in effects], zorder=3)
-    axes.axvline(0, color=MUTED, linewidth=0.8)
-    axes.axvline(margin_percent, color=SLOWER, linewidth=1.0, linestyle=(0, (4, 2)))
-    axes.set_ylim(-3.0, len(effects) + 1.6)
-    _interval(axes, interval)
-    axes.annotate(
-        f"margin {margin_percent:g}%",
-        (margin_percent, len(effects) + 0.9),
-        xytext=(4, 0),
-        textcoords="offset points",
-        color=SLOWER,
-        fontsize=LABEL_SIZE,
+    rows = len(effects)
+    x = padded([0.0, margin_percent, interval.low, interval.high, *effects], 0.12)
+    ticks = [Tick(at, percent(at).replace(".0%", "%")) for at in few_ticks(x, 5)]
+    plot = Plot(
+        (WIDTH_INCHES, 1.5 + 0.18 * min(rows, MAX_ROWS)),
+        Axis(x, ticks, "change of latency, head against base", has_grid=True),
+        Axis(Scale(-3.0, rows + 1.6), [Tick(rows, "launch 1"), Tick(1, f"launch {rows}")]),
     )
-    axes.set_yticks([len(effects), 1], labels=["launch 1", f"launch {len(effects)}"])
-    axes.margins(x=0.12)
-    axes.xaxis.set_major_locator(few_ticks(5))
-    axes.xaxis.set_major_formatter(lambda value, _: percent(value).replace(".0%", "%"))
-    axes.set_xlabel("change of latency, head against base", fontsize=LABEL_SIZE)
-    description = f"Effect of each launch; together {percent(interval.center)}"
-    return svg(figure, name=f"{name}-launches", description=description)
+    plot.vertical(0, MUTED, 0.8)
+    plot.vertical(margin_percent, SLOWER, 1.0, "4 2")
+    for row, effect in zip(range(rows, 0, -1), effects, strict=True):
+        plot.dot((effect, row), SLOWER if effect > margin_percent else BASE, 2.4)
+    plot.line([(interval.low, -0.7), (interval.high, -0.7)], INK, 2.4)
+    plot.diamond((interval.center, -0.7), INK, 4)
+    text = f"{percent(interval.center)}  ({percent(interval.low)} to {percent(interval.high)})"
+    plot.text((interval.center, -2.1), text, is_bold=True)
+    margin = f"margin {margin_percent:g}%"
+    plot.text((margin_percent, rows + 0.9), margin, anchor="start", shift=(4, 0), colour=SLOWER)
+    return plot.svg(f"Effect of each launch; together {percent(interval.center)}")
 
 
-def latencies(finding: Finding, measured: Sequence[Launch], name: str) -> str:
+def latencies(finding: Finding, measured: Sequence[Launch]) -> str:
     """Base, head and ONNX Runtime side by side, with a dot for every launch."""
     bars = [
         ("base", finding.base_ms, BASE, [launch.base_ms for launch in measured]),
@@ -93,21 +80,25 @@ def latencies(finding: Finding, measured: Sequence[Launch], name: str) -> str:
     known = [(label, value, colour, dots) for label, value, colour, dots in bars if value]
     if not known:
         return ""
-    figure, axes = _canvas(0.75 + 0.42 * len(known))
     longest = max(max((value, *dots)) for _, value, _, dots in known)
+    x = Scale(0, longest * 1.24)
+    plot = Plot(
+        (WIDTH_INCHES, 0.75 + 0.42 * len(known)),
+        Axis(x, numbered(few_ticks(x, 5)), _AN_INFERENCE, has_grid=True),
+        Axis(
+            Scale(len(known) - 0.5, -0.5),
+            [Tick(row, label) for row, (label, *_) in enumerate(known)],
+        ),
+    )
     for row, (_, value, colour, dots) in enumerate(known):
-        axes.barh(row, value, height=0.62, color=colour, alpha=0.85)
-        axes.scatter(dots, [row] * len(dots), s=7, color=INK, zorder=3, linewidths=0, alpha=0.7)
-        axes.text(max((value, *dots)) + longest * 0.035, row, milliseconds(value), va="center")
-    axes.set_yticks(range(len(known)), labels=[label for label, *_ in known])
-    axes.set_xlim(0, longest * 1.24)
-    axes.invert_yaxis()
-    axes.xaxis.set_major_locator(few_ticks(5))
-    axes.set_xlabel("ms per inference", fontsize=LABEL_SIZE)
-    return svg(figure, name=f"{name}-latencies", description="Latency of base and head")
+        plot.box((0, row - 0.31), (value, row + 0.31), colour, 0.85)
+        for dot in dots:
+            plot.dot((dot, row), INK, 1.4)
+        plot.text((max((value, *dots)), row), milliseconds(value), anchor="start", shift=(7, 0))
+    return plot.svg("Latency of base and head")
 
 
-def waterfall(finding: Finding, name: str) -> str:
+def waterfall(finding: Finding) -> str:
     """A waterfall from the base to the head, operator by operator, the largest difference
     first. What is left of the change are the others, and what the machine did between
     measuring the whole and its operators. Nothing where the latency did not move: its bars would
@@ -121,44 +112,64 @@ def waterfall(finding: Finding, name: str) -> str:
     steps = [(visible(part.name, NAME_CHARACTERS), part.difference_ms) for part in shown]
     left = finding.head_ms - start - sum(part.difference_ms for part in shown)
     steps.append(("everything else", left))
-    figure, axes = _canvas(0.62 + 0.42 * (len(steps) + 2))
-    _draw_steps(axes, start, steps)
-    axes.xaxis.set_major_locator(few_ticks(5))
-    axes.set_xlabel("ms per inference", fontsize=LABEL_SIZE)
-    return svg(figure, name=f"{name}-waterfall", description=_told(shown))
+    told = ", ".join(f"{visible(p.name)} {difference_ms(p.difference_ms)}" for p in shown[:3])
+    return _drawn_steps(start, steps).svg(f"Difference by operator: {told}")
 
 
-def tuning(outcome: TuningOutcome, usd_per_hour: float | None, name: str) -> str:
+def _drawn_steps(start: float, steps: Sequence[tuple[str, float]]) -> Plot:
+    """Two totals as dots and the differences as bars between them, each under its name."""
+    edges = [start, *itertools.accumulate((step for _, step in steps), initial=start)]
+    room = (max(edges) - min(edges)) * 0.08 or abs(start) * 0.05 or 1.0
+    x = Scale(min(edges) - room, max(edges) + room)
+    plot = Plot(
+        (WIDTH_INCHES, 0.62 + 0.42 * (len(steps) + 2)),
+        Axis(x, numbered(few_ticks(x, 5)), _AN_INFERENCE, has_grid=True),
+        Axis(Scale(len(steps) + 1.6, -0.9)),
+    )
+    at = start
+    _total(plot, 0, "base", start, BASE)
+    for row, (label, difference) in enumerate(steps, start=1):
+        plot.line([(at, row - 1), (at, row)], GRID, 0.8)
+        colour = SLOWER if difference > 0 else FASTER
+        plot.box((at, row - 0.17), (at + difference, row + 0.17), colour)
+        _label(plot, row, label, difference_ms(difference))
+        at += difference
+    _total(plot, len(steps) + 1, "head", at, HEAD)
+    return plot
+
+
+def _total(plot: Plot, row: int, label: str, value: float, colour: str) -> None:
+    plot.dot((value, row), colour, 4, edge=SURFACE)
+    _label(plot, row, label, milliseconds(value))
+
+
+def _label(plot: Plot, row: int, label: str, value: str) -> None:
+    """Writes a name above its bar at the left, the figure at the right."""
+    plot.edge_text("left", row - 0.3, label)
+    plot.edge_text("right", row - 0.3, value)
+
+
+def tuning(outcome: TuningOutcome, usd_per_hour: float | None) -> str:
     """Estimated end-to-end latency against the seconds and the money spent on it; nothing where
     tuning tried nothing, or too little."""
     if len(outcome.curve) < _FEWEST_POINTS or not _is_tried(outcome):
         return ""
-    seconds = [at for at, _ in outcome.curve]
-    estimated_ms = [ms for _, ms in outcome.curve]
-    figure, axes = _canvas(2.3)
-    axes.grid(visible=True, axis="both")
-    axes.step(seconds, estimated_ms, where="post", color=HEAD, linewidth=1.8)
-    axes.plot(seconds[-1], estimated_ms[-1], "o", markersize=5, color=HEAD)
-    axes.annotate(
-        milliseconds(estimated_ms[-1]),
-        (seconds[-1], estimated_ms[-1]),
-        xytext=(0, 7),
-        textcoords="offset points",
-        ha="right",
+    (_, first_ms), *_, (seconds, last_ms) = outcome.curve
+    x = padded([at for at, _ in outcome.curve], 0.05)
+    y = Scale(0, max(ms for _, ms in outcome.curve) * 1.08)
+    places, price = few_ticks(x, 4), (usd_per_hour or 0.0) / 3600
+    priced = [Tick(at, f"{at:g} s\n{at * price:.3g}") for at in places]
+    plot = Plot(
+        (WIDTH_INCHES, 2.3),
+        Axis(x, priced, f"spent: time, and USD at {usd_per_hour:g} per hour", has_grid=True)
+        if usd_per_hour
+        else Axis(x, numbered(places), "seconds spent", has_grid=True),
+        Axis(y, numbered(few_ticks(y, 5)), "estimated ms", has_grid=True),
     )
-    axes.set_ylim(0, max(estimated_ms) * 1.08)
-    axes.xaxis.set_major_locator(few_ticks(4))
-    axes.set_ylabel("estimated ms", fontsize=LABEL_SIZE)
-    axes.set_xlabel(_spending(usd_per_hour), fontsize=LABEL_SIZE)
-    if usd_per_hour:
-        price = usd_per_hour / 3600
-        axes.xaxis.set_major_formatter(lambda at, _: f"{at:g} s\n{at * price:.3g}")
-    description = f"Estimated latency from {milliseconds(estimated_ms[0])} "
-    return svg(
-        figure,
-        name=f"{name}-curve",
-        description=description + f"to {milliseconds(estimated_ms[-1])}",
-    )
+    plot.steps(outcome.curve, HEAD, 1.8)
+    plot.dot((seconds, last_ms), HEAD, 2.5)
+    plot.text((seconds, last_ms), milliseconds(last_ms), anchor="end", shift=(0, 9))
+    return plot.svg(f"Estimated latency from {milliseconds(first_ms)} to {milliseconds(last_ms)}")
 
 
 def is_short_curve(outcome: TuningOutcome) -> bool:
@@ -170,71 +181,14 @@ def _is_tried(outcome: TuningOutcome) -> bool:
     return any(task.trials for task in outcome.tasks)
 
 
-def _canvas(height_inches: float) -> tuple[Figure, Axes]:
-    figure = styled_figure(WIDTH_INCHES, height_inches)
-    return figure, figure.add_subplot()
-
-
-def _interval(axes: Axes, interval: Interval) -> None:
-    axes.plot([interval.low, interval.high], [-0.7, -0.7], color=INK, linewidth=2.4)
-    axes.plot(interval.center, -0.7, "D", color=INK, markersize=5.5)
-    text = f"{percent(interval.center)}  ({percent(interval.low)} to {percent(interval.high)})"
-    behind = {"facecolor": SURFACE, "edgecolor": "none", "pad": 1.5}
-    axes.text(interval.center, -2.1, text, ha="center", va="center", weight="bold", bbox=behind)
-
-
-def _draw_steps(axes: Axes, start: float, steps: Sequence[tuple[str, float]]) -> None:
-    """Two totals as dots and the differences as bars between them, each under its name."""
-    at, edges = start, [start]
-    _total(axes, 0, "base", start, BASE)
-    for row, (label, difference) in enumerate(steps, start=1):
-        colour = SLOWER if difference > 0 else FASTER
-        axes.barh(row, difference, left=at, height=0.34, color=colour)
-        axes.plot([at, at], [row - 1, row], color=GRID, linewidth=0.8, zorder=0)
-        _labelled(axes, row, label, difference_ms(difference))
-        at += difference
-        edges.append(at)
-    _total(axes, len(steps) + 1, "head", at, HEAD)
-    room = (max(edges) - min(edges)) * 0.08 or abs(start) * 0.05 or 1.0
-    axes.set_xlim(min(edges) - room, max(edges) + room)
-    axes.set_ylim(len(steps) + 1.6, -0.9)
-    axes.set_yticks([])
-
-
-def _total(axes: Axes, row: int, label: str, value: float, colour: str) -> None:
-    axes.plot(value, row, "o", color=colour, markersize=8, markeredgecolor=SURFACE)
-    _labelled(axes, row, label, milliseconds(value))
-
-
-def _labelled(axes: Axes, row: int, label: str, value: str) -> None:
-    """A name above its bar at the left, the figure at the right."""
-    across = axes.get_yaxis_transform()
-    axes.text(0, row - 0.3, label, transform=across, va="bottom", fontsize=LABEL_SIZE)
-    axes.text(1, row - 0.3, value, transform=across, va="bottom", ha="right", fontsize=LABEL_SIZE)
-
-
-def _side(effect: float, margin_percent: float) -> str:
-    return SLOWER if effect > margin_percent else BASE
-
-
-def _told(shown: Sequence[Part]) -> str:
-    told = ", ".join(f"{visible(p.name)} {difference_ms(p.difference_ms)}" for p in shown[:3])
-    return f"Difference by operator: {told}"
-
-
-def _spending(usd_per_hour: float | None) -> str:
-    return f"spent: time, and USD at {usd_per_hour:g} per hour" if usd_per_hour else "seconds spent"
-
-
 # The distribution of all inferences' latencies: base and head as cumulative shares.
 
-_WIDTH_INCHES, _HEIGHT_INCHES = 4.8, 2.7
 _SHOWN_SHARE = 0.995
 _RATIO = 1.01
 _WIDE, _FEW_DECADES = 6, 3
 
 
-def distribution(launches: Sequence[Launch], name: str) -> str:
+def distribution(launches: Sequence[Launch]) -> str:
     """Returns the plot, '' where no launch kept its times."""
     base = merged_histogram(
         [launch.base_times for launch in launches if launch.base_times is not None]
@@ -244,35 +198,28 @@ def distribution(launches: Sequence[Launch], name: str) -> str:
     )
     if not total(base) or not total(head):
         return ""
-    figure = styled_figure(_WIDTH_INCHES, _HEIGHT_INCHES)
-    axes = figure.add_subplot()
-    axes.grid(visible=True, axis="both")
-    _draw(axes, base, BASE, "base")
-    _draw(axes, head, HEAD, "head")
-    _show_most(axes, base, head)
-    axes.set_ylim(0, 103)
-    for percentile in (50, 90, 99):
-        axes.axhline(percentile, color=MUTED, linewidth=0.5, linestyle=(0, (2, 3)))
-    axes.set_yticks([0, 50, 90, 99], labels=["0", "50%", "90%", "99%"])
-    axes.set_xlabel(f"ms per inference; {plural(total(head), 'inference')} of the head")
-    axes.set_ylabel("share of inferences")
-    axes.legend(frameon=False, loc="lower right")
-    return svg(figure, name=f"{name}-distribution", description="Share of inferences by latency")
+    x = _most(base, head)
+    inferences = f"{plural(total(head), 'inference')} of the head"
+    shares = [Tick(0, "0"), *(Tick(at, f"{at}%") for at in (50, 90, 99))]
+    places = _log_ticks(x.first, x.last) if x.is_logarithmic else few_ticks(x, 5)
+    plot = Plot(
+        (WIDTH_INCHES, 2.7),
+        Axis(x, numbered(tuple(places)), f"{_AN_INFERENCE}; {inferences}", has_grid=True),
+        Axis(Scale(0, 103), shares, "share of inferences", has_grid=True),
+        legend=(("base", BASE), ("head", HEAD)),
+    )
+    for found, colour in ((base, BASE), (head, HEAD)):
+        plot.steps(list(_shares(found, x)), colour, 1.6)
+    return plot.svg("Share of inferences by latency")
 
 
-def _show_most(axes: Axes, base: Histogram, head: Histogram) -> None:
-    """Shows all but the longest. Where these are many times the usual, the axis is logarithmic:
-    base and head would be one line at its left end."""
+def _most(base: Histogram, head: Histogram) -> Scale:
+    """Returns a scale of all but the longest. Where these are many times the usual, it is
+    logarithmic: base and head would be one line at its left end."""
     shortest = _RATIO ** (min(base.first, head.first) - 2)
     longest = max(quantile_ms(base, _SHOWN_SHARE), quantile_ms(head, _SHOWN_SHARE))
-    axes.set_xlim(shortest, longest * 1.02)
-    if longest > _WIDE * min(quantile_ms(base, 0.5), quantile_ms(head, 0.5)):
-        axes.set_xscale("log")
-        ticks = list(_log_ticks(shortest, longest))
-        axes.set_xticks(ticks, labels=[f"{at:g}" for at in ticks], minor=False)
-        axes.set_xticks([], minor=True)
-    else:
-        axes.xaxis.set_major_locator(few_ticks(5))
+    usual = min(quantile_ms(base, 0.5), quantile_ms(head, 0.5))
+    return Scale(shortest, longest * 1.02, is_logarithmic=longest > _WIDE * usual)
 
 
 def _log_ticks(shortest: float, longest: float) -> Iterator[float]:
@@ -285,10 +232,18 @@ def _log_ticks(shortest: float, longest: float) -> Iterator[float]:
                 yield step * 10**power
 
 
-def _draw(axes: Axes, found: Histogram, colour: str, label: str) -> None:
-    edges = [_RATIO ** (found.first + at) for at in range(len(found.counts) + 1)]
-    shares = [100 * each / total(found) for each in itertools.accumulate(found.counts)]
-    axes.step(edges, [0.0, *shares], where="post", color=colour, linewidth=1.6, label=label)
+def _shares(found: Histogram, x: Scale) -> Iterator[tuple[float, float]]:
+    """Yields the percentage of inferences that took less, at each edge of a bin on the scale; the
+    last place is its end."""
+    counts = itertools.accumulate(found.counts, initial=0)
+    reached = 0.0
+    for at, count in enumerate(counts):
+        edge = _RATIO ** (found.first + at)
+        if edge > x.last:
+            break
+        reached = 100 * count / total(found)
+        yield edge, reached
+    yield x.last, reached
 
 
 # Captions of plots, in a sentence or two.

@@ -1,125 +1,231 @@
-"""Matplotlib, loaded where no file of a checkout can configure it, and not before the first figure.
-
-It reads `matplotlibrc` of the working directory, which may name a module
-to import or a program to run. Loading it takes half a second, and a report of a mistake has no
-figure.
-"""
+"""Plots as inline SVG. Colours and fonts are the page's, so one drawing serves the light page and
+the dark one. The same plot always gives the same bytes."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Mapping
-from functools import cache
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes as Axes  # noqa: PLC0414
-    from matplotlib.figure import Figure as Figure  # noqa: PLC0414
-    from matplotlib.ticker import MaxNLocator
 import html
-import io
-import re
-from typing import TYPE_CHECKING
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+INK = "var(--ink)"
+MUTED = "var(--muted)"
+GRID = "var(--line)"
+SLOWER = "var(--slower)"
+FASTER = "var(--faster)"
+BASE = "var(--base)"
+HEAD = "var(--head)"
+REFERENCE_COLOUR = "var(--reference)"
+SURFACE = "var(--surface)"
+
+_POINTS_AN_INCH = 72
+_FONT, _CHARACTER, _LINE = 10.5, 6.4, 13.0
+"""The size of texts, about the width of a character, and the height of a line, in points."""
+_EDGE = 8.0
+_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+Anchor = Literal["start", "middle", "end"]
+Point = tuple[float, float]
 
 
-@cache
-def load_matplotlib() -> None:
-    with contextlib.chdir("/"):
-        import matplotlib.figure  # noqa: F401, PLC0415
+class Scale(NamedTuple):
+    """The values at the two ends of an axis: left or bottom first."""
+
+    first: float
+    last: float
+    is_logarithmic: bool = False
+
+    def share(self, value: float) -> float:
+        """Returns the place of a value between the ends: 0 is the first, 1 the last."""
+        first, last, at = self.first, self.last, value
+        if self.is_logarithmic:
+            first, last, at = math.log(first), math.log(last), math.log(value)
+        return (at - first) / (last - first) if last != first else 0.5
 
 
-def blank_figure(inches: tuple[float, float], style: Mapping[str, object]) -> Figure:
-    """An empty figure. The style is that of all figures of the process, from now on."""
-    load_matplotlib()
-    from matplotlib import figure, rcParams  # noqa: PLC0415
+class Tick(NamedTuple):
+    """A labelled place of an axis; a label may have two lines."""
 
-    rcParams.update(style)  # type: ignore[arg-type]  # its keys are one long Literal
-    return figure.Figure(figsize=inches, layout="constrained")
+    at: float
+    label: str
 
 
-def few_ticks(intervals: int) -> MaxNLocator:
-    """Ticks at round numbers with so many intervals at most."""
-    load_matplotlib()
-    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
-
-    return MaxNLocator(intervals)
-
-
-# A matplotlib figure as inline SVG that takes its colours and fonts from the page. Figures are
-# drawn with stand-in colours; each becomes a CSS variable, so one drawing serves the light page
-# and the dark one. The same figure always gives the same bytes.
-
-INK = "#010203"
-MUTED = "#020304"
-GRID = "#030405"
-SLOWER = "#040506"
-FASTER = "#050607"
-BASE = "#060708"
-HEAD = "#070809"
-REFERENCE_COLOUR = "#08090a"
-SURFACE = "#090a0b"
-VARIABLES = {
-    INK: "var(--ink)",
-    MUTED: "var(--muted)",
-    GRID: "var(--line)",
-    SLOWER: "var(--slower)",
-    FASTER: "var(--faster)",
-    BASE: "var(--base)",
-    HEAD: "var(--head)",
-    REFERENCE_COLOUR: "var(--reference)",
-    SURFACE: "var(--surface)",
-}
-STYLE = {
-    "svg.hashsalt": "tunegate",
-    "svg.fonttype": "none",
-    "font.size": 10.5,
-    "text.color": INK,
-    "text.parse_math": False,
-    "axes.edgecolor": GRID,
-    "axes.labelcolor": MUTED,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.spines.left": False,
-    "xtick.color": MUTED,
-    "ytick.color": MUTED,
-    "xtick.major.size": 0,
-    "ytick.major.size": 0,
-    "grid.color": GRID,
-    "grid.linewidth": 0.6,
-    "axes.grid": True,
-    "axes.grid.axis": "x",
-    "axes.axisbelow": True,
-}
-NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+def padded(values: Sequence[float], share: float) -> Scale:
+    """Returns a scale of all the values, with this share of them free at each end."""
+    low, high = min(values), max(values)
+    room = (high - low) * share or abs(high) * share or 1.0
+    return Scale(low - room, high + room)
 
 
-def styled_figure(width_inches: float, height_inches: float) -> Figure:
-    """An empty figure in the style of ours."""
-    return blank_figure((width_inches, height_inches), STYLE)
+def few_ticks(scale: Scale, intervals: int) -> tuple[float, ...]:
+    """Returns round numbers inside the scale, with so many intervals between them at most."""
+    low, high = sorted(scale[:2])
+    least = (high - low) / intervals
+    power = 10.0 ** math.floor(math.log10(least))
+    step = next(each * power for each in _STEPS if each * power >= least * (1 - 1e-9))
+    places = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
+    return tuple(round(place * step, 12) for place in places)
 
 
-def svg(figure: Figure, *, name: str, description: str) -> str:
-    """The `<svg>` element alone; `name` keeps its ids apart from those of its neighbours."""
-    out = io.StringIO()
-    figure.savefig(out, format="svg", metadata=NO_METADATA, transparent=True)
-    drawing = out.getvalue()
-    drawing = drawing[drawing.index("<svg") :]
-    drawing = re.sub(r"<metadata>.*?</metadata>", "", drawing, flags=re.DOTALL)
-    drawing = re.sub(r'\bid="', f'id="{name}-', drawing)
-    drawing = re.sub(r'href="#', f'href="#{name}-', drawing)
-    drawing = drawing.replace("url(#", f"url(#{name}-")
-    for stand_in, variable in VARIABLES.items():
-        drawing = drawing.replace(stand_in, variable)
-    return _opened(drawing, description)
+def numbered(places: Sequence[float]) -> tuple[Tick, ...]:
+    """Returns ticks that are labelled with their own numbers."""
+    return tuple(Tick(at, f"{at:g}") for at in places)
 
 
-def _opened(drawing: str, description: str) -> str:
-    """The drawing under an opening tag that scales with the page and can be read aloud."""
-    end = drawing.index(">")
-    view_box = re.search(r'viewBox="[^"]*"', drawing[:end])
-    label = html.escape(description)
-    box = view_box.group() if view_box else ""
-    return (
-        f'<svg {box} role="img" aria-label="{label}" xmlns:xlink="http://www.w3.org/1999/xlink">'
-        f"<title>{label}</title>{drawing[end + 1 :]}"
-    )
+class Axis(NamedTuple):
+    """A scale with its labelled places, each with a line of the grid where there is one."""
+
+    scale: Scale
+    ticks: Sequence[Tick] = ()
+    title: str = ""
+    has_grid: bool = False
+
+
+class Plot:
+    """An area with two axes. What is drawn later covers what was drawn before. The room at the left
+    is for the labels of `y`, and for its title; a legend stands above the area."""
+
+    def __init__(
+        self, inches: Point, x: Axis, y: Axis, legend: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        self._width, self._height = (_POINTS_AN_INCH * each for each in inches)
+        self._x, self._y = x.scale, y.scale
+        self._drawn: list[str] = []
+        lines = max((tick.label.count("\n") + 1 for tick in x.ticks), default=0)
+        longest = max((len(tick.label) for tick in y.ticks), default=0)
+        self._left = _EDGE + longest * _CHARACTER + (_LINE + 3 if y.title else 0)
+        self._right = self._width - 1.5 * _EDGE
+        self._top = _EDGE + (_LINE if legend else 0)
+        self._bottom = self._height - _LINE * (lines + bool(x.title)) - _EDGE
+        self._draw_across(x)
+        self._draw_up(y)
+        self._path([(self._left, self._bottom), (self._right, self._bottom)], GRID, 0.8)
+        self._draw_legend(legend)
+
+    def _draw_across(self, axis: Axis) -> None:
+        for tick in axis.ticks:
+            if axis.has_grid:
+                self.vertical(tick.at, GRID, 0.6)
+            for line, text in enumerate(tick.label.split("\n"), 1):
+                self._text((self._across(tick.at), self._bottom + line * _LINE), text, MUTED)
+        self._text(((self._left + self._right) / 2, self._height - 5), axis.title, MUTED)
+
+    def _draw_up(self, axis: Axis) -> None:
+        for tick in axis.ticks:
+            if axis.has_grid:
+                self.horizontal(tick.at, GRID, 0.6)
+            self._text((self._left - 5, self._up(tick.at) + 3.5), tick.label, MUTED, "end")
+        middle = (self._top + self._bottom) / 2
+        turned = f' transform="rotate(-90 {_LINE:.1f} {middle:.1f})"'
+        self._text((_LINE, middle), axis.title, MUTED, more=turned)
+
+    def _draw_legend(self, entries: Sequence[tuple[str, str]]) -> None:
+        at = self._left
+        for label, colour in entries:
+            self._drawn.append(
+                f'<rect x="{at:.1f}" y="{_EDGE - 4:.1f}" width="12" height="6" fill="{colour}"/>'
+            )
+            self._text((at + 16, _EDGE + 3), label, anchor="start")
+            at += 30 + len(label) * _CHARACTER
+
+    def line(
+        self, points: Sequence[Point], colour: str, width: float = 1.2, dash: str = ""
+    ) -> None:
+        """Draws straight lines from point to point."""
+        self._path([(self._across(x), self._up(y)) for x, y in points], colour, width, dash)
+
+    def steps(self, points: Sequence[Point], colour: str, width: float, dash: str = "") -> None:
+        """Draws each value until the place of the next."""
+        pairs = itertools.pairwise(points)
+        corners = [corner for a, b in pairs for corner in (a, (b[0], a[1]))]
+        self.line([*corners, *points[-1:]], colour, width, dash)
+
+    def vertical(self, x: float, colour: str, width: float, dash: str = "") -> None:
+        """Draws a line over the whole height."""
+        at = self._across(x)
+        self._path([(at, self._top), (at, self._bottom)], colour, width, dash)
+
+    def horizontal(self, y: float, colour: str, width: float, dash: str = "") -> None:
+        """Draws a line over the whole width."""
+        at = self._up(y)
+        self._path([(self._left, at), (self._right, at)], colour, width, dash)
+
+    def box(self, low: Point, high: Point, colour: str, opacity: float = 1.0) -> None:
+        """Draws a filled rectangle between two opposite corners."""
+        left, right = sorted((self._across(low[0]), self._across(high[0])))
+        top, bottom = sorted((self._up(low[1]), self._up(high[1])))
+        self._drawn.append(
+            f'<rect x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" '
+            f'height="{bottom - top:.1f}" fill="{colour}" fill-opacity="{opacity:g}"/>'
+        )
+
+    def dot(self, at: Point, colour: str, radius: float, edge: str = "none") -> None:
+        """Draws a filled circle."""
+        x, y = self._across(at[0]), self._up(at[1])
+        self._drawn.append(
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" fill="{colour}" stroke="{edge}"/>'
+        )
+
+    def diamond(self, at: Point, colour: str, radius: float) -> None:
+        """Draws a square that stands on a corner."""
+        x, y = self._across(at[0]), self._up(at[1])
+        corners = ((x, y - radius), (x + radius, y), (x, y + radius), (x - radius, y))
+        shape = " ".join(f"{a:.1f},{b:.1f}" for a, b in corners)
+        self._drawn.append(f'<polygon points="{shape}" fill="{colour}"/>')
+
+    def text(
+        self,
+        at: Point,
+        text: str,
+        *,
+        anchor: Anchor = "middle",
+        shift: Point = (0.0, 0.0),
+        colour: str = INK,
+        is_bold: bool = False,
+    ) -> None:
+        """Writes a text at a place, shifted by so many points to the right and up."""
+        x, y = self._across(at[0]) + shift[0], self._up(at[1]) - shift[1] + 3.5
+        half = len(text) * _CHARACTER / 2
+        if anchor == "middle":  # a text never leaves the drawing
+            x = min(max(x, half + 2), self._width - half - 2)
+        self._text((x, y), text, colour, anchor, ' font-weight="bold"' if is_bold else "")
+
+    def edge_text(self, side: Literal["left", "right"], y: float, text: str) -> None:
+        """Writes a text at one side of the area, over a height."""
+        height = self._up(y) - 2
+        if side == "left":
+            self._text((self._left, height), text, anchor="start")
+        else:
+            self._text((self._right, height), text, anchor="end")
+
+    def svg(self, description: str) -> str:
+        """Returns the `<svg>` element: it scales with the page and can be read aloud."""
+        label = html.escape(description)
+        return (
+            f'<svg viewBox="0 0 {self._width:.0f} {self._height:.0f}" role="img" '
+            f'aria-label="{label}" font-size="{_FONT}"><title>{label}</title>'
+            f"{''.join(self._drawn)}</svg>"
+        )
+
+    def _across(self, x: float) -> float:
+        return self._left + self._x.share(x) * (self._right - self._left)
+
+    def _up(self, y: float) -> float:
+        return self._bottom - self._y.share(y) * (self._bottom - self._top)
+
+    def _path(self, points: Sequence[Point], colour: str, width: float, dash: str = "") -> None:
+        way = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        dashed = f' stroke-dasharray="{dash}"' if dash else ""
+        self._drawn.append(
+            f'<polyline points="{way}" fill="none" stroke="{colour}" '
+            f'stroke-width="{width:g}"{dashed}/>'
+        )
+
+    def _text(
+        self, at: Point, text: str, colour: str = INK, anchor: Anchor = "middle", more: str = ""
+    ) -> None:
+        if text:
+            self._drawn.append(
+                f'<text x="{at[0]:.1f}" y="{at[1]:.1f}" text-anchor="{anchor}" fill="{colour}"'
+                f"{more}>{html.escape(text)}</text>"
+            )

@@ -1,16 +1,51 @@
-"""`tunegate completion SHELL`: a script for the shell, made from the declared commands."""
+"""`tunegate completion SHELL`: a script for the shell, which shtab makes of the parsers. It is
+printed once and runs nothing of ours, so a key costs no start."""
 
 from __future__ import annotations
 
+import argparse
+
+import shtab
+
+from tunegate.cli.command import CommandGroup
+from tunegate.cli.command_tree import HELP, HELP_SUMMARY, command_names, declared
 from tunegate.cli.commands.starting import CompletionOptions
-from tunegate.cli.completion import bash, fish, zsh
 from tunegate.cli.handlers.reporting import write_line
+from tunegate.cli.parse import parser_of
 from tunegate.errors import PASS
 
-_SCRIPTS = {"bash": bash.script, "zsh": zsh.script, "fish": fish.script}
+_FILES = frozenset({"FILE", "GLOB", "BASE", "HEAD", "VERDICT"})
+"""The placeholders of values that may be files."""
 
 
 def run(options: CompletionOptions) -> int:
     """Prints the script: no file of the shell is written."""
-    write_line(_SCRIPTS[options.shell]().rstrip())
+    write_line(shtab.complete(_whole_parser(), options.shell).rstrip())
     return PASS
+
+
+def _whole_parser() -> argparse.ArgumentParser:
+    """Returns one parser with every command, those of a group below it."""
+    parser = argparse.ArgumentParser("tunegate", description="")
+    parser.add_argument("--version", action="store_true", help="show the version")
+    names = command_names()
+    commands = parser.add_subparsers()
+    for name in names:
+        _add(commands, name, name)
+    commands.add_parser(HELP, help=HELP_SUMMARY).add_argument("COMMAND", choices=names)
+    return parser
+
+
+def _add(place: argparse._SubParsersAction[argparse.ArgumentParser], name: str, word: str) -> None:
+    found = declared(name)
+    if isinstance(found, CommandGroup):
+        below = place.add_parser(word, help=found.summary).add_subparsers()
+        for each in found.commands:
+            _add(below, f"{name} {each}", each)
+        return
+    parser = place.add_parser(word, help=found.summary, parents=[parser_of(found)])
+    for action in parser._actions:
+        if action.metavar == "DIR":
+            action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
+        elif action.metavar in _FILES:
+            action.complete = shtab.FILE  # type: ignore[attr-defined]

@@ -5,7 +5,19 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from tunegate.report.escape import visible
-from tunegate.report.svg import FASTER, INK, MUTED, SLOWER, styled_figure, svg
+from tunegate.report.svg import (
+    FASTER,
+    INK,
+    MUTED,
+    SLOWER,
+    Axis,
+    Plot,
+    Scale,
+    Tick,
+    few_ticks,
+    numbered,
+    padded,
+)
 from tunegate_study.studies import Study
 
 _WIDTH_INCHES, _ROW_INCHES, _EDGE_INCHES = 5.2, 0.26, 0.6
@@ -17,20 +29,20 @@ def effects_plot(study: Study) -> Markup:
     effects = study.main_effects
     if not effects:
         return Markup()
-    height = _EDGE_INCHES + _ROW_INCHES * len(effects)
-    figure = styled_figure(_WIDTH_INCHES, height)
-    axes = figure.add_subplot()
-    axes.axvline(0.0, color=INK, linewidth=0.8)
+    ends = [end for effect in effects for end in (effect.percent.low, effect.percent.high)]
+    x = padded([0.0, *ends], 0.05)
+    names = [visible(f"{each.axis} {each.level}", _LONGEST) for each in effects]
+    plot = Plot(
+        (_WIDTH_INCHES, _EDGE_INCHES + _ROW_INCHES * len(effects)),
+        Axis(x, numbered(few_ticks(x, 5)), "time against the first level, %", has_grid=True),
+        Axis(Scale(len(effects) - 0.5, -0.5), [Tick(at, name) for at, name in enumerate(names)]),
+    )
+    plot.vertical(0.0, INK, 0.8)
     for place, effect in enumerate(effects):
-        found = effect.percent
-        colour = SLOWER if found.center > 0 else FASTER
+        colour = SLOWER if effect.percent.center > 0 else FASTER
         colour = colour if effect.is_clear else MUTED
-        axes.plot([found.low, found.high], [place, place], color=colour, linewidth=1.6)
-        axes.plot([found.center], [place], "o", color=colour, markersize=5)
-    axes.set_yticks(range(len(effects)))
-    axes.set_yticklabels([visible(f"{e.axis} {e.level}", _LONGEST) for e in effects])
-    axes.set_ylim(len(effects) - 0.5, -0.5)
-    axes.set_xlabel("time against the first level, %")
+        plot.line([(effect.percent.low, place), (effect.percent.high, place)], colour, 1.6)
+        plot.dot((effect.percent.center, place), colour, 2.5)
     told = f"Main effects of {len(effects)} levels with their intervals"
-    # The drawing is our own, its texts are escaped by matplotlib.
-    return Markup(svg(figure, name="effects", description=told))  # noqa: S704
+    # The drawing is our own, its texts are escaped by `Plot`.
+    return Markup(plot.svg(told))  # noqa: S704
