@@ -6,6 +6,7 @@ them TVM would tune a batch norm as a task of its own.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import onnx
@@ -13,16 +14,23 @@ import onnx
 from tunegate.errors import UnsupportedModelError
 from tunegate.models.graph import STANDARD_DOMAINS
 from tunegate.models.prepared import Compilable
-from tunegate.models.reference.session import said, write_optimized
+from tunegate.models.reference.onnx_runtime import said
+from tunegate.models.reference.session import NO_OPTIMIZATION, write_optimized
 from tunegate.models.saved_model import save
 from tunegate.system.processes.memory_limit import memory_problem
 
 
 def compilable(
-    proto: onnx.ModelProto, file: Path | None, into: Path, path: str, *, inputs: set[str]
+    proto: onnx.ModelProto,
+    file: Path | None,
+    into: Path,
+    path: str,
+    *,
+    inputs: set[str],
+    was_open: bool = True,
 ) -> Compilable:
     """Makes a model of static shapes ready, called `path` in messages. `file` is where it is saved
-    as it is; None: nowhere yet.
+    as it is; None: nowhere yet. It `was_open` where it got its sizes here.
 
     Raises UnsupportedModelError for what ONNX Runtime refuses with static shapes.
     """
@@ -31,12 +39,24 @@ def compilable(
         into.mkdir(parents=True, exist_ok=True)
         if file is None:
             save(proto, fixed)
-        write_optimized(fixed, optimized)
+        _write_optimized(fixed, optimized)
         _simplify(optimized, inputs=inputs)
     except Exception as error:
         # ONNX Runtime's exceptions have no common base class
-        raise UnsupportedModelError(_refused(proto, path, error)) from error
+        raise UnsupportedModelError(_refused(proto, path, error, was_open=was_open)) from error
     return Compilable(fixed, optimized)
+
+
+def _write_optimized(fixed: Path, optimized: Path) -> None:
+    """Raises what ONNX Runtime raises where it does not take the model as it is written, either."""
+    try:
+        write_optimized(fixed, optimized)
+    except Exception:
+        optimized.unlink(missing_ok=True)
+        with suppress(Exception):  # the first error is the one to tell
+            write_optimized(fixed, optimized, level=NO_OPTIMIZATION)
+            return
+        raise
 
 
 def unsupported_operators(path: str, node: onnx.NodeProto) -> str:
@@ -45,13 +65,15 @@ def unsupported_operators(path: str, node: onnx.NodeProto) -> str:
     return f"{path}: operator {node.op_type} ({where}) is not supported by the compiler."
 
 
-def _refused(proto: onnx.ModelProto, path: str, error: Exception) -> str:
+def _refused(proto: onnx.ModelProto, path: str, error: Exception, *, was_open: bool) -> str:
     problem = memory_problem(error)
     if problem:
         return f"{path}: {problem}."
     for node in proto.graph.node:
         if node.domain in STANDARD_DOMAINS and not onnx.defs.has(node.op_type):
             return unsupported_operators(path, node)
+    if not was_open:
+        return f"{path}: ONNX Runtime does not load it ({said(error)})."
     return (
         f"{path}: it cannot be given static shapes, which compilers need: ONNX Runtime refuses it "
         f"with them ({said(error)})."

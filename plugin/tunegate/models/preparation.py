@@ -112,10 +112,11 @@ def _compilable(
         proto, _ = _read(original)
     _require_tensors(proto, path)
     is_raised = _raise_version(proto)
+    was_open = any(None in model_input(value).dimensions for value in real_inputs(proto.graph))
     _fix_shapes(proto, shapes, path)
     inputs = {value.name for value in real_inputs(proto.graph)}
     file = None if is_raised or shapes else original
-    return compilable(proto, file, into, path, inputs=inputs)
+    return compilable(proto, file, into, path, inputs=inputs, was_open=was_open)
 
 
 def _require_tensors(proto: onnx.ModelProto, path: str) -> None:

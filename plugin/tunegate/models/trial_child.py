@@ -12,7 +12,7 @@ from tunegate.models.inputs.named_values import setting_rule
 from tunegate.models.inputs.trial import Trial
 from tunegate.models.preparation import prepare
 from tunegate.models.prepared import PreparedModel
-from tunegate.models.reference.session import said
+from tunegate.models.reference.onnx_runtime import said
 from tunegate.models.trial_messages import NotLoaded, Outcome, TrialReply, TriedSizes, TrySizes
 from tunegate.system.output.artifact_file import ArtifactTensor
 

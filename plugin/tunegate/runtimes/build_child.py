@@ -23,7 +23,7 @@ from tunegate.models.preparation import prepare
 from tunegate.models.prepared import PreparedModel
 from tunegate.models.reference.comparison import DidNotRun, compared, kind
 from tunegate.models.reference.error_samples import sampled_errors
-from tunegate.models.reference.session import said
+from tunegate.models.reference.onnx_runtime import said
 from tunegate.models.seeded_inputs import seeded_inputs
 from tunegate.runtimes.build_messages import Refused, WriteArtifact, WriteReply, Written
 from tunegate.runtimes.registry import has_notes, runtime_named, saves
@@ -97,7 +97,9 @@ def _written(
         notes = (*notes, *_dull(drawing, request))
     found = _judged(runtime, prepared, artifact, request, kept)
     if isinstance(found, DidNotRun):
-        return Refused(f"{request.path}: {runtime.title} does not run it ({found.reason}).")
+        unchecked = "its numbers cannot be checked, ONNX Runtime"
+        who = unchecked if found.of_reference else runtime.title
+        return Refused(f"{request.path}: {who} does not run it ({found.reason}).")
     check, sampled = found
     artifact.write(directory)
     size = sum((directory / name).stat().st_size for name in files)

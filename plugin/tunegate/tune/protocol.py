@@ -121,13 +121,16 @@ class Proposed(msgspec.Struct, frozen=True, tag="proposed"):
 
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
     """The `model` is at fault, not the machine; with `compiler` it is valid; `configuration`: what
-    it asks for is not there; `memory`: it lacked some, of which another child may have more."""
+    it asks for is not there; `memory`: it lacked some, of which another child may have more;
+    `reference`: what does not run is the model under ONNX Runtime, which numbers are held
+    against."""
 
     reason: str
     model: bool
     compiler: bool = False
     configuration: bool = False
     memory: bool = False
+    reference: bool = False
 
 
 SearchRequest = OpenModels | Propose

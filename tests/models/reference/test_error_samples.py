@@ -14,7 +14,8 @@ from tunegate.artifacts.inputs import Files, InputRule, Uniform
 from tunegate.models.reference import error_samples as case_files
 from tunegate.models.reference.comparison import DidNotRun
 from tunegate.models.reference.error_samples import CaseFiles, sampled_errors
-from tunegate.models.reference.session import ReferenceSession, said
+from tunegate.models.reference.onnx_runtime import said
+from tunegate.models.reference.session import ReferenceSession
 from tunegate.system.output.artifact_file import ArtifactTensor
 
 X = ArtifactTensor("x", (1, 4), "float32")
@@ -121,7 +122,7 @@ LOADING = """[ONNXRuntimeError] : 1 : FAIL : Load model from /p/fixed.onnx faile
             RuntimeError(LOADING),
             "Node () Op (If) [ShapeInferenceError] Incompatible dimensions",
         ),
-        (RuntimeError("x" * 1000), "x" * 300),
+        (RuntimeError("word " * 100), "word " * 59 + "word …"),
     ],
 )
 def test_an_error_is_told_in_one_line(error: Exception, line: str) -> None:

@@ -12,10 +12,16 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.support.models.inexact import row_norm
+from tests.support.models.inexact import row_norm, unfusable_model
 from tests.support.small_onnx import one_node_model, save
+from tunegate.models.preparation import prepare
 from tunegate.models.reference.comparison import arrays_in, kind
-from tunegate.models.reference.onnx_runtime import exact_options, onnxruntime, timed_options
+from tunegate.models.reference.onnx_runtime import (
+    FallingBack,
+    exact_options,
+    onnxruntime,
+    timed_options,
+)
 from tunegate.models.reference.part_session import opened_part, reference_version
 from tunegate.models.reference.session import NO_OPTIMIZATION, ReferenceSession, write_optimized
 
@@ -193,3 +199,42 @@ def test_the_floats_of_maps_are_of_the_usual_type() -> None:
 )
 def test_an_output_says_what_it_is(value: Any, named: tuple[tuple[int, ...], str]) -> None:
     assert kind(value) == named
+
+
+def test_a_model_whose_fusions_fail_runs_without_them_and_says_so(tmp_path: Path) -> None:
+    file = save(unfusable_model(), tmp_path / "m.onnx")
+    x = np.arange(192, dtype=np.float32).reshape(1, 3, 8, 8)
+    session = FallingBack(file, exact_options)
+    (found,) = session.run({"x": x})
+    assert found.shape == (1, 3, 13, 13)
+    assert session.opened.note.startswith(
+        "ONNX Runtime's own optimizations fail on this model (Exception during initialization: pads"
+    )
+    np.testing.assert_array_equal(ReferenceSession(file).run({"x": x})[0], found)
+    with pytest.raises(Exception, match="Invalid rank"):
+        session.run({"x": x[0]})
+
+
+def test_what_does_not_load_without_optimizations_either_is_the_models_own_fault(
+    tmp_path: Path,
+) -> None:
+    model = unfusable_model()
+    model.graph.node[0].op_type = "Unknown"
+    with pytest.raises(Exception, match="Unknown"):
+        FallingBack(save(model, tmp_path / "m.onnx"), exact_options)
+
+
+def test_a_model_whose_basic_fusions_fail_reaches_the_compiler_as_it_is_written(
+    tmp_path: Path,
+) -> None:
+    file = save(unfusable_model(), tmp_path / "m.onnx")
+    prepared = prepare(file, shapes={"x": (1, 3, 8, 8)}, into=tmp_path / "p", path="m.onnx")
+    assert [node.op_type for node in onnx.load(prepared.optimized).graph.node] == ["Pad", "MaxPool"]
+
+
+def test_a_static_model_that_is_refused_is_not_said_to_lack_static_shapes(tmp_path: Path) -> None:
+    model = one_node_model("Relu")
+    model.graph.node.append(helper.make_node("Reshape", ["x", "nowhere"], ["z"]))
+    file = save(model, tmp_path / "m.onnx")
+    prepared = prepare(file, shapes={"x": (4, 4)}, into=tmp_path / "p", path="m.onnx")
+    assert prepared.unfixable.startswith("m.onnx: ONNX Runtime does not load it (")

@@ -111,3 +111,21 @@ def row_norm(kind: str, keepdims: int) -> onnx.ModelProto:
     )
     graph = helper.make_graph(nodes, "g", [given], [made], weights)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def unfusable_model() -> onnx.ModelProto:
+    """A model that ONNX Runtime runs as it is written alone: its own optimizations put the padding
+    into the pooling, which takes none as wide as its window."""
+    pads = numpy_helper.from_array(np.array([0, 0, 3, 3, 0, 0, 3, 3]), "pads")
+    graph = helper.make_graph(
+        [
+            helper.make_node("Pad", ["x", "pads"], ["padded"], name="pad"),
+            helper.make_node("MaxPool", ["padded"], ["y"], name="pool", kernel_shape=[2, 2]),
+        ],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 8, 8])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 3, 13, 13])],
+        [pads],
+    )
+    opset = [helper.make_opsetid("", 17)]
+    return helper.make_model(graph, opset_imports=opset, ir_version=8)

@@ -39,7 +39,9 @@ def check_run(run: Run, artifact: ArtifactFile, request: CheckArtifact) -> Check
             return Failed(sampled.reason, model=True)
         return Checked(sampled=sampled)
     found = compared(run, reference, artifact, request.seeds)
-    return Failed(found.reason, model=True) if isinstance(found, DidNotRun) else Checked(found)
+    if isinstance(found, DidNotRun):
+        return Failed(found.reason, model=True, reference=found.of_reference)
+    return Checked(found)
 
 
 def _run_of(directory: Path, artifact: ArtifactFile) -> Run:

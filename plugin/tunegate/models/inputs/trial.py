@@ -13,7 +13,8 @@ import msgspec
 import numpy as np
 
 from tunegate.artifacts.inputs import Columns, Constant, Files, Integers
-from tunegate.models.reference.session import NO_OPTIMIZATION, ReferenceSession, Stopping, said
+from tunegate.models.reference.onnx_runtime import said
+from tunegate.models.reference.session import NO_OPTIMIZATION, ReferenceSession, Stopping
 from tunegate.models.seeded_inputs import checked_feeds
 from tunegate.models.trial_messages import Outcome
 from tunegate.system.output.artifact_file import ArtifactTensor

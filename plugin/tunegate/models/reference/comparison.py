@@ -22,7 +22,8 @@ from tunegate.models.reference.model_precision import (
     constant_weights,
     precision_of,
 )
-from tunegate.models.reference.session import LEVELS, NO_OPTIMIZATION, ReferenceSession, said
+from tunegate.models.reference.onnx_runtime import said
+from tunegate.models.reference.session import LEVELS, NO_OPTIMIZATION, ReferenceSession
 from tunegate.models.reference.tolerance import differs, errors, is_numeric, other_dtype, tolerance
 from tunegate.models.seeded_inputs import checked_feeds
 from tunegate.system.nvidia.device_errors import raise_lost_device
@@ -30,12 +31,12 @@ from tunegate.system.output.artifact_file import ArtifactFile
 
 
 class DidNotRun(NamedTuple):
-    """The runtime's reason why an inference failed."""
+    """The runtime's reason why an inference failed; that of the reference where `of_reference`."""
 
     reason: str
+    of_reference: bool = False
 
 
-_WITHOUT_REFERENCE = "its numbers cannot be checked, ONNX Runtime does not run it"
 _Allowed = Callable[[int, str], float]
 """The allowed relative error of an output, by its place and its dtype."""
 _UNCHECKED = NumericCheck(passed=True, max_absolute=0.0, max_relative=0.0, tolerance=0.0)
@@ -54,7 +55,7 @@ def compared(
     try:
         right = _reference(reference, feeds)
     except Exception as error:  # noqa: BLE001 -- its errors have no common base class
-        return DidNotRun(f"{_WITHOUT_REFERENCE}: {said(error)}")
+        return DidNotRun(said(error), of_reference=True)
     expected = right.expected
     try:
         got = [run(feed) for feed in feeds]

@@ -17,7 +17,8 @@ from tunegate.artifacts.inputs import Files
 from tunegate.models.inputs.calibration import lasting_order
 from tunegate.models.narrow_types import kind_of
 from tunegate.models.reference.comparison import DidNotRun, arrays_in
-from tunegate.models.reference.session import ReferenceSession, said
+from tunegate.models.reference.onnx_runtime import said
+from tunegate.models.reference.session import ReferenceSession
 from tunegate.models.reference.tolerance import errors, is_numeric, other_dtype
 from tunegate.models.seeded_inputs import RuledTensor, cases_of, seeded_inputs
 from tunegate.system.nvidia.device_errors import raise_lost_device

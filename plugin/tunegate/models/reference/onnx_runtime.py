@@ -5,7 +5,9 @@ business, and what a session may do is ours."""
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,16 +17,23 @@ os.environ["ORT_LOAD_CONFIG_FROM_MODEL"] = "0"
 
 import onnxruntime
 
+from tunegate.models import narrow_types
+from tunegate.system.processes.memory_limit import memory_problem
+
 __all__ = [
+    "FallingBack",
     "Opened",
     "exact_options",
     "float16_tool",
     "onnxruntime",
     "open_session",
     "quantization",
+    "said",
     "timed_options",
 ]
 
+_ON_CPU = ["CPUExecutionProvider"]
+_EVERYTHING = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
 _EXACT = "session.x64quantprecision"
 _DATA_FOLDER = "session.model_external_initializers_file_folder_path"
 _WITH_COPIES = (
@@ -37,11 +46,68 @@ _INEXACT = (
 )
 
 
+_UNOPTIMIZED = (
+    "ONNX Runtime's own optimizations fail on this model ({}): it was run without them "
+    "(graph_optimization_level=ORT_DISABLE_ALL), as production must run it, too"
+)
+
+
 class Opened(NamedTuple):
     """A session, and a line about how it was opened, '' where nothing stood in the way."""
 
     session: Any
     note: str = ""
+
+
+class FallingBack:
+    """A session that is opened again without optimizations where these fail: as it loads, or as it
+    runs. What fails without them, too, is the model's own fault. `options` makes new settings."""
+
+    def __init__(
+        self, model: Path | bytes, options: Callable[[], onnxruntime.SessionOptions]
+    ) -> None:
+        self._model, self._options = model, options
+        self._plain: Any = None
+        settings = options()
+        self._is_optimized = settings.graph_optimization_level == _EVERYTHING
+        try:
+            self.opened = open_session(model, settings, _ON_CPU)
+        except Exception as error:
+            plain = self._without_optimizations(error)
+            if plain is None:
+                raise
+            self._fall_to(plain, error)
+
+    def run(self, feed: Mapping[str, Any], options: Any = None) -> Sequence[Any]:
+        """One inference: every output, in the order of the model's. `options` are those of this
+        run, which may be told to stop."""
+        try:
+            return narrow_types.run(self.opened.session, feed, options)
+        except Exception as error:
+            is_stopped = options is not None and options.terminate
+            plain = None if is_stopped else self._without_optimizations(error)
+            if plain is None:
+                raise
+            with suppress(Exception):  # the first error is the one to tell
+                outputs = narrow_types.run(plain, feed, options)
+                self._fall_to(plain, error)
+                return outputs
+            raise
+
+    def _without_optimizations(self, error: Exception) -> Any:
+        """Returns a session, None where there is nothing to leave out, or it does not load."""
+        if not self._is_optimized or memory_problem(error):
+            return None
+        if self._plain is None:
+            options = self._options()
+            options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+            with suppress(Exception):  # the first error is the one to tell
+                self._plain = open_session(self._model, options, _ON_CPU).session
+        return self._plain
+
+    def _fall_to(self, plain: Any, error: Exception) -> None:
+        self._is_optimized = False
+        self.opened = Opened(plain, _UNOPTIMIZED.format(said(error)))
 
 
 def open_session(
@@ -103,3 +169,49 @@ def float16_tool() -> Any:
     from onnxruntime.transformers import float16  # noqa: PLC0415
 
     return float16
+
+
+# The error of a runtime in one line.
+
+_MAX_CHARACTERS = 300
+_ONNX_RUNTIME = re.compile(
+    r"\[ONNXRuntimeError\] : \d+ : [A-Z_]+ : (Load model from .*? failed: ?)?(.*)", re.DOTALL
+)
+"""An error of it: a number, a word, maybe a file of ours, and lines of which the last is not all.
+"""
+
+
+def said(error: Exception) -> str:
+    """Returns the message without parts about the library itself: the last line of a traceback, and
+    all of ONNX Runtime's message, which puts the cause last."""
+    text = _ONNX_RUNTIME.sub(lambda found: " ".join(found[2].split()), str(error))
+    lines = _without_places(text).strip().splitlines() or [type(error).__name__]
+    line = lines[-1]
+    is_short = len(line) <= _MAX_CHARACTERS
+    if is_short:
+        return line
+    words = line[:_MAX_CHARACTERS].rpartition(" ")[0] or line[:_MAX_CHARACTERS]
+    return f"{words} …"
+
+
+_PLACE = re.compile(r"/\S+\.(?:cc|h|cpp|hpp|cu|cuh):\d+ ")
+
+_TEMPLATE = re.compile(r"^\[with [^\]]*\] ")
+
+
+def _without_places(text: str) -> str:
+    """The message without files, lines and signatures of functions, which are long and cost it its
+    end."""
+    found = _PLACE.search(text)
+    while found is not None:
+        depth, end = 0, found.end()
+        for end in range(found.end(), len(text)):
+            depth += (text[end] == "(") - (text[end] == ")")
+            if depth == 0 and text[end] == ")":
+                break
+        else:
+            return text[: found.start()] + text[found.end() :]
+        rest = _TEMPLATE.sub("", text[end + 1 :].removeprefix(" const").lstrip(), count=1)
+        text = text[: found.start()] + rest
+        found = _PLACE.search(text)
+    return text

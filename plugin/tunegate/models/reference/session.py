@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import onnx
 
-from tunegate.models import narrow_types
 from tunegate.models.deciding_values import nodes_of
-from tunegate.models.reference.onnx_runtime import exact_options, onnxruntime, open_session
+from tunegate.models.reference.onnx_runtime import FallingBack, exact_options, onnxruntime
 
 _ON_CPU = ["CPUExecutionProvider"]
 
@@ -43,28 +41,32 @@ class ReferenceSession:
     """A model whose outputs others are held against: a file, or its bytes."""
 
     def __init__(self, model: Path | bytes, *, level: Any = _Level.ORT_ENABLE_ALL) -> None:
-        options = exact_options()
-        options.graph_optimization_level = level
-        self._session = open_session(model, options, _ON_CPU).session
-        self.outputs = tuple(each.name for each in self._session.get_outputs())
+        def options() -> onnxruntime.SessionOptions:
+            found = exact_options()
+            found.graph_optimization_level = level
+            return found
+
+        self._session = FallingBack(model, options)
+        outputs = self._session.opened.session.get_outputs()
+        self.outputs = tuple(each.name for each in outputs)
 
     def run(self, feed: Mapping[str, Any], stopping: Stopping | None = None) -> Sequence[Any]:
         """Returns every output, in the order of the model's. Raises what ONNX Runtime raises, also
         where it was told to stop."""
         options = None if stopping is None else stopping.options
-        return narrow_types.run(self._session, feed, options)
+        return self._session.run(feed, options)
 
 
 _LAYER_NORM = ["LayerNormFusionL1", "LayerNormFusionL2", "SimplifiedLayerNormFusion"]
 """Its fusions that take `keepdims` for granted (microsoft/onnxruntime#30513)."""
 
 
-def write_optimized(model: Path, to: Path) -> None:
+def write_optimized(model: Path, to: Path, *, level: Any = _Level.ORT_ENABLE_BASIC) -> None:
     """Writes the model with constants folded and batch norms merged, and with layer norms as they
     are written where they may be none. Raises what ONNX Runtime raises, which has no common base
     class."""
     options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.graph_optimization_level = level
     options.optimized_model_filepath = str(to)
     options.log_severity_level = 4
     left_out = _LAYER_NORM if _drops_axes(model) else []
@@ -81,21 +83,3 @@ def _drops_axes(model: Path) -> bool:
         return False
     means = (node for node in nodes if node.op_type == "ReduceMean")
     return any(each.name == "keepdims" and each.i == 0 for node in means for each in node.attribute)
-
-
-# The error of a runtime in one line.
-
-_MAX_CHARACTERS = 300
-_ONNX_RUNTIME = re.compile(
-    r"\[ONNXRuntimeError\] : \d+ : [A-Z_]+ : (Load model from .*? failed: ?)?(.*)", re.DOTALL
-)
-"""An error of it: a number, a word, maybe a file of ours, and lines of which the last is not all.
-"""
-
-
-def said(error: Exception) -> str:
-    """Returns the message without parts about the library itself: the last line of a traceback, and
-    all of ONNX Runtime's message, which puts the cause last."""
-    text = _ONNX_RUNTIME.sub(lambda found: " ".join(found[2].split()), str(error))
-    lines = text.strip().splitlines() or [type(error).__name__]
-    return lines[-1][:_MAX_CHARACTERS]

@@ -11,7 +11,7 @@ from tunegate.artifacts.candidates import PRECISION, QUANTIZATION, STATIC
 from tunegate.config import TargetConfig
 from tunegate.models import narrow_types
 from tunegate.models.prepared import PreparedModel
-from tunegate.models.reference.onnx_runtime import Opened, open_session, timed_options
+from tunegate.models.reference.onnx_runtime import FallingBack, open_session, timed_options
 from tunegate.runtimes.runtime import Loaded, SavingRuntime
 from tunegate.system.output.artifact_file import ArtifactFile
 
@@ -23,12 +23,6 @@ def opened(
 ) -> Any:
     """Opens a session with all optimizations, one inference at a time; its operators' times go to
     files that begin with `profile`, and the graph that it runs to `optimized`."""
-    return _opened(model, threads, profile, optimized).session
-
-
-def _opened(
-    model: Path, threads: int, profile: Path | None = None, optimized: Path | None = None
-) -> Opened:
     options = timed_options(threads)
     if profile is not None:
         options.enable_profiling = True
@@ -36,7 +30,7 @@ def _opened(
     if optimized is not None:
         options.optimized_model_filepath = str(optimized)
         options.log_severity_level = _ERRORS  # a graph of this machine is no news here
-    return open_session(model, options, ["CPUExecutionProvider"])
+    return open_session(model, options, ["CPUExecutionProvider"]).session
 
 
 # An ONNX file as an artifact, in the process that runs it.
@@ -49,10 +43,11 @@ class OnnxArtifact:
         self._file, self._threads = directory / artifact.file, artifact.threads
 
     def run(self, feed: Mapping[str, Any]) -> Sequence[Any]:
-        return narrow_types.run(self._session, feed)
+        return self._session.run(feed)
 
     def bound(self, feed: Mapping[str, Any]) -> Callable[[], object]:
-        return narrow_types.bound(self._session, feed)
+        self.run(feed)  # the session that runs the model is the one that is timed
+        return narrow_types.bound(self._session.opened.session, feed)
 
     def operators_ms(self, feed: Mapping[str, Any], inferences: int) -> Mapping[str, float]:
         # Reads the graph with the `onnx` package, which would double the time to start.
@@ -62,15 +57,12 @@ class OnnxArtifact:
 
     def notes(self) -> Sequence[str]:
         """Returns how its session was opened, where that is not plain."""
-        return [self._opened.note] if self._opened.note else []
-
-    @property
-    def _session(self) -> Any:
-        return self._opened.session
+        note = self._session.opened.note
+        return [note] if note else []
 
     @cached_property
-    def _opened(self) -> Opened:
-        return _opened(self._file, self._threads)
+    def _session(self) -> FallingBack:
+        return FallingBack(self._file, partial(timed_options, self._threads))
 
 
 # ONNX Runtime on CPUs: needs no compiler, and takes the model as it is or in int8.

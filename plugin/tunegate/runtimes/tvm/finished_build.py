@@ -100,6 +100,9 @@ def _judged(path: str, checked: _Reply) -> tuple[NumericCheck | None, str | None
             wrong = check.detail if check is not None else ""
             said = f"{path}: the compiled model computes other numbers: {wrong}."
             return check, said if wrong else None
+        case Failed(reason=reason, reference=True):
+            said = "its numbers cannot be checked, ONNX Runtime does not run the model"
+            return None, f"{path}: {said} ({reason})."
         case Failed(reason=reason):
             return None, f"{path}: the compiled model does not run ({reason})."
         case _:
