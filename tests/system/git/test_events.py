@@ -172,3 +172,18 @@ def test_fetching_into_a_full_clone_does_not_make_it_shallow(
     late = origin.commit({"late": b"late"})
     assert GitEvents(here.path).push_revisions(late, commit_of(here, "HEAD")).base == late
     assert here.git("rev-parse", "--is-shallow-repository") == "false"
+
+
+def test_a_job_in_a_kept_clone_takes_no_branch_that_the_remote_no_longer_has(
+    origin: Checkout, tmp_path: Path
+) -> None:
+    job = clone(origin, tmp_path / "kept")
+    job.git("checkout", "-q", "--detach", "origin/topic")
+    job.git("branch", "-q", "-D", "main")
+    repository = GitRepository(job.path)
+    assert repository.asked_revisions("main", None).base == commit_of(origin, "main~1")
+    origin.git("branch", "-m", "main", "trunk")
+    with pytest.raises(RevisionError, match='the remote has no branch "main" any more'):
+        repository.asked_revisions("main", None)
+    origin.path.rename(tmp_path / "out of reach")
+    assert repository.asked_revisions("main", None).base == job.git("rev-parse", "origin/main~1")
