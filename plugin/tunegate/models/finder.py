@@ -24,6 +24,9 @@ from tunegate.system.onnx_scan import MAX_MODEL_BYTES, parsed_model
 
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 _ENDING = ".onnx"
+_CONTRIB = "ai.onnx.contrib"
+"""The domain of onnxruntime-extensions, among those that ONNX itself has."""
+_KNOWN_DOMAINS = ("ai.onnx", "com.microsoft", "com.ms.internal", "org.pytorch.aten")
 
 
 class ModelTrial(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +43,8 @@ class ModelTrial(msgspec.Struct, frozen=True, kw_only=True):
 
 class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
     """`note` says why the inputs are not known, where they are None, `is_broken` that a run will
-    refuse the file. `guesses` and `trial` are made for `init` alone."""
+    refuse the file. `custom_operators` are of libraries that ONNX Runtime does not bring.
+    `guesses` and `trial` are made for `init` alone."""
 
     path: str
     inputs: tuple[ModelInput, ...] | None = None
@@ -48,6 +52,7 @@ class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
     is_committed: bool = True
     note: str = ""
     is_broken: bool = False
+    custom_operators: tuple[str, ...] = ()
     trial: ModelTrial = ModelTrial()
 
 
@@ -93,9 +98,35 @@ def _found(root: Path, path: str, *, is_committed: bool, with_guesses: bool) -> 
     return FoundModel(
         path=path,
         inputs=graph_inputs(model.graph),
+        custom_operators=custom_operators(model),
         guesses=guessed_sizes(model, evidence_at(root, path, model)) if with_guesses else (),
         is_committed=is_committed,
     )
+
+
+def custom_operators(model: onnx.ModelProto) -> tuple[str, ...]:
+    """Returns the operators, like `ai.onnx.contrib:Inverse`, that a library registers: neither ONNX
+    nor ONNX Runtime has their domain, and the model has no function of their name."""
+    own = {(function.domain, function.name) for function in model.functions}
+    graphs = [model.graph.node, *(function.node for function in model.functions)]
+    found: set[str] = set()
+    while graphs:
+        for node in graphs.pop():
+            if _is_custom(node.domain) and (node.domain, node.op_type) not in own:
+                found.add(f"{node.domain}:{node.op_type}")
+            for attribute in node.attribute:
+                inner = (
+                    (attribute.g, *attribute.graphs)
+                    if attribute.HasField("g")
+                    else attribute.graphs
+                )
+                graphs += [graph.node for graph in inner]
+    return tuple(sorted(found))
+
+
+def _is_custom(domain: str) -> bool:
+    is_known = not domain or domain.startswith(_KNOWN_DOMAINS)
+    return domain == _CONTRIB or not is_known
 
 
 def evidence_at(root: Path, path: str, model: onnx.ModelProto) -> Evidence:

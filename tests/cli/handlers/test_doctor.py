@@ -309,3 +309,18 @@ def test_the_tasks_of_the_first_models_are_counted_and_nothing_is_written(tmp_pa
     assert found.tasks > 0
     assert known_tasks(project, settings, most=0) == ()
     assert not (workspace.root / ".tunegate").exists()
+
+
+def test_a_model_with_operators_of_a_library_is_told_and_the_others_are_fine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace = Workspace(tmp_path / "w", NOT_COMPILED)
+    model = matmul_model()
+    model.graph.node[0].op_type, model.graph.node[0].domain = "Inverse", "ai.onnx.contrib"
+    save(model, workspace.root / "models" / "custom.onnx")
+    workspace.commit()
+    common = Common(repository=workspace.root, as_json=True)
+    assert doctor.run(DoctorOptions(common=common)) == 0
+    checks = json.loads(capsys.readouterr().out)["checks"]
+    (told,) = [check["detail"] for check in checks if check["name"] == "custom operators"]
+    assert told.startswith("models/custom.onnx uses ai.onnx.contrib:Inverse, of a library that no")

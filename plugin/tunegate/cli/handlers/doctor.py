@@ -9,6 +9,7 @@ from tunegate.cli.handlers.doctor_checks import (
     COMMITTED,
     GatedModel,
     budgets_check,
+    custom_operators_check,
     files_check,
     gated_models,
     known_tasks,
@@ -89,6 +90,7 @@ def _of_project(project: Project, settings: Settings, checks: Sequence[HealthChe
         models = gated_models(config, here, project.repository.uncommitted())
         files = (
             *files_check(project, here),
+            *custom_operators_check(here),
             *budgets_check(config, (each.model for each in models)),
         )
     except TunegateError as error:

@@ -80,6 +80,22 @@ def files_check(project: Project, models: Sequence[FoundModel]) -> Iterator[Heal
     yield from (HealthCheck("files", ok=False, detail=each) for each in problems)
 
 
+def custom_operators_check(models: Sequence[FoundModel]) -> Iterator[HealthCheck]:
+    """Yields a warning for each model that a run will call an error, as no runtime here has its
+    operators. The other models are gated all the same."""
+    for model in models:
+        if model.custom_operators:
+            named = ", ".join(model.custom_operators[:_SHOWN_OPERATORS])
+            detail = (
+                f"{model.path} uses {named}, of a library that no runtime here loads: once it "
+                "changes, it is an error. Export it without, or take it out of models"
+            )
+            yield HealthCheck("custom operators", ok=True, warns=True, detail=detail)
+
+
+_SHOWN_OPERATORS = 3
+
+
 def _watch_check(watch: WatchConfig, committed: Sequence[str]) -> Iterator[HealthCheck]:
     if not watch.files:
         return
