@@ -15,7 +15,11 @@ from tvm.s_tir import dlight
 from tvm.support import nvcc
 
 from tunegate.compiler import cuda_text
-from tunegate.compiler.cuda_text import compile_texts_briefly, without_library_headers
+from tunegate.compiler.cuda_text import (
+    compile_texts_briefly,
+    machine_code,
+    without_library_headers,
+)
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 from tunegate.system.nvidia.cuda_toolkit import cuda_variables
@@ -73,7 +77,7 @@ def test_the_machine_code_is_the_same_without_the_headers(nvrtc: Any, dtype: str
     assert brief is not None
     assert "cuda/std" not in brief
     with TARGET:
-        found = cuda_text._compiled(brief)
+        found = machine_code(brief)
         expected = code_of(bytes(nvcc.compile_cuda(text, target_format="cubin", compiler="nvrtc")))
     assert found is not None
     assert code_of(bytes(found)) == expected

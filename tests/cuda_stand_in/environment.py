@@ -20,6 +20,7 @@ _NVML = ROOT.parent / "support" / "simulated" / "simulated_nvml"
 _CHECKOUT = ROOT.parents[1]
 UUID = "GPU-stand-in"
 _MEMORY_MB = 8192
+_CAPABILITY = 90
 
 
 def variables(
@@ -28,18 +29,28 @@ def variables(
     devices: Sequence[str] = (UUID,),
     parts: Sequence[str] = (),
     has_nvrtc: bool = True,
+    busy_percent: int = 0,
     inherited: Mapping[str, str] = os.environ,
     **settings: object,
 ) -> dict[str, str]:
     """All variables of a process that sees these devices. `parts` are MIG devices of the first one.
+    NVML says that whole devices are busy for `busy_percent` of each moment.
     `settings` are those of `driver/machine.h`, in small letters: `lost_after=100, memory_mb=64`.
     Files that the devices need lie in `scratch`."""
     place = build()
     scratch.mkdir(parents=True, exist_ok=True)
     memory = int(str(settings.get("memory_mb", _MEMORY_MB)))
+    capability = divmod(int(str(settings.get("capability", _CAPABILITY))), 10)
     marker = scratch / "device-is-lost"
     state = scratch / "gpus.json"
-    gpus = [_gpu(uuid, memory, parts if not number else ()) for number, uuid in enumerate(devices)]
+    gpus = [
+        {
+            **_gpu(uuid, memory, parts if not number else ()),
+            "capability": capability,
+            "busy": busy_percent,
+        }
+        for number, uuid in enumerate(devices)
+    ]
     gpus[0]["lost_marker"] = str(marker)
     state.write_text(json.dumps({"driver": "580.65", "gpus": gpus}))
     searched = [str(_NVML), *([str(ROOT / "python")] if has_nvrtc else [])]
@@ -72,7 +83,6 @@ def _gpu(uuid: str, memory_mb: int, parts: Sequence[str]) -> dict[str, Any]:
     whole: dict[str, Any] = {
         "uuid": uuid,
         "name": "NVIDIA stand-in",
-        "capability": [9, 0],
         "cores": 512,
         "memory": memory_mb << 20,
         "power_cap": 700_000,

@@ -86,3 +86,55 @@ def test_a_model_with_an_embedding_is_built_and_right(
     if launch == "kernels":
         assert sorted(found["layers"]) == sorted(set(found["names"]))
         assert all(milliseconds > 0 for milliseconds in found["layers"].values())
+
+
+MORE_SHARED_MEMORY = """
+import json, sys
+import numpy as np, tvm
+from tvm import te
+from tvm.s_tir import Schedule
+from tunegate.compiler.cuda_text import compile_texts_briefly
+from tunegate.compiler.targets import tvm_target
+from tunegate.config import TargetConfig
+count = 16384  # 64 KB
+x = te.placeholder((count,), name="x")
+y = te.compute((count,), lambda i: x[count - 1 - i] + 1.0, name="y")
+schedule = Schedule(te.create_prim_func([x, y]).with_attr("global_symbol", "main"))
+block = schedule.get_sblock("y")
+kept = schedule.cache_read(block, 0, sys.argv[1])
+one, _, inner = schedule.split(schedule.get_loops(block)[0], [1, None, 1024])
+schedule.bind(one, "blockIdx.x")
+schedule.bind(inner, "threadIdx.x")
+schedule.compute_at(kept, one)
+_, thread = schedule.split(schedule.get_loops(kept)[-1], [None, 1024])
+schedule.bind(thread, "threadIdx.x")
+target = tvm_target(TargetConfig(name="gpu", kind="cuda", arch="sm_90")).target
+compile_texts_briefly()
+given = np.arange(count, dtype="float32")
+try:
+    library = tvm.compile(schedule.mod, target=target)
+    found = tvm.runtime.tensor(np.zeros_like(given), tvm.cuda())
+    library["main"](tvm.runtime.tensor(given, tvm.cuda()), found)
+    said = bool((found.numpy() == given[::-1] + 1).all())
+except Exception as error:
+    said = str(error)
+print(json.dumps(said))
+"""
+
+
+@pytest.mark.parametrize("scope", ["shared.dyn", "shared"])
+def test_more_than_48_kb_of_shared_memory_are_had_by_arrays_of_dynamic_size(
+    cuda_stand_in: WhatCuda, scope: str
+) -> None:
+    """TVM merges them, and asks the driver for the size at the launch."""
+    variables = cuda_stand_in(multiprocessors=1, memory_mb=64)
+    done = subprocess.run(
+        [sys.executable, "-c", MORE_SHARED_MEMORY, scope],
+        env={**variables, "TVM_CUDA_COMPILE_MODE": "nvrtc"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert said is True if scope == "shared.dyn" else "uses too much shared data" in str(said)

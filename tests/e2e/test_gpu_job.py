@@ -11,9 +11,12 @@ import signal
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import onnx
+import onnx.numpy_helper
+import onnx.parser
 import pytest
 from benchmarks.kit.model_changes import new_weights
 
@@ -47,6 +50,48 @@ SMALL: dict[str, object] = {"multiprocessors": 1, "capability": 75}
 WIDTH = 32
 
 
+class KindsOfModels(NamedTuple):
+    """Tokens of a table, of a dynamic length; masks in integers and booleans alone; and places that
+    depend on values, which TVM refuses."""
+
+    tokens: onnx.ModelProto
+    masks: onnx.ModelProto
+    places: onnx.ModelProto
+
+
+def kinds_of_models() -> KindsOfModels:
+    draw = np.random.default_rng(0)
+    weights = {
+        "table": draw.standard_normal((50, 16)).astype(np.float32),
+        "weight": draw.standard_normal((16, 16)).astype(np.float32),
+    }
+    integers = {"none": np.array(0), "minus": np.array(-1)}
+    return KindsOfModels(
+        tokens=parsed(
+            "(int64[1,length] ids) => (float[1,length,16] y)"
+            "{ rows = Gather(table, ids) z = MatMul(rows, weight) y = Relu(z) }",
+            weights,
+        ),
+        masks=parsed(
+            "(int64[1,32] ids) => (int64[1,32] places)"
+            "{ is_pad = Equal(ids, none) kept = Not(is_pad) counted = Add(ids, ids)"
+            " places = Where(kept, counted, minus) }",
+            integers,
+        ),
+        places=parsed("(float[4,8] x) => (int64[2,n] y) { y = NonZero(x) }", {}),
+    )
+
+
+def parsed(graph: str, constants: Mapping[str, Any]) -> onnx.ModelProto:
+    model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 17]> model {graph}')
+    for number, node in enumerate(model.graph.node):
+        node.name = f"{node.op_type.lower()}{number}"
+    model.graph.initializer.extend(
+        onnx.numpy_helper.from_array(value, name) for name, value in constants.items()
+    )
+    return model
+
+
 class GpuRunner:
     """A repository with a chain of products, and a machine with these devices."""
 
@@ -69,10 +114,12 @@ class GpuRunner:
 def test_new_weights_pass_without_trials_and_more_work_fails(
     tmp_path: Path, cuda_stand_in: WhatCuda
 ) -> None:
-    runner = GpuRunner(tmp_path / "w", cuda_stand_in(**SMALL))
+    runner = GpuRunner(tmp_path / "w", cuda_stand_in(busy_percent=37, **SMALL))
     warmed = runner.tunegate("warm", "--trials", "2", "--json")
     assert warmed.returncode == 0, warmed.stderr
-    assert json.loads(warmed.stdout)["left"] == 0
+    told = json.loads(warmed.stdout)
+    assert told["left"] == 0
+    assert any("cores and 37% of the GPU's time were busy" in note for note in told["notes"])
     runner.commit(new_weights(chain_model(layers=2, width=WIDTH)))
     passed = runner.tunegate("run", "--base", "HEAD~1")
     assert passed.returncode == 0, passed.stderr
@@ -145,3 +192,48 @@ def test_a_model_that_does_not_fit_says_that_the_device_has_no_memory(
     warmed = runner.tunegate("warm", "--trials", "1")
     assert warmed.returncode == 2, warmed.stderr
     assert "ships with nothing: TVM: the compiled model does not run (CUDA" in warmed.stdout
+
+
+@pytest.mark.pipelines
+def test_kinds_of_models_on_a_part_of_a_device_as_init_configures_it(
+    tmp_path: Path, cuda_stand_in: WhatCuda
+) -> None:
+    """Also in several jobs, as CI has them. No CUPTI is there, as in all of these tests."""
+    runner = GpuRunner(
+        tmp_path / "w", cuda_stand_in(devices=("GPU-one",), parts=("MIG-one",), **SMALL)
+    )
+    root, models = runner.workspace.root, kinds_of_models()
+    for file in (root / "models" / "m.onnx", root / "tunegate.yaml"):
+        file.unlink()
+    for name, model in models._asdict().items():
+        save(model, root / "models" / f"{name}.onnx")
+    runner.workspace.commit()
+    began = runner.tunegate("init")
+    assert "tuned and gated on NVIDIA stand-in MIG 1g" in began.stdout
+    config = root / "tunegate.yaml"
+    written = config.read_text()
+    assert "kind: cuda" in written
+    config.write_text(
+        written.replace("~/.cache/tunegate", "cache")
+        .replace('"length": 128', '"length": 8')
+        .replace("gate:\n  margin-percent: 3\n", CONFIG[CONFIG.index("gate:") :])
+    )
+    runner.workspace.commit()
+    warmed = runner.tunegate("warm", "--trials", "1")
+    assert warmed.returncode == 2, warmed.stderr  # one of them ships with nothing
+    for name in ("tokens", "masks"):
+        assert f"models/{name}.onnx on gpu ships with TVM" in warmed.stdout
+    assert "places.onnx on gpu ships with nothing: outputs whose shape depends" in warmed.stdout
+    save(new_weights(models.tokens), root / "models" / "tokens.onnx")
+    runner.workspace.commit()
+    assert runner.tunegate("plan", "--base", "HEAD~1").returncode == 0
+    measured = runner.tunegate("measure", "--shard", "0")
+    assert measured.returncode == 0, measured.stderr
+    decided = runner.tunegate("gate")
+    assert decided.returncode == 0, decided.stderr
+    assert runner.verdict()["tuning"]["trials"] == 0
+    (finding,) = runner.verdict()["findings"]
+    assert (finding["model"], finding["status"]) == ("models/tokens.onnx", "pass")
+    told = runner.tunegate("history")
+    assert told.returncode == 0, told.stderr
+    assert "lines of history: .tunegate/history.html" in told.stdout

@@ -1,8 +1,9 @@
 """Texts of CUDA kernels, compiled without the headers that they do not need.
 
-Every text of TVM's begins with two headers of CUDA's C++ library. NVRTC takes three quarters of a
-candidate's build to read them, and a kernel uses nothing of them but the names of eight integers.
-So the names are declared in their place. What does not compile so is compiled as TVM does it.
+Every text of TVM's begins with two headers of CUDA's C++ library. To read them takes NVRTC a third
+of a candidate's build, more where the kernel is small, and a kernel uses nothing of them but the
+names of eight integers. So the names are declared in their place. What does not compile so is
+compiled as TVM does it.
 """
 
 from __future__ import annotations
@@ -57,16 +58,16 @@ def without_library_headers(text: str) -> str | None:
 def compile_texts_briefly() -> None:
     """Has TVM compile all texts of this process so, where NVRTC compiles them."""
     if os.environ.get(_MODE) == "nvrtc":
-        tvm_ffi.register_global_func(_CALLBACK, _machine_code, override=True)
+        tvm_ffi.register_global_func(_CALLBACK, _compiled, override=True)
 
 
-def _machine_code(text: str) -> Any:
+def _compiled(text: str) -> Any:
     brief = without_library_headers(text)
-    found = _compiled(brief) if brief is not None else None
+    found = machine_code(brief) if brief is not None else None
     return nvcc.tvm_callback_cuda_compile(text) if found is None else found
 
 
-def _compiled(text: str) -> bytearray | None:
+def machine_code(text: str) -> bytearray | None:
     """Returns what NVRTC makes of a text for the current target, None where it refuses it."""
     from cuda.bindings import nvrtc  # noqa: PLC0415 -- an extra
 
