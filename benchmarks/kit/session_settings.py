@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tunegate.models.reference.onnx_runtime import onnxruntime, timed_options
+from tunegate.models import narrow_types
+from tunegate.models.reference.onnx_runtime import onnxruntime, open_session, timed_options
 from tunegate.models.seeded_inputs import seeded_inputs
 from tunegate.system.output.artifact_file import ArtifactFile
 
@@ -65,7 +66,7 @@ def settings_ms(directory: Path, threads: int, rounds: int) -> dict[str, float]:
 def _opened(model: Path, threads: int, change: Change) -> Any:
     options = timed_options(threads)
     change(options)
-    return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    return open_session(model, options, ["CPUExecutionProvider"]).session
 
 
 def _turn_ms(session: Any, feed: Mapping[str, Any]) -> float:
@@ -74,6 +75,6 @@ def _turn_ms(session: Any, feed: Mapping[str, Any]) -> float:
     until = time.perf_counter() + _TURN_SECONDS
     while not found or time.perf_counter() < until:
         started = time.perf_counter()
-        session.run(None, dict(feed))
+        narrow_types.run(session, feed)
         found.append(1e3 * (time.perf_counter() - started))
     return statistics.median(found)

@@ -357,6 +357,22 @@ def test_a_sum_of_known_sizes_is_a_size(symbol: str, size: int | None) -> None:
     assert computed_size(symbol, SIZES) == size
 
 
+@pytest.mark.parametrize(
+    ("symbol", "sizes", "size"),
+    [
+        ("total_sequence_length", {"past_sequence_length": 16, "sequence_length": 128}, 144),
+        ("total_seq_len", {"past_seq_len": 0, "seq_len": 7}, 7),
+        ("total_sequence_length", {"sequence_length": 128}, None),
+        ("total_sequence_length", {"past_sequence_length": 16, "seq": 128}, None),
+        ("sequence_length", {"past_sequence_length": 16, "sequence_length": 128}, None),
+    ],
+)
+def test_the_total_of_a_cache_is_its_past_and_what_is_new(
+    symbol: str, sizes: dict[str, int], size: int | None
+) -> None:
+    assert computed_size(symbol, sizes) == size
+
+
 @given(st.text(max_size=60))
 def test_no_name_that_an_exporter_may_write_is_a_fault(symbol: str) -> None:
     size = computed_size(symbol, SIZES)

@@ -294,7 +294,9 @@ _OPERATIONS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
 def computed_size(symbol: str, sizes: Mapping[str, int]) -> int | None:
     """The size of a dimension whose name is a sum of others', by `sizes` of these. None for another
     name, and for a sum of what is not known."""
-    if len(symbol) > _LONGEST or symbol.isidentifier():
+    if symbol.isidentifier():
+        return _total(symbol, sizes)
+    if len(symbol) > _LONGEST:
         return None
     try:
         term = ast.parse(symbol.strip(), mode="eval").body
@@ -303,6 +305,14 @@ def computed_size(symbol: str, sizes: Mapping[str, int]) -> int | None:
         return None
     least = 1 if isinstance(term, ast.Constant) else 0
     return size if size is not None and size >= least else None
+
+
+def _total(symbol: str, sizes: Mapping[str, int]) -> int | None:
+    """The size of `total_sequence_length`, as exporters of language models call a cache's past with
+    what is new: attention takes no other."""
+    new = symbol.removeprefix("total_")
+    parts = sizes.get(new), sizes.get(f"past_{new}")
+    return None if new == symbol or None in parts else sum(part or 0 for part in parts)
 
 
 def _value(term: ast.expr, sizes: Mapping[str, int]) -> int | None:

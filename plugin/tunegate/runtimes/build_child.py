@@ -174,9 +174,10 @@ def _does_not_run(
             "Give sizes that the model takes under dims: or inputs: in tunegate.yaml."
         )
     named = ", ".join(invented or [each.name for each in artifact.inputs])
+    others = ", or other sizes under dims:," if sizes else ""
     return (
         f"{artifact.model}: {title} does not run it on the inputs that were drawn "
-        f"({said(error)}). Give values for {named} under inputs: in tunegate.yaml."
+        f"({said(error)}). Give values for {named} under inputs:{others} in tunegate.yaml."
     )
 
 
