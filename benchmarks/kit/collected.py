@@ -97,7 +97,7 @@ def models_in(directory: Path) -> dict[str, Path]:
 
 
 def guessed(file: Path) -> dict[str, tuple[int, ...]]:
-    """The sizes that `init` writes."""
+    """The sizes that `init` tries first."""
     model = onnx.load(file, load_external_data=False)
     sizes = {(each.input, each.axis): each.size for each in guessed_sizes(model)}
     return {

@@ -8,6 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.graphs import GraphInput, graph_of, node
 from tests.support.simulated.simulated_gpus import gpu, simulated
 from tests.support.small_onnx import matmul_model, save
 from tests.support.workspace import Workspace
@@ -26,12 +27,16 @@ from tunegate.cli.handlers.init import (
 from tunegate.cli.shared_options import Common
 from tunegate.errors import ConfigError, TunegateError
 from tunegate.models.finder import FoundModel
+from tunegate.models.inputs.checked_values import value_problems
+from tunegate.models.inputs.given_values import GivenValues
+from tunegate.models.model_inputs import inputs_of_file
 from tunegate.models.sizes import GuessedSize
 from tunegate.review import config_file
 from tunegate.review.config_file import parse_config
 from tunegate.review.globs import matches
-from tunegate.review.model_settings import entry_for, shapes_for
+from tunegate.review.model_settings import GivenFor, entry_for, shapes_for, values_for
 from tunegate.system.git.installed_commit import InstalledCommit, public_address
+from tunegate.system.git.repository import GitRepository
 
 
 @pytest.fixture
@@ -300,3 +305,38 @@ def test_a_sum_of_other_symbols_is_not_written() -> None:
     found = FoundModel(path="a.onnx", inputs=(ModelInput("x", (None, None)),), guesses=guesses)
     assert list(shared_sizes([found])) == ["past"]
     assert [*entry_lines(found, shared_sizes([found]))] == []
+
+
+def test_a_run_takes_the_sizes_and_values_that_it_writes(workspace: Workspace) -> None:
+    """A sound of open length with settings beside it, and an input whose dimension has no name."""
+    inputs = [
+        GraphInput("audio", (1, 8), "float32"),
+        GraphInput("speed", (), "float32"),
+        GraphInput("steps", (1,), "int64"),
+    ]
+    nodes = [
+        node("Mul", "audio speed", "one"),
+        node("Cast", "steps", "many", to=1),
+        node("Add", "one many", "y"),
+    ]
+    model = graph_of(nodes, inputs)
+    model.graph.input[0].type.tensor_type.shape.dim[1].Clear()
+    save(model, workspace.root / "models" / "speech.onnx")
+    workspace.commit()
+    assert init.run(asked(workspace)) == 0
+    text = (workspace.root / "tunegate.yaml").read_text()
+    assert (
+        '      "speed": {values: {cases: [1.0]}}  # guessed: by its name: the usual speed' in text
+    )
+    config = config_file.parse_config(text, "tunegate.yaml")
+    head = workspace.commit()
+    file = workspace.root / "models" / "speech.onnx"
+    found = shapes_for(config, "models/speech.onnx", inputs_of_file(file))
+    assert (found.problems, found.shapes) == ((), {"audio": (1, 16000)})
+    repository, files = GitRepository(workspace.root), {"models/speech.onnx": file}
+    assert [*value_problems(repository, config, files, head)] == []
+    given = GivenFor(
+        values=values_for(config, "models/speech.onnx"), shapes=found.shapes, revisions=(head,)
+    )
+    rules = GivenValues(repository, workspace.root.parent / "kept").rules(file, given).rules
+    assert {*rules} == {"speed", "steps"}
