@@ -120,7 +120,7 @@ def test_only_the_tasks_of_models_that_build_are_left() -> None:
 
 
 def test_what_is_not_tuned_is_told_with_its_reason() -> None:
-    refused: dict[TriedModel, str] = {("m.onnx", "head", "cpu"): "it has no code"}
+    refused: dict[TriedModel, str] = {("m.onnx", "head", "cpu"): "m.onnx: it has no code"}
     assert refusal_notes(refused, make_changes()) == (
         "m.onnx (head) is not tuned on cpu: it has no code",
     )

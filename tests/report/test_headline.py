@@ -126,3 +126,11 @@ def test_the_verdict_names_the_sizes_that_it_speaks_of() -> None:
     assert " on cpu at 1x3x48x320, 1x128 …" in headline(report)
     titles = [column.title for column in models_table([finding]).columns]
     assert titles[:4] == ["Verdict", "Model", "Target", "Size"]
+
+
+def test_a_reason_that_begins_with_the_model_names_it_once() -> None:
+    finding = parts.finding("error", "models/squeezenet.onnx: cut short. Export it again.")
+    report = msgspec.structs.replace(
+        make_report("measured"), verdict=parts.verdict("error", 2, finding)
+    )
+    assert headline(report) == "Error: models/squeezenet.onnx on cpu: cut short. Export it again"

@@ -71,9 +71,11 @@ def resolution_of(tasks: TaskSet, resolution: Resolution) -> Resolution:
 
 
 def refusal_notes(refused: Mapping[TriedModel, str], changes: ChangeSet) -> tuple[str, ...]:
+    """A line for each model that is not tuned, with its name once."""
     is_compared = has_base(changes)
     return tuple(
-        f"{side_named(path, side, is_compared=is_compared)} is not tuned on {target}: {reason}"
+        f"{side_named(path, side, is_compared=is_compared)} is not tuned on {target}: "
+        + reason.removeprefix(f"{path}: ")
         for (path, side, target), reason in refused.items()
     )
 

@@ -91,7 +91,7 @@ def _said(
     where = f"{name(finding.model)} on {name(finding.target)}{at}"
     change = finding.change_percent
     if change is None or not _is_decided_by_median(report, finding):
-        why = remarks(finding) or finding.reason
+        why = (remarks(finding) or finding.reason).removeprefix(f"{finding.model}: ")
         return f"{where}: {prose(why)}"
     between = f" ({interval(change)})" if finding.status == "inconclusive" else ""
     margin = f"{report.verdict.margin_percent:g}%"

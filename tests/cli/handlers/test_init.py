@@ -329,14 +329,14 @@ def test_a_run_takes_the_sizes_and_values_that_it_writes(workspace: Workspace) -
         '      "speed": {values: {cases: [1.0]}}  # guessed: by its name: the usual speed' in text
     )
     config = config_file.parse_config(text, "tunegate.yaml")
-    head = workspace.commit()
+    workspace.commit()
     file = workspace.root / "models" / "speech.onnx"
     found = shapes_for(config, "models/speech.onnx", inputs_of_file(file))
     assert (found.problems, found.shapes) == ((), {"audio": (1, 16000)})
     repository, files = GitRepository(workspace.root), {"models/speech.onnx": file}
-    assert [*value_problems(repository, config, files, head)] == []
+    assert [*value_problems(repository, config, files, "HEAD")] == []
     given = GivenFor(
-        values=values_for(config, "models/speech.onnx"), shapes=found.shapes, revisions=(head,)
+        values=values_for(config, "models/speech.onnx"), shapes=found.shapes, revisions=("HEAD",)
     )
     rules = GivenValues(repository, workspace.root.parent / "kept").rules(file, given).rules
     assert {*rules} == {"speed", "steps"}
