@@ -1,8 +1,8 @@
 """Texts of CUDA kernels, compiled without the headers that they do not need.
 
-Every text of TVM's begins with two headers of CUDA's C++ library. To read them takes NVRTC a third
-of a candidate's build, more where the kernel is small, and a kernel uses nothing of them but the
-names of eight integers. So the names are declared in their place. What does not compile so is
+Every text of TVM's begins with two headers of CUDA's C++ library. To read them takes NVRTC a fifth
+to two thirds of a candidate's build, and a kernel uses nothing of them but the names of eight
+integers. So the names are declared in their place. What does not compile so is
 compiled as TVM does it.
 """
 
