@@ -24,10 +24,10 @@ from cosmic_ray.plugins import get_operator, operator_names
 SEED = "2026-11"
 # A room: its folder, the tests that must notice, and the share of its places that is drawn.
 ROOMS = {
-    "decide": ("plugin/tunegate/decide", "tests/decide", 0.06),
-    "review": ("plugin/tunegate/review", "tests/review", 0.055),
-    "protocol": ("cache/tunegate_cache/protocol", "tests/cache", 0.11),
-    "format": ("cache/tunegate_cache/format", "tests/cache", 0.085),
+    "decide": ("plugin/tunegate/decide", "tests/decide", 0.04),
+    "review": ("plugin/tunegate/review", "tests/review", 0.035),
+    "protocol": ("cache/tunegate_cache/protocol", "tests/cache", 0.07),
+    "format": ("cache/tunegate_cache/format", "tests/cache", 0.055),
 }
 # What a decorator or a signature says is not evaluated, or is evaluated before any test.
 SKIPPED_OPERATORS = ("RemoveDecorator", "ReplaceBinaryOperator_BitOr")
@@ -58,7 +58,7 @@ def drawn_mutants(source: str, share: float) -> Iterator[dict[str, Any]]:
         ticket, mutant = min(drawn, key=lambda each: each[0])
         # The least of n tickets is below share with this chance.
         if ticket < 1 - (1 - share) ** (1 / len(drawn)):
-            yield mutant
+            yield mutant | {"ticket": ticket / share}
 
 
 def _ticket(name: str) -> float:

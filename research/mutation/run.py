@@ -16,6 +16,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -35,9 +36,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tree", type=Path, default=Path.cwd())
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--earlier", type=Path, help="what was found in another checkout")
     options = parser.parse_args()
+    earlier = json.loads(options.earlier.read_text()) if options.earlier else {}
     tree, out = options.tree.resolve(), options.out.resolve()
     mutants = _listed(tree)
+    mutants.sort(key=lambda mutant: mutant["ticket"])  # a run that is cut short has all rooms
     os.chdir(tree)
     sys.path.insert(0, str(tree))
     for name in HEAVY:
@@ -50,7 +54,8 @@ def main() -> None:
         room = mutant["tests"]
         if room not in run_by:
             run_by[room] = _tests_of_functions(tree, room)
-        results[mutant["name"]] = _outcome(tree, mutant, run_by[room]) | {
+        known = earlier.get(mutant["name"], {}).get("by", "")
+        results[mutant["name"]] = _outcome(tree, mutant, run_by[room], known) | {
             key: mutant[key] for key in ("room", "path", "line")
         }
         out.write_text(json.dumps(results, indent=1) + "\n")
@@ -71,7 +76,9 @@ def _listed(tree: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in listed.stdout.splitlines()]
 
 
-def _outcome(tree: Path, mutant: dict[str, Any], run_by: dict[str, set[str]]) -> dict[str, str]:
+def _outcome(
+    tree: Path, mutant: dict[str, Any], run_by: dict[str, set[str]], known: str
+) -> dict[str, str]:
     """Returns whether a test noticed the mutant, and which."""
     path = tree / mutant["path"]
     source = path.read_text("utf-8")
@@ -80,15 +87,31 @@ def _outcome(tree: Path, mutant: dict[str, Any], run_by: dict[str, set[str]]) ->
         return {"outcome": "survived", "by": "no test runs it"}
     path.write_text(mutant["source"], "utf-8")
     try:
-        told = _in_a_child(lambda tell: _run_tests(tests, tell))
+        for part in _in_order(tests, Path(mutant["path"]).stem, known):
+            told = _in_a_child(partial(_run_tests, part))
+            if told is None:
+                return {"outcome": "killed", "by": "time"}
+            failed = [line for line in told.splitlines() if line.startswith("failed ")]
+            if failed or "code 0" not in told:
+                by = failed[0].removeprefix("failed ") if failed else told
+                return {"outcome": "killed", "by": by}
     finally:
         path.write_text(source, "utf-8")
-    if told is None:
-        return {"outcome": "killed", "by": "time"}
-    failed = [line for line in told.splitlines() if line.startswith("failed ")]
-    if failed or "code 0" not in told:
-        return {"outcome": "killed", "by": failed[0].removeprefix("failed ") if failed else told}
     return {"outcome": "survived", "by": f"{len(tests)} tests pass"}
+
+
+def _in_order(tests: set[str], stem: str, known: str) -> Iterator[set[str]]:
+    """Yields the tests in the order in which they are likely to notice: the one that did in another
+    checkout, those of the file that has the module's name or else the most of them, all others."""
+    name = known.rpartition("::")[2]
+    first = {test for test in tests if name and test.endswith(f"::{name}")}
+    files = Counter(test.split("::")[0] for test in tests - first)
+    if files:
+        likely = max(files, key=lambda file: (Path(file).stem == f"test_{stem}", files[file]))
+        second = {test for test in tests - first if test.startswith(f"{likely}::")}
+        yield from filter(None, (first, second, tests - first - second))
+    else:
+        yield first
 
 
 def _tests_to_run(mutant: dict[str, Any], source: str, run_by: dict[str, set[str]]) -> set[str]:

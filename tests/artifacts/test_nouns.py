@@ -4,12 +4,9 @@ import msgspec
 import pytest
 
 from tests.support.measured_cells import make_build
-from tests.support.waivers import make_waiver
-from tunegate.artifacts.builds import CandidateTime, Cell, RuntimeChoice, unbuilt
-from tunegate.artifacts.candidates import CandidateBuild, candidate_name
+from tunegate.artifacts.builds import CandidateTime, Cell, RuntimeChoice
 from tunegate.artifacts.changes import (
     Effect,
-    ModelInput,
     PolicyChange,
     Revisions,
     gated_name,
@@ -33,26 +30,6 @@ def test_a_choice_knows_the_time_of_each_candidate_that_was_measured() -> None:
     choice = RuntimeChoice(times=times)
     assert choice.ms_of("onnxruntime") == 3.0
     assert choice.ms_of("openvino") is None
-
-
-def test_what_was_not_built_has_nothing_but_its_reason() -> None:
-    build = unbuilt("cannot be imported")
-    assert (build.key, build.tasks, build.size_bytes) == ("", (), 0)
-    assert (build.error, build.crashed) == ("cannot be imported", False)
-
-
-def test_the_usual_way_of_a_runtime_has_its_name_and_a_variant_adds_its_own() -> None:
-    assert candidate_name("tvm", "") == "tvm"
-    assert candidate_name("openvino", "bf16") == "openvino-bf16"
-    assert (
-        CandidateBuild(runtime="openvino", title="OpenVINO", variant="bf16").name == "openvino-bf16"
-    )
-
-
-def test_a_candidate_computes_in_float32_unless_its_settings_say_otherwise() -> None:
-    assert CandidateBuild(runtime="any", title="Any").precision == "float32"
-    half = CandidateBuild(runtime="any", title="Any", settings={"precision": "bfloat16"})
-    assert half.precision == "bfloat16"
 
 
 def test_the_base_judges_where_nothing_newer_does() -> None:
@@ -110,12 +87,6 @@ def test_what_is_no_model_with_a_profile_is_a_path(name: str) -> None:
     assert (path_of(name), profile_of(name)) == (name, "")
 
 
-def test_a_dimension_may_have_a_name() -> None:
-    named = ModelInput("x", (None, 8), ("batch", ""))
-    assert [named.symbol(axis) for axis in range(2)] == ["batch", ""]
-    assert ModelInput("x", (None,)).symbol(0) == ""
-
-
 LOST = UnmeasuredShard(
     shard=2, target="cpu", models=("a.onnx",), status="invalid-env", problem="nothing came"
 )
@@ -132,8 +103,3 @@ def test_it_has_its_own_models_on_its_own_target() -> None:
     assert LOST.has(Cell(model="a.onnx", target="cpu"))
     assert not LOST.has(Cell(model="a.onnx", target="gpu"))
     assert not LOST.has(Cell(model="b.onnx", target="cpu"))
-
-
-def test_a_waiver_is_of_one_model_on_one_target() -> None:
-    waiver = make_waiver()
-    assert waiver.cell == Cell(model=waiver.model, target=waiver.target)

@@ -10,8 +10,6 @@ from tunegate.ci.none_host import NoCiHost
 from tunegate.ci.protocol import (
     Annotation,
     AskedRevisions,
-    HostRefusedError,
-    JobEvent,
     JobReport,
     Links,
     Usual,
@@ -48,26 +46,12 @@ def test_other_cis_say_in_variables_of_theirs_where_a_job_is() -> None:
     assert NoCiHost({"BUILD_URL": "https://ci/7"}).links(Path()) == Links(run="https://ci/7")
 
 
-def test_there_is_nothing_to_comment_on() -> None:
-    with pytest.raises(HostRefusedError, match="which pull request"):
-        NoCiHost({}).comment(JobEvent(revisions=Usual()), "o", "report")
-
-
 GITHUB = {
     "GITHUB_ACTIONS": "true",
     "GITHUB_SERVER_URL": "https://github.com",
     "GITHUB_REPOSITORY": "a/b",
     "GITHUB_RUN_ID": "17",
 }
-
-
-def test_nothing_is_told_on_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
-    host = UntoldHost(GitHubHost(GITHUB))
-    with host.literal_output():
-        annotation = Annotation(level="error", title="tunegate", text="slower")
-        host.tell(JobReport(annotations=[annotation], outputs={"verdict": "fail"}))
-    said = capsys.readouterr()
-    assert (said.out, said.err) == ("", "tunegate: error: slower\n")
 
 
 def test_what_is_compared_and_where_the_job_is_the_host_says() -> None:

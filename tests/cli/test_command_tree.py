@@ -11,7 +11,6 @@ from tunegate.cli import commands
 from tunegate.cli.ci_option import asked_job
 from tunegate.cli.command import Command
 from tunegate.cli.command_tree import (
-    CACHE_GROUP,
     COMMAND_GROUP,
     COMMANDS,
     GROUPS,
@@ -20,7 +19,6 @@ from tunegate.cli.command_tree import (
     core_commands,
     declared,
 )
-from tunegate.cli.commands.comparing import CompareOptions
 from tunegate.cli.commands.gating import RunOptions
 from tunegate.cli.help_pages import overview
 from tunegate.cli.parse import named_command, parse
@@ -115,12 +113,6 @@ def test_the_first_words_name_the_command_and_the_rest_is_its() -> None:
     assert (found.name, list(rest)) == ("cache gc", ["--dry-run"])
 
 
-@pytest.mark.parametrize("line", [["cache"], ["cache", "--help"]])
-def test_a_group_alone_is_itself(line: list[str]) -> None:
-    found, _ = named_command(line)
-    assert found is CACHE_GROUP
-
-
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -197,14 +189,6 @@ def test_a_step_that_names_no_ci_is_a_job_of_the_one_that_it_runs_in(named: list
     assert found.request.asked.no_base
 
 
-@pytest.mark.parametrize("line", [["run", "--ci="], ["run", "--ci", "gitlab", "--ci", ""]])
-def test_an_empty_name_is_no_job_without_rules(line: list[str]) -> None:
-    """A variable that is not set would let a fork write to the cache."""
-    found = asked_job(line)
-    assert found is not None
-    assert found.ci == ""
-
-
 def test_the_groups_that_a_command_takes_become_its_settings() -> None:
     options = RunOptions(
         common=Common(out=Path("o"), as_json=True),
@@ -218,11 +202,6 @@ def test_the_groups_that_a_command_takes_become_its_settings() -> None:
         base="v1",
         overrides=Overrides({"budget.minutes": 3.0, "cache.mode": "ro"}),
     )
-
-
-def test_a_field_of_the_commands_own_is_no_setting() -> None:
-    settings = CompareOptions(base="old.onnx", head="new.onnx").settings
-    assert (settings.base, settings.head) == (None, None)
 
 
 def test_every_setting_is_an_option_of_a_shared_group() -> None:

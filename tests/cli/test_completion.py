@@ -56,10 +56,6 @@ def test_bash_offers_what_is_declared(bash: str, line: str, offered: list[str]) 
     assert sorted(completed(bash, line)) == sorted(offered)
 
 
-def test_bash_offers_every_command_first(bash: str) -> None:
-    assert {"run", "cache", "help"} <= set(completed(bash, 'tunegate ""'))
-
-
 def test_a_file_is_offered_whole_whatever_its_name_is(
     bash: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,8 +76,3 @@ def test_a_script_names_every_command_and_option(
         assert command.name.rpartition(" ")[2] in text
         for field in fields_of(command.options):
             assert all(flag.lstrip("-") in text for flag in field.flags)
-
-
-def test_a_shell_that_is_not_known_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["completion", "tcsh"]) == 2
-    assert "bash" in capsys.readouterr().err

@@ -5,8 +5,7 @@ import sys
 
 import pytest
 
-from tunegate.cli.command_tree import CACHE_GROUP, command_names
-from tunegate.cli.help_pages import group_page, is_answered, overview, page
+from tunegate.cli.help_pages import is_answered, page
 from tunegate.errors import ConfigError
 
 HEAVY = ("numpy", "rich", "yaml", "cryptography", "tempfile", "hashlib", "tunegate.edges")
@@ -54,15 +53,3 @@ def test_a_page_waits_for_nothing_that_carries_a_command_out(line: str) -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stderr == "[]\n"
-
-
-def test_every_command_has_a_line_with_its_summary() -> None:
-    lines = [line.split() for line in overview().splitlines() if line.startswith("  ")]
-    assert [words[0] for words in lines] == [*command_names(), "help"]
-    assert all(len(words) > 2 for words in lines)
-
-
-def test_a_group_lists_its_commands() -> None:
-    lines = [line.split() for line in group_page(CACHE_GROUP).splitlines() if line.startswith("  ")]
-    assert [words[0] for words in lines] == list(CACHE_GROUP.commands)
-    assert "Look into the cache, and maintain it." in group_page(CACHE_GROUP)

@@ -11,7 +11,6 @@ from hypothesis import strategies as some
 
 from tunegate.cli import values
 from tunegate.cli.command_tree import core_commands
-from tunegate.cli.commands.cache import PushOptions
 from tunegate.cli.commands.comparing import CompareOptions
 from tunegate.cli.option import Argument, Option
 from tunegate.cli.parse import Parsed, fields_of, filled, parse, suggestion
@@ -122,26 +121,11 @@ def test_a_word_that_does_not_exist_is_answered_with_the_nearest(
     assert meant in str(caught.value)
 
 
-def test_an_argument_that_is_left_out_has_its_default() -> None:
-    options = parsed("cache", "push").options
-    assert isinstance(options, PushOptions)
-    assert options.directory is None
-
-
-def test_an_option_after_two_dashes_asks_for_no_help() -> None:
-    assert parsed("cache", "why-miss", "--", "-h").command.name == "cache why-miss"
-
-
 @given(some.floats(min_value=0, allow_nan=False, allow_infinity=False))
 def test_a_number_is_read_as_it_is_written(number: float) -> None:
     assert values.not_negative(repr(number)) == number
     if number > 0:
         assert values.positive(repr(number)) == number
-
-
-@given(some.integers(min_value=0, max_value=2**64 - 1))
-def test_a_whole_number_is_read_as_it_is_written(number: int) -> None:
-    assert values.whole(str(number)) == values.seed(str(number)) == number
 
 
 @pytest.mark.parametrize(
@@ -174,11 +158,6 @@ def test_what_is_no_value_is_quoted_and_said(
     assert said in str(caught.value)
 
 
-def test_a_date_is_of_utc() -> None:
-    assert values.date("1970-01-02") == 24 * 3600
-    assert values.date("1970-01-01T01:30") == 90 * 60
-
-
 def test_the_name_of_an_input_may_have_an_equals_sign() -> None:
     assert values.shape("a=b=1,3") == ("a=b", (1, 3))
 
@@ -194,11 +173,6 @@ class SomeOptions(Options, frozen=True, kw_only=True):
 
 
 FIELDS = {field.name: field for field in fields_of(SomeOptions)}
-
-
-def test_a_commands_own_fields_come_first_and_those_of_every_command_last() -> None:
-    titles = list(dict.fromkeys(field.title for field in FIELDS.values()))
-    assert titles == ["", "budget", "every command"]
 
 
 @pytest.mark.parametrize(

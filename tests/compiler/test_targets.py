@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import os
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError
 
 import pytest
 import tvm
@@ -78,11 +78,6 @@ def test_kernels_get_the_threads_that_they_are_given_and_who_runs_them_keeps_its
     assert threads() == 1
     use_threads(before)
     assert os.sched_getaffinity(0) == cores
-
-
-def test_records_name_the_compiler_that_is_installed() -> None:
-    found = versions.toolchain()
-    assert (found.tvm, found.ffi) == (version("apache-tvm"), version("apache-tvm-ffi"))
 
 
 def test_what_is_not_installed_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:

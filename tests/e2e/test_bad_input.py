@@ -67,32 +67,12 @@ def test_a_configuration_that_cannot_be_used(
     assert message in refusal(repository)
 
 
-def test_a_truncated_model(repository: Workspace) -> None:
-    model = repository.root / "models" / "m.onnx"
-    model.write_bytes(model.read_bytes()[:300])
-    repository.commit()
-    assert unusable(repository).startswith("not an ONNX file, or cut short")
-
-
 def test_an_operator_nobody_knows_is_named_with_its_node(repository: Workspace) -> None:
     body = one_node_model("Frobnicate").SerializeToString()
     (repository.root / "models" / "m.onnx").write_bytes(body)
     repository.commit()
     reason = unusable(repository)
     assert reason.startswith('operator Frobnicate (node "odd") is not supported')
-
-
-def test_an_operator_the_compiler_lacks_is_named_with_its_node(repository: Workspace) -> None:
-    save(one_node_model("Det"), repository.root / "models" / "m.onnx")
-    repository.write("tunegate.yaml", CONFIG + "targets:\n  - name: cpu\n    runtime: tvm\n")
-    repository.commit()
-    assert 'operator Det (node "odd") is not supported by the compiler' in unusable(repository)
-
-
-def test_an_open_dimension_is_named(repository: Workspace) -> None:
-    save(matmul_model(rows="batch"), repository.root / "models" / "m.onnx")
-    repository.commit()
-    assert 'dimension "batch" (axis 0 of x) is dynamic' in unusable(repository)
 
 
 def test_one_unusable_model_is_one_finding_and_the_others_are_gated(
@@ -126,20 +106,6 @@ def test_one_unusable_model_is_one_finding_and_the_others_are_gated(
 
 def test_a_base_that_does_not_exist(repository: Workspace) -> None:
     assert '--base: "nowhere" is no revision' in refusal(repository, "run", "--base", "nowhere")
-
-
-def test_a_directory_that_is_no_repository(repository: Workspace, tmp_path: Path) -> None:
-    line = refusal(repository, "run", "--repository", str(tmp_path))
-    assert "not a git repository" in line
-
-
-def test_an_output_directory_that_cannot_be_written(repository: Workspace) -> None:
-    repository.write("file", "")
-    assert "cannot be written" in refusal(repository, "run", "--out", "file/out")
-
-
-def test_an_option_with_a_unit(repository: Workspace) -> None:
-    assert '"5m" is not a number of minutes >= 0' in refusal(repository, "run", "--minutes", "5m")
 
 
 def test_a_shard_that_the_plan_does_not_have(repository: Workspace) -> None:

@@ -47,14 +47,6 @@ def test_no_repository_is_needed(workspace: Workspace, tmp_path: Path) -> None:
     assert workspace.tunegate(*line).returncode == 0
 
 
-def test_a_file_that_is_no_model_is_one_clear_line(workspace: Workspace) -> None:
-    workspace.write("text.onnx", "nonsense")
-    done = workspace.tunegate("compare", "models/m.onnx", "text.onnx")
-    assert done.returncode == 2
-    assert "text.onnx" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
 def test_what_earlier_runs_have_built_is_compared_without_building_it_again(
     workspace: Workspace,
 ) -> None:
@@ -86,7 +78,10 @@ def test_a_metric_of_the_users_own_that_gets_worse_is_red(workspace: Workspace) 
 
 
 def test_one_model_under_both_runtimes(workspace: Workspace) -> None:
+    """Not tuned: what is compared is whatever each of them builds."""
     model = "models/m.onnx"
+    config = NOT_COMPILED.replace("trials: 2", "trials: 0") + FIRST_ANALYSIS
+    workspace.write("tunegate.yaml", config)
     done = workspace.tunegate("compare", f"onnxruntime:{model}", f"tvm:{model}", "--json")
     assert done.returncode in {0, 1, 3, 4}, done.stderr  # the machine may be too busy to tell
     (builds,) = json.loads((workspace.root / ".tunegate" / "measurements.json").read_text())[
@@ -102,12 +97,6 @@ def test_two_commands_that_print_latencies(workspace: Workspace, head_ms: int, c
     lines = [f'{sys.executable} -c "{program.format(ms)}"' for ms in (10, head_ms)]
     done = workspace.tunegate("compare", "--commands", *lines)
     assert done.returncode == code, done.stderr
-
-
-def test_a_directory_that_is_no_artifact_is_one_clear_line(workspace: Workspace) -> None:
-    done = workspace.tunegate("compare", "models", "models")
-    assert done.returncode == 2
-    assert "artifact.json" in done.stderr
 
 
 # What the cache knows, in the hands of plain TVM.
@@ -156,7 +145,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Exported:
     target = "  - name: {0}\n    layout: {0}\n    runtime: tvm\n    threads: 1\n"
     targets = "targets:\n" + "".join(map(target.format, LAYOUTS))
     root = tmp_path_factory.mktemp("exported") / "w"
-    workspace = Workspace(root, targets + CONFIG.replace("trials: 2", "trials: 8"))
+    workspace = Workspace(root, targets + CONFIG.replace("trials: 2", "trials: 4"))
     for line in (["plan"], ["tune"], ["tune", "--shard", "1"]):
         done = workspace.tunegate(*line)
         assert done.returncode == 0, done.stderr
@@ -243,10 +232,3 @@ def test_what_a_stock_database_knows_is_measured_here_first(tmp_path: Path) -> N
     used = workspace.tunegate("plan", "--out", "p")
     assert used.returncode == 0, used.stderr
     assert "0 shards to tune" in used.stdout
-
-
-def test_a_directory_without_a_database_is_one_clear_error(tmp_path: Path) -> None:
-    workspace = Workspace(tmp_path / "w")
-    asked = workspace.tunegate("cache", "import", "models")
-    assert asked.returncode == 2
-    assert "models: holds no MetaSchedule database" in asked.stderr

@@ -266,8 +266,8 @@ def test_warm_tunes_what_is_configured_once_and_new_weights_never(tmp_path: Path
     cold = json.loads(workspace.tunegate("plan", "--base", "HEAD~1", "--json").stdout)
     assert not any(task["trials"] for shard in cold["shards"] for task in shard["tasks"])
     assert "for tunegate warm" in cold["notes"][0]
-    first = json.loads(workspace.tunegate("warm", "--trials", "24", "--json").stdout)
-    assert 0 < first["tuning"]["trials"] <= 24
+    first = json.loads(workspace.tunegate("warm", "--trials", "12", "--json").stdout)
+    assert 0 < first["tuning"]["trials"] <= 12
     assert (first["left"], first["is_published"]) == (0, True)
     second = json.loads(workspace.tunegate("warm", "--json").stdout)
     assert all(each["known_before"] == each["tasks"] for each in second["models"]), second

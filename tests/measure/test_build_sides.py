@@ -30,7 +30,7 @@ from tunegate.artifacts.changes import SIDES, ModelChange, Side
 from tunegate.artifacts.plans import Budget, Cost, TuningPlan
 from tunegate.artifacts.tasks import ScheduleSource, TaskUse
 from tunegate.config import AccuracyConfig, ModelConfig, TargetConfig
-from tunegate.measure.bench_messages import Sides, other
+from tunegate.measure.bench_messages import Sides
 from tunegate.measure.build_records import DecidedByBase, as_in_base, decided_by_base
 from tunegate.measure.build_sides import build, build_directory, built_alike
 from tunegate.ports import BuildJob, ModelJob
@@ -303,10 +303,6 @@ def test_a_side_has_what_was_given_for_it() -> None:
     sides = Sides(base="old", head="new")
     assert (sides.of("base"), sides.of("head")) == ("old", "new")
     assert sides.each(len) == Sides(3, 3)
-
-
-def test_the_other_side_of_the_other_is_the_same() -> None:
-    assert (other("base"), other(other("base"))) == ("head", "base")
 
 
 BOTH: tuple[Side, Side] = ("base", "head")

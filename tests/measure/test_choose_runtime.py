@@ -149,15 +149,6 @@ def test_a_race_that_breaks_leaves_the_default_and_says_so(tmp_path: Path) -> No
     assert "no answer" in cell.head.choice.reason
 
 
-def test_one_runtime_is_no_choice(tmp_path: Path) -> None:
-    tvm, _ = both("head")
-    cell, pairs, moves = chosen(tmp_path, [], head=(tvm,))
-    assert cell.head is not None
-    assert (cell.head.choice, pairs.asked) == (None, 0)
-    assert cell.base is None
-    assert moves.kept == [("head-tvm", [], "head")]
-
-
 def three(name: str) -> tuple[Build, ...]:
     return (*both(name), candidate(name, "other", "Other"))
 

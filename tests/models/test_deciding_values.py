@@ -124,7 +124,3 @@ def test_what_was_kept_is_the_same_again(value: Any, tmp_path: Path) -> None:
     again = found if isinstance(found, list) else [found]
     assert [each.tolist() for each in again] == [each.tolist() for each in arrays]
     assert {each.dtype for each in again} <= {dtype}
-
-
-def test_what_is_absent_stays_so(tmp_path: Path) -> None:
-    assert load_value(save_value(None, tmp_path / "value"), np.dtype("float32")) is None

@@ -10,7 +10,6 @@ from onnx import TensorProto, helper
 from tests.support.graphs import GraphInput, graph_of, node
 from tests.support.small_onnx import conv_model, matmul_model, save
 from tunegate.artifacts.changes import ModelInput
-from tunegate.errors import ModelError
 from tunegate.models.graph import graph_digest, operator_of, outline_of
 from tunegate.models.kernel_digest import kernel_digest
 
@@ -98,11 +97,6 @@ def test_random_operators_with_a_seed_are_found_inside_a_branch_too() -> None:
     )
     model.graph.node.append(helper.make_node("RandomNormal", [], ["n"], shape=[1]))
     assert outline_of(model.SerializeToString()).seeded == ("RandomUniform",)
-
-
-def test_what_is_no_model_has_no_outline() -> None:
-    with pytest.raises(ModelError):
-        outline_of(b"no model")
 
 
 def test_an_operator_of_another_domain_is_another_operator() -> None:

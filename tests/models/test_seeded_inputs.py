@@ -80,11 +80,6 @@ def test_floats_lie_within_their_range_and_around_their_mean() -> None:
     assert abs(_drawn(Normal(100.0, 2.0), dtype="float64").mean() - 100.0) < 0.5
 
 
-def test_a_constant_is_everywhere() -> None:
-    assert {*_drawn(Constant(16000)).tolist()} == {16000}
-    assert _drawn(Constant(1), (), "bool").tolist() is True
-
-
 def test_texts_are_chosen_and_joined() -> None:
     assert {*_drawn(OneOf(("a", "b")), dtype="object").tolist()} == {"a", "b"}
     text = _drawn(OneOf(("a", "b"), words=3), (1,), "object")[0]

@@ -222,10 +222,6 @@ def test_dimensions_that_are_named_by_a_question_mark_are_not_the_same() -> None
     assert sizes(made) == [1, 224, 224]
 
 
-def test_a_static_model_has_nothing_to_guess() -> None:
-    assert sizes(model([("Relu", ["x"], "y")], {"x": [1, 3]}, {})) == []
-
-
 def test_a_dimension_that_is_a_sum_of_others_follows_from_them() -> None:
     made = model([("Relu", ["x"], "y")], {"x": ["past", "seq"], "mask": ["past + seq"]}, {})
     found = {guess.symbol: (guess.size, guess.is_sum) for guess in guessed_sizes(made)}

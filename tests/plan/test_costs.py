@@ -69,13 +69,6 @@ def test_a_model_without_a_base_is_not_compared() -> None:
     )
 
 
-def test_tasks_of_other_models_cost_nothing() -> None:
-    change = parts.change("other.onnx")
-    assert expected_seconds(change, [make_task("a")], "llvm", GATE) == expected_seconds(
-        change, [], "llvm", GATE
-    )
-
-
 def test_no_more_is_expected_than_the_gate_may_spend() -> None:
     change = parts.change("m.onnx")
     least = GateConfig(seconds=1.0, extend=False)

@@ -115,17 +115,6 @@ def test_the_estimate_never_exceeds_the_cap() -> None:
     assert made.budget.seconds == pytest.approx(36)
 
 
-def test_nothing_to_tune_costs_nothing() -> None:
-    made = plan_of([make_task()], [exact()])
-    assert (made.estimate.seconds, made.estimate.usd) == (0, 0)
-    assert matrix(made) == {"include": []}
-
-
-def test_a_plan_without_tasks_keeps_its_minutes() -> None:
-    made = plan_of([], budget=BudgetConfig(minutes=2))
-    assert (made.shards, made.budget.seconds) == ((), 120)
-
-
 def test_what_the_cache_saves_is_told_by_its_records_and_not_by_the_cap() -> None:
     tasks = [make_task("a"), make_task("b")]
     large, small = (
@@ -212,13 +201,6 @@ def test_a_task_the_resolution_does_not_have_is_a_miss() -> None:
 def test_fewer_shards_than_asked_for_are_explained() -> None:
     made = plan_of([make_task("a"), make_task("b")], shards=8)
     assert made.notes == ("8 shards asked for, 2 planned: 2 tasks left to tune",)
-
-
-def test_no_limit_at_all_is_said_to_be_none() -> None:
-    made = plan_of([make_task()], budget=BudgetConfig(minutes=None))
-    assert "no limit is set on tuning" in made.notes[0]
-    assert made.shards[0].budget.seconds is None
-    assert made.shards[0].tasks[0].trials == 256
 
 
 def test_a_number_of_shards_below_one_is_refused() -> None:
@@ -320,10 +302,6 @@ def test_each_model_is_measured_once_and_no_shard_is_empty(count: int, shards: i
     assert len(found) == min(shards, count)
     assert all(each.models for each in found)
     assert [each.index for each in found] == list(range(len(found)))
-
-
-def test_fifty_models_on_five_runners_take_ten_each() -> None:
-    assert [len(each.models) for each in planned(*models(50), shards=5)] == [10] * 5
 
 
 def test_a_new_model_costs_less_than_one_that_is_compared() -> None:

@@ -200,18 +200,8 @@ def parts(
     return target_parts(tasks, config, shards=shards)
 
 
-def test_a_target_without_tasks_has_no_part() -> None:
-    assert [part.target.name for part in parts(2, 0)] == ["cpu"]
-
-
 def test_trials_are_shared_by_the_tasks_left_to_tune() -> None:
     assert [part.trials for part in parts(3, 1, known=9, trials=100)] == [75, 25]
-
-
-def test_one_after_the_other_the_targets_share_the_minutes() -> None:
-    seconds = [part.seconds or 0 for part in parts(1, 1, minutes=10)]
-    assert sum(seconds) == pytest.approx(600)
-    assert all(seconds)
 
 
 def test_side_by_side_each_has_all_the_minutes() -> None:

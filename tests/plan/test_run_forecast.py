@@ -119,10 +119,6 @@ def test_each_challenger_is_launched() -> None:
     assert many.seconds == 2 * few.seconds
 
 
-def test_a_change_of_no_model_does_nothing() -> None:
-    assert kinds(planned(minutes=0)) == []
-
-
 @given(st.integers(1, 5), st.floats(0, 100))
 def test_every_step_takes_a_time_that_can_be_waited_for(models: int, minutes: float) -> None:
     changes = [parts.change(f"{number}.onnx") for number in range(models)]

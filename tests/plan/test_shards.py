@@ -60,7 +60,3 @@ def test_the_fullest_bin_is_within_four_thirds_of_the_best(sizes: list[int], bin
         for where in product(range(bins), repeat=len(sizes))
     )
     assert fullest <= (4 / 3 - 1 / (3 * bins)) * best + 1e-9
-
-
-def test_the_biggest_go_first() -> None:
-    assert balanced([1, 1, 4, 2, 4, 2], 2) == ((0, 2, 3), (1, 4, 5))

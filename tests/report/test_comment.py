@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 
 from tests.report.waived import waived
 from tests.support.golden import Golden
-from tests.support.reports import KINDS, make_report
+from tests.support.reports import KINDS, WHOLE, make_report
 from tunegate.artifacts.inputs import DrawnInput, InputRule, Integers, OneOf
 from tunegate.artifacts.verdicts import Report
 from tunegate.decide.waiving import slowdowns, standing
@@ -33,13 +33,18 @@ INTERNAL = re.compile(r"fused_(?!<)\w|_nchwc|Reorder(In|Out)put|\blv\d")
 """What compilers and runtimes call things that have another name in the model."""
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", WHOLE)
 def test_the_comment_reads_as_it_did_when_it_was_last_reviewed(kind: str, golden: Golden) -> None:
     golden.check(f"{kind}.md", render(make_report(kind)))
 
 
-def test_what_is_waived_shows_its_layers_and_where_its_waiver_is(golden: Golden) -> None:
-    golden.check("waived.md", render(waived()))
+def test_what_is_waived_shows_its_layers_and_where_its_waiver_is() -> None:
+    text = render(waived())
+    assert text.startswith("### ☑️ Waived: +12.4% latency of `models/squeezenet.onnx` on `cpu`")
+    assert "waived up to +17% until 2026-12-25: the wider kernel is worth it" in text
+    assert "the waiver is in tunegate-waivers.yaml at the tip of the branch" in text
+    row = "| `fire5/expand3x3` | 1.208 ms | 1.320 ms | +0.1120 ms (18%) | TVM, tuned now |"
+    assert row in text.replace("\N{NO-BREAK SPACE}", " ")
 
 
 @pytest.mark.parametrize("kind", KINDS)

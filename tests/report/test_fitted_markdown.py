@@ -10,7 +10,7 @@ from tests.support.measured_cells import make_measurement
 from tests.support.reports import make_report
 from tunegate.artifacts.measurements import Histogram, Interval, Launch
 from tunegate.report import plots as captions
-from tunegate.report.fitted_markdown import Section, fitted, fitted_text, sections_of
+from tunegate.report.fitted_markdown import Section, fitted, sections_of
 
 LINES = st.text(alphabet="ab |-#\n", min_size=1, max_size=300).filter(str.strip)
 TABLE = "\n".join(["| a |", "| --- |", *(f"| {n:03} |" for n in range(100))])
@@ -70,11 +70,6 @@ def test_a_text_is_divided_at_its_headings_and_folds() -> None:
     ]
 
 
-def test_a_text_that_fits_stays_as_it_is() -> None:
-    assert fitted_text("a\n\n\nb", 10) == "a\n\n\nb"
-    assert "end" not in fitted_text("### Pass\n\n" + "x" * 500 + "\n\nend", 300)
-
-
 REPORT = make_report("slowed")
 (FINDING,) = REPORT.verdict.findings
 
@@ -113,11 +108,6 @@ def test_the_slow_end_of_both_sides_is_told() -> None:
     assert captions.of_distribution([]) == ""
 
 
-def test_a_waterfall_names_the_layer_that_moved_most() -> None:
-    said = captions.of_waterfall(FINDING)
-    assert said.startswith("fire2/expand3x3, fire3/expand3x3 moved most: +0.5000 ms, 82%")
-
-
 def test_layers_tell_how_they_were_timed_or_why_they_were_not() -> None:
     assert "by a profile of each build" in captions.of_layers(FINDING, None, 3.0)
     alone = tuple(msgspec.structs.replace(each, is_alone=True) for each in FINDING.differences)
@@ -127,12 +117,3 @@ def test_layers_tell_how_they_were_timed_or_why_they_were_not() -> None:
     still = Interval(low=0.0, center=0.1, high=0.2)
     unmoved = msgspec.structs.replace(FINDING, differences=(), change_percent=still)
     assert "half the margin or more" in captions.of_layers(unmoved, make_measurement((0.0,)), 3.0)
-
-
-def test_tuning_tells_that_it_is_an_estimate() -> None:
-    said = captions.of_tuning(REPORT.outcomes[0])
-    assert said.startswith("From 9.500 ms to 3.224 ms: an estimate")
-
-
-def test_candidates_tell_which_corner_is_good() -> None:
-    assert captions.of_candidates().startswith("Lower left is better")

@@ -9,7 +9,7 @@ from tunegate.artifacts.inputs import DrawnInput
 from tunegate.artifacts.measurements import Interval
 from tunegate.report.environment import facts
 from tunegate.report.headline import headline, reason, worst_first
-from tunegate.report.policy_changes import described_change, policy_lines, summed_up, uncovered_line
+from tunegate.report.policy_changes import described_change, summed_up, uncovered_line
 from tunegate.report.report_tables import models_table
 
 
@@ -73,10 +73,6 @@ def test_the_facts_name_revisions_changes_and_machine() -> None:
     assert told["cpu governor"] == "performance"
 
 
-def test_without_a_measurement_there_is_no_machine_to_tell_of() -> None:
-    assert "Device" not in dict(facts(make_report("identical")))
-
-
 def test_a_change_is_told_with_both_values_and_when_it_counts() -> None:
     told = described_change(parts.policy_change(model="m.onnx", target="cpu"))
     assert told == (
@@ -84,12 +80,6 @@ def test_a_change_is_told_with_both_values_and_when_it_counts() -> None:
         "(no effect on this verdict, counts once it is merged)"
     )
     assert described_change(parts.policy_change(counts="now")).endswith("3 → 60 (counts now)")
-
-
-def test_so_many_changes_are_cut_and_counted() -> None:
-    verdict = parts.verdict("pass", 0, policy_changes=(parts.policy_change(),) * 40)
-    lines = policy_lines(verdict)
-    assert (len(lines), lines[-1]) == (31, "policy-change: … and 10 more")
 
 
 def test_the_headline_counts_what_weakens_the_gate() -> None:

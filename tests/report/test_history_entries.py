@@ -201,15 +201,3 @@ def test_no_text_is_a_formula_and_no_line_breaks(entries: list[HistoryEntry]) ->
         for name in ("model", "target", "device", "runtime", "repository", "release", "versions"):
             assert row[name].strip()[:1] not in set("=+-@|%\t\r\n")
             assert not set("\x00\x1b\u202e") & set(row[name])
-
-
-def test_numbers_stay_numbers() -> None:
-    (row,) = rows(csv_lines([entry(3, change=43)]))
-    assert (float(row["head_ms"]), float(row["change_low_percent"])) == (8.0, -0.4)
-    assert (row["change"], row["usd"], row["tasks"]) == ("43", "0.02", "10")
-
-
-def test_what_is_unknown_is_empty() -> None:
-    (row,) = rows(csv_lines([entry(3, head_ms=None, change_percent=None, change=None, cost=None)]))
-    unknown = ("head_ms", "change_percent", "change", "usd", "seconds")
-    assert {row[name] for name in unknown} == {""}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.report.hostile_entries import hostile_entries
 from tests.support.golden import Golden
-from tests.support.history import COST, DAY, entry, history
+from tests.support.history import COST, entry, history
 from tests.support.html_outline import outline
 from tests.support.outcome_parts import outcome
 from tunegate.artifacts.history import CostSum, HistoryEntry, ModelCost
@@ -47,11 +47,6 @@ def test_runs_without_a_verdict_are_named_beside_what_they_cost() -> None:
     page = render(cost_sums(lines), LOCATION)
     assert "Of 3 runs, 2 were cancelled or ended by an error: what they spent is counted." in page
     assert "Dollars need a price" not in page
-
-
-def test_a_history_without_costs_is_a_page_too() -> None:
-    page = render(cost_sums([entry(0, cost=None)]), LOCATION)
-    assert "1 line of earlier versions without a cost not counted." in page
 
 
 @settings(max_examples=10)  # each draws a plot
@@ -168,17 +163,6 @@ def test_a_name_that_the_template_lacks_is_an_error() -> None:
         shown("{{ forgotten }}")
 
 
-def test_numbers_are_written_as_in_every_report() -> None:
-    assert shown("{{ 8.5 | ms }}") == "8.500 ms"
-
-
-def test_templates_of_the_product_are_found() -> None:
-    environment = page_environment(longest_text=100)
-    assert environment.loader is not None
-    assert environment.loader.list_templates()
-    assert {"table", "WORDS"} <= set(environment.globals)
-
-
 def week(number: int, **cost: float) -> CostSum:
     return CostSum(name=f"2026-W{number}", runs=1, cost=ModelCost(**cost))
 
@@ -230,15 +214,6 @@ def test_every_second_is_in_one_row() -> None:
     assert [row.seconds for row in rows] == pytest.approx([0.3] * 5)
     assert [row.share for row in rows] == pytest.approx([0.2] * 5)
     assert [row.usd for row in rows] == pytest.approx([0.3] * 5)
-
-
-def test_without_a_price_there_is_no_money() -> None:
-    assert {row.usd for row in spending([with_costs(cost())])} == {None}
-
-
-def test_nothing_tried_is_no_table() -> None:
-    assert spending([]) == ()
-    assert audit([]) is None
 
 
 def test_a_rejected_candidate_near_the_best_was_rejected_wrongly() -> None:
@@ -311,7 +286,6 @@ def test_the_most_that_one_run_gained_is_told_with_what_it_cost() -> None:
     assert (row.cost.gained_ms, row.gain_usd, row.cost.usd) == (3.0, 0.5, 2.5)
 
 
-MONDAY = 1_780_272_000
 """The first second of 2026-06-01."""
 
 
@@ -319,20 +293,9 @@ def week_at(at: int) -> str:
     return week_of(msgspec.structs.replace(entry(0), at=at))
 
 
-def test_a_week_begins_on_monday() -> None:
-    assert (week_at(MONDAY), week_at(MONDAY - 1)) == ("2026-06-01", "2026-05-25")
-    assert week_at(MONDAY + 7 * DAY - 1) == "2026-06-01"
-
-
 def test_the_last_second_of_all_calendars_has_a_week() -> None:
     assert week_at(253_402_300_799) == "9999-12-27"
     assert week_at(0) == "1969-12-29"
-
-
-def test_the_dearest_comes_first() -> None:
-    cheap, dear = ModelCost(usd=1.0), ModelCost(usd=0.5, gate_usd=3.0)
-    summed = cost_sums([entry(1, model="cheap", cost=cheap), entry(1, model="dear", cost=dear)])
-    assert [row.name for row in summed.models] == ["dear", "cheap"]
 
 
 def test_warming_costs_and_what_has_no_cost_does_not() -> None:

@@ -10,18 +10,14 @@ import pytest
 from tests.report.budgeted import BUDGETED
 from tests.support.golden import Golden
 from tests.support.html_outline import outline
-from tests.support.reports import KINDS, make_report
-from tunegate.artifacts.measurements import Interval
+from tests.support.reports import KINDS, WHOLE, make_report
 from tunegate.report.html import render
 from tunegate.report.html_page import html_table
 from tunegate.report.table import (
     CellContent,
-    ChangeInterval,
     Column,
     Identifier,
     ReportTable,
-    SignedTime,
-    StatusWord,
     number_column,
     text_column,
 )
@@ -34,9 +30,7 @@ def page_of(kind: str) -> str:
     return render(make_report(kind))
 
 
-@pytest.mark.parametrize(
-    "kind", ["slowed", "identical", "wrong-numbers", "cache-down", "hostile", "loosened"]
-)
+@pytest.mark.parametrize("kind", WHOLE)
 def test_the_page_says_what_it_said_when_it_was_last_reviewed(kind: str, golden: Golden) -> None:
     golden.check(f"{kind}.html.txt", "\n".join(outline(page_of(kind)).lines) + "\n")
 
@@ -58,29 +52,22 @@ def test_the_same_report_gives_the_same_bytes() -> None:
     assert page_of("slowed") == render(make_report("slowed"))
 
 
-def test_the_change_is_explained_below_its_table() -> None:
-    said = "Change compares paired launches, so it is not Head / Base"
-    assert said in render(make_report("slowed"))
-    assert said not in render(make_report("new-model"))
-
-
-def test_a_step_has_spaces_around_the_names_in_it() -> None:
-    assert "Look at <code>" in page_of("slowed")
-
-
 def test_a_failing_check_shows_launches_latencies_and_waterfall() -> None:
     shown = re.findall(r"<svg[^>]*><title>(\w+ \w+)", page_of("slowed"))
     assert shown == ["Effect of", "Difference by", "Latency of", "Estimated latency"]
 
 
-def test_candidates_are_drawn_by_latency_and_error_and_told_in_a_table(golden: Golden) -> None:
+def test_candidates_are_drawn_by_latency_and_error_and_told_in_a_table() -> None:
     report = make_report("identical")
     (finding,) = report.verdict.findings
     finding = msgspec.structs.replace(finding, runtimes=BUDGETED)
     verdict = msgspec.structs.replace(report.verdict, findings=(finding,))
     page = render(msgspec.structs.replace(report, verdict=verdict))
     assert "<title>Latency by error; on the Pareto front: " in page
-    golden.check("candidates.html.txt", "\n".join(outline(page).lines) + "\n")
+    lines = [line.strip() for line in outline(page).lines]
+    columns = lines[lines.index("summary: Candidates (6)") :]
+    heads = [line.removeprefix("th: ") for line in columns if line.startswith("th: ")]
+    assert heads[:7] == ["No.", "Candidate", "Time", "From", "To", "Error", "Why"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -127,30 +114,6 @@ def test_whoever_hears_the_page_or_has_no_mouse_can_use_a_wide_table() -> None:
     page = drawn("x")
     assert 'role="group" aria-label="title" tabindex="0"' in page
     assert '<th scope="row" class="name">' in page
-
-
-def test_a_text_opens_no_element() -> None:
-    assert "<img" not in drawn("<img src=x>")
-    assert "<img" not in drawn(Identifier("<img src=x>"))
-
-
-def test_a_long_text_is_cut_in_the_middle() -> None:
-    assert "x" * 20 not in drawn("begin" + "x" * 100)
-
-
-def test_a_verdict_colours_its_row() -> None:
-    assert '<tr class="tone-fail">' in drawn(StatusWord("fail"))
-
-
-def test_slower_and_faster_have_colours() -> None:
-    assert 'class="slower"' in drawn(SignedTime(1.0))
-    assert 'class="faster"' in drawn(SignedTime(-1.0))
-
-
-def test_a_change_stands_above_its_interval() -> None:
-    page = drawn(ChangeInterval(Interval(low=1.0, center=2.0, high=3.0)))
-    assert '<strong>+2.0%</strong><span class="sub">+1.0 to +3.0%</span>' in page
-    assert ">–<" in drawn(ChangeInterval(None))
 
 
 def test_the_column_that_names_a_row_comes_first_with_what_stands_under_it() -> None:

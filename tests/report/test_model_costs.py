@@ -148,8 +148,3 @@ def test_the_costs_add_up_to_all_that_a_run_took() -> None:
     even = with_rest({("a", "cpu"): ModelCost(), ("b", "cpu"): ModelCost()}, 10.0, {})
     assert [each.gate_seconds for each in even.values()] == [5.0, 5.0]
     assert with_rest({}, 10.0, {}) == {}
-
-
-def test_nothing_costs_nothing() -> None:
-    assert model_costs(None, (), None, {}) == {}
-    assert together([]) == ModelCost()

@@ -5,7 +5,7 @@ import re
 import msgspec
 import pytest
 
-from tests.report.budgeted import BUDGETED, OF_AN_EARLIER_RUN, make_error, make_outcome
+from tests.report.budgeted import BUDGETED, OF_AN_EARLIER_RUN, make_error
 from tests.support import report_parts as parts
 from tests.support.measured_cells import make_launches
 from tests.support.reports import make_report
@@ -27,11 +27,6 @@ def test_the_launches_are_drawn_against_the_margin() -> None:
     assert "margin 3%" in shown
     assert "+12.4%  (+10.9% to +13.9%)" in shown
     assert "launch 9" in shown
-
-
-def test_every_launch_is_a_dot() -> None:
-    report = make_report("slowed")
-    assert plots.launches(report.comparisons[0], 3.0).count("<circle") == 9
 
 
 def test_the_latencies_name_every_side_that_was_measured() -> None:
@@ -73,13 +68,6 @@ def test_there_is_no_waterfall_where_the_latency_did_not_move(
     assert bool(plots.waterfall(found)) == is_drawn
 
 
-def test_there_is_no_waterfall_of_what_was_not_measured() -> None:
-    differences = (TaskDifference(name="op", base_ms=1.0, head_ms=2.0, source="exact"),)
-    finding = parts.finding("no-baseline", "", differences=differences)
-    unmeasured = msgspec.structs.replace(finding, base_ms=None)
-    assert plots.waterfall(unmeasured) == ""
-
-
 def test_the_tuning_curve_tells_time_and_money() -> None:
     outcome = make_report("slowed").outcomes[0]
     assert "spent: time, and USD at 3.6 per hour" in texts(plots.tuning(outcome, 3.6))
@@ -93,12 +81,6 @@ def test_fewer_than_three_points_are_no_curve(points: int) -> None:
     assert plots.tuning(short, None) == ""
     assert plots.is_short_curve(short) == (points > 1)
     assert not plots.is_short_curve(outcome)
-
-
-def test_where_tuning_tried_nothing_there_is_no_curve() -> None:
-    outcome = make_report("slowed").outcomes[0]
-    idle = tuple(msgspec.structs.replace(task, trials=0) for task in outcome.tasks)
-    assert plots.tuning(msgspec.structs.replace(outcome, tasks=idle), None) == ""
 
 
 def test_every_plot_has_an_axis_with_its_unit() -> None:
@@ -166,18 +148,6 @@ def test_on_the_front_is_whoever_no_other_beats_in_time_and_error() -> None:
     assert [each.title for each in pareto_front(BUDGETED)] == ["OpenVINO (bf16)", "OpenVINO"]
 
 
-def test_whose_error_is_unknown_is_not_on_the_front() -> None:
-    quick = make_outcome("TVM (int8)", 0.1, make_error(3.0, 2.0, 4.0))
-    quick = msgspec.structs.replace(quick, error=None, has_unknown_error=True)
-    front = pareto_front((quick, *OF_AN_EARLIER_RUN))
-    assert [each.title for each in front] == ["OpenVINO (bf16)", "OpenVINO"]
-
-
-def test_of_two_alike_one_is_on_the_front_and_of_none_measured_none() -> None:
-    assert len(pareto_front([make_outcome("A", 1.0), make_outcome("B", 1.0)])) == 1
-    assert pareto_front([make_outcome("A", None)]) == ()
-
-
 def test_an_agreement_is_an_error_the_other_way_round() -> None:
     agreement = make_error(99.0, 98.0, 99.5, what="min-agreement")
     assert error_percent(agreement) == ErrorPercent(1.0, 0.5, 2.0)
@@ -196,11 +166,6 @@ def test_every_colour_is_the_page_s() -> None:
     colours = re.findall(r'(?:fill|stroke)="([^"]+)"', drawn())
     assert {each for each in colours if not each.startswith("var(--")} <= {"none"}
     assert "var(--slower)" in colours
-
-
-def test_every_text_names_its_colour() -> None:
-    for style in re.findall(r"<text[^>]*>", drawn()):
-        assert 'fill="var(--' in style, style
 
 
 def test_what_is_written_is_escaped() -> None:

@@ -96,10 +96,6 @@ def test_the_change_beside_two_medians_is_explained_with_its_bounds() -> None:
     )
 
 
-def test_what_has_no_base_is_not_explained() -> None:
-    assert change_said([made.finding("new", "", base_ms=None, head_ms=1.0)]) == ""
-
-
 def test_the_only_layer_has_no_share_and_the_model_has_its_own_difference() -> None:
     layer = TaskDifference(name="a", base_ms=1.0, head_ms=3.5, source="library")
     finding = made.finding("fail", "", base_ms=4.0, head_ms=6.75, differences=(layer,))
@@ -152,14 +148,6 @@ def test_shares_are_of_the_time_and_not_of_the_number() -> None:
 def test_what_was_not_measured_has_no_share() -> None:
     said = words(task("transfer", None), task("default", 1.0))
     assert said == "100% of the time default schedule; not timed alone: untuned, of another shape"
-
-
-def test_a_build_without_kernels_of_ours_is_not_told() -> None:
-    assert list(kernel_coverage(report_of())) == []
-
-
-def test_a_build_that_failed_has_no_schedules() -> None:
-    assert list(kernel_coverage(report_of(task("exact", 1.0), error="wrong"))) == []
 
 
 def test_a_head_ships_the_tasks_that_it_was_built_of() -> None:

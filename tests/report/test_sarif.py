@@ -8,7 +8,7 @@ from urllib.parse import unquote
 import pytest
 
 from tests.support.golden import Golden
-from tests.support.reports import KINDS, make_report
+from tests.support.reports import KINDS, WHOLE, make_report
 from tunegate.report.sarif import render
 
 
@@ -17,7 +17,7 @@ def results(kind: str) -> list[dict[str, Any]]:
     return list(run["results"])
 
 
-@pytest.mark.parametrize("kind", ["slowed", "hostile", "loosened"])
+@pytest.mark.parametrize("kind", WHOLE)
 def test_the_log_is_as_it_was_when_it_was_last_reviewed(kind: str, golden: Golden) -> None:
     text = render(make_report(kind)).replace(
         f'"version": "{version("tunegate")}"', '"version": "X"'

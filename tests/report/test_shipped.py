@@ -109,10 +109,6 @@ def test_in_short_a_single_refusal_has_its_reason() -> None:
     assert sentence.endswith("ONNX Runtime (TVM: operator Odd is not supported).")
 
 
-def test_without_a_choice_nothing_is_said() -> None:
-    assert list(shipped(report("tvm", None, "tvm"), str)) == []
-
-
 def test_schedules_that_were_picked_are_a_fact_of_what_ships() -> None:
     made = report("tvm", None, "tvm")
     assert made.run is not None

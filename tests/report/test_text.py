@@ -8,8 +8,7 @@ from rich.cells import cell_len
 
 from tests.report.budgeted import BUDGETED, OF_AN_EARLIER_RUN, make_error, make_outcome
 from tests.support.golden import Golden
-from tests.support.reports import KINDS, make_report
-from tunegate.artifacts.measurements import Interval
+from tests.support.reports import KINDS, WHOLE, make_report
 from tunegate.report import units
 from tunegate.report.candidates import candidates_table
 from tunegate.report.text import render
@@ -17,9 +16,7 @@ from tunegate.report.waiver_text import waiver_yaml
 from tunegate.wording import milliseconds
 
 
-@pytest.mark.parametrize(
-    "kind", ["slowed", "undecided", "hostile", "nothing-changed", "budget-spent", "loosened"]
-)
+@pytest.mark.parametrize("kind", WHOLE)
 def test_the_text_reads_as_it_did_when_it_was_last_reviewed(kind: str, golden: Golden) -> None:
     golden.check(f"{kind}.txt", render(make_report(kind)))
 
@@ -29,12 +26,6 @@ def test_the_text_reads_as_it_did_when_it_was_last_reviewed(kind: str, golden: G
 def test_no_line_is_wider_than_the_terminal(kind: str, width: int) -> None:
     told = render(make_report(kind), width=width).partition("\nwaivers:\n")[0]
     assert max(map(cell_len, told.splitlines())) <= width  # what is pasted is never broken
-
-
-def test_the_change_is_explained_below_its_table() -> None:
-    said = "Change compares paired launches, so it is not Head / Base"
-    assert said in render(make_report("slowed"))
-    assert said not in render(make_report("new-model"))
 
 
 def test_a_log_gets_no_escape_sequences() -> None:
@@ -96,11 +87,6 @@ def test_each_candidate_has_its_time_with_its_spread_its_error_and_why() -> None
     ]
 
 
-def test_a_bound_that_nobody_knows_is_a_question() -> None:
-    outcomes = [make_outcome("A", 1.0, make_error(0.5, 0.1, None)), make_outcome("B", 2.0)]
-    assert candidates_table(outcomes).cells()[0][5] == "0.5% (0.1 to ?)"
-
-
 def test_what_is_refused_has_the_error_that_refuses_it() -> None:
     untold = msgspec.structs.replace(make_error(0.0, 0.0, None), samples=0)
     refused = (
@@ -116,21 +102,12 @@ def test_an_error_that_this_run_did_not_measure_is_no_exact_one() -> None:
     assert errors == ["0.8% (0.7 to 1.1)", "–", "–", "–", "not in this run", "–"]
 
 
-def test_one_candidate_alone_needs_no_table() -> None:
-    assert candidates_table(BUDGETED[:1]).cells() == []
-
-
 @pytest.mark.parametrize(
     ("value", "text"),
     [(None, "–"), (12.44, "+12.4%"), (-3.0, "−3.0%"), (0.0, "0.0%"), (-0.04, "0.0%")],
 )
 def test_a_change_has_a_sign_unless_nothing_is_left_of_it(value: float | None, text: str) -> None:
     assert units.percent(value) == text
-
-
-def test_an_interval_names_its_unit_once() -> None:
-    change = Interval(low=-1.2, center=0.3, high=1.1)
-    assert units.interval(change) == "−1.2 to +1.1%"
 
 
 @pytest.mark.parametrize(
@@ -160,13 +137,6 @@ def test_a_duration_is_read_without_counting(seconds: float | None, text: str) -
 )
 def test_money_shows_less_than_a_cent(usd: float | None, text: str) -> None:
     assert units.money(usd) == text
-
-
-@pytest.mark.parametrize(
-    ("size", "text"), [(0, "0 B"), (999, "999 B"), (48_200, "48 kB"), (5_120_000, "5.1 MB")]
-)
-def test_a_size_is_in_decimal_units(size: int, text: str) -> None:
-    assert units.size(size) == text
 
 
 @given(st.floats(min_value=1e-4, max_value=1e7))

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import report_parts as parts
-from tests.support.report_parts import summary
 from tunegate.artifacts.inputs import (
     Columns,
     Constant,
@@ -23,8 +22,6 @@ from tunegate.report.report_tables import values_in_words
 from tunegate.report.tuning_sentences import (
     cache_traffic,
     cache_words,
-    stopped_words,
-    tuning_ended,
     tuning_words,
 )
 
@@ -125,21 +122,6 @@ def test_the_numbers_add_up_to_all_tasks(exact: int, unfinished: int, near: int,
         assert sum(counts[len(beginning) :]) == times * told_of_others
 
 
-def test_a_cap_is_named_in_words() -> None:
-    assert stopped_words("usd") == "money budget spent"
-
-
-def test_a_word_nobody_told_us_stays_as_it_is() -> None:
-    assert stopped_words("eclipse") == "eclipse"
-
-
-def test_with_every_task_known_there_was_nothing_to_tune() -> None:
-    assert tuning_ended(summary()) == "nothing to tune"
-    spent = summary(exact=9, miss=1, trials=3, stopped="trials")
-    assert tuning_ended(spent) == "trial budget spent"
-    assert tuning_ended(summary(exact=9, miss=1, stopped="trials")) == "no budget for a trial"
-
-
 @pytest.mark.parametrize(
     ("values", "words"),
     [
@@ -161,13 +143,3 @@ def test_with_every_task_known_there_was_nothing_to_tune() -> None:
 )
 def test_values_are_told_in_a_few_words(values: Drawn, words: str) -> None:
     assert values_in_words(DrawnInput("x", (1,), "int64", InputRule(values))) == words
-
-
-def test_booleans_without_a_rule_are_fair() -> None:
-    assert values_in_words(DrawnInput("x", (1,), "bool")) == "true or false"
-
-
-def test_many_columns_are_cut() -> None:
-    columns = Columns(1, tuple(Constant(number) for number in range(9)))
-    words = values_in_words(DrawnInput("x", (1, 9), "int64", InputRule(columns)))
-    assert words.endswith("column 3: always 3; and 5 more")

@@ -146,11 +146,6 @@ def missing(monkeypatch: pytest.MonkeyPatch, *modules: str) -> None:
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_what_is_installed_for_these_tests_is_enough(step: Step) -> None:
-    require_installed(config(CPU, UNCOMPILED), step)
-
-
-@pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("module", ["tvm", "tvm_ffi", "xgboost"])
 def test_without_the_compiler_the_command_that_installs_it_is_told(
     monkeypatch: pytest.MonkeyPatch, step: Step, module: str

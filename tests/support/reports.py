@@ -231,6 +231,9 @@ def loosened() -> Report:
     return _report(verdict, change_set)
 
 
+WHOLE = ("slowed", "hostile")
+"""The two that are kept whole, in every form, in tests/golden."""
+
 KINDS: dict[str, Callable[[], Report]] = {
     "identical": identical,
     "measured": measured,

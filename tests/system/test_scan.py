@@ -307,12 +307,6 @@ def test_a_name_is_no_place_for_megabytes() -> None:
     )
 
 
-def test_documentation_may_be_long() -> None:
-    model = conv_model()
-    model.graph.doc_string = "n" * 100_000
-    assert data_files(model.SerializeToString()) == ()
-
-
 def test_a_file_over_two_gibibytes_is_said_to_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(onnx_scan, "MAX_MODEL_BYTES", 100)
     content = conv_model().SerializeToString()

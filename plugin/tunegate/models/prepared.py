@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -13,7 +14,6 @@ import msgspec
 
 from tunegate.artifacts.inputs import InputForm
 from tunegate.errors import UnsupportedModelError
-from tunegate.models.saved_model import copy_weights
 
 OPEN = -1
 """The size of a dimension that a model leaves open, until a run gives it one."""
@@ -73,7 +73,7 @@ class PreparedModel:
         """Copies the user's model to this file, with its weights beside it."""
         shutil.copyfile(self.original, file)
         if self.weights is not None:
-            copy_weights(self.weights, file.parent)
+            _copy_weights(self.weights, file.parent)
 
     @property
     def unfixable(self) -> str:
@@ -91,3 +91,11 @@ class PreparedModel:
             return self.make_compilable()
         except UnsupportedModelError as error:
             return str(error)
+
+
+def _copy_weights(weights: Path, into: Path) -> None:
+    """Puts a file with weights, which nobody changes any more, into another directory."""
+    try:
+        os.link(weights, into / weights.name)
+    except OSError:  # there already, or another file system
+        shutil.copyfile(weights, into / weights.name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
@@ -72,14 +71,6 @@ def _copy(source: BinaryIO, into: BinaryIO) -> None:
         into.seek(begin + position)
     into.truncate(begin + size_bytes)
     into.seek(begin + size_bytes)
-
-
-def copy_weights(weights: Path, into: Path) -> None:
-    """Puts a file with weights, which nobody changes any more, into another directory."""
-    try:
-        os.link(weights, into / weights.name)
-    except OSError:  # there already, or another file system
-        shutil.copyfile(weights, into / weights.name)
 
 
 def weights_of(file: Path) -> Path | None:

@@ -138,21 +138,6 @@ def test_what_a_compaction_holds_is_deleted_once_and_a_dry_run_deletes_nothing(
     assert shell.cache("gc")["groups"][0]["segments"] == 0
 
 
-def test_a_zone_that_is_named_is_the_only_one_collected(shell: Shell) -> None:
-    shell.publish("a")
-    shell.publish("a", zone="dev/me")
-    groups = shell.cache("gc", "--zone", "dev/me")["groups"]
-    assert [group["group"]["zone"] for group in groups] == ["dev/me"]
-
-
-def test_a_place_without_runs_is_led_to_its_first(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    workspace = Workspace(tmp_path / "w")
-    assert main(["history", "--repository", str(workspace.root)]) == 0
-    assert "no run has written to zone main yet" in capsys.readouterr().out
-
-
 def test_the_latest_runs_are_written_as_a_page_and_as_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -97,14 +97,6 @@ def test_an_unknown_task_lists_those_there_are(shell: Shell) -> None:
     assert "first key that differs: skeleton" in shell.shown("why-miss", "conv1", *where)
 
 
-def test_a_hit_is_not_told_as_a_difference(shell: Shell) -> None:
-    planned(shell, make_key("known"))
-    shell.publish("known")
-    said = shell.shown("why-miss", "conv1", "--out", str(shell.root / "out"))
-    assert "  in the cache: there are records in zone main" in said
-    assert "differs" not in said
-
-
 def test_a_run_that_has_no_plan_yet_is_told_to_who_asks(shell: Shell) -> None:
     where = ("--out", str(shell.root / "out"))
     said = shell.shown("why-miss", "conv1", *where, code=2)

@@ -105,11 +105,6 @@ def test_directories_are_artifacts(tmp_path: Path) -> None:
     assert understood(str(one), "b.onnx") == AgainstModel(Artifact(one), Model(Path("b.onnx")))
 
 
-def test_an_artifact_comes_first(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="Name it first"):
-        understood("a.onnx", str(tmp_path))
-
-
 @pytest.mark.parametrize("address", ["oci://a/b:1", "https://u:secret@h/m.onnx?k=v", "models:/a/1"])
 def test_an_address_is_for_the_deploy_gate(address: str) -> None:
     with pytest.raises(ConfigError, match="tunegate deploy-gate") as caught:
@@ -190,11 +185,6 @@ UNCHANGED = ChangeSet(
 def told(cache: CacheConfig, root: Path) -> tuple[str, ...]:
     config = Config(models=(ModelConfig(path="*.onnx"),), cache=cache)
     return what_to_do(config, UNCHANGED, root).notes
-
-
-def test_an_empty_cache_is_to_be_warmed(tmp_path: Path) -> None:
-    (note,) = told(CacheConfig(url="cache"), tmp_path)
-    assert note == "the cache has nothing yet: tunegate warm tunes what the 2 models here need"
 
 
 def test_a_change_of_rules_is_not_told_of_the_cache(tmp_path: Path) -> None:

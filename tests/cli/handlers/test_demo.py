@@ -13,7 +13,6 @@ from tunegate.artifacts.verdicts import CandidateOutcome, Status, Verdict
 from tunegate.cli.handlers import demo_repository
 from tunegate.cli.handlers.demo import (
     Problem,
-    absent_lines,
     election_lines,
     exit_code,
     first_problem,
@@ -21,7 +20,7 @@ from tunegate.cli.handlers.demo import (
     third_problem,
 )
 from tunegate.cli.handlers.demo_repository import SLOWED_LAYER
-from tunegate.config import AccuracyConfig, TargetConfig
+from tunegate.config import AccuracyConfig
 from tunegate.models.graph import graph_digest
 from tunegate.review.config_file import load_config
 
@@ -58,11 +57,6 @@ def test_a_machine_that_is_too_noisy_is_no_bug(judge: type, status: Status, code
     problem = judge(ended(status))
     assert problem.exit_code == exit_code([problem]) == code
     assert ("while nothing else runs" in problem.text) == (code != 70)
-
-
-def test_new_weights_need_no_trial_whatever_the_first_act_left() -> None:
-    assert second_problem(ended("pass", exact=3)) is None
-    assert second_problem(ended("pass", exact=3, trials=40)) == Problem("needed trials", 70)
 
 
 @pytest.mark.parametrize(
@@ -105,24 +99,6 @@ def test_each_candidate_of_an_election_is_a_line() -> None:
         "      OpenVINO (float16): it has no avx512_fp16",
     ]
     assert list(election_lines([outcome("TVM", 4.0)])) == []
-
-
-class Absent:
-    """A runtime that says why it does not take part."""
-
-    name = title = "Any"
-
-    def __init__(self, reason: str) -> None:
-        self._reason = reason
-
-    def unsupported(self, target: TargetConfig) -> str:
-        return self._reason
-
-
-def test_a_runtime_that_is_not_installed_is_told_with_its_command() -> None:
-    needs = "needs any: pip install 'tunegate[any]'"
-    runtimes = [Absent(""), Absent(needs)]
-    assert list(absent_lines(runtimes)) == [f"Any did not take part: it {needs}"]
 
 
 def test_the_demo_starts_with_one_commit_of_a_model(tmp_path: Path) -> None:

@@ -267,16 +267,6 @@ def checks(root: Path, body: bytes) -> list[tuple[bool, str]]:
     return [(each.ok, each.detail) for each in found]
 
 
-def test_without_the_file_nothing_is_said(tmp_path: Path) -> None:
-    assert [*waivers_check(tmp_path, CONFIG, ["m.onnx"], TODAY)] == []
-
-
-def test_waivers_that_are_about_something_are_counted(tmp_path: Path) -> None:
-    target = CONFIG.targets[0].name
-    (found,) = checks(tmp_path, f"waivers: [{WAIVER % target}]".encode())
-    assert found == (True, "tunegate-waivers.yaml: 1 waiver")
-
-
 @pytest.mark.parametrize(
     ("body", "said"),
     [

@@ -15,7 +15,7 @@ from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.verdicts import WarmedModel
 from tunegate.cli.handlers.doctor_checks import GatedModel
 from tunegate.cli.handlers.doctor_page import Diagnosis, show_diagnosis
-from tunegate.cli.handlers.reporting import finish, write_json, write_line, write_renderings
+from tunegate.cli.handlers.reporting import finish, write_json, write_renderings
 from tunegate.cli.handlers.table import Output, show_lines, show_table
 from tunegate.review.config_sources import Setting
 from tunegate.settings import Settings
@@ -63,12 +63,6 @@ def test_a_quiet_command_says_what_its_exit_code_is_about(
     told = [line for line in shown.splitlines() if line.startswith("tunegate: fail: ")]
     assert len(told) == lines
     assert (len(shown.splitlines()) == lines) == quiet
-
-
-def test_a_line_goes_to_the_standard_output_at_once(capsys: pytest.CaptureFixture[str]) -> None:
-    write_line("what was asked for")
-    shown = capsys.readouterr()
-    assert (shown.out, shown.err) == ("what was asked for\n", "")
 
 
 def test_what_was_sent_to_a_pipe_is_read_like_a_file(
@@ -160,13 +154,6 @@ def test_models_that_are_not_as_committed_are_named(capsys: pytest.CaptureFixtur
     assert "[red].onnx" in capsys.readouterr().out
 
 
-def test_all_is_shown_where_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    show_diagnosis(DIAGNOSIS, is_whole=True)
-    shown = capsys.readouterr().out
-    for told in ("gate.seconds", "dims.n", "[red].onnx", "1 of 3", "apache-tvm 9", "load 8.0"):
-        assert told in shown
-
-
 class Closed(io.StringIO):
     """A pipe whose reader has gone away."""
 
@@ -187,18 +174,7 @@ def test_a_cell_from_a_store_is_no_markup(capsys: pytest.CaptureFixture[str]) ->
     assert "[link=x]line[/link]" in shown
 
 
-def test_a_long_line_is_not_folded(capsys: pytest.CaptureFixture[str]) -> None:
-    show_lines(["x" * 500])
-    assert capsys.readouterr().out == "x" * 500 + "\n"
-
-
 WIDE = ("models/encoder.onnx", "cpu: a processor with a long name", 230, 77, "x" * 20)
-
-
-def test_a_log_gets_whole_rows(capsys: pytest.CaptureFixture[str]) -> None:
-    show_table("", ("model", "target", "records", "tasks", "digest"), [WIDE])
-    (row,) = [line for line in capsys.readouterr().out.splitlines() if "encoder" in line]
-    assert all(str(cell) in row for cell in WIDE)
 
 
 @pytest.mark.parametrize("width", [40, 80])

@@ -91,10 +91,6 @@ def test_a_run_that_ends_early_leaves_a_line_with_what_it_spent(
     assert line.trials == sum(task.trials for task in outcome.tasks)
 
 
-def test_a_run_that_comes_to_its_end_is_remembered_with_its_verdict_alone(tmp_path: Path) -> None:
-    assert remembered(tmp_path, None) == ()
-
-
 def test_a_disk_that_lost_the_outcomes_does_not_hide_what_ended_the_run(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "outcome-9.json").write_text("{")

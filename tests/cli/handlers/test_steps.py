@@ -95,9 +95,3 @@ def test_a_run_without_a_base_says_why_first(models: int, counted: str) -> None:
     new = [change(f"{n}.onnx", base=None) for n in range(models)]
     tell_no_base(changes(*new, revisions=revisions), PlainLog(told))
     assert told.getvalue().endswith(f"no base: this is the first commit, so {counted}\n")
-
-
-def test_a_run_with_a_base_says_nothing_of_it() -> None:
-    told = io.StringIO()
-    tell_no_base(changes(change()), PlainLog(told))
-    assert told.getvalue() == ""

@@ -48,11 +48,6 @@ def test_an_operator_that_nobody_knows_is_named() -> None:
 # What TVM would build wrong is refused by name.
 
 
-def test_an_operator_is_named() -> None:
-    with pytest.raises(UnsupportedModelError, match="MaxUnpool"):
-        importable(one_node_model("MaxUnpool"))
-
-
 def test_an_output_that_is_no_tensor_is_named() -> None:
     model: onnx.ModelProto = one_node_model("SequenceConstruct")
     kind = helper.make_tensor_type_proto(TensorProto.FLOAT, [4, 4])

@@ -47,11 +47,6 @@ def test_a_clip_comes_first() -> None:
     assert [node.op_type for node in nodes] == ["Clip", "Tanh"]
 
 
-@pytest.mark.parametrize("names", [["Odd"], ["Tanh", "Tanh"]])
-def test_one_that_is_not_known_is_nobodys(names: list[str]) -> None:
-    assert written(activations=names) is None
-
-
 # Operators on single numbers.
 
 

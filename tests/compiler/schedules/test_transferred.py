@@ -85,7 +85,3 @@ def test_what_fits_in_neither_way_is_counted() -> None:
     found = transferred_schedules([foreign, good, hostile], space, lanes)
     assert described(space, found.fitting) == [good]
     assert found.misfits == 2
-
-
-def test_nothing_offered_is_nothing_found() -> None:
-    assert transferred_schedules([], space_of(64), lanes) == ([], 0)

@@ -175,12 +175,6 @@ def test_a_few_numbers_in_a_row_are_not_worth_a_loop(widths: tuple[int, ...]) ->
     assert with_split_choices(plain) is plain
 
 
-def test_a_single_number_is_left_alone() -> None:
-    x = te.placeholder((), "float32", "x")
-    plain = module([x], te.compute((), lambda: te.if_then_else(x() > 0, x(), -x()), "y"))
-    assert with_split_choices(plain) is plain
-
-
 def test_what_has_a_schedule_is_left_alone() -> None:
     plain = concatenation(64, 192)
     plain["main"] = plain["main"].with_attr("tirx.is_scheduled", True)

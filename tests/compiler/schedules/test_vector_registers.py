@@ -47,11 +47,6 @@ def test_where_a_width_has_no_such_divisor_fewer_channels_are_taken() -> None:
     assert register_tile([1, 7, 7, 512], [2], AVX2) == (2, 7, 8)
 
 
-def test_numbers_that_need_registers_of_their_own_have_them() -> None:
-    assert register_tile([1, 2, 96, 88], [2], AVX2) == (2, 6, 8)
-    assert register_tile([1, 2, 96, 16], [2], AVX512) == (2, 24, 16)
-
-
 def test_a_prime_width_leaves_it_to_the_height() -> None:
     assert register_tile([1, 6, 61, 64], [1, 2], AVX2) == (1, 6, 16)
 

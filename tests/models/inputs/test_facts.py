@@ -44,10 +44,6 @@ def test_classes_are_fewer_than_the_depth_of_their_coding() -> None:
     assert (fact.low, fact.high, fact.is_must) == (0, 8, False)
 
 
-def test_one_value_among_many_says_nothing() -> None:
-    assert _facts(node("Equal", "i padding", "y"), weights={"padding": np.int64(0)}) == []
-
-
 def test_a_single_number_is_the_one_that_it_is_compared_with() -> None:
     rate = GraphInput("i", (1,), "int64")
     (fact,) = _facts(node("Equal", "i rate", "y"), rate, {"rate": np.int64(8000)})

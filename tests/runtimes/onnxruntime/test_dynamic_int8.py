@@ -82,11 +82,6 @@ def test_a_node_before_two_layers_belongs_to_the_one_that_it_prepares() -> None:
     assert found.layer_of("between") == "relu2"
 
 
-@pytest.mark.parametrize("name", ["InsertedCast_y", "unheard of", ""])
-def test_what_belongs_to_no_layer_that_is_known_has_none(name: str) -> None:
-    assert nodes().layer_of(name) == ""
-
-
 def test_a_circle_ends() -> None:
     loop = helper.make_node("Cast", ["a"], ["a"], name="loop")
     assert nodes(loop).layer_of("loop") == ""

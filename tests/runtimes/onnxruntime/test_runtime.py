@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from tests.support.small_onnx import one_node_model, save
 from tunegate.config import TargetConfig
@@ -25,16 +23,6 @@ def test_a_model_is_shipped_as_it_is_or_in_int8() -> None:
         "int8": {"precision": "int8", "quantization": "static"},
         "int8.dynamic": {"precision": "int8"},
     }
-
-
-def test_its_version_is_that_of_its_distribution() -> None:
-    (found,) = RUNTIME.versions().items()
-    assert found == ("onnxruntime", version("onnxruntime"))
-
-
-@pytest.mark.parametrize("field", ["name", "title"])
-def test_it_has_a_name_for_files_and_one_for_people(field: str) -> None:
-    assert getattr(RUNTIME, field).replace(" ", "").lower() == "onnxruntime"
 
 
 def test_a_bound_inference_computes_what_a_run_does(tmp_path: Path) -> None:

@@ -108,10 +108,6 @@ def test_what_counts_is_what_is_imported_and_not_which_wheels_are_listed() -> No
 PLACEMENT_CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 
 
-def test_a_model_that_is_whole_on_the_device_has_nothing_to_tell() -> None:
-    assert told_of_placement([PlacedNode(CUDA, "Conv"), PlacedNode(CUDA, "Relu")], CUDA) == ""
-
-
 def test_operators_elsewhere_are_counted_and_named() -> None:
     away = ("Resize", "NonZero", "Resize")
     nodes = [PlacedNode(CUDA, "Conv"), *(PlacedNode(PLACEMENT_CPU, each) for each in away)]

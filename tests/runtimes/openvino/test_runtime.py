@@ -13,11 +13,6 @@ from tunegate.runtimes.openvino.layer_names import LAYERS, ExecutedLayer, names_
 from tunegate.runtimes.openvino.runtime import RUNTIME, lacking, variants
 
 CPU = TargetConfig(name="cpu")
-GPU = TargetConfig(name="gpu", kind="cuda", arch="sm_90")
-
-
-def test_it_is_for_cpus() -> None:
-    assert RUNTIME.unsupported(GPU) == "is for CPUs"
 
 
 def test_where_it_is_not_installed_it_says_what_installs_it(
@@ -42,10 +37,6 @@ def test_its_own_quantizer_is_named_with_what_installs_it(
     )
     with pytest.raises(NotOfferedError, match=r"not installed: pip install 'tunegate\[nncf\]'$"):
         RUNTIME.save(model, tmp_path, RUNTIME.variants(CPU)["int8.nncf"])
-
-
-def test_the_usual_variant_is_float32() -> None:
-    assert dict(RUNTIME.variants(CPU)[""]) == {}
 
 
 KNOWN = {"conv1", "relu1", "pool"}

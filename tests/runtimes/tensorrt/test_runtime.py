@@ -20,7 +20,6 @@ from tunegate.runtimes.tensorrt.layer_names import names_of_engine_layers
 from tunegate.runtimes.tensorrt.runtime import RUNTIME, device_turn, engine_refusal
 from tunegate.system.nvidia.gpus import visible_gpus
 
-CPU = TargetConfig(name="cpu")
 GPU = TargetConfig(name="gpu", kind="cuda", arch="sm_90")
 
 
@@ -30,21 +29,12 @@ def prepared(tmp_path: Path) -> PreparedModel:
     return prepare(file, shapes={}, into=tmp_path / "into", path="m.onnx")
 
 
-def test_it_is_for_cuda() -> None:
-    assert RUNTIME.unsupported(CPU) == "is for CUDA devices"
-
-
 @pytest.mark.parametrize("missing", ["tensorrt", "cuda.bindings"])
 def test_what_is_not_installed_is_named_with_what_installs_it(
     monkeypatch: pytest.MonkeyPatch, missing: str
 ) -> None:
     monkeypatch.setattr(runtime, "find_spec", lambda name: None if name == missing else object())
     assert RUNTIME.unsupported(GPU) == f"needs {missing}: pip install 'tunegate[tensorrt]'"
-
-
-def test_where_it_is_not_installed_it_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime, "find_spec", lambda name: None)
-    assert dict(RUNTIME.versions()) == {}
 
 
 def test_int8_is_offered_with_given_values_alone() -> None:
@@ -123,11 +113,6 @@ def test_a_change_of_layout_counts_for_the_layer_that_it_is_for() -> None:
     found = names_of_engine_layers(TOLD)
     assert found[CHANGE] == "/conv1/Conv"
     assert found["Reformatting CopyNode for Output Tensor 0 to head + act"] == "head"
-
-
-def test_what_nothing_is_known_of_keeps_its_name() -> None:
-    assert names_of_engine_layers(TOLD)["unknown + other"] == "unknown"
-    assert names_of_engine_layers('{"Layers": ["plain name"]}') == {}
 
 
 @pytest.mark.parametrize(

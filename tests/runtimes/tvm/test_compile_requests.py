@@ -15,7 +15,6 @@ from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.compiler.build.check_messages import CheckArtifact, Checked, MendBuild
 from tunegate.config import TargetConfig
 from tunegate.ports import BuildJob, ModelJob
-from tunegate.runtimes.tvm import health as requirements
 from tunegate.runtimes.tvm.compile_requests import (
     MAX_MENDING_SECONDS,
     CompileRequests,
@@ -136,12 +135,6 @@ def test_a_build_that_computes_other_numbers_is_mended_in_half_the_time() -> Non
         ask = questions_after_build(BUILD, seeds=(1, 2), limit_seconds=limit)
         ask(BUILT)
         assert ask(Checked(WRONG)) == MendBuild(build=BUILD, check=CHECK, limit_seconds=seconds)
-
-
-def test_the_versions_are_those_of_the_project() -> None:
-    project = (Path(__file__).resolve().parents[3] / "pyproject.toml").read_text()
-    for distribution, version in requirements.PINNED.items():
-        assert f'"{distribution}=={version}"' in project
 
 
 # A build that dies of schedules that nobody has compiled is made again without them.

@@ -29,7 +29,6 @@ from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compile_children import CompileChildren
 from tunegate.runtimes.tvm.compile_requests import CompileRequests, child_variables
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
-from tunegate.runtimes.tvm.health import PINNED
 from tunegate.runtimes.tvm.runtime import RUNTIME
 from tunegate.system.machine.cores import default_threads
 from tunegate.system.nvidia.cuda_toolkit import cuda_variables
@@ -276,11 +275,6 @@ def test_it_runs_on_all_targets_and_on_cpus_in_narrow_numbers_too() -> None:
     }
     assert RUNTIME.variants(gpu)[""] == {}
     assert "bf16" not in RUNTIME.variants(gpu)
-
-
-def test_its_versions_are_those_that_work() -> None:
-    assert RUNTIME.versions() == PINNED
-    assert RUNTIME.toolchain().tvm == PINNED["apache-tvm"]
 
 
 def test_to_know_of_it_loads_no_compiler() -> None:

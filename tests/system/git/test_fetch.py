@@ -78,13 +78,6 @@ def test_a_commit_that_nobody_has_and_a_name_are_not_here(shallow: GitProcess) -
     assert not ensure_here(shallow, "main")
 
 
-def test_a_whole_clone_stays_whole(origin: Checkout, tmp_path: Path) -> None:
-    git = GitProcess(clone(origin, tmp_path / "whole", "--single-branch").path)
-    assert not is_shallow(git)
-    assert ensure_here(git, commit_of(origin, "topic"))
-    assert not is_shallow(git)
-
-
 def test_history_is_deepened_also_for_a_commit_that_was_never_pushed(
     origin: Checkout, shallow: GitProcess
 ) -> None:

@@ -73,11 +73,6 @@ def test_data_beside_a_model_count(tmp_path: Path) -> None:
     assert memory_shares([small, small], cores=16) == (1, memory_limit())
 
 
-@pytest.mark.usefixtures("ten_gibibytes")
-def test_nothing_to_build_is_no_division_by_zero() -> None:
-    assert memory_shares([], cores=4).at_once == 1
-
-
 # Memory that was refused is told from other errors.
 
 

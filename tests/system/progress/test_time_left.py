@@ -20,12 +20,6 @@ def expecting(*steps: ExpectedStep) -> TimeLeft:
     return left
 
 
-def test_nothing_is_known_without_a_plan() -> None:
-    left = TimeLeft()
-    left.enter("tune", 0)
-    assert (left.place, left.seconds(5), left.late(5), left.after_part(5)) == ("", None, None, 0)
-
-
 def test_a_step_is_one_of_so_many_and_the_later_ones_are_still_to_come() -> None:
     left = expecting(*STEPS)
     left.enter("tune", 100)
