@@ -21,6 +21,7 @@ from tunegate.models.inputs.calibration import calibration
 from tunegate.models.inputs.drawn_inputs import Drawing, draw_inputs
 from tunegate.models.preparation import prepare
 from tunegate.models.prepared import PreparedModel
+from tunegate.models.reference.beside_base import lines_beside_base
 from tunegate.models.reference.comparison import DidNotRun, compared, kind
 from tunegate.models.reference.error_samples import sampled_errors
 from tunegate.models.reference.onnx_runtime import said
@@ -93,6 +94,9 @@ def _written(
     outputs, notes = _first_run(runtime, prepared, artifact, request)
     artifact = msgspec.structs.replace(artifact, outputs=outputs, key=key)
     if request.is_reference and not request.samples:
+        if request.inputs.base:
+            base, seed = Path(request.inputs.base), request.seeds[0]
+            notes = (*notes, *lines_beside_base(base, prepared.original, inputs, seed))
         notes = (*notes, *_wrong_by_itself(runtime, prepared, artifact, request))
         notes = (*notes, *_dull(drawing, request))
     found = _judged(runtime, prepared, artifact, request, kept)
