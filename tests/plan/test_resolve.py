@@ -25,7 +25,14 @@ from tunegate.config import BudgetConfig, CacheConfig, Config, ModelConfig, Targ
 from tunegate.plan.resolve import refreshed, resolve
 from tunegate.plan.targets import TargetPart, target_parts
 from tunegate.system.cache.shared_cache import SharedCache
-from tunegate_cache.format.records import ExactHit, Miss, TransferHit, WorkloadKey, WorkloadShape
+from tunegate_cache.format.records import (
+    ExactHit,
+    Miss,
+    Provenance,
+    TransferHit,
+    WorkloadKey,
+    WorkloadShape,
+)
 from tunegate_cache.format.target_key import target_key
 
 CONFIG = Config(models=(ModelConfig(path="m.onnx"),))
@@ -151,6 +158,18 @@ def test_a_shard_with_nothing_to_tune_asks_nothing() -> None:
     index, finished = Shelf(), shard(make_planned(CONV, exact(), trials=0))
     assert refreshed(finished, index) is finished
     assert index.asked == []
+
+
+def test_whose_records_serve_the_run_is_a_note(tmp_path: Path) -> None:
+    source = Provenance(repository="acme/vision")
+    config = CacheConfig(url=str(tmp_path / "cache"))
+    theirs = msgspec.structs.replace(KNOWN, source=source)
+    SharedCache(config, state=tmp_path / "a", root=tmp_path).publish([theirs])
+    tasks = make_task_set([make_task("known"), make_task("similar")])
+    cache = SharedCache(config, state=tmp_path / "b", root=tmp_path)
+    assert resolve(tasks, cache, CONFIG).cache.notes == (
+        "cache: records of acme/vision serve 2 tasks",
+    )
 
 
 TWO_THREADS = {"kind": "llvm", "mcpu": "skylake", "num-cores": 2}
