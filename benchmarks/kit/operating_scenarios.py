@@ -13,7 +13,7 @@ _NAMES = {3: "third", 5: "fifth", 10: "tenth"}
 
 def scenarios() -> tuple[Scenario, ...]:
     """The scenarios at a margin of 3%, and of 10% for the mean and the tail of inferences."""
-    return (*_unchanged(), *_constant(), *_mixtures(), *_inside(), *_others())
+    return (*_unchanged(), *_constant(), *_mixtures(), *_inside(), *_stalls(), *_others())
 
 
 def _unchanged() -> tuple[Scenario, ...]:
@@ -93,6 +93,33 @@ def _inside() -> tuple[Scenario, ...]:
     return (
         every(3, 3.0, True), every(3, 1.5, True), every(5, 2.0, True), every(10, 3.0, True),
         every(50, 10.0, False), every(100, 10.0, False),
+    )  # fmt: skip
+
+
+def _stalls() -> tuple[Scenario, ...]:
+    """Inferences that are rarely very slow, at places that nobody can foresee."""
+
+    def rarely(rate: int, slow: float, promised: bool) -> Scenario:
+        def change(head: Times) -> Times:
+            is_slow = np.random.default_rng(rate).random(head.shape) < 1 / rate
+            return np.where(is_slow, head * slow, head)
+
+        return Scenario(
+            name=f"one inference in {rate:,} x {slow:g}",
+            mean_percent=100 * (slow - 1) / rate,
+            inside=change,
+            is_promised=promised,
+        )
+
+    def first_block(head: Times) -> Times:
+        changed = head.copy()
+        changed[:, 0] *= 3.0
+        return changed
+
+    return (
+        rarely(200, 100.0, True), rarely(500, 100.0, True), rarely(1000, 100.0, False),
+        rarely(2000, 100.0, False), rarely(500, 10.0, False),
+        Scenario(name="the first block x 3", mean_percent=100 * 2 / 12, inside=first_block),
     )  # fmt: skip
 
 

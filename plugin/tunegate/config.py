@@ -535,9 +535,12 @@ class GateConfig(_Section, frozen=True, kw_only=True):
         float,
         msgspec.Meta(gt=0, le=1000),
         Key(
-            "the slowdown of the mean, the p90 and the p99 of the inferences that fails",
+            "the slowdown of the mean, the p90 and the p99 of the inferences that fails; a wider "
+            "`margin-percent` does not widen it",
             unit="percent",
             stricter=smaller,
+            flag="--tail-margin-percent",
+            metavar="PERCENT",
         ),
     ] = 10.0
     size_margin_percent: Annotated[

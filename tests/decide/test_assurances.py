@@ -103,7 +103,8 @@ def test_what_is_not_excluded_names_the_slow_starts() -> None:
 def test_what_fails_inside_a_launch_is_named() -> None:
     found = compared(inside("mean", "fail"), inside("p90", "pass"))
     assert slower_inside(found, GATE) == (
-        "slower in the mean by +6% (-2 to +14%), over the 10% margin of the mean and the tail"
+        "slower in the mean by +6% (-2 to +14%), over the 10% margin of the mean and the "
+        "tail (gate.tail-margin-percent)"
     )
     open_tests = compared(inside("mean", "undecided"))
     assert undecided(open_tests, GATE).startswith("possibly slower in the mean by +6%")

@@ -70,6 +70,19 @@ class Clocks(msgspec.Struct, frozen=True, kw_only=True):
     throttled: tuple[str, ...] = ()
 
 
+class Stalls(msgspec.Struct, frozen=True, kw_only=True):
+    """The stalls of `base` and of `head`: an inference of so many `times` the usual time or more,
+    or several in a row. In `head_worse` of the quartets of blocks the head had more of them, in
+    `base_worse` the base. The head ran `inferences` in its blocks."""
+
+    times: float
+    base: int
+    head: int
+    base_worse: int
+    head_worse: int
+    inferences: int
+
+
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """One pair of fresh processes. `effect` is the Hodges-Lehmann estimate of ln(head / base)
     over its block pairs, by the median of each block, `noise` its standard error by their
@@ -78,7 +91,9 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     `clocks` says that some do not count. `*_peak_bytes` are the most memory that a process had
     resident by the end of its warm-up, `*_workspace_bytes` what running added to the loaded
     artifact, 0 where nobody knows. `*_joules` are those of one inference, by the counters that
-    `energy_source` names; None where there are none. `case` is which of the cases that were given
+    `energy_source` names; None where there are none. `stalls` are those of each
+    size, the smallest first; none in older measurements.
+    `case` is which of the cases that were given
     for the inputs it was run on, from 1; 0 where there are not several."""
 
     effect: float
@@ -98,6 +113,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     base_joules: float | None = None
     head_joules: float | None = None
     energy_source: EnergySource | None = None
+    stalls: tuple[Stalls, ...] = ()
     case: int = 0
 
 
@@ -201,15 +217,17 @@ class TaskDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Inside(msgspec.Struct, frozen=True, kw_only=True):
-    """The mean or a percentile of the latencies inside launches, on both sides. It is `is_resolved`
-    where this machine can tell it as finely as its margin asks."""
+    """The mean or a percentile of the latencies inside launches, on both sides. The `mean` leaves
+    out what befell a few blocks; `mean-of-all` is that of every inference, with their `stalls`. It
+    is `is_resolved` where this machine can tell it as finely as its margin asks."""
 
-    what: Literal["mean", "p90", "p99"]
+    what: Literal["mean", "mean-of-all", "p90", "p99"]
     base_ms: float
     head_ms: float
     change_percent: Interval
     is_resolved: bool
     decision: Literal["fail", "pass", "undecided"]
+    stalls: tuple[Stalls, ...] = ()
 
 
 class EnergyChange(msgspec.Struct, frozen=True, kw_only=True):

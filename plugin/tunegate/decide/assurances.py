@@ -7,9 +7,15 @@ from collections.abc import Sequence
 
 from tunegate.artifacts.measurements import Comparison, Excluded, Inside, Interval
 from tunegate.config import GateConfig
+from tunegate.decide import stalls
 from tunegate.wording import plural
 
-_NAMES = {"mean": "the mean", "p90": "p90", "p99": "p99"}
+_NAMES = {
+    "mean": "the mean",
+    "mean-of-all": "the mean of all inferences",
+    "p90": "p90",
+    "p99": "p99",
+}
 
 
 def assured(comparison: Comparison) -> tuple[str, ...]:
@@ -17,6 +23,7 @@ def assured(comparison: Comparison) -> tuple[str, ...]:
     which slow launches there are not."""
     said = [
         _inside(comparison.inside),
+        _stalls(comparison.inside),
         _launches(comparison.excluded),
         _inferences(comparison.excluded),
     ]
@@ -27,9 +34,8 @@ def slower_inside(comparison: Comparison, gate: GateConfig) -> str:
     """The tests inside a launch that failed."""
     failed = [each for each in comparison.inside if each.decision == "fail"]
     told = _tests(failed)
-    return (
-        f"slower in {told}, over the {gate.tail_margin_percent:g}% margin of the mean and the tail"
-    )
+    margin = f"the {gate.tail_margin_percent:g}% margin of the mean and the tail"
+    return f"slower in {told}, over {margin} (gate.tail-margin-percent)"
 
 
 def undecided(comparison: Comparison, gate: GateConfig) -> str:
@@ -39,7 +45,7 @@ def undecided(comparison: Comparison, gate: GateConfig) -> str:
         told = ", ".join(
             f"{_NAMES[each.what]} by {change_of(each.change_percent)}" for each in open_tests
         )
-        margin = f"the {gate.tail_margin_percent:g}% margin"
+        margin = f"the {gate.tail_margin_percent:g}% margin (gate.tail-margin-percent)"
         return "; ".join(
             (f"possibly slower in {told}: it spans {margin}", *slow_starts_clause(comparison))
         )
@@ -72,6 +78,7 @@ def _cases(numbers: Sequence[int]) -> str:
 
 
 def _inside(tests: Sequence[Inside]) -> str:
+    tests = [each for each in tests if each.what != "mean-of-all"]
     known = [each for each in tests if each.what == "mean" or each.is_resolved]
     said = [f"{_NAMES[each.what]} is {_bound(each.change_percent.high)}" for each in known]
     hidden = [_NAMES[each.what] for each in tests if each not in known]
@@ -79,6 +86,19 @@ def _inside(tests: Sequence[Inside]) -> str:
         verb = "is" if len(hidden) == 1 else "are"
         said.append(f"{' and '.join(hidden)} {verb} not resolvable here")
     return ", ".join(said)
+
+
+def _stalls(tests: Sequence[Inside]) -> str:
+    """The rates of stalls that were excluded: the smallest size, and the largest where a machine
+    with stalls of its own hides how often smaller ones come. The machine's are in them."""
+    seen = next((each.stalls for each in tests if each.stalls), ())
+    if not seen or not seen[0].inferences:
+        return ""
+    smallest, largest = seen[0], seen[-1]
+    said = f"no stall of {smallest.times:g}x oftener than one in {stalls.one_in(smallest):,}"
+    if smallest.head > largest.head:
+        said = f"{said}, of {largest.times:g}x than one in {stalls.one_in(largest):,}"
+    return f"{said} inferences"
 
 
 def _bound(high_percent: float) -> str:
@@ -106,7 +126,17 @@ def _inferences(found: Excluded | None) -> str:
 
 
 def _tests(found: Sequence[Inside]) -> str:
-    return ", ".join(f"{_NAMES[each.what]} by {change_of(each.change_percent)}" for each in found)
+    return ", ".join(f"{_NAMES[each.what]} by {_change(each)}" for each in found)
+
+
+def _change(found: Inside) -> str:
+    """The change, and the stalls where they come with the head."""
+    change = change_of(found.change_percent)
+    seen = stalls.clearest(found.stalls)
+    if seen is None or stalls.chance_of(seen) > stalls.SUSPICION:
+        return change
+    count = plural(seen.head, "stall")
+    return f"{change} with {count} of {seen.times:g}x, where the base has {seen.base}"
 
 
 def test_name(found: Inside) -> str:

@@ -22,8 +22,9 @@ from tunegate.decide.distributions import t_probability, t_quantile
 from tunegate.decide.launch_effects import batch_means, share_alone
 
 FAIL_ERROR = 0.008
-"""The error of the median. With MEAN_FAIL_ERROR and twice TAIL_FAIL_ERROR it is one percent."""
-MEAN_FAIL_ERROR, TAIL_FAIL_ERROR = 0.001, 0.0005
+"""The error of the median. With twice MEAN_FAIL_ERROR, for the mean without and with stalls, twice
+TAIL_FAIL_ERROR, and that of stalls.FAIL_ERROR it is one percent."""
+MEAN_FAIL_ERROR, TAIL_FAIL_ERROR = 0.0005, 0.00025
 PASS_ERROR = 0.05
 MIN_SPREAD = 0.0002
 """The smallest spread that counts: below 0.02% the spread of a few launches is luck."""

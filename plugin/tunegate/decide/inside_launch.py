@@ -14,7 +14,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Literal
 
-from tunegate.artifacts.measurements import Histogram, Inside, Launch
+from tunegate.artifacts.measurements import Histogram, Inside, Launch, Stalls
 from tunegate.decide.decision import (
     MEAN_FAIL_ERROR,
     PASS_ERROR,
@@ -26,11 +26,21 @@ from tunegate.decide.decision import (
 )
 from tunegate.decide.distributions import t_quantile
 from tunegate.decide.histogram import mean_ms, merged_histogram, quantile_ms, total
+from tunegate.decide.stalls import (
+    COSTLY_SUSPICION,
+    SUSPICION,
+    chance_of,
+    clearest,
+    come_oftener_than_tolerated,
+    total_stalls,
+)
+from tunegate.decide.stalls import FAIL_ERROR as STALLS_FAIL_ERROR
 
 _SUSPICIOUS = 1 / 2
 """The share of the margin that makes a change suspicious: a change that is not even seen so large
 leaves an unresolved test alone."""
 _ROUNDING = 1e-9
+_WORST_FIRST: tuple[CellDecision, ...] = ("fail", "undecided", "pass")
 _TAILS: tuple[tuple[Literal["p90", "p99"], float], ...] = (("p90", 0.90), ("p99", 0.99))
 
 
@@ -44,7 +54,8 @@ def inside(
     found = [_tail(tail, known, margin, analyses, cells) for tail in _TAILS]
     if any(launch.mean_effect is None for launch in known):
         return tuple(found)
-    return (_mean(known, margin, analyses, cells), *found)
+    means = (_mean(known, margin, analyses, cells), _mean_of_all(known, margin, analyses, cells))
+    return (*means, *found)
 
 
 def mean_effects(launches: Sequence[Launch]) -> list[float]:
@@ -64,6 +75,43 @@ def _mean(launches: Sequence[Launch], margin: float, analyses: int, cells: int) 
         is_resolved=found.high < margin,
         decision=_decision(found, margin, may_hold_up=True),
     )
+
+
+def _mean_of_all(launches: Sequence[Launch], margin: float, analyses: int, cells: int) -> Inside:
+    """A head that stalls oftener than the base fails by that too, on any machine."""
+    sides = [(_times(x.base_times), _times(x.head_times)) for x in launches]
+    effects = [math.log(mean_ms(h) / mean_ms(b)) for b, h in sides]
+    found = bounds(effects, analyses=analyses, cells=cells, fail_error=MEAN_FAIL_ERROR)
+    over = [math.log(mean_ms(base) / quantile_ms(base, 0.5)) for base, _ in sides]
+    is_resolved = _tells(over, margin, analyses)
+    base, head = _merged(launches)
+    by_mean = _decision(found, margin, may_hold_up=is_resolved)
+    seen = total_stalls(launches)
+    by_stalls = _by_stalls(seen, found, margin, analyses * cells)
+    return Inside(
+        what="mean-of-all",
+        base_ms=mean_ms(base),
+        head_ms=mean_ms(head),
+        change_percent=percent_interval(found),
+        is_resolved=is_resolved,
+        decision=min(by_mean, by_stalls, key=_WORST_FIRST.index),
+        stalls=seen,
+    )
+
+
+def _by_stalls(sizes: Sequence[Stalls], mean: Bounds, margin: float, parts: int) -> CellDecision:
+    """The decision by the stalls that come with the head, where they are so many that they move
+    p99.9, or the mean by its margin."""
+    found = clearest(sizes)
+    if found is None:
+        return "pass"
+    chance, is_much = chance_of(found), come_oftener_than_tolerated(found)
+    if chance <= STALLS_FAIL_ERROR / (parts * len(sizes)) and (is_much or mean.center > margin):
+        return "fail"
+    is_costly = mean.center > margin * _SUSPICIOUS
+    if chance <= COSTLY_SUSPICION and is_costly:
+        return "undecided"
+    return "undecided" if chance <= SUSPICION and is_much else "pass"
 
 
 def _tail(
@@ -111,6 +159,11 @@ def _machine_tells(bases: Sequence[Histogram], share: float, margin: float, anal
     """Returns whether this machine would tell a head that scatters as the base does. The head's own
     scatter is not asked: it must not buy itself a way out."""
     over = [math.log(quantile_ms(base, share) / quantile_ms(base, 0.5)) for base in bases]
+    return _tells(over, margin, analyses)
+
+
+def _tells(over: Sequence[float], margin: float, analyses: int) -> bool:
+    """Returns whether the base's own launches, each over its median, scatter little enough."""
     error = math.sqrt(2 / len(over)) * statistics.stdev(over)
     return t_quantile(len(over) - 1, 1 - PASS_ERROR / analyses) * error <= margin * _SUSPICIOUS
 

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from tunegate.artifacts.changes import SIDES, Side
-from tunegate.artifacts.measurements import Clocks, GpuState, Launch
+from tunegate.artifacts.measurements import Clocks, GpuState, Launch, Stalls
 from tunegate.artifacts.plans import EnergySource
 from tunegate.decide.gpu_clocks import clocks_of, kept_pairs
 from tunegate.decide.histogram import histogram
 from tunegate.decide.launch_effects import launch_effect, launch_noise, within_spread
+from tunegate.decide.stalls import stalls_of
 from tunegate.measure.bench_devices import Devices, LeasedDevice
 from tunegate.measure.bench_messages import Sides, Start, other
 from tunegate.measure.bench_process import WARM_UP_SECONDS, Limits, Process, memory_of, start_of
@@ -219,6 +220,7 @@ def _summed(taken: Blocks, processes: Sides[Process], started: float, case: int)
         base_joules=None if base is None else base.joules,
         head_joules=None if head is None else head.joules,
         energy_source=None if head is None else head.source,
+        stalls=taken.stalls(),
         case=case,
     )
 
@@ -263,6 +265,10 @@ class Blocks:
     def counted_means(self) -> Sides[list[float]]:
         """Returns the mean of each block that counts, of the base and of the head."""
         return self._of_each_block(statistics.fmean)
+
+    def stalls(self) -> tuple[Stalls, ...]:
+        """Returns the stalls of the pairs that count, of each size."""
+        return stalls_of(self._counted("base"), self._counted("head"))
 
     def clocks(self) -> Clocks | None:
         return clocks_of(*self._states)

@@ -27,12 +27,15 @@ from tunegate.decide.sequential import (
     stopping_rule,
 )
 from tunegate.decide.slow_modes import lowest_cut_off
+from tunegate.decide.stalls import wanted_pairs
 from tunegate.errors import MeasurementError
 from tunegate.ports import Bench, ProbeThresholds
 
 _TRIES = 2
 _WITH_CONTROL = 1 + 1 / CONTROL_EVERY
 """The cost of a launch together with its share of the launches of the base against itself."""
+_STALL_SHARE = 0.1
+"""The share of gate.seconds that more inferences of a fast model may take, to see rare stalls."""
 _LIKELY_PROBES = 12
 """The probes of a usual pass."""
 _MIN_PROBING_SECONDS = 60.0
@@ -98,13 +101,20 @@ class _Series:
         say: Callable[[LaunchProgress], None],
     ) -> None:
         self._bench, self._control, self._say = bench, control, say
-        self._pairs = gate.pairs
+        self._usual_pairs = gate.pairs
         self._launches = [_launch(bench, gate.pairs)]
         # Only the launches to come are planned by what the first one cost.
         seconds = self._launches[0].seconds * _WITH_CONTROL
         paid = affordable_analyses(gate.seconds, seconds)
         analyses = affordable_analyses(2 * gate.seconds, seconds) if gate.extend else paid
         self._rule = stopping_rule(gate, analyses, cells, paid[-1])
+        self._pairs = wanted_pairs(
+            gate.pairs,
+            self._launches[0],
+            PLANNED[0] - 1,
+            pair_seconds=bench.pair_seconds,
+            seconds=_STALL_SHARE * gate.seconds,
+        )
         self._probing_seconds = max(_MIN_PROBING_SECONDS, 2 * gate.seconds)
         self._probes: list[Launch] = []
         self._controls: list[float] = []
@@ -133,7 +143,7 @@ class _Series:
             self._probe(self._next.probes)
             return
         if len(self._launches) == PLANNED[0]:
-            self._pairs = _replanned(self._bench, self._launches)
+            self._pairs = self._usual_pairs = _replanned(self._bench, self._launches)
         self._launches.append(_launch(self._bench, self._pairs))
         self._run_control()
         self._tell(self._probes_if_passed())
@@ -172,8 +182,10 @@ class _Series:
         return assess(self._launches, self._probes, self._next.starts, self._rule)
 
     def _run_control(self) -> None:
+        """Stalls are not looked for between the base and itself: the usual pairs will do."""
         if is_control_due(len(self._launches)):
-            self._controls.append(_launch(self._control, self._pairs).effect)
+            pairs = min(self._pairs, self._usual_pairs)
+            self._controls.append(_launch(self._control, pairs).effect)
 
     def _probe(self, count: int) -> None:
         """Raises MeasurementError where they would take too long: a pass without them is none."""

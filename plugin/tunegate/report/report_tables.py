@@ -108,7 +108,7 @@ def _or(word: str, ms: float | None) -> str:
 def inside_table(tests: Sequence[Inside]) -> ReportTable:
     """Returns the table of mean and slow end, which the median of a launch hides."""
     columns: tuple[Column[Inside], ...] = (
-        text_column("Percentile", lambda row: row.what),
+        text_column("Percentile", lambda row: row.what.replace("-", " ")),
         number_column("Base", lambda row: milliseconds(row.base_ms)),
         number_column("Head", lambda row: milliseconds(row.head_ms)),
         Column(

@@ -13,6 +13,7 @@ from tunegate.artifacts.measurements import Histogram, Launch
 from tunegate.config import GateConfig
 from tunegate.decide.histogram import STEP, histogram
 from tunegate.decide.launch_effects import launch_effect, launch_noise
+from tunegate.decide.stalls import stalls_of
 from tunegate.measure.paired_launches import PairedLaunches, launch_until_decided
 from tunegate.ports import ProbeThresholds
 
@@ -51,13 +52,14 @@ class Noise:
 
     def with_inside(self, change: Callable[[Times], Times] | None) -> list[list[Launch]]:
         """The series of what a probe sees after 3, 6 and 12 pairs of each recorded
-        launch; the last is the launch."""
+        launch, and at last the launch."""
         if change not in self._known:
             self._known = {None: self._known[None]} if None in self._known else {}
             times = self.times_ms.copy()
             if change is not None:
                 times[:, :, 1] = change(times[:, :, 1])
-            self._known[change] = [[_launch(one[:n]) for n in _LOOKS_OF_PROBE] for one in times]
+            ends = (*_LOOKS_OF_PROBE, self.times_ms.shape[1])
+            self._known[change] = [[_launch(one[:end]) for end in ends] for one in times]
         return self._known[change]
 
 
@@ -86,7 +88,7 @@ class SimulatedBench:
 
     def probes(self, count: int, far: ProbeThresholds) -> Generator[Launch]:
         for number in range(count):
-            analyses = self._next()
+            analyses = self._next()[:-1]
             base, head = self._scenario.factors(self.starts, self._rng)
             self.starts += 1
             start = self._noise.start_seconds * (1.25 if number % 4 == 0 else 1.0)
@@ -149,6 +151,7 @@ def _launch(times: Times) -> Launch:
         mean_effect=launch_effect(*means),
         base_times=histogram(times[:, 0].ravel()),
         head_times=histogram(times[:, 1].ravel()),
+        stalls=stalls_of(times[:, 0].tolist(), times[:, 1].tolist()),
     )
 
 
