@@ -13,6 +13,7 @@ from markdown_it import MarkdownIt
 from tests.report.waived import waived
 from tests.support.golden import Golden
 from tests.support.reports import KINDS, WHOLE, make_report
+from tunegate.artifacts.changes import LayerChange
 from tunegate.artifacts.inputs import DrawnInput, InputRule, Integers, OneOf
 from tunegate.artifacts.verdicts import Report
 from tunegate.decide.waiving import slowdowns, standing
@@ -84,7 +85,7 @@ def test_a_failing_report_names_the_operator_and_what_to_do_before_the_details()
     text = render(make_report("slowed"))
     shown = text[: text.index("<details>")]
     assert "| `fire2/expand3x3, fire3/expand3x3` |" in shown
-    assert "was never tuned: raise budget.minutes" in shown
+    assert "was never tuned: raise --minutes, or the Action's input minutes" in shown
 
 
 def tables(text: str) -> list[list[str]]:
@@ -197,3 +198,19 @@ def test_categories_of_a_hostile_model_add_no_element_to_the_page() -> None:
     report = _with_inputs(make_report("hostile"), DrawnInput(evil, (1,), "object", rule))
     page = MarkdownIt("commonmark").enable("table").render(render(report))
     assert {*re.findall(r"</?([a-zA-Z][\w-]*)", page)} <= OURS
+
+
+def test_the_layers_that_the_change_touches_are_told_for_a_model_that_did_not_pass() -> None:
+    report = make_report("slowed")
+    layers = (LayerChange("mix`|\n", "Conv: weights 16x3x1x1 → 16x3x5x5"),)
+    changed = [
+        msgspec.structs.replace(model, layers=layers, more_layers=2)
+        for model in report.changes.models
+    ]
+    changes = msgspec.structs.replace(report.changes, models=tuple(changed))
+    text = render(msgspec.structs.replace(report, changes=changes))
+    told = text.partition("#### What changed in ")[2].partition("####")[0]
+    assert "Conv: weights 16x3x1x1 → 16x3x5x5\n- … and 2 more layers." in told
+    assert "mix`|\n" not in told
+    passed = make_report("measured")
+    assert "What changed in" not in render(msgspec.structs.replace(passed, changes=changes))

@@ -83,11 +83,20 @@ class Ancestor(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
+class LayerChange(msgspec.Struct, frozen=True):
+    """A layer of the graph that differs between base and head, and how, in a few words: its
+    operator, the shapes of its weights, its attributes."""
+
+    name: str
+    change: str
+
+
 class ModelChange(msgspec.Struct, frozen=True, kw_only=True):
     """The difference of one configured model between base and head. `change` is set for `modified`:
     weights only, the graph, what the config asks of it, or unknown (treated as structural). An
     `unreadable` model has turned into something that is no file: it is an error. An `upgraded` one
-    is the head's on both sides, with the packages of a lock file at base and head."""
+    is the head's on both sides, with the packages of a lock file at base and head. `layers` are the
+    first that a change of structure touches, `more_layers` counts the others."""
 
     path: ModelPath
     kind: Literal["added", "modified", "renamed", "deleted", "unreadable", "upgraded"]
@@ -97,6 +106,8 @@ class ModelChange(msgspec.Struct, frozen=True, kw_only=True):
     targets: tuple[str, ...]
     reason: str = ""
     ancestor: Ancestor | None = None
+    layers: tuple[LayerChange, ...] = ()
+    more_layers: int = 0
 
 
 class PolicyChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,12 +177,14 @@ class ModelInput(msgspec.Struct, frozen=True):
 
 class ModelOutline(msgspec.Struct, frozen=True, kw_only=True):
     """`parts` counts the operators and the shapes of the weights. `seeded` are the kinds of
-    operators whose random numbers begin at a seed of the model's, wherever in it they stand."""
+    operators whose random numbers begin at a seed of the model's, wherever in it they stand. Each
+    of the `layers` has its operator, the shapes of its weights and its attributes, in words."""
 
     graph_digest: str
     inputs: tuple[ModelInput, ...]
     parts: dict[str, int]
     seeded: tuple[str, ...] = ()
+    layers: dict[str, dict[str, str]] = {}
 
 
 # The name under which a model is gated: its path, and its profile where it has some.

@@ -117,8 +117,48 @@ def outline_of(model: bytes) -> ModelOutline:
     parts = Counter(node.op_type for node in graph.node)
     parts.update(str(list(tensor.dims)) for tensor in graph.initializer)
     return ModelOutline(
-        graph_digest=digest, inputs=graph_inputs(graph), parts=dict(parts), seeded=_seeded(proto)
+        graph_digest=digest,
+        inputs=graph_inputs(graph),
+        parts=dict(parts),
+        seeded=_seeded(proto),
+        layers=_layers(graph),
     )
+
+
+OPERATOR, WEIGHTS = "operator", "weights"
+"""The facts of a layer beside its attributes."""
+_MAX_LAYERS, _MAX_FACT = 20_000, 80
+
+
+def _layers(graph: onnx.GraphProto) -> dict[str, dict[str, str]]:
+    """The layers of the graph by their names, or by that of the first output. Of models with more
+    nodes than anybody compares by eye, none."""
+    if len(graph.node) > _MAX_LAYERS:
+        return {}
+    shapes = {tensor.name: "x".join(map(str, tensor.dims)) for tensor in graph.initializer}
+    return {node.name or next(iter(node.output), ""): _facts(node, shapes) for node in graph.node}
+
+
+def _facts(node: onnx.NodeProto, shapes: Mapping[str, str]) -> dict[str, str]:
+    weights = [shapes[name] for name in node.input if shapes.get(name)]
+    told = {attribute.name: _attribute_text(attribute) for attribute in node.attribute}
+    facts = {OPERATOR: operator_of(node), WEIGHTS: " and ".join(weights), **told}
+    return {name: text[:_MAX_FACT] for name, text in facts.items() if text}
+
+
+def _attribute_text(attribute: onnx.AttributeProto) -> str:
+    """Numbers and words as they are; nothing of tensors and graphs."""
+    match attribute.type:
+        case onnx.AttributeProto.INT:
+            return str(attribute.i)
+        case onnx.AttributeProto.FLOAT:
+            return f"{attribute.f:g}"
+        case onnx.AttributeProto.STRING:
+            return attribute.s[:_MAX_FACT].decode(errors="replace")
+        case onnx.AttributeProto.INTS:
+            return ",".join(map(str, attribute.ints[:_MAX_FACT]))
+        case _:
+            return ""
 
 
 def _seeded(model: onnx.ModelProto) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from tunegate.artifacts.changes import path_of
 from tunegate.artifacts.verdicts import Finding, Named, NextStep, Report, Verdict
 from tunegate.decide.decision import FAIL_ERROR, PASS_ERROR
 from tunegate.plan.costs import savings
@@ -51,6 +52,7 @@ def render(report: Report, *, limit_chars: int = 60_000) -> str:
         Section(1, _policy(report)),
         Section(2, _checks(report, shown)),
         *(Section(5, each) for each in _slowdowns(report)),
+        *(Section(6, each) for each in _changed_layers(report)),
         Section(3, _steps(report)),
         Section(4, _waiver(report)),
         Section(4, _accuracy(report)),
@@ -119,6 +121,20 @@ def _slowdowns(report: Report) -> Iterator[str]:
         title = f"What got slower in {name(finding.model)} on {name(finding.target)}"
         table = _operators(finding)
         yield fold(title, table) if at else f"#### {title}\n\n{table}"
+
+
+def _changed_layers(report: Report) -> Iterator[str]:
+    """What the change does to each model that did not pass: a line for each layer. Profiles of one
+    model share it."""
+    asked = {path_of(each.model) for each in report.verdict.findings if each.status not in SILENT}
+    for change in report.changes.models:
+        path = path_of(change.path)
+        if change.layers and path in asked:
+            asked.remove(path)
+            lines = [f"- {code(each.name)}: {prose(each.change)}" for each in change.layers]
+            if change.more_layers:
+                lines.append(f"- … and {plural(change.more_layers, 'more layer')}.")
+            yield f"#### What changed in {code(path)}\n\n" + "\n".join(lines)
 
 
 def _is_explained(finding: Finding) -> bool:

@@ -20,6 +20,7 @@ from tunegate.artifacts.changes import (
 from tunegate.config import Config
 from tunegate.errors import ConfigKey, config_error
 from tunegate.ports import ModelReader
+from tunegate.review.changed_layers import changed_layers
 from tunegate.review.compared_work import AskedWork, reshaped, seeded
 from tunegate.review.effective_config import in_report_order
 from tunegate.review.gate_rules import judged_by
@@ -81,6 +82,7 @@ def detect(
     changes += watched.models(judging.config, {path: head[path] for path in covered})
     lost = pairs.lost if base_config is not None else ()
     loosened = (*map(_no_longer_covered, lost), *watched.loosened)
+    changes = [_with_layers(reader, change) for change in changes]
     other_work = (*_of_other_work(reader, changes), *asked.replaced_values(revisions, found))
     return ChangeSet(
         revisions=revisions,
@@ -239,6 +241,22 @@ def _of_other_work(reader: ModelReader, changes: Sequence[ModelChange]) -> Itera
             seeded(path_of(change.path), before.seeded, after.seeded),
         )
         yield from (each for each in told if each is not None)
+
+
+_MAX_TOLD = 10
+"""Layers of a model of which the report says what changed."""
+
+
+def _with_layers(reader: ModelReader, change: ModelChange) -> ModelChange:
+    """The change with what it does to the layers: a reviewer's first question."""
+    if change.change != "structural" or change.base is None or change.head is None:
+        return change
+    before, after = reader.outline(change.base), reader.outline(change.head)
+    if before is None or after is None:
+        return change
+    layers = changed_layers(before.layers, after.layers)
+    more = max(0, len(layers) - _MAX_TOLD)
+    return msgspec.structs.replace(change, layers=layers[:_MAX_TOLD], more_layers=more)
 
 
 def _as_moved(change: ModelChange | None, path: ModelPath, pairs: Pairs) -> ModelChange | None:
