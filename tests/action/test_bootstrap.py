@@ -155,7 +155,9 @@ def test_a_machine_that_can_run_passes_the_check(tmp_path: Path, wheelhouse: Pat
     assert bootstrap(tmp_path, wheelhouse, step="check").returncode == 0
 
 
-@pytest.mark.parametrize("body", ["exit 1", "exit 2", "kill -9 $$", "exec /nowhere/python"])
+@pytest.mark.parametrize(
+    "body", ["echo SyntaxError: match >&2; exit 1", "exit 2", "kill -9 $$", "exec /nowhere/python"]
+)
 def test_a_python_that_cannot_read_the_bootstrap_is_an_unfit_machine(
     tmp_path: Path, body: str
 ) -> None:
@@ -180,6 +182,7 @@ def test_a_python_that_cannot_read_the_bootstrap_is_an_unfit_machine(
         )
         assert done.returncode == 4
         assert done.stdout.startswith("::error title=tunegate::The action needs Python 3.11")
+        assert "SyntaxError" not in done.stderr
 
 
 def test_nothing_of_the_workspace_is_run_or_imported(tmp_path: Path, wheelhouse: Path) -> None:

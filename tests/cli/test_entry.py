@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from collections.abc import Callable
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import tunegate
 from tunegate import errors
 from tunegate.cli import entry
 from tunegate.cli.supported_machine import Machine, why_unsupported
@@ -167,3 +169,17 @@ def test_any_other_is_named_with_what_is_supported(machine: Machine, said: str) 
     problem = why_unsupported(machine)
     assert problem.startswith(said)
     assert "Linux with glibc 2.28 or newer on x86-64 or arm64, and a 64-bit CPython 3.11" in problem
+
+
+@pytest.mark.parametrize("version", [(3, 6), (3, 8)])
+def test_an_older_python_ends_with_what_is_needed(version: tuple[int, int]) -> None:
+    """It reads the first file of the command, so that one may have no newer syntax."""
+    first = Path(tunegate.__file__).with_name("__main__.py")
+    ast.parse(first.read_text(), feature_version=version)
+    assert "from __future__" not in first.read_text()
+    old = f"import runpy, sys; sys.version_info = ({version[0]}, {version[1]}, 10, 'final', 0)"
+    run = f"{old}; runpy.run_path({str(first)!r}, run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", run], capture_output=True, text=True, check=False)
+    assert done.returncode == 4
+    needed = f"tunegate needs Python 3.11 or newer, and this is {version[0]}.{version[1]}"
+    assert done.stderr == f"tunegate: error: {needed}\n"

@@ -24,6 +24,10 @@ from tunegate_cache.format.records import Miss
 
 Source = Literal["exact", "transfer", "search", "default"]
 
+MORE_TIME = (
+    "raise --minutes, or the Action's input minutes (budget.minutes counts once it is merged)"
+)
+
 
 def told(steps: tuple[NextStep, ...]) -> tuple[str, ...]:
     return tuple(each.text for each in steps)
@@ -56,10 +60,12 @@ def slower(source: Source, name: str = "conv_3") -> TaskDifference:
     [("finished", "budget.minutes"), ("usd", "budget.usd"), ("trials", "budget.trials")],
 )
 def test_an_untuned_operator_asks_for_more_of_the_budget_that_ended(stopped: str, key: str) -> None:
+    """The option and the Action's input count in the pull request that gets the advice."""
     (said,) = advice(slower("default"), stopped)
+    name = key.removeprefix("budget.")
     assert said == (
-        "Look at conv_3: +1.000 ms, the only layer that got "
-        f"slower. It was never tuned: raise {key}."
+        "Look at conv_3: +1.000 ms, the only layer that got slower. It was never tuned: raise "
+        f"--{name}, or the Action's input {name} ({key} counts once it is merged)."
     )
 
 
@@ -68,7 +74,7 @@ def test_an_untuned_operator_may_hope_for_what_the_others_gained() -> None:
     finding = parts.finding("fail", "", differences=(slower("default"),))
     said = next_steps(parts.verdict("fail", 1, finding), [outcome((row,))], None, [], None)
     assert said[0].endswith(
-        "never tuned: raise budget.minutes; tuned like the others it would save 1.50 ms."
+        f"never tuned: {MORE_TIME}; tuned like the others it would save 1.50 ms."
     )
 
 
@@ -82,7 +88,10 @@ def test_a_default_schedule_that_nothing_beat_is_not_called_untuned() -> None:
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("transfer", "raise budget.minutes; tuned itself it would save up to 0.500 ms"),
+        (
+            "transfer",
+            f"{MORE_TIME}; tuned itself it would save up to 0.500 ms",
+        ),
         ("search", "was tuned to the end: more budget would not help"),
         ("exact", "already runs the best schedule known"),
     ],
@@ -97,7 +106,7 @@ def test_a_search_that_the_budget_cut_asks_for_more() -> None:
     finding = parts.finding("fail", "", differences=(difference,))
     tuned = outcome((row,), stopped="seconds")
     said = next_steps(parts.verdict("fail", 1, finding), [tuned], None, [], None)
-    assert "had only 12 trials when the budget ended: raise budget.minutes" in said[0]
+    assert f"had only 12 trials when the budget ended: {MORE_TIME}" in said[0]
     assert said[0].endswith("as many again are expected to save 45.3 µs.")
 
 
@@ -213,7 +222,7 @@ CUT = msgspec.structs.replace(TASKS[0], source="default", trials=0, stopped="not
     ("mode", "skipped", "said"),
     [
         ("rw", "", "or run again: another run of this change goes on from the cache. Once it is"),
-        ("ro", "", "unfinished: to finish raise budget.minutes"),
+        ("ro", "", "unfinished: to finish raise --minutes, or the Action's input minutes"),
         ("rw", "shared", ""),
     ],
 )

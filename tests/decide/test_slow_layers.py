@@ -14,11 +14,15 @@ from tests.support.reports import KINDS, make_report
 from tests.support.tuning_tasks import make_task
 from tunegate.artifacts.measurements import Interval, Launch, TaskDifference
 from tunegate.artifacts.tasks import CacheUse, ResolvedTask
-from tunegate.decide.advice import limit_key, tuning_steps
+from tunegate.decide.advice import raise_limit, tuning_steps
 from tunegate.decide.slow_layers import slow_without_kernels, used_by_none_but
 from tunegate.decide.slow_modes import slow_cases
 from tunegate.decide.summarize import unlike_medians
 from tunegate_cache.format.records import Miss
+
+MORE_TIME = (
+    "raise --minutes, or the Action's input minutes (budget.minutes counts once it is merged)"
+)
 
 
 def test_steps_come_by_what_they_give_and_ask_for_budget_once() -> None:
@@ -38,7 +42,7 @@ def test_steps_come_by_what_they_give_and_ask_for_budget_once() -> None:
         "Look at b",
         f"Look at {cut.name}",
     ]
-    assert "raise budget.minutes; tuned itself" in steps[1]
+    assert f"{MORE_TIME}; tuned itself" in steps[1]
     assert "when the budget ended: a larger budget helps here too; as many again" in steps[2]
     assert sum("raise" in step for step in steps) == 1
 
@@ -99,7 +103,8 @@ def test_what_another_step_asks_for_is_not_asked_again(is_asked: bool) -> None:
     report = make_report("budget-spent")
     steps = list(tuning_steps(report.outcomes, report.plan, frozenset(), is_asked=is_asked))
     said = (
-        "Tuning reached its cap with 2 of 10 tasks unfinished: to finish raise budget.usd, or run "
+        "Tuning reached its cap with 2 of 10 tasks unfinished: to finish raise --usd, or the "
+        "Action's input usd (budget.usd counts once it is merged), or run "
         "again: another run of this change goes on from the cache. Once it is merged, tunegate "
         "warm does them."
     )
@@ -107,8 +112,12 @@ def test_what_another_step_asks_for_is_not_asked_again(is_asked: bool) -> None:
 
 
 def test_the_cap_that_ended_tuning_is_the_one_to_raise() -> None:
-    assert limit_key(make_report("budget-spent").outcomes) == "budget.usd"
-    assert limit_key(()) == "budget.minutes"
+    """A pull request that edits the file has no more budget by it; what it starts the run with
+    counts."""
+    assert raise_limit(make_report("budget-spent").outcomes).startswith(
+        "raise --usd, or the Action"
+    )
+    assert raise_limit(()) == MORE_TIME
 
 
 CHANGE = Interval(low=25.4, center=29.5, high=31.7)

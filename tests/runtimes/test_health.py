@@ -43,6 +43,23 @@ def test_one_that_cannot_say_its_versions_is_not_well(packages: RuntimePackages)
     assert (check.ok, check.detail) == (False, "OSError: 7")
 
 
+@pytest.mark.parametrize(
+    ("versions", "ok", "detail"),
+    [
+        ('{"a": "", "b": ""}', True, "not installed"),
+        ('{"a": "1", "b": ""}', False, "a 1, without b"),
+    ],
+)
+def test_packages_that_are_not_installed_have_no_version(
+    packages: RuntimePackages, versions: str, ok: bool, detail: str
+) -> None:
+    """So says TVM's, of which the rest of the product asks the versions of both."""
+    text = WHOLE.format(name="fast").replace("return {}", f"return {versions}")
+    packages.install("fast", text)
+    (check,) = [check for check in runtime_checks() if check.name == "fast"]
+    assert (check.ok, check.detail, check.is_absent) == (ok, detail, ok)
+
+
 def test_what_cannot_be_used_is_told(packages: RuntimePackages) -> None:
     packages.install("fast", "raise OSError(7)")
     (check,) = [check for check in runtime_checks() if check.name == "runtimes"]

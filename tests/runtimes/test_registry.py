@@ -11,7 +11,14 @@ from tests.support.runtime_packages import WHOLE, RuntimePackages
 from tunegate.config import TargetConfig
 from tunegate.errors import ConfigError
 from tunegate.runtimes.cuda_variants import cuda_variants
-from tunegate.runtimes.registry import extends, installed_runtimes, runtime_named, saves, tunes
+from tunegate.runtimes.registry import (
+    extends,
+    installed_runtimes,
+    may_compile,
+    runtime_named,
+    saves,
+    tunes,
+)
 
 OURS = ["tvm", "onnxruntime", "onnxruntime_cuda", "openvino", "tensorrt"]
 
@@ -121,3 +128,14 @@ def test_tf32_is_a_precision_of_its_own() -> None:
         "float16",
         "int8",
     ]
+
+
+@pytest.mark.parametrize(
+    ("runtimes", "compiles"),
+    [(["auto"], True), (["tvm"], True), (["onnxruntime"], False), (["onnxruntime", "tvm"], True)],
+)
+def test_only_targets_that_may_be_compiled_have_something_to_tune(
+    runtimes: list[str], compiles: bool
+) -> None:
+    targets = [TargetConfig(name=name, runtime=name) for name in runtimes]
+    assert may_compile(targets) is compiles

@@ -43,7 +43,7 @@ def next_steps(
         its_own = compared.get((finding.model, finding.target))
         steps += _for_finding(finding, its_own, run)
     slow = slow_layers(verdict, outcomes, plan)
-    steps += slowdown_steps(slow, limit_key(outcomes))
+    steps += slowdown_steps(slow, raise_limit(outcomes))
     steps += _to_find_commits(verdict)
     is_asked = any(layer.wants_budget for layer in slow)
     steps += tuning_steps(outcomes, plan, slow_without_kernels(verdict, run), is_asked=is_asked)
@@ -213,15 +213,18 @@ def tuning_steps(
             yield NextStep(("No candidate of ", Named(task.name), said))
 
 
-def limit_key(outcomes: Sequence[TuningOutcome]) -> str:
-    """The config key of the cap that ended tuning; time where none did."""
+def raise_limit(outcomes: Sequence[TuningOutcome]) -> str:
+    """Returns the advice to raise the cap that ended tuning; time where none did. In a pull request
+    the file's value is the base's, so what counts at once is named first."""
     reached = (LIMIT_KEYS[each.stopped] for each in outcomes if each.stopped in LIMIT_KEYS)
-    return next(reached, "budget.minutes")
+    key = next(reached, "budget.minutes")
+    name = key.removeprefix("budget.")
+    return f"raise --{name}, or the Action's input {name} ({key} counts once it is merged)"
 
 
 def _to_finish(outcomes: Sequence[TuningOutcome], plan: TuningPlan | None, cut: int) -> str:
     """Runs go on with what their own change brought: both sides of a later one have it."""
-    more = f"raise {limit_key(outcomes)}"
+    more = raise_limit(outcomes)
     if plan is not None and plan.resolution.cache.mode != "rw":
         return f"to finish {more}"
     them = "it" if cut == 1 else "them"

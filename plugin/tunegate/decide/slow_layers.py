@@ -93,13 +93,13 @@ def slow_layers(
     return tuple(sorted(found, key=lambda layer: -layer.gives_ms))
 
 
-def slowdown_steps(layers: Sequence[SlowLayer], limit_key: str) -> Iterator[NextStep]:
+def slowdown_steps(layers: Sequence[SlowLayer], more_budget: str) -> Iterator[NextStep]:
     """Yields a step for each layer, or for several with the same text. The first that a larger
-    budget helps asks for it."""
+    budget helps asks for it, in the words of `more_budget`."""
     first = next((layer for layer in layers if layer.wants_budget), None)
     for alike in _alike(layers):
         layer, *others = alike
-        action = f"raise {limit_key}" if layer is first else "a larger budget helps here too"
+        action = more_budget if layer is first else "a larger budget helps here too"
         said = f": {_how_much(alike)}. {'Each' if others else 'It'} {_why(layer, action)}."
         yield NextStep(("Look at ", *_names(alike), *layer.where, said))
 

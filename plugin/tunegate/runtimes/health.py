@@ -57,5 +57,8 @@ def _versions(runtime: Runtime) -> HealthCheck:
         return HealthCheck(
             name, ok=False, detail=f"{type(error).__name__}: {error}".splitlines()[0]
         )
-    listed = ", ".join(f"{distribution} {version}" for distribution, version in versions)
+    listed = ", ".join(f"{distribution} {version}" for distribution, version in versions if version)
+    missing = ", ".join(distribution for distribution, version in versions if not version)
+    if listed and missing:
+        return HealthCheck(name, ok=False, detail=f"{listed}, without {missing}")
     return HealthCheck(name, ok=True, detail=listed or "not installed", is_absent=not listed)

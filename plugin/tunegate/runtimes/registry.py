@@ -109,6 +109,20 @@ def tunes(runtime: Runtime) -> TypeGuard[TuningRuntime]:
     return not _absent(runtime, _TUNES)
 
 
+def may_compile(targets: Iterable[TargetConfig]) -> bool:
+    """Returns whether the models of one of these targets may be compiled, so that `tunegate warm`
+    has something to tune. A runtime that cannot be used compiles nothing."""
+    return any(each.runtime == AUTO or _compiles(each.runtime) for each in targets)
+
+
+def _compiles(name: RuntimeName) -> bool:
+    try:
+        runtime = runtime_named(name)
+    except ConfigError:
+        return False
+    return tunes(runtime) or extends(runtime)
+
+
 def saves(runtime: Runtime) -> TypeGuard[SavingRuntime]:
     return not _absent(runtime, _SAVES)
 

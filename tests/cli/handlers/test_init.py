@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -61,6 +62,17 @@ def test_it_writes_a_configuration_that_loads_and_a_workflow(workspace: Workspac
     assert '  "batch": 1  # guessed: a batch\n' in text
     workflow = (workspace.root / ".github" / "workflows" / "tunegate.yml").read_text()
     assert re.search(r"uses: tunegate/tunegate@(?!0{40})[0-9a-f]{40} # ", workflow)
+
+
+def test_json_is_all_that_goes_to_stdout_when_it_is_asked_for(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    common = Common(repository=workspace.root, as_json=True)
+    assert init.run(InitOptions(common=common)) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["files"] == ["tunegate.yaml", ".github/workflows/tunegate.yml"]
+    assert [each["path"] for each in found["models"]] == ["models/dynamic é.onnx", "models/m.onnx"]
+    assert found["models"][0]["guesses"][0]["size"] == 1
 
 
 def test_on_a_machine_with_a_gpu_it_says_so_and_asks_nothing(

@@ -75,3 +75,10 @@ def test_a_load_that_leaves_a_target_too_few_cores_is_a_warning_and_stops_no_run
 def test_the_version_of_a_package_is_told_and_none_of_one_that_is_not_there() -> None:
     assert installed_version("onnx") == onnx.__version__
     assert installed_version("no-such-package") == ""
+
+
+def test_an_empty_cache_is_filled_by_nobody_where_nothing_is_compiled(tmp_path: Path) -> None:
+    config = CacheConfig(url=str(tmp_path / "cache"))
+    assert "tunegate warm fills it" in check_cache(config, root=tmp_path).detail
+    found = check_cache(config, root=tmp_path, is_compiled=False)
+    assert found.detail.endswith("nothing in zone main yet; no target compiles anything")

@@ -216,6 +216,17 @@ def test_json_of_somebody_else_is_foreign(name: str, document: object, tmp_path:
         opened(tmp_path)
 
 
+@pytest.mark.parametrize("left", ["", '{"schema": 1, "shard": 0, "run": {"cel'])
+def test_a_handed_over_file_that_was_cut_off_is_called_that(left: str, tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text('{"schema": 1}')
+    (tmp_path / "measurements-1.json").write_text(left)
+    with pytest.raises(OutputError, match=r"measurements-1.json: cut off or damaged. Fetch it"):
+        opened(tmp_path)
+    (tmp_path / "notes.md").touch()
+    with pytest.raises(OutputError, match="not made by tunegate"):
+        opened(tmp_path)
+
+
 def test_a_file_that_no_run_reads_is_written_while_one_is_at_work(checkout: Path) -> None:
     with opened_output(checkout / "out", "run"):
         assert shared_output(checkout / "out") == checkout / "out"

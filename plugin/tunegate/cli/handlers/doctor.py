@@ -26,6 +26,7 @@ from tunegate.review.config_file import load_config
 from tunegate.review.config_sources import sources
 from tunegate.review.model_paths import unmatched_paths
 from tunegate.runtimes.health import runtime_checks
+from tunegate.runtimes.registry import may_compile
 from tunegate.settings import Settings
 from tunegate.system.clock import SystemClock, today
 from tunegate.system.machine.health import check_cache, machine_checks
@@ -82,7 +83,7 @@ def _configuration(settings: Settings) -> tuple[Project | None, list[HealthCheck
 def _of_project(project: Project, settings: Settings, checks: Sequence[HealthCheck]) -> Diagnosis:
     """The checks, with what this configuration is about."""
     config, root = project.config, project.repository.root
-    cache = check_cache(config.cache, root=root)
+    cache = check_cache(config.cache, root=root, is_compiled=may_compile(config.targets))
     try:
         paths = model_paths(root)
         here = find_models(root, config, listed=paths)

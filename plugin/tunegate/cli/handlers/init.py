@@ -10,13 +10,16 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
+from typing import Literal
+
+import msgspec
 
 from tunegate.artifacts import artifact_io
 from tunegate.artifacts.changes import ModelInput
 from tunegate.artifacts.inputs import Constant, DrawnInput, InputRule, Integers, Uniform
 from tunegate.artifacts.measurements import Gpu
 from tunegate.cli.commands.starting import InitOptions
-from tunegate.cli.handlers.reporting import write_line
+from tunegate.cli.handlers.reporting import write_json, write_line
 from tunegate.errors import PASS, ConfigError
 from tunegate.models.finder import FoundModel, find_models
 from tunegate.models.likely_sizes import is_generated
@@ -43,6 +46,17 @@ _LONGEST_COMMAND = 4000
 _LONGEST_LINE = 300
 
 
+class Initialized(msgspec.Struct, frozen=True, kw_only=True):
+    """What `init --json` prints: the files that it wrote, relative to the repository's root where
+    they are inside, and the models that they gate. `gpu` is the device that they are tuned on, ''
+    for the CPU."""
+
+    schema: Literal[1] = 1
+    files: tuple[str, ...]
+    models: tuple[FoundModel, ...]
+    gpu: str = ""
+
+
 def run(options: InitOptions) -> int:
     """Writes both files or none."""
     settings = options.settings
@@ -62,6 +76,10 @@ def run(options: InitOptions) -> int:
         root / _WORKFLOW: starter_workflow(installed, branch),
     }
     _write(files, force=options.force)
+    if settings.as_json:
+        paths = (_shown(config, root), _WORKFLOW.as_posix())
+        write_json(Initialized(files=paths, models=tuple(models), gpu=gpu.name if gpu else ""))
+        return PASS
     write_line(f"Wrote {_shown(config, root)}. It gates {_covered(models)}:")
     for model in models:
         write_line(f"  {visible(model.path)}: {visible(_found(model))}")

@@ -23,6 +23,7 @@ from tunegate.ports import Progress
 from tunegate.project import open_project
 from tunegate.report.escape import visible
 from tunegate.review.waiver_policy import Waivers
+from tunegate.runtimes.registry import may_compile
 from tunegate.runtimes.requirements import require_installed
 from tunegate.system.cache.shared_cache import objects_in_zone
 from tunegate.system.output.directory import opened_output
@@ -95,7 +96,7 @@ def warn_of(waivers: Waivers, progress: Progress) -> None:
 def what_to_do(config: Config, changes: ChangeSet, root: Path) -> ChangeSet:
     """The changes with a note on the cache: one listing of it, and no compiler is started. A
     cache that does not answer is no trouble here. A change of rules, such as a waiver, is about
-    other things."""
+    other things, and where nothing is compiled nothing is to be tuned."""
     if config.cache.mode == "off" or not changes.unchanged or changes.policy_changes:
         return changes
     count = len(changes.unchanged)
@@ -103,6 +104,8 @@ def what_to_do(config: Config, changes: ChangeSet, root: Path) -> ChangeSet:
     try:
         is_empty = not objects_in_zone(config.cache, root=root)
     except (StoreUnavailableError, ConfigError):
+        return changes
+    if not may_compile(config.targets):
         return changes
     if is_empty:
         note = f"the cache has nothing yet: tunegate warm tunes what the {models} here {needs}"

@@ -71,8 +71,9 @@ def _gpu_checks() -> Iterator[HealthCheck]:
         yield HealthCheck("times of kernels", ok=True, detail=told)
 
 
-def check_cache(config: CacheConfig, *, root: Path) -> HealthCheck:
-    """Returns the check of the cache by one listing; the store's own time-outs bound it."""
+def check_cache(config: CacheConfig, *, root: Path, is_compiled: bool = True) -> HealthCheck:
+    """Returns the check of the cache by one listing; the store's own time-outs bound it. Where
+    nothing `is_compiled`, nothing fills it."""
     if config.mode == "off":
         return _cache("off")
     try:
@@ -80,14 +81,15 @@ def check_cache(config: CacheConfig, *, root: Path) -> HealthCheck:
         found = objects_in_zone(config, root=root)
     except (StoreUnavailableError, ConfigError) as error:
         return _cache(str(error), ok=False)
-    return _cache(_held(where, found, config.zone))
+    return _cache(_held(where, found, config.zone, is_compiled=is_compiled))
 
 
 def _cache(detail: str, *, ok: bool = True) -> HealthCheck:
     return HealthCheck("cache", ok=ok, detail=detail, section="cache")
 
 
-def _held(where: str, objects: int, zone: str) -> str:
+def _held(where: str, objects: int, zone: str, *, is_compiled: bool) -> str:
     if not objects:
-        return f"{where}: nothing in zone {zone} yet; tunegate warm fills it"
+        fills = "tunegate warm fills it" if is_compiled else "no target compiles anything"
+        return f"{where}: nothing in zone {zone} yet; {fills}"
     return f"{where}: {plural(objects, 'object')} in zone {zone}"

@@ -156,11 +156,36 @@ def _refuse_foreign(path: Path) -> None:
     _refuse_tracked(path)
     is_ours = is_marked(path) or all(_is_handed_over(path / name) for name in names)
     if ".git" in names or not is_ours:
-        message = (
-            f"{path}: not made by tunegate, and not empty ({names[0]}). "
-            f"Choose a new directory with --out, or empty this one."
-        )
-        raise OutputError(message)
+        raise OutputError(_cut_off(path, names) or _foreign(path, names))
+
+
+def _foreign(path: Path, names: Sequence[str]) -> str:
+    return (
+        f"{path}: not made by tunegate, and not empty ({names[0]}). "
+        f"Choose a new directory with --out, or empty this one."
+    )
+
+
+def _cut_off(path: Path, names: Sequence[str]) -> str:
+    """Returns what to do about a file of an earlier step that ends too soon; '' where none does.
+    Such a download is no reason to doubt the directory."""
+    cut = [name for name in names if _HANDED_OVER.fullmatch(name) and _ends_too_soon(path / name)]
+    if not cut or not all(name in cut or _is_handed_over(path / name) for name in names):
+        return ""
+    return f"{path / cut[0]}: cut off or damaged. Fetch it again from the job that wrote it."
+
+
+def _ends_too_soon(file: Path) -> bool:
+    """Returns whether the file begins as one of ours, and is no whole JSON."""
+    try:
+        text = read_regular(file)
+    except OSError:
+        return False
+    try:
+        json.loads(text)
+    except ValueError:
+        return not text or text.lstrip().startswith(b"{")
+    return False
 
 
 def _refuse_tracked(path: Path) -> None:
