@@ -1,10 +1,11 @@
 """How often gates fail and pass what is known, the old rule beside the new one.
 
-    python -m benchmarks.gate.operating_table [--data FILE.npz ...] [--gates 200]
+    python -m benchmarks.gate.operating_table [--data FILE.npz ...] [--gates 200] [--pairs 48]
 
-Whole gates run on recorded launches of one artifact against itself (and on made-up ones), each
-from a random launch on, with a truth put in. Beside it a gate that uses the medians of
-launches only, as the gate did before.
+A recorded launch has 12 pairs of blocks of at most 20 inferences. With `--pairs 48` four are one,
+as the gate makes of a fast model to see rare stalls. Whole gates run on recorded launches of one
+artifact against itself (and on made-up ones), each from a random launch on, with a truth put in.
+Beside it a gate that uses the medians of launches only, as the gate did before.
 """
 
 from __future__ import annotations
@@ -23,14 +24,15 @@ NEW = GateConfig()
 OLD = GateConfig(rare_launches=0.0, tail_margin_percent=1000.0)
 DATA = Path(__file__).parents[1] / "data" / "launches.npz"
 _TVM_START_SECONDS = 1.3
+_PAIRS, _PAIRS_SECONDS = 12, 1.2
 
 
 def main() -> None:
     options = command_line(
-        __doc__, data=[DATA], gates=200, only="", series="", rare=NEW.rare_launches
+        __doc__, data=[DATA], gates=200, only="", series="", rare=NEW.rare_launches, pairs=_PAIRS
     )
     noises = [
-        *(each for path in options.data for each in recorded(path)),
+        *(of_pairs(each, options.pairs) for path in options.data for each in recorded(path)),
         *(synthetic(f"made up, {100 * s:g}%", s) for s in (0.003, 0.01, 0.03)),
     ]
     noises = [noise for noise in noises if options.series in noise.name]
@@ -59,6 +61,18 @@ def recorded(path: Path) -> Iterator[Noise]:
                 seconds = float(archive[f"{name}.seconds"])
                 start = _TVM_START_SECONDS if "tvm" in name else 0.25
                 yield Noise(name, archive[key].astype(float) / 1e6, seconds, start)
+
+
+def of_pairs(noise: Noise, pairs: int) -> Noise:
+    """Launches of so many pairs, each made of several that are far apart in the series."""
+    together = pairs // _PAIRS
+    if together == 1:
+        return noise
+    count = len(noise.times_ms) // together
+    parts = [noise.times_ms[at * count : (at + 1) * count] for at in range(together)]
+    times = np.concatenate(parts, axis=1)
+    seconds = noise.seconds + (together - 1) * _PAIRS_SECONDS
+    return Noise(noise.name, times, seconds, noise.start_seconds)
 
 
 def told(scenario: Scenario, noises: Sequence[Noise], count: int, rare: float) -> str:
