@@ -125,8 +125,9 @@ def largest_share(found: Stalls) -> float:
 def one_in(found: Stalls) -> int:
     """Returns the rate that is excluded: a stall comes less often than once in so many
     inferences."""
-    digits = 10 ** max(0, math.floor(math.log10(1 / largest_share(found))) - 1)
-    return max(1, math.floor(1 / largest_share(found) / digits) * digits)
+    rate = 1 / largest_share(found)
+    digits = max(0, math.floor(math.log10(rate)) - 1)
+    return max(1, int(round(math.floor(rate / 10.0**digits) * 10.0**digits)))
 
 
 def wanted_pairs(
