@@ -127,7 +127,7 @@ def one_in(found: Stalls) -> int:
     inferences."""
     rate = 1 / largest_share(found)
     digits = max(0, math.floor(math.log10(rate)) - 1)
-    return max(1, int(round(math.floor(rate / 10.0**digits) * 10.0**digits)))
+    return max(1, round(math.floor(rate / 10.0**digits) * 10.0**digits))
 
 
 def wanted_pairs(

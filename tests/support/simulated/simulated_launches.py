@@ -59,7 +59,7 @@ class Noise:
             if change is not None:
                 times[:, :, 1] = change(times[:, :, 1])
             ends = (*_LOOKS_OF_PROBE, self.times_ms.shape[1])
-            self._known[change] = [[_launch(one[:end]) for end in ends] for one in times]
+            self._known[change] = [[launch_of(one[:end]) for end in ends] for one in times]
         return self._known[change]
 
 
@@ -137,7 +137,7 @@ def _is_far(probe: Launch, far: ProbeThresholds) -> bool:
     return probe.effect >= far.by_median or (probe.mean_effect or 0.0) >= far.by_mean
 
 
-def _launch(times: Times) -> Launch:
+def launch_of(times: Times) -> Launch:
     """A launch from times by [pair, arm, inference]."""
     medians = [np.median(times[:, arm], axis=1).tolist() for arm in (0, 1)]
     means = [times[:, arm].mean(axis=1).tolist() for arm in (0, 1)]
