@@ -4,9 +4,15 @@ import msgspec
 import pytest
 
 from tests.support.measured_cells import CELL
-from tunegate.artifacts.measurements import Comparison, Excluded, Inside, Interval
+from tunegate.artifacts.measurements import Comparison, Excluded, Inside, Interval, Stalls
 from tunegate.config import GateConfig
-from tunegate.decide.assurances import assured, slow_starts_clause, slower_inside, undecided
+from tunegate.decide.assurances import (
+    assured,
+    slow_starts_clause,
+    slower_inside,
+    stalls_clause,
+    undecided,
+)
 
 GATE = GateConfig()
 CLEAN = Excluded(
@@ -108,3 +114,24 @@ def test_what_fails_inside_a_launch_is_named() -> None:
     )
     open_tests = compared(inside("mean", "undecided"))
     assert undecided(open_tests, GATE).startswith("possibly slower in the mean by +6%")
+
+
+def test_stalls_that_come_with_the_head_are_told_where_the_median_is_open() -> None:
+    seen = Stalls(times=5.0, base=1, head=13, base_worse=0, head_worse=11, inferences=2760)
+    both = msgspec.structs.replace(seen, base_worse=9)
+    stalled = msgspec.structs.replace(inside("mean-of-all", "undecided"), stalls=(seen,))
+    assert stalls_clause(compared(stalled)) == ("13 stalls of 5x, where the base has 1",)
+    assert stalls_clause(compared(msgspec.structs.replace(stalled, stalls=(both,)))) == ()
+    assert stalls_clause(compared(inside("mean", "undecided"))) == ()
+
+
+def test_a_pass_says_how_rare_a_stall_it_would_have_missed() -> None:
+    """A machine with short stalls of its own says so of the long ones beside."""
+    none = Stalls(times=5.0, base=0, head=0, base_worse=0, head_worse=0, inferences=4500)
+    long = msgspec.structs.replace(none, times=50.0)
+    clean = msgspec.structs.replace(inside("mean-of-all", "pass"), stalls=(none, long))
+    said = "no stall of 5x oftener than one in 1,500 inferences"
+    assert said in assured(compared(inside("mean", "pass"), clean))
+    busy = msgspec.structs.replace(clean, stalls=(msgspec.structs.replace(none, head=40), long))
+    said = "no stall of 5x oftener than one in 86, of 50x than one in 1,500 inferences"
+    assert said in assured(compared(inside("mean", "pass"), busy))

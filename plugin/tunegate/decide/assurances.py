@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tunegate.artifacts.measurements import Comparison, Excluded, Inside, Interval
+from tunegate.artifacts.measurements import Comparison, Excluded, Inside, Interval, Stalls
 from tunegate.config import GateConfig
 from tunegate.decide import stalls
 from tunegate.wording import plural
@@ -63,6 +63,19 @@ def slow_starts_clause(comparison: Comparison) -> tuple[str, ...]:
     """Those that were seen, as one more clause; nothing where there were none."""
     found = comparison.excluded
     return (_slow(found),) if found is not None and found.slow else ()
+
+
+def stalls_clause(comparison: Comparison) -> tuple[str, ...]:
+    """Those that seem to come with the head, as one more clause where the median is not decided."""
+    found = next((each.stalls for each in comparison.inside if each.stalls), ())
+    seen = stalls.clearest(found)
+    if seen is None or stalls.chance_of(seen) > stalls.SUSPICION:
+        return ()
+    return (_stalls_of_head(seen),)
+
+
+def _stalls_of_head(seen: Stalls) -> str:
+    return f"{plural(seen.head, 'stall')} of {seen.times:g}x, where the base has {seen.base}"
 
 
 def _slow(found: Excluded) -> str:
@@ -135,8 +148,7 @@ def _change(found: Inside) -> str:
     seen = stalls.clearest(found.stalls)
     if seen is None or stalls.chance_of(seen) > stalls.SUSPICION:
         return change
-    count = plural(seen.head, "stall")
-    return f"{change} with {count} of {seen.times:g}x, where the base has {seen.base}"
+    return f"{change} with {_stalls_of_head(seen)}"
 
 
 def test_name(found: Inside) -> str:

@@ -11,7 +11,13 @@ from tunegate.artifacts.measurements import CellMeasurement, Comparison
 from tunegate.artifacts.verdicts import Status
 from tunegate.config import GateConfig, ObjectiveConfig
 from tunegate.decide import objective
-from tunegate.decide.assurances import assured, slow_starts_clause, slower_inside, undecided
+from tunegate.decide.assurances import (
+    assured,
+    slow_starts_clause,
+    slower_inside,
+    stalls_clause,
+    undecided,
+)
 from tunegate.decide.histogram import merged_histogram, quantile_ms, slower_than, total
 from tunegate.wording import milliseconds, plural
 
@@ -213,7 +219,8 @@ def _by_interval(comparison: Comparison, gate: GateConfig) -> CheckResult:
         told = undecided(comparison, gate)
         return CheckResult("inconclusive", f"{told}; the median {text}", told)
     spans = CheckResult("inconclusive", f"{text} spans the {margin}")
-    return spans.with_remarks(_wanted(comparison), *slow_starts_clause(comparison))
+    seen = (*slow_starts_clause(comparison), *stalls_clause(comparison))
+    return spans.with_remarks(_wanted(comparison), *seen)
 
 
 def _passed(comparison: Comparison, low: float, text: str, gate: GateConfig) -> CheckResult:
