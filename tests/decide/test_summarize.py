@@ -89,6 +89,13 @@ def test_a_build_that_did_not_run_with_cuda_graphs_is_told() -> None:
     )
 
 
+def test_a_layer_of_several_slower_kernels_is_named_once() -> None:
+    head = msgspec.structs.replace(make_build("b"), dropped=("v273", "v273", "v282"))
+    run = make_run(make_measurement(), make_builds(make_build("a"), head))
+    (warning,) = report_of(run).warnings
+    assert warning.endswith("schedules, so without: v273 (2 kernels), v282")
+
+
 def test_a_side_that_could_not_be_built_with_picked_schedules_is_told() -> None:
     base = msgspec.structs.replace(make_build("a"), without_picks="did not finish in 300 s")
     run = make_run(make_measurement(), make_builds(base, make_build("b")))

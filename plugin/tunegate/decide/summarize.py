@@ -123,7 +123,11 @@ def _left_out(head: Build) -> Iterator[str]:
     if head.without_graphs:
         yield f"built without CUDA graphs, with them: {head.without_graphs}"
     if head.dropped:
-        yield ("slower in the model with their schedules, so without: " + ", ".join(head.dropped))
+        told = ", ".join(
+            label if kernels == 1 else f"{label} ({kernels} kernels)"
+            for label, kernels in Counter(head.dropped).items()
+        )
+        yield f"slower in the model with their schedules, so without: {told}"
 
 
 def _given_up(build: Build) -> Iterator[str]:
