@@ -75,8 +75,8 @@ def refusal_notes(refused: Mapping[TriedModel, str], changes: ChangeSet) -> tupl
     is_compared = has_base(changes)
     return tuple(
         f"{side_named(path, side, is_compared=is_compared)} is not tuned on {target}: "
-        + reason.removeprefix(f"{path}: ")
-        for (path, side, target), reason in refused.items()
+        + why.removeprefix(f"{path}: ")
+        for (path, side, target), why in refused.items()
     )
 
 
