@@ -26,7 +26,7 @@ NODE = helper.make_node("Attention", ["q", "w"], ["y"], name="block/attention")
             NotImplementedError("Only const k is not supported"),
             "is not supported by the compiler (Only const k is not supported)",
         ),
-        (UnsupportedModelError("Attention is not supported"), "is not supported by the compiler"),
+        (UnsupportedModelError(), "is not supported by the compiler"),
         (UnsupportedModelError("its k is an input"), "is not supported by the compiler: its k"),
     ],
 )

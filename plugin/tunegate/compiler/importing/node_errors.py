@@ -57,12 +57,10 @@ def _said(node: onnx.NodeProto, error: Exception) -> str:
         if key in node.input:
             return f"reads {key}, which the compiler's importer does not know there"
         return f"has no {key}, which the compiler's importer asks for"
-    if text == f"{node.op_type} is not supported":
-        return "is not supported by the compiler"
-    if "not supported" in text or "not implemented" in text.lower():
-        return f"is not supported by the compiler ({shortened(_last_line(text))})"
     if isinstance(error, UnsupportedModelError):
-        return f"is not supported by the compiler: {shortened(text)}"
+        return f"is not supported by the compiler{': ' if text else ''}{shortened(text)}"
+    if isinstance(error, NotImplementedError):
+        return f"is not supported by the compiler ({shortened(_last_line(text))})"
     kind = type(error).__name__
     told = shortened(_last_line(text)).rstrip(".")
     return f"cannot be imported by the compiler ({f'{kind}: {told}' if told else kind})"

@@ -100,7 +100,7 @@ def _folded(model: onnx.ModelProto) -> onnx.ModelProto:
 
 def refused(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
     """Raises UnsupportedModelError, whatever the node looks like."""
-    raise UnsupportedModelError(f"{node.op_type} is not supported")
+    raise UnsupportedModelError
 
 
 def require_tensors(model: onnx.ModelProto) -> None:
