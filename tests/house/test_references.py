@@ -26,6 +26,7 @@ ELSEWHERE = {
     "pdm.lock",
     "pixi.lock",
     "dvc.lock",
+    "train/dvc.lock",
     "pylock.toml",
     "report.md",
     "tools/wer.py",
