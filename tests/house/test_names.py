@@ -48,6 +48,7 @@ HEAVY_DOORS = (
     "urllib3",
     "mlflow",
     "huggingface_hub",
+    "ml_dtypes",
     "pynvml",
     "ray",
     "cuda",
