@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from tests.support import report_parts as parts
 from tests.support.outcome_parts import outcome
 from tunegate.artifacts import artifact_io
+from tunegate.artifacts.artifact_io import digest_of
 from tunegate.artifacts.changes import Ancestor, ChangeSet, ModelChange
-from tunegate.artifacts.digests import digest_of
 from tunegate.artifacts.plans import PlanOrigin, TuningPlan
 from tunegate.artifacts.tasks import TaskSet
 from tunegate.config import BudgetConfig, CacheConfig, Config, GateConfig, ModelConfig, TargetConfig

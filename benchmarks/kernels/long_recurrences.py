@@ -25,9 +25,8 @@ from benchmarks.kit.tables import heading, row
 from tunegate.compiler.build.build_model import build_model
 from tunegate.compiler.importing import recurrent
 from tunegate.compiler.intrinsics import load_intrinsics
-from tunegate.compiler.loader import TvmArtifact
+from tunegate.compiler.loader import TvmArtifact, raced
 from tunegate.compiler.opening import opened_model
-from tunegate.compiler.race import raced
 from tunegate.compiler.runtime import use_threads
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig

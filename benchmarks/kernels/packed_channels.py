@@ -27,8 +27,7 @@ from benchmarks.kit.models import one_thread
 from benchmarks.kit.tables import heading, row
 from tunegate.compiler.build.functions import ModelFunction
 from tunegate.compiler.intrinsics import load_intrinsics
-from tunegate.compiler.schedules.algorithm_variants import variants_of
-from tunegate.compiler.schedules.unfolded_image import _convolution
+from tunegate.compiler.schedules.algorithm_variants import _convolution, variants_of
 from tunegate.compiler.search import space
 from tunegate.compiler.search.search import TaskSearch
 from tunegate.compiler.search.workload import Workload, canonical_workload

@@ -10,7 +10,7 @@ import onnx
 from benchmarks.kit.models import TARGET, named_model
 from tunegate.compiler import worker
 from tunegate.compiler.build.functions import ModelFunction, functions_of
-from tunegate.compiler.importing.import_in_layout import import_in_layout
+from tunegate.compiler.opening import import_in_layout
 from tunegate.compiler.targets import ResolvedTarget, tvm_target
 from tunegate.models.preparation import prepare
 from tunegate.tune import candidate_requests as measuring

@@ -27,10 +27,10 @@ from benchmarks.kit.command import command_line, scratch_folder
 from benchmarks.kit.our_model import Records, records
 from benchmarks.kit.tables import heading, row
 from tunegate.compiler.build.build_model import build_model
-from tunegate.compiler.build.open_model import OpenModel
 from tunegate.compiler.forms import LIBRARY
 from tunegate.compiler.intrinsics import load_intrinsics
-from tunegate.compiler.race import raced
+from tunegate.compiler.loader import raced
+from tunegate.compiler.opening import OpenModel
 from tunegate.compiler.runtime import use_threads
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig

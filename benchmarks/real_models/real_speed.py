@@ -31,8 +31,7 @@ from benchmarks.kit.tables import heading, row
 from benchmarks.real_models.hybrid_pieces import PROGRAMS_OF_PARTS, parts_compiler
 from tunegate.artifacts.inputs import KnownInputs
 from tunegate.compiler.intrinsics import load_intrinsics
-from tunegate.compiler.loader import TvmArtifact
-from tunegate.compiler.race import raced
+from tunegate.compiler.loader import TvmArtifact, raced
 from tunegate.compiler.runtime import use_threads
 from tunegate.config import TargetConfig
 from tunegate.errors import ModelError, UnsupportedModelError

@@ -33,14 +33,13 @@ from benchmarks.kit.session_settings import SETTINGS, settings_ms
 from benchmarks.kit.tables import heading, row
 from benchmarks.kit.tvm_candidates import tvm_builds
 from tunegate.artifacts.builds import Build
-from tunegate.artifacts.candidates import FLOAT32, CandidateBuild
+from tunegate.artifacts.candidates import FLOAT32, REFERENCE, CandidateBuild
 from tunegate.artifacts.inputs import KnownInputs
 from tunegate.config import TargetConfig
 from tunegate.errors import TunegateError
 from tunegate.measure.bench_driver import FreshProcesses
 from tunegate.ports import Bench, BuildJob, ModelJob
 from tunegate.runtimes.builder import SavingBuilder
-from tunegate.runtimes.reference import REFERENCE
 from tunegate.runtimes.registry import installed_runtimes, offered, runtime_named
 
 LIGHT = ("squeezenet", "resnet50", "shufflenet", "densenet121", "inception_v2")

@@ -33,8 +33,8 @@ from benchmarks.latency.stock_model import one_thread_runner, patient_builder
 from tunegate.artifacts.inputs import ShapedModel
 from tunegate.artifacts.plans import Budget
 from tunegate.compiler.build.functions import ModelFunction, functions_of
-from tunegate.compiler.importing.import_in_layout import import_in_layout
 from tunegate.compiler.layouts.packing import split_kernel
+from tunegate.compiler.opening import import_in_layout
 from tunegate.compiler.search.space import DesignSpace
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig

@@ -32,7 +32,7 @@ from benchmarks.kit.models import TARGET, named_model
 from benchmarks.kit.tables import heading, row
 from tunegate.compiler import worker
 from tunegate.compiler.build.functions import functions_of
-from tunegate.compiler.importing.import_in_layout import import_in_layout
+from tunegate.compiler.opening import import_in_layout
 from tunegate.compiler.search.search import TaskSearch
 from tunegate.compiler.targets import tvm_target
 from tunegate.models.preparation import prepare

@@ -30,7 +30,7 @@ from benchmarks.kit.our_model import publish_sources, tasks_of
 from benchmarks.kit.tables import heading, row
 from tunegate.compiler.build.functions import ModelFunction
 from tunegate.compiler.intrinsics import load_intrinsics
-from tunegate.compiler.schedules.transferred import expectation
+from tunegate.compiler.schedules.schedule_choice import expectation
 from tunegate.compiler.search.search import TaskSearch
 from tunegate.compiler.search.space import DesignSpace
 from tunegate.tune.prior import prior_of

@@ -2,7 +2,7 @@
 
 A key is declared once, in `config.py`. From there come the merge of base's and head's values
 (`review/rules.py`), the messages for wrong values (`review/config_problems.py`), the options
-(`cli/key_options.py`), what they replace (`settings.py`), the check of the Action's inputs, the
+(`cli/option.py`), what they replace (`settings.py`), the check of the Action's inputs, the
 table in `docs/configuration.md` and the descriptions of the JSON Schema.
 """
 

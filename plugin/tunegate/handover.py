@@ -11,8 +11,8 @@ import msgspec
 
 from tunegate import __version__
 from tunegate.artifacts import artifact_io
+from tunegate.artifacts.artifact_io import digest_of, digest_of_document
 from tunegate.artifacts.changes import ChangeSet, ModelPath, ModelVersion, Revisions
-from tunegate.artifacts.digests import digest_of, digest_of_document
 from tunegate.artifacts.measurements import ShardBinding, ShardMeasurements
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import PlanOrigin, TuningPlan

@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 
 from tunegate.artifacts import artifact_io
+from tunegate.artifacts.artifact_io import digest_of
 from tunegate.artifacts.builds import CellBuilds
 from tunegate.artifacts.changes import ChangeSet, ModelPath
-from tunegate.artifacts.digests import digest_of
 from tunegate.artifacts.measurements import MeasurementRun, ShardMeasurements
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import MeasuringShard, Shard, TuningPlan
@@ -21,12 +21,18 @@ from tunegate.config import Config
 from tunegate.decide.compare import compare
 from tunegate.decide.gate import Judged, decide_verdict
 from tunegate.decide.summarize import summarize
-from tunegate.decide.waiver_offer import is_enough, waiver_offer
+from tunegate.decide.waiving import is_enough, waiver_offer
 from tunegate.errors import CancelledError, EnvironmentUnfitError
 from tunegate.handover import binding, origin_of
 from tunegate.measure.build_records import publish_wrong_marks
 from tunegate.measure.build_sides import build
-from tunegate.measure.choose_runtime import choose_runtime
+from tunegate.measure.choose_runtime import (
+    NOTHING_FIXED,
+    Fixed,
+    choose_runtime,
+    replaced,
+    restricted,
+)
 from tunegate.measure.election import side_seconds
 from tunegate.measure.measure_cells import Reference, measure
 from tunegate.measure.remembered_elections import (
@@ -43,8 +49,7 @@ from tunegate.plan.run_forecast import run_forecast
 from tunegate.plan.shards import compared_elsewhere, of_shard, plan_measuring
 from tunegate.plan.task_lists import KnownLists
 from tunegate.plan.try_builds import plan_of_built
-from tunegate.review.earlier_bases import with_working_bases
-from tunegate.review.fixed_sides import NOTHING_FIXED, Fixed, replaced, restricted
+from tunegate.review.detect import with_working_bases
 from tunegate.review.gate_rules import GateRules, rules_digest, with_configured
 from tunegate.tools import GateTools, Tools
 from tunegate.tune.outcomes import tally

@@ -22,10 +22,9 @@ from tunegate.review.base_rules import merged_watch
 from tunegate.review.config_revision import FoundConfig, config_at, path_inside, whole_changes
 from tunegate.review.detect import detect
 from tunegate.review.effective_config import in_report_order
-from tunegate.review.gate_rules import judging_config
+from tunegate.review.gate_rules import NO_WAIVERS, Waivers, judging_config
 from tunegate.review.model_settings import judged_as, selected
 from tunegate.review.named_files import replaced_files
-from tunegate.review.waiver_policy import NO_WAIVERS, Waivers
 from tunegate.review.waivers import waivers_of
 from tunegate.settings import Overrides, Settings, overridden
 from tunegate.system.cache.snapshot_pins import SnapshotPins, own_pins, pinned_otherwise, pins_at

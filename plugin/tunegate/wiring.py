@@ -8,8 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from tunegate.artifacts.candidates import Candidates, RuntimeName
-from tunegate.artifacts.digests import digest_of_document
+from tunegate.artifacts.artifact_io import digest_of_document
+from tunegate.artifacts.candidates import REFERENCE, Candidates, RuntimeName
 from tunegate.artifacts.tasks import RecordOrigin
 from tunegate.config import Config, TargetConfig
 from tunegate.measure.bench_driver import FreshProcesses
@@ -31,10 +31,8 @@ from tunegate.ports import (
     Tuner,
 )
 from tunegate.project import Review, Subject
-from tunegate.review.gate_rules import GateRules, Policies, policies_under, with_configured
-from tunegate.review.waiver_policy import Waivers
+from tunegate.review.gate_rules import GateRules, Policies, Waivers, policies_under, with_configured
 from tunegate.runtimes.builder import SavingBuilder, reference_builder
-from tunegate.runtimes.reference import REFERENCE
 from tunegate.runtimes.registry import (
     Installed,
     installed_runtimes,

@@ -23,15 +23,14 @@ from tunegate.artifacts.plans import Budget
 from tunegate.cli.command import Command
 from tunegate.cli.handlers.cache_admin import answering
 from tunegate.cli.handlers.reporting import write_json, write_line
-from tunegate.cli.option import Option
+from tunegate.cli.option import Option, count, seed
 from tunegate.cli.shared_options import BudgetOptions, CacheAddress, Options
-from tunegate.cli.values import count, seed
 from tunegate.config import Config, TargetConfig
 from tunegate.errors import PASS, CancelledError, ConfigError
 from tunegate.models.export_models import export_models
 from tunegate.project import open_project
 from tunegate.report.units import duration
-from tunegate.review.model_paths import chosen_models
+from tunegate.review.globs import chosen_models
 from tunegate.runtimes.requirements import require_installed
 from tunegate.system.cache.shared_cache import open_shared_store
 from tunegate.system.machine.cores import default_threads

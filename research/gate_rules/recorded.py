@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tunegate.decide.launch_effects import launch_effect, launch_noise
+from tunegate.decide.decision import launch_effect, launch_noise
 
 Times = npt.NDArray[np.float64]
 """[launch, block pair, arm, inference] in milliseconds; arm 0 is called the base."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.support import report_parts as parts
 from tunegate.artifacts import artifact_io
-from tunegate.artifacts.digests import digest_of, document_of
+from tunegate.artifacts.artifact_io import digest_of, document_of
 from tunegate.artifacts.verdicts import Verdict
 from tunegate.cli.handlers.reporting import write_json
 from tunegate.errors import ArtifactError, OutputError

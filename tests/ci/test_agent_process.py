@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tunegate.ci.agent_process import told_by_agent
+from tunegate.ci.job_results import told_by_agent
 from tunegate.ci.protocol import AgentCommand
 
 COMMAND = AgentCommand(

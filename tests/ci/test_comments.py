@@ -14,8 +14,7 @@ from tests.support.reports import make_report
 from tunegate.artifacts.builds import ShippedErrors
 from tunegate.artifacts.changes import ModelPin, Revisions
 from tunegate.artifacts.verdicts import Verdict
-from tunegate.ci.comment_text import with_links
-from tunegate.ci.comments import KeptComment, report_marker
+from tunegate.ci.comments import KeptComment, report_marker, with_links
 from tunegate.ci.github.host import GitHubHost
 from tunegate.ci.http import RestRefusedError
 from tunegate.ci.job import check_words, comment_choice, job_in_words, report_name

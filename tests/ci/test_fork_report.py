@@ -15,7 +15,6 @@ from tests.support.reports import KINDS, make_report
 from tunegate.artifacts import artifact_io
 from tunegate.artifacts.measurements import Interval
 from tunegate.artifacts.verdicts import Finding, Verdict
-from tunegate.ci.finished_run import FinishedRun, FinishedRunHost, NothingToReportError
 from tunegate.ci.fork_report import (
     MAX_BYTES,
     MAX_FORK_CHECKS,
@@ -23,7 +22,13 @@ from tunegate.ci.fork_report import (
     fork_verdict,
     render,
 )
-from tunegate.ci.protocol import HostRefusedError, Links
+from tunegate.ci.protocol import (
+    FinishedRun,
+    FinishedRunHost,
+    HostRefusedError,
+    Links,
+    NothingToReportError,
+)
 from tunegate.errors import ArtifactError, ConfigError
 from tunegate.settings import CommentWhen
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from tunegate.cli import values
+from tunegate.cli import option as values
 from tunegate.cli.command_tree import core_commands
 from tunegate.cli.commands.comparing import CompareOptions
 from tunegate.cli.option import Argument, Option

@@ -7,8 +7,8 @@ import pytest
 from tests.support.report_parts import finding, verdict
 from tunegate.artifacts import artifact_io
 from tunegate.artifacts.verdicts import Status
+from tunegate.cli.main import as_written
 from tunegate.cli.parse import Parsed, parse
-from tunegate.cli.written_verdict import as_written
 from tunegate.errors import TunegateError
 
 JUDGING = {

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tunegate.compiler import race
-from tunegate.compiler.race import pays, raced
+from tunegate.compiler import loader as race
+from tunegate.compiler.loader import pays, raced
 
 
 class HandTime:

@@ -15,8 +15,8 @@ from tests.support.small_onnx import conv_model, save
 from tunegate.compiler import worker
 from tunegate.compiler.build.functions import functions_of
 from tunegate.compiler.build.single_kernel import sample_inputs
-from tunegate.compiler.importing.import_in_layout import import_in_layout
 from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.opening import import_in_layout
 from tunegate.compiler.search.search import TaskSearch
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig

@@ -10,13 +10,11 @@ from msgspec.structs import replace
 from tests.support import report_parts as parts
 from tests.support.measured_cells import make_launches
 from tunegate.artifacts.measurements import Launch
-from tunegate.artifacts.verdicts import Status, Verdict, VerdictOrigin
-from tunegate.decide.after_pass import Next, after_pass
-from tunegate.decide.assessment import assess
+from tunegate.artifacts.verdicts import EXIT_CODES, Status, Verdict, VerdictOrigin
+from tunegate.decide.assessment import Next, after_pass, assess
 from tunegate.decide.confirm import confirm
 from tunegate.decide.histogram import histogram
 from tunegate.decide.sequential import PLANNED, StoppingRule
-from tunegate.decide.severity import EXIT_CODES
 from tunegate.errors import USAGE, ArtifactError
 
 RULE = StoppingRule(margin_percent=3.0, analyses=PLANNED, cells=1, rare=0.2)

@@ -6,7 +6,7 @@ import pytest
 from tests.support.measured_cells import CELL
 from tunegate.artifacts.measurements import Comparison, Excluded, Inside, Interval, Stalls
 from tunegate.config import GateConfig
-from tunegate.decide.assurances import (
+from tunegate.decide.checks import (
     assured,
     slow_starts_clause,
     slower_inside,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.decide.decision import bounds, decide_cell
+from tunegate.decide.decision import FEWEST, batch_means, bounds, decide_cell, share_alone
 from tunegate.decide.guards import (
     is_control_due,
     is_too_disturbed,
@@ -15,7 +15,6 @@ from tunegate.decide.guards import (
     outlying_controls,
     undisturbed,
 )
-from tunegate.decide.launch_effects import FEWEST, batch_means, share_alone
 
 NOISES = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=60)
 

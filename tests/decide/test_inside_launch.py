@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tests.support.measured_cells import make_launches
 from tunegate.artifacts.measurements import Inside, Launch
+from tunegate.decide.decision import hodges_lehmann, launch_effect, within_spread
 from tunegate.decide.histogram import histogram
 from tunegate.decide.inside_launch import inside
-from tunegate.decide.launch_effects import hodges_lehmann, launch_effect, within_spread
 
 MARGIN = math.log(1.1)
 

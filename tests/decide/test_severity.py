@@ -10,10 +10,9 @@ from hypothesis import strategies as some
 from hypothesis import strategies as st
 from scipy import stats
 
-from tunegate.artifacts.verdicts import Status
+from tunegate.artifacts.verdicts import EXIT_CODES, SEVERITY, Status, worst
 from tunegate.decide.decision import FAIL_ERROR, Bounds, bounds, p_value, percent_interval, shares
 from tunegate.decide.objective import decide_objective, inferences_needed, lower_share, upper_share
-from tunegate.decide.severity import EXIT_CODES, SEVERITY, worst
 
 STATUSES = get_args(Status)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.measured_cells import make_launches
 from tunegate.artifacts.measurements import Inside, Launch, Stalls
-from tunegate.decide.assurances import _tests as told
+from tunegate.decide.checks import _tests as told
 from tunegate.decide.histogram import histogram
 from tunegate.decide.inside_launch import inside
 from tunegate.decide.stalls import (

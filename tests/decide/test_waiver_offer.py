@@ -17,8 +17,7 @@ from tunegate.artifacts.measurements import Comparison, Interval
 from tunegate.artifacts.verdicts import ISSUE_TO_WRITE, REASON_TO_WRITE, WaiverOffer
 from tunegate.config import GateConfig
 from tunegate.decide.decision import bounds, percent_interval
-from tunegate.decide.waiver_offer import unbounded_steps, waiver_offer
-from tunegate.decide.waiving import standing
+from tunegate.decide.waiving import standing, unbounded_steps, waiver_offer
 from tunegate.errors import ConfigError
 from tunegate.report.waiver_text import waiver_text, waiver_yaml
 from tunegate.review.gate_rules import GateRules, Policies

@@ -18,8 +18,7 @@ from tunegate.artifacts.verdicts import WAIVERS_FILE, Verdict, WaiverOffer
 from tunegate.config import GateConfig, ObjectiveConfig
 from tunegate.decide.compare import compare
 from tunegate.decide.histogram import histogram
-from tunegate.decide.waiver_offer import is_enough, waiver_offer
-from tunegate.decide.waiving import Slowdown, notes, standing
+from tunegate.decide.waiving import Slowdown, is_enough, notes, standing, waiver_offer
 from tunegate.review.gate_rules import GateRules, Policies
 
 CELL = Cell(model="models/m.onnx", target="cpu")

@@ -21,8 +21,8 @@ from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.tasks import RecordOrigin, ResolvedTask
 from tunegate.compiler import worker
 from tunegate.compiler.build.functions import functions_of
-from tunegate.compiler.importing.import_in_layout import import_in_layout
 from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.opening import import_in_layout
 from tunegate.compiler.search.search import TaskSearch
 from tunegate.compiler.targets import tvm_target
 from tunegate.compiler.versions import toolchain
@@ -35,7 +35,7 @@ from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 from tunegate.runtimes.tvm.runtime import PROGRAMS
 from tunegate.system.nvidia.gpus import fingerprint_of, visible_gpus
 from tunegate.system.nvidia.kernel_clock import kernel_clock
-from tunegate.system.nvidia.state import state_of
+from tunegate.system.nvidia.nvml import state_of
 from tunegate.tune.protocol import Measure, Placement
 from tunegate.tune.tuner import EngineTuner
 from tunegate_cache.format.records import Miss, Provenance, TuningRecord

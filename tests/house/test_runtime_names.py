@@ -25,7 +25,7 @@ OTHER_MEANINGS = {
     "plugin/tunegate/cli/handlers/cache_exchange.py": {"tvm"},
     # ONNX Runtime is also the reference, which decides what numbers are right.
     "plugin/tunegate/models/reference": {"onnxruntime"},
-    "plugin/tunegate/runtimes/reference.py": {"onnxruntime"},
+    "plugin/tunegate/artifacts/candidates.py": {"onnxruntime"},
     # The same package, with another of its providers; and how it tells the times of operators.
     "plugin/tunegate/runtimes/onnxruntime_cuda": {"onnxruntime"},
     # They extend one runtime, or are made of two.

@@ -11,7 +11,7 @@ from tests.support.simulated.simulated_gpus import gpu, simulated
 from tests.system.test_energy import use, zone
 from tunegate.config import TargetConfig
 from tunegate.errors import EnvironmentUnfitError, MeasurementError
-from tunegate.measure.bench_devices import Devices
+from tunegate.measure.bench_process import Devices
 from tunegate.system.machine.device_lock import claim_on, held_device
 from tunegate.system.output.artifact_file import ArtifactFile
 

@@ -17,9 +17,9 @@ from tests.support.small_onnx import matmul_model
 from tunegate.artifacts.inputs import ShapedModel
 from tunegate.errors import MeasurementError
 from tunegate.measure import bench_process as process
-from tunegate.measure.bench_devices import Devices
 from tunegate.measure.bench_driver import FreshProcesses
 from tunegate.measure.bench_messages import Sides, Start
+from tunegate.measure.bench_process import Devices
 from tunegate.measure.latency_commands import Commands, latencies_ms
 from tunegate.measure.measure_cells import operator_times
 from tunegate.measure.pair_bench import PairBench

@@ -22,14 +22,14 @@ from tunegate.artifacts.tasks import (
     TaskUse,
     TuningTask,
 )
-from tunegate.measure.build_groups import (
+from tunegate.measure.build_records import best_records
+from tunegate.measure.build_sides import (
     WantedBuild,
     built_together,
     compiled_later,
     compiled_sides,
     told_builds,
 )
-from tunegate.measure.build_records import best_records
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit, TuningRecord
 
 

@@ -17,9 +17,9 @@ from tests.system.test_energy import zone
 from tunegate.artifacts.inputs import Files, InputRule, Integers
 from tunegate.measure import bench_process as process
 from tunegate.measure import pair_bench
-from tunegate.measure.bench_devices import Devices
 from tunegate.measure.bench_driver import FreshProcesses
 from tunegate.measure.bench_messages import Sides, Start
+from tunegate.measure.bench_process import Devices
 from tunegate.measure.pair_bench import PairBench, block_size
 from tunegate.ports import Bench, ProbeThresholds
 from tunegate.system.output.artifact_file import ArtifactFile

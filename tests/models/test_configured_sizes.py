@@ -9,8 +9,8 @@ from onnx import TensorProto, helper
 from tests.support.small_onnx import matmul_model, save
 from tests.support.workspace import Workspace
 from tunegate.artifacts.inputs import InputForm
+from tunegate.cli.handlers.doctor_checks import shape_report
 from tunegate.config import Config, ModelConfig, ProfileConfig
-from tunegate.models.configured_sizes import shape_report
 from tunegate.models.finder import find_models
 from tunegate.models.model_inputs import made_of, stated_size
 

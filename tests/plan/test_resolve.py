@@ -22,8 +22,8 @@ from tests.support.tuning_tasks import (
 from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.tasks import Claims, Resolution, ResolvedTask
 from tunegate.config import BudgetConfig, CacheConfig, Config, ModelConfig, TargetConfig
+from tunegate.plan.allocation import TargetPart, target_parts
 from tunegate.plan.resolve import refreshed, resolve
-from tunegate.plan.targets import TargetPart, target_parts
 from tunegate.system.cache.shared_cache import SharedCache
 from tunegate_cache.format.records import (
     ExactHit,

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from tests.support import report_parts as parts
 from tunegate.artifacts.plans import MeasuringShard, TuningPlan
+from tunegate.plan.allocation import balanced
 from tunegate.plan.shards import compared_elsewhere, of_shard
-from tunegate.plan.targets import balanced
 
 CHANGES = parts.changes(
     parts.change("a.onnx", targets=("cpu", "gpu")),

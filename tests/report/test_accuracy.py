@@ -9,9 +9,9 @@ from tests.support.html_outline import outline
 from tests.support.reports import make_report
 from tunegate.artifacts.builds import SaturatedOutput, ShippedErrors, SideError
 from tunegate.artifacts.inputs import DrawnInput, Files, InputRule, Normal
+from tunegate.cli.handlers.reporting import rendered
 from tunegate.report import comment, html, sarif, text
 from tunegate.report.accuracy import accuracy_table, error_moves
-from tunegate.report.outputs import rendered
 from tunegate.report.table import Identifier
 
 BOTH = ShippedErrors(base=BEFORE, head=AFTER, limits=LIMITS)

@@ -10,7 +10,7 @@ from tests.support.measured_cells import make_measurement
 from tests.support.reports import make_report
 from tunegate.artifacts.measurements import Histogram, Interval, Launch
 from tunegate.report import plots as captions
-from tunegate.report.fitted_markdown import Section, fitted, sections_of
+from tunegate.report.markdown import Section, fitted, sections_of
 
 LINES = st.text(alphabet="ab |-#\n", min_size=1, max_size=300).filter(str.strip)
 TABLE = "\n".join(["| a |", "| --- |", *(f"| {n:03} |" for n in range(100))])

@@ -8,8 +8,14 @@ from tests.support.reports import KINDS, make_report
 from tunegate.artifacts.inputs import DrawnInput
 from tunegate.artifacts.measurements import Interval
 from tunegate.report.environment import facts
-from tunegate.report.headline import headline, reason, worst_first
-from tunegate.report.policy_changes import described_change, summed_up, uncovered_line
+from tunegate.report.headline import (
+    described_change,
+    headline,
+    reason,
+    summed_up,
+    uncovered_line,
+    worst_first,
+)
 from tunegate.report.report_tables import models_table
 
 

@@ -16,7 +16,6 @@ from tests.support.history import entry, history
 from tests.support.report_parts import DEVICE
 from tunegate.artifacts.history import HistoryEntry, RunFacts
 from tunegate.artifacts.verdicts import Report
-from tunegate.report.history_csv import csv_lines
 from tunegate.report.history_entries import (
     TuningMachine,
     Unfinished,
@@ -24,7 +23,7 @@ from tunegate.report.history_entries import (
     unfinished_entries,
     warmed_entries,
 )
-from tunegate.report.history_page import entry_columns, script_json
+from tunegate.report.history_page import csv_lines, entry_columns, script_json
 
 FACTS = RunFacts(
     at=7,

@@ -7,7 +7,7 @@ from tests.report.budgeted import make_error
 from tests.support.reports import make_report
 from tunegate.artifacts.builds import CandidateTime, RefusedCandidate, RuntimeChoice
 from tunegate.artifacts.verdicts import Report
-from tunegate.report.shipped import shipped, shipped_in_short
+from tunegate.report.sentences import shipped, shipped_in_short
 
 TITLES = {"tvm": "TVM", "onnxruntime": "ONNX Runtime", "third": "Third"}
 

@@ -19,11 +19,7 @@ from tunegate.artifacts.inputs import (
 )
 from tunegate.artifacts.plans import Cost
 from tunegate.report.report_tables import values_in_words
-from tunegate.report.tuning_sentences import (
-    cache_traffic,
-    cache_words,
-    tuning_words,
-)
+from tunegate.report.sentences import cache_traffic, cache_words, tuning_words
 
 
 @pytest.mark.parametrize(

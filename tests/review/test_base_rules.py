@@ -11,6 +11,7 @@ from tests.support.measured_cells import MODEL, make_changes, make_version
 from tests.support.models.outlines import Outlines
 from tests.support.waivers import make_waiver
 from tunegate.artifacts.changes import Ancestor, ModelOutline, ModelPath, ModelVersion
+from tunegate.cli.handlers.doctor_checks import Setting, sources
 from tunegate.config import (
     Config,
     GateConfig,
@@ -23,8 +24,7 @@ from tunegate.config import (
 )
 from tunegate.review.base_rules import newly_outside
 from tunegate.review.config_file import load_config
-from tunegate.review.config_sources import Setting, sources
-from tunegate.review.earlier_bases import with_earlier_bases
+from tunegate.review.detect import with_earlier_bases
 from tunegate.review.gate_rules import GateRules, Policies, judging_config, rules_digest
 from tunegate.review.model_settings import shapes_for
 

@@ -13,11 +13,11 @@ from tests.support.small_onnx import matmul_model
 from tunegate.artifacts.builds import CellCandidates
 from tunegate.artifacts.changes import ModelInput, Revisions
 from tunegate.config import Config, ModelConfig, ProfileConfig, WatchConfig
+from tunegate.measure.choose_runtime import NOTHING_FIXED, Fixed, replaced, restricted
 from tunegate.models.reader import GitModelReader
 from tunegate.review.base_rules import merged_watch, watch_changes
 from tunegate.review.compared_work import AskedWork, reshaped, seeded
 from tunegate.review.detect import detect
-from tunegate.review.fixed_sides import NOTHING_FIXED, Fixed, replaced, restricted
 from tunegate.system.git.repository import GitRepository
 
 BATCH, ONE = ModelInput("x", (64, 256)), ModelInput("x", (1, 256))

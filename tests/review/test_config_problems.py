@@ -14,7 +14,7 @@ from tunegate.config import CacheConfig, Config, ModelConfig, ProfileConfig
 from tunegate.errors import ConfigError
 from tunegate.review.config_file import load_config, parse_config
 from tunegate.review.config_problems import problem_of
-from tunegate.review.size_problems import shape_problems, stray_symbols
+from tunegate.review.model_settings import shape_problems, stray_symbols
 
 MODEL = {"path": "m.onnx"}
 

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunegate.config import Config, ModelConfig
-from tunegate.review.globs import literal, matches, numbered_path
-from tunegate.review.model_paths import unmatched_paths
+from tunegate.review.globs import literal, matches, numbered_path, unmatched_paths
 
 NAMES = st.text(st.characters(exclude_characters="/", codec="utf-8"), min_size=1)
 PATHS = st.lists(NAMES, min_size=1, max_size=4).map("/".join)

@@ -10,7 +10,7 @@ from tunegate.artifacts.changes import Revisions
 from tunegate.artifacts.verdicts import Waiver
 from tunegate.config import GateConfig
 from tunegate.errors import ConfigError
-from tunegate.review.waiver_policy import Waivers
+from tunegate.review.gate_rules import Waivers
 from tunegate.review.waivers import read_waivers
 from tunegate.system.git.repository import GitRepository
 

@@ -13,7 +13,7 @@ from tunegate.artifacts.verdicts import Waiver, waiver_of
 from tunegate.config import Config, ModelConfig, ProfileConfig, TargetConfig
 from tunegate.errors import ConfigError
 from tunegate.ports import Trailer
-from tunegate.review.waiver_policy import merged_waivers, stray_waivers
+from tunegate.review.gate_rules import merged_waivers, stray_waivers
 from tunegate.review.waivers import file_problems, parse_trailers, parse_waivers, waiver_problems
 
 LATER = datetime.date(2026, 9, 1)

@@ -9,10 +9,10 @@ from tests.support.runtime_packages import WHOLE, RuntimePackages
 from tunegate.config import TargetConfig
 from tunegate.errors import ConfigError
 from tunegate.models.prepared import PreparedModel
-from tunegate.runtimes import health
-from tunegate.runtimes.health import runtime_checks
+from tunegate.runtimes import requirements as health
 from tunegate.runtimes.openvino import runtime
 from tunegate.runtimes.registry import Installed, extends, installed_runtimes, offered
+from tunegate.runtimes.requirements import runtime_checks
 from tunegate.runtimes.runtime import Loaded
 from tunegate.system.output.artifact_file import ArtifactFile
 

@@ -20,7 +20,7 @@ STARTERS = {
         "subprocess.run",
         "sys.executable",
     },
-    "plugin/tunegate/ci/agent_process.py": {"subprocess.run"},
+    "plugin/tunegate/ci/job_results.py": {"subprocess.run"},
     "plugin/extras/deploy/tunegate_deploy/model_sources/login_program.py": {"subprocess.Popen"},
     "plugin/tunegate/system/git/process.py": {"subprocess.Popen"},
     "plugin/extras/upgrades/tunegate_upgrades/environments/uv.py": {

@@ -19,7 +19,7 @@ from tunegate.artifacts.verdicts import Finding, Report, Verdict
 from tunegate.config import GateConfig
 from tunegate.decide.gate import Judged
 from tunegate.decide.summarize import summarize
-from tunegate.decide.waiver_offer import waiver_offer
+from tunegate.decide.waiving import waiver_offer
 from tunegate.review.gate_rules import GateRules, Policies
 
 RULES = GateRules(gate=GateConfig(), policies=Policies(today=datetime.date(2026, 11, 25)))

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from tunegate.tune import allocation
-from tunegate.tune.allocation import FIRST_BATCH, SHARE_THAT_MATTERS, Demand, divide, share_trials
+from tunegate.plan import allocation
+from tunegate.plan.allocation import FIRST_BATCH, SHARE_THAT_MATTERS, Demand, divide, share_trials
 from tunegate.tune.parallel_measurement import FIRST_CEILING, PUBLISHED, Degree, adjusted
 
 headrooms = st.sampled_from([0.0, 0.05, 0.3, 0.9])

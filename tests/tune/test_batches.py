@@ -10,11 +10,10 @@ from tests.support.tuning_tasks import make_outcome, make_planned, make_record, 
 from tests.tune.test_next_task import state
 from tunegate.config import BudgetConfig
 from tunegate.tune.batches import OpenBatches
-from tunegate.tune.finalists import Prediction, disagrees, is_enough
+from tunegate.tune.expected_time import answers_next_run
 from tunegate.tune.next_task import DEFAULT_POLICY, Choice, RemainingBudget, fewest_trials
 from tunegate.tune.protocol import Candidate, Measured, Schedule
-from tunegate.tune.skipped_tasks import answers_next_run
-from tunegate.tune.task_history import TaskHistory
+from tunegate.tune.task_history import Prediction, TaskHistory, disagrees, is_enough
 from tunegate_cache.format.records import (
     Decision,
     DeviceFingerprint,

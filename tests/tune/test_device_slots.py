@@ -15,8 +15,7 @@ from tunegate.artifacts.measurements import Gpu
 from tunegate.system.machine.cores import physical_cores
 from tunegate.system.machine.device_lock import Claim, held_device
 from tunegate.system.nvidia.gpus import MeasuredGpu
-from tunegate.tune.device_slots import on_cpu, on_gpus, on_held_gpus
-from tunegate.tune.device_turn import in_slot
+from tunegate.tune.device_slots import in_slot, on_cpu, on_gpus, on_held_gpus
 from tunegate.tune.protocol import Measure, Placement, Slot
 
 
@@ -80,7 +79,7 @@ ALONE = """
 import sys
 import msgspec
 from tunegate.tune.protocol import Measure
-from tunegate.tune.device_turn import in_slot
+from tunegate.tune.device_slots import in_slot
 with in_slot(msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Measure)):
     print("alone", flush=True)
 """

@@ -14,8 +14,8 @@ from tunegate.artifacts.changes import Side
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.tasks import TaskUse, TuningTask
 from tunegate.tune import headroom
+from tunegate.tune.expected_time import is_shared, paying_sides
 from tunegate.tune.next_task import Work, roofline_gaps
-from tunegate.tune.payers import is_shared, paying_sides
 
 
 def tuned(trials: int, before_ms: float = 4.0, best_ms: float = 1.0) -> TaskOutcome:

@@ -9,13 +9,6 @@ from hypothesis import strategies as st
 
 from tests.support.tuning_tasks import key_of, make_outcome, make_record, make_task
 from tunegate.artifacts.outcomes import TaskOutcome
-from tunegate.tune.finalists import (
-    MAX_FINALISTS,
-    MIN_FINALISTS,
-    TIE_RATIO,
-    finalist_count,
-    tie_count,
-)
 from tunegate.tune.improvement import (
     FROM_NOTHING,
     INFORMED,
@@ -27,6 +20,13 @@ from tunegate.tune.improvement import (
     seconds_per_candidate,
 )
 from tunegate.tune.revalidation import Challenge, challenges, results_of, revalidation_shard
+from tunegate.tune.task_history import (
+    MAX_FINALISTS,
+    MIN_FINALISTS,
+    TIE_RATIO,
+    finalist_count,
+    tie_count,
+)
 from tunegate_cache.format.records import DeviceFingerprint, ExactHit, Miss, TuningRecord
 
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from tests.support.tuning_tasks import make_task
 from tunegate.artifacts.changes import ModelSide
+from tunegate.tune.budget import TimedTask, is_reached, model_ms, parts_of_target
 from tunegate.tune.improvement import MeasuredBatch, TaskState
 from tunegate.tune.next_task import RemainingBudget, choose, evenly_served
-from tunegate.tune.objective import TimedTask, is_reached, model_ms, parts_of_target
 
 
 def timed(name: str, milliseconds: float, weight: int = 1) -> TimedTask:

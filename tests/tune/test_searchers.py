@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.small_onnx import conv_model, save
 from tunegate.compiler.build.functions import functions_of
-from tunegate.compiler.importing.import_in_layout import import_in_layout
+from tunegate.compiler.opening import import_in_layout
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 from tunegate.errors import EnvironmentUnfitError

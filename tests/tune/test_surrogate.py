@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tune.test_prior import SKETCH, decided, experience
-from tunegate.tune.boosted_trees import BoostedTrees
 from tunegate.tune.candidate_filter import MIN_CORRELATION, MIN_EVIDENCE, rank_correlation
 from tunegate.tune.loop_nest import Decided, LoopNest, nest_of
-from tunegate.tune.prior import NEST_COLUMNS, Prior, nest_columns
+from tunegate.tune.prior import NEST_COLUMNS, BoostedTrees, Prior, nest_columns
 from tunegate.tune.surrogate import Surrogate, correction_weight
 
 

@@ -9,7 +9,7 @@ import pytest
 from tunegate.tune.parallel_measurement import CheckedBatch, Parallelism, corrected_batch, to_check
 from tunegate.tune.protocol import Measured
 from tunegate.tune.searchers import searchers_for
-from tunegate.tune.throughput import Throughput
+from tunegate.tune.tuning_run import Throughput
 
 CORES = WORKERS = 16
 FIND_SECONDS, BUILD_SECONDS, RUN_SECONDS = 0.39, 1.56, 0.07

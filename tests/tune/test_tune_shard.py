@@ -37,9 +37,9 @@ from tunegate.artifacts.tasks import Skipped, TaskUse
 from tunegate.errors import CancelledError, EnvironmentUnfitError
 from tunegate.models.export_models import ModelFiles
 from tunegate.ports import Publish
+from tunegate.tune.expected_time import nobody, skipped_tasks
 from tunegate.tune.model_keys import ModelOnTarget
 from tunegate.tune.outcomes import TaskOnTarget, TaskPartition, partition_of, tally
-from tunegate.tune.skipped_tasks import nobody, skipped_tasks
 from tunegate.tune.tune_shard import tune
 from tunegate_cache.format.records import Lookup, Miss, TransferHit
 

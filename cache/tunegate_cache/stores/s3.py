@@ -192,12 +192,7 @@ class S3Store:
     def _ask(self, request: Callable[[_Client], _T], name: str | None = None) -> _T:
         """`name` is what may be absent. Messages hold only the code or the class of an error: the
         text of some holds signed addresses."""
-        from botocore.exceptions import (  # noqa: PLC0415
-            ClientError,
-            ConnectTimeoutError,
-            ReadTimeoutError,
-            SSLError,
-        )
+        from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError, SSLError  # noqa: PLC0415
 
         where = f"s3://{self._bucket}"
         try:

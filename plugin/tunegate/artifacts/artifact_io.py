@@ -6,12 +6,13 @@ It is no signature, since whoever writes a file can compute it.
 
 from __future__ import annotations
 
+import hashlib
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
-from tunegate.artifacts.digests import digest_of_document, document_of
 from tunegate.errors import ArtifactError, OutputError
 from tunegate.regular_files import read_regular, replace
 
@@ -75,3 +76,26 @@ def decoded(body: bytes, kind: type[_Artifact]) -> _Artifact:
     if document.pop(_DIGEST, "") != digest_of_document(document):
         raise AlteredError
     return artifact
+
+
+# The digest of an artifact's content, whatever its layout in a file.
+
+
+def digest_of(artifact: msgspec.Struct) -> str:
+    """Equal for an artifact and for what is read of the file that it was written to."""
+    return digest_of_document(document_of(artifact))
+
+
+def document_of(artifact: msgspec.Struct) -> dict[str, object]:
+    """The artifact as JSON has it. What goes through a file once may change: an
+    integer where a float belongs."""
+    body = msgspec.json.encode(artifact)
+    with suppress(msgspec.DecodeError):  # an infinity becomes null, which no float is
+        body = msgspec.json.encode(msgspec.json.decode(body, type=type(artifact)))
+    document: dict[str, object] = msgspec.json.decode(body)
+    return document
+
+
+def digest_of_document(document: object) -> str:
+    """The order of keys does not count."""
+    return hashlib.sha256(msgspec.json.encode(document, order="sorted")).hexdigest()

@@ -88,3 +88,8 @@ class RememberedElection(msgspec.Struct, frozen=True, kw_only=True):
         is over."""
         has_lost = not self.is_cut_short or candidate in {*self.milliseconds, *self.refused}
         return has_lost and candidate != self.winner
+
+
+# The runtime that is the reference: its times stand beside those of others in the report.
+
+REFERENCE: Final[RuntimeName] = "onnxruntime"

@@ -15,18 +15,26 @@ from pathlib import Path
 
 from tunegate.artifacts import artifact_io
 from tunegate.artifacts.verdicts import Finding, Verdict
-from tunegate.ci.comment_text import with_links
-from tunegate.ci.finished_run import FinishedRun, FinishedRunHost, NothingToReportError
+from tunegate.ci.comments import with_links
 from tunegate.ci.job import stopped
 from tunegate.ci.job_results import report_to_host
-from tunegate.ci.protocol import Annotation, HostRefusedError, JobEvent, JobReport, Level, Usual
+from tunegate.ci.protocol import (
+    Annotation,
+    FinishedRun,
+    FinishedRunHost,
+    HostRefusedError,
+    JobEvent,
+    JobReport,
+    Level,
+    NothingToReportError,
+    Usual,
+)
 from tunegate.errors import PASS, UNFIT, ArtifactError, TunegateError
 from tunegate.redaction import redacted, secrets_of
 from tunegate.regular_files import opened_inside
 from tunegate.report.escape import code
-from tunegate.report.fitted_markdown import Section, fitted
 from tunegate.report.headline import counts, worst_first
-from tunegate.report.markdown import markdown_table
+from tunegate.report.markdown import Section, fitted, markdown_table
 from tunegate.report.report_tables import models_table
 from tunegate.settings import CommentWhen
 from tunegate.wording import plural

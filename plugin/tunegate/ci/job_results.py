@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 import json
 import os
+import shutil
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -16,8 +18,15 @@ import msgspec
 from tunegate.artifacts import artifact_io
 from tunegate.artifacts.changes import ChangeSet, PolicyChange, path_of
 from tunegate.artifacts.verdicts import Finding, Verdict
-from tunegate.ci.agent_process import told_by_agent
-from tunegate.ci.protocol import Annotation, CiHost, JobProgress, JobReport, Level, Outcome
+from tunegate.ci.protocol import (
+    AgentCommand,
+    Annotation,
+    CiHost,
+    JobProgress,
+    JobReport,
+    Level,
+    Outcome,
+)
 from tunegate.errors import (
     CANCELLED,
     INCONCLUSIVE,
@@ -31,11 +40,11 @@ from tunegate.errors import (
 from tunegate.redaction import redacted, secrets_of
 from tunegate.regular_files import read_regular
 from tunegate.report.accuracy import ERROR_MOVED, error_moves
-from tunegate.report.headline import STATUS_WORDS, counts
-from tunegate.report.policy_changes import described_change
+from tunegate.report.headline import STATUS_WORDS, counts, described_change
 from tunegate.review.config_file import line_of
 from tunegate.system.output.directory import opened_output
 from tunegate.system.output.owned_directory import is_marked_here
+from tunegate.system.processes.interpreter import child_environment
 
 _Artifact = TypeVar("_Artifact", bound=msgspec.Struct)
 _MATRICES = ("matrix.json", "measure-matrix.json")
@@ -330,3 +339,41 @@ def place_of(about: ConfigKey | None, workspace: Path) -> ConfigPlace | None:
     except (ValueError, OSError):
         return None
     return ConfigPlace(name.as_posix(), line)
+
+
+# The agent of a CI as a child process, which gets a host's messages and nothing else. It works in
+# no directory of anybody's, and gets those variables of the job that the command names.
+
+_LIMIT_SECONDS = 60.0
+_NOWHERE = "/"
+
+
+def told_by_agent(command: AgentCommand, environment: Mapping[str, str]) -> str:
+    """Asks the agent, and returns why it did not do it, without what it printed; '' where it
+    did."""
+    program = _program(command, environment.get("PATH", ""))
+    if program is None:
+        return f"{command.program} was not found"
+    named = {name: environment[name] for name in command.variables if name in environment}
+    try:
+        done = subprocess.run(
+            [program, *command.arguments],
+            input=command.text.encode(errors="replace"),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=child_environment(named),
+            cwd=_NOWHERE,
+            timeout=_LIMIT_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"{command.program} did not end in {_LIMIT_SECONDS:.0f} s"
+    except OSError as error:
+        return f"{command.program} cannot be run ({error.strerror})"
+    return f"{command.program} exited with {done.returncode}" if done.returncode else ""
+
+
+def _program(command: AgentCommand, searched: str) -> str | None:
+    places = [command.directory, *searched.split(os.pathsep)]
+    absolute = [place for place in places if Path(place).is_absolute()]
+    return shutil.which(command.program, path=os.pathsep.join(absolute)) if absolute else None

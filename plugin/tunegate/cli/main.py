@@ -17,13 +17,23 @@ from contextlib import suppress
 from pathlib import Path
 
 from tunegate import __version__
+from tunegate.artifacts import artifact_io
+from tunegate.artifacts.verdicts import Verdict
 from tunegate.cli.ci_option import AskedJob, asked_job
 from tunegate.cli.help_pages import page
 from tunegate.cli.parse import Parsed, parse
 from tunegate.cli.shared_options import Common, Options
 from tunegate.cli.unexpected import Ending, explained, was_cancelled
-from tunegate.cli.written_verdict import as_written
-from tunegate.errors import BUG, CANCELLED, PASS, CancelledError, ConfigError, TunegateError
+from tunegate.errors import (
+    BUG,
+    CANCELLED,
+    FAIL,
+    PASS,
+    ArtifactError,
+    CancelledError,
+    ConfigError,
+    TunegateError,
+)
 from tunegate.redaction import redacted, secrets_of
 from tunegate.report.escape import drawn_as_text, visible
 from tunegate.system.output.directory import forget_verdict
@@ -168,3 +178,27 @@ def _report_of(error: BaseException, kept: LogFile | None) -> str:
     except OSError:
         return "what `--verbose` shows"
     return f"the log {Path(log.name)}"
+
+
+# The exit code of a command that judges is that of the verdict it wrote: nothing else can be
+# green, and nothing else can be a regression.
+
+
+def as_written(exit_code: int, asked: Parsed) -> int:
+    """The same code. Raises TunegateError, a bug of ours, where no written verdict says it."""
+    if not asked.command.judges:
+        if exit_code == FAIL:
+            raise TunegateError(_bug(exit_code, f"{asked.command.name} judges nothing"))
+        return exit_code
+    try:
+        verdict = artifact_io.read(asked.options.common.out / "verdict.json", Verdict)
+    except ArtifactError as error:
+        raise TunegateError(_bug(exit_code, str(error))) from error
+    if verdict.exit_code != exit_code or (exit_code == FAIL) != (verdict.status == "fail"):
+        said = f"the written verdict is {verdict.status}, exit code {verdict.exit_code}"
+        raise TunegateError(_bug(exit_code, said))
+    return exit_code
+
+
+def _bug(exit_code: int, why: str) -> str:
+    return f"a bug of tunegate (exit code {exit_code}, but {why}). Please report it."

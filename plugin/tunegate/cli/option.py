@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import argparse
+import calendar
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
 
 import msgspec
+from msgspec import inspect
+
+from tunegate.config_key import DeclaredKey, expected, keys_of
 
 
 class Option(msgspec.Struct, frozen=True):
@@ -31,3 +39,149 @@ class Argument(msgspec.Struct, frozen=True):
     read: Callable[[str], object] = str
     choices: tuple[str, ...] = ()
     count: int = 1
+
+
+# Values of the command line, each read or refused in words.
+
+_SEED_BITS = 64
+_MAX_HOURS = 1e6
+_ALL_PERCENT = 100.0
+
+
+def positive(text: str) -> float:
+    """A number above zero."""
+    return _number(text, lowest=math.ulp(0.0), wanted="a number above zero")
+
+
+def not_negative(text: str) -> float:
+    """A number, zero included."""
+    return _number(text, lowest=0.0, wanted="zero or a number above it")
+
+
+def percentage(text: str) -> float:
+    """A number above zero, 100 at the most."""
+    value = positive(text)
+    if value > _ALL_PERCENT:
+        raise argparse.ArgumentTypeError(f'"{text}" is more than {_ALL_PERCENT:.0f} percent')
+    return value
+
+
+def _number(text: str, *, lowest: float, wanted: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (lowest <= value < math.inf):
+        raise argparse.ArgumentTypeError(f'"{text}" is not {wanted}, without a unit')
+    return value
+
+
+def whole(text: str) -> int:
+    """A whole number, zero included."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f'"{text}" is not a whole number')
+    return int(text)
+
+
+def count(text: str) -> int:
+    """1 or more."""
+    value = whole(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f'"{text}" is not 1 or more')
+    return value
+
+
+def seed(text: str) -> int:
+    """A seed of 64 bits at most."""
+    value = whole(text)
+    if value >= 2**_SEED_BITS:
+        raise argparse.ArgumentTypeError(f'"{text}" is not a number of 64 bits')
+    return value
+
+
+Shape = tuple[str, tuple[int, ...]]
+"""The name of an input and its whole shape."""
+
+
+def shape(text: str) -> Shape:
+    """The name of an input and its whole shape."""
+    name, equals, extents = text.rpartition("=")
+    numbers = extents.split(",")
+    if not (name and equals and all(n.isdecimal() and int(n) > 0 for n in numbers)):
+        raise argparse.ArgumentTypeError(f'"{text}" is not INPUT=1,3,224,224')
+    return name, tuple(int(n) for n in numbers)
+
+
+def hours(text: str) -> float:
+    """A number of hours, zero included."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < _MAX_HOURS:
+        raise argparse.ArgumentTypeError(f'"{text}" is not a number of hours')
+    return value
+
+
+def date(text: str) -> int:
+    """Seconds since 1970 of a day or a minute, in UTC."""
+    for form in ("%Y-%m-%d", "%Y-%m-%dT%H:%M"):
+        try:
+            parsed = time.strptime(text, form)
+        except ValueError:
+            continue
+        return calendar.timegm(parsed)
+    raise argparse.ArgumentTypeError(
+        f'"{text}" is not a date such as 2026-11-21 or 2026-11-21T08:30'
+    )
+
+
+# Options that replace keys of the configuration, made from the declarations of these keys.
+
+
+class KeyOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """A group of options of one section: those of its keys that have a flag. `given` has the
+    values by key: `budget.minutes`."""
+
+    TITLE: ClassVar[str]
+    """That of the group, and the name of the section."""
+    SECTION: ClassVar[type[msgspec.Struct]]
+
+    given: Mapping[str, object] = {}
+
+
+def options_of(group: type[KeyOptions]) -> Iterator[tuple[str, Option]]:
+    """The options of a group by the keys that they replace."""
+    for declared in keys_of(group.SECTION, group.TITLE):
+        if declared.key.flag:
+            yield declared.place, _option(declared)
+
+
+def _option(declared: DeclaredKey) -> Option:
+    key, kind = declared.key, inspect.type_info(declared.kind)
+    choices = tuple(map(str, kind.values)) if isinstance(kind, inspect.LiteralType) else ()
+    return Option(
+        key.help,
+        "" if choices else key.metavar,
+        str if choices else _reader(declared, kind),
+        choices=choices,
+        flags=(key.flag,),
+    )
+
+
+def _reader(declared: DeclaredKey, kind: inspect.Type) -> Callable[[str], object]:
+    """Reads a text as it is, and a number within the bounds of its key."""
+    words = expected(kind, declared.key.unit)
+    if words == "a text":
+        return str
+
+    def read(text: str) -> Any:  # noqa: ANN401  # as the key declares it
+        try:
+            value = msgspec.convert(float(text), declared.kind, strict=False)
+        except ValueError:
+            value = None
+        if value is None or not math.isfinite(value):
+            raise argparse.ArgumentTypeError(f'"{text}" is not {words}, without a unit')
+        return value
+
+    return read

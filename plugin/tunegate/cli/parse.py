@@ -12,8 +12,7 @@ import msgspec
 
 from tunegate.cli.command import Command, CommandGroup
 from tunegate.cli.command_tree import COMMANDS, HELP, command_names, declared
-from tunegate.cli.key_options import KeyOptions, options_of
-from tunegate.cli.option import Argument, Option
+from tunegate.cli.option import Argument, KeyOptions, Option, options_of
 from tunegate.cli.shared_options import Options
 from tunegate.errors import ConfigError
 from tunegate.known_extras import refuse_missing

@@ -7,9 +7,7 @@ from typing import Annotated, Any, ClassVar, get_args
 
 import msgspec
 
-from tunegate.cli.key_options import KeyOptions
-from tunegate.cli.option import Option
-from tunegate.cli.values import Shape, not_negative, seed, shape
+from tunegate.cli.option import KeyOptions, Option, Shape, not_negative, seed, shape
 from tunegate.config import BudgetConfig, CacheConfig, GateConfig
 from tunegate.settings import CommentWhen, Overrides, Settings
 

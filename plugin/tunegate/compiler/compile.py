@@ -10,15 +10,12 @@ from typing import TypeVar
 from tunegate.artifacts.candidates import FLOAT32
 from tunegate.artifacts.tasks import TaskUse, TuningTask
 from tunegate.compiler.build.build_model import ModelBuild, build_model
-from tunegate.compiler.build.check import check_numbers
-from tunegate.compiler.build.check_messages import CheckArtifact, CheckReply, MendBuild, Mended
 from tunegate.compiler.build.functions import ModelFunction
-from tunegate.compiler.build.mended_build import mended_build
-from tunegate.compiler.build.open_model import OpenModel
+from tunegate.compiler.build.mended_build import check_numbers, mended_build
 from tunegate.compiler.forms import form_for
 from tunegate.compiler.intrinsics import load_intrinsics
 from tunegate.compiler.low_precision.lower_kernels import require_tiles
-from tunegate.compiler.opening import opened_model
+from tunegate.compiler.opening import OpenModel, opened_model
 from tunegate.compiler.search.stock_database import export_database, import_schedules
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
@@ -27,6 +24,8 @@ from tunegate.system.processes.memory_limit import lacked_memory, memory_problem
 from tunegate.tune.compiler_protocol import (
     BuildModel,
     Built,
+    CheckArtifact,
+    CheckReply,
     CompileReply,
     CompileRequest,
     ExportDatabase,
@@ -34,6 +33,8 @@ from tunegate.tune.compiler_protocol import (
     Imported,
     ImportSchedules,
     ListTasks,
+    MendBuild,
+    Mended,
     Tasks,
 )
 from tunegate.tune.protocol import Failed, ModelFile

@@ -12,6 +12,7 @@ from tvm.target import codegen
 from tunegate.config import TargetConfig
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate.system.machine.cores import default_threads
+from tunegate.tune.prior import VectorRegisters
 from tunegate_cache.format.target_key import target_key
 
 _CUDA_LIMITS = {"max_shared_memory_per_block": 49152, "max_threads_per_block": 1024}
@@ -71,3 +72,24 @@ def _native_arch(config: TargetConfig) -> str:
         )
         raise EnvironmentUnfitError(message)
     return "sm_" + str(device.compute_version).replace(".", "")
+
+
+# The vector registers of a CPU that code is generated for.
+
+_X86 = ("x86_64", "i686", "i386")
+_WIDENING = (("avx512f", VectorRegisters(16, 32)), ("avx", VectorRegisters(8, 16)))
+"""Registers with the feature that has them, the widest first."""
+_SSE = VectorRegisters(4, 16)
+_NEON = VectorRegisters(4, 32)
+"""Those of scalable vectors are at least as wide."""
+
+
+def vector_registers(target: Any) -> VectorRegisters:
+    """Returns the vector registers of the target; of a GPU, which has none, the default."""
+    if str(target.kind.name) != "llvm":
+        return VectorRegisters()
+    triple = str(target.attrs.get("mtriple", "") or codegen.llvm_get_system_triple())
+    if not triple.startswith(_X86):
+        return _NEON
+    having = (r for feature, r in _WIDENING if codegen.target_has_features([feature], target))
+    return next(having, _SSE)

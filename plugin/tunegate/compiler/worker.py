@@ -31,7 +31,7 @@ from tunegate.models.reference.tolerance import differs
 from tunegate.system.clock import derived
 from tunegate.system.nvidia.device_errors import raise_lost_device
 from tunegate.system.nvidia.kernel_clock import kernel_clock
-from tunegate.tune.device_turn import in_slot
+from tunegate.tune.device_slots import in_slot
 from tunegate.tune.protocol import Measure, Measured
 from tunegate_cache.format.records import CONFIRMED_MS, CONFIRMED_REPEATS
 

@@ -9,8 +9,7 @@ import msgspec
 
 from tunegate import errors
 from tunegate.artifacts.builds import Cell
-from tunegate.artifacts.verdicts import Finding, Status, Verdict
-from tunegate.decide.severity import EXIT_CODES, worst
+from tunegate.artifacts.verdicts import EXIT_CODES, Finding, Status, Verdict, worst
 from tunegate.errors import ArtifactError
 
 _ANOTHER = "Confirm a verdict with one of another machine, of the same revisions, models and rules."

@@ -17,7 +17,15 @@ from tunegate.artifacts.measurements import (
 )
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
-from tunegate.artifacts.verdicts import CandidateOutcome, Finding, Status, TuningSummary, Verdict
+from tunegate.artifacts.verdicts import (
+    EXIT_CODES,
+    CandidateOutcome,
+    Finding,
+    Status,
+    TuningSummary,
+    Verdict,
+    worst,
+)
 from tunegate.config import GateConfig
 from tunegate.decide.checks import (
     CheckResult,
@@ -30,7 +38,6 @@ from tunegate.decide.checks import (
 )
 from tunegate.decide.energy import check_energy
 from tunegate.decide.error_budget import shipped_errors
-from tunegate.decide.severity import EXIT_CODES, worst
 from tunegate.decide.waiving import apply_waiver, notes
 from tunegate.review.gate_rules import GateRules
 

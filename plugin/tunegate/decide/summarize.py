@@ -13,7 +13,7 @@ from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.artifacts.verdicts import NextStep, Report, Verdict, WaiverOffer
 from tunegate.decide.advice import next_steps
 from tunegate.decide.gate import Judged
-from tunegate.decide.waiver_offer import unbounded_steps
+from tunegate.decide.waiving import unbounded_steps
 from tunegate.tune.claims import waiting_note
 from tunegate.tune.outcomes import lost_shard_warnings
 from tunegate.wording import plural

@@ -15,9 +15,8 @@ from tunegate.artifacts.measurements import Histogram
 from tunegate.config import TargetConfig
 from tunegate.decide.histogram import histogram
 from tunegate.errors import MeasurementError
-from tunegate.measure.bench_devices import Devices
 from tunegate.measure.bench_messages import Sides
-from tunegate.measure.bench_process import MAX_SECONDS, Limits, Process, start_of
+from tunegate.measure.bench_process import MAX_SECONDS, Devices, Limits, Process, start_of
 from tunegate.measure.pair_bench import PairBench, block_size
 from tunegate.ports import Bench, Benchmarker, Builder, BuildJob, ModelJob
 from tunegate.system.clock import derived

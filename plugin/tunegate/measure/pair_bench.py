@@ -16,13 +16,20 @@ from typing import NamedTuple, TypeVar
 from tunegate.artifacts.changes import SIDES, Side
 from tunegate.artifacts.measurements import Clocks, GpuState, Launch, Stalls
 from tunegate.artifacts.plans import EnergySource
+from tunegate.decide.decision import launch_effect, launch_noise, within_spread
 from tunegate.decide.gpu_clocks import clocks_of, kept_pairs
 from tunegate.decide.histogram import histogram
-from tunegate.decide.launch_effects import launch_effect, launch_noise, within_spread
 from tunegate.decide.stalls import stalls_of
-from tunegate.measure.bench_devices import Devices, LeasedDevice
 from tunegate.measure.bench_messages import Sides, Start, other
-from tunegate.measure.bench_process import WARM_UP_SECONDS, Limits, Process, memory_of, start_of
+from tunegate.measure.bench_process import (
+    WARM_UP_SECONDS,
+    Devices,
+    LeasedDevice,
+    Limits,
+    Process,
+    memory_of,
+    start_of,
+)
 from tunegate.models.inputs.agreement import agreed
 from tunegate.models.seeded_inputs import cases_of
 from tunegate.ports import EnergyReading, ProbeThresholds

@@ -12,8 +12,14 @@ import msgspec
 
 from tunegate.artifacts.measurements import Launch
 from tunegate.config import GateConfig
-from tunegate.decide.after_pass import Next, after_pass
-from tunegate.decide.assessment import Assessment, assess, worst_mean, worst_median
+from tunegate.decide.assessment import (
+    Assessment,
+    Next,
+    after_pass,
+    assess,
+    worst_mean,
+    worst_median,
+)
 from tunegate.decide.decision import bounds
 from tunegate.decide.guards import CONTROL_EVERY, counted, is_control_due, noise_of
 from tunegate.decide.sequential import (

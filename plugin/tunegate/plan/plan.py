@@ -10,14 +10,27 @@ from tunegate.artifacts.plans import Budget, PlannedTask, Shard, TuningPlan
 from tunegate.artifacts.tasks import Resolution, ResolvedTask, TaskSet, TuningTask
 from tunegate.config import Config
 from tunegate.errors import ConfigError
+from tunegate.plan.allocation import (
+    Demand,
+    TargetPart,
+    balanced,
+    divide,
+    left_to_tune,
+    mattering,
+    paid_trials,
+    share_trials,
+    target_parts,
+)
 from tunegate.plan.costs import cost_of_hits, estimated_cost, trials_of_hits
-from tunegate.plan.targets import TargetPart, balanced, left_to_tune, paid_trials, target_parts
-from tunegate.tune.allocation import Demand, divide, mattering, share_trials
-from tunegate.tune.budget import budget_of
+from tunegate.tune.budget import budget_of, parts_of_target
 from tunegate.tune.claims import is_settled, is_waiting, waiting_note
-from tunegate.tune.expected_time import assumed_headroom, known_ms, seconds_per_trial, weight_of
-from tunegate.tune.objective import parts_of_target
-from tunegate.tune.payers import is_shared
+from tunegate.tune.expected_time import (
+    assumed_headroom,
+    is_shared,
+    known_ms,
+    seconds_per_trial,
+    weight_of,
+)
 from tunegate.wording import plural
 from tunegate_cache.format.records import Miss
 

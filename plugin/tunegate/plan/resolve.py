@@ -21,7 +21,7 @@ from tunegate.artifacts.tasks import (
 from tunegate.config import Config
 from tunegate.ports import TaskIndex
 from tunegate.tune.claims import as_resumed, claims_beside, resume_point
-from tunegate.tune.skipped_tasks import IsFarBehind, nobody, skipped_tasks
+from tunegate.tune.expected_time import IsFarBehind, nobody, skipped_tasks
 from tunegate.wording import plural
 from tunegate_cache.format.names import group_of
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit

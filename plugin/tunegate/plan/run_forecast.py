@@ -12,7 +12,7 @@ from tunegate.artifacts.changes import SIDES, ModelChange, ModelPath, Side
 from tunegate.artifacts.plans import ExpectedStep, Shard, TuningPlan
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
 from tunegate.config import BudgetConfig, Config, GateConfig, TargetConfig
-from tunegate.measure.build_groups import built_together
+from tunegate.measure.build_sides import built_together
 from tunegate.measure.election import side_seconds
 from tunegate.measure.error_budgets import is_tried
 from tunegate.tune.expected_time import TargetKind, known_ms, prior_ms

@@ -12,10 +12,9 @@ from tunegate.artifacts.tasks import TaskSet
 from tunegate.config import Config, TargetConfig
 from tunegate.errors import ConfigError
 from tunegate.models.export_models import is_measured
+from tunegate.plan.allocation import balanced, divide
 from tunegate.plan.plan import MAX_SHARDS
 from tunegate.plan.run_forecast import expected_seconds
-from tunegate.plan.targets import balanced
-from tunegate.tune.allocation import divide
 from tunegate.tune.budget import pays_nothing
 
 MatrixLeg = dict[str, int | str | list[str]]

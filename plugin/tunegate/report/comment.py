@@ -14,11 +14,16 @@ from tunegate.report.accuracy import accuracy_table, drawn_note, error_moves
 from tunegate.report.cost_table import audit, audit_words, spending, spending_words
 from tunegate.report.environment import facts
 from tunegate.report.escape import code, code_element, prose
-from tunegate.report.fitted_markdown import Section, fitted
-from tunegate.report.headline import MARKS, headline, remarks, worst_first
-from tunegate.report.markdown import fold, markdown_table
+from tunegate.report.headline import (
+    MARKS,
+    headline,
+    policy_lines,
+    remarks,
+    uncovered_line,
+    worst_first,
+)
+from tunegate.report.markdown import Section, fitted, fold, markdown_table
 from tunegate.report.operators import Part, TunedRow, parts, tuned_rows
-from tunegate.report.policy_changes import policy_lines, uncovered_line
 from tunegate.report.report_tables import (
     facts_table,
     inputs_table,
@@ -27,9 +32,14 @@ from tunegate.report.report_tables import (
     savings_table,
     spending_table,
 )
-from tunegate.report.shipped import shipped
+from tunegate.report.sentences import (
+    cache_traffic,
+    cache_words,
+    shipped,
+    stopped_words,
+    tuning_words,
+)
 from tunegate.report.table import Column, Identifier, ReportTable, number_column, text_column
-from tunegate.report.tuning_sentences import cache_traffic, cache_words, stopped_words, tuning_words
 from tunegate.report.units import NONE, difference_ms
 from tunegate.report.waiver_text import accept_title, waiver_text
 from tunegate.wording import milliseconds, plural

@@ -20,11 +20,10 @@ from tunegate.report.comment import CHANGE_SAID, change_said, rest_counted, show
 from tunegate.report.cost_table import audit, audit_words, spending, spending_words
 from tunegate.report.environment import facts
 from tunegate.report.escape import visible
-from tunegate.report.headline import STATUS_WORDS, headline, reason
+from tunegate.report.headline import STATUS_WORDS, headline, policy_lines, reason, uncovered_line
 from tunegate.report.html_page import page_environment
 from tunegate.report.operators import parts, tuned_rows
 from tunegate.report.plots import distribution
-from tunegate.report.policy_changes import policy_lines, uncovered_line
 from tunegate.report.report_tables import (
     builds_table,
     inputs_table,
@@ -36,9 +35,14 @@ from tunegate.report.report_tables import (
     spending_table,
     tasks_table,
 )
-from tunegate.report.shipped import shipped
+from tunegate.report.sentences import (
+    cache_traffic,
+    cache_words,
+    shipped,
+    stopped_words,
+    tuning_words,
+)
 from tunegate.report.table import ReportTable
-from tunegate.report.tuning_sentences import cache_traffic, cache_words, stopped_words, tuning_words
 from tunegate.report.waiver_text import waiver_advice, waiver_yaml
 from tunegate.wording import plural
 

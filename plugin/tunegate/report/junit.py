@@ -8,8 +8,7 @@ from xml.etree import ElementTree as ET
 from tunegate.artifacts.changes import PolicyChange
 from tunegate.artifacts.verdicts import Finding, Report, Status
 from tunegate.report.escape import visible
-from tunegate.report.headline import STATUS_WORDS, reason
-from tunegate.report.policy_changes import POLICY_CHANGE, described_change
+from tunegate.report.headline import POLICY_CHANGE, STATUS_WORDS, described_change, reason
 from tunegate.report.units import interval, percent
 from tunegate.wording import milliseconds
 

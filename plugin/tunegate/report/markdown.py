@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, assert_never
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, assert_never
 
 from tunegate.report.escape import code, prose
 from tunegate.report.headline import MARKS, STATUS_WORDS
@@ -62,3 +64,125 @@ def _drawn(cell: CellContent, column: Column[Any]) -> str:
 def fold(title: str, body: str) -> str:
     """A section that opens on a click."""
     return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>"
+
+
+# Markdown within a number of characters: what is left out is whole sections and whole rows of
+# tables, the least important first, and a line says what. Pure.
+
+_HEADING = re.compile(r"#{1,6} (?P<heading>.*)|<details><summary>(?P<fold>.*?)</summary>")
+_FOLD, _FOLD_END = "<details>", "</details>"
+_MAX_TITLES = 6
+_MAX_TITLE = 160
+WHOLE_REPORT = "The whole report is `report.html`, among the files of this run."
+
+
+class Section(NamedTuple):
+    """One part of a report. The one with the highest rank is left out first, and rank 0 never."""
+
+    rank: int
+    text: str
+
+
+def sections_of(markdown: str) -> tuple[Section, ...]:
+    """A text in its sections, a heading with what follows it. The first is the most important, and
+    the last the least."""
+    parts: list[list[str]] = []
+    for block in _blocks(markdown):
+        if len(parts) > 1 and parts[-1] == [parts[-1][0]] and parts[-1][0].startswith("#"):
+            parts[-1].append(block)
+        else:
+            parts.append([block])
+    return tuple(Section(rank, "\n\n".join(blocks)) for rank, blocks in enumerate(parts))
+
+
+def fitted(sections: Sequence[Section], limit_chars: int) -> str:
+    """The sections in their order, in at most that many characters."""
+    kept = dict(enumerate(sections))
+    shortened: list[str] = []
+    text = _joined(kept, shortened)
+    for at in sorted(kept, key=lambda each: (-sections[each].rank, -each)):
+        excess = len(text) - limit_chars
+        if excess <= 0:
+            return text
+        section = kept[at]
+        if section.rank == 0:
+            break
+        title = _title(section.text)
+        shortened.append(title)
+        note = len(_joined(kept, shortened)) - len(text)
+        fewer, rows = _with_fewer_rows(section.text, excess + note + len(" (00000 rows)"))
+        if fewer:
+            kept[at] = Section(section.rank, fewer)
+            shortened[-1] = f"{title} ({rows} {'row' if rows == 1 else 'rows'})"
+        else:
+            del kept[at]
+        text = _joined(kept, shortened)
+    return text if len(text) <= limit_chars else text[: max(0, limit_chars - 2)] + "…\n"
+
+
+def fitted_text(markdown: str, limit_chars: int) -> str:
+    """The same for a text that nobody has divided."""
+    if len(markdown) <= limit_chars:
+        return markdown
+    return fitted(sections_of(markdown), limit_chars)
+
+
+# ---------------------------------------------------------------------------
+
+
+def _blocks(markdown: str) -> Iterator[str]:
+    """Yields the blocks between blank lines; a fold is one block."""
+    lines: list[str] = []
+    is_folded = False
+    for line in markdown.splitlines():
+        is_folded = (is_folded or line.startswith(_FOLD)) and line != _FOLD_END
+        if line or is_folded:
+            lines.append(line)
+        elif lines:
+            yield "\n".join(lines)
+            lines = []
+    if lines:
+        yield "\n".join(lines)
+
+
+def _joined(kept: dict[int, Section], shortened: Sequence[str]) -> str:
+    note = [_note(shortened)] if shortened else []
+    return "\n\n".join([*(kept[at].text for at in sorted(kept)), *note]) + "\n"
+
+
+def _note(shortened: Sequence[str]) -> str:
+    named = [title for title in reversed(shortened) if title][:_MAX_TITLES]
+    rest = len(shortened) - len(named)
+    more = [f"{rest} more {'section' if rest == 1 else 'sections'}"] if rest else []
+    return f"*Left out here, for its length:* {'; '.join([*named, *more])}. *{WHOLE_REPORT}*"
+
+
+def _title(section: str) -> str:
+    found = _HEADING.match(section)
+    title = (found["heading"] or found["fold"] or "") if found else ""
+    return title if len(title) <= _MAX_TITLE else ""
+
+
+def _with_fewer_rows(section: str, excess: int) -> tuple[str, int]:
+    """The section without its last rows, and how many these are; an empty text where too little
+    would be left of it."""
+    lines = section.splitlines()
+    rows = _rows(lines)
+    dropped: set[int] = set()
+    while excess > 0 and len(dropped) < len(rows):
+        at = rows[-1 - len(dropped)]
+        dropped.add(at)
+        excess -= len(lines[at]) + 1
+    if excess > 0 or len(dropped) == len(rows):
+        return "", 0
+    return "\n".join(line for at, line in enumerate(lines) if at not in dropped), len(dropped)
+
+
+def _rows(lines: Sequence[str]) -> list[int]:
+    """The lines of tables below their heads, and those of lists."""
+    return [
+        at
+        for at, line in enumerate(lines)
+        if line.startswith("- ")
+        or (line.startswith("|") and at >= 2 and lines[at - 2].startswith("|"))  # noqa: PLR2004
+    ]

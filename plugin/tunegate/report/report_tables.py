@@ -24,6 +24,7 @@ from tunegate.artifacts.verdicts import Finding
 from tunegate.plan.costs import Saving
 from tunegate.report.cost_table import SpendingRow
 from tunegate.report.operators import Part, TunedRow
+from tunegate.report.sentences import stopped_words
 from tunegate.report.table import (
     ChangeInterval,
     Column,
@@ -34,7 +35,6 @@ from tunegate.report.table import (
     number_column,
     text_column,
 )
-from tunegate.report.tuning_sentences import stopped_words
 from tunegate.report.units import NONE, duration, energy, money, percent, share, size, sizes_of
 from tunegate.wording import milliseconds
 

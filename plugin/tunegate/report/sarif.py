@@ -13,8 +13,7 @@ from tunegate.artifacts.changes import PolicyChange, path_of
 from tunegate.artifacts.verdicts import Finding, Report, Status, Verdict
 from tunegate.report.accuracy import ERROR_MOVED, error_moves
 from tunegate.report.escape import visible
-from tunegate.report.headline import reason
-from tunegate.report.policy_changes import POLICY_CHANGE, described_change
+from tunegate.report.headline import POLICY_CHANGE, described_change, reason
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _Level = Literal["error", "warning"]

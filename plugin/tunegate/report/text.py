@@ -16,13 +16,18 @@ from tunegate.report.accuracy import error_moves, errors_in_words
 from tunegate.report.comment import change_said
 from tunegate.report.environment import unchanged_names
 from tunegate.report.escape import visible
-from tunegate.report.headline import STATUS_WORDS, headline, reason, worst_first
+from tunegate.report.headline import (
+    STATUS_WORDS,
+    headline,
+    policy_lines,
+    reason,
+    uncovered_line,
+    worst_first,
+)
 from tunegate.report.operators import parts
-from tunegate.report.policy_changes import policy_lines, uncovered_line
 from tunegate.report.report_tables import models_table
-from tunegate.report.shipped import shipped_in_short
+from tunegate.report.sentences import shipped_in_short, tuning_words
 from tunegate.report.table import CellContent, ChangeInterval, Identifier, SignedTime, StatusWord
-from tunegate.report.tuning_sentences import tuning_words
 from tunegate.report.units import difference_ms, percent, share
 from tunegate.report.waiver_text import accept_title, waiver_advice, waiver_yaml
 from tunegate.wording import plural

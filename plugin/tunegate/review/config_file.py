@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import re
 import shlex
+import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import yaml
@@ -29,7 +31,6 @@ from tunegate.known_extras import GROUPS, missing
 from tunegate.review.config_problems import problem_of
 from tunegate.review.globs import VERSION
 from tunegate.review.model_settings import values_of
-from tunegate.review.retired_keys import say_retired, without_retired_keys
 from tunegate.system.strict_yaml import YamlProblemError, read_yaml
 from tunegate_cache.format.names import zone_problem
 from tunegate_cache.format.signing import BadKeyError, TrustedKeys
@@ -316,3 +317,31 @@ def _inside(node: yaml.Node | None, step: str) -> tuple[int, yaml.Node] | None:
         value = node.value[int(step)]
         return value.start_mark.line + 1, value
     return None
+
+
+# Keys that an earlier version had. They are accepted, so that a configuration goes on to work, and
+# said once, so that somebody removes them.
+
+RETIRED = (("cache", "prior"), ("cache", "share-experience"))
+"""The section of each, and its name there."""
+
+
+def without_retired_keys(content: object) -> tuple[object, tuple[str, ...]]:
+    """Returns the document without them, and the keys that it had."""
+    if not isinstance(content, dict):
+        return content, ()
+    kept: dict[Any, Any] = dict(content)
+    found = []
+    for section, name in RETIRED:
+        inside = kept.get(section)
+        if isinstance(inside, dict) and name in inside:
+            kept[section] = {key: value for key, value in inside.items() if key != name}
+            found.append(f"{section}.{name}")
+    return kept, tuple(found)
+
+
+@cache
+def say_retired(where: str, key: str) -> None:
+    """Writes the line to stderr, once for each file and key: a command reads a file several
+    times."""
+    sys.stderr.write(f"tunegate: warning: {where}: {key} no longer does anything. Remove it.\n")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
 
 from tunegate.artifacts.changes import (
+    Ancestor,
     ChangeSet,
     ModelChange,
     ModelPath,
@@ -17,6 +18,7 @@ from tunegate.artifacts.changes import (
     Revisions,
     path_of,
 )
+from tunegate.artifacts.tasks import TaskSet
 from tunegate.config import Config
 from tunegate.errors import ConfigKey, config_error
 from tunegate.ports import ModelReader
@@ -24,12 +26,16 @@ from tunegate.review.changed_layers import changed_layers
 from tunegate.review.compared_work import AskedWork, reshaped, seeded
 from tunegate.review.effective_config import in_report_order
 from tunegate.review.gate_rules import judged_by
-from tunegate.review.globs import matches, may_match_below
-from tunegate.review.model_paths import unmatched_paths
-from tunegate.review.model_settings import numbered_for, profiles_for, selected, targets_for
+from tunegate.review.globs import matches, may_match_below, unmatched_paths
+from tunegate.review.model_settings import (
+    numbered_for,
+    profiles_for,
+    selected,
+    shape_problems,
+    targets_for,
+)
 from tunegate.review.numbered_versions import uncompared_versions
 from tunegate.review.pair_models import Pairs, pair_models
-from tunegate.review.size_problems import shape_problems
 from tunegate.upgrades import NOTHING_WATCHED, WatchedLocks
 
 Change = Literal["weights-only", "structural", "config", "unknown"]
@@ -353,3 +359,48 @@ def moved_submodules(reader: ModelReader, revisions: Revisions) -> Iterator[str]
             line = f"{where} --base {old[:_SHOWN_DIGITS]} --head {new}"
         told = f"the submodule {path} {said}, and models in it are not checked"
         yield f"{told}: gate them with {line}"
+
+
+# The stage that finds the nearest earlier version of a model whose base cannot be compiled, to
+# take its place. Chosen before anything is looked up or tuned: a base that is compared with gets
+# the best schedules that are known for it, like the head.
+
+MAX_EARLIER_BASES = 3
+"""Versions that are tried; further back it is another model."""
+
+
+def with_working_bases(
+    changes: ChangeSet, extracted: Callable[[ChangeSet], TaskSet], reader: ModelReader | None
+) -> TaskSet:
+    """The tasks, with earlier bases where those that are gated against are broken."""
+    tasks = extracted(changes)
+    if reader is None:
+        return tasks
+    for _ in range(MAX_EARLIER_BASES):
+        older = with_earlier_bases(tasks.changes, tasks.broken_bases, reader)
+        if older == tasks.changes:
+            break
+        tasks = extracted(older)
+    return tasks
+
+
+def with_earlier_bases(
+    changes: ChangeSet, broken: Mapping[ModelPath, str], reader: ModelReader
+) -> ChangeSet:
+    """Returns the changes, with the base of each of these models one version further back, where
+    there is one."""
+    models = [
+        _earlier(change, broken[change.path], reader) if change.path in broken else change
+        for change in changes.models
+    ]
+    return msgspec.structs.replace(changes, models=tuple(models))
+
+
+def _earlier(change: ModelChange, reason: str, reader: ModelReader) -> ModelChange:
+    found = reader.earlier(change.base) if change.base is not None else None
+    if found is None:
+        return change
+    version, commits = found
+    known = change.ancestor or Ancestor(commits=0, reason=reason)
+    ancestor = msgspec.structs.replace(known, commits=known.commits + commits)
+    return msgspec.structs.replace(change, base=version, change="unknown", ancestor=ancestor)

@@ -20,7 +20,7 @@ from tunegate.config import Config, GateConfig
 from tunegate.errors import ConfigError, ConfigKey, RevisionError, config_error
 from tunegate.ports import Repository, Trailer
 from tunegate.review.config_problems import key_place, meant_key, unknown_key, value_problem
-from tunegate.review.waiver_policy import Waivers, merged_waivers, stray_waivers
+from tunegate.review.gate_rules import Waivers, merged_waivers, stray_waivers
 from tunegate.system.strict_yaml import YamlProblemError, read_yaml
 
 MAX_VALIDITY = datetime.timedelta(days=90)

@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
+from tunegate.artifacts.artifact_io import digest_of_document
 from tunegate.artifacts.builds import NumericCheck, SampledErrors
 from tunegate.artifacts.candidates import FLOAT32, PRECISION
-from tunegate.artifacts.digests import digest_of_document
 from tunegate.errors import ModelError, NotOfferedError, TunegateError
 from tunegate.models.inputs.calibration import calibration
 from tunegate.models.inputs.drawn_inputs import Drawing, draw_inputs

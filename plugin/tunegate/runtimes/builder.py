@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import cast
 
 from tunegate.artifacts.builds import Build
-from tunegate.artifacts.candidates import QUANTIZATION, STATIC
+from tunegate.artifacts.candidates import QUANTIZATION, REFERENCE, STATIC
 from tunegate.models.inputs.calibration import MAX_INPUTS, calibration_seeds, error_seeds
 from tunegate.ports import Builder, BuildJob
 from tunegate.runtimes.build_messages import Refused, WriteArtifact, WriteReply, Written
-from tunegate.runtimes.reference import REFERENCE
 from tunegate.runtimes.registry import runtime_named
 from tunegate.runtimes.runtime import Runtime
 from tunegate.system.clock import derived

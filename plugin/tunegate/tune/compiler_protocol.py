@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from tunegate.artifacts.builds import BuiltTask
+from tunegate.artifacts.builds import BuiltTask, NumericCheck, SampledErrors, WrongKernel
 from tunegate.artifacts.candidates import FLOAT32, LAUNCH, PRECISION
 from tunegate.artifacts.inputs import NOTHING_KNOWN, DrawnInput, KnownInputs
 from tunegate.artifacts.tasks import ForeignSchedule, ImportedSchedule, TuningTask
@@ -147,3 +147,49 @@ def running_kernel(scratch: Path) -> str:
         return (scratch / _RUNNING_KERNEL).read_text().strip()
     except OSError:
         return ""
+
+
+# Messages between the coordinator and the child that checks a compiled model.
+
+
+class CheckArtifact(msgspec.Struct, frozen=True, tag="check", kw_only=True):
+    """`reference` is the ONNX file that ONNX Runtime runs; `kind` is the target's; `seeds` make the
+    inputs. With `samples` those of these seeds tell how far a build in other numbers is off, and
+    nothing is checked; what both computed is kept in the directory `cases`, if there is one."""
+
+    directory: str
+    reference: str
+    kind: str
+    seeds: tuple[int, ...]
+    samples: tuple[int, ...] = ()
+    cases: str = ""
+
+
+class Checked(msgspec.Struct, frozen=True, tag="checked"):
+    """`check` is None where this machine has no device to run it on."""
+
+    check: NumericCheck | None = None
+    sampled: SampledErrors | None = None
+
+
+class MendBuild(msgspec.Struct, frozen=True, tag="mend", kw_only=True):
+    """A request to find the kernels of the last build that fail its check, and to build it again
+    without their schedules, within the time."""
+
+    build: BuildModel
+    check: CheckArtifact
+    limit_seconds: float
+
+
+class Mended(msgspec.Struct, frozen=True, tag="mended", kw_only=True):
+    """`built` is the build with default schedules for the `wrong` kernels, and `check` what it
+    passed. Without them `reason` says why there is none; `is_late` that time was the reason."""
+
+    built: Built | None = None
+    check: NumericCheck | None = None
+    wrong: tuple[WrongKernel, ...] = ()
+    reason: str = ""
+    is_late: bool = False
+
+
+CheckReply = Checked | Mended | Failed

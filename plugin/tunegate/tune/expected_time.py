@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from typing import Literal
 
 import msgspec
 
-from tunegate.artifacts.changes import Side
+from tunegate.artifacts.changes import ModelPath, ModelSide, Side
+from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import PlannedTask
-from tunegate.artifacts.tasks import ResolvedTask, TuningTask
-from tunegate.tune.claims import is_resumed, is_settled
+from tunegate.artifacts.tasks import ResolvedTask, Skipped, TuningTask
+from tunegate.tune.claims import is_resumed, is_settled, is_unfinished
 from tunegate.tune.improvement import FROM_NOTHING, INFORMED, Pace, TaskState
-from tunegate.tune.payers import paying_sides
-from tunegate_cache.format.records import ExactHit, Miss, TransferHit
+from tunegate.tune.model_keys import ModelOnTarget
+from tunegate_cache.format.records import ExactHit, Miss, TransferHit, WorkloadKey
 
 TargetKind = Literal["llvm", "cuda"]
 OperatorClass = Literal["contraction", "reduction", "elementwise"]
@@ -161,3 +164,65 @@ def _width_factor(dtype: str) -> float:
     digits = "".join(c for c in dtype.partition("x")[0] if c.isdigit())
     bits = int(digits) if digits else 32
     return 32 / min(max(bits, 8), 64)
+
+
+# The models that pay for the tuning of a task: those of which one side runs it, or runs it more
+# often. What both sides of a model run equally often gets the same schedule on both, however good
+# it is, so a comparison gains nothing from tuning it. `tunegate warm` tunes it, where nothing is
+# compared. One more run on one side is different: untuned there, it would stand against what is
+# tuned on the other.
+
+
+def paying_sides(task: TuningTask) -> tuple[ModelSide, ...]:
+    """Returns the side that runs the task more often, for each model whose sides differ in that."""
+    surplus: Counter[ModelPath] = Counter()
+    for use in task.uses:
+        surplus[use.model] += use.weight if use.side == "head" else -use.weight
+    uneven = ((model, count) for model, count in sorted(surplus.items()) if count)
+    return tuple((model, "head" if count > 0 else "base") for model, count in uneven)
+
+
+def is_shared(task: TuningTask) -> bool:
+    """Returns whether both sides of every model that uses the task run it equally often."""
+    return not paying_sides(task)
+
+
+# Tasks that a run does not tune, whatever the cache has of them, and the reasons.
+
+IsFarBehind = Callable[[Sequence[TuningTask]], Collection[ModelOnTarget]]
+"""The models of these tasks that stay far behind another runtime."""
+
+
+def nobody(_: Sequence[TuningTask]) -> Collection[ModelOnTarget]:
+    """No model is known to be."""
+    return ()
+
+
+def skipped_tasks(
+    tasks: Sequence[TuningTask], behind: Collection[ModelOnTarget]
+) -> dict[tuple[WorkloadKey, str], Skipped]:
+    """The reason for each task, '' for those that the run tunes."""
+    at_head = {(u.model, task.target) for task in tasks for u in task.uses if u.side == "head"}
+    return {(task.key, task.target): _skipped(task, behind, at_head) for task in tasks}
+
+
+def _skipped(
+    task: TuningTask, behind: Collection[ModelOnTarget], at_head: Collection[ModelOnTarget]
+) -> Skipped:
+    """The reason. A base pays for nothing where its head is not compiled: it is built from what is
+    known. A shared task of models that are all far behind waits for nothing."""
+    sides = paying_sides(task)
+    paying = {model for model, _ in sides if (model, task.target) in at_head}
+    concerned = paying or {use.model for use in task.uses}
+    if all((model, task.target) in behind for model in concerned):
+        return "behind"
+    return "" if paying else "shared"
+
+
+# Tasks that the next run has an answer for.
+
+
+def answers_next_run(outcome: TaskOutcome) -> bool:
+    """Returns whether the measurements are an answer: brought to the end, and confirmed."""
+    own = tuple(record for record in outcome.records if record.key == outcome.key)
+    return bool(own) and not is_unfinished(ExactHit(own))

@@ -17,8 +17,8 @@ from tunegate.artifacts.tasks import ResolvedTask
 from tunegate.artifacts.verdicts import TuningSummary, WarmedModel, WarmedShipping
 from tunegate.tune.budget import total_energy
 from tunegate.tune.claims import is_resumed, is_waiting
+from tunegate.tune.expected_time import answers_next_run
 from tunegate.tune.model_keys import ModelOnTarget
-from tunegate.tune.skipped_tasks import answers_next_run
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit, WorkloadKey
 
 

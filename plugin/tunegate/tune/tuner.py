@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Protocol, cast
 
 import msgspec
 
@@ -15,19 +16,22 @@ from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import Shard
 from tunegate.artifacts.tasks import RecordOrigin
 from tunegate.config import LOCAL, Config, TargetConfig
+from tunegate.errors import EnvironmentUnfitError
+from tunegate.known_extras import GROUPS
 from tunegate.ports import Clock, Publish, Tuner
 from tunegate.system.clock import derived
+from tunegate.system.nvidia.nvml import busy_meter
 from tunegate.system.nvidia.session import gpus_of, held_together, prepared
-from tunegate.system.nvidia.state import busy_meter
 from tunegate.tune.batches import BudgetMeter
 from tunegate.tune.budget import pays_nothing
-from tunegate.tune.cluster import open_cluster
 from tunegate.tune.programs import Programs
 from tunegate.tune.protocol import ModelFile, OpenModels
 from tunegate.tune.searchers import Describe, SearchProgram, untold
 from tunegate.tune.task_history import TaskHistory
 from tunegate.tune.tuning_run import TuningRun
 from tunegate.tune.workers import Executor, LocalExecutor
+from tunegate_cache.format.records import DeviceFingerprint
+from tunegate_cache.installed_plugins import PluginError, load_plugin, plugin_named
 
 
 class SearchOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -196,3 +200,34 @@ class EngineTuner:
 
 
 _: type[Tuner] = EngineTuner
+
+
+# Workers on other machines: a cluster, found by the entry-point group `tunegate.workers`. The name
+# of the entry point is what `executor` says in the configuration, and its value a function that
+# opens the cluster for one target.
+
+
+class Cluster(Executor, Protocol):
+    """An executor whose devices are not those of this machine."""
+
+    def device(self) -> DeviceFingerprint:
+        """The device that records name. Raises EnvironmentUnfitError where no worker starts."""
+        ...
+
+    def close(self) -> None: ...
+
+
+OpenCluster = Callable[[TargetConfig, str], Cluster]
+"""Opens the cluster for a target; its workers run the module named."""
+
+
+def open_cluster(name: str, target: TargetConfig, program: str) -> Cluster:
+    """Raises EnvironmentUnfitError where it is not installed, or cannot be reached."""
+    plugin = plugin_named(GROUPS["executor"], name)
+    if plugin is None:
+        raise EnvironmentUnfitError(f"executor: {name} is not installed.")
+    try:
+        opening = cast(OpenCluster, load_plugin(plugin))
+    except PluginError as error:
+        raise EnvironmentUnfitError(f"executor: {error}. Install it again.") from error
+    return opening(target, program)

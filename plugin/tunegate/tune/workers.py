@@ -15,8 +15,8 @@ from tunegate.system.machine.cores import usable_cores
 from tunegate.system.machine.device_lock import Claim
 from tunegate.system.nvidia.cuda_toolkit import cuda_variables
 from tunegate.system.nvidia.gpus import MeasuredGpu
+from tunegate.system.nvidia.nvml import BusyMeter
 from tunegate.system.nvidia.session import require_present
-from tunegate.system.nvidia.state import BusyMeter
 from tunegate.system.processes.child import Child, ChildDiedError
 from tunegate.system.processes.memory_limit import MemoryLimit, memory_limit
 from tunegate.tune.device_slots import on_cpu, on_gpus, on_held_gpus

@@ -10,7 +10,7 @@ import pytest
 
 from tests.ci.github.github_server import GitHubServer, github_server
 from tunegate.ci import http as rest_api
-from tunegate.ci.github.check_run import MAX_CHECK_ANNOTATIONS, check_name
+from tunegate.ci.github.api import MAX_CHECK_ANNOTATIONS, check_name
 from tunegate.ci.github.host import GitHubHost
 from tunegate.ci.protocol import Annotation, JobProgress, JobReport, Outcome
 

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from tests.ci.github.github_server import GitHubServer, github_server
-from tunegate.ci.finished_run import FinishedRun, NothingToReportError
 from tunegate.ci.github.api import job_token, opened_api
-from tunegate.ci.github.finished_run import finished_run
-from tunegate.ci.protocol import HostRefusedError, Links
+from tunegate.ci.github.event import finished_run
+from tunegate.ci.protocol import FinishedRun, HostRefusedError, Links, NothingToReportError
 from tunegate.errors import ConfigError
 
 TIP = "a" * 40

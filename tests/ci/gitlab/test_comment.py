@@ -16,7 +16,7 @@ from tests.support.reports import KINDS, make_report
 from tunegate.artifacts.verdicts import NextStep
 from tunegate.ci import http as rest_api
 from tunegate.ci.comments import report_marker
-from tunegate.ci.gitlab.comment import MAX_NOTE_CHARACTERS, Notes, note_text
+from tunegate.ci.gitlab.host import MAX_NOTE_CHARACTERS, Notes, note_text
 from tunegate.ci.protocol import HostRefusedError, Secret
 from tunegate.report import comment
 from tunegate.report.escape import code, prose

@@ -16,8 +16,7 @@ from tunegate.config import CacheConfig
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate.settings import Overrides, Settings
 from tunegate.system.cache.history_log import write_history
-from tunegate.system.cache.shared_cache import SharedCache
-from tunegate.system.cache.signing_key import VARIABLE
+from tunegate.system.cache.shared_cache import VARIABLE, SharedCache
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.store import StoreUnavailableError
 

@@ -10,8 +10,9 @@ from tests.support.report_parts import finding, summary, verdict
 from tunegate.artifacts.builds import ErrorEstimate
 from tunegate.artifacts.measurements import TaskDifference
 from tunegate.artifacts.verdicts import CandidateOutcome, Status, Verdict
-from tunegate.cli.handlers import demo_repository
+from tunegate.cli.handlers import demo as demo_repository
 from tunegate.cli.handlers.demo import (
+    SLOWED_LAYER,
     Problem,
     election_lines,
     exit_code,
@@ -19,7 +20,6 @@ from tunegate.cli.handlers.demo import (
     second_problem,
     third_problem,
 )
-from tunegate.cli.handlers.demo_repository import SLOWED_LAYER
 from tunegate.config import AccuracyConfig
 from tunegate.models.graph import graph_digest
 from tunegate.review.config_file import load_config

@@ -13,11 +13,10 @@ from tests.support.measured_cells import make_changes
 from tunegate.artifacts import artifact_io
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.verdicts import WarmedModel
-from tunegate.cli.handlers.doctor_checks import GatedModel
-from tunegate.cli.handlers.doctor_page import Diagnosis, show_diagnosis
+from tunegate.cli.handlers.doctor import Diagnosis, show_diagnosis
+from tunegate.cli.handlers.doctor_checks import GatedModel, Setting
 from tunegate.cli.handlers.reporting import finish, write_json, write_renderings
 from tunegate.cli.handlers.table import Output, show_lines, show_table
-from tunegate.review.config_sources import Setting
 from tunegate.settings import Settings
 from tunegate.system.machine.health_check import HealthCheck
 from tunegate.system.output.log_file import talking

@@ -14,7 +14,7 @@ from tests.support.git_repository import Checkout, new_repository
 from tests.support.measured_cells import make_context
 from tests.support.workspace import Workspace
 from tunegate.artifacts import artifact_io
-from tunegate.artifacts.digests import digest_of
+from tunegate.artifacts.artifact_io import digest_of
 from tunegate.artifacts.history import HistoryEntry
 from tunegate.cli.handlers.run_history import (
     remembered_before_plan,

@@ -15,7 +15,7 @@ from tunegate.artifacts.changes import ChangeSet, Revisions
 from tunegate.artifacts.verdicts import Verdict
 from tunegate.cli.handlers.run import tell_no_base, warn_of
 from tunegate.cli.main import main
-from tunegate.review.waiver_policy import Waivers
+from tunegate.review.gate_rules import Waivers
 from tunegate.system.progress.shown_progress import PlainLog
 
 

@@ -13,14 +13,15 @@ import tvm
 from tests.support.small_onnx import conv_model, save
 from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.compiler import compile as compiling
+from tunegate.compiler import loader as kernel_profile
 from tunegate.compiler.build import build_model as linked_build
-from tunegate.compiler.build import in_model_trial, kernel_profile
+from tunegate.compiler.build import in_model_trial
 from tunegate.compiler.build.functions import ModelFunction, functions_of
-from tunegate.compiler.build.kernel_profile import slower_in_model
 from tunegate.compiler.build.single_kernel import sample, sample_inputs
 from tunegate.compiler.compile import handle_request
-from tunegate.compiler.importing.import_in_layout import import_in_layout
 from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.loader import slower_in_model
+from tunegate.compiler.opening import import_in_layout
 from tunegate.compiler.schedules.schedule_choice import record_id
 from tunegate.compiler.search.space import DesignSpace
 from tunegate.compiler.targets import ResolvedTarget, tvm_target

@@ -10,14 +10,14 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tests.support.small_onnx import save
 from tunegate.artifacts.builds import Build
-from tunegate.compiler.build.check import check_numbers
-from tunegate.compiler.build.check_messages import CheckArtifact, Checked
+from tunegate.compiler.build.mended_build import check_numbers
 from tunegate.config import TargetConfig
 from tunegate.models.seeded_inputs import seeded_inputs
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.loading import bound_inference
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 from tunegate.system.output.artifact_file import ArtifactTensor
+from tunegate.tune.compiler_protocol import CheckArtifact, Checked
 
 
 def two_outputs() -> onnx.ModelProto:

@@ -13,10 +13,14 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.support.small_onnx import conv_model, save
-from tunegate.compiler.build.functions import functions_of, layer_names
-from tunegate.compiler.build.kernel_nodes import kernel_nodes, with_kernel_nodes
-from tunegate.compiler.build.open_model import KnownSchedules
+from tunegate.compiler.build.functions import (
+    functions_of,
+    kernel_nodes,
+    layer_names,
+    with_kernel_nodes,
+)
 from tunegate.compiler.importing.import_onnx import fused, import_operators
+from tunegate.compiler.opening import KnownSchedules
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 from tunegate.models.preparation import prepare

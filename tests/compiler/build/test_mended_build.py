@@ -15,12 +15,11 @@ from tvm import te
 
 from tests.support.small_onnx import save
 from tunegate.compiler.build import in_model_trial
-from tunegate.compiler.build.check_messages import CheckArtifact, Checked, MendBuild, Mended
 from tunegate.compiler.build.functions import ModelFunction, functions_of
-from tunegate.compiler.build.kernel_profile import slower_in_model
 from tunegate.compiler.compile import handle_request
-from tunegate.compiler.importing.import_in_layout import import_in_layout
 from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.loader import slower_in_model
+from tunegate.compiler.opening import import_in_layout
 from tunegate.compiler.schedules import schedule_choice
 from tunegate.compiler.schedules.unscheduled import IS_SCHEDULED
 from tunegate.compiler.search.space import DesignSpace
@@ -28,7 +27,14 @@ from tunegate.compiler.targets import tvm_target
 from tunegate.compiler.versions import toolchain
 from tunegate.config import TargetConfig
 from tunegate.models.preparation import prepare
-from tunegate.tune.compiler_protocol import BuildModel, Built
+from tunegate.tune.compiler_protocol import (
+    BuildModel,
+    Built,
+    CheckArtifact,
+    Checked,
+    MendBuild,
+    Mended,
+)
 from tunegate.tune.protocol import ModelFile
 from tunegate_cache.format.records import DeviceFingerprint, TuningRecord, WorkloadKey
 

@@ -16,9 +16,8 @@ from tvm import relax, te
 from tvm.relax import TensorType
 
 from tests.support.small_onnx import one_node_model, save
-from tunegate.compiler.build.kernel_profile import kernels_ms, slower_in_model
-from tunegate.compiler.build.open_model import OpenModel
-from tunegate.compiler.opening import open_model
+from tunegate.compiler.loader import kernels_ms, slower_in_model
+from tunegate.compiler.opening import OpenModel, open_model
 from tunegate.compiler.runtime import machine_of
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig

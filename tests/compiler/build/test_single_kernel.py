@@ -14,10 +14,9 @@ from tests.compiler.build.test_build_model import Workshop, source_of
 from tests.support.small_onnx import chain_model, save
 from tunegate.compiler.build import build_model as linked_build
 from tunegate.compiler.build import in_model_trial
-from tunegate.compiler.build.kernel_profile import is_faster_whole
-from tunegate.compiler.build.open_model import KernelObjects
 from tunegate.compiler.build.single_kernel import built_kernel
-from tunegate.compiler.importing.import_in_layout import import_in_layout
+from tunegate.compiler.loader import is_faster_whole
+from tunegate.compiler.opening import KernelObjects, import_in_layout
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 from tunegate.models.preparation import prepare

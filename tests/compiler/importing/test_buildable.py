@@ -10,8 +10,8 @@ from onnx import TensorProto, helper
 from tvm import relax
 
 from tests.support.small_onnx import conv_model, save
-from tunegate.compiler.importing.buildable import unbuildable
 from tunegate.compiler.importing.import_onnx import fused, import_operators
+from tunegate.compiler.opening import unbuildable
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 from tunegate.models.preparation import prepare

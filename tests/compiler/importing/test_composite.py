@@ -11,7 +11,7 @@ from onnx import helper
 
 from tests.support.operator_models import operator_model, rewritten
 from tests.support.small_onnx import conv_model, matmul_model, one_node_model
-from tunegate.compiler.importing.replacement import Replacement
+from tunegate.compiler.importing.graph_view import Replacement
 from tunegate.compiler.importing.rewriting import importable
 
 RANDOM = np.random.default_rng(0)

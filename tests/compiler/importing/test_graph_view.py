@@ -11,10 +11,10 @@ from onnx import TensorProto, helper
 
 from tests.support.operator_models import operator_model
 from tests.support.small_onnx import conv_model, matmul_model, one_node_model, save
+from tunegate.compiler import opening as module
 from tunegate.compiler.build.functions import functions_of
-from tunegate.compiler.importing import import_in_layout as module
 from tunegate.compiler.importing.graph_view import GraphView, attribute
-from tunegate.compiler.importing.import_in_layout import import_in_layout
+from tunegate.compiler.opening import import_in_layout
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 from tunegate.errors import UnsupportedModelError

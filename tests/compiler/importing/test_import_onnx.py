@@ -14,7 +14,7 @@ from tests.support.operator_models import operator_model, outputs_of, rewritten
 from tests.support.small_onnx import matmul_model, one_node_model, save
 from tunegate.compiler.compile import handle_request
 from tunegate.compiler.importing.graph_view import GraphView
-from tunegate.compiler.importing.onnx_importer import imported
+from tunegate.compiler.importing.import_onnx import imported
 from tunegate.compiler.importing.rewriting import importable
 from tunegate.compiler.loader import TvmArtifact
 from tunegate.config import TargetConfig

@@ -10,9 +10,8 @@ from onnx import helper
 from tvm.relax.frontend.onnx import from_onnx
 
 from tests.support.operator_models import operator_model, rewritten
-from tunegate.compiler.importing.graph_view import attribute
+from tunegate.compiler.importing.graph_view import Replacement, attribute
 from tunegate.compiler.importing.recurrent import activations_of, clipped
-from tunegate.compiler.importing.replacement import Replacement
 from tunegate.compiler.importing.rewriting import importable
 from tunegate.errors import UnsupportedModelError
 

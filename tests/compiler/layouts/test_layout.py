@@ -17,14 +17,14 @@ from tvm.relax.frontend.onnx import from_onnx
 
 from tests.support.small_onnx import save
 from tunegate.artifacts.builds import Build
-from tunegate.compiler.importing.import_in_layout import import_in_layout
-from tunegate.compiler.importing.onnx_importer import imported
+from tunegate.compiler.importing.import_onnx import imported
 from tunegate.compiler.layouts.layout import (
     channels_last,
     layouts,
     with_plain_clips,
     without_inverse_transposes,
 )
+from tunegate.compiler.opening import import_in_layout
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 from tunegate.models.preparation import prepare

@@ -27,7 +27,6 @@ from tvm.tirx import IndexMap
 from tests.compiler.layouts.test_layout import all_kinds_of_convolutions
 from tests.support.small_onnx import conv_model, save
 from tunegate.compiler.build.functions import ModelFunction, functions_of
-from tunegate.compiler.importing.import_in_layout import import_in_layout
 from tunegate.compiler.intrinsics import load_intrinsics
 from tunegate.compiler.layouts import packing as prepacking
 from tunegate.compiler.layouts.layout import channels_last
@@ -41,6 +40,7 @@ from tunegate.compiler.layouts.packing import (
     split_kernel,
     with_moved_constants,
 )
+from tunegate.compiler.opening import import_in_layout
 from tunegate.compiler.search.space import DesignSpace
 from tunegate.compiler.search.workload import canonical_workload
 from tunegate.compiler.targets import tvm_target

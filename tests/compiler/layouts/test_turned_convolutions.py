@@ -11,7 +11,7 @@ import tvm
 from onnx import TensorProto, helper, numpy_helper
 from tvm import relax
 
-from tunegate.compiler.importing.onnx_importer import imported
+from tunegate.compiler.importing.import_onnx import imported
 from tunegate.compiler.layouts.layout import channels_last, with_turned_convolutions
 
 SHAPE = (1, 4, 9, 1)

@@ -9,7 +9,6 @@ import pytest
 
 from tests.compiler.low_precision.test_tile_kernel import needs, needs_either, needs_vectors
 from tests.support.small_onnx import conv_model, save
-from tunegate.compiler.build.check_messages import CheckArtifact, Checked
 from tunegate.compiler.compile import handle_request
 from tunegate.compiler.low_precision.lower_kernels import require_tiles
 from tunegate.compiler.low_precision.tile_numbers import BFLOAT16, BFLOAT16_VECTORS
@@ -17,7 +16,7 @@ from tunegate.config import TargetConfig
 from tunegate.errors import NotOfferedError
 from tunegate.system.machine.cores import lacks_some
 from tunegate.system.output.artifact_file import ArtifactFile
-from tunegate.tune.compiler_protocol import BuildModel, Built
+from tunegate.tune.compiler_protocol import BuildModel, Built, CheckArtifact, Checked
 from tunegate.tune.protocol import Failed, ModelFile
 
 TARGET = TargetConfig(name="cpu", threads=1)

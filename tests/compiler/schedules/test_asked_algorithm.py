@@ -18,8 +18,8 @@ from tunegate.compiler.schedules.algorithm_variants import (
     GROUP_VECTORS,
     IM2COL,
     asked_algorithm,
+    with_algorithm,
 )
-from tunegate.compiler.schedules.asked_algorithm import with_algorithm
 from tunegate.compiler.schedules.default_schedule import with_default_schedule
 from tunegate.compiler.schedules.unscheduled import IS_SCHEDULED
 from tunegate.compiler.search.space import DesignSpace

@@ -16,7 +16,7 @@ from tests.compiler.search.test_search import added
 from tests.compiler.search.test_space import product
 from tests.support.models import grouped_convolutions
 from tunegate.compiler.intrinsics import load_intrinsics
-from tunegate.compiler.schedules.asked_algorithm import with_algorithm
+from tunegate.compiler.schedules.algorithm_variants import with_algorithm
 from tunegate.compiler.schedules.default_schedule import with_default_schedule, with_inlined_chains
 from tunegate.compiler.schedules.schedule_choice import prior_pick
 from tunegate.compiler.schedules.unscheduled import IS_SCHEDULED, inline_followers

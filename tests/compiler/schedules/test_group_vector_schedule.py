@@ -17,7 +17,7 @@ from tests.support.models.workload_corpus import primitive, workloads
 from tunegate.compiler.build.single_kernel import built_kernel
 from tunegate.compiler.intrinsics import load_intrinsics
 from tunegate.compiler.schedules.algorithm_variants import GROUP_VECTORS
-from tunegate.compiler.schedules.group_vector_schedule import with_group_vectors
+from tunegate.compiler.schedules.default_schedule import with_group_vectors
 from tunegate.compiler.schedules.grouped_convolutions import (
     REGISTER,
     ChannelVectors,

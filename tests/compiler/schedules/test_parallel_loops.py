@@ -7,8 +7,7 @@ import pytest
 import tvm
 from tvm import te, topi
 
-from tunegate.compiler.schedules.parallel_loops import share_out, with_parallel_loops
-from tunegate.compiler.schedules.unscheduled import IS_SCHEDULED
+from tunegate.compiler.schedules.unscheduled import IS_SCHEDULED, share_out, with_parallel_loops
 from tunegate.compiler.targets import threads_of
 
 ONE, TWO, MANY = (tvm.target.Target({"kind": "llvm", "num-cores": n}) for n in (1, 2, 16))

@@ -9,8 +9,8 @@ import msgspec
 from tests.support.small_onnx import matmul_model, save
 from tests.support.tuning_records import make_key, make_record
 from tunegate.compiler.build.functions import ModelFunction, functions_of
-from tunegate.compiler.importing.import_in_layout import import_in_layout
 from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.opening import import_in_layout
 from tunegate.compiler.schedules.schedule_choice import (
     ScheduleChoice,
     as_before,

@@ -11,7 +11,7 @@ import tvm
 
 from tests.compiler.search.test_space import product
 from tunegate.compiler.intrinsics import load_intrinsics
-from tunegate.compiler.schedules.transferred import MAX_TRANSFERRED, transferred_schedules
+from tunegate.compiler.schedules.schedule_choice import MAX_TRANSFERRED, transferred_schedules
 from tunegate.compiler.search.space import DesignSpace
 from tunegate.compiler.search.workload import canonical_workload
 from tunegate.tune.protocol import Schedule

@@ -12,7 +12,7 @@ from tvm import te, topi
 from tunegate.compiler.schedules.default_schedule import with_vector_accumulators
 from tunegate.compiler.schedules.product_tiles import register_tile
 from tunegate.compiler.schedules.unscheduled import IS_SCHEDULED
-from tunegate.compiler.schedules.vector_registers import vector_registers
+from tunegate.compiler.targets import vector_registers
 from tunegate.tune.prior import VectorRegisters
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tests.e2e.revisions.server import ZEROS, World, pull_request
 from tests.e2e.revisions.situations import Found, situation
+from tunegate.ci.job import job_revisions
 from tunegate.ci.job_request import JobRequest
-from tunegate.ci.job_revisions import job_revisions
 from tunegate.ci.protocol import AskedRevisions, JobEvent, MergeBase
 
 GITHUB, GITLAB, OTHER = "GitHub", "GitLab", "another CI"

@@ -12,7 +12,6 @@ from tests.support.measured_cells import make_build
 from tests.support.tuning_records import make_key
 from tunegate.artifacts.builds import Build, NumericCheck, unbuilt
 from tunegate.artifacts.tasks import ScheduleSource
-from tunegate.compiler.build.check_messages import CheckArtifact, Checked, MendBuild
 from tunegate.config import TargetConfig
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compile_requests import (
@@ -23,7 +22,7 @@ from tunegate.runtimes.tvm.compile_requests import (
     questions_after_build,
 )
 from tunegate.runtimes.tvm.finished_build import made_again, risky_schedules
-from tunegate.tune.compiler_protocol import BuildModel, Built
+from tunegate.tune.compiler_protocol import BuildModel, Built, CheckArtifact, Checked, MendBuild
 from tunegate.tune.protocol import ModelFile
 from tunegate_cache.format.records import WorkloadKey
 

@@ -17,17 +17,14 @@ from tests.support.small_onnx import chain_model, conv_model, save
 from tests.support.tuning_records import make_record
 from tunegate.artifacts.builds import Build, unbuilt
 from tunegate.compiler.build.build_model import build_model
-from tunegate.compiler.build.check_messages import CheckArtifact
 from tunegate.compiler.build.functions import functions_of
-from tunegate.compiler.build.open_model import OpenModel
 from tunegate.compiler.forms import LIBRARY
-from tunegate.compiler.importing.import_in_layout import import_in_layout
+from tunegate.compiler.opening import OpenModel, import_in_layout
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 from tunegate.models.preparation import prepare
 from tunegate.ports import BuildJob, ModelJob
-from tunegate.runtimes.tvm.compile_children import CompileChildren
-from tunegate.runtimes.tvm.compile_requests import CompileRequests, child_variables
+from tunegate.runtimes.tvm.compile_requests import CompileChildren, CompileRequests, child_variables
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 from tunegate.runtimes.tvm.runtime import RUNTIME
 from tunegate.system.machine.cores import default_threads
@@ -35,7 +32,7 @@ from tunegate.system.nvidia.cuda_toolkit import cuda_variables
 from tunegate.system.processes.child import Child
 from tunegate.system.processes.conversations import Conversation
 from tunegate.system.processes.memory_limit import MemoryLimit
-from tunegate.tune.compiler_protocol import BuildModel, Built, ListTasks, Tasks
+from tunegate.tune.compiler_protocol import BuildModel, Built, CheckArtifact, ListTasks, Tasks
 from tunegate.tune.protocol import Failed, Measured, ModelFile
 
 GPU = TargetConfig(name="gpu", kind="cuda", arch="sm_80")

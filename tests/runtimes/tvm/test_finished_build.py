@@ -9,19 +9,18 @@ from tests.support.measured_cells import make_build
 from tests.support.tuning_records import make_key, make_shape
 from tunegate.artifacts.builds import Build, NumericCheck, WrongKernel, unbuilt
 from tunegate.artifacts.candidates import LAUNCH
-from tunegate.compiler.build.check_messages import Checked, Mended
 from tunegate.config import TargetConfig
 from tunegate.errors import ConfigError, EnvironmentUnfitError, ModelError, UnsupportedModelError
 from tunegate.ports import BuildJob, ModelJob
-from tunegate.runtimes.tvm.dead_builds import DeadBuilds
 from tunegate.runtimes.tvm.finished_build import (
     CompileFailures,
+    DeadBuilds,
     finished,
     refusal_of_build,
     refused_builds,
 )
 from tunegate.system.processes.child import ChildDiedError
-from tunegate.tune.compiler_protocol import Built, BuiltFunction
+from tunegate.tune.compiler_protocol import Built, BuiltFunction, Checked, Mended
 from tunegate.tune.protocol import Failed
 from tunegate_cache.format.records import Toolchain
 

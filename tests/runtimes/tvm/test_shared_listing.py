@@ -15,9 +15,9 @@ from tunegate.artifacts.builds import Build, unbuilt
 from tunegate.config import TargetConfig
 from tunegate.errors import ModelError
 from tunegate.ports import BuildJob, ModelJob
+from tunegate.runtimes.tvm.compile_requests import KernelDigests, TakenLists, with_same_kernels
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 from tunegate.runtimes.tvm.finished_build import in_other_layout, refusal_of_tuning
-from tunegate.runtimes.tvm.shared_listing import KernelDigests, TakenLists, with_same_kernels
 from tunegate_cache.format.how_built import HowBuilt
 
 CPU = TargetConfig(name="cpu", threads=1)

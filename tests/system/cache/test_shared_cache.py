@@ -13,8 +13,7 @@ from tests.support.servers.moto_server import BUCKET, free_port
 from tests.support.tuning_records import make_key, make_record, make_shape
 from tunegate.config import CacheConfig
 from tunegate.errors import ConfigError
-from tunegate.system.cache.shared_cache import SharedCache
-from tunegate.system.cache.signing_key import VARIABLE, signing_key
+from tunegate.system.cache.shared_cache import VARIABLE, SharedCache, signing_key
 from tunegate.system.cache.snapshot_pins import PINS_FILE, Pin, pins_at, read_pins, write_pins
 from tunegate.system.git.repository import GitRepository
 from tunegate_cache.format.names import Group

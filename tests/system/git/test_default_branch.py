@@ -10,7 +10,7 @@ from tests.support.git_repository import Checkout, actions_checkout, clone
 from tests.support.two_branches import commit_of, two_branches
 from tunegate.errors import EnvironmentUnfitError, RevisionError
 from tunegate.system.git.compared_revisions import name_of_remote
-from tunegate.system.git.default_branch import default_branch, known_default_branch, short
+from tunegate.system.git.named_revision import default_branch, known_default_branch, short
 from tunegate.system.git.process import GitProcess
 
 

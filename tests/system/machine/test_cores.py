@@ -7,7 +7,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tunegate.system.machine.available_memory import available_bytes
 from tunegate.system.machine.cores import (
     default_threads,
     lacks_any,
@@ -16,6 +15,7 @@ from tunegate.system.machine.cores import (
     usable_cores,
 )
 from tunegate.system.machine.packages import bytecode_check
+from tunegate.system.processes.memory_limit import available_bytes
 
 ALLOWED = sorted(os.sched_getaffinity(0))
 

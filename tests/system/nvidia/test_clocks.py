@@ -18,8 +18,8 @@ from tunegate.artifacts.measurements import Gpu, GpuState
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.system.nvidia.clocks import Note, locked_clocks, repair_clocks
 from tunegate.system.nvidia.gpus import visible_gpus
+from tunegate.system.nvidia.nvml import busy_meter, state_of
 from tunegate.system.nvidia.session import wait_until_idle
-from tunegate.system.nvidia.state import busy_meter, state_of
 
 RUN = """
 import sys, time

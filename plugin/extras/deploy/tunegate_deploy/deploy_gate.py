@@ -11,7 +11,7 @@ import msgspec
 from tunegate import pipeline
 from tunegate.artifacts.changes import ChangeSet, Revisions
 from tunegate.artifacts.verdicts import Report, Status
-from tunegate.cli.handlers.compare_builds import artifacts_report, built_sides
+from tunegate.cli.handlers.compare import artifacts_report, built_sides
 from tunegate.cli.handlers.compare_models import (
     Artifact,
     Artifacts,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tunegate.compiler.build.open_model import OpenModel
+from tunegate.compiler.opening import OpenModel
 from tunegate.errors import UnsupportedModelError
 from tunegate.models.saved_model import save
 from tunegate.tune.compiler_protocol import Built

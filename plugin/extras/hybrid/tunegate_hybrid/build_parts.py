@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
-from tunegate.artifacts.digests import digest_of_document
+from tunegate.artifacts.artifact_io import digest_of_document
 from tunegate.artifacts.inputs import NOTHING_KNOWN
 from tunegate.artifacts.tasks import UNMEASURED
 from tunegate.compiler.build.build_model import build_model
-from tunegate.compiler.build.open_model import OpenModel
 from tunegate.compiler.forms import LIBRARY
+from tunegate.compiler.opening import OpenModel
 from tunegate.compiler.runtime import use_threads
 from tunegate.compiler.targets import ResolvedTarget
 from tunegate.compiler.versions import toolchain

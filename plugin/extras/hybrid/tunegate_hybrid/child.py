@@ -6,11 +6,10 @@ from pathlib import Path
 
 import msgspec
 
-from tunegate.compiler.build.check import check_run
-from tunegate.compiler.build.check_messages import CheckArtifact, Checked
-from tunegate.compiler.build.open_model import OpenModel
+from tunegate.compiler.build.mended_build import check_run
 from tunegate.compiler.compile import merged_tasks, reply_or_failure
 from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.opening import OpenModel
 from tunegate.compiler.search.stock_database import export_database, import_schedules
 from tunegate.compiler.targets import tvm_target
 from tunegate.errors import UnsupportedModelError
@@ -18,6 +17,8 @@ from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate.tune.compiler_protocol import (
     BuildModel,
     Built,
+    CheckArtifact,
+    Checked,
     ExportDatabase,
     Imported,
     ImportSchedules,

@@ -11,12 +11,16 @@ import msgspec
 
 from tunegate.artifacts.builds import Build, unbuilt
 from tunegate.artifacts.tasks import ForeignSchedule, ImportedSchedule, TuningTask
-from tunegate.compiler.build.check_messages import CheckArtifact, Checked
 from tunegate.errors import ModelError, UnsupportedModelError
 from tunegate.ports import NOTHING_LISTED, Builder, BuildJob, Export, ModelJob
 from tunegate.runtimes.runtime import ExtendedCompiler, OpenCompiler
-from tunegate.runtimes.tvm.compile_children import CompileChildren, memory_for
-from tunegate.runtimes.tvm.compile_requests import CompileRequests, OpenedKey, opened_key
+from tunegate.runtimes.tvm.compile_requests import (
+    CompileChildren,
+    CompileRequests,
+    OpenedKey,
+    memory_for,
+    opened_key,
+)
 from tunegate.runtimes.tvm.finished_build import (
     RISKY_SHARE,
     CompileFailures,
@@ -28,6 +32,8 @@ from tunegate.system.machine.cores import default_threads
 from tunegate.system.processes.conversations import Conversation
 from tunegate.tune.compiler_protocol import (
     Built,
+    CheckArtifact,
+    Checked,
     ExportDatabase,
     Exported,
     Imported,

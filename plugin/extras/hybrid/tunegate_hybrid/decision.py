@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tunegate.artifacts.digests import digest_of_document
+from tunegate.artifacts.artifact_io import digest_of_document
 from tunegate.compiler.build.functions import ModelFunction
 from tunegate_cache.format.records import TuningRecord
 

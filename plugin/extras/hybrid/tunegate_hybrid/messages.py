@@ -5,10 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from tunegate.artifacts.candidates import RuntimeName
-from tunegate.compiler.build.check_messages import CheckArtifact, Checked
 from tunegate.tune.compiler_protocol import (
     BuildModel,
     Built,
+    CheckArtifact,
+    Checked,
     ExportDatabase,
     Exported,
     Imported,

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from tunegate.artifacts.digests import digest_of_document
+from tunegate.artifacts.artifact_io import digest_of_document
 from tunegate.models.deciding_values import bodies_of
 from tunegate.models.graph import STANDARD_DOMAINS
 from tunegate.models.model_inputs import real_inputs

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import onnx
 
 from tunegate.compiler.build.functions import ModelFunction
-from tunegate.compiler.build.open_model import OpenModel
-from tunegate.compiler.opening import OpenPrepared
+from tunegate.compiler.opening import OpenModel, OpenPrepared
 from tunegate.errors import UnsupportedModelError
 from tunegate.models.prepared import PreparedModel
 from tunegate.models.reference.value_types import value_types

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tunegate.compiler.build.open_model import OpenModel
-from tunegate.compiler.opening import opening
+from tunegate.compiler.opening import OpenModel, opening
 from tunegate.config import TargetConfig
 from tunegate.errors import UnsupportedModelError
 from tunegate.models.preparation import prepare

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tunegate.compiler.build.open_model import OpenModel
-from tunegate.compiler.opening import OpenPrepared
+from tunegate.compiler.opening import OpenModel, OpenPrepared
 from tunegate.errors import UnsupportedModelError
 from tunegate.models.prepared import Compilable, PreparedModel, Tensor
 from tunegate.models.saved_model import save

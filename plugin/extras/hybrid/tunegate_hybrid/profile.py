@@ -8,7 +8,7 @@ from typing import Any
 
 import tvm
 
-from tunegate.compiler.build.kernel_profile import kernels_ms
+from tunegate.compiler.loader import kernels_ms
 from tunegate.compiler.runtime import arguments_of
 from tunegate_hybrid.plan_file import PlannedPart
 

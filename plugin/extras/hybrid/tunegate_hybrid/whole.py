@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tunegate.compiler.loader import TvmArtifact
-from tunegate.compiler.race import pays
+from tunegate.compiler.loader import TvmArtifact, pays
 from tunegate.compiler.runtime import use_threads
 from tunegate.models.reference.part_session import opened_part
 from tunegate.models.seeded_inputs import seeded_inputs

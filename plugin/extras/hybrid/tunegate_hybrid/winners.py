@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from tunegate.compiler.race import pays
+from tunegate.compiler.loader import pays
 from tunegate.models.reference.part_session import opened_part
 from tunegate_hybrid.assembly import Assembly
 from tunegate_hybrid.open_parts import LEAST_WORK, SplitModel

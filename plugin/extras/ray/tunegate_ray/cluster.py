@@ -10,8 +10,8 @@ import msgspec
 from tunegate.config import TargetConfig
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.system.machine.device_lock import Claim
-from tunegate.tune.cluster import OpenCluster
 from tunegate.tune.protocol import Placement, Slot
+from tunegate.tune.tuner import OpenCluster
 from tunegate.tune.workers import Worker, WorkerPool, worker_variables
 from tunegate_cache.format.records import DeviceFingerprint
 from tunegate_ray.actors import BuildingWorker, MeasuringWorker, device_of

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
+from tunegate.artifacts.artifact_io import digest_of_document
 from tunegate.artifacts.builds import Build, CellBuilds
-from tunegate.artifacts.digests import digest_of_document
 from tunegate.artifacts.measurements import CellMeasurement, MeasurementRun
 from tunegate.decide.compare import compare
 from tunegate.errors import MeasurementError

@@ -10,13 +10,19 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from tunegate.ci.finished_run import FinishedRun, FinishedRunHost
-from tunegate.ci.github.api import Comments, job_token, login_of, opened_api
-from tunegate.ci.github.check_run import CheckRun
-from tunegate.ci.github.event import github_event
-from tunegate.ci.github.finished_run import finished_run
+from tunegate.ci.github.api import CheckRun, Comments, job_token, login_of, opened_api
+from tunegate.ci.github.event import finished_run, github_event
 from tunegate.ci.http import Patience
-from tunegate.ci.protocol import Annotation, AskedRevisions, CiHost, JobEvent, JobReport, Links
+from tunegate.ci.protocol import (
+    Annotation,
+    AskedRevisions,
+    CiHost,
+    FinishedRun,
+    FinishedRunHost,
+    JobEvent,
+    JobReport,
+    Links,
+)
 from tunegate.errors import ConfigError
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import Any
 
-from tunegate.ci.gitlab.comment import Notes
+from tunegate.ci.comments import KeptComment, report_marker
 from tunegate.ci.gitlab.event import gitlab_event
 from tunegate.ci.host_files import log_annotations, report_inside, write_host_json, write_outputs
+from tunegate.ci.http import RestApi
 from tunegate.ci.protocol import (
     AskedRevisions,
     CiHost,
@@ -18,6 +21,7 @@ from tunegate.ci.protocol import (
     Links,
     Secret,
 )
+from tunegate.report.markdown import fitted_text
 
 
 class GitLabHost:
@@ -82,3 +86,93 @@ class GitLabHost:
 
 
 _: type[CiHost] = GitLabHost
+
+
+# The notes of one merge request, and which of them is ours.
+
+MAX_NOTE_CHARACTERS = 900_000
+_PAGE = 100
+_MAX_PAGES = 30
+
+
+class Notes:
+    """Those of one merge request, under the name of one report. `api` is CI_API_V4_URL."""
+
+    def __init__(self, api: str, project: int, number: int, name: str, token: Secret) -> None:
+        """Raises HostRefusedError."""
+        self._api = RestApi("GitLab", api, {"PRIVATE-TOKEN": token.reveal()})
+        self._path = f"/projects/{project}/merge_requests/{number}/notes"
+        self._first = report_marker(name)
+        self._me: int | None = None
+
+    def publish(self, markdown: str, *, updates_only: bool = False) -> None:
+        """Raises HostRefusedError."""
+        room = MAX_NOTE_CHARACTERS - len(self._first) - 1
+        body = f"{self._first}\n{fitted_text(note_text(markdown), room)}"
+        KeptComment(self).publish(body, updates_only=updates_only)
+
+    def ours(self) -> int | None:
+        """The marker alone could be planted by anybody who may comment: it must be of this token's
+        user."""
+        if self._me is None:
+            self._me = _id_of(self._api.ask("GET", "/user"))
+        for page in range(1, _MAX_PAGES + 1):
+            ordered = f"?sort=asc&order_by=created_at&per_page={_PAGE}&page={page}"
+            batch = self._api.ask("GET", self._path + ordered)
+            if not isinstance(batch, list):
+                raise HostRefusedError("GitLab answered with no list of notes")
+            found = next((each for each in batch if self._is_ours(each)), None)
+            if found is not None:
+                return _id_of(found)
+            if len(batch) < _PAGE:
+                return None
+        return None
+
+    def write(self, text: str) -> None:
+        self._api.ask("POST", self._path, {"body": text})
+
+    def rewrite(self, known: int, text: str) -> None:
+        self._api.ask("PUT", f"{self._path}/{known}", {"body": text})
+
+    def _is_ours(self, note: Any) -> bool:  # noqa: ANN401 -- JSON
+        if not isinstance(note, dict) or not isinstance(note.get("author"), dict):
+            return False
+        is_mine = note["author"].get("id") == self._me
+        return is_mine and str(note.get("body", "")).startswith(self._first)
+
+
+def _id_of(answer: Any) -> int:  # noqa: ANN401 -- JSON
+    found = answer.get("id") if isinstance(answer, dict) else None
+    if type(found) is not int:
+        raise HostRefusedError("GitLab answered without an id")
+    return found
+
+
+# A report as the text of a note: nothing in it does what GitLab would do with it. A line that
+# begins with a slash is a command, `!7` and `&7` are written on what they name, `%{x}` is
+# replaced. The report's own escapes stop tags and links; what is left is stopped here.
+
+_ZERO_WIDTH = "&#8203;"
+_COMMAND = re.compile(r"^([^\S\n]*)/", re.MULTILINE)
+_KEPT = r"`[^`\n]*`|<code>(?:(?!</?code>).)*</code>|\]\(https?://[^\s()]*\)|<[^<>]*>"
+"""The parts of a text that are left alone: code, addresses of links, tags. Each ends at the latest
+where another one begins, so that no text takes longer than its length."""
+_ENTITY_MARK = r"&\#(?:33|35|36|37|38|64|91|94|126);"
+_MARK = r"[!%^#@~$&]"
+"""Those that begin a reference, as they are or as character references: these are read first."""
+_WORD = r"(?=[\w\"{]|&\#95;)"
+_TRACKER = r"\b[A-Z][A-Z0-9_]+-(?=\d)"
+_FOUND = re.compile(
+    rf"(?P<stopped>{_ENTITY_MARK}{_WORD})|{_KEPT}|&\#?\w+;"
+    rf"|(?P<mark>{_MARK}{_WORD}|{_TRACKER})",
+)
+
+
+def note_text(markdown: str) -> str:
+    """The same text for a reader, without commands, mentions and references."""
+    return _COMMAND.sub(r"\1&#47;", _FOUND.sub(_stopped, markdown))
+
+
+def _stopped(found: re.Match[str]) -> str:
+    is_mark = found["stopped"] or found["mark"]
+    return found.group() + _ZERO_WIDTH if is_mark else found.group()

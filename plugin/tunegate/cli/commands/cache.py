@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 from tunegate.cli.command import Command
-from tunegate.cli.option import Argument, Option
+from tunegate.cli.option import Argument, Option, date, hours
 from tunegate.cli.shared_options import CacheAddress, Options
-from tunegate.cli.values import date, hours
 
 
 class StatsOptions(Options, frozen=True, kw_only=True):
@@ -189,7 +188,7 @@ PROMOTE = Command(
     name="cache promote",
     summary="take over a zone's records, after measuring them again",
     options=PromoteOptions,
-    handler="tunegate.cli.handlers.cache_promote:run",
+    handler="tunegate.cli.handlers.cache_exchange:promote",
     examples=("tunegate cache promote --from-zone pr/acme/models/7",),
 )
 

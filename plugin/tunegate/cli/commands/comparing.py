@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Literal, get_args
 
 from tunegate.cli.command import Command
-from tunegate.cli.option import Argument, Option
+from tunegate.cli.option import Argument, Option, count, positive
 from tunegate.cli.shared_options import (
     BudgetOptions,
     CacheAddress,
@@ -15,7 +15,6 @@ from tunegate.cli.shared_options import (
     MeasuringOptions,
     Options,
 )
-from tunegate.cli.values import count, positive
 
 
 class CompareOptions(Options, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from tunegate.cli.command import Command
-from tunegate.cli.option import Option
+from tunegate.cli.option import Option, count, whole
 from tunegate.cli.shared_options import (
     BudgetOptions,
     CacheAddress,
@@ -18,7 +18,6 @@ from tunegate.cli.shared_options import (
     PlannedRevisions,
     ShardMeasuringOptions,
 )
-from tunegate.cli.values import count, whole
 
 
 class RunOptions(Options, frozen=True, kw_only=True):

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Annotated, Literal, get_args
 
 from tunegate.cli.command import Command
-from tunegate.cli.option import Argument, Option
+from tunegate.cli.option import Argument, Option, percentage
 from tunegate.cli.shared_options import CacheAddress, Options
-from tunegate.cli.values import percentage
 
 
 class InitOptions(Options, frozen=True, kw_only=True):

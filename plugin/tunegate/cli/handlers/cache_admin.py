@@ -13,8 +13,7 @@ from tunegate.config import CacheConfig, Config, ModelConfig
 from tunegate.errors import ConfigError, EnvironmentUnfitError, RevisionError
 from tunegate.review import config_file
 from tunegate.settings import Settings, overridden
-from tunegate.system.cache.shared_cache import open_shared_store
-from tunegate.system.cache.signing_key import signing_key
+from tunegate.system.cache.shared_cache import open_shared_store, signing_key
 from tunegate.system.git.repository import GitRepository
 from tunegate_cache.format.names import Group
 from tunegate_cache.format.signing import BadKeyError, Signer, TrustedKeys

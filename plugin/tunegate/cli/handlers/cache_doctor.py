@@ -14,8 +14,7 @@ from tunegate.cli.handlers.cache_admin import CacheAdmin, answering, open_cache_
 from tunegate.cli.handlers.reporting import write_json
 from tunegate.cli.handlers.table import show_lines, show_table
 from tunegate.errors import PASS, UNFIT
-from tunegate.system.cache.shared_cache import open_shared_store, store_kind, undelivered
-from tunegate.system.cache.signing_key import VARIABLE
+from tunegate.system.cache.shared_cache import VARIABLE, open_shared_store, store_kind, undelivered
 from tunegate.system.cache.snapshot_pins import PINS_FILE, read_pins
 from tunegate.system.machine.health_check import HealthCheck
 from tunegate.wording import plural

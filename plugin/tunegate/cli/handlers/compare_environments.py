@@ -9,9 +9,10 @@ from pathlib import Path
 import msgspec
 
 from tunegate import pipeline
+from tunegate.artifacts.artifact_io import digest_of_document
 from tunegate.artifacts.builds import Build, Cell, CellBuilds, unbuilt
+from tunegate.artifacts.candidates import REFERENCE
 from tunegate.artifacts.changes import ChangeSet, ModelChange, Revisions
-from tunegate.artifacts.digests import digest_of_document
 from tunegate.cli.commands.comparing import CompareOptions
 from tunegate.cli.handlers.compare_models import AgainstModel, Model, understood
 from tunegate.cli.handlers.reporting import finish
@@ -23,7 +24,6 @@ from tunegate.models.file_pair import FilePair
 from tunegate.plan.run_forecast import answer_seconds
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.builder import SavingBuilder
-from tunegate.runtimes.reference import REFERENCE
 from tunegate.runtimes.registry import runtime_named, saves
 from tunegate.runtimes.runtime import Runtime
 from tunegate.settings import Settings

@@ -15,13 +15,13 @@ from tunegate.artifacts.verdicts import Report
 from tunegate.config import AUTO, Config, ModelConfig
 from tunegate.errors import ConfigError
 from tunegate.known_extras import refuse_missing
+from tunegate.measure.choose_runtime import Fixed
 from tunegate.models.export_models import export_models
 from tunegate.models.file_pair import TWO_FILES, FilePair
 from tunegate.models.model_inputs import inputs_of_file
 from tunegate.project import Subject
 from tunegate.redaction import redacted
 from tunegate.review import config_file
-from tunegate.review.fixed_sides import Fixed
 from tunegate.review.globs import literal
 from tunegate.review.input_shapes import ShapeLevel, resolve_shapes
 from tunegate.review.model_settings import shapes_for

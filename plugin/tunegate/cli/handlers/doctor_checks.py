@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, Literal
 
 import msgspec
+import yaml
 
 from tunegate import pipeline
 from tunegate.artifacts.changes import ModelPath, Revisions, path_of
@@ -21,13 +23,22 @@ from tunegate.plan.resolve import resolve
 from tunegate.project import Project
 from tunegate.regular_files import opened_inside
 from tunegate.review.base_rules import unmatched_globs
-from tunegate.review.model_settings import entry_for, profiles_for, targets_for, values_for
+from tunegate.review.gate_rules import stray_waivers
+from tunegate.review.input_shapes import ResolvedShapes
+from tunegate.review.model_settings import (
+    entry_for,
+    profiles_for,
+    shapes_for,
+    stray_symbols,
+    targets_for,
+    values_for,
+)
 from tunegate.review.named_files import described_missing, missing_files
-from tunegate.review.waiver_policy import stray_waivers
 from tunegate.review.waivers import parse_waivers
 from tunegate.settings import Settings
 from tunegate.system.machine.health_check import HealthCheck
 from tunegate.system.output.directory import opened_output
+from tunegate.system.strict_yaml import read_yaml
 from tunegate.tune.outcomes import warmed_models
 from tunegate.upgrades import installed_watcher
 from tunegate.wiring import opened_tools
@@ -225,3 +236,126 @@ def known_tasks(project: Project, settings: Settings, most: int) -> Sequence[War
         tasks = pipeline.extracted(tools, changes)
         resolved = resolve(tasks, tools.index, tools.config).tasks
     return warmed_models(resolved, ())
+
+
+# The sizes of each configured model of the working tree, and what is left open.
+
+
+class ModelSize(msgspec.Struct, frozen=True, kw_only=True):
+    """An open dimension of a model, in one of its profiles. `size` is None where it is left open,
+    `source` the key of the configuration that says it."""
+
+    model: str
+    input: str
+    axis: int
+    symbol: str
+    size: int | None
+    source: str
+
+
+class ShapeReport(msgspec.Struct, frozen=True):
+    """Every dynamic dimension, and whether all is well with them and with the models."""
+
+    sizes: tuple[ModelSize, ...]
+    checks: tuple[HealthCheck, ...]
+
+
+def shape_report(models: Sequence[FoundModel], config: Config) -> ShapeReport:
+    """The report of these models of the working tree, which the configuration gates."""
+    resolved = {
+        name: shapes_for(config, name, model.inputs)
+        for model in models
+        for name in profiles_for(config, model.path)
+    }
+    strays = stray_symbols(config, {model.path: model.inputs for model in models})
+    problems = [f"{name}: {each}" for name, found in resolved.items() for each in found.problems]
+    return ShapeReport(_sizes(resolved), _checks([*strays, *problems], models))
+
+
+def _sizes(resolved: Mapping[str, ResolvedShapes]) -> tuple[ModelSize, ...]:
+    return tuple(
+        ModelSize(
+            model=name,
+            input=each.input,
+            axis=each.axis,
+            symbol=each.symbol,
+            size=each.size,
+            source=each.source,
+        )
+        for name, found in resolved.items()
+        for each in found.dimensions
+    )
+
+
+def _checks(problems: Sequence[str], models: Sequence[FoundModel]) -> tuple[HealthCheck, ...]:
+    broken = tuple(
+        HealthCheck("models", ok=False, detail=f"{model.path}: {model.note}. Export it again.")
+        for model in models
+        if model.is_broken
+    )
+    if problems:
+        return (*broken, *(HealthCheck("shapes", ok=False, detail=each) for each in problems))
+    unread = [
+        f"{model.path}: {model.note}" for model in models if model.note and not model.is_broken
+    ]
+    detail = "; ".join(unread) or "every dynamic dimension has a size"
+    return (*broken, HealthCheck("shapes", ok=True, detail=detail))
+
+
+# Each effective setting with where it came from, for `doctor`.
+
+SettingSource = Literal["file", "default", "argument"]
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """`key` is the dotted path in the file; `value` is as the file would write it."""
+
+    key: str
+    value: str
+    source: SettingSource
+
+
+def sources(path: Path, of_file: Config, effective: Config) -> tuple[Setting, ...]:
+    """`of_file` is what the file gave, `effective` the same with the arguments laid over it."""
+    try:
+        written = read_yaml(path.read_text("utf-8"))
+    except (OSError, yaml.YAMLError):
+        written = None
+    before = dict(_leaves(msgspec.to_builtins(of_file)))
+    return tuple(
+        Setting(key, _text(value), _source(key, value, before, written))
+        for key, value in _leaves(msgspec.to_builtins(effective))
+    )
+
+
+def _source(key: str, value: object, before: dict[str, Any], written: object) -> SettingSource:
+    if before.get(key) != value:
+        return "argument"
+    return "file" if _is_written(written, key.split(".")) else "default"
+
+
+def _is_written(written: object, parts: list[str]) -> bool:
+    for part in parts:
+        if isinstance(written, list) and part.isdigit():
+            if int(part) >= len(written):
+                return False
+            written = written[int(part)]
+        elif isinstance(written, dict) and part in written:
+            written = written[part]
+        else:
+            return False
+    return True
+
+
+def _leaves(value: object, prefix: str = "") -> list[tuple[str, Any]]:
+    if isinstance(value, dict) and value:
+        pairs = [(f"{prefix}.{key}" if prefix else str(key), item) for key, item in value.items()]
+    elif isinstance(value, list | tuple) and any(isinstance(item, dict) for item in value):
+        pairs = [(f"{prefix}.{index}", item) for index, item in enumerate(value)]
+    else:
+        return [(prefix, value)]
+    return [leaf for key, item in pairs for leaf in _leaves(item, key)]
+
+
+def _text(value: object) -> str:
+    return msgspec.json.encode(value).decode()

@@ -15,7 +15,7 @@ from tunegate.errors import PASS
 from tunegate.report import costs_page
 from tunegate.report import history_page as page
 from tunegate.report.history_costs import cost_sums
-from tunegate.report.history_csv import csv_lines
+from tunegate.report.history_page import csv_lines
 from tunegate.system.cache.history_log import ReadHistory, read_history
 from tunegate.system.output.directory import shared_output
 from tunegate.wording import plural

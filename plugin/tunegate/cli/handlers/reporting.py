@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 
 from tunegate.artifacts import artifact_io
 from tunegate.artifacts.artifact_io import sealed
-from tunegate.artifacts.verdicts import Report, Verdict
-from tunegate.decide.severity import EXIT_CODES
+from tunegate.artifacts.verdicts import EXIT_CODES, Report, Verdict
 from tunegate.errors import PASS
-from tunegate.report import text
+from tunegate.report import comment, junit, sarif, text
 from tunegate.report.escape import visible
 from tunegate.report.headline import STATUS_WORDS
-from tunegate.report.outputs import rendered
 from tunegate.settings import Settings
 from tunegate.system.output.log_file import Talk
 
@@ -63,3 +61,25 @@ def write_line(text: str) -> None:
 def write_json(artifact: msgspec.Struct) -> None:
     """Writes an artifact as its file has it: what was sent to a pipe is read like a file."""
     write_line(sealed(artifact).decode())
+
+
+# Every rendering of a report, under the name of its file in `--out`.
+
+
+def _html(report: Report) -> str:
+    # Its plots need a library that takes half a second to import.
+    from tunegate.report.html import render  # noqa: PLC0415
+
+    return render(report)
+
+
+RENDERERS: dict[str, Callable[[Report], str]] = {
+    "report.md": comment.render,
+    "report.html": _html,
+    "junit.xml": junit.render,
+    "sarif.json": sarif.render,
+}
+
+
+def rendered(report: Report) -> dict[str, str]:
+    return {name: render(report) for name, render in RENDERERS.items()}

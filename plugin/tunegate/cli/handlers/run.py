@@ -22,7 +22,7 @@ from tunegate.models.export_models import is_measured, versions
 from tunegate.ports import Progress
 from tunegate.project import open_project
 from tunegate.report.escape import visible
-from tunegate.review.waiver_policy import Waivers
+from tunegate.review.gate_rules import Waivers
 from tunegate.runtimes.registry import may_compile
 from tunegate.runtimes.requirements import require_installed
 from tunegate.system.cache.shared_cache import objects_in_zone

@@ -22,7 +22,7 @@ from tunegate.plan.resolve import refreshed
 from tunegate.plan.shards import MatrixLeg, matrix, measure_matrix
 from tunegate.project import Project, open_project
 from tunegate.report.escape import visible
-from tunegate.report.policy_changes import described_change, uncovered_line
+from tunegate.report.headline import described_change, uncovered_line
 from tunegate.runtimes.requirements import require_installed
 from tunegate.settings import Settings
 from tunegate.system.output.directory import opened_output

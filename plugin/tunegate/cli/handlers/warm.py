@@ -35,15 +35,14 @@ from tunegate.plan.task_lists import KnownLists
 from tunegate.plan.try_builds import plan_of_built
 from tunegate.project import Project, open_project
 from tunegate.report.history_costs import Shipped, of_builds, of_elected
-from tunegate.report.shipped import shipping_in_words
-from tunegate.report.tuning_sentences import tuning_words
-from tunegate.review.model_paths import chosen_models
+from tunegate.report.sentences import shipping_in_words, tuning_words
+from tunegate.review.globs import chosen_models
 from tunegate.runtimes.requirements import require_installed
 from tunegate.system.output.directory import opened_output
 from tunegate.tools import Tools
+from tunegate.tune.expected_time import nobody
 from tunegate.tune.model_keys import ModelOnTarget
 from tunegate.tune.outcomes import known_after, shippings, tally, warmed_models
-from tunegate.tune.skipped_tasks import nobody
 from tunegate.wiring import opened_tools
 from tunegate.wording import plural
 

@@ -18,8 +18,8 @@ import msgspec
 import tvm
 from tvm import relax
 
+from tunegate.artifacts.artifact_io import digest_of_document
 from tunegate.artifacts.candidates import LAUNCH
-from tunegate.artifacts.digests import digest_of_document
 from tunegate.compiler.build.functions import ModelFunction
 from tunegate.compiler.build.in_model_trial import (
     Linking,
@@ -27,7 +27,6 @@ from tunegate.compiler.build.in_model_trial import (
     known_slower,
     slower_ones,
 )
-from tunegate.compiler.build.open_model import OpenModel
 from tunegate.compiler.cuda_text import compile_texts_briefly
 from tunegate.compiler.forms import LIBRARY, Linked, form_for
 from tunegate.compiler.layouts.packing import folded
@@ -37,6 +36,7 @@ from tunegate.compiler.low_precision.lower_kernels import (
     tile_kernels,
     with_tiles,
 )
+from tunegate.compiler.opening import OpenModel
 from tunegate.compiler.schedules.default_schedule import (
     DEFAULTS_VERSION,
     with_default_schedule,

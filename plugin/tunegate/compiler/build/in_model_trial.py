@@ -13,11 +13,10 @@ from typing import NamedTuple
 
 from tunegate.artifacts.candidates import FLOAT32
 from tunegate.artifacts.tasks import UNMEASURED
-from tunegate.compiler.build.kernel_profile import is_faster_whole, slower_in_model
-from tunegate.compiler.build.open_model import OpenModel
 from tunegate.compiler.forms import form_for
-from tunegate.compiler.loader import device_exists
+from tunegate.compiler.loader import device_exists, is_faster_whole, slower_in_model
 from tunegate.compiler.low_precision.lower_kernels import tile_kernels
+from tunegate.compiler.opening import OpenModel
 from tunegate.compiler.schedules.schedule_choice import ScheduleChoice, source_of, without_schedules
 from tunegate.compiler.targets import ResolvedTarget
 from tunegate.system.output.artifact_file import ArtifactTensor

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,20 +20,23 @@ from tvm.runtime.vm import VMInstrumentReturnKind
 
 from tunegate.artifacts.builds import NumericCheck, WrongKernel
 from tunegate.compiler.build.build_model import ModelBuild, link_model
-from tunegate.compiler.build.check import check_numbers
-from tunegate.compiler.build.check_messages import CheckArtifact, Checked, MendBuild, Mended
-from tunegate.compiler.build.open_model import OpenModel
 from tunegate.compiler.build.single_kernel import SingleKernel, built_kernel, kernel_device
-from tunegate.compiler.forms import LIBRARY
+from tunegate.compiler.forms import LIBRARY, loaded_form
 from tunegate.compiler.layouts.packing import MAIN
+from tunegate.compiler.loader import TvmArtifact, device_exists
+from tunegate.compiler.opening import OpenModel
 from tunegate.compiler.runtime import arguments_of, watched_machine
 from tunegate.compiler.schedules.schedule_choice import ScheduleChoice, without_schedules
 from tunegate.compiler.targets import ResolvedTarget
 from tunegate.compiler.versions import toolchain
 from tunegate.config import RUNTIME_ARTIFACT
+from tunegate.models.reference.comparison import DidNotRun, compared
+from tunegate.models.reference.error_samples import sampled_errors
 from tunegate.models.reference.tolerance import errors
 from tunegate.models.seeded_inputs import checked_feeds
 from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
+from tunegate.tune.compiler_protocol import CheckArtifact, Checked, CheckReply, MendBuild, Mended
+from tunegate.tune.protocol import Failed
 from tunegate_cache.format.records import WorkloadKey
 
 _CLEAR = 1e-3
@@ -210,3 +213,39 @@ def _compared(kernel: SingleKernel, arguments: Sequence[Any], device: Any) -> tu
     kernel.function[MAIN](*kernel.arguments(given))
     device.sync()
     return errors(given[-1].numpy().astype("float64"), expected.numpy().astype("float64"))
+
+
+# A compiled model beside the reference. Runs in a child.
+
+Run = Callable[[Mapping[str, Any]], Sequence[Any]]
+
+
+def check_numbers(request: CheckArtifact) -> CheckReply:
+    """Answers with how far the numbers lie apart, or samples of that, where this machine can run
+    them."""
+    if not device_exists(request.kind):
+        return Checked()
+    directory = Path(request.directory)
+    artifact = ArtifactFile.read(directory)
+    return check_run(_run_of(directory, artifact), artifact, request)
+
+
+def check_run(run: Run, artifact: ArtifactFile, request: CheckArtifact) -> Checked | Failed:
+    """Answers as `check_numbers` does, of an artifact that is loaded."""
+    reference = Path(request.reference)
+    if request.samples:
+        names = [each.name for each in artifact.outputs]
+        sampled = sampled_errors(
+            run, reference, artifact.inputs, names, request.samples, cases=request.cases
+        )
+        if isinstance(sampled, DidNotRun):
+            return Failed(sampled.reason, model=True)
+        return Checked(sampled=sampled)
+    found = compared(run, reference, artifact, request.seeds)
+    if isinstance(found, DidNotRun):
+        return Failed(found.reason, model=True, reference=found.of_reference)
+    return Checked(found)
+
+
+def _run_of(directory: Path, artifact: ArtifactFile) -> Run:
+    return (loaded_form(directory, artifact) or TvmArtifact(directory, artifact)).run

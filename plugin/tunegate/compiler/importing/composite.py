@@ -10,8 +10,7 @@ import numpy as np
 import onnx
 from onnx import inliner
 
-from tunegate.compiler.importing.graph_view import GraphView, TensorType, attribute
-from tunegate.compiler.importing.replacement import Replacement
+from tunegate.compiler.importing.graph_view import GraphView, Replacement, TensorType, attribute
 from tunegate.models.graph import operator_of
 from tunegate.models.inputs.constants import attributes_of
 

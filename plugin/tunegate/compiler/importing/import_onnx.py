@@ -5,18 +5,21 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import onnx
 import tvm
-from tvm import relax
+from tvm import relax, topi
+from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 
-from tunegate.compiler.build.kernel_nodes import nodes_of_calls, with_kernel_nodes
+from tunegate.compiler.build.functions import nodes_of_calls, with_kernel_nodes, with_node_names
 from tunegate.compiler.importing.chain_cuts import with_cut_chains
+from tunegate.compiler.importing.graph_view import GraphView
 from tunegate.compiler.importing.node_errors import NodeError, shortened
-from tunegate.compiler.importing.onnx_importer import imported
 from tunegate.compiler.importing.rewriting import importable
 from tunegate.compiler.layouts import layout
 from tunegate.compiler.layouts.packing import marked, with_moved_constants
@@ -117,3 +120,160 @@ def _reason(proto: onnx.ModelProto, path: str, error: Exception) -> str:
 def _names(text: str, op_type: str) -> bool:
     words = text.replace(",", " ").replace("'", " ").replace("[", " ").replace("]", " ").split()
     return op_type in words
+
+
+# TVM's importer of ONNX, which also knows our operators.
+
+
+def imported(model: onnx.ModelProto) -> Any:
+    """The Relax module of a model. Raises what TVM's converters raise."""
+    importer = _Importer({}, "float32")
+    try:
+        module = importer.from_onnx(model.graph, GraphView.opset_of(model))
+    except Exception as error:
+        if importer.node is None or isinstance(error, MemoryError):
+            raise
+        raise NodeError(importer.node, error) from error
+    return with_node_names(module, importer.values_of(model.graph))
+
+
+class _Importer(ONNXGraphImporter):  # type: ignore[misc]
+    node: onnx.NodeProto | None = None
+    """The one that is converted."""
+
+    def _construct_nodes(self, graph: onnx.GraphProto) -> None:
+        def each() -> Iterator[onnx.NodeProto]:
+            for node in graph.node:
+                self.node = node
+                yield node
+            self.node = None
+
+        super()._construct_nodes(SimpleNamespace(node=each()))
+
+    def _check_for_unsupported_ops(self, graph: onnx.GraphProto) -> None:
+        others = [node for node in graph.node if node.op_type not in OPERATORS]
+        super()._check_for_unsupported_ops(SimpleNamespace(node=others))
+
+    def values_of(self, graph: onnx.GraphProto) -> dict[Any, int]:
+        """The expression of each value that a node computes, with the place of the node."""
+        return {
+            self._nodes[name]: place
+            for place, node in enumerate(graph.node)
+            for name in node.output
+            if isinstance(self._nodes.get(name), relax.Expr)
+        }
+
+    def _sanitize_name(self, name: str) -> str:
+        """A kernel's parameters are called as the model's inputs: `gpu_0/data_0` is no name in CUDA
+        C."""
+        renamed: str = super()._sanitize_name(re.sub(r"\W", "_", name, flags=re.ASCII))
+        return renamed
+
+    def _convert_operator(self, op_name: str, inputs: Any, attrs: Any, opset: int) -> Any:
+        ours = OPERATORS[op_name](self.bb, inputs, attrs) if op_name in OPERATORS else None
+        if ours is None:
+            return super()._convert_operator(op_name, inputs, attrs, opset)
+        return self.bb.normalize(ours)
+
+
+# Operators that have no other words in ONNX, in TVM's own.
+
+Operands = Sequence[Any]
+Attributes = Mapping[str, Any]
+Operator = Callable[[Any, Operands, Attributes], Any]
+"""Returns the expression, or None where TVM's own converter does it."""
+_LAYOUTS = {3: ("NCW", "OIW"), 4: ("NCHW", "OIHW"), 5: ("NCDHW", "OIDHW")}
+_CONVOLUTIONS = {3: relax.op.nn.conv1d, 4: relax.op.nn.conv2d, 5: relax.op.nn.conv3d}
+
+
+def integer_convolution(builder: Any, operands: Operands, attributes: Attributes) -> Any:
+    """ConvInteger: in int32, with the zero points taken away first, so that padding is zero."""
+    x, weights, x_zero, weights_zero = [*operands, None, None][:4]
+    rank = len(x.ty.shape)
+    x, weights = _shifted(builder, x, x_zero, rank), _shifted(builder, weights, weights_zero, rank)
+    data_layout, kernel_layout = _LAYOUTS[rank]
+    return _CONVOLUTIONS[rank](
+        x,
+        weights,
+        strides=list(attributes.get("strides", [1] * (rank - 2))),
+        padding=list(_pads(x, weights, attributes, rank)),
+        dilation=list(attributes.get("dilations", [1] * (rank - 2))),
+        groups=attributes.get("group", 1),
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_dtype="int32",
+    )
+
+
+def product_so_far(builder: Any, operands: Operands, attributes: Attributes) -> Any:
+    """CumProd along a constant axis."""
+    x, axis = operands
+    if not isinstance(axis, tvm.ir.GenericConst):
+        raise tvm.error.OpNotImplemented("CumProd is not supported along an axis that is an input")
+    place = int(axis.value.numpy().item()) % len(x.ty.shape)
+    if attributes.get("reverse", 0):
+        x = relax.op.flip(x, place)
+    result = relax.op.cumprod(x, place, exclusive=bool(attributes.get("exclusive", 0)))
+    return relax.op.flip(result, place) if attributes.get("reverse", 0) else result
+
+
+def same_bits(builder: Any, operands: Operands, attributes: Attributes) -> Any:
+    """BitCast between types of one size."""
+    (x,) = operands
+    dtype = str(onnx.helper.tensor_dtype_to_np_dtype(attributes["to"]))
+    if tvm.DataType(dtype).bits != tvm.DataType(str(x.ty.dtype)).bits:
+        raise tvm.error.OpNotImplemented("BitCast is not supported between types of two sizes")
+    return builder.emit_te(topi.reinterpret, x, dtype)
+
+
+def pairwise(take: Callable[[Any, Any], Any]) -> Operator:
+    """An operator on any number of tensors, two at a time. TVM stacks them, which copies each, and
+    keeps every convolution of the model in the layout that it has."""
+
+    def taken(builder: Any, operands: Operands, attributes: Attributes) -> Any:
+        first, *others = operands
+        if all(isinstance(operand, tvm.ir.GenericConst) for operand in operands):
+            return None
+        for other in others:
+            first = builder.normalize(take(first, other))
+        return first
+
+    return taken
+
+
+def mean(builder: Any, operands: Operands, attributes: Attributes) -> Any:
+    """Mean of any number of tensors."""
+    total = pairwise(relax.op.add)(builder, operands, attributes)
+    if total is None:
+        return None
+    return relax.op.divide(total, relax.const(len(operands), str(total.ty.dtype)))
+
+
+def _shifted(builder: Any, value: Any, zero: Any, rank: int) -> Any:
+    wide = builder.normalize(relax.op.astype(value, "int32"))
+    if zero is None:
+        return wide
+    zero = builder.normalize(relax.op.astype(zero, "int32"))
+    if len(zero.ty.shape):  # of each channel of the result
+        zero = relax.op.reshape(zero, [-1] + [1] * (rank - 1))
+    return builder.normalize(relax.op.subtract(wide, zero))
+
+
+def _pads(x: Any, weights: Any, attributes: Attributes, rank: int) -> Sequence[int]:
+    way = attributes.get("auto_pad", b"NOTSET").decode()
+    if way == "NOTSET":
+        return list(attributes.get("pads", [0] * 2 * (rank - 2)))
+    if way == "VALID":
+        return [0] * 2 * (rank - 2)
+    raise tvm.error.OpNotImplemented(f"ConvInteger is not supported with auto_pad {way}")
+
+
+OPERATORS: Mapping[str, Operator] = {
+    "ConvInteger": integer_convolution,
+    "CumProd": product_so_far,
+    "BitCast": same_bits,
+    "Min": pairwise(relax.op.minimum),
+    "Max": pairwise(relax.op.maximum),
+    "Sum": pairwise(relax.op.add),
+    "Mean": mean,
+}

@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import onnx
 
-from tunegate.compiler.importing.graph_view import GraphView, TensorType, operand
-from tunegate.compiler.importing.replacement import Replacement
+from tunegate.compiler.importing.graph_view import GraphView, Replacement, TensorType, operand
 from tunegate.models.inputs.constants import attributes_of
 
 _A, _A_SCALE, _A_ZERO, _B, _B_SCALE, _B_ZERO, _SCALE, _ZERO, _BIAS = range(9)

@@ -9,9 +9,14 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import onnx
 
-from tunegate.compiler.importing.graph_view import GraphView, TensorType, attribute, operand
+from tunegate.compiler.importing.graph_view import (
+    GraphView,
+    Replacement,
+    TensorType,
+    attribute,
+    operand,
+)
 from tunegate.compiler.importing.node_errors import named
-from tunegate.compiler.importing.replacement import Replacement
 from tunegate.errors import UnsupportedModelError
 
 # One step of an LSTM, a GRU and an RNN, in operators. The gates' weights are one matrix.

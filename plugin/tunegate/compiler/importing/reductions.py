@@ -7,8 +7,13 @@ from itertools import combinations
 import numpy as np
 import onnx
 
-from tunegate.compiler.importing.graph_view import GraphView, TensorType, attribute, operand
-from tunegate.compiler.importing.replacement import Replacement
+from tunegate.compiler.importing.graph_view import (
+    GraphView,
+    Replacement,
+    TensorType,
+    attribute,
+    operand,
+)
 from tunegate.errors import UnsupportedModelError
 from tunegate.models.inputs.constants import attributes_of
 

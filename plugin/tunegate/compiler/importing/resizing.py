@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import onnx
 
-from tunegate.compiler.importing.graph_view import GraphView, attribute, operand
-from tunegate.compiler.importing.replacement import Replacement
+from tunegate.compiler.importing.graph_view import GraphView, Replacement, attribute, operand
 
 _ROI, _SCALES, _SIZES = 1, 2, 3
 _TAPS = (-1, 0, 1, 2)

@@ -26,11 +26,9 @@ from tunegate.compiler.importing import (
     reductions as selections,
 )
 from tunegate.compiler.importing import (
-    shapes as declared_shapes,
-)
-from tunegate.compiler.importing import (
     windows as convolutions,
 )
+from tunegate.compiler.importing import windows as declared_shapes
 from tunegate.compiler.importing.composite import with_definitions
 from tunegate.compiler.importing.graph_view import GraphView
 from tunegate.compiler.importing.node_errors import importing

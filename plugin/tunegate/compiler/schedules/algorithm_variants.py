@@ -1,20 +1,186 @@
-"""The forms of a function: the same computation by another algorithm, each with a search space.
+"""A convolution with a window as a matrix product over the unfolded image (im2col).
 
-Which of them is the fastest depends on the extents, so the search measures them all.
+Which of the two is faster depends on the extents: a prime width leaves the direct form no good
+tile, many channels make the unfolded image large. The search measures both.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
+import tvm
+from tvm.s_tir import Schedule
+from tvm.tirx import IndexMap
+
 from tunegate.compiler.schedules.grouped_convolutions import group_vectors
-from tunegate.compiler.schedules.unfolded_image import unfolded_image
+from tunegate.compiler.schedules.unscheduled import with_unscheduled
+from tunegate.compiler.search.workload import canonical_workload
+from tunegate.config import AUTO
+
+_MAIN = "main"
+_MAX_BYTES = 64 * 1024 * 1024
+"""The largest unfolded image in bytes: nobody's cache holds more of it."""
+_SPATIAL, _REDUCE = 0, 2
+_FIRST, _LAST = 1, 3
+"""The places of channels out among the spatial loops."""
+_IMAGE = [_SPATIAL] * 4 + [_REDUCE] * 3
+
+
+def unfolded_image(module: Any) -> Any | None:
+    """The function as a matrix product, or None where there is nothing to unfold."""
+    product = _im2col(Schedule(module))
+    return None if product is None else canonical_workload(product[_MAIN]).module
+
+
+class _Convolution(NamedTuple):
+    """A block with the loops batch, height, width and channels out in some order, then
+    those of the window and of channels in; `channels` is the place of channels out,
+    `loop_type` the type of the loops."""
+
+    block: Any
+    extents: tuple[int, ...]
+    channels: int
+    loop_type: str
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The positions of the loops that make the rows of the unfolded image."""
+        return tuple(place for place in range(4) if place != self.channels)
+
+    def fused(self, variables: Sequence[Any], places: Sequence[int]) -> Any:
+        """Returns one index for several loops, the first one slowest; all variables are given."""
+        index, stride = variables[places[-1]], 1
+        for place, inner in zip(reversed(places[:-1]), reversed(places[1:]), strict=True):
+            stride *= self.extents[inner]
+            index = variables[place] * stride + index
+        return index
+
+    @property
+    def window(self) -> int:
+        """Returns the number of pixels that one output reads. Channels in stand where channels out
+        do: last or first."""
+        height_and_width = self.extents[4:6] if self.channels == _LAST else self.extents[5:7]
+        return math.prod(height_and_width)
+
+    def ordered(self, rows: Any, columns: Any) -> tuple[Any, Any]:
+        """The rows and columns of a matrix in the order of the image: the
+        columns are channels, last or first."""
+        return (rows, columns) if self.channels == _LAST else (columns, rows)
+
+
+def _im2col(schedule: Any) -> Any | None:
+    """The schedule as a matrix product, or None where there is nothing to unfold."""
+    found = _convolution(schedule)
+    if found is None or not _is_worth_unfolding(schedule, found):
+        return None
+    # What the function writes keeps its layout, so something must follow the product.
+    followers = _followers(schedule, found.block) or [
+        schedule.cache_write(found.block, 0, "global")
+    ]
+    if any(_extents(schedule, block) != found.extents[:4] for block in followers):
+        return None
+    unfolded = schedule.reindex(found.block, ("read", 0))
+    kept = [place for place in range(7) if place != found.channels]
+    if _extents(schedule, unfolded) != tuple(found.extents[place] for place in kept):
+        return None  # a grouped convolution: what it reads depends on the channel it writes
+    _inline_padding(schedule, unfolded)
+    _flatten(schedule, found, unfolded, kept)
+    for block in followers:
+        _flatten_output(schedule, found, block)
+    return schedule.mod
+
+
+def _convolution(schedule: Any) -> _Convolution | None:
+    for block in schedule.get_child_blocks(schedule.get_sblock("root")):
+        body = schedule.get(block)
+        if [int(v.iter_type) for v in body.iter_vars] != _IMAGE or len(body.reads) != 2:  # noqa: PLR2004
+            continue
+        variables = [v.var for v in body.iter_vars]
+        used = _used(body.reads[1], variables[:4])
+        if used in ([_FIRST], [_LAST]):
+            index = str(variables[0].ty)
+            return _Convolution(block, _extents(schedule, block), used[0], index)
+    return None
+
+
+def _used(region: Any, variables: Sequence[Any]) -> list[int]:
+    """The places of the variables that are an index of the region."""
+    indices = [each.min for each in region.region]
+    return [
+        place
+        for place, variable in enumerate(variables)
+        if any(variable.same_as(index) for index in indices)
+    ]
+
+
+def _extents(schedule: Any, block: Any) -> tuple[int, ...]:
+    return tuple(int(v.dom.extent) for v in schedule.get(block).iter_vars)
+
+
+def _is_worth_unfolding(schedule: Any, found: _Convolution) -> bool:
+    """A window of one is a product already."""
+    buffer = schedule.get(found.block).reads[0].source
+    size = math.prod(found.extents) // found.extents[found.channels]
+    itemsize = tvm.DataType(str(buffer.dtype)).itemsize
+    return found.window > 1 and size * itemsize <= _MAX_BYTES
+
+
+def _followers(schedule: Any, block: Any) -> list[Any]:
+    found = []
+    for consumer in schedule.get_consumers(block):
+        found += [consumer, *_followers(schedule, consumer)]
+    return found
+
+
+def _inline_padding(schedule: Any, unfolded: Any) -> None:
+    for producer in schedule.get_producers(unfolded):
+        schedule.compute_inline(producer)
+
+
+def _flatten(schedule: Any, found: _Convolution, unfolded: Any, kept: Sequence[int]) -> None:
+    def image(*variables: Any) -> tuple[Any, Any]:
+        every = dict(zip(kept, variables, strict=True))
+        whole = [every.get(place) for place in range(7)]
+        rows, columns = found.fused(whole, found.places), found.fused(whole, range(4, 7))
+        return found.ordered(rows, columns)
+
+    def product(*variables: Any) -> tuple[Any, ...]:
+        rows, columns = (found.fused(variables, p) for p in (found.places, range(4, 7)))
+        return (*found.ordered(rows, variables[found.channels]), columns)
+
+    schedule.transform_layout(unfolded, ("write", 0), _map(found, image, 6))
+    schedule.transform_block_layout(unfolded, _map(found, image, 6))
+    schedule.transform_layout(found.block, ("write", 0), _output_map(found))
+    schedule.transform_block_layout(found.block, _map(found, product, 7))
+
+
+def _flatten_output(schedule: Any, found: _Convolution, block: Any) -> None:
+    """The last one writes an argument of the function, whose layout stays."""
+    if schedule.get_consumers(block):
+        schedule.transform_layout(block, ("write", 0), _output_map(found))
+    schedule.transform_block_layout(block, _output_map(found))
+
+
+def _output_map(found: _Convolution) -> Any:
+    def output(*variables: Any) -> tuple[Any, Any]:
+        return found.ordered(found.fused(variables, found.places), variables[found.channels])
+
+    return _map(found, output, 4)
+
+
+def _map(found: _Convolution, function: Any, dimensions: int) -> Any:
+    return IndexMap.from_func(function, ndim=dimensions, index_dtype=found.loop_type)
+
+
+# The forms of a function: the same computation by another algorithm, each with a search space.
+# Which of them is the fastest depends on the extents, so the search measures them all.
 
 _logger = logging.getLogger(__name__)
 
-_MAIN = "main"
 _Form = TypeVar("_Form")
 DIRECT, IM2COL, GROUP_VECTORS = "direct", "im2col", "group-vectors"
 ASKED_FOR = "tunegate.algorithm"
@@ -69,3 +235,44 @@ def _made(form: Callable[[Any], _Form | None], of: Any) -> _Form | None:
     except Exception:
         _logger.info("a function has no other form", exc_info=True)
         return None
+
+
+# Convolutions in the one form that a target asks for: those that have it are marked, and search,
+# records and default schedules know no other one of them.
+
+_ENTRY, _SYMBOL = "main", "global_symbol"
+
+
+def with_algorithm(module: Any, algorithm: str) -> Any:
+    """The module with a mark on each function that has this form beside another one. What has one
+    form alone stays as it is."""
+    if algorithm == AUTO:
+        return module
+    return with_unscheduled(module, partial(_marked, algorithm=algorithm))
+
+
+def with_asked_forms(module: Any) -> Any:
+    """The module with the marked functions in their form, where loops stay as they are written.
+    Those in vectors of groups have a schedule of their own."""
+    return with_unscheduled(module, _in_its_form)
+
+
+def _marked(function: Any, algorithm: str) -> Any | None:
+    try:
+        names = [each.name for each in variants_of(canonical_workload(function).module, "llvm")]
+    except Exception:
+        _logger.info("a function has no other form", exc_info=True)
+        return None
+    is_choice = len(names) > 1 and algorithm in names
+    return function.with_attr(ASKED_FOR, algorithm) if is_choice else None
+
+
+def _in_its_form(function: Any) -> Any | None:
+    if asked_algorithm(function) != IM2COL:
+        return None
+    product = unfolded_image(canonical_workload(function).module)
+    if product is None:
+        return None
+    symbol = (function.attrs or {}).get(_SYMBOL)
+    main = product[_ENTRY]
+    return main.with_attr(_SYMBOL, symbol) if symbol else main.without_attr(_SYMBOL)

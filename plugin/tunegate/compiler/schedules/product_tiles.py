@@ -17,15 +17,14 @@ from tvm.tirx import BufferStore, IntImm, IterVar
 from tvm_ffi import structural_walk
 
 from tunegate.compiler.schedules.grouped_convolutions import PACKING, divisors, place_of_constant
-from tunegate.compiler.schedules.parallel_loops import share_out
 from tunegate.compiler.schedules.unscheduled import (
     IS_SCHEDULED,
     inline_followers,
+    share_out,
     with_changed_blocks,
     with_unscheduled,
 )
-from tunegate.compiler.schedules.vector_registers import vector_registers
-from tunegate.compiler.targets import threads_of
+from tunegate.compiler.targets import threads_of, vector_registers
 from tunegate.tune.prior import VectorRegisters
 
 _MAX_ROWS = 16

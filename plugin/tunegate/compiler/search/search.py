@@ -16,7 +16,7 @@ from tvm.s_tir import meta_schedule as ms
 
 from tunegate.artifacts.tasks import ScheduleSource as Origin
 from tunegate.compiler.schedules.default_schedule import with_default_schedule
-from tunegate.compiler.schedules.transferred import (
+from tunegate.compiler.schedules.schedule_choice import (
     MAX_TRANSFERRED,
     Expect,
     expectation,
@@ -28,9 +28,8 @@ from tunegate.tune.candidate_filter import AUDIT_SHARE, EXPLORING_SHARE, Pick, R
 from tunegate.tune.prior import Prior
 from tunegate.tune.protocol import DEFAULT, Candidate, Measured, Proposed, Schedule, TensorArgument
 from tunegate.tune.sample_features import SampleFeatures
-from tunegate.tune.sample_pools import GOOD, SamplePools
 from tunegate.tune.samples import SampleSpace, ScheduleSample
-from tunegate.tune.surrogate import Surrogate
+from tunegate.tune.surrogate import GOOD, SamplePools, Surrogate
 
 _ATTEMPTS = 24
 """The number of replays for each candidate that a batch wants: on a GPU one sample in fifty may fit

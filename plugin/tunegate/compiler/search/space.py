@@ -20,8 +20,8 @@ from tvm.s_tir import meta_schedule as ms
 from tunegate.artifacts.tasks import Instruction
 from tunegate.compiler.schedules.algorithm_variants import DIRECT, AlgorithmVariant, variants_of
 from tunegate.compiler.schedules.grouped_convolutions import keep_vectors
-from tunegate.compiler.schedules.vector_registers import vector_registers
 from tunegate.compiler.search.workload import Workload
+from tunegate.compiler.targets import vector_registers
 from tunegate.tune.loop_nest import nest_of
 from tunegate.tune.prior import Sketch
 from tunegate.tune.protocol import Schedule

@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Generic, TypeVar
 
+import msgspec
+
+from tunegate.artifacts.builds import Build, unbuilt
 from tunegate.artifacts.candidates import FLOAT32, LAUNCH, PRECISION
-from tunegate.artifacts.tasks import ForeignSchedule
-from tunegate.compiler.build.check_messages import CheckArtifact, Checked, CheckReply, MendBuild
+from tunegate.artifacts.tasks import ForeignSchedule, TuningTask
 from tunegate.compiler.runtime_alone import BRIEF_WAITS, thread_variables
 from tunegate.config import TargetConfig
+from tunegate.errors import ModelError
 from tunegate.models.inputs.calibration import error_seeds
+from tunegate.models.kernel_digest import kernel_digest
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.system.clock import derived
-from tunegate.system.machine.cores import default_threads
+from tunegate.system.machine.cores import default_threads, usable_cores
 from tunegate.system.nvidia.cuda_toolkit import cuda_variables
+from tunegate.system.processes.child import Child
+from tunegate.system.processes.conversations import Conversation, converse
+from tunegate.system.processes.memory_limit import MemoryLimit, Shares, memory_limit, memory_shares
 from tunegate.tune.compiler_protocol import (
     BuildModel,
     Built,
+    CheckArtifact,
+    Checked,
+    CheckReply,
     CompileReply,
     ExportDatabase,
     ImportSchedules,
     ListTasks,
+    MendBuild,
+    Tasks,
 )
 from tunegate.tune.protocol import ModelFile
-from tunegate_cache.format.records import TuningRecord
+from tunegate_cache.format.records import TuningRecord, WorkloadKey
 
 OpenedKey = tuple[str, tuple[tuple[str, tuple[int, ...]], ...], TargetConfig]
 """The key of an open model: the file, the shapes and the target."""
@@ -170,3 +184,159 @@ def child_variables(target: TargetConfig) -> Mapping[str, str]:
         **thread_variables(target.threads or default_threads()),
         **BRIEF_WAITS,
     }
+
+
+# The children of a compiler, each with a model open: those that are asked again stay.
+
+_KEPT_BYTES = 512 * 1024 * 1024
+"""The size of all files whose children stay: an open model takes several times its file."""
+_BYTES_OF_ONE = 2**30
+"""What such a child may take by itself."""
+
+_Reply = TypeVar("_Reply")
+
+
+class CompileChildren(Generic[_Reply]):
+    """Children that answer with `module`. Each question has the time limit, and what they write
+    goes to `log`. `close` ends those that stay."""
+
+    def __init__(self, module: str, replies: type[_Reply], log: Path, limit_seconds: float) -> None:
+        self._module, self._replies = module, replies
+        self._log, self._limit_seconds = log, limit_seconds
+        self._kept: dict[OpenedKey, Child[_Reply]] = {}
+        self._kept_bytes = 0
+
+    def close(self) -> None:
+        for child in self._kept.values():
+            child.kill()
+        self._kept.clear()
+
+    def begin(self, job: ModelJob, memory: MemoryLimit) -> Callable[[], Child[_Reply]]:
+        """Returns what gives the child that has the model open, or else a new one."""
+
+        def begin() -> Child[_Reply]:
+            kept = self._kept.pop(opened_key(job), None)
+            if kept is not None:
+                self._kept_bytes -= job.file.stat().st_size
+            if kept is not None and kept.is_running:
+                return kept
+            variables = child_variables(job.target)
+            return Child(
+                self._module, self._replies, variables=variables, memory=memory, log=self._log
+            )
+
+        return begin
+
+    def converse(
+        self,
+        jobs: Sequence[ModelJob],
+        talks: Sequence[Conversation[_Reply]],
+        shares: Shares,
+        stay: Sequence[bool],
+    ) -> None:
+        """Holds a conversation about each job. Those children that are to stay for the next do, as
+        far as there is room."""
+        places = {id(t): job for t, job, stays in zip(talks, jobs, stay, strict=True) if stays}
+        most_kept = memory_limit().limit_bytes // _BYTES_OF_ONE // 2
+
+        def ended(talk: Conversation[_Reply]) -> None:
+            job = places.get(id(talk))
+            if job is None:
+                talk.dismiss()
+            else:
+                self._keep(job, talk, most_kept)
+
+        converse(talks, at_once=shares.at_once, limit_seconds=self._limit_seconds, ended=ended)
+
+    def _keep(self, job: ModelJob, talk: Conversation[_Reply], most: int) -> None:
+        if talk.child is None or talk.died is not None:
+            return
+        size = job.file.stat().st_size
+        is_room = len(self._kept) < most and self._kept_bytes + size <= _KEPT_BYTES
+        if not is_room or not isinstance(talk.replies[0], Tasks | Built):
+            talk.dismiss()
+            return
+        self._kept_bytes += size
+        self._kept[opened_key(job)] = talk.child
+
+
+def memory_for(jobs: Sequence[ModelJob]) -> Shares:
+    """Returns how many children may have these models open at once, and what each may take."""
+    is_cuda = any(job.target.kind == "cuda" for job in jobs)
+    return memory_shares([job.file for job in jobs], usable_cores(), "cuda" if is_cuda else "llvm")
+
+
+# Models with the same tasks: one of them is opened to list them.
+
+
+class KernelDigests:
+    """Those of the files of a run, each of which is read once."""
+
+    def __init__(self) -> None:
+        self._known: dict[Path, str] = {}
+
+    def __call__(self, job: ModelJob) -> str:
+        if job.file not in self._known:
+            self._known[job.file] = kernel_digest(job.file) or ""
+        return self._known[job.file]
+
+
+def with_same_kernels(
+    jobs: Mapping[int, ModelJob], kernels: Callable[[ModelJob], str]
+) -> dict[int, int]:
+    """Returns the place of the first job that has the kernels of each later one, as base and head
+    have that differ in weights alone."""
+    first: dict[object, int] = {}
+    found: dict[int, int] = {}
+    versions = Counter(job.path for job in jobs.values())
+    for place, job in jobs.items():
+        digest = kernels(job) if versions[job.path] > 1 else ""
+        if digest:
+            at = first.setdefault((digest, opened_key(job)[1:]), place)
+            found |= {place: at} if at != place else {}
+    return found
+
+
+def told_once(
+    jobs: Mapping[int, ModelJob],
+    kernels: Callable[[ModelJob], str],
+    asking: Callable[[Mapping[int, ModelJob]], dict[int, Conversation[_Reply]]],
+) -> tuple[dict[int, Conversation[_Reply]], Collection[int]]:
+    """Returns the answer for each job, and the places whose answer is another job's: only one of
+    those with the same kernels is asked about, unless it has no tasks."""
+    same = with_same_kernels(jobs, kernels)
+    talks = asking({n: job for n, job in jobs.items() if n not in same})
+    taken = {n: talks[at] for n, at in same.items() if _is_listed(talks[at])}
+    talks |= asking({n: jobs[n] for n in same if n not in taken}) | taken
+    return talks, taken.keys()
+
+
+def _is_listed(talk: Conversation[_Reply]) -> bool:
+    """Returns whether a child has listed the tasks."""
+    return bool(talk.replies) and isinstance(talk.replies[0], Tasks)
+
+
+class TakenLists:
+    """The tasks that models were said to have since others have them: the other side, or the same
+    model in an earlier run. A build that has others could have no schedule for these, where its
+    other side has one: it is none."""
+
+    def __init__(self) -> None:
+        self._lists: dict[OpenedKey, tuple[str, frozenset[WorkloadKey]]] = {}
+
+    def add(self, job: ModelJob, tasks: Sequence[TuningTask] | ModelError, whose: str) -> None:
+        """`whose` they are, for messages."""
+        if isinstance(tasks, ModelError):
+            return
+        self._lists[opened_key(job)] = whose, frozenset(task.key for task in tasks)
+
+    def held(self, job: BuildJob, build: Build) -> Build:
+        taken = self._lists.get(opened_key(job.model))
+        if taken is None or build.error is not None:
+            return build
+        whose, known = taken
+        others = [task.name for task in build.tasks if task.key not in known]
+        if not others:
+            return build
+        reason = f"{job.model.path}: its kernels are not those of {whose} ({others[0]})."
+        return msgspec.structs.replace(unbuilt(reason), crashed=True)

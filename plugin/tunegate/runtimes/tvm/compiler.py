@@ -15,21 +15,24 @@ import msgspec
 
 from tunegate.artifacts.builds import Build, unbuilt
 from tunegate.artifacts.tasks import ForeignSchedule, ImportedSchedule, TuningTask
-from tunegate.compiler.build.check_messages import Checked, Mended
 from tunegate.errors import ModelError
 from tunegate.ports import NOTHING_LISTED, BuildJob, Compiler, Export, ModelJob
 from tunegate.runtimes.tvm import compile_requests
-from tunegate.runtimes.tvm.compile_children import CompileChildren, memory_for
 from tunegate.runtimes.tvm.compile_requests import (
+    CompileChildren,
     CompileRequests,
+    KernelDigests,
     OpenedKey,
+    TakenLists,
+    memory_for,
     opened_key,
     questions_after_build,
+    told_once,
 )
-from tunegate.runtimes.tvm.dead_builds import DeadBuilds
 from tunegate.runtimes.tvm.finished_build import (
     RISKY_SHARE,
     CompileFailures,
+    DeadBuilds,
     finished,
     in_other_layout,
     made_again,
@@ -37,16 +40,17 @@ from tunegate.runtimes.tvm.finished_build import (
     refused_builds,
     risky_schedules,
 )
-from tunegate.runtimes.tvm.shared_listing import KernelDigests, TakenLists, told_once
 from tunegate.system.processes.conversations import Conversation
 from tunegate.system.processes.memory_limit import MemoryLimit
 from tunegate.tune.compiler_protocol import (
     BuildModel,
     Built,
+    Checked,
     CompileReply,
     CompileRequest,
     Exported,
     Imported,
+    Mended,
     Tasks,
     running_kernel,
 )

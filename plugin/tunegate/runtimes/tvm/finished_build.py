@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
@@ -10,12 +10,13 @@ from typing import TypeVar
 import msgspec
 
 from tunegate.artifacts.builds import Build, NumericCheck, WrongKernel, unbuilt
-from tunegate.compiler.build.check_messages import Checked, Mended
+from tunegate.artifacts.candidates import LAUNCH
 from tunegate.errors import ConfigError, EnvironmentUnfitError, ModelError, UnsupportedModelError
 from tunegate.ports import BuildJob, ModelJob
+from tunegate.runtimes.tvm.compile_requests import opened_key
 from tunegate.runtimes.tvm.health import compiler_failure
 from tunegate.system.processes.child import ChildDiedError
-from tunegate.tune.compiler_protocol import Built, CompileReply
+from tunegate.tune.compiler_protocol import Built, Checked, CompileReply, Mended
 from tunegate.tune.protocol import Failed
 from tunegate_cache.format.records import WorkloadKey
 
@@ -228,3 +229,37 @@ def _with_channels_first(job: BuildJob) -> BuildJob:
     target = msgspec.structs.replace(job.model.target, layout="nchw")
     model = msgspec.structs.replace(job.model, target=target)
     return msgspec.structs.replace(job, model=model, is_followed=False)
+
+
+# Builds whose process died, or that are refused after long work: what would end the same way is
+# not paid for twice in a run.
+
+
+class DeadBuilds:
+    """`kernels` gives the digest of a model's kernels, '' where there is none: base and head have
+    the same one where they differ in weights alone."""
+
+    def __init__(self, kernels: Callable[[ModelJob], str]) -> None:
+        self._kernels = kernels
+        self._builds: dict[Hashable, Build] = {}
+
+    def add(self, job: BuildJob, build: Build) -> None:
+        """Remembers a build that died before anything was linked, and one launch that is refused,
+        for which every kernel is timed. What fails when it is run may do so on the inputs of its
+        side alone."""
+        is_costly = build.crashed or LAUNCH in job.settings
+        if build.error is not None and is_costly and not build.key:
+            self._builds[self._alike(job)] = build
+
+    def of(self, job: BuildJob) -> Build | None:
+        """Returns the dead build of a job with the same kernels, schedules and settings."""
+        return self._builds.get(self._alike(job)) if self._builds else None
+
+    def _alike(self, job: BuildJob) -> Hashable:
+        file, shapes, target = opened_key(job.model)
+        return (
+            (job.model.path, self._kernels(job.model) or file, shapes, target),
+            tuple(sorted(job.settings.items())),
+            frozenset((key, tuple(records)) for key, records in job.records.items()),
+            frozenset(job.sources.items()),
+        )

@@ -13,7 +13,6 @@ from tunegate.config import DEFAULT_CACHE_URL, CacheConfig
 from tunegate.errors import ConfigError
 from tunegate.ports import TaskIndex
 from tunegate.redaction import redacted
-from tunegate.system.cache.signing_key import signing_key
 from tunegate.system.cache.snapshot_pins import SnapshotPins, read_pins
 from tunegate.system.cache.user_directories import cache_home, state_home
 from tunegate.system.git.checkout import first_tracked
@@ -28,7 +27,7 @@ from tunegate_cache.format.records import (
     WorkloadKey,
     WorkloadShape,
 )
-from tunegate_cache.format.signing import TrustedKeys
+from tunegate_cache.format.signing import BadKeyError, Signer, TrustedKeys, signer_from_pem
 from tunegate_cache.maintenance.request_prices import usd_of
 from tunegate_cache.protocol.rollback_guard import RollbackGuard
 from tunegate_cache.protocol.trust import Trust
@@ -232,3 +231,19 @@ def cache_directory(url: str, root: Path) -> Path:
         )
         raise ConfigError(message)
     return directory
+
+
+# The private key that signs what a run writes: from the environment, and never shown.
+
+VARIABLE = "TUNEGATE_SIGNING_KEY"
+
+
+def signing_key() -> Signer | None:
+    """Raises ConfigError where the variable holds something else."""
+    pem = os.environ.get(VARIABLE, "")
+    if not pem.strip():
+        return None
+    try:
+        return signer_from_pem(pem)
+    except BadKeyError as error:
+        raise ConfigError(f"{VARIABLE}: {error}.") from error

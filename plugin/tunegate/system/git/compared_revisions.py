@@ -17,12 +17,6 @@ from tunegate.errors import (
     TunegateError,
 )
 from tunegate.system.git.content import is_what_pointer_says
-from tunegate.system.git.default_branch import (
-    default_branch,
-    is_beside_default,
-    known_default_branch,
-    short,
-)
 from tunegate.system.git.fetch import (
     SharedCommit,
     ensure_here,
@@ -32,7 +26,14 @@ from tunegate.system.git.fetch import (
     is_shallow,
     merge_base,
 )
-from tunegate.system.git.named_revision import named_branches, named_commit
+from tunegate.system.git.named_revision import (
+    default_branch,
+    is_beside_default,
+    known_default_branch,
+    named_branches,
+    named_commit,
+    short,
+)
 from tunegate.system.git.process import GitProcess
 
 REMEDY = "Check out the whole history, or fetch it before."

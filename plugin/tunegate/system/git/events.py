@@ -5,7 +5,6 @@ from __future__ import annotations
 from tunegate.artifacts.changes import Revisions
 from tunegate.errors import EnvironmentUnfitError, NoBaselineError, RevisionError
 from tunegate.system.git.compared_revisions import REMEDY, GitHistory
-from tunegate.system.git.default_branch import default_branch, short
 from tunegate.system.git.fetch import (
     ensure_here,
     fetch_branch,
@@ -15,7 +14,7 @@ from tunegate.system.git.fetch import (
     is_ref,
     is_shallow,
 )
-from tunegate.system.git.named_revision import fetch_if_branch
+from tunegate.system.git.named_revision import default_branch, fetch_if_branch, short
 
 _OF_A_MERGE = 2
 """The number of parents."""

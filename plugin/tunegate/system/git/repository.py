@@ -24,8 +24,8 @@ from tunegate.system.git.checkout import (
 from tunegate.system.git.content import copy_content
 from tunegate.system.git.dvc import StageOutputs, stage_outputs
 from tunegate.system.git.events import GitEvents
-from tunegate.system.machine.available_memory import available_bytes
 from tunegate.system.onnx_scan import MAX_MODEL_BYTES, data_files, too_large
+from tunegate.system.processes.memory_limit import available_bytes
 
 _KINDS: dict[bytes, Literal["file", "link", "submodule"]] = {
     b"120000": "link",

@@ -15,7 +15,7 @@ from tunegate.artifacts.measurements import Gpu, GpuState
 from tunegate.ports import Device
 from tunegate.system.machine.cores import usable_cores
 from tunegate.system.nvidia.gpus import fingerprint_of, visible_gpus
-from tunegate.system.nvidia.state import state_of
+from tunegate.system.nvidia.nvml import state_of
 from tunegate_cache.format.records import DeviceFingerprint
 
 _CPUINFO = Path("/proc/cpuinfo")

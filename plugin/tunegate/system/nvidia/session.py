@@ -17,7 +17,7 @@ from tunegate.system.machine.device_lock import claim_on, held_device
 from tunegate.system.nvidia.clocks import locked_clocks, repair_clocks
 from tunegate.system.nvidia.gpus import MeasuredGpu, visible_gpus
 from tunegate.system.nvidia.kernel_clock import why_no_kernel_clock
-from tunegate.system.nvidia.state import state_of
+from tunegate.system.nvidia.nvml import state_of
 
 
 def gpus_of(target: TargetConfig) -> tuple[MeasuredGpu, ...]:

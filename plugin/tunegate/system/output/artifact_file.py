@@ -11,8 +11,8 @@ from typing import Any, Literal
 import msgspec
 
 from tunegate.artifacts import artifact_io
+from tunegate.artifacts.artifact_io import digest_of
 from tunegate.artifacts.builds import Build, BuiltTask
-from tunegate.artifacts.digests import digest_of
 from tunegate.artifacts.inputs import DrawnInput, Files, InputForm, InputRule
 from tunegate.errors import ArtifactError, OutputError
 from tunegate.ports import Shipping

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from tunegate.ci.comments import KeptComment, report_marker
 from tunegate.ci.http import RestApi
 from tunegate.ci.protocol import HostRefusedError, Secret
-from tunegate.report.fitted_markdown import fitted_text
+from tunegate.report.markdown import fitted_text
 
 MAX_THREAD_CHARACTERS = 149_000
 _VERSION = "api-version=7.0"

@@ -11,7 +11,7 @@ from typing import Any
 from tunegate.ci.comments import KeptComment
 from tunegate.ci.http import RestApi, RestRefusedError
 from tunegate.ci.protocol import HostRefusedError, Secret
-from tunegate.report.fitted_markdown import fitted_text
+from tunegate.report.markdown import fitted_text
 from tunegate_ci_hosts.bitbucket.comment_text import bitbucket_marker, comment_text
 
 API = "https://api.bitbucket.org/2.0"

@@ -15,8 +15,8 @@ import msgspec
 
 from tunegate import __version__
 from tunegate.artifacts import artifact_io
+from tunegate.artifacts.artifact_io import digest_of
 from tunegate.artifacts.changes import SIDES, ChangeSet, ModelVersion, Side
-from tunegate.artifacts.digests import digest_of
 from tunegate.artifacts.measurements import MeasurementRun
 from tunegate.artifacts.verdicts import Verdict
 from tunegate.errors import ArtifactError

@@ -9,7 +9,7 @@ import onnx
 import pytest
 from tests.support.small_onnx import chain_model, parts_model, save
 
-from tunegate.compiler.build.open_model import OpenModel
+from tunegate.compiler.opening import OpenModel
 from tunegate.errors import UnsupportedModelError
 from tunegate.models.preparation import prepare
 from tunegate.models.prepared import PreparedModel

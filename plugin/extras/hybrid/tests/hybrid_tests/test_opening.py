@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 from tests.support.graphs import GraphInput, graph_of, node
 from tests.support.small_onnx import one_node_model, parts_model, save
 
-from tunegate.compiler.build.open_model import OpenModel
+from tunegate.compiler.opening import OpenModel
 from tunegate.config import TargetConfig
 from tunegate.errors import UnsupportedModelError
 from tunegate.tune.protocol import ModelFile

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from tunegate.plan.targets import balanced
+from tunegate.plan.allocation import balanced
 from tunegate_study.design.cost import estimated_seconds
 from tunegate_study.design.measured import MODEL, TARGET
 from tunegate_study.studies import CellSetting

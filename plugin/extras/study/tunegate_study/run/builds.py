@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tunegate import pipeline
-from tunegate.artifacts.candidates import FLOAT32
+from tunegate.artifacts.candidates import FLOAT32, REFERENCE
 from tunegate.artifacts.changes import ChangeSet, ModelChange
 from tunegate.config import (
     BudgetConfig,
@@ -28,7 +28,6 @@ from tunegate.plan.resolve import resolve
 from tunegate.plan.try_builds import plan_of_built
 from tunegate.ports import BuildJob
 from tunegate.project import Subject
-from tunegate.runtimes.reference import REFERENCE
 from tunegate.settings import Settings
 from tunegate.system.output.directory import STUDY, OutputDirectory
 from tunegate.system.progress.shown_progress import unread_progress

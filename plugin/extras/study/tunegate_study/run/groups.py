@@ -8,10 +8,9 @@ from pathlib import Path
 import msgspec
 
 from tunegate import __version__
-from tunegate.artifacts.candidates import CandidateBuild
-from tunegate.artifacts.digests import digest_of_document
+from tunegate.artifacts.artifact_io import digest_of_document
+from tunegate.artifacts.candidates import REFERENCE, CandidateBuild
 from tunegate.config import TargetConfig
-from tunegate.runtimes.reference import REFERENCE
 from tunegate.runtimes.registry import runtime_named
 from tunegate_study.design.measured import (
     ALGORITHM,

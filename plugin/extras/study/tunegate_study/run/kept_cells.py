@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tunegate.artifacts import artifact_io
-from tunegate.artifacts.digests import digest_of_document, document_of
+from tunegate.artifacts.artifact_io import digest_of_document, document_of
 from tunegate.config import InputConfig, TargetConfig
 from tunegate.errors import ArtifactError, ConfigError, ModelError
 from tunegate.system.onnx_scan import data_files

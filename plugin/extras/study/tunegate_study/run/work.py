@@ -9,7 +9,7 @@ from typing import Protocol
 
 import msgspec
 
-from tunegate.artifacts.digests import digest_of
+from tunegate.artifacts.artifact_io import digest_of
 from tunegate.errors import ArtifactError, ModelError
 from tunegate.ports import Benchmarker
 from tunegate.system.clock import SystemClock, new_seed

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from tunegate.artifacts.digests import digest_of_document
+from tunegate.artifacts.artifact_io import digest_of_document
 from tunegate_upgrades.environments.uv import Uv
 from tunegate_upgrades.lock_files.lock import PinnedPackage
 

@@ -14,7 +14,7 @@ import onnxruntime
 from tests.support.models.transformer import transformer
 from tests.support.small_onnx import chain_model, conv_model, save
 
-from tunegate.compiler.importing.import_in_layout import import_in_layout
+from tunegate.compiler.opening import import_in_layout
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 from tunegate.models.preparation import prepare

@@ -9,9 +9,9 @@ import pytest
 from tests.support.small_onnx import chain_model, save
 
 from tunegate.compiler.build.build_model import Finished, link
-from tunegate.compiler.build.open_model import OpenModel
 from tunegate.compiler.forms import LIBRARY, form_for
 from tunegate.compiler.low_precision.lower_kernels import TileKernels
+from tunegate.compiler.opening import OpenModel
 from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.models.preparation import prepare

@@ -17,7 +17,7 @@ import tvm
 from tests.support.small_onnx import conv_model, save
 from tvm import relax
 
-from tunegate.compiler.importing.import_in_layout import import_in_layout
+from tunegate.compiler.opening import import_in_layout
 from tunegate.compiler.schedules.default_schedule import with_default_schedule
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig

@@ -11,7 +11,7 @@ from tvm import relax
 from tvm.relax.backend.cuda import pipeline
 from tvm.s_tir import dlight
 
-from tunegate.artifacts.digests import digest_of_document
+from tunegate.artifacts.artifact_io import digest_of_document
 from tunegate.compiler.schedules.default_schedule import with_default_schedule
 from tunegate.errors import NotOfferedError, UnsupportedModelError
 from tunegate_cache.format.how_built import mark_of
