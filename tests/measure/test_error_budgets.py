@@ -21,7 +21,7 @@ from tunegate.config import (
     ValuesConfig,
 )
 from tunegate.errors import MeasurementError
-from tunegate.measure.build_records import wrong_marks
+from tunegate.measure.build_records import mark_wrong_records
 from tunegate.measure.error_budgets import (
     held_to_budget,
     is_scored,
@@ -201,7 +201,7 @@ def build_without(*records: TuningRecord) -> Build:
 def marked(*wrong: TuningRecord) -> RecordIndex:
     index = RecordIndex(DEVICE)
     index.add([BEST, NEXT])
-    index.add(wrong_marks([build_without(*wrong)], DEVICE, measured_at=6))
+    index.add(mark_wrong_records([build_without(*wrong)], DEVICE, measured_at=6))
     return index
 
 
@@ -218,12 +218,12 @@ def test_marks_of_everything_leave_the_default_schedule() -> None:
 
 
 def test_a_mark_is_a_record_that_the_cache_takes() -> None:
-    (mark,) = wrong_marks([build_without(BEST)], DEVICE, measured_at=6)
+    (mark,) = mark_wrong_records([build_without(BEST)], DEVICE, measured_at=6)
     assert decode_records(encode_record(mark)) == mark
 
 
 def test_a_schedule_that_both_sides_had_is_marked_once() -> None:
-    assert len(wrong_marks([build_without(BEST), build_without(BEST)], DEVICE, 6)) == 1
+    assert len(mark_wrong_records([build_without(BEST), build_without(BEST)], DEVICE, 6)) == 1
 
 
 def test_a_later_measurement_that_computes_right_takes_a_mark_back() -> None:

@@ -10,7 +10,7 @@ from tests.support.measured_cells import make_changes
 from tests.support.small_onnx import matmul_model, save
 from tunegate.artifacts.changes import ModelChange, ModelInput
 from tunegate.config import Config, InputConfig, Inputs, ModelConfig, ProfileConfig, ValuesConfig
-from tunegate.models.export_models import SaidOfLost, said_of_lost
+from tunegate.models.export_models import SaidOfLost, explain_lost_inputs
 from tunegate.models.model_inputs import graph_inputs, inputs_of_file, model_input
 from tunegate.review.input_shapes import ResolvedShapes
 
@@ -56,7 +56,7 @@ VALUES = ValuesConfig(low=0, high=1)
 
 def said(config: Config | None, change: ModelChange = CHANGE, **wanted: int) -> SaidOfLost:
     shapes = ResolvedShapes(shapes={name: (size,) for name, size in wanted.items()})
-    return said_of_lost(config, change, INPUTS, {"mask"}, shapes)
+    return explain_lost_inputs(config, change, INPUTS, {"mask"}, shapes)
 
 
 def of_profiles(**profiles: int) -> Config:

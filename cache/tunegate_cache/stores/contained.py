@@ -27,7 +27,7 @@ class ContainedStore:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What the store has learned about its server, where it says such things."""
+        """Returns what the store has learned about its server, where it says such things."""
         remarks = getattr(self._store, "remarks", ())
         return tuple(map(str, remarks)) if isinstance(remarks, tuple) else ()
 

@@ -71,7 +71,7 @@ class S3Store:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What was learned about the server that its users should know."""
+        """Returns what was learned about the server that its users should know."""
         return () if self._knows_conditions else (_NO_CONDITIONS,)
 
     def read(self, name: str) -> bytes:

@@ -287,8 +287,8 @@ def job_in_words(request: JobRequest, event: JobEvent) -> str:
 
 
 def check_words(request: JobRequest, event: JobEvent) -> str:
-    """What tells this job's check beside the commit from those of others: of two of one name the
-    later one is shown. '' where there is nothing to tell them by."""
+    """Returns what tells this job's check beside the commit from those of others: of two of one
+    name the later one is shown. '' where there is nothing to tell them by."""
     usual = {_DEFAULT_OUT, _DEFAULT_CONFIG, ""}
     named = (event.job, event.matrix, _config(request), str(request.out))
     return ", ".join(each for each in named if each not in usual)

@@ -206,7 +206,7 @@ PAYS = 0.98
 
 
 def pays(way: Callable[[], object], other: Callable[[], object], threads: int) -> bool:
-    """Whether `way` is faster than `other` by more than noise."""
+    """Returns whether `way` is faster than `other` by more than noise."""
     ours, theirs = raced(way, other, threads)
     return ours < PAYS * theirs
 

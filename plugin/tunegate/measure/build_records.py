@@ -162,12 +162,12 @@ def publish_wrong_marks(tools: Tools, candidates: Sequence[CellCandidates]) -> N
     """Tells the cache of schedules that compute other numbers."""
     builds = [build for each in candidates for build in (*each.base, *each.head)]
     origin, now = tools.origin, int(tools.context.clock.time())
-    marks = wrong_marks(builds, origin.device, now, origin.source)
+    marks = mark_wrong_records(builds, origin.device, now, origin.source)
     if marks:
         tools.index.publish(marks)
 
 
-def wrong_marks(
+def mark_wrong_records(
     builds: Iterable[Build],
     device: DeviceFingerprint,
     measured_at: int,

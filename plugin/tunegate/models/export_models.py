@@ -49,7 +49,7 @@ class SaidOfLost(NamedTuple):
     values: Mapping[str, ValuesConfig] = {}
 
 
-def said_of_lost(
+def explain_lost_inputs(
     config: Config | None,
     change: ModelChange,
     inputs: Sequence[ModelInput],
@@ -160,7 +160,7 @@ class _Exporting:
             "base": static_sizes(names.backwards.inputs(head), base),
             "head": static_sizes(names.inputs(base), head),
         }
-        lost = said_of_lost(
+        lost = explain_lost_inputs(
             self._source.config_before,
             change,
             base,

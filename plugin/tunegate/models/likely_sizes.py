@@ -132,8 +132,8 @@ def _likely(value: ModelInput, axis: int) -> LikelySize:
 
 
 def _of_input(value: ModelInput, axis: int) -> LikelySize | None:
-    """What the input is of, where the axis is the first, or the only open one behind a batch of
-    1."""
+    """Returns what the input is of, where the axis is the first, or the only open one behind a
+    batch of 1."""
     last = value.dimensions[-1] if value.dimensions else None
     is_place = axis == 0 or (axis == 1 and len(value.dimensions) == _SPATIAL)
     words = _words(value.name)

@@ -174,7 +174,8 @@ class GitModelReader:
         return found
 
     def _unread_of(self, revision: str, path: str) -> dict[str, str]:
-        """What a DVC file of another name than a model's stands for, where that may be models."""
+        """Returns what a DVC file of another name than a model's stands for, where that may be
+        models."""
         directory = PurePosixPath(path).parent
         try:
             outputs = outputs_of_file(self._repository.read(revision, path))

@@ -62,7 +62,7 @@ class Installed(NamedTuple):
 
     @property
     def extension(self) -> ExtendingRuntime | None:
-        """What extends the one that tunes, the first by name."""
+        """Returns what extends the one that tunes, the first by name."""
         return next(filter(extends, self.runtimes), None)
 
     def versions(self) -> dict[str, str]:

@@ -102,7 +102,7 @@ class ExtendedCompiler(OpenCompiler, Protocol):
 
     @property
     def builder(self) -> Builder:
-        """What builds for that other runtime, from the same records."""
+        """Returns what builds for that other runtime, from the same records."""
         ...
 
 

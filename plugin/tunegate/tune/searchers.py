@@ -29,7 +29,7 @@ Describe = Callable[[str, Mapping[str, Sketch]], None]
 """Receives the templates of a workload, each time that candidates are proposed for it."""
 
 
-def untold(workload: str, sketches: Mapping[str, Sketch]) -> None:
+def ignore(workload: str, sketches: Mapping[str, Sketch]) -> None:
     """Ignores its arguments: the callback where templates are not needed."""
 
 
@@ -37,7 +37,7 @@ class SearchProgram(NamedTuple):
     """The module that a child runs, and the receiver of its templates."""
 
     module: str
-    describe: Describe = untold
+    describe: Describe = ignore
 
 
 class Searchers:

@@ -26,7 +26,7 @@ from tunegate.tune.batches import BudgetMeter
 from tunegate.tune.budget import pays_nothing
 from tunegate.tune.programs import Programs
 from tunegate.tune.protocol import ModelFile, OpenModels
-from tunegate.tune.searchers import Describe, SearchProgram, untold
+from tunegate.tune.searchers import Describe, SearchProgram, ignore
 from tunegate.tune.task_history import TaskHistory
 from tunegate.tune.tuning_run import TuningRun
 from tunegate.tune.workers import Executor, LocalExecutor
@@ -64,7 +64,7 @@ class EngineTuner:
     ) -> None:
         self._config, self._origin, self._search = config, origin, search
         self._clock, self._scratch, self._programs = clock, scratch, programs
-        self._describe: Describe = untold
+        self._describe: Describe = ignore
         self._seed = derived(seed, "candidates")
         self.notes: tuple[str, ...] = ()
 

@@ -29,7 +29,7 @@ ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 def is_signed(headers: Message, body: bytes, secret: str, now: float) -> bool:
-    """Whether MLflow wrote it, with our secret and lately."""
+    """Returns whether MLflow wrote it, with our secret and lately."""
     sent, delivery = headers.get("X-MLflow-Timestamp", ""), headers.get("X-MLflow-Delivery-Id", "")
     version, _, text = headers.get("X-MLflow-Signature", "").partition(",")
     if version != "v1" or not sent.isdecimal() or abs(now - int(sent)) > MAX_AGE_SECONDS:

@@ -188,8 +188,8 @@ class PartsBuilds:
         return self._answer(job, request, Imported).schedules
 
     def _built(self, job: BuildJob) -> Build:
-        """What is compiled whole and tuned may have parts that are slower than the others. Where no
-        whole build was asked for, parts are what an earlier run has elected."""
+        """A model that is compiled whole and tuned may have parts that are slower than the others.
+        Where no whole build was asked for, parts are what an earlier run has elected."""
         key = opened_key(job.model)
         whole = self.whole_at.get(key) if job.records else None
         elected = bool(job.records) and key not in self.whole_at

@@ -14,8 +14,8 @@ from tunegate_hybrid.messages import BuildParts
 
 
 def is_slower(how: BuildParts) -> bool:
-    """Whether the whole build is slower than the model as ONNX Runtime runs it; what was decided
-    for the same kernels is not measured again."""
+    """Returns whether the whole build is slower than the model as ONNX Runtime runs it; what was
+    decided for the same kernels is not measured again."""
     artifact = ArtifactFile.read(Path(how.whole))
     decision = PartsDecision.of_whole(Path(how.decided), artifact.tasks, how.threads)
     known = decision.read(bool)

@@ -88,7 +88,7 @@ class Winners:
         return self._is_faster(ours, theirs)
 
     def _pays(self, parts: Sequence[ModelPart]) -> bool:
-        """Whether the model of these parts is faster than as it is."""
+        """Returns whether the model of these parts is faster than as it is."""
         program = self._assembly.program(parts, self._split.graph.outputs, self._place())
         whole = opened_part(self._split.prepared.original, self._threads)
         return self._is_faster(program.bound(self._feed), lambda: whole.run(None, dict(self._feed)))

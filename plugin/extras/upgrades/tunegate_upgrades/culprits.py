@@ -120,7 +120,7 @@ class Culprits:
 
 
 def sentence(locked: LockedSides, found: FoundPackages) -> str:
-    """What the report says of the packages that were found."""
+    """Returns what the report says of the packages that were found."""
     told = ", ".join(locked.told(name) for name in found.packages)
     count = len(locked.changed())
     if count == 1:

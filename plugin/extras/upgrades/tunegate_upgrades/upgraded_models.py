@@ -56,7 +56,7 @@ def _unmeasured_runtime(lock: UpgradedLock, runtime: LockedRuntime) -> str:
 
 
 def is_named(lock: LockFile, runtime: LockedRuntime) -> bool:
-    """Whether the file names the packages that the runtime is, pinned or not."""
+    """Returns whether the file names the packages that the runtime is, pinned or not."""
     return all(name in lock.pins or name in lock.refused for name in runtime.packages)
 
 

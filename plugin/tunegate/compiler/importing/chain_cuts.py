@@ -101,8 +101,8 @@ def _past_the_bounds(module: Any) -> Iterator[Any]:
 
 
 def sizes_of_parameters(kernel: Any) -> Sequence[_Size]:
-    """How often what a kernel writes reads each of its parameters, all its blocks written into each
-    other."""
+    """Returns how often what a kernel writes reads each of its parameters, all its blocks written
+    into each other."""
     stores: list[Any] = []
     structural_walk(kernel.body, [(BufferStore, stores.append)])
     reads, copies = (_reads(stores, kernel.params, weight) for weight in (_one, copies_of_argument))

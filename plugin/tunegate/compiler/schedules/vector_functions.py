@@ -42,8 +42,8 @@ def _formulas() -> dict[str, Callable[[Any], Any]]:
 
 @cache
 def copies_of_argument(operator: str) -> int:
-    """How often the formula of an operator has its argument when every `let` is written out, as
-    LLVM's code generator does to simplify it; 1 for an operator without a formula."""
+    """Returns how often the formula of an operator has its argument when every `let` is written
+    out, as LLVM's code generator does to simplify it; 1 for an operator without a formula."""
     name = "exp" if operator == _SIGMOID else operator.removeprefix("tirx.")
     formula = _formulas().get(name)
     if formula is None:
@@ -53,8 +53,8 @@ def copies_of_argument(operator: str) -> int:
 
 
 def _uses(expression: Any, of_variables: Mapping[Any, int]) -> int:
-    """How often an expression has the variables that are counted; one that is bound has as many as
-    its value."""
+    """Returns how often an expression has the variables that are counted; one that is bound has as
+    many as its value."""
     if isinstance(expression, tirx.Var):
         return of_variables.get(expression, 0)
     if isinstance(expression, tirx.Let):

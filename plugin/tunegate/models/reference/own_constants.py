@@ -37,8 +37,8 @@ def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
 
 
 def _separate(graph: onnx.GraphProto) -> bool:
-    """Whether nodes shared one. The first reader keeps the constant, so a graph inside that reads
-    it, too, finds it."""
+    """Returns whether nodes shared one. The first reader keeps the constant, so a graph inside that
+    reads it, too, finds it."""
     is_shared = False
     constants = _int8_constants(graph)
     taken = {name for node in graph.node for name in (*node.input, *node.output)}

@@ -52,7 +52,7 @@ def opened_key(job: ModelJob) -> OpenedKey:
 
 
 def has_graphs(job: BuildJob) -> bool:
-    """Whether CUDA graphs launch its kernels; a form launches them by itself."""
+    """Returns whether CUDA graphs launch its kernels; a form launches them by itself."""
     target = job.model.target
     return target.kind == "cuda" and target.cuda_graphs and LAUNCH not in job.settings
 
@@ -297,7 +297,7 @@ def with_same_kernels(
     return found
 
 
-def told_once(
+def ask_each_once(
     jobs: Mapping[int, ModelJob],
     kernels: Callable[[ModelJob], str],
     asking: Callable[[Mapping[int, ModelJob]], dict[int, Conversation[_Reply]]],

@@ -24,10 +24,10 @@ from tunegate.runtimes.tvm.compile_requests import (
     KernelDigests,
     OpenedKey,
     TakenLists,
+    ask_each_once,
     memory_for,
     opened_key,
     questions_after_build,
-    told_once,
 )
 from tunegate.runtimes.tvm.finished_build import (
     RISKY_SHARE,
@@ -94,7 +94,7 @@ class MetaScheduleCompiler:
         for n, listed in known.items():
             self._taken.add(jobs[n], listed, "an earlier run")
         asked = {n: job for n, job in enumerate(jobs) if n not in known}
-        talks, taken = told_once(asked, self._kernels, self._listing)
+        talks, taken = ask_each_once(asked, self._kernels, self._listing)
         answers = {**known, **{n: self._listed(job, talks[n]) for n, job in asked.items()}}
         for n in taken:
             self._taken.add(jobs[n], answers[n], "the other side")

@@ -102,8 +102,8 @@ class Trees:
         self._sound: set[str] = set()
 
     def problem(self, revision: str) -> str:
-        """What is wrong with a tree of the revision; '' where nothing is. Raises RevisionError for
-        a tree that is not here."""
+        """Returns what is wrong with a tree of the revision; '' where nothing is. Raises
+        RevisionError for a tree that is not here."""
         listed = self._git.output("ls-tree", "-r", "-d", "-z", "--full-tree", revision)
         root = self._git.text("rev-parse", "--verify", "-q", f"{revision}^{{tree}}")
         if listed is None or root is None:
@@ -131,7 +131,7 @@ class Trees:
 
 
 def _broken(tree: bytes, id_bytes: int) -> str:
-    """What is wrong with the entries of a tree: a mode, a name and an id each."""
+    """Returns what is wrong with the entries of a tree: a mode, a name and an id each."""
     seen: set[bytes] = set()
     position, before = 0, b""
     while position < len(tree):

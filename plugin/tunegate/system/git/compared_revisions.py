@@ -351,7 +351,8 @@ def _is_candidate(tag: str) -> bool:
 
 
 def _height(git: GitProcess, release: Release) -> int:
-    """How many commits the release has: of two of one version, or of none, the later one counts."""
+    """Returns how many commits the release has: of two of one version, or of none, the later one
+    counts."""
     return int(git.text("rev-list", "--count", release.commit) or 0)
 
 

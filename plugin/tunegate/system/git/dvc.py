@@ -99,7 +99,7 @@ def _outputs(stage: object) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _working_directory(stage: Mapping[str, Any] | None) -> str:
-    """Where the paths of a stage begin, below its lock file. A lock file does not say."""
+    """Returns where the paths of a stage begin, below its lock file. A lock file does not say."""
     if stage is None:
         return "."
     loop = stage.get("do")

@@ -254,7 +254,7 @@ class _Said(NamedTuple):
 
 
 def _said_by_remote(git: GitProcess) -> _Said | None:
-    """What the remote answers; None where it cannot be asked."""
+    """Returns what the remote answers; None where it cannot be asked."""
     told = short(_told(git) or "").removeprefix("origin/")
     asked = ("HEAD", *([f"refs/heads/{told}"] if told else []))
     line = ("ls-remote", "--symref", "origin", *asked)

@@ -41,7 +41,7 @@ def summary_command(page: Path) -> str:
 
 
 def is_plain(value: str) -> bool:
-    """Whether it is one line of characters that no shell and no macro reads."""
+    """Returns whether it is one line of characters that no shell and no macro reads."""
     return value.isascii() and value.isprintable() and not set(value) & set("\"'\\$`#%;]")
 
 

@@ -94,7 +94,8 @@ def _head(job: JobVariables) -> str:
 
 
 def _is_untrusted(job: JobVariables) -> bool:
-    """Whether the pull request is of a fork, or a pipeline of others says which one it is."""
+    """Returns whether the pull request is of a fork, or a pipeline of others says which one it
+    is."""
     ours = _repository(job.text("BUILDKITE_REPO"))
     return _is_triggered(job) or not ours or ours != _repository(_source(job))
 

@@ -79,7 +79,7 @@ def _first(names: Iterable[str], among: Mapping[str, _Value]) -> _Value | None:
 
 
 def _names_of(host: str) -> tuple[str, tuple[str, ...]]:
-    """What a helper is asked for, and the names that the host has in a file."""
+    """Returns what a helper is asked for, and the names that the host has in a file."""
     names = (host, f"https://{host}", f"https://{host}/v1/", f"http://{host}")
     return (_HUB_LOGIN, (_HUB_LOGIN, *names)) if host == DOCKER_HUB else (host, names)
 

@@ -36,7 +36,7 @@ class ByteCount:
 
     @property
     def left(self) -> int:
-        """How many more there may be."""
+        """Returns how many more there may be."""
         return self._most_bytes - self._bytes
 
 

@@ -44,5 +44,5 @@ def fetched_model(
 
 
 def _one_line(error: Exception, into: Path) -> str:
-    """What is wrong, in paths relative to the model."""
+    """Returns what is wrong, in paths relative to the model."""
     return str(error).replace(f"{into}/", "").rstrip(".") + "."

@@ -63,8 +63,8 @@ class OciRegistry:
         self._authorization = ""
 
     def manifest(self, reference: str) -> StoredManifest:
-        """What a tag or digest names now. Raises ConfigError where it names nothing, ModelError for
-        a manifest that is none."""
+        """Returns what a tag or digest names now. Raises ConfigError where it names nothing,
+        ModelError for a manifest that is none."""
         shown = f"{self._shown}:{reference}".replace(":sha256:", "@sha256:")
         request = WebRequest(
             url=f"{self._root}/manifests/{reference}", headers={"Accept": MANIFEST_TYPE}

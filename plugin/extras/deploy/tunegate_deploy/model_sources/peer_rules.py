@@ -16,7 +16,7 @@ _METADATA = frozenset(
 
 
 def is_loopback_name(host: str) -> bool:
-    """Whether the host, as it is written in an address, is this machine."""
+    """Returns whether the host, as it is written in an address, is this machine."""
     found = _address(host)
     return host.lower() == "localhost" if found is None else found.is_loopback
 

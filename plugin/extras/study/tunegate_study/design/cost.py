@@ -33,7 +33,7 @@ def estimated_seconds(
 def cells_paid(
     cells: Sequence[CellSetting], compilers: Collection[str], rounds: int, seconds: float
 ) -> int:
-    """How many of these cells so many seconds pay, at what they take on average."""
+    """Returns how many of these cells so many seconds pay, at what they take on average."""
     every = estimated_seconds(cells, compilers, rounds)
     return len(cells) if every <= seconds else int(len(cells) * seconds / every)
 

@@ -38,7 +38,8 @@ class Estimates:
         return (contrast(weights, self._samples), settings) if settings else None
 
     def _fitted(self, levels: Mapping[str, tuple[str, str]]) -> list[float] | None:
-        """What all pairs leave of it, or, where they leave nothing, what is left if they add up."""
+        """Returns what all pairs leave of it, or, where they leave nothing, what is left if they
+        add up."""
         fitted = fitted_weights(self._axes, self._cells, levels, self._pairs)
         if fitted is not None or not self._pairs:
             return fitted
@@ -111,6 +112,6 @@ def _pair_effect(told: _Told, family: int) -> PairEffect:
 
 
 def _is_clear(found: Contrast, family: int) -> bool:
-    """Whether all of the interval, which stands beside it, is on one side of 0."""
+    """Returns whether all of the interval, which stands beside it, is on one side of 0."""
     percent = found.percent(family)
     return not percent.low <= 0 <= percent.high

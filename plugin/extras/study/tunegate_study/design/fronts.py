@@ -49,7 +49,7 @@ def _point(cell: StudyCell) -> FrontCell:
 
 
 def _beats(ours: Sequence[int], theirs: Sequence[int]) -> bool:
-    """Whether one is as good in everything, and better in something."""
+    """Returns whether one is as good in everything, and better in something."""
     return ours != theirs and all(a <= b for a, b in zip(ours, theirs, strict=True))
 
 

@@ -53,7 +53,7 @@ def summarized(subject: StudiedCells, cells: Sequence[StudyCell], commands: Sequ
 
 
 def is_finished(cell: StudyCell, rounds: int) -> bool:
-    """Whether another run would not measure the cell, or cannot."""
+    """Returns whether another run would not measure the cell, or cannot."""
     return bool(cell.reason) or len(cell.launches) >= rounds
 
 

@@ -167,7 +167,8 @@ def _tuned(tools: Tools, changes: ChangeSet, group: CellGroup) -> _Tuned:
 
 
 def _config(group: CellGroup, out: Path, minutes: float) -> Config:
-    """What is tuned for other cells is not seen: a cell of few trials would have those of many."""
+    """Records of other cells are not seen: a cell of few trials would have those of
+    many."""
     name = group.file.name
     model = ModelConfig(
         path="".join(f"[{each}]" if each in "*?[" else each for each in name),

@@ -13,20 +13,21 @@ _OF_EVERY_LAYER = ("auto", "direct")
 
 
 def error_of(build: Build) -> ErrorEstimate | None:
-    """How far a build in other numbers is off; None for float32, which is held to be equal."""
+    """Returns how far a build in other numbers is off; None for float32, which is held to be
+    equal."""
     if build.sampled is None:
         return None
     return msgspec.structs.replace(estimated(build.sampled, ANY_ERROR)[0], limit=None)
 
 
 def may_pass(build: Build) -> bool:
-    """Whether what refuses the build may not do so in another run: numbers are compared on inputs
-    that are drawn anew, and a process that died may live."""
+    """Returns whether what refuses the build may not do so in another run: numbers are compared on
+    inputs that are drawn anew, and a process that died may live."""
     return build.error is not None and (build.crashed or build.check is not None)
 
 
 def layers_with(build: Build, algorithm: str) -> int:
-    """How many layers have this form because it was asked for."""
+    """Returns how many layers have this form because it was asked for."""
     return sum(task.weight for task in build.tasks if task.algorithm == algorithm)
 
 

@@ -98,7 +98,7 @@ class StudyWork:
     def _references(
         self, waiting: Mapping[str, CellSetting]
     ) -> tuple[dict[str, Path], dict[str, str]]:
-        """What each of these cells stands beside, and why there is nothing for others."""
+        """Returns what each of these cells stands beside, and why there is nothing for others."""
         found: dict[str, Path] = {}
         refused: dict[str, str] = {}
         for group in groups_of(self._chosen, waiting):
@@ -109,7 +109,7 @@ class StudyWork:
         return found, refused
 
     def _counts(self, cell: StudyCell, setting: CellSetting) -> bool:
-        """Whether a kept cell is of what would be built here now."""
+        """Returns whether a kept cell is of what would be built here now."""
         if cell.is_cut or cell.device != self._device or cell.may_pass:
             return False
         if cell.versions != versions_of(setting[RUNTIME]):

@@ -95,7 +95,7 @@ class KeptEnvironments:
 
 
 def is_whole(directory: Path) -> bool:
-    """Whether each file has the size and the time that it was installed with."""
+    """Returns whether each file has the size and the time that it was installed with."""
     try:
         sealed = json.loads((directory / _SEAL).read_text())
         return bool(sealed == {name: list(look) for name, look in _files(directory)})

@@ -27,7 +27,7 @@ class PinnedPackage(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def decides(self) -> tuple[object, ...]:
-        """What decides which files are installed."""
+        """Returns what decides which files are installed."""
         return self.name, self.version, tuple(sorted(self.hashes)), self.indexes
 
 

@@ -9,8 +9,8 @@ _MAX_CHARACTERS = 2000
 
 
 def applies(marker: str) -> bool:
-    """Whether the marker holds here, as it does without extras. Raises ValueError for what is no
-    marker."""
+    """Returns whether the marker holds here, as it does without extras. Raises ValueError for what
+    is no marker."""
     if len(marker) > _MAX_CHARACTERS:
         raise ValueError(f"a marker of {len(marker)} characters")
     try:

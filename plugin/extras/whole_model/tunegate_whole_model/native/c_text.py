@@ -91,7 +91,8 @@ def _calls(calls: Iterable[NativeCall]) -> Iterable[str]:
 
 
 def _steps(program: NativeProgram) -> Iterable[str]:
-    """What each thread does: the blocks of a part, or `BARRIER`; a part is its calls in order."""
+    """Returns what each thread does: the blocks of a part, or `BARRIER`; a part is its calls in
+    order."""
     yield "typedef struct { int32_t part; int64_t first, stop; } step;"
     yield "enum { BARRIER = -1 };"
     yield "static const step STEPS[] = {"

@@ -30,7 +30,7 @@ def _is_apart(buffer: Any, blocks: Sequence[Any], variable: Any) -> bool:
 
 
 def _is_at(found: Any, realize: Any, variable: Any) -> bool:
-    """Whether the range is one element, at an iterator that is bound to the variable."""
+    """Returns whether the range is one element, at an iterator that is bound to the variable."""
     bound = zip(realize.block.iter_vars, realize.iter_values, strict=True)
     return (
         isinstance(found.extent, IntImm)

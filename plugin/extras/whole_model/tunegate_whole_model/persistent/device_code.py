@@ -53,7 +53,7 @@ class DeviceKernel(NamedTuple):
 
     @property
     def is_together(self) -> bool:
-        """Whether the threads of a block have to do with each other."""
+        """Returns whether the threads of a block have to do with each other."""
         return any(word in self.body for word in _TOGETHER)
 
 
@@ -76,7 +76,7 @@ def device_code(nests: Mapping[str, Any], target: Any) -> DeviceCode:
 
 
 def fits(code: DeviceKernel, threads: int) -> bool:
-    """Whether blocks of so many threads can do what the kernel's blocks do."""
+    """Returns whether blocks of so many threads can do what the kernel's blocks do."""
     if code.block_count * code.thread_count >= _MOST_THREADS:
         return False
     if not code.is_together:

@@ -53,9 +53,10 @@ def kernel_text(
 
 
 def _function(code: DeviceKernel, threads: int, times: int) -> str:
-    """What is called at several places is compiled once. The parameters `blockIdx` and `threadIdx`
-    hide CUDA's own. What two blocks write and read is no longer apart in time, so nothing may
-    be read through a cache that nobody keeps up to date: pointers are not `__restrict__`."""
+    """A kernel that is called at several places is compiled once. The parameters `blockIdx` and
+    `threadIdx` hide CUDA's own. What two blocks write and read is no longer apart in time, so
+    nothing may be read through a cache that nobody keeps up to date: pointers are not
+    `__restrict__`."""
     if not fits(code, threads):
         raise UnsupportedModelError(f"{code.name} does not fit into blocks of {threads} threads")
     once = "__noinline__ " if times > 1 else ""

@@ -30,7 +30,7 @@ _TAGS = ("blockIdx.x", "threadIdx.x", "tirx.use_cooperative_launch")
 def executable(
     program: NativeProgram, arena_bytes: int, context: Context, kernel: Any, target: Any
 ) -> Any:
-    """What the virtual machine runs; `kernel` is of `device_module`."""
+    """Returns what the virtual machine runs; `kernel` is of `device_module`."""
     module = launching_module(program, arena_bytes, context)
     passes = (*pipeline.dataflow_lower_passes(target), *pipeline.finalize_passes(target))
     with target, tvm.transform.PassContext(opt_level=3):

@@ -81,7 +81,7 @@ class _Memory:
         self.pointers = tuple(ctypes.c_void_p(each.data_ptr()) for each in self._all)
 
     def clear(self) -> None:
-        """What kernels write is zero again."""
+        """Sets what kernels write to zero again."""
         for written, zeros in zip(self._written, self._zeros, strict=True):
             zeros.copyto(written)
 

@@ -19,7 +19,7 @@ class Span(msgspec.Struct, frozen=True, order=True):
     end: int
 
     def overlaps(self, other: Span) -> bool:
-        """Whether some byte is in both."""
+        """Returns whether some byte is in both."""
         same = self.place == other.place
         return same and self.start < other.end and other.start < self.end
 
@@ -35,7 +35,8 @@ class StagePart(msgspec.Struct, frozen=True):
 
 
 def depends(later: StagePart, earlier: StagePart) -> bool:
-    """Whether the later part must wait: one of them writes what the other has to do with."""
+    """Returns whether the later part must wait: one of them writes what the other has to do
+    with."""
     return (
         _meet(earlier.writes, later.reads)
         or _meet(earlier.writes, later.writes)
