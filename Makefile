@@ -25,7 +25,7 @@ SHARD ?=
 TESTS := $(BIN)/python -m pytest $(if $(SHARD),--shard=$(SHARD))
 
 # What is tested of texts and sources. `make check` runs it, and `make test` does not again.
-HOUSE := tests/house tests/test_docs.py tests/test_docs.py tests/test_prose.py tests/test_prose.py tests/test_site.py
+HOUSE := tests/house tests/test_docs.py tests/test_prose.py tests/test_site.py
 
 .PHONY: site demo environment test test-all prove gpu-jobs pipelines pipelines-environment programs fuzz check docs figures lock format clean
 

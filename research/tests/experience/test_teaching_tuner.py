@@ -14,7 +14,7 @@ from tunegate.artifacts.plans import Budget, PlannedTask, Shard
 from tunegate.artifacts.tasks import ResolvedTask
 from tunegate.ports import Publish
 from tunegate.tune.prior import TaskExperience
-from tunegate.tune.searchers import Describe, untold
+from tunegate.tune.searchers import Describe, ignore
 from tunegate_cache.format.records import Miss, TuningRecord
 
 SHARD = Shard(
@@ -33,7 +33,7 @@ class BatchesOfOne:
     notes = ("a note",)
 
     def __init__(self) -> None:
-        self._describe: Describe = untold
+        self._describe: Describe = ignore
 
     def describing(self, describe: Describe) -> BatchesOfOne:
         self._describe = describe
