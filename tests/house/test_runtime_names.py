@@ -26,6 +26,8 @@ OTHER_MEANINGS = {
     # ONNX Runtime is also the reference, which decides what numbers are right.
     "plugin/tunegate/models/reference": {"onnxruntime"},
     "plugin/tunegate/artifacts/candidates.py": {"onnxruntime"},
+    # Its values hold the types that NumPy lacks.
+    "plugin/tunegate/models/narrow_types.py": {"onnxruntime"},
     # The same package, with another of its providers; and how it tells the times of operators.
     "plugin/tunegate/runtimes/onnxruntime_cuda": {"onnxruntime"},
     # They extend one runtime, or are made of two.

@@ -212,7 +212,8 @@ def _by_interval(comparison: Comparison, gate: GateConfig) -> CheckResult:
     if comparison.decision == "pass":
         return _passed(comparison, change.low, text, gate)
     if comparison.decision == "fail" and comparison.median == "fail":
-        return CheckResult("fail", f"slower by {text}, over the {margin}")
+        over = f"over the {gate.margin_percent:g}% margin"
+        return CheckResult("fail", f"slower by {text}, {over}")
     if comparison.decision == "fail":
         told = slower_inside(comparison, gate)
         return CheckResult("fail", f"{told}; the median by {text}", told)
