@@ -116,9 +116,9 @@ def test_a_containers_checkout_in_a_folder_is_read_whoever_it_belongs_to(runner:
 
 
 def test_the_plan_stage_gives_a_matrix_for_the_tuning_jobs(runner: Runner) -> None:
-    before = runner.head()
+    before = runner.commit({"tunegate.yaml": COMPILED}, "Compile")
     save(conv_model(), runner.workspace / "models" / "m.onnx")
-    after = runner.commit({"tunegate.yaml": COMPILED}, "Add a model")
+    after = runner.commit({}, "Add a model")
     result = runner.run(push(before, after), stage="plan")
     assert result["exitCode"] == 0, result["log"]
     matrix = json.loads(result["outputs"]["matrix"])
