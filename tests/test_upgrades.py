@@ -114,6 +114,6 @@ def test_a_name_that_no_extra_has_is_left_to_whoever_asks() -> None:
 
 
 @pytest.mark.usefixtures("core_alone")
-def test_a_command_and_a_runtime_are_told_as_what_they_are() -> None:
+def test_a_command_and_an_executor_are_told_as_what_they_are() -> None:
     assert missing("command", "study").startswith("tunegate study is not installed. Install")
-    assert missing("runtime", "hybrid").startswith("runtime hybrid is not installed. Install")
+    assert missing("executor", "ray").startswith("executor ray is not installed. Install")

@@ -20,7 +20,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from benchmarks.kit.command import command_line, scratch_folder
-from benchmarks.kit.our_model import Records, records
+from benchmarks.kit.our_model import Records, opened_reference, records
 from benchmarks.kit.tables import heading, row
 from tunegate.compiler.build.build_model import build_model
 from tunegate.compiler.importing import recurrent
@@ -31,7 +31,6 @@ from tunegate.compiler.runtime import use_threads
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 from tunegate.models.inputs.drawn_inputs import drawn_inputs
-from tunegate.models.reference.part_session import opened_part
 from tunegate.models.seeded_inputs import seeded_inputs
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 from tunegate.system.output.artifact_file import ArtifactFile
@@ -114,7 +113,7 @@ def timed(file: Path, steps: int, known: Records) -> Timed:
     artifact = ArtifactFile.read(place / "built")
     feed = seeded_inputs(drawn_inputs(opened.prepared, request.inputs, "m.onnx"), 1)
     compiled = TvmArtifact(place / "built", artifact).bound(feed)
-    session = opened_part(file, 1)
+    session = opened_reference(file, 1)
     return Timed(build_seconds, *raced(compiled, lambda: session.run(None, feed), 1))
 
 

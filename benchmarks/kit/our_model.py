@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -18,11 +19,11 @@ from tunegate.artifacts.tasks import RecordOrigin, ResolvedTask, ScheduleSource,
 from tunegate.compiler.versions import toolchain
 from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.errors import ModelError
+from tunegate.models.reference.onnx_runtime import open_session, timed_options
 from tunegate.ports import BuildJob, ModelJob, Publish
 from tunegate.runtimes.runtime import OpenCompiler
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 from tunegate.runtimes.tvm.runtime import PROGRAMS
-from tunegate.tune.programs import Programs
 from tunegate.tune.tuner import EngineTuner, SearchOptions
 from tunegate_cache.format.records import (
     Lookup,
@@ -155,12 +156,11 @@ def records(
     target: TargetConfig,
     seconds: float,
     folder: Path,
-    programs: Programs = PROGRAMS,
 ) -> Records:
     """Returns what tuning leaves of a model whose tasks this compiler lists, which is closed."""
     tasks = imported(compiler, ModelJob(file=model, path="m.onnx", shapes={}, target=target))
     compiler.close()
-    outcomes = tuned(model, target, tasks, {}, seconds, lambda _: True, folder, programs=programs)
+    outcomes = tuned(model, target, tasks, {}, seconds, lambda _: True, folder)
     return {key.workload: each.records for key, each in outcomes.items() if each.records}
 
 
@@ -169,6 +169,14 @@ def imported(compiler: OpenCompiler, job: ModelJob) -> Sequence[TuningTask]:
     if isinstance(tasks, ModelError):
         raise tasks
     return tasks
+
+
+def opened_reference(file: Path, threads: int) -> Any:
+    """Returns a session of ONNX Runtime for runs in turn with a build in this process. Between its
+    inferences its threads rest: the build needs the cores."""
+    options = timed_options(threads)
+    options.add_session_config_entry("session.force_spinning_stop", "1")
+    return open_session(file, options, ["CPUExecutionProvider"]).session
 
 
 def publish_sources(
@@ -209,12 +217,11 @@ def tuned(
     filters: bool = True,
     seed: int = 1,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
-    programs: Programs = PROGRAMS,
 ) -> dict[WorkloadKey, TaskOutcome]:
     """A number is a budget of so many seconds, used up."""
     allowed = budget if isinstance(budget, Budget) else lasting(budget)
     shard = shard_of(tasks, target, allowed, found)
-    tuner = tuner_of(target, scratch, filters=filters, seed=seed, programs=programs)
+    tuner = tuner_of(target, scratch, filters=filters, seed=seed)
     shaped = ShapedModel(model, shapes or {})
     return {o.key: o for o in tuner.tune(shard, {("m.onnx", "head"): shaped}, publish)}
 
@@ -251,7 +258,6 @@ def tuner_of(
     filters: bool = True,
     seed: int = 1,
     on_ray: bool = False,
-    programs: Programs = PROGRAMS,
 ) -> EngineTuner:
     return EngineTuner(
         config=Config(
@@ -261,7 +267,7 @@ def tuner_of(
         ),
         origin=RecordOrigin(device=DEVICE, toolchain=toolchain(), source=Provenance()),
         clock=time,
-        programs=programs,
+        programs=PROGRAMS,
         scratch=scratch / "tuner",
         seed=1,
         search=SearchOptions(seed=seed, filters=filters),

@@ -185,11 +185,11 @@ def job_of(name: str, file: Path, target: TargetConfig) -> ModelJob:
 def every_build(
     candidates: Sequence[CandidateBuild], job: ModelJob, options: argparse.Namespace, scratch: Path
 ) -> dict[str, Build]:
-    """The builds of all candidates but the reference and those in parts."""
+    """The builds of all candidates but the reference."""
     others = [each for each in candidates if not each.is_tuned and each.name != REFERENCE]
     builds = {each.name: built(each, job, options.samples, scratch) for each in others}
     if options.minutes:
-        ours = [each for each in candidates if each.is_tuned and not each.extends]
+        ours = [each for each in candidates if each.is_tuned]
         builds |= tvm_builds(ours, job, options.minutes, options.samples, scratch)
     return builds
 

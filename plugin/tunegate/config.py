@@ -267,8 +267,7 @@ class TargetConfig(_Section, frozen=True, kw_only=True):
     runtime: Annotated[
         Name,
         Key(
-            "`tvm`, `onnxruntime` (CPUs; needs no TVM and tunes nothing), `hybrid` (CPUs; [what"
-            " TVM compiles in part](../plugin/extras/hybrid/README.md), an extra), "
+            "`tvm`, `onnxruntime` (CPUs; needs no TVM and tunes nothing), "
             "[`openvino`](runtimes.md) (CPUs; an extra), "
             "[`onnxruntime_cuda` and `tensorrt`](runtimes.md#onnx-runtime-and-tensorrt-on-gpus) "
             "(GPUs), [another that is installed](how-to/extend.md), or `auto`: all that run "

@@ -46,7 +46,6 @@ KNOWN_EXTRAS = (
     KnownExtra("study", {"command": ("study",)}),
     KnownExtra("ray", {"executor": ("ray",)}),
     KnownExtra("upgrades", {"key": ("watch.files",)}),
-    KnownExtra("hybrid", {"runtime": ("hybrid",)}),
     KnownExtra("whole-model", {"artifact": ("native", "native_whole", "whole")}),
 )
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
 
 from tunegate.artifacts.artifact_io import digest_of_document
 from tunegate.artifacts.candidates import REFERENCE, Candidates, RuntimeName
@@ -80,9 +79,6 @@ def opened_tools(
         energy_for(config) as energy,
         _opened_context(settings, _device(config, installed), out, energy, progress) as context,
         _opened_compilers(installed, out.workdir, config, context.seed) as compilers,
-        _opened_extension(
-            installed, compilers, found.candidates, out.workdir, (config, context.seed)
-        ) as extension,
     ):
         for problem in (*installed.problems, *found.problems):
             context.progress.warn(f"runtimes: {problem}.")
@@ -90,13 +86,12 @@ def opened_tools(
         yield Tools(
             origin=origin,
             source=model_source(subject, out.workdir, found.candidates),
-            compiler=extension.compiler,
+            compiler=compilers[installed.tuning.name],
             index=_index(subject, context.device),
-            tuner=_tuner(extension.programs, origin, subject, context, out.workdir),
+            tuner=_tuner(installed.tuning.programs, origin, subject, context, out.workdir),
             builders={
                 **_saving_builders(installed, out.workdir, config, context.seed),
                 **compilers,
-                **extension.builders,
             },
             gate=GateTools(
                 context=context,
@@ -224,41 +219,6 @@ def _saving_builders(
         )
         for runtime in filter(saves, installed.runtimes)
     }
-
-
-class _Extension(NamedTuple):
-    """The compiler of the runtime that tunes, the programs of its search, and what builds with it,
-    all with what another runtime adds to them."""
-
-    compiler: OpenCompiler
-    programs: Programs
-    builders: Mapping[RuntimeName, Builder]
-
-
-@contextmanager
-def _opened_extension(
-    installed: Installed,
-    compilers: Mapping[RuntimeName, OpenCompiler],
-    candidates: Candidates,
-    workdir: Path,
-    limits: tuple[Config, int],
-) -> Iterator[_Extension]:
-    """Nothing is added where no target has a candidate of a runtime that extends another."""
-    tuning, extending, (config, seed) = installed.tuning, installed.extension, limits
-    compiler = compilers[tuning.name]
-    targets = {name for name, offers in candidates.items() if any(c.extends for c in offers)}
-    if extending is None or not targets:
-        yield _Extension(compiler, tuning.programs, {})
-        return
-    scratch, limit_seconds = workdir / "compile" / extending.name, build_seconds(config.budget)
-    extended = extending.extended(
-        compiler, targets, scratch, seed=seed, limit_seconds=limit_seconds
-    )
-    programs = tuning.programs._replace(searcher=extending.searcher)
-    with closing(extended):
-        # What is built for the first runtime is known to what builds for the other.
-        builders = {tuning.name: extended, extending.name: extended.builder}
-        yield _Extension(extended, programs, builders)
 
 
 def _benchmarker(

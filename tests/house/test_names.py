@@ -60,7 +60,6 @@ HEAVY_DOORS = (
     "tunegate.models.preparation",
     "onnx",
     "tunegate.compiler",
-    "tunegate_hybrid",
     "tunegate_whole_model",
     "tunegate.cli.handlers",
     "tunegate.ci.registry",

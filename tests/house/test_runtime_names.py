@@ -16,8 +16,8 @@ NAMES = tuple(
     ]
 )
 OTHER_MEANINGS = {
-    # What to install for a runtime that is not.
-    "plugin/tunegate/known_extras.py": {"hybrid", "tvm"},
+    # What extends a runtime that is not an extra.
+    "plugin/tunegate/known_extras.py": {"tvm"},
     # The package `tvm` has one door, where kernels are made; a record says by which version.
     "plugin/tunegate/compiler": {"tvm"},
     "cache/tunegate_cache/format": {"tvm"},
@@ -30,8 +30,7 @@ OTHER_MEANINGS = {
     "plugin/tunegate/models/narrow_types.py": {"onnxruntime"},
     # The same package, with another of its providers; and how it tells the times of operators.
     "plugin/tunegate/runtimes/onnxruntime_cuda": {"onnxruntime"},
-    # They extend one runtime, or are made of two.
-    "plugin/extras/hybrid": {"tvm", "onnxruntime"},
+    # It extends one runtime.
     "plugin/extras/whole_model": {"tvm"},
     # The meaning of a key names the runtimes that it may have.
     "plugin/tunegate/config.py": {*NAMES},

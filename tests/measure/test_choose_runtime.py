@@ -90,8 +90,8 @@ def test_within_the_noise_the_head_keeps_the_runtime_of_the_base(tmp_path: Path)
 
 
 def test_sides_with_the_same_kernels_are_measured_once(tmp_path: Path) -> None:
-    parts = msgspec.structs.replace(candidate("head", "hybrid", "Parts"), tasks=TASKS)
-    for head in (both("head"), (*both("head"), parts)):  # whether parts pay is measured for each
+    parts = msgspec.structs.replace(candidate("head", "own", "Own"), tasks=TASKS)
+    for head in (both("head"), (*both("head"), parts)):
         cell, pairs, _ = chosen(tmp_path, [-0.4], base=both("base"), head=head)
         assert cell.base is not None
         assert cell.head is not None

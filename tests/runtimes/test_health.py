@@ -11,7 +11,7 @@ from tunegate.errors import ConfigError
 from tunegate.models.prepared import PreparedModel
 from tunegate.runtimes import requirements as health
 from tunegate.runtimes.openvino import runtime
-from tunegate.runtimes.registry import Installed, extends, installed_runtimes, offered
+from tunegate.runtimes.registry import Installed, installed_runtimes, offered
 from tunegate.runtimes.requirements import runtime_checks
 from tunegate.runtimes.runtime import Loaded
 from tunegate.system.output.artifact_file import ArtifactFile
@@ -102,12 +102,6 @@ def without_extras(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime, "find_spec", lambda name: None)
 
 
-def of_the_core() -> Installed:
-    """What is installed, without what extends it."""
-    installed = installed_runtimes()
-    return Installed(tuple(each for each in installed.runtimes if not extends(each)), ())
-
-
 class Precisions:
     """Offers two ways, or fails where `variant` is wrong."""
 
@@ -132,20 +126,8 @@ class Precisions:
         raise NotImplementedError
 
 
-class Extending(Precisions):
-    """Builds with the compiler of another."""
-
-    name = "extending"
-
-    def variants(self, target: TargetConfig) -> Mapping[str, Mapping[str, str]]:
-        return {"": {}}
-
-    def extended(self) -> None:
-        raise NotImplementedError
-
-
 def with_another(runtime: Precisions) -> Installed:
-    return Installed((*of_the_core().runtimes, runtime), ())
+    return Installed((*installed_runtimes().runtimes, runtime), ())
 
 
 def named(target: TargetConfig, installed: Installed) -> list[str]:
@@ -155,8 +137,8 @@ def named(target: TargetConfig, installed: Installed) -> list[str]:
 
 @pytest.mark.usefixtures("without_extras")
 def test_auto_is_all_that_run_on_the_target() -> None:
-    assert named(CPU, of_the_core()) == OURS
-    assert named(GPU, of_the_core())[0] == "tvm"
+    assert named(CPU, installed_runtimes()) == OURS
+    assert named(GPU, installed_runtimes())[0] == "tvm"
 
 
 @pytest.mark.usefixtures("without_extras")
@@ -165,14 +147,6 @@ def test_each_variant_is_a_candidate_with_settings_and_a_title() -> None:
     assert [each.name for each in found] == [*OURS, "precisions", "precisions-half"]
     assert (found[-1].title, found[-1].settings) == ("Precisions (half)", {"precision": "float16"})
     assert [each.name for each in found if each.is_tuned] == TVM
-
-
-@pytest.mark.usefixtures("without_extras")
-def test_what_extends_the_compiler_has_its_tasks() -> None:
-    installed = Installed((*of_the_core().runtimes, Extending()), ())
-    found = offered([CPU, GPU], installed).candidates["cpu"]
-    assert [each.name for each in found if each.is_tuned] == [*TVM, "extending"]
-    assert [each.name for each in found if each.extends] == ["extending"]
 
 
 @pytest.mark.usefixtures("without_extras")
@@ -207,6 +181,6 @@ def test_a_runtime_that_is_not_installed_says_which_command_installs_it() -> Non
 @pytest.mark.usefixtures("without_extras")
 def test_a_native_artifact_is_written_by_what_compiles_alone() -> None:
     native = TargetConfig(name="cpu", artifact="native")
-    assert {name.partition("-")[0] for name in named(native, of_the_core())} == {"tvm"}
+    assert {name.partition("-")[0] for name in named(native, installed_runtimes())} == {"tvm"}
     with pytest.raises(ConfigError, match="runtime onnxruntime writes no native artifact"):
         offered([native], installed_runtimes(), only=["onnxruntime"])

@@ -12,7 +12,6 @@ from tunegate.config import TargetConfig
 from tunegate.errors import ConfigError
 from tunegate.runtimes.cuda_variants import cuda_variants
 from tunegate.runtimes.registry import (
-    extends,
     installed_runtimes,
     may_compile,
     runtime_named,
@@ -29,8 +28,7 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RuntimePacka
 
 
 def names() -> list[str]:
-    """The names of what is installed, without what extends the compiler."""
-    return [each.name for each in installed_runtimes().runtimes if not extends(each)]
+    return [each.name for each in installed_runtimes().runtimes]
 
 
 def test_the_one_that_tunes_comes_first_and_others_come_after_ours_by_name(
@@ -44,12 +42,11 @@ def test_the_one_that_tunes_comes_first_and_others_come_after_ours_by_name(
     assert runtime_named("fast").title == "Example"
 
 
-def test_each_one_tunes_or_extends_or_saves() -> None:
+def test_each_one_tunes_or_saves() -> None:
     tuning, *others = installed_runtimes().runtimes
-    saving = [each for each in others if not extends(each)]
-    assert (tunes(tuning), extends(tuning), saves(tuning)) == (True, False, False)
-    for each in saving:
-        assert (tunes(each), extends(each), saves(each)) == (False, False, True)
+    assert (tunes(tuning), saves(tuning)) == (True, False)
+    for each in others:
+        assert (tunes(each), saves(each)) == (False, True)
     assert installed_runtimes().tuning is tuning
 
 

@@ -28,15 +28,13 @@ STATIC: Final = "static"
 
 class CandidateBuild(msgspec.Struct, frozen=True, kw_only=True):
     """A runtime with settings that mean something to it alone. `variant` names them, and is '' for
-    the usual ones; `title` is for people. `is_tuned`: its runtime has tasks to tune;
-    `extends`: they are those of another runtime, whose compiler builds for it."""
+    the usual ones; `title` is for people. `is_tuned`: its runtime has tasks to tune."""
 
     runtime: RuntimeName
     title: str
     variant: str = ""
     settings: dict[str, str] = {}
     is_tuned: bool = False
-    extends: bool = False
 
     @property
     def name(self) -> str:

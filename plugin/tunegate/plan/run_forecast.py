@@ -22,8 +22,6 @@ from tunegate_cache.format.records import Miss
 
 _CANDIDATE_LAUNCHES = 2
 """The launches of a candidate in a usual election."""
-_EXTENDED = 2.0
-"""What extends the compiler builds a model once to time what it can do with it, and once more."""
 _LATER = 0.25
 """The share of float32's time that a build in other numbers takes after it: most kernels are
 compiled by then."""
@@ -157,15 +155,14 @@ def _job_seconds(cell: _Cell, candidate: CandidateBuild, *, is_alone: bool) -> f
     if candidate.is_tuned:
         once = building_seconds(cell.change, [known.task for known in cell.tasks])
         is_later = candidate.precision != FLOAT32 and not is_alone
-        return (_EXTENDED if candidate.extends else _LATER if is_later else 1.0) * once
+        return (_LATER if is_later else 1.0) * once
     return OPENING_SECONDS * cell.sides
 
 
 def _choosing(
     cells: Sequence[_Cell], config: Config, candidates: Candidates
 ) -> ExpectedStep | None:
-    """A part for each side that has a choice: launches of each challenger beside the leader. What
-    extends the compiler is for models that this does not take, or not well."""
+    """A part for each side that has a choice: launches of each challenger beside the leader."""
     chosen = [each for each in cells if len(candidates[each.target.name]) > 1]
     if not chosen:
         return None
@@ -176,7 +173,7 @@ def _choosing(
         tried = [
             candidate
             for candidate in candidates[each.target.name]
-            if not candidate.extends and is_tried(config, cell, candidate, candidates)
+            if is_tried(config, cell, candidate, candidates)
         ]
         launches = _CANDIDATE_LAUNCHES * max(1, len(tried) - 1)
         parts += [min(most, launches * LAUNCH_SECONDS)] * each.sides

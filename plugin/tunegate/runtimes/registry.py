@@ -17,7 +17,6 @@ from tunegate.config import AUTO, TargetConfig
 from tunegate.errors import ConfigError
 from tunegate.known_extras import refuse_missing
 from tunegate.runtimes.runtime import (
-    ExtendingRuntime,
     LackingRuntime,
     Loaded,
     NotingLoaded,
@@ -39,7 +38,6 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _TEXTS = ("name", "title")
 _METHODS = ("unsupported", "variants", "versions", "load")
 _SAVES = ("save",)
-_EXTENDS = ("extended",)
 _LACKS = ("lacking",)
 _NOTES = ("notes",)
 _TUNES = ("toolchain", "compiler", "require", "checks")
@@ -59,11 +57,6 @@ class Installed(NamedTuple):
             if tunes(runtime):
                 return runtime
         raise ConfigError("runtimes: none is installed that tunes. Install tunegate again.")
-
-    @property
-    def extension(self) -> ExtendingRuntime | None:
-        """Returns what extends the one that tunes, the first by name."""
-        return next(filter(extends, self.runtimes), None)
 
     def versions(self) -> dict[str, str]:
         """The version of this product, and of each distribution that decides what runs."""
@@ -120,7 +113,7 @@ def _compiles(name: RuntimeName) -> bool:
         runtime = runtime_named(name)
     except ConfigError:
         return False
-    return tunes(runtime) or extends(runtime)
+    return tunes(runtime)
 
 
 def saves(runtime: Runtime) -> TypeGuard[SavingRuntime]:
@@ -129,10 +122,6 @@ def saves(runtime: Runtime) -> TypeGuard[SavingRuntime]:
 
 def knows_lacks(runtime: Runtime) -> TypeGuard[LackingRuntime]:
     return not _absent(runtime, _LACKS)
-
-
-def extends(runtime: Runtime) -> TypeGuard[ExtendingRuntime]:
-    return not _absent(runtime, _EXTENDS)
 
 
 def has_notes(loaded: Loaded) -> TypeGuard[NotingLoaded]:
@@ -162,7 +151,7 @@ def _problem(name: str, found: object) -> str:
     runtime = cast("Runtime", found)
     if runtime.name != name:
         return f"calls itself {runtime.name!r}, and is registered as {name!r}"
-    is_built = saves(runtime) or tunes(runtime) or extends(runtime)
+    is_built = saves(runtime) or tunes(runtime)
     return "" if is_built else f"has no {_SAVES[0]}"
 
 
@@ -224,8 +213,7 @@ def _candidates(runtime: Runtime, target: TargetConfig) -> Iterator[CandidateBui
             title=f"{runtime.title} ({variant})" if variant else runtime.title,
             variant=variant,
             settings=dict(settings),
-            is_tuned=tunes(runtime) or extends(runtime),
-            extends=extends(runtime),
+            is_tuned=tunes(runtime),
         )
 
 

@@ -45,7 +45,7 @@ def _require_tuning(
 
 
 def _has(candidates: Sequence[CandidateBuild], runtime: Runtime) -> bool:
-    return any(each.runtime == runtime.name or each.extends for each in candidates)
+    return any(each.runtime == runtime.name for each in candidates)
 
 
 def _require_workers(executor: str) -> None:

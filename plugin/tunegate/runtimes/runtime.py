@@ -6,14 +6,14 @@ imported inside of the methods.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from tunegate.artifacts.candidates import RuntimeName
 from tunegate.config import TargetConfig
 from tunegate.models.prepared import PreparedModel
-from tunegate.ports import Builder, Compiler
+from tunegate.ports import Compiler
 from tunegate.system.machine.health_check import HealthCheck
 from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate.tune.programs import Programs
@@ -93,38 +93,6 @@ class LackingRuntime(Runtime, Protocol):
 
     def lacking(self, settings: Mapping[str, str]) -> str:
         """Says what this machine lacks for these settings, and what it has; '' for nothing."""
-        ...
-
-
-class ExtendedCompiler(OpenCompiler, Protocol):
-    """The compiler of the runtime that tunes, with what another adds: it has tasks also of models
-    that the compiler refuses."""
-
-    @property
-    def builder(self) -> Builder:
-        """Returns what builds for that other runtime, from the same records."""
-        ...
-
-
-class ExtendingRuntime(Runtime, Protocol):
-    """One that takes more of a model than the runtime that tunes, with kernels of that one."""
-
-    @property
-    def searcher(self) -> str:
-        """The module of the child that searches, for the kernels of its models, too."""
-        ...
-
-    def extended(
-        self,
-        compiler: OpenCompiler,
-        targets: Collection[str],
-        scratch: Path,
-        *,
-        seed: int,
-        limit_seconds: float,
-    ) -> ExtendedCompiler:
-        """Returns this compiler, extended where the target is one of these. Closing it closes what
-        it has opened itself."""
         ...
 
 

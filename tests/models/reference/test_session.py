@@ -21,7 +21,6 @@ from tunegate.models.reference.onnx_runtime import (
     onnxruntime,
     timed_options,
 )
-from tunegate.models.reference.part_session import opened_part
 from tunegate.models.reference.session import NO_OPTIMIZATION, ReferenceSession, write_optimized
 
 
@@ -83,12 +82,6 @@ def test_what_is_no_model_raises_what_onnx_runtime_raises(tmp_path: Path) -> Non
     (tmp_path / "m.onnx").write_bytes(b"no model")
     with pytest.raises(Exception, match=r"m\.onnx"):
         write_optimized(tmp_path / "m.onnx", tmp_path / "o.onnx")
-
-
-def test_a_part_runs_with_the_threads_of_its_target(tmp_path: Path) -> None:
-    session = opened_part(save(one_node_model("Relu"), tmp_path / "m.onnx"), 2)
-    assert session.get_session_options().intra_op_num_threads == 2
-    assert not session.run(None, {"x": np.full((4, 4), -1, np.float32)})[0].any()
 
 
 _PROGRAM = """
