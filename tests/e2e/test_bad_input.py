@@ -44,7 +44,8 @@ def unusable(repository: Workspace) -> str:
 
 
 def test_no_configuration(repository: Workspace) -> None:
-    (repository.root / "tunegate.yaml").unlink()
+    repository.git("rm", "-q", "tunegate.yaml")
+    repository.git("commit", "-q", "--amend", "--no-edit")
     assert "tunegate.yaml: not found. Run `tunegate init`" in refusal(repository)
 
 

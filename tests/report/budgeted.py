@@ -41,7 +41,7 @@ BUDGETED = (
     make_outcome("ONNX Runtime", 3.26),
     make_outcome("OpenVINO", 2.4),
     make_outcome("ONNX Runtime (int8.dynamic)", 2.6, make_error(1.6, 1.3, 2.1)),
-    make_outcome("Hybrid", None, reason="TVM compiles the whole model"),
+    make_outcome("TensorRT", None, reason="is for CUDA devices"),
 )
 
 OF_AN_EARLIER_RUN = tuple(

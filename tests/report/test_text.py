@@ -83,7 +83,7 @@ def test_each_candidate_has_its_time_with_its_spread_its_error_and_why() -> None
         "slower",
         "slower, and more exact",
         "slower",
-        "TVM compiles the whole model",
+        "is for CUDA devices",
     ]
 
 
