@@ -44,7 +44,10 @@ def test_a_primary_branch_without_an_earlier_build_is_compared_with_its_parent(b
 
 def test_another_branch_is_compared_with_where_it_left_the_default_one() -> None:
     found = event("branch", BRANCH_IS_PRIMARY="", BRANCH_NAME="feat/é")
-    assert (found.revisions, found.zone) == (Usual(), "pr/acme/models/branch_feat__")
+    assert (found.revisions, found.zone) == (
+        Usual(),
+        "pr/acme/models/branch_feat__-18e71ee16fb778a243139e8c9404f4a2",
+    )
 
 
 def test_a_configuration_can_say_which_branch_is_the_default_one() -> None:
