@@ -145,7 +145,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Exported:
     target = "  - name: {0}\n    layout: {0}\n    runtime: tvm\n    threads: 1\n"
     targets = "targets:\n" + "".join(map(target.format, LAYOUTS))
     root = tmp_path_factory.mktemp("exported") / "w"
-    workspace = Workspace(root, targets + CONFIG.replace("trials: 2", "trials: 4"))
+    workspace = Workspace(root, targets + CONFIG.replace("trials: 2", "trials: 8"))
     for line in (["plan"], ["tune"], ["tune", "--shard", "1"]):
         done = workspace.tunegate(*line)
         assert done.returncode == 0, done.stderr

@@ -15,6 +15,7 @@ from tunegate.models.prepared import PreparedModel
 from tunegate.models.reference.onnx_runtime import said
 from tunegate.models.trial_messages import NotLoaded, Outcome, TrialReply, TriedSizes, TrySizes
 from tunegate.system.output.artifact_file import ArtifactTensor
+from tunegate.system.processes.memory_limit import lacked_memory, memory_problem
 
 Request = TrySizes
 _trials: dict[str, Trial] = {}
@@ -40,6 +41,10 @@ def handle_request(request: TrySizes) -> TrialReply:
         return TriedSizes(outcome=Outcome(problem=error.problem))
     except ModelError as error:
         return TriedSizes(outcome=Outcome(problem=str(error)))
+    except Exception as error:
+        if not lacked_memory(error):
+            raise
+        return TriedSizes(outcome=Outcome(problem=memory_problem(error)))
     rules = {each.name: each.rule for each in drawing.tensors if each.rule and _is_written(each)}
     inputs = tuple(each.drawn() for each in drawing.tensors)
     return TriedSizes(outcome=drawing.outcome or Outcome(), inputs=inputs, rules=rules)

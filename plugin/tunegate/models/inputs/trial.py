@@ -18,6 +18,7 @@ from tunegate.models.reference.session import NO_OPTIMIZATION, ReferenceSession,
 from tunegate.models.seeded_inputs import checked_feeds
 from tunegate.models.trial_messages import Outcome
 from tunegate.system.output.artifact_file import ArtifactTensor
+from tunegate.system.processes.memory_limit import lacked_memory
 
 SEEDS = (0, 1)
 MAX_SECONDS = 20.0
@@ -57,7 +58,9 @@ class Trial:
                 found.append(self._run(feed, left))
             except TimeoutError:
                 return Outcome(is_late=True, seconds=_taken(began, worked))
-            except Exception as error:  # noqa: BLE001 -- its errors have no common base class
+            except Exception as error:  # its errors have no common base class
+                if lacked_memory(error):  # no other values would help: the build says so
+                    raise
                 return Outcome(problem=said(error))
             took = _taken(began, worked)
             seconds = min(seconds, took) if seconds else took
