@@ -102,7 +102,7 @@ def test_a_graph_is_the_same_wherever_it_is_stored(project: Checkout, storage: s
     [
         (b"", "an ONNX file without a graph"),
         (b"junk", "not an ONNX file, or cut short"),
-        (lfs_pointer_to(CONV), "m.onnx: only its Git LFS pointer is here."),
+        (lfs_pointer_to(CONV), "m.onnx at HEAD: only its Git LFS pointer is here"),
         (model_with_data("../w"), "its external data file '../w' lies outside"),
     ],
 )
