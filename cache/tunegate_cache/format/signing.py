@@ -47,8 +47,7 @@ class Signer:
     @property
     def public(self) -> str:
         """Returns the public key, which others add to their trusted keys."""
-        raw = self._key.public_key().public_bytes_raw()
-        return f"{_PREFIX}{base64.b64encode(raw).decode()}"
+        return public_text(self._key.public_key())
 
 
 class TrustedKeys:
@@ -89,6 +88,11 @@ class TrustedKeys:
 
 def signer_from_pem(pem: str) -> Signer:
     """A signer with the key that `openssl genpkey -algorithm ed25519` wrote. Raises BadKeyError."""
+    return Signer(private_key(pem))
+
+
+def private_key(pem: str) -> Ed25519PrivateKey:
+    """The key of a PEM text. Raises BadKeyError, which never holds the text."""
     try:
         key = load_pem_private_key(pem.strip().encode() + b"\n", password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
@@ -102,7 +106,7 @@ def signer_from_pem(pem: str) -> Signer:
             "the signing key is not of Ed25519; make one with openssl genpkey -algorithm ed25519"
         )
         raise BadKeyError(message)
-    return Signer(key)
+    return key
 
 
 def key_id(public: bytes) -> str:
@@ -112,6 +116,16 @@ def key_id(public: bytes) -> str:
 def key_id_of(text: str) -> str:
     """The identifier of a public key as a configuration writes it. Raises BadKeyError."""
     return key_id(_public(text))
+
+
+def public_text(key: Ed25519PublicKey) -> str:
+    """The public key as a configuration writes it."""
+    return f"{_PREFIX}{base64.b64encode(key.public_bytes_raw()).decode()}"
+
+
+def public_key(text: str) -> Ed25519PublicKey:
+    """The public key that a configuration names. Raises BadKeyError."""
+    return Ed25519PublicKey.from_public_bytes(_public(text))
 
 
 def _public(text: str) -> bytes:

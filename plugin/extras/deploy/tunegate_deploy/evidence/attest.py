@@ -22,11 +22,11 @@ from tunegate.artifacts.verdicts import Verdict
 from tunegate.errors import ArtifactError
 from tunegate.system.clock import SystemClock
 from tunegate.system.git.repository import GitRepository
+from tunegate_cache.format.signing import public_text
 from tunegate_deploy.command import AttestOptions
 from tunegate_deploy.evidence.cyclonedx import bill_of_materials
 from tunegate_deploy.evidence.envelope import (
     EvidenceError,
-    public_text,
     read_private_key,
     signed,
 )

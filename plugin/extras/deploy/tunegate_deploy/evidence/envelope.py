@@ -11,18 +11,15 @@ import binascii
 from collections.abc import Sequence
 
 import msgspec
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from tunegate.errors import USAGE, TunegateError
-from tunegate_cache.format.signing import key_id
+from tunegate_cache.format.signing import BadKeyError, key_id, private_key, public_key
 from tunegate_deploy.evidence.statement import PREDICATE_TYPE, STATEMENT_TYPE, Statement
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 MAX_EVIDENCE_BYTES = 4 * 2**20
-_PREFIX = "ed25519:"
-_KEY_BYTES = 32
 
 
 class EvidenceError(TunegateError):
@@ -125,28 +122,15 @@ def _bytes(text: str) -> bytes:
 def read_private_key(pem: str, where: str) -> Ed25519PrivateKey:
     """Returns the key of a PEM text. Raises EvidenceError, which never shows the text."""
     try:
-        key = load_pem_private_key(pem.strip().encode() + b"\n", password=None)
-    except (ValueError, TypeError, UnsupportedAlgorithm):
-        key = None
-    if not isinstance(key, Ed25519PrivateKey):
-        raise EvidenceError(
-            f"{where}: no Ed25519 key in PEM. Make one with: openssl genpkey -algorithm ed25519"
-        )
-    return key
+        return private_key(pem)
+    except BadKeyError as error:
+        raise EvidenceError(f"{where}: no Ed25519 key: {error}.") from None
 
 
 def read_public_key(text: str) -> Ed25519PublicKey:
     """Returns the key of a text such as `ed25519:` and 44 characters of base64. Raises
     EvidenceError."""
     try:
-        raw = base64.b64decode(text.removeprefix(_PREFIX), validate=True)
-    except binascii.Error:
-        raw = b""
-    if not text.startswith(_PREFIX) or len(raw) != _KEY_BYTES:
-        raise EvidenceError(f'"{text}" is no public key: write ed25519: and 44 characters.')
-    return Ed25519PublicKey.from_public_bytes(raw)
-
-
-def public_text(key: Ed25519PublicKey) -> str:
-    """Returns the key as a policy names it."""
-    return f"{_PREFIX}{_text(key.public_bytes_raw())}"
+        return public_key(text)
+    except BadKeyError as error:
+        raise EvidenceError(f"{error}.") from error

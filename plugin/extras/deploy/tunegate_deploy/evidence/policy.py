@@ -24,7 +24,7 @@ class EvidencePolicy(
     msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True
 ):
     """The content of a policy file. `keys` are the public keys that may sign. `policy-digests` are
-    the rules of the gate that count: the `policyDigest` of an evidence that somebody looked at;
+    the rules of the gate that count: the `policyDigest` of an evidence that somebody reviewed;
     without any, all do. `targets` are those that must have been judged; without any, all that
     were."""
 

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import (
 from tests.support.small_onnx import conv_model, save
 from tests.support.workspace import FIRST_ANALYSIS, NOT_COMPILED, Workspace
 
-from tunegate_deploy.evidence.envelope import public_text
+from tunegate_cache.format.signing import public_text
 
 pytestmark = pytest.mark.e2e
 KEY = Ed25519PrivateKey.from_private_bytes(b"7" * 32)

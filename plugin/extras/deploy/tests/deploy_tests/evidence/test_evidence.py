@@ -16,11 +16,11 @@ from tests.support import report_parts as parts
 from tests.support.reports import make_report
 
 from tunegate.artifacts.changes import Side
+from tunegate_cache.format.signing import public_text
 from tunegate_deploy.evidence.cyclonedx import bill_of_materials
 from tunegate_deploy.evidence.envelope import (
     EvidenceError,
     encode_for_signing,
-    public_text,
     read_private_key,
     read_public_key,
     signed,
