@@ -63,7 +63,7 @@ class GitHistory:
 
     def head(self) -> str:
         """The commit that is checked out. Raises RevisionError."""
-        return self._commit("HEAD", "--head")
+        return self.named("HEAD", "--head")
 
     def default_branch_name(self) -> str:
         """Returns the name of the default branch on the remote, and before the first commit that of
@@ -135,10 +135,10 @@ class GitHistory:
         Without a base, or with zeros, by which CIs say that there was no commit before, that is the
         default branch; any other base is one commit, and taken literally. Raises RevisionError,
         NoBaselineError, EnvironmentUnfitError."""
-        commit = self._commit(head or "HEAD", "--head")
+        commit = self.named(head or "HEAD", "--head")
         if base is None or (is_commit_id(base) and set(base) == {"0"}):
             return self._against(default_branch(self._git), commit)
-        given = self._commit(base, "--base")
+        given = self.named(base, "--base")
         branches = named_branches(self._git, base)
         if branches:
             return self._against_named(base, self._nearest(branches, commit), commit)
@@ -146,13 +146,13 @@ class GitHistory:
 
     def revisions_without_base(self, head: str | None) -> Revisions:
         """The head alone: everything in it is new. Raises RevisionError."""
-        commit = self._commit(head or "HEAD", "--head")
+        commit = self.named(head or "HEAD", "--head")
         return Revisions(base=None, head=commit, reason="--no-base")
 
     def since_release(self, head: str | None, pattern: str) -> Revisions:
         """The head against the release before it. Tags are fetched each time, as a kept clone has
         old ones, and so is the history that a CI checkout lacks. Raises RevisionError."""
-        commit = self._commit(head or "HEAD", "--head")
+        commit = self.named(head or "HEAD", "--head")
         is_current = fetch_tags(self._git, pattern)
         release = release_before(self._git, commit, pattern)
         if release is None:
@@ -171,12 +171,12 @@ class GitHistory:
 
     def commit_of(self, revision: str | None, option: str) -> str | None:
         """The commit that an option names, fetched where it is missing. Raises RevisionError."""
-        return None if revision is None else self._commit(revision, option)
+        return None if revision is None else self.named(revision, option)
 
     def named(self, revision: str, option: str) -> str:
         """The commit of a name that somebody gave, fetched where it is missing. Raises
         RevisionError."""
-        return self._commit(revision, option)
+        return named_commit(self._git, revision, option)
 
     def commits_between(self, good: str, bad: str) -> tuple[str, ...]:
         """The commits after `good` up to `bad` along first parents, the oldest first: a merge
@@ -206,7 +206,7 @@ class GitHistory:
         branch = known_default_branch(self._git)
         if branch is None:
             return None
-        found = self._merge_base(branch, self._commit(head or "HEAD", "--head"))
+        found = self._merge_base(branch, self.named(head or "HEAD", "--head"))
         return None if found is None else found.commit
 
     # ---------------------------------------------------------------------------
@@ -277,9 +277,6 @@ class GitHistory:
         raw = self._git.text("cat-file", "commit", commit) or ""
         header = raw.partition("\n\n")[0].splitlines()
         return tuple(line.split()[1] for line in header if line.startswith("parent "))
-
-    def _commit(self, revision: str, option: str) -> str:
-        return named_commit(self._git, revision, option)
 
 
 # The release that a revision comes after.

@@ -105,7 +105,7 @@ class GitEvents(GitHistory):
     ) -> Revisions:
         """The revisions of a push. A new branch has nothing before it, nor has anything in it if
         it is the default one; a forced push may have lost it."""
-        head, is_new = self._commit(after, "--head"), set(before) == {"0"}
+        head, is_new = self.named(after, "--head"), set(before) == {"0"}
         if is_new and is_default:
             reason = "the first push of the default branch, and nothing was there before"
             return Revisions(base=None, head=head, reason=reason)
@@ -129,8 +129,8 @@ class GitEvents(GitHistory):
             if not ensure_here(self._git, commit):
                 raise EnvironmentUnfitError(f"{commit[:12]} could not be fetched. {REMEDY}")
         return Revisions(
-            base=self._commit(base, "--base"),
-            head=self._commit(head, "--head"),
+            base=self.named(base, "--base"),
+            head=self.named(head, "--head"),
             reason="named by the event",
         )
 
@@ -151,7 +151,7 @@ class GitEvents(GitHistory):
         ref = fetch_branch(self._git, target)
         if ref is None:
             raise _unfetched(target)
-        return self._commit(ref, "--base")
+        return self.named(ref, "--base")
 
     def _from_merge_base(self, tip: str, head: str) -> Revisions:
         found = self._merge_base(tip, head) if ensure_here(self._git, tip) else None
