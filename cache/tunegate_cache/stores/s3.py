@@ -130,7 +130,7 @@ class S3Store:
     def _conditional_put(
         self, name: str, body: bytes, condition: Mapping[str, str], absent: str | None = None
     ) -> Mapping[str, Any]:
-        """Writes under a condition of S3. Where the server knows none, it is looked at first."""
+        """Writes under a condition of S3. Where the server knows none, the object is read first."""
         if self._knows_conditions:
             try:
                 return self._put(name, body, condition, absent)

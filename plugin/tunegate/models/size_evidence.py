@@ -30,7 +30,6 @@ _MAX_SIDE = 8192
 _MAX_LENGTH = 65536
 _MAX_RATE = 192_000
 _PAIR = 2
-_USUAL_LENGTH = 128
 _FRAMES_A_POSITION = 2
 """Whisper halves its frames before it numbers them."""
 

@@ -147,7 +147,7 @@ SHARE_THAT_MATTERS = 0.01
 EXPLORATORY_BATCH = 2
 EXPLORATORY_SHARE = 0.1
 """The share of what the first batches leave that goes to a small batch of each task
-that is believed not to matter."""
+that does not seem to matter."""
 _BISECTIONS = 100
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 from collections.abc import Sequence
 
@@ -71,15 +70,6 @@ def energy(joules: float | None) -> str:
     micro = 1e6 * joules
     steps = min(int(math.log10(micro) // 3), len(_JOULES) - 1) if micro >= 1 else 0
     return f"{micro / 1000**steps:.4g} {_JOULES[steps]}" if joules else "0 J"
-
-
-def utc_minute(at: int) -> str:
-    """The minute of seconds since 1970, in UTC; the first one where they are no time."""
-    try:
-        moment = datetime.datetime.fromtimestamp(at, tz=datetime.UTC)
-    except (OverflowError, OSError, ValueError):
-        moment = datetime.datetime.fromtimestamp(0, tz=datetime.UTC)
-    return f"{moment:%Y-%m-%d %H:%M}"
 
 
 def size(count: int) -> str:

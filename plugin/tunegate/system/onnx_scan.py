@@ -163,7 +163,7 @@ def too_large(size_bytes: int) -> str:
 
 def _has_external_data(data: bytes) -> bool:
     """Returns whether any tensor has an entry of a data file, or says that it is in one; every
-    part of the file is looked at, and its memory is added up before protobuf takes it."""
+    part of the file is read, and its memory is added up before protobuf takes it."""
     position, memory_bytes = 0, 0
     most = max(_MIN_PARSED_BYTES, min(_MAX_GROWTH * len(data), _MAX_PARSED_BYTES))
     inside = [(len(data), _MODEL)]

@@ -31,7 +31,7 @@ class SearchPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of the search. `noise` is the least relative gain that counts. By
     `first_round_seconds` after the start, or half of the time if that is earlier, all tasks that
     matter shall have been given their first batch. `exploratory_share` of what is left may go to a
-    look, with `exploratory_batch` candidates, at each task that is believed not to matter.
+    look, with `exploratory_batch` candidates, at each task that does not seem to matter.
     `min_gain_percent_per_minute` of the end-to-end time is what a batch must promise."""
 
     first_batch: int = 8
