@@ -70,7 +70,9 @@ class FilePair:
         file = self._files[revision]
         body = file.read_bytes()
         try:
-            data = tuple(ExternalFile(name, _sha256(file, name)) for name in self._data_files(file))
+            data = tuple(
+                ExternalFile(name, data_digest(file, name)) for name in self._data_files(file)
+            )
         except ModelError:
             data = ()  # whoever opens it is told
         return ModelVersion(
@@ -95,7 +97,7 @@ class FilePair:
 
     def _digest(self, file: Path) -> str:
         body = hashlib.sha256(file.read_bytes()).hexdigest()
-        digests = (body, *(_sha256(file, name) for name in self._data_files(file)))
+        digests = (body, *(data_digest(file, name) for name in self._data_files(file)))
         return hashlib.sha256("".join(digests).encode()).hexdigest()
 
     def _data_files(self, file: Path) -> tuple[str, ...]:
@@ -122,7 +124,8 @@ def _opened(model: Path, name: str) -> BinaryIO:
     return found
 
 
-def _sha256(model: Path, name: str) -> str:
+def data_digest(model: Path, name: str) -> str:
+    """The SHA-256 of a data file beside a model. Raises ModelError where it is no plain file."""
     with _opened(model, name) as content:
         return hashlib.file_digest(cast("BufferedReader", content), "sha256").hexdigest()
 

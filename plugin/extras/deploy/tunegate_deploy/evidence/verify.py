@@ -5,12 +5,11 @@ from __future__ import annotations
 import datetime
 import hashlib
 import sys
-from io import BufferedReader
 from pathlib import Path
-from typing import cast
 
 from tunegate.errors import ModelError
-from tunegate.regular_files import opened_inside, read_regular
+from tunegate.models.file_pair import data_digest
+from tunegate.regular_files import read_regular
 from tunegate.report.escape import visible
 from tunegate.system.clock import SystemClock
 from tunegate.system.onnx_scan import data_files
@@ -62,11 +61,5 @@ def file_digests(model: Path) -> dict[str, str]:
         raise ModelError(f"{model}: cannot be read ({error.strerror}).") from error
     except ModelError as error:
         raise ModelError(f"{model}: {error}.") from error
-    found = {model.name: hashlib.sha256(body).hexdigest()}
-    for name in beside:
-        file = opened_inside(model.parent, name)
-        if file is None:
-            raise ModelError(f"{model.parent / name}: no plain file. It is data of {model.name}.")
-        with file:
-            found[name] = hashlib.file_digest(cast("BufferedReader", file), "sha256").hexdigest()
-    return found
+    digest = hashlib.sha256(body).hexdigest()
+    return {model.name: digest, **{name: data_digest(model, name) for name in beside}}
