@@ -74,6 +74,12 @@ class ModelVersion(msgspec.Struct, frozen=True, kw_only=True):
     size_bytes: int
     external: tuple[ExternalFile, ...] = ()
 
+    @property
+    def contents(self) -> tuple[str, ...]:
+        """The digests of the model and of its data files: equal for equal bytes, wherever they
+        lie."""
+        return (self.content_digest, *(file.digest for file in self.external))
+
 
 class Ancestor(msgspec.Struct, frozen=True, kw_only=True):
     """An older base: it lies `commits` before the base revision, because no version in between can

@@ -118,7 +118,7 @@ def _change(
     asked: AskedWork, name: ModelPath, after: ModelVersion, before: ModelVersion | None
 ) -> ModelChange | None:
     """The change of a model in one of its profiles, which its `name` tells."""
-    if after.storage == "link" and (before is None or _identity(before) != _identity(after)):
+    if after.storage == "link" and (before is None or before.contents != after.contents):
         return _unreadable(name, before, asked.config, f"{after.path} is a symbolic link")
     if before is None:
         return _added(asked, name, after, "new in the head")
@@ -137,7 +137,7 @@ def _between(
     before, after = versions
     targets = targets_for(asked.config, name)
     old, new, problem = _looked_into(asked.reader, before, after)
-    if _identity(old) != _identity(new):
+    if old.contents != new.contents:
         if what := _no_file(new):
             return _unreadable(name, before, asked.config, what)
         if new.graph_digest == "":
@@ -176,11 +176,11 @@ def _looked_into(
 ) -> tuple[ModelVersion, ModelVersion, str]:
     """Both opened, and what is wrong with them, where they may differ. Once opened, they may turn
     out to be the same: what changed beside them was not their data."""
-    if _identity(before) == _identity(after):
+    if before.contents == after.contents:
         return before, after, ""
     if before.content_digest == after.content_digest:
         (old, old_problem), (new, new_problem) = map(reader.with_data_files, (before, after))
-        if not (old_problem or new_problem) and _identity(old) == _identity(new):
+        if not (old_problem or new_problem) and old.contents == new.contents:
             return old, new, ""
     old, old_problem = reader.opened(before)
     new, new_problem = reader.opened(after)
@@ -293,10 +293,6 @@ def _no_longer_covered(path: ModelPath) -> PolicyChange:
     return PolicyChange(
         key="models", old="gated", new="deleted", effect="loosened", counts="now", model=path
     )
-
-
-def _identity(version: ModelVersion) -> tuple[str, ...]:
-    return (version.content_digest, *(file.digest for file in version.external))
 
 
 def _unread_outputs(reader: ModelReader, revisions: Revisions, config: Config) -> Iterator[str]:

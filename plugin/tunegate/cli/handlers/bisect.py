@@ -133,7 +133,7 @@ class _BisectedModel:
 
     def _content(self, version: ModelVersion) -> tuple[str, ...]:
         read, _ = self._reader.with_data_files(version)
-        return (read.content_digest, *(each.digest for each in read.external))
+        return read.contents
 
     def _only_change(self, config: Config) -> ModelPath:
         changed = [
