@@ -111,7 +111,10 @@ RUNTIMES = ("onnxruntime", "onnxruntime_cuda", "openvino", "tensorrt", "tvm")
     ("key", "remedy"),
     [
         ("artifact: native", 'Install it: pip install "tunegate[whole-model]"'),
-        ("runtime: hybrid", "hybrid is not installed. Installed: " + ", ".join(RUNTIMES) + "."),
+        (
+            "runtime: hybrid",
+            "hybrid is not installed. Write one of auto, " + ", ".join(RUNTIMES) + ".",
+        ),
     ],
 )
 def test_a_configuration_that_asks_for_what_is_not_there_says_what_is(

@@ -211,7 +211,8 @@ def test_a_server_that_cannot_be_reached_costs_no_more(
 def test_a_token_that_expires_is_told_once_and_not_tried_again(
     endpoint: str, direct: S3Store, tmp_path: Path
 ) -> None:
-    outcome = spoilt_run(endpoint, Place(direct, "expired", tmp_path), "400 expired", "put")
+    place = Place(direct, "expired", tmp_path)
+    outcome = spoilt_run(endpoint, place, "400 expired", "put", budget=PATIENT)
     assert outcome.met == 1
     assert outcome.notes[0] == (
         "cache: s3://tuning: ExpiredToken; to write is not tried again in this run"
