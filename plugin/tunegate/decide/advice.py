@@ -1,4 +1,4 @@
-"""Next steps: one sentence for each thing that somebody could change."""
+"""The next steps of a report: one sentence for each thing that the reader can change."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def next_steps(
     comparisons: Sequence[Comparison],
     plan: TuningPlan | None,
 ) -> tuple[NextStep, ...]:
-    """Advice in order of use: what could not be checked, the layers that got slower, by what each
-    step can give, then what tuning lacked, then the cache. More budget is asked for once."""
+    """Returns advice in order of use: what could not be checked, the layers that got slower
+    (largest gain first), what tuning lacked, the cache. More budget is asked for at most once."""
     compared = {(each.cell.model, each.cell.target): each for each in comparisons}
     steps: list[NextStep] = []
     for finding in verdict.findings:
@@ -92,8 +92,8 @@ def _has_timed_layers(finding: Finding, run: MeasurementRun | None) -> bool:
 
 
 def _for_unfit(finding: Finding, compared: Comparison | None) -> NextStep:
-    """Returns the step for an unfit machine: with a steady machine only the energy, which no
-    counter gave, is left."""
+    """Returns the step for an unfit machine. If the machine was steady, only the missing energy
+    counter is left."""
     if compared is None or compared.decision is None or compared.stopped in _UNSTEADY:
         return on_cell(
             finding,
@@ -135,7 +135,7 @@ def _for_undecided(
 
 
 def _seconds_for(launches: int, cell: Cell, run: MeasurementRun | None) -> int | None:
-    """The measuring time of that many launches, rounded up, from what one cost here."""
+    """Returns the measuring time of `launches` launches, rounded up, from their cost so far."""
     for measured in run.cells if run else ():
         if measured.cell == cell and measured.launches:
             each = measured.seconds / len(measured.launches)
@@ -197,8 +197,8 @@ def tuning_steps(
     *,
     is_asked: bool,
 ) -> Iterator[NextStep]:
-    """`helpless` are cells that no tuning makes faster: what they alone use is not advised on.
-    `is_asked` where another step asks for more budget."""
+    """Yields steps for incomplete tuning. Tasks used only by `helpless` cells, which tuning cannot
+    speed up, are skipped. `is_asked` means that another step asks for more budget already."""
     if plan is not None and pays_nothing(plan.budget):
         return
     tasks = [task for outcome in outcomes for task in outcome.tasks]
@@ -214,8 +214,8 @@ def tuning_steps(
 
 
 def raise_limit(outcomes: Sequence[TuningOutcome]) -> str:
-    """Returns the advice to raise the cap that ended tuning; time where none did. In a pull request
-    the file's value is the base's, so what counts at once is named first."""
+    """Returns the advice to raise the cap that ended tuning, or the time if none did. A pull
+    request is judged by the base's file, so the remedy that works at once comes first."""
     reached = (LIMIT_KEYS[each.stopped] for each in outcomes if each.stopped in LIMIT_KEYS)
     key = next(reached, "budget.minutes")
     name = key.removeprefix("budget.")
@@ -223,7 +223,8 @@ def raise_limit(outcomes: Sequence[TuningOutcome]) -> str:
 
 
 def _to_finish(outcomes: Sequence[TuningOutcome], plan: TuningPlan | None, cut: int) -> str:
-    """Runs go on with what their own change brought: both sides of a later one have it."""
+    """Returns the advice to finish tasks in later runs: a task of the current change is a task of
+    both sides of the next one."""
     more = raise_limit(outcomes)
     if plan is not None and plan.resolution.cache.mode != "rw":
         return f"to finish {more}"
@@ -233,15 +234,15 @@ def _to_finish(outcomes: Sequence[TuningOutcome], plan: TuningPlan | None, cut: 
 
 
 def _unfinished(tasks: Sequence[TaskOutcome], plan: TuningPlan | None) -> int:
-    wanted = _wanted(plan)
+    wanted = _tasks_to_finish(plan)
     return sum(
         task.stopped == "budget" or (task.stopped == "not-started" and task.key in wanted)
         for task in tasks
     )
 
 
-def _wanted(plan: TuningPlan | None) -> frozenset[WorkloadKey]:
-    """The tasks that a run like this one tunes until they are finished, and no others."""
+def _tasks_to_finish(plan: TuningPlan | None) -> frozenset[WorkloadKey]:
+    """Returns the tasks that a run like this one tunes to the end."""
     resolved = plan.resolution.tasks if plan else ()
     return frozenset(each.task.key for each in resolved if not is_settled(each))
 
@@ -254,12 +255,12 @@ def _detail(task: TaskOutcome) -> str:
 # The check whether something else kept the machine busy while it measured.
 
 _OWN_LOAD = 1.0
-"""The load that measuring itself adds beyond the cores: the sides take turns."""
+"""Measuring itself adds this much load: the two sides take turns."""
 
 
 def busy_words(environment: Mapping[str, str]) -> str:
-    """Such as `a quieter runner (the load was 13.7 on 2 cores)`, where it was too high. Facts that
-    are missing or no numbers say nothing."""
+    """Returns words such as `a quieter runner (the load was 13.7 on 2 cores)` if the load was too
+    high, else ''. Missing or non-numeric facts give ''."""
     quieter = "a quieter runner"
     try:
         load = float(environment["load average"].split()[0])

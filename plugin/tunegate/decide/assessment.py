@@ -29,16 +29,16 @@ from tunegate.decide.slow_modes import (
 )
 
 TAIL_POINTS_PERCENT = 5.0
-"""The percentage points over its margin that a mode of launches must lift
-the mean of all inferences by."""
+"""A slow mode matters if it lifts the mean of all inferences by its margin and this many percentage
+points."""
 _CONFIDENCE_PERCENT = 95.0
 _ENDLESS = 10.0
 
 
 class Assessment(msgspec.Struct, frozen=True, kw_only=True):
-    """`median` is the decision by the medians of blocks alone, after `launches` that count. `modes`
-    are those by the medians and by the means of the blocks of every start. `energy` is no part of
-    the decision on latency."""
+    """`median` is the decision by block medians alone over the `launches` that count. `modes` are
+    the slow modes by block medians and by block means of every start. `energy` is not part of the
+    decision on latency."""
 
     launches: tuple[Launch, ...]
     bounds: Bounds
@@ -50,7 +50,7 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def decision(self) -> CellDecision:
-        """Returns the decision of all tests: one that fails is enough; a pass needs all of them."""
+        """The decision of all tests: one fail is enough, a pass needs all."""
         tests = [self.median, *(each.decision for each in self.inside)]
         if "fail" in tests:
             return "fail"
@@ -60,8 +60,8 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
 def assess(
     launches: Sequence[Launch], probes: Sequence[Launch], starts: Sequence[int], rule: StoppingRule
 ) -> Assessment | None:
-    """The assessment, or None where there is no interval. `starts` are the numbers of starts at
-    which slow modes were asked about: the second answer has the rest of the error."""
+    """Returns the assessment, or None without an interval. `starts` are the start counts at which
+    slow modes were looked for; the second look has the rest of the error."""
     undisturbed = counted(launches, rule.margin)
     decisive = undisturbed[: last_analysis(len(undisturbed), rule.analyses)]
     if not _have_a_spread(decisive):
@@ -89,20 +89,20 @@ def assess(
 
 
 def worst_median(rule: StoppingRule) -> float:
-    """The mean over launches that a slow mode must not reach."""
+    """Returns the mean over launches that a slow mode must not reach."""
     return math.log1p((rule.margin_percent + POINTS_PERCENT) / 100)
 
 
 def worst_mean(rule: StoppingRule) -> float:
-    """The same for the mean of the inferences."""
+    """Returns the same limit for the mean of all inferences."""
     return math.log1p((rule.tail_margin_percent + TAIL_POINTS_PERCENT) / 100)
 
 
 def _bounded(
     decisive: Sequence[Launch], median: CellDecision, tests: Sequence[Inside]
 ) -> tuple[int, int]:
-    """The numbers of launches over which the bounds of the median, and of the
-    mean, say that the cell passes."""
+    """Returns the numbers of launches whose bounds pass the median and the mean, 0 for a test that
+    does not pass."""
     by_mean = any(each.what == "mean" and each.is_resolved for each in tests)
     return len(decisive) * (median == "pass"), len(decisive) * by_mean
 
@@ -113,17 +113,18 @@ def _modes(
     rule: StoppingRule,
     bounded: tuple[int, int],
 ) -> tuple[Seen, ...]:
-    """The slow modes of the two kinds. A launch that does not count for its noise is a start all
-    the same where the head is slow in it: else a mode that is noisy, too, would never be seen."""
+    """Returns the slow modes by medians and by means. A launch left out for its noise still counts
+    as a start if the head is slow in it; otherwise a slow mode that is also noisy would never be
+    seen."""
     usual, others = counted(launches, rule.margin), left_out(launches, rule.margin)
-    by_median = _seen(
+    by_median = _seen_starts(
         [x.effect for x in usual],
         [x.effect for x in others],
         [x.effect for x in probes],
         worst_median(rule),
         rule.rare,
     )
-    by_mean = _seen(
+    by_mean = _seen_starts(
         mean_effects(usual), mean_effects(others), mean_effects(probes), worst_mean(rule), rule.rare
     )
     return tuple(
@@ -133,7 +134,7 @@ def _modes(
     )
 
 
-def _seen(
+def _seen_starts(
     usual: Sequence[float],
     others: Sequence[float],
     probes: Sequence[float],
@@ -156,12 +157,12 @@ def _seen(
 
 
 def _sure(effect: float) -> float:
-    """The effect, or infinity where it is no number: then nothing is excluded by it."""
+    """Returns the effect, or infinity if it is not a number, so that it excludes nothing."""
     return effect if math.isfinite(effect) else _ENDLESS
 
 
 def _inferences(launches: Sequence[Launch]) -> int:
-    """The number of inferences that were measured of a head's process: the fewest of any launch."""
+    """Returns the fewest inferences that any launch measured of the head's process."""
     times = [launch.head_times for launch in launches if launch.head_times is not None]
     return min(map(total, times), default=0)
 
@@ -169,7 +170,8 @@ def _inferences(launches: Sequence[Launch]) -> int:
 def _excluded(
     modes: Sequence[Seen], rule: StoppingRule, inferences: int, starts: Sequence[Launch]
 ) -> Excluded:
-    """Returns what all kinds of slow modes exclude, by the one with the most slow launches."""
+    """Returns the shares of slow launches that all kinds of modes exclude, by the kind with the
+    most slow launches."""
     clean = not rule.rare or all(is_clean(rule.rare, seen) for seen in modes)
     shares = [excluded_share(seen) for seen in modes]
     known = [share for share in shares if share is not None]
@@ -191,25 +193,25 @@ def _excluded(
 
 
 def _most_slow(modes: Sequence[Seen], rare: float, usual: float) -> tuple[float, Seen]:
-    """The share, and the kind, that saw most slow launches: of what is not
-    excluded, if anything is not."""
+    """Returns the share and the kind with the most slow launches, among those not excluded if there
+    are any."""
     unproven = [(share, seen) for seen in modes if rare for share in open_shares(rare, seen)]
     asked = unproven or [(usual, seen) for seen in modes]
     return max(asked, key=lambda pair: slow_starts(*pair))
 
 
 def _have_a_spread(launches: Sequence[Launch]) -> bool:
-    """Returns whether there are two numbers at least, all finite: an interval needs a spread."""
+    """Returns whether there are at least two finite numbers: an interval needs a spread."""
     effects = [launch.effect for launch in launches]
     return len(effects) > 1 and all(math.isfinite(effect) for effect in effects)
 
 
-# The steps that remain once the medians of the launches pass.
+# The steps left once the medians pass.
 
 
 class Next(msgspec.Struct, frozen=True, kw_only=True):
-    """`probes` more fresh starts, or one more launch, or neither: then it is over.
-    `starts` are those at which slow modes are asked about, as far as is planned."""
+    """The next step: `probes` more fresh starts, or one more launch, or neither. `starts` are the
+    planned start counts at which slow modes are looked for."""
 
     probes: int = 0
     launch: bool = False
@@ -219,7 +221,7 @@ class Next(msgspec.Struct, frozen=True, kw_only=True):
 def after_pass(
     found: Assessment, starts: tuple[int, ...], launches: int, rule: StoppingRule
 ) -> Next:
-    """`launches` are all that were made."""
+    """Returns the next step after the median passed. `launches` counts every launch made."""
     decisions = {each.decision for each in (*found.inside, found.energy) if each is not None}
     if "fail" in decisions:
         return Next(starts=starts)
@@ -231,8 +233,8 @@ def after_pass(
 def _about_modes(
     found: Assessment, starts: tuple[int, ...], launches: int, rule: StoppingRule
 ) -> Next:
-    """A slow start is answered with more launches of both sides: they tell a slow head from a slow
-    machine."""
+    """Returns the next step for slow modes. A slow start leads to more launches of both sides: they
+    tell a slow head from a slow machine."""
     made = min(len(seen.effects) for seen in found.modes)
     if found.excluded.is_clean:
         return Next(starts=starts or (made,))
@@ -254,14 +256,14 @@ def _second(found: Assessment, rule: StoppingRule, most: int) -> int | None:
 
 
 def _bounded_by(rule: StoppingRule) -> int:
-    """The analysis whose bounds answer by themselves; 0 where it cannot be paid for."""
+    """Returns the analysis whose bounds exclude the modes by themselves, 0 if it cannot be paid
+    for."""
     wanted = starts_needed(rule.rare, SECOND_ERROR)
     return next((size for size in rule.analyses if size >= wanted), 0)
 
 
 def _may_fail(found: Assessment, rule: StoppingRule) -> bool:
-    """Returns whether the remaining launches would likely prove that the mean is over the
-    margin."""
+    """Returns whether the remaining launches would likely prove the mean over the margin."""
     seen = found.modes[0]
     likely = bounds(seen.effects, analyses=len(rule.analyses), cells=rule.cells)
     projected = projected_launches(likely, rule.margin, analyses=len(rule.analyses))

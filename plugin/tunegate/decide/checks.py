@@ -1,4 +1,4 @@
-"""Check results of one cell, one for each thing that is compared; the worst counts."""
+"""Check results of one cell, one per compared quantity. The worst one counts."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from tunegate.wording import milliseconds, plural
 
 
 class CheckResult(NamedTuple):
-    """`remarks` is what the reason says beside the change of the median latency."""
+    """`remarks` are the parts of the reason beside the change of the median latency."""
 
     status: Status
     reason: str
     remarks: str = ""
 
     def with_remarks(self, *remarks: str) -> CheckResult:
-        """The same with more clauses, those that say something."""
+        """Returns this result with more clauses, empty ones left out."""
         told = tuple(filter(None, remarks))
         return CheckResult(
             self.status,
@@ -47,7 +47,7 @@ def check_latency(
     built: CellBuilds | None,
     gate: GateConfig,
 ) -> CheckResult:
-    """Head against base, by the interval."""
+    """Returns the check of the latency of head against base, by its interval."""
     if comparison is None or measured is None or built is None or built.head is None:
         reason = "no result for this model: it was expected and never measured"
         return CheckResult("error", reason)
@@ -70,7 +70,8 @@ def check_latency(
 def check_objective(
     measured: CellMeasurement | None, wanted: ObjectiveConfig | None
 ) -> CheckResult | None:
-    """The latency objective of the head; None where there is none, or nothing was measured."""
+    """Returns the check of the head's latency objective, None without an objective or a
+    measurement."""
     if wanted is None or measured is None:
         return None
     times = [launch.head_times for launch in measured.launches if launch.head_times is not None]
@@ -97,20 +98,22 @@ def check_objective(
 
 
 def check_size(built: CellBuilds | None, margin_percent: float | None) -> CheckResult | None:
-    """The artifact on disk."""
+    """Returns the check of the artifact's size on disk."""
     if built is None or not built.base or not built.head:
         return None
-    return _more("artifact", [built.base.size_bytes], [built.head.size_bytes], margin_percent)
+    return _check_growth(
+        "artifact", [built.base.size_bytes], [built.head.size_bytes], margin_percent
+    )
 
 
 def check_memory(
     measured: CellMeasurement | None, margin_percent: float | None
 ) -> CheckResult | None:
-    """The peak of the process that runs it."""
+    """Returns the check of the peak memory of the process that runs the model."""
     launches = measured.launches if measured else ()
     before = [launch.base_peak_bytes for launch in launches]
     after = [launch.head_peak_bytes for launch in launches]
-    return _more("peak memory", before, after, margin_percent)
+    return _check_growth("peak memory", before, after, margin_percent)
 
 
 def check_workspace(
@@ -120,11 +123,11 @@ def check_workspace(
     launches = measured.launches if measured else ()
     before = [launch.base_workspace_bytes for launch in launches]
     after = [launch.head_workspace_bytes for launch in launches]
-    return _more("workspace", before, after, margin_percent)
+    return _check_growth("workspace", before, after, margin_percent)
 
 
 def check_metric(measured: CellMeasurement | None, margin: float) -> CheckResult | None:
-    """The user's own measure, more is better; None where there is none."""
+    """Returns the check of the user's own metric, None without one. Larger is better."""
     found = measured.metric if measured else None
     if found is None:
         return None
@@ -139,11 +142,12 @@ def check_metric(measured: CellMeasurement | None, margin: float) -> CheckResult
     return CheckResult("pass", said)
 
 
-def _more(
+def _check_growth(
     what: str, before: Sequence[int], after: Sequence[int], margin_percent: float | None
 ) -> CheckResult | None:
-    """Compares the least of either side. One artifact may take a few huge pages more in one process
-    than in the next: what fails is over the margin of the most that the base has taken."""
+    """Compares the smallest values of both sides. One artifact may take a few huge pages more in
+    one process than in the next, so a fail must also exceed the margin of the base's largest
+    value."""
     if margin_percent is None or not all((*before, *after)) or not before:
         return None
     least, now = min(before), min(after)
@@ -198,7 +202,7 @@ def _alone(change: ModelChange, base: Build | None) -> CheckResult:
         return CheckResult("new", change.reason if change.kind == "upgraded" else why)
     reason = base.error if base is not None else None
     if change.kind == "upgraded" and base is not None and not base.crashed:
-        # Who repairs a lock file that could not be used must not be blocked by it.
+        # A change that repairs a broken lock file must not be blocked by it.
         return CheckResult("new", f"nothing to compare with: {reason}")
     return CheckResult("no-baseline", reason or "the base of this model could not be built")
 
@@ -222,7 +226,7 @@ def _by_interval(comparison: Comparison, gate: GateConfig) -> CheckResult:
         return CheckResult("inconclusive", f"{told}; the median {text}", told)
     spans = CheckResult("inconclusive", f"{text} spans the {margin}")
     seen = (*slow_starts_clause(comparison), *stalls_clause(comparison))
-    return spans.with_remarks(_wanted(comparison), *seen)
+    return spans.with_remarks(_launches_to_decide(comparison), *seen)
 
 
 def _passed(comparison: Comparison, low: float, text: str, gate: GateConfig) -> CheckResult:
@@ -236,8 +240,7 @@ def _passed(comparison: Comparison, low: float, text: str, gate: GateConfig) -> 
 
 
 def _by_clock(comparison: Comparison) -> str:
-    """A change that comes from the clock is one for whoever ships it,
-    but another kernel cures it."""
+    """Returns the remark on a change that comes from the GPU's clock, empty if it does not."""
     clocks, change = comparison.clocks, comparison.change_percent
     if clocks is None or change is None or not clocks.is_mediated:
         return ""
@@ -251,14 +254,15 @@ def _by_clock(comparison: Comparison) -> str:
     )
 
 
-def _wanted(comparison: Comparison) -> str:
+def _launches_to_decide(comparison: Comparison) -> str:
     if comparison.projected_launches is None:
         return "the change lies on the margin itself"
     wanted = comparison.projected_launches
     return f"about {plural(wanted, 'launch', 'launches')} would decide, {comparison.launches} made"
 
 
-# The assurances of a verdict on latency beside the median, in words: no more than was shown.
+# The assurances of a verdict on latency beside the median, in words. They claim no more than was
+# shown.
 
 _NAMES = {
     "mean": "the mean",
@@ -269,8 +273,8 @@ _NAMES = {
 
 
 def assured(comparison: Comparison) -> tuple[str, ...]:
-    """The assurance of a pass: how slow the mean and the tail can be at most, and
-    which slow launches there are not."""
+    """Returns what a pass excludes: how slow the mean and the tail can be, and which slow
+    launches."""
     said = [
         _inside(comparison.inside),
         _stalls(comparison.inside),
@@ -281,7 +285,7 @@ def assured(comparison: Comparison) -> tuple[str, ...]:
 
 
 def slower_inside(comparison: Comparison, gate: GateConfig) -> str:
-    """The tests inside a launch that failed."""
+    """Returns the tests inside a launch that failed, in words."""
     failed = [each for each in comparison.inside if each.decision == "fail"]
     told = _tests(failed)
     margin = f"the {gate.tail_margin_percent:g}% margin of the mean and the tail"
@@ -289,7 +293,7 @@ def slower_inside(comparison: Comparison, gate: GateConfig) -> str:
 
 
 def undecided(comparison: Comparison, gate: GateConfig) -> str:
-    """Returns why there is no pass though the medians do."""
+    """Returns why the cell does not pass although its median does."""
     open_tests = [each for each in comparison.inside if each.decision == "undecided"]
     if open_tests:
         told = ", ".join(
@@ -310,13 +314,14 @@ def undecided(comparison: Comparison, gate: GateConfig) -> str:
 
 
 def slow_starts_clause(comparison: Comparison) -> tuple[str, ...]:
-    """Those that were seen, as one more clause; nothing where there were none."""
+    """Returns a clause on the slow starts that were seen, none without them."""
     found = comparison.excluded
     return (_slow(found),) if found is not None and found.slow else ()
 
 
 def stalls_clause(comparison: Comparison) -> tuple[str, ...]:
-    """Those that seem to come with the head, as one more clause where the median is not decided."""
+    """Returns a clause on stalls that seem to come with the head, for a median that is
+    undecided."""
     found = next((each.stalls for each in comparison.inside if each.stalls), ())
     seen = stalls.clearest(found)
     if seen is None or stalls.chance_of(seen) > stalls.SUSPICION:
@@ -331,10 +336,10 @@ def _stalls_of_head(seen: Stalls) -> str:
 def _slow(found: Excluded) -> str:
     cut_off = f"{found.cut_off_percent:+.0f}%"
     said = f"{found.slow} of {found.starts} starts of the head were over {cut_off}"
-    return f"{said}, {_cases(found.slow_cases)}" if found.slow_cases else said
+    return f"{said}, {_case_words(found.slow_cases)}" if found.slow_cases else said
 
 
-def _cases(numbers: Sequence[int]) -> str:
+def _case_words(numbers: Sequence[int]) -> str:
     *others, last = map(str, numbers)
     told = f"cases {', '.join(others)} and {last}" if others else f"case {last}"
     return f"all with {told} of inputs"
@@ -352,8 +357,8 @@ def _inside(tests: Sequence[Inside]) -> str:
 
 
 def _stalls(tests: Sequence[Inside]) -> str:
-    """The rates of stalls that were excluded: the smallest size, and the largest where a machine
-    with stalls of its own hides how often smaller ones come. The machine's are in them."""
+    """Returns the stall rates that were excluded: for the smallest size, and for the largest if the
+    machine's own small stalls hide more. The rates include the machine's stalls."""
     seen = next((each.stalls for each in tests if each.stalls), ())
     if not seen or not seen[0].inferences:
         return ""
@@ -393,7 +398,7 @@ def _tests(found: Sequence[Inside]) -> str:
 
 
 def _change(found: Inside) -> str:
-    """The change, and the stalls where they come with the head."""
+    """Returns the change, with the stalls if they come with the head."""
     change = change_of(found.change_percent)
     seen = stalls.clearest(found.stalls)
     if seen is None or stalls.chance_of(seen) > stalls.SUSPICION:
@@ -402,10 +407,10 @@ def _change(found: Inside) -> str:
 
 
 def test_name(found: Inside) -> str:
-    """The name of a test inside a launch, in a sentence."""
+    """Returns the name of a test inside a launch, for use in a sentence."""
     return _NAMES[found.what]
 
 
 def change_of(change: Interval) -> str:
-    """A change and its interval, in whole percent."""
+    """Returns a change and its interval, in whole percent."""
     return f"{change.center:+.0f}% ({change.low:+.0f} to {change.high:+.0f}%)"

@@ -1,4 +1,4 @@
-"""The way from launches to intervals, and to the tasks that hold the difference. Pure."""
+"""Turns launches into intervals, and finds the tasks that hold the difference. Pure."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def compare(run: MeasurementRun, gate: GateConfig) -> tuple[Comparison, ...]:
 
 
 def _shares(measured: Sequence[CellMeasurement], gate: GateConfig) -> dict[Cell, int]:
-    """Returns the number of parts that the error of a fail is split into, for each cell that has an
-    interval."""
+    """Returns, for each cell with an interval, the number of parts that the error of a fail is
+    split into."""
     found = {each.cell: _assessed(each, gate, cells=1) for each in measured}
     analyses = {each.cell: len(each.analyses) for each in measured}
     p_values = {
@@ -80,7 +80,7 @@ def _assessed(measured: CellMeasurement, gate: GateConfig, cells: int) -> Assess
 def _compare(
     measured: CellMeasurement, built: CellBuilds, gate: GateConfig, parts: tuple[int, int]
 ) -> Comparison:
-    """`parts` are those that the error of a fail is split into: by time, and by energy."""
+    """`parts` are the parts of the error of a fail: by time and by energy."""
     cells, together = parts
     found = _assessed(measured, gate, cells)
     if found is None:
@@ -119,17 +119,17 @@ def _compare(
 
 
 _UNLIKE, _UNLIKE_ERROR = 0.01, 0.005
-"""The least difference of mean and median that counts, in ln units, and the chance of seeing one
-that is none."""
+"""The smallest difference of mean and median that counts, in ln units, and the chance of a false
+one."""
 
 
 def _with_mean(
     found: Bounds, launches: Sequence[Launch], analyses: int, median: CellDecision
 ) -> Bounds:
-    """The bounds of the median, as far out as those of the mean where the two differ for sure.
-    Where other work takes turns with the model on its cores, most inferences wait for one turn on
-    either side, and a part of the change is in those that wait for two: the median misses it, and
-    the mean does not. A proven slowdown keeps its lower bound."""
+    """Returns the bounds of the median, widened to those of the mean where mean and median surely
+    differ. If other work shares the model's cores, most inferences of both sides wait one scheduler
+    turn, and a part of the change shows only in those that wait two: the mean sees it, the median
+    does not. A proven slowdown keeps its lower bound."""
     effects = mean_effects(launches)
     if len(effects) < len(launches):
         return found
@@ -152,7 +152,7 @@ def _energy(
 
 
 def _excluded_with_floor(found: Assessment, probes: Sequence[Launch], gate: GateConfig) -> Excluded:
-    """Returns the excluded slow modes. Where the medians are only slower by less than the floor,
+    """Returns the excluded slow modes. If the medians are slower by less than the absolute floor,
     all starts together must be, too."""
     if found.median != "fail":
         return found.excluded
@@ -185,8 +185,8 @@ def _without_launches(measured: CellMeasurement) -> Comparison:
 def _with_floor(
     decision: CellDecision, base_ms: float, head_ms: float, gate: GateConfig
 ) -> CellDecision:
-    """The decision with the absolute floor: below some 20 microseconds a percentage alone flaps, so
-    the floor must be exceeded too."""
+    """Applies the absolute floor: below about 20 microseconds a percentage alone flaps, so a fail
+    must exceed the floor as well."""
     microseconds = (head_ms - base_ms) * 1e3
     return "pass" if decision == "fail" and microseconds < gate.absolute_floor_us else decision
 
@@ -194,8 +194,8 @@ def _with_floor(
 def operator_differences(
     built: CellBuilds, measured: CellMeasurement
 ) -> tuple[TaskDifference, ...]:
-    """Returns the costs of each operator on either side, the largest increase first: inside the
-    model where that was measured, else by the times of tuning, where both sides have these."""
+    """Returns the cost of each operator on both sides, largest increase first: timed inside the
+    model if possible, otherwise by tuning times if both sides have them."""
     if "base" in measured.task_ms and "head" in measured.task_ms:
         return differences_in_model(built, measured.task_ms["base"], measured.task_ms["head"])
     return task_differences(built)
@@ -204,7 +204,8 @@ def operator_differences(
 def differences_in_model(
     built: CellBuilds, before: Mapping[str, float], after: Mapping[str, float]
 ) -> tuple[TaskDifference, ...]:
-    """Operators are the same where their names are; what lies within the noise is left out."""
+    """Returns the differences of operators, matched by name. Differences within the noise are left
+    out."""
     sources = {
         task.name: task.source
         for build in (built.base, built.head)
@@ -227,8 +228,8 @@ def differences_in_model(
 
 
 def _library(built: CellBuilds, *, is_in_head: bool) -> str:
-    """The runtime of a layer without a schedule: the build's own, or beside layers with one what
-    those are left to that are not compiled."""
+    """Returns the runtime of a layer without a schedule: the build's own, or the one that runs what
+    the build did not compile."""
     build = built.head if is_in_head else built.base
     if build is None or build.tasks or not build.title:
         return "ONNX Runtime"
@@ -241,12 +242,12 @@ def _is_changed(before_ms: float, after_ms: float, least_ms: float) -> bool:
 
 
 def task_differences(built: CellBuilds) -> tuple[TaskDifference, ...]:
-    """The costs of each task on either side, the one that adds most first.
+    """Returns the cost of each task on both sides, largest increase first.
 
-    Tasks are the same where their workloads are, and else where one of each side has the name: a
-    layer that was changed. Times are those measured in tuning, times the calls of one inference.
-    None are told where the sides are run by different candidates, or tuning has not timed a task
-    that changed as this side runs it: in lower precision, or with a schedule that nobody measured.
+    Tasks match by workload, otherwise by a name that each side has once (a changed layer). A cost
+    is the tuning time of one call times the calls of one inference. Nothing is returned if
+    different candidates run the two sides, or if tuning has not timed a changed task as its side
+    runs it (lower precision, or a schedule that was never measured).
     """
     if built.base is None or built.head is None or built.base.candidate != built.head.candidate:
         return ()
@@ -277,7 +278,9 @@ def _paired(
 
 
 def _changed(before: BuiltTask | None, after: BuiltTask | None) -> bool:
-    """The same code that was timed on one side alone is neither new nor gone."""
+    """Returns whether the task belongs among the differences: one side lacks it, its code differs,
+    or both sides timed it and the times differ. The same code timed on one side alone does not
+    count."""
     if before is None or after is None:
         return True
     if _code(before) != _code(after):

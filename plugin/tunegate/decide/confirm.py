@@ -1,5 +1,4 @@
-"""A fail on a shared runner, measured again on another machine: only
-what both saw is a regression."""
+"""A second machine's word on a fail: only a regression that both machines saw is one."""
 
 from __future__ import annotations
 
@@ -16,9 +15,9 @@ _ANOTHER = "Confirm a verdict with one of another machine, of the same revisions
 
 
 def confirm(first: Verdict, second: Verdict) -> Verdict:
-    """The first verdict, in which every fail needs the second one's. What the second
-    could not decide stays undecided, never green. Raises ArtifactError where the two
-    are not two measurements of the same."""
+    """Returns the first verdict, with each fail kept only if the second verdict has it too. A check
+    that the second could not decide becomes undecided, never green. Raises ArtifactError if the two
+    do not measure the same change."""
     problem = next(_differences(first, second), None)
     if problem is not None:
         raise ArtifactError(f"{problem}. {_ANOTHER}")
@@ -51,8 +50,8 @@ def _confirmed(finding: Finding, others: Mapping[Cell, Finding]) -> Finding:
 
 
 def _differences(first: Verdict, second: Verdict) -> Iterator[str]:
-    """Yields why these are not two measurements of one change. The same machine twice is one: who
-    is slow there by accident, or fast, is so again."""
+    """Yields the reasons why these are not two measurements of one change. Two runs on one machine
+    are refused: a quirk of that machine would be there twice."""
     for name, one, other in (
         ("base", first.revisions.base, second.revisions.base),
         ("head", first.revisions.head, second.revisions.head),
@@ -74,7 +73,7 @@ def _differences(first: Verdict, second: Verdict) -> Iterator[str]:
 
 
 def _machines(verdict: Verdict) -> set[str]:
-    """Returns the names of all machines that measured for the verdict; an older verdict may have
+    """Returns the names of all machines behind the verdict. Verdicts of older versions may have
     none."""
     return set(verdict.origin.machine.split(", "))
 

@@ -1,11 +1,11 @@
 """The three-way decision over launch effects.
 
-The launch, a pair of fresh processes, is the unit of replication (Kalibera & Jones, ISMM 2013):
-what differs between launches, such as the layout of memory, is not averaged out inside one.
-One-sided Student-t bounds, the error split evenly over the planned analyses: P(fail | true <=
-margin) <= 1% and P(pass | true >= margin) <= 5%, however many analyses are used. The error of a
-fail is split once more, over what may fail: the median, and what gate.inside tests. A pass
-needs all of them, and splits nothing.
+The unit of replication is the launch, a pair of fresh processes (Kalibera & Jones, ISMM 2013):
+effects of memory layout last as long as a process, so more blocks do not average them out. Bounds
+are one-sided Student-t bounds whose error is split evenly over the planned analyses. P(fail | true
+<= margin) <= 1% and P(pass | true >= margin) <= 5% hold for any number of analyses used. The error
+of a fail is split again between the median and the tests of `inside_launch`. A pass needs every
+test, so its error is not split.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from tunegate.artifacts.measurements import Interval
 from tunegate.decide.distributions import t_probability, t_quantile
 
 FAIL_ERROR = 0.008
-"""The error of the median. With twice MEAN_FAIL_ERROR, for the mean without and with stalls, twice
-TAIL_FAIL_ERROR, and that of stalls.FAIL_ERROR it is one percent."""
+"""The error of the median. FAIL_ERROR, twice MEAN_FAIL_ERROR (the mean with and without stalls),
+twice TAIL_FAIL_ERROR and stalls.FAIL_ERROR add up to 1%."""
 MEAN_FAIL_ERROR, TAIL_FAIL_ERROR = 0.0005, 0.00025
 PASS_ERROR = 0.05
 MIN_SPREAD = 0.0002
-"""The smallest spread that counts: below 0.02% the spread of a few launches is luck."""
+"""The smallest spread that is believed. Below 0.02% the spread of a few launches is luck."""
 EXPLAINED = 0.5
-"""The share of the margin from which on a change is explained: a smaller one is not looked into."""
+"""Changes from this share of the margin on are explained; smaller ones are not."""
 _POWER_QUANTILE = 0.84
 
 CellDecision = Literal["fail", "pass", "undecided"]
@@ -46,11 +46,11 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
 def bounds(
     effects: Sequence[float], *, analyses: int, cells: int, fail_error: float = FAIL_ERROR
 ) -> Bounds:
-    """Bounds after these launches, for `analyses` planned analyses and
-    `cells` cells gated together.
+    """Returns the bounds after these launches, of `analyses` planned ones, with `cells` cells gated
+    together.
 
-    FAIL is corrected for the number of cells (one wrong cell blocks a merge; gate.holm says how
-    many there are to share with in the end); PASS needs every cell to pass, so it is not.
+    One wrong fail of any cell blocks a merge, so the error of FAIL is divided by `cells` (see
+    `shares`). PASS needs every cell to pass, so its error is not.
     """
     alone = share_alone(len(effects))
     errors = (fail_error / (analyses * cells), PASS_ERROR / analyses)
@@ -64,7 +64,7 @@ def bounds(
 
 
 def spread_of(effects: Sequence[float]) -> float:
-    """The standard deviation of two effects or more, not under what is luck."""
+    """Returns the standard deviation of two or more effects, at least MIN_SPREAD."""
     return max(float(np.std(effects, ddof=1)), MIN_SPREAD)
 
 
@@ -81,7 +81,7 @@ def _bounds(effects: Sequence[float], fail_error: float, pass_error: float) -> B
 
 
 def decide_cell(found: Bounds, margin: float) -> CellDecision:
-    """The decision on one cell. `margin` is ln(1 + the allowed slowdown)."""
+    """Returns the decision on one cell. `margin` is ln(1 + the allowed slowdown)."""
     if found.low > margin:
         return "fail"
     return "pass" if found.high < margin else "undecided"
@@ -90,9 +90,9 @@ def decide_cell(found: Bounds, margin: float) -> CellDecision:
 def projected_launches(
     found: Bounds, margin: float, *, analyses: int, nearer_by: float = 0.0
 ) -> int | None:
-    """The number of launches that would likely decide; None where the effect is on the margin
-    itself. With `nearer_by` the answer is for an effect that is so much clearer than it looks: who
-    gives up should be wrong about it by less than that."""
+    """Returns the number of launches that would likely decide, or None if the effect lies on the
+    margin itself. `nearer_by` moves the effect that far from the margin, so that giving up is the
+    cautious choice."""
     distance = abs(margin - found.center) + nearer_by
     if distance < MIN_SPREAD / 10:
         return None
@@ -110,11 +110,11 @@ def _t(error: float, count: int) -> float:
 # Bounds of logarithms as changes in percent.
 
 _LARGEST = 10.0
-"""The largest logarithm that is shown: what is beyond is endless for anybody."""
+"""The largest logarithm shown. Anything beyond reads as infinite."""
 
 
 def percent_interval(found: Bounds) -> Interval:
-    """The bounds and the center as the head shows them against the base."""
+    """Returns the bounds and the center as changes of the head against the base."""
     return Interval(
         low=100 * math.expm1(found.low),
         center=100 * math.expm1(found.center),
@@ -122,16 +122,16 @@ def percent_interval(found: Bounds) -> Interval:
     )
 
 
-# Several cells gated together: Holm's step-down (Holm, Scandinavian Journal of Statistics 6,
-# 1979). One wrong fail of any cell blocks a merge, so FAIL shares its error between the cells. A
-# cell that has failed needs none of it any more: the clearest one is judged with the error split
-# over all, the next with it split over the others, until one is not clear enough. PASS needs every
-# cell, and is not shared.
+# Several cells gated together: Holm's step-down (Scandinavian Journal of Statistics 6, 1979). FAIL
+# shares its error between the cells. The cell with the smallest p-value is judged with the error
+# divided by the number of cells, the next with the error divided by the others, and so on until one
+# does not fail.
 
 
 def p_value(effects: Sequence[float], *, margin: float, analyses: int) -> float:
-    """The p-value of one cell: at most this often launches look so slow where the true change is
-    `margin` or less, whichever analysis was the last. Two launches or more."""
+    """Returns the p-value of one cell: an upper bound on the probability of effects this slow if
+    the true change is at most `margin`, at whichever analysis the cell stopped. Needs two or more
+    launches."""
     alone = share_alone(len(effects))
     chance = _tail_probability(effects, margin) / alone
     if alone < 1.0:
@@ -145,8 +145,8 @@ def _tail_probability(effects: Sequence[float], margin: float) -> float:
 
 
 def shares(p_values: Sequence[float]) -> tuple[int, ...]:
-    """The number of parts that the error is split into for each cell:
-    `cells` of gate.decision.bounds."""
+    """Returns, for each cell, the number of parts that the error is split into: the `cells` of
+    `bounds`."""
     found = [0] * len(p_values)
     left = len(p_values)
     for cell in sorted(range(len(p_values)), key=lambda cell: p_values[cell]):
@@ -162,47 +162,48 @@ _NORMAL, _EFFICIENCY = 1.4826, 1.023
 
 
 def hodges_lehmann(differences: Sequence[float]) -> float:
-    """The median of all pairwise means, a difference with itself included (Hodges & Lehmann 1963):
-    nearly as efficient as the mean, and hardly moved by a few disturbed blocks."""
+    """Returns the median of all pairwise means, each value with itself included (Hodges & Lehmann
+    1963). It is nearly as efficient as the mean, and a few disturbed blocks hardly move it."""
     values = np.asarray(differences, dtype=float)
     sums = values[:, None] + values[None, :]
     return float(np.median(sums[np.triu_indices(len(values))]) / 2)
 
 
 def launch_effect(base_ms: Sequence[float], head_ms: Sequence[float]) -> float:
-    """The effect ln(head / base) of one launch, from the median (or the
-    mean) of each block of each pair."""
+    """Returns the effect ln(head / base) of one launch. Each value is the median, or the mean, of
+    one block."""
     return hodges_lehmann(list(np.log(np.asarray(head_ms)) - np.log(np.asarray(base_ms))))
 
 
 def launch_noise(base_ms: Sequence[float], head_ms: Sequence[float]) -> float:
-    """Standard error of a launch's effect, from the scatter of its pairs: the median absolute
-    deviation, scaled to a normal distribution, by the efficiency of the Hodges-Lehmann estimate."""
+    """Returns the standard error of a launch's effect: the median absolute deviation of its pairs,
+    scaled to a normal distribution and to the efficiency of the Hodges-Lehmann estimate."""
     differences = np.log(np.asarray(head_ms)) - np.log(np.asarray(base_ms))
     deviation = float(np.median(np.abs(differences - np.median(differences))))
     return _NORMAL * _EFFICIENCY * deviation / float(np.sqrt(len(differences)))
 
 
 def within_spread(base_ms: Sequence[float], head_ms: Sequence[float]) -> float:
-    """Standard deviation of the pair differences of one launch."""
+    """Returns the standard deviation of the pair differences of one launch."""
     differences = np.log(np.asarray(head_ms)) - np.log(np.asarray(base_ms))
     return float(np.std(differences, ddof=1)) if len(differences) > 1 else 0.0
 
 
-# Launches in batches of two: non-overlapping batch means (Law & Kelton, Simulation Modeling and
-# Analysis). An effect that comes and goes from one launch to the next makes their spread wide, and
-# the spread of the means of two neighbours small. Where there are enough launches a part of the
-# error buys a second pair of bounds, from these means: whichever bound is the nearer one counts.
+# Batches of two launches: non-overlapping batch means (Law & Kelton, Simulation Modeling and
+# Analysis). An effect that alternates from launch to launch makes the spread of launches wide and
+# the spread of batch means small. From FEWEST launches on, a part of the error buys a second pair
+# of bounds from batch means, and the tighter bound counts.
 
 FEWEST = 9
-"""Launches: four batches."""
+"""In launches: four batches."""
 SHARE = 0.25
-"""The share of the error for batch means, once there are so many launches."""
+"""The share of the error for batch means, from FEWEST launches on."""
 _SIZE = 2
 
 
 def batch_means(effects: Sequence[float]) -> list[float]:
-    """The batch means of the latest launches; an odd one is the first."""
+    """Returns the means of neighbouring launches. With an odd number of launches the first is left
+    out."""
     first = len(effects) % _SIZE
     return [
         (a + b) / _SIZE for a, b in zip(effects[first::2], effects[first + 1 :: 2], strict=True)
@@ -210,5 +211,5 @@ def batch_means(effects: Sequence[float]) -> list[float]:
 
 
 def share_alone(launches: int) -> float:
-    """Returns the share of the error that is left for the bounds of the launches themselves."""
+    """Returns the share of the error left for the bounds of the launches themselves."""
     return 1.0 if launches < FEWEST else 1.0 - SHARE

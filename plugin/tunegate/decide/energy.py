@@ -1,5 +1,5 @@
-"""The energy of an inference, head against base: a test of its own over launches, with Student's t
-as for the median. It shares no error with that: who sets its margin asks a second question."""
+"""The energy of an inference, head against base: a separate Student's t test over launches. It does
+not share the error of the latency tests, because its margin asks a second question."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ ENERGY_FAIL_ERROR = 0.01
 def energy_change(
     launches: Sequence[Launch], margin_percent: float | None, *, analyses: int, cells: int
 ) -> EnergyChange | None:
-    """Returns the change of energy, None unless the same counters covered all of these launches:
-    half of them is no measurement. Without a margin nothing is decided."""
+    """Returns the change of energy, None unless the same counters covered all launches. Without a
+    margin it decides nothing."""
     told = [
         (launch.base_joules, launch.head_joules)
         for launch in launches
@@ -45,7 +45,7 @@ def energy_change(
 
 
 def check_energy(comparison: Comparison | None, margin_percent: float | None) -> CheckResult | None:
-    """The joules of one inference, by counters."""
+    """Returns the check of the joules of one inference, by counters."""
     if margin_percent is None or comparison is None or comparison.change_percent is None:
         return None
     found = comparison.energy

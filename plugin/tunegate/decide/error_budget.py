@@ -1,8 +1,8 @@
-"""The error of a build in other numbers than float32, as an interval, and its budget.
+"""The error of a build in numbers other than float32, as an interval, and its budget.
 
 The inputs are samples. Agreement has Clopper-Pearson bounds. The error, or the user's metric, that
-95% of inputs do not exceed has distribution-free bounds: order statistics of the sample (David &
-Nagaraja, Order Statistics, 7.1). Each bound alone holds with 95% confidence.
+95% of inputs do not exceed has distribution-free bounds from order statistics (David & Nagaraja,
+Order Statistics, 7.1). Each bound alone holds with 95% confidence.
 """
 
 from __future__ import annotations
@@ -28,17 +28,16 @@ from tunegate.config import Accuracy, AccuracyConfig
 from tunegate.decide.objective import inferences_needed, lower_share, upper_share
 
 COVERED_PERCENT = 95.0
-"""The share of inputs that the error of `max-error`, and a metric, is for."""
+"""`max-error` and a metric bound this share of the inputs."""
 
 
 def samples_needed(budget: AccuracyConfig) -> int:
-    """Returns the fewest inputs that can show that a build is inside its budget, and a quarter to
-    spare."""
+    """Returns the fewest inputs that can prove a build inside its budget, plus a quarter."""
     return math.ceil(1.25 * fewest_samples(budget))
 
 
 def fewest_samples(budget: AccuracyConfig) -> int:
-    """The number of inputs that shows it where none of them is outside."""
+    """Returns the number of inputs that proves it if none is outside."""
     is_covered = budget.max_error is not None or budget.metric_command is not None
     shares = [COVERED_PERCENT] if is_covered else []
     if budget.min_agreement is not None:
@@ -47,7 +46,7 @@ def fewest_samples(budget: AccuracyConfig) -> int:
 
 
 def limits_of(accuracy: Accuracy) -> tuple[ErrorLimit, ...]:
-    """Returns the parts of a budget; none where the numbers must be the same."""
+    """Returns the parts of a budget, none if the numbers must be the same."""
     if accuracy == "same":
         return ()
     metric = accuracy.metric_command
@@ -60,22 +59,22 @@ def limits_of(accuracy: Accuracy) -> tuple[ErrorLimit, ...]:
 
 
 def estimated(errors: SampledErrors, budget: AccuracyConfig) -> tuple[ErrorEstimate, ...]:
-    """Returns an estimate for each part of the budget. Beside a metric alone stands the largest
-    error, without a limit: plots have an axis of it."""
+    """Returns an estimate for each part of the budget. A metric alone comes with the largest error,
+    without a limit: plots show it on an axis."""
     return tuple(_estimates(errors, budget))
 
 
 def _estimates(errors: SampledErrors, budget: AccuracyConfig) -> Iterator[ErrorEstimate]:
     metric = budget.metric_command
     if budget.max_error is not None or budget.min_agreement is None:
-        yield _told(_max_error(errors), budget.max_error, errors.largest_of, errors)
+        yield _estimate_part(_max_error(errors), budget.max_error, errors.largest_of, errors)
     if budget.min_agreement is not None:
-        yield _told(_agreement(errors), budget.min_agreement, errors.disagrees, errors)
+        yield _estimate_part(_agreement(errors), budget.min_agreement, errors.disagrees, errors)
     if metric is not None:
-        yield _told(_metric(errors), metric.at_most, "", errors)
+        yield _estimate_part(_metric(errors), metric.at_most, "", errors)
 
 
-def _told(
+def _estimate_part(
     estimate: ErrorEstimate, limit: float | None, output: str, errors: SampledErrors
 ) -> ErrorEstimate:
     return msgspec.structs.replace(
@@ -88,7 +87,7 @@ def _told(
 
 
 def outside(estimates: Sequence[ErrorEstimate]) -> str:
-    """Returns why a build is not inside its budget, '' where it is."""
+    """Returns why a build is outside its budget, '' if it is inside."""
     for each in estimates:
         found = "" if each.limit is None else _outside(each, each.limit)
         if found:
@@ -98,7 +97,7 @@ def outside(estimates: Sequence[ErrorEstimate]) -> str:
 
 def _outside(each: ErrorEstimate, limit: float) -> str:
     if not each.samples:
-        return f"has no output that tells its {each.what}{_untold(each)}"
+        return f"has no output that tells its {each.what}{_uninformative_inputs(each)}"
     is_error = each.what != "min-agreement"
     if (each.high is not None and each.high <= limit) if is_error else each.low >= limit:
         return ""
@@ -111,7 +110,7 @@ def _outside(each: ErrorEstimate, limit: float) -> str:
     )
 
 
-def _untold(each: ErrorEstimate) -> str:
+def _uninformative_inputs(each: ErrorEstimate) -> str:
     outputs = ", ".join(each.saturated)
     if not outputs:
         return ""
@@ -132,7 +131,7 @@ def _max_error(errors: SampledErrors) -> ErrorEstimate:
 
 
 def _metric(errors: SampledErrors) -> ErrorEstimate:
-    """Returns the estimate of the scores, over inputs that carry information."""
+    """Returns the estimate of the scores, over the inputs that carry information."""
     scored = [number for number in errors.telling if number < len(errors.scores)]
     return _exceeded_by_few("metric", [errors.scores[number] for number in scored], errors)
 
@@ -141,7 +140,7 @@ def _exceeded_by_few(what: What, values: Sequence[float], errors: SampledErrors)
     ordered = sorted(values)
     count = len(ordered)
     if not count:
-        return _unknown(what, errors)
+        return _estimate_nothing(what, errors)
     is_enough = inferences_needed(COVERED_PERCENT) <= count
     return ErrorEstimate(
         what=what,
@@ -154,8 +153,8 @@ def _exceeded_by_few(what: What, values: Sequence[float], errors: SampledErrors)
 
 
 def _low_rank(count: int) -> int:
-    """The place of the largest order statistic that is, with 95% confidence, no more than the error
-    that is asked for: at least as many errors would have to be as large as it."""
+    """Returns the index of the largest order statistic that does not exceed the wanted error
+    quantile with 95% confidence."""
     allowed = 1 - COVERED_PERCENT / 100
     ranks = (rank for rank in range(count) if lower_share(count - rank, count) > allowed)
     return max(ranks, default=0)
@@ -165,7 +164,7 @@ def _agreement(errors: SampledErrors) -> ErrorEstimate:
     count = len(errors.agrees)
     untold = errors.saturated + errors.one_place
     if not count:
-        return msgspec.structs.replace(_unknown("min-agreement", errors), saturated=untold)
+        return msgspec.structs.replace(_estimate_nothing("min-agreement", errors), saturated=untold)
     wrong = count - sum(errors.agrees)
     return ErrorEstimate(
         what="min-agreement",
@@ -177,7 +176,7 @@ def _agreement(errors: SampledErrors) -> ErrorEstimate:
     )
 
 
-def _unknown(what: What, errors: SampledErrors) -> ErrorEstimate:
+def _estimate_nothing(what: What, errors: SampledErrors) -> ErrorEstimate:
     return ErrorEstimate(
         what=what,
         center=0.0,
@@ -188,17 +187,17 @@ def _unknown(what: What, errors: SampledErrors) -> ErrorEstimate:
     )
 
 
-# The check whether a head is less exact than its base, by the intervals of both. Pure. Each bound
-# holds with 95% confidence, so two intervals that are apart by noise alone come in less than one
-# of ten cases for each part of a budget, and far less where both are wide.
+# Tests whether a head is less exact than its base, by both intervals. Each bound holds with 95%
+# confidence, so noise alone separates two intervals in fewer than one of ten cases for each part of
+# a budget, and in far fewer if both are wide.
 
 FLOAT32_PERCENT = 0.1
-"""The error up to which a build counts as float32."""
+"""Builds up to this error count as float32."""
 
 
 class OffPercent(NamedTuple):
-    """An error with its bounds, the larger the worse, a metric in its own unit; `high` is None
-    where there is none."""
+    """An error with its bounds, larger is worse. A metric keeps its own unit. `high` is None
+    without an upper bound."""
 
     low: float
     high: float | None
@@ -207,8 +206,8 @@ class OffPercent(NamedTuple):
 def moved_errors(
     base: SideError | None, head: SideError | None, change: Interval | None
 ) -> tuple[What, ...]:
-    """The parts of the budget whose error is clearly larger in the head, where its latency does not
-    pay for it: an interval of the change that is below zero does."""
+    """Returns the parts of the budget whose error is clearly larger in the head, unless the head is
+    faster: an interval of the change below zero pays for the error."""
     is_faster = change is not None and change.high < 0
     if base is None or head is None or is_faster:
         return ()
@@ -221,13 +220,14 @@ def moved_errors(
 
 
 def is_larger(before: OffPercent, after: OffPercent) -> bool:
-    """Returns whether the least possible value after is above the largest possible one before."""
+    """Returns whether the smallest possible value after lies above the largest possible one
+    before."""
     return before.high is not None and after.low > before.high
 
 
 def _off(estimate: ErrorEstimate | None, what: What) -> OffPercent:
-    """Returns the error of a side in percent; a side without an estimate is float32, and a metric
-    then unknown."""
+    """Returns the error of a side in percent. A side without an estimate is float32; its metric is
+    unknown."""
     exact = {"max-error": FLOAT32_PERCENT, "min-agreement": 0.0}.get(what)
     if estimate is None or not estimate.samples:
         return OffPercent(0.0, exact if estimate is None else None)
@@ -244,7 +244,7 @@ def _off(estimate: ErrorEstimate | None, what: What) -> OffPercent:
 def shipped_errors(
     built: CellBuilds | None, comparison: Comparison | None = None
 ) -> ShippedErrors | None:
-    """The errors of both sides; None for a model that must compute the same as float32, or of which
+    """Returns the errors of both sides, None for a model that must compute float32 or of which
     nothing ships."""
     sides = (built.base, built.head) if built is not None else ()
     limits = next((side.limits for side in sides[::-1] if _ships_under_budget(side)), ())

@@ -1,4 +1,4 @@
-"""Decides, without measuring or printing."""
+"""Decides. Measures and prints nothing."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def decide_verdict(
     *,
     unmeasured: Sequence[UnmeasuredShard] = (),
 ) -> Verdict:
-    """Returns the verdict, with a finding for every cell that the changes call for; a cell without
-    a result is an error, or the problem of its `unmeasured` shard."""
+    """Returns the verdict, with a finding for each expected cell. A cell without a result is an
+    error, or the problem of its `unmeasured` shard."""
     gate, policies = rules.gate, rules.policies
     found = _evidence(comparisons, run, changes, unmeasured)
     findings = {each.cell: _judge(each, rules) for each in found}
@@ -77,7 +77,7 @@ def decide_verdict(
 
 
 class _Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """The evidence on one cell that the changes call for."""
+    """The evidence on one expected cell."""
 
     change: ModelChange
     cell: Cell
@@ -120,7 +120,8 @@ def _exit_code(status: Status, gate: GateConfig) -> int:
 
 
 def expected_cells(change: ModelChange) -> tuple[Cell, ...]:
-    """The cells that a change must have measured: none for a deleted model or a pure rename."""
+    """Returns the cells that a change must have measured: none for a deleted model or a pure
+    rename."""
     if change.kind in {"deleted", "renamed"}:
         return ()
     return tuple(Cell(model=change.path, target=target) for target in change.targets)
@@ -181,8 +182,8 @@ def _other_checks(known: _Evidence, rules: GateRules) -> Iterator[CheckResult]:
 
 
 def candidate_outcomes(head: Build | None) -> tuple[CandidateOutcome, ...]:
-    """Returns the candidate that ships first, then those that are slower, then those that do not
-    run the model."""
+    """Returns the candidate that ships, then the slower ones, then those that do not run the
+    model."""
     if head is None or not head.candidate:
         return ()
     return tuple(_outcomes(head, head.choice or RuntimeChoice()))
@@ -225,8 +226,8 @@ def _outcome(time: CandidateTime) -> CandidateOutcome:
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
-    """The inputs of a judgment. Shards that are `unmeasured` decide about their models; `machine`
-    is the name of the machine that measured, or the names of all."""
+    """The inputs of a judgment. `unmeasured` shards decide about their models. `machine` names the
+    measuring machines."""
 
     changes: ChangeSet
     plan: TuningPlan | None = None

@@ -17,17 +17,16 @@ from tunegate.artifacts.measurements import Clocks, GpuState
 MAX_DROPPED = 0.25
 """The share of a launch's pairs that may be dropped: with more of them it does not count."""
 _MOVED = 0.015
-"""The change of a clock that counts, as ln of a ratio. One step of a device's clock is up to 1.1
-%."""
+"""The change of a clock that counts, as ln of a ratio. One clock step of a device is up to 1.1%."""
 _STEADY, _ABSENT = 0.8, 0.2
 OWN_DOING = frozenset({"power cap"})
-"""Throttle reasons that a program causes by itself: they may hold both sides back. The rest comes
-from outside."""
+"""Throttle reasons that a program causes by itself, on either side. All others come from
+outside."""
 
 
 def kept_pairs(base: Sequence[GpuState], head: Sequence[GpuState]) -> tuple[bool, ...]:
-    """Returns for each pair of blocks whether it is kept, by the state of the device right after
-    either one."""
+    """Returns, for each pair of blocks, whether it is kept, by the device's state right after
+    either block."""
     moved = _moved(base, head)
     held_back = _held_back(base, head)
     strangers = _strangers(base, head)
@@ -35,7 +34,7 @@ def kept_pairs(base: Sequence[GpuState], head: Sequence[GpuState]) -> tuple[bool
 
 
 def clocks_of(base: Sequence[GpuState], head: Sequence[GpuState]) -> Clocks | None:
-    """Returns the clocks of a launch; None where the device reports nothing, as a CPU does."""
+    """Returns the clocks of a launch, None for a device that reports none, such as a CPU."""
     if all(state == GpuState() for state in (*base, *head)):
         return None
     reasons = {reason for state in (*base, *head) for reason in state.throttled}
@@ -76,8 +75,8 @@ def _moved(base: Sequence[GpuState], head: Sequence[GpuState]) -> list[bool]:
 
 
 def _explained(base: Sequence[GpuState], head: Sequence[GpuState]) -> float:
-    """The difference of the clocks that comes with the side: ln(head / base) where nearly all pairs
-    have it in the same direction, else 0."""
+    """Returns the clock difference that comes with the side: ln(head / base) if nearly all pairs
+    agree in direction, else 0."""
     known = [found for found in _differences(base, head) if found is not None]
     if not known:
         return 0.0
@@ -94,8 +93,9 @@ def _differences(base: Sequence[GpuState], head: Sequence[GpuState]) -> list[flo
 
 
 def _held_back(base: Sequence[GpuState], head: Sequence[GpuState]) -> list[bool]:
-    """Returns for each pair whether the device was held back in it unlike in the others: a reason
-    that comes with a side, or that a program causes itself on both, explains itself."""
+    """Returns, for each pair, whether a throttle reason held the device back in it unlike in most
+    pairs. A reason that comes with one side in most pairs, or that a program causes on both, is
+    usual."""
     reasons = {reason for state in (*base, *head) for reason in state.throttled}
     out = [False] * len(base)
     for reason in reasons:

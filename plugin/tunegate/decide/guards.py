@@ -1,7 +1,7 @@
-"""Guards against launches that something else disturbed, and machines that cannot hold still.
+"""Guards against disturbed launches and unsteady machines.
 
-Both guards use how steady times were, never at which side was slower: leaving a launch out for
-its noise moves no verdict to either side.
+Both guards look at how steady times were, never at which side was slower. Leaving out a noisy
+launch therefore favours neither side.
 """
 
 from __future__ import annotations
@@ -24,46 +24,44 @@ _SPREADS = 4.0
 
 
 def undisturbed(noises: Sequence[float], margin: float) -> tuple[bool, ...]:
-    """Returns for each launch whether it counts: its own noise is small beside the margin, or usual
-    here. `noises` are standard errors of launch effects, infinite where a launch must not count; a
-    machine that is always noisy keeps its launches, their spread makes its bounds wide enough."""
+    """Returns, for each launch, whether it counts: its noise is small beside the margin, or usual
+    in this run. `noises` are standard errors of launch effects, infinite where a launch must not
+    count. A machine that is always noisy keeps its launches; their spread widens the bounds."""
     limit = noise_limit(noises, margin)
     return tuple(noise <= limit and math.isfinite(noise) for noise in noises)
 
 
 def noise_limit(noises: Sequence[float], margin: float) -> float:
-    """The noise above which a launch does not count."""
+    """Returns the noise above which a launch does not count."""
     return max(margin * MIN_OF_MARGIN, TIMES_THE_MEDIAN * statistics.median(noises))
 
 
 def possible_error(noises: Sequence[float], controls: Sequence[float], margin: float) -> float:
-    """Returns the error that disturbances of the machine can have added to an effect, in ln units:
-    twice the sum of the largest noise that still counts and the largest A/A control. A verdict that
-    stands with twice that against it is right on any machine."""
+    """Returns the largest error, in ln units, that disturbances can have added to an effect: twice
+    the sum of the noise limit and the largest A/A control."""
     largest = max((abs(effect) for effect in controls), default=0.0)
     return 2 * (noise_limit(noises, margin) + largest)
 
 
 def is_too_disturbed(kept: Sequence[bool]) -> bool:
-    """More than a third of the launches do not count."""
+    """Returns whether more than a third of the launches do not count."""
     return len(kept) >= _FEWEST and kept.count(False) > MAX_DISTURBED * len(kept)
 
 
 def may_be_a_burst(launches: int, budget: int) -> bool:
-    """Returns whether to wait for the end of a burst instead of giving the machine up: a third of
-    six launches is soon hit, a third of twelve is no accident."""
+    """Returns whether to wait for the end of a burst before giving up. A third of six launches can
+    be an accident; a third of twelve is not."""
     return launches < min(BURST_LAUNCHES, budget)
 
 
 def is_control_due(launches: int) -> bool:
-    """Returns whether the base runs against itself next: after the first launch and every sixth
-    one."""
+    """Returns whether an A/A control comes next: after the first launch and every sixth."""
     return launches % CONTROL_EVERY == 1
 
 
 def outlying_controls(controls: Sequence[float], effects: Sequence[float], margin: float) -> int:
-    """Returns the number of A/A controls that are too large to be an accident: over the margin, and
-    over four times the spread of the launches. On healthy machines 0 to 2% of them are."""
+    """Returns the number of A/A controls that are too large to be chance: over the margin, and over
+    four times the spread of the launches. On healthy machines 0 to 2% are."""
     spread = statistics.stdev(effects) if len(effects) > 1 else 0.0
     limit = max(margin, _SPREADS * spread)
     return sum(abs(effect) > limit for effect in controls)
@@ -73,18 +71,20 @@ def outlying_controls(controls: Sequence[float], effects: Sequence[float], margi
 
 
 def counted(launches: Sequence[Launch], margin: float) -> list[Launch]:
-    """Those that nothing disturbed. `margin` is ln(1 + the allowed slowdown)."""
+    """Returns the launches that nothing disturbed. `margin` is ln(1 + the allowed slowdown)."""
     kept = undisturbed([noise_of(launch) for launch in launches], margin)
     return [launch for launch, keep in zip(launches, kept, strict=True) if keep]
 
 
 def left_out(launches: Sequence[Launch], margin: float) -> list[Launch]:
-    """The others. They are no noise where the head is slow in them."""
+    """Returns the launches that `counted` leaves out. A launch in which the head is slow still
+    counts as a slow start."""
     kept = undisturbed([noise_of(launch) for launch in launches], margin)
     return [launch for launch, keep in zip(launches, kept, strict=True) if not keep]
 
 
 def noise_of(launch: Launch) -> float:
-    """Infinite where the clocks of the device left too little of it."""
+    """Returns the noise of a launch, infinite if the device's clocks dropped too many of its
+    pairs."""
     dropped = launch.clocks.dropped if launch.clocks else 0
     return math.inf if dropped > MAX_DROPPED * launch.pairs else launch.noise

@@ -1,4 +1,4 @@
-"""Latencies in bins of one percent: small enough to keep, exact enough for tails."""
+"""Latencies in bins of one percent: small enough to store, exact enough for tails."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def histogram(times_ms: Iterable[float]) -> Histogram:
 
 
 def merged_histogram(histograms: Sequence[Histogram]) -> Histogram:
-    """All of them together."""
+    """Returns the sum of the histograms."""
     known = [each for each in histograms if any(each.counts)]
     if not known:
         return Histogram(first=0, counts=())
@@ -42,8 +42,8 @@ def total(found: Histogram) -> int:
 
 
 def quantile_ms(found: Histogram, share: float) -> float:
-    """The time that this share of inferences does not exceed, to one percent; the upper edge of its
-    bin. Raises ValueError for an empty histogram."""
+    """Returns the time that this share of inferences does not exceed, to one percent: the upper
+    edge of its bin. Raises ValueError for an empty histogram."""
     wanted = max(1, math.ceil(share * total(found)))
     for at, count in enumerate(found.counts):
         wanted -= count
@@ -54,7 +54,7 @@ def quantile_ms(found: Histogram, share: float) -> float:
 
 
 def mean_ms(found: Histogram) -> float:
-    """The mean by the middles of the bins. Raises ValueError for an empty histogram."""
+    """Returns the mean, by the middles of the bins. Raises ValueError for an empty histogram."""
     count = total(found)
     if not count:
         message = "an empty histogram has no mean"
@@ -64,7 +64,7 @@ def mean_ms(found: Histogram) -> float:
 
 
 def slower_than(found: Histogram, limit_ms: float) -> int:
-    """Returns the number of inferences over the limit; the bin that the limit lies in counts as
+    """Returns the number of inferences over the limit. The bin of the limit itself counts as
     over."""
     limit = math.floor(math.log(limit_ms) / STEP)
     return sum(count for at, count in enumerate(found.counts) if found.first + at >= limit)

@@ -1,10 +1,9 @@
-"""The mean and the slow end of the latencies inside a launch, which the median of a block hides.
+"""The mean and the slow end of the latencies inside a launch, which block medians hide.
 
-Each is a test of its own over launches, with Student's t as for the median. The mean of a launch
-is the Hodges-Lehmann estimate over its pairs of block means, which a few disturbed blocks hardly
-move and a slow inference in every block does. A percentile of a launch is that of all its
-inferences; on a machine whose base alone scatters too much there it is not resolved, and then it
-may fail but holds nothing up.
+Each is a separate Student's t test over launches. The mean of a launch is the Hodges-Lehmann
+estimate over pairs of block means: a few disturbed blocks hardly move it, a slow inference in every
+block does. A percentile is taken over all inferences of a launch. If the base alone scatters too
+much, the percentile is unresolved: it can still fail, but does not hold up a pass.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ from tunegate.decide.stalls import (
 from tunegate.decide.stalls import FAIL_ERROR as STALLS_FAIL_ERROR
 
 _SUSPICIOUS = 1 / 2
-"""The share of the margin that makes a change suspicious: a change that is not even seen so large
-leaves an unresolved test alone."""
+"""Changes from this share of the margin on are suspicious. An unresolved test is dropped only if
+its change is smaller."""
 _ROUNDING = 1e-9
 _WORST_FIRST: tuple[CellDecision, ...] = ("fail", "undecided", "pass")
 _TAILS: tuple[tuple[Literal["p90", "p99"], float], ...] = (("p90", 0.90), ("p99", 0.99))
@@ -47,7 +46,8 @@ _TAILS: tuple[tuple[Literal["p90", "p99"], float], ...] = (("p90", 0.90), ("p99"
 def inside(
     launches: Sequence[Launch], *, margin: float, analyses: int, cells: int
 ) -> tuple[Inside, ...]:
-    """The tests of launches that kept their times. `margin` is ln(1 + what may be slower)."""
+    """Returns the tests of launches that kept their times. `margin` is ln(1 + the allowed
+    slowdown)."""
     known = [x for x in launches if _has_times(x.base_times) and _has_times(x.head_times)]
     if len(known) < 2:  # noqa: PLR2004 -- a spread needs two
         return ()
@@ -59,7 +59,7 @@ def inside(
 
 
 def mean_effects(launches: Sequence[Launch]) -> list[float]:
-    """The mean effects of the launches that know theirs."""
+    """Returns the mean effects of the launches that have one."""
     return [launch.mean_effect for launch in launches if launch.mean_effect is not None]
 
 
@@ -78,7 +78,8 @@ def _mean(launches: Sequence[Launch], margin: float, analyses: int, cells: int) 
 
 
 def _mean_of_all(launches: Sequence[Launch], margin: float, analyses: int, cells: int) -> Inside:
-    """A head that stalls oftener than the base fails by that too, on any machine."""
+    """Returns the test of the mean of all inferences. A head that stalls more often than the base
+    fails by it on any machine."""
     sides = [(_times(x.base_times), _times(x.head_times)) for x in launches]
     effects = [math.log(mean_ms(h) / mean_ms(b)) for b, h in sides]
     found = bounds(effects, analyses=analyses, cells=cells, fail_error=MEAN_FAIL_ERROR)
@@ -100,8 +101,8 @@ def _mean_of_all(launches: Sequence[Launch], margin: float, analyses: int, cells
 
 
 def _by_stalls(sizes: Sequence[Stalls], mean: Bounds, margin: float, parts: int) -> CellDecision:
-    """The decision by the stalls that come with the head, where they are so many that they move
-    p99.9, or the mean by its margin."""
+    """Returns the decision by stalls that come with the head and are frequent enough to move p99.9,
+    or the mean by its margin."""
     found = clearest(sizes)
     if found is None:
         return "pass"
@@ -150,20 +151,21 @@ def _decision(found: Bounds, margin: float, *, may_hold_up: bool) -> CellDecisio
 
 
 def _has_enough(sides: Sequence[tuple[Histogram, Histogram]], share: float) -> bool:
-    """Returns whether each side of each launch has an inference beyond the percentile: one of 60
-    has no p99."""
+    """Returns whether each side of each launch has an inference beyond the percentile: 60
+    inferences have no p99."""
     return all(total(times) * (1 - share) >= 1 - _ROUNDING for side in sides for times in side)
 
 
 def _machine_tells(bases: Sequence[Histogram], share: float, margin: float, analyses: int) -> bool:
-    """Returns whether this machine would tell a head that scatters as the base does. The head's own
-    scatter is not asked: it must not buy itself a way out."""
+    """Returns whether this machine could detect a change in a head that scatters as the base does.
+    The head's own scatter is ignored, so it cannot excuse itself."""
     over = [math.log(quantile_ms(base, share) / quantile_ms(base, 0.5)) for base in bases]
     return _tells(over, margin, analyses)
 
 
 def _tells(over: Sequence[float], margin: float, analyses: int) -> bool:
-    """Returns whether the base's own launches, each over its median, scatter little enough."""
+    """Returns whether the tails of the base's launches, each over its median, scatter little
+    enough."""
     error = math.sqrt(2 / len(over)) * statistics.stdev(over)
     return t_quantile(len(over) - 1, 1 - PASS_ERROR / analyses) * error <= margin * _SUSPICIOUS
 

@@ -14,7 +14,8 @@ ERROR = 0.05
 
 
 def decide_objective(over: int, total: int, percentile: float) -> CellDecision:
-    """`over` of `total` inferences took longer than the limit; `percentile` of them may not."""
+    """Returns the decision: `over` of `total` inferences exceeded the limit, and `percentile`
+    percent must not."""
     allowed = 1 - percentile / 100
     if upper_share(over, total) <= allowed:
         return "pass"
@@ -22,17 +23,17 @@ def decide_objective(over: int, total: int, percentile: float) -> CellDecision:
 
 
 def upper_share(over: int, total: int) -> float:
-    """The upper bound, with 95% confidence, of the share that is over the limit."""
+    """Returns the upper 95% bound of the share over the limit."""
     return 1.0 if over >= total else beta_quantile(over + 1, total - over, 1 - ERROR)
 
 
 def lower_share(over: int, total: int) -> float:
-    """The lower bound, with 95% confidence, of the share that is over the limit."""
+    """Returns the lower 95% bound of the share over the limit."""
     return 0.0 if over == 0 else beta_quantile(over, total - over + 1, ERROR)
 
 
 def inferences_needed(percentile: float) -> int:
-    """The fewest inferences that pass when none of them is over the limit."""
+    """Returns the fewest inferences that pass if none exceeds the limit."""
     count = 1
     while upper_share(0, count) > 1 - percentile / 100:
         count *= 2

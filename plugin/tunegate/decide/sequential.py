@@ -1,4 +1,5 @@
-"""Launch after launch, until the question is answered or the budget is not worth more."""
+"""The stopping rule: launches follow each other until the question is decided or the budget is
+spent."""
 
 from __future__ import annotations
 
@@ -23,12 +24,11 @@ Stop = Literal["decided", "hopeless", "budget", "disturbed"]
 
 
 class StoppingRule(msgspec.Struct, frozen=True, kw_only=True):
-    """The rule that was fixed before measuring. `margin_percent` is the slowdown that fails; the
-    error is split over all `analyses`, those after `paid` launches are an extension.
-    `tail_margin_percent` is that of the mean and the tail inside a launch; slow modes of the share
-    `rare` of the launches, or a larger one, are looked for after a pass, none where it is 0.
-    `energy_margin_percent` is that of the energy of an inference, None where nobody asks. Fewer
-    launches than `min_launches` pass nothing."""
+    """The rule, fixed before measuring. The error is split over all `analyses`; those after `paid`
+    launches are an extension. `margin_percent` is for the median, `tail_margin_percent` for the
+    mean and the tail inside a launch, `energy_margin_percent` for the energy of an inference (None:
+    not tested). After a pass, slow modes of the share `rare` or more are looked for (0: none).
+    Fewer than `min_launches` launches pass nothing."""
 
     margin_percent: float
     analyses: tuple[int, ...]
@@ -49,12 +49,11 @@ class StoppingRule(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def budget(self) -> int:
-        """The launches that there are without an extension."""
+        """The number of launches without an extension."""
         return self.analyses[-1] if self.paid is None else self.paid
 
     def most(self, launches: int) -> int:
-        """The launches that there can be once there are so many: beyond the budget, all of the
-        extension."""
+        """Returns the largest number of launches possible once `launches` were made."""
         return self.budget if launches <= self.budget else self.analyses[-1]
 
 
@@ -75,15 +74,15 @@ def stopping_rule(
 
 
 def decide_median(found: Bounds, launches: int, rule: StoppingRule) -> CellDecision:
-    """The decision on the median of so many launches."""
+    """Returns the decision on the median after `launches` launches."""
     decision = decide_cell(found, rule.margin)
     return "undecided" if decision == "pass" and launches < rule.min_launches else decision
 
 
 def stop_after(effects: Sequence[float], rule: StoppingRule) -> Stop | None:
-    """The reason to stop after these launches, or None to go on. Between analyses it always goes
-    on; launches after the last analysis do not count. The budget is exceeded only for an answer
-    that the extension is likely to give."""
+    """Returns the reason to stop after these launches, or None to go on. It stops only at an
+    analysis; launches after the last analysis do not count. The extension is used only if it is
+    likely to decide."""
     is_last = len(effects) >= rule.analyses[-1]
     if not is_last and len(effects) not in rule.analyses:
         return None
@@ -106,9 +105,10 @@ def stop_after(effects: Sequence[float], rule: StoppingRule) -> Stop | None:
 def guarded_stop(
     effects: Sequence[float], noises: Sequence[float], controls: Sequence[float], rule: StoppingRule
 ) -> Stop | None:
-    """The same for launches of which some may have been disturbed, with the effects of the base
-    against itself; `noises` are standard errors of `effects`. How many count may fall when another
-    one comes, as it moves what is usual: so an analysis may be skipped."""
+    """Returns what `stop_after` returns, for launches that may have been disturbed. `noises` are
+    the standard errors of `effects`, `controls` the effects of the base against itself. A new
+    launch moves what is usual, so the number of counted launches may fall and an analysis may be
+    skipped."""
     kept = undisturbed(noises, rule.margin)
     counted = [effect for effect, keep in zip(effects, kept, strict=True) if keep]
     has_tripped = outlying_controls(controls, counted, rule.margin) > MAX_OUTLYING_CONTROLS
@@ -120,8 +120,8 @@ def guarded_stop(
 
 
 def _stands(counted: Sequence[float], rule: StoppingRule, slack: float) -> bool:
-    """Returns whether the decision of the last analysis is the same with `slack` against it. A
-    model that takes twenty times as long has failed, however busy the machine is."""
+    """Returns whether the last decision holds with `slack` against it. A model that takes twenty
+    times as long has failed on any machine."""
     effects = counted[: last_analysis(len(counted), rule.analyses)]
     if len(effects) < 2:  # noqa: PLR2004 -- a spread needs two
         return False
@@ -131,8 +131,8 @@ def _stands(counted: Sequence[float], rule: StoppingRule, slack: float) -> bool:
 
 
 def likely_end(effects: Sequence[float], rule: StoppingRule) -> int:
-    """The analysis that is likely to decide: the first one before anything is known, and the last
-    of the budget where it is not in sight."""
+    """Returns the analysis that is likely to decide: the first one before any launch, the last of
+    the budget if none is in sight."""
     likely: int | None = rule.analyses[0]
     if len(effects) > 1:
         found = bounds(effects, analyses=len(rule.analyses), cells=rule.cells)
@@ -144,7 +144,7 @@ def likely_end(effects: Sequence[float], rule: StoppingRule) -> int:
 
 
 def last_analysis(launches: int, analyses: tuple[int, ...]) -> int:
-    """The number of launches that count: those up to the last planned analysis that was reached."""
+    """Returns the number of launches that count: those up to the last planned analysis reached."""
     reached = [size for size in analyses if size <= launches]
     return reached[-1] if reached else launches
 
@@ -152,26 +152,25 @@ def last_analysis(launches: int, analyses: tuple[int, ...]) -> int:
 def replanned_pairs(
     within: float, between: float, *, start_seconds: float, pair_seconds: float
 ) -> int:
-    """Block pairs for the launches to come (Kalibera & Jones' optimum): many where the noise is
-    inside a launch, few where starting again is what averages it out."""
+    """Returns the block pairs for each launch to come (the optimum of Kalibera & Jones): many if
+    the noise is inside a launch, few if only new processes average it out."""
     if between <= 0 or pair_seconds <= 0:
         return 24
     wanted = math.sqrt(start_seconds / pair_seconds) * within / between
     return max(4, min(24, round(wanted)))
 
 
-# The times of the interim analyses: planned before measuring, so that looking often costs no
-# error.
+# The times of the interim analyses are planned before measuring, so looking often costs no error.
 
 PLANNED = (4, 6, 9, 13, 19, 28, 41, 60)
 
 
 def affordable_analyses(seconds: float, launch_seconds: float) -> tuple[int, ...]:
-    """Returns the analyses whose launches fit the budget, the first one at least."""
+    """Returns the analyses whose launches fit the budget, at least the first."""
     fitting = tuple(size for size in PLANNED if size * launch_seconds <= seconds)
     return fitting or PLANNED[:1]
 
 
 def is_hopeless(projected: int | None, budget: int) -> bool:
-    """More than four times the launches that can be paid for would be needed."""
+    """Returns whether a decision needs more than four times the affordable launches."""
     return projected is not None and projected > 4 * budget

@@ -1,4 +1,4 @@
-"""A step that begins with the model and the target that it is about."""
+"""Advice on the layers of a slower head: why each is slow, and what can be gained."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from tunegate_cache.format.records import WorkloadKey
 
 
 def on_cell(finding: Finding, said: str, *, before: str = "") -> NextStep:
-    """A sentence on the cell of a finding; `before` stands in front of its name."""
+    """Returns a sentence that begins with the model and the target. `before` precedes their
+    names."""
     where = cell_names(finding)
     return NextStep((before, *where, said) if before else (*where, said))
 
@@ -28,7 +29,7 @@ def cell_names(finding: Finding) -> tuple[str | Named, ...]:
     return Named(finding.model), " on ", Named(finding.target)
 
 
-# The layers that got slower: why each is slow, and what can be had back, the most first.
+# The layers that got slower, largest possible gain first.
 
 NAMED_OPERATORS = 3
 NAMED_SHARE = 0.1
@@ -45,8 +46,8 @@ _OTHER_COMMANDS: dict[Skipped, str] = {
 
 
 class _Cause(msgspec.Struct, frozen=True, kw_only=True):
-    """The cause of a slow layer. `worth` says what more tuning saves of it, which is `saves_ms`;
-    both are empty where tuning does not help or nobody knows."""
+    """The cause of a slow layer. `worth` describes what more tuning saves, `saves_ms` is the time;
+    both are empty if tuning does not help or its gain is unknown."""
 
     said: str
     is_tunable: bool = False
@@ -55,9 +56,9 @@ class _Cause(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SlowLayer(msgspec.Struct, frozen=True, kw_only=True):
-    """A layer of a slower head. `all_lost_ms` is what the `slower` layers of the model lost
-    together; `skipped` says which other command tunes it; `where` names the cell, where several
-    were checked."""
+    """A layer of a slower head. All `slower` layers of the model lost `all_lost_ms` together.
+    `skipped` names another command that tunes it. `where` names the cell if several were
+    checked."""
 
     difference: TaskDifference
     all_lost_ms: float
@@ -73,8 +74,8 @@ class SlowLayer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def gives_ms(self) -> float:
-        """Returns the milliseconds that can be regained: by tuning where that helps, else by
-        undoing the change of the layer."""
+        """The milliseconds that can be regained: by tuning if it helps, otherwise by undoing the
+        change of the layer."""
         saves_ms = self.cause.saves_ms
         return self.difference.difference_ms if saves_ms is None else saves_ms
 
@@ -82,7 +83,7 @@ class SlowLayer(msgspec.Struct, frozen=True, kw_only=True):
 def slow_layers(
     verdict: Verdict, outcomes: Sequence[TuningOutcome], plan: TuningPlan | None
 ) -> tuple[SlowLayer, ...]:
-    """The layers worth a look of all that failed, first what gives most."""
+    """Returns the layers worth a look in all failed cells, largest gain first."""
     is_alone = len(verdict.findings) == 1
     found = [
         layer
@@ -94,18 +95,19 @@ def slow_layers(
 
 
 def slowdown_steps(layers: Sequence[SlowLayer], more_budget: str) -> Iterator[NextStep]:
-    """Yields a step for each layer, or for several with the same text. The first that a larger
-    budget helps asks for it, in the words of `more_budget`."""
+    """Yields a step for each layer, or for several with the same text. The first layer that a
+    larger budget helps asks for it in the words of `more_budget`."""
     first = next((layer for layer in layers if layer.wants_budget), None)
-    for alike in _alike(layers):
+    for alike in _group_by_text(layers):
         layer, *others = alike
         action = more_budget if layer is first else "a larger budget helps here too"
         said = f": {_how_much(alike)}. {'Each' if others else 'It'} {_why(layer, action)}."
         yield NextStep(("Look at ", *_names(alike), *layer.where, said))
 
 
-def _alike(layers: Sequence[SlowLayer]) -> Iterator[list[SlowLayer]]:
-    """Yields the layers in groups with the same text. What a larger budget helps is told alone."""
+def _group_by_text(layers: Sequence[SlowLayer]) -> Iterator[list[SlowLayer]]:
+    """Yields groups of layers with the same text. A layer that a larger budget helps stands
+    alone."""
     groups: dict[object, list[SlowLayer]] = {}
     for layer in layers:
         said = (layer.where, layer.cause.said, layer.skipped, layer.difference.base_ms is None)
@@ -114,7 +116,7 @@ def _alike(layers: Sequence[SlowLayer]) -> Iterator[list[SlowLayer]]:
 
 
 def _names(layers: Sequence[SlowLayer]) -> Iterator[str | Named]:
-    """The names, such as `a`, `b` and `c`."""
+    """Returns the names, such as `a`, `b` and `c`."""
     for at, layer in enumerate(layers):
         if at:
             yield " and " if at == len(layers) - 1 else ", "
@@ -135,7 +137,8 @@ def _of_finding(
     *,
     is_alone: bool,
 ) -> Iterator[SlowLayer]:
-    """`is_alone` where no other cell was checked: which one is meant is clear."""
+    """Yields the slow layers of a finding. `is_alone` means that no other cell was checked, so the
+    cell needs no name."""
     slower = [each for each in finding.differences if each.difference_ms > 0]
     total_ms = sum(each.difference_ms for each in slower)
     slower.sort(key=lambda each: each.difference_ms, reverse=True)
@@ -153,7 +156,7 @@ def _of_finding(
 
 
 def _how_much(layers: Sequence[SlowLayer]) -> str:
-    """Returns the loss of the layers in words, and its part of the loss of all slower ones."""
+    """Returns the loss of the layers in words, and its share of the loss of all slower ones."""
     one = layers[0]
     lost_ms = sum(layer.difference.difference_ms for layer in layers)
     is_new = "new in this change, " if one.difference.base_ms is None else ""
@@ -182,19 +185,18 @@ def _cause(
             return _cut_short(now_ms, tuned)
         case "search":
             return _Cause(
-                said=f"was tuned to the end: more budget would not help{_itself(difference)}"
+                said=f"was tuned to the end: more budget would not help{_itself_clause(difference)}"
             )
         case "library" | "tiles":
             is_library = difference.source == "library"
             runs = f"run by {difference.library}" if is_library else "in lower precision"
-            return _Cause(said=f"is {runs}: tuning would not help{_itself(difference)}")
+            return _Cause(said=f"is {runs}: tuning would not help{_itself_clause(difference)}")
         case "default" | "exact" | "own-zone":
-            return _Cause(said=f"already runs the best schedule known{_itself(difference)}")
+            return _Cause(said=f"already runs the best schedule known{_itself_clause(difference)}")
 
 
 def _is_answered(tuned: TaskOutcome) -> bool:
-    """Returns whether a search, or an earlier run, has found nothing that is faster in the
-    model."""
+    """Returns whether a search, now or earlier, found nothing faster in the model."""
     is_searched = tuned.trials > 0 and tuned.stopped in {"finished", "converged"}
     return is_searched or tuned.stopped == "exact"
 
@@ -216,8 +218,8 @@ def _cut_short(now_ms: float, tuned: TaskOutcome) -> _Cause:
     )
 
 
-def _itself(difference: TaskDifference) -> str:
-    """Says so where the base has the operator too: a new one is not slower than anything."""
+def _itself_clause(difference: TaskDifference) -> str:
+    """Returns a clause if the base has the operator too, '' for a new one."""
     return "" if difference.base_ms is None else ", the operator itself is slower"
 
 
@@ -227,8 +229,8 @@ def _outcome_of(
     outcomes: Sequence[TuningOutcome],
     plan: TuningPlan | None,
 ) -> TaskOutcome | None:
-    """Returns the tuning of the layer, None without one. Tasks of other models may have its name,
-    and so has the base's where the layer was changed: what the head does not use is not meant."""
+    """Returns the tuning outcome of the layer, None without one. Other models, and the base of a
+    changed layer, may have a task of the same name; only tasks of this head count."""
     named = [
         task
         for outcome in outcomes
@@ -249,18 +251,19 @@ def _outcome_of(
 
 
 def _skipped(tuned: TaskOutcome | None, plan: TuningPlan | None) -> Skipped:
-    """Returns why this command does not tune the task, whatever its budget."""
+    """Returns why this command does not tune the task at any budget."""
     if tuned is None or plan is None:
         return ""
     found = (each for each in plan.resolution.tasks if each.task.key == tuned.key)
     return next((each.skipped for each in found if each.task.target == tuned.target), "")
 
 
-# Slowdowns that no tuning takes away, and the tasks of nothing else.
+# Slowdowns that no tuning removes, and the tasks that only they use.
 
 
 def slow_without_kernels(verdict: Verdict, run: MeasurementRun | None) -> frozenset[Cell]:
-    """The slower heads that ship with a runtime of their own kernels: tuning makes none faster."""
+    """Returns the slower heads that ship with a runtime of its own kernels, which tuning cannot
+    speed up."""
     slower = {(each.model, each.target) for each in verdict.findings if each.status == "fail"}
     return frozenset(
         each.cell
@@ -273,7 +276,7 @@ def slow_without_kernels(verdict: Verdict, run: MeasurementRun | None) -> frozen
 def used_by_none_but(
     cells: frozenset[Cell], plan: TuningPlan | None
 ) -> frozenset[tuple[WorkloadKey, str]]:
-    """The tasks, each with its target, that no other cell uses."""
+    """Returns the tasks, each with its target, that no other cell uses."""
     tasks = [each.task for each in plan.resolution.tasks] if plan else []
     return frozenset(
         (task.key, task.target)

@@ -1,12 +1,13 @@
-"""Launches that are slow only sometimes: which share of such launches has been excluded.
+"""Launches that are slow only sometimes, and the shares of such launches that are excluded.
 
-A slow mode is a share of the launches with one effect, beside the usual one. The mean over launches
-is what users pay: a mode of a share matters where it lifts that mean to the worst that may pass.
-Half way between the usual effect and such a mode lies its cut-off. How many of the launches are
-over it is binomial, so one lower tail of the binomial distribution (Clopper & Pearson, Biometrika
-26, 1934) says which shares are too large for what was seen. Two such answers may be asked for,
-planned beforehand: the error of a pass is split between them. Over many launches the bounds of the
-gate answer as well: one slow launch among them, and they are too wide for a pass.
+A slow mode is a share of launches with one effect, beside the usual effect. Users pay the mean over
+launches, so a mode matters if it lifts that mean to the worst that may pass. The cut-off lies half
+way between the usual effect and such a mode. The number of launches over it is binomial, and one
+lower binomial tail (Clopper & Pearson, Biometrika 26, 1934) excludes the shares that are too large
+for the launches seen.
+
+Two looks are planned beforehand and share the error of a pass. Over many launches the bounds of the
+gate answer as well: one slow launch makes them too wide for a pass.
 """
 
 from __future__ import annotations
@@ -24,14 +25,12 @@ from tunegate.decide.distributions import binomial_at_most, normal_probability
 from tunegate.decide.objective import lower_share
 
 FIRST_ERROR, SECOND_ERROR = 0.03, 0.013
-"""The errors of the two answers. Together with what both ways of the second answer do
-not share, they are the error of a pass. The first answer needs 16 starts, none of them
-slow, to exclude a share of 0.2."""
+"""The errors of the two looks. With the bounds of the gate they add up to the error of a pass. The
+first look needs 16 starts, none of them slow, to exclude a share of 0.2."""
 POINTS_PERCENT = 2.0
-"""The percentage points over the margin that the mean must be before a mode of
-launches is promised to be found."""
+"""A mode is promised to be found if the mean exceeds the margin by this many percentage points."""
 MAX_SHARE = 0.6
-"""The share of launches above which a mode is not rare: the bounds over launches see it."""
+"""A mode of a larger share is not rare: the bounds over launches see it."""
 _STEPS = 12
 _FINEST = 0.01
 _SCALE = 1.4826
@@ -39,11 +38,11 @@ _MIN_SPREAD = 0.0002
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """The effects, ln(head / base), of all starts of the head; those of `paired` launches also say
-    how often the base's side is the slow one. `worst` is the ln of the mean that must not pass. The
-    bounds of `bounded` launches passed: they know nothing of what was `probed`, or of launches that
-    were `left_out` for their noise though one side was slow in them. `second` is the number of
-    starts that was planned for the second answer, where the first one has been given."""
+    """The effects, ln(head / base), of all starts of the head. In `paired` launches the base's side
+    may be the slow one, which says how often the machine is. `worst` is the ln of the mean that
+    must not pass. The bounds of `bounded` launches passed; they do not cover what was `probed`, nor
+    launches `left_out` for their noise although one side was slow. `second` is the planned number
+    of starts of the second look, once the first was taken."""
 
     effects: tuple[float, ...]
     paired: tuple[float, ...]
@@ -63,26 +62,27 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def spread(self) -> float:
-        """The robust spread of one launch: the median absolute deviation, scaled to a normal's."""
+        """The robust spread of one launch: the median absolute deviation, scaled to a normal
+        distribution."""
         usual = self.usual
         deviations = [abs(effect - usual) for effect in self.effects]
         return max(_MIN_SPREAD, _SCALE * statistics.median(deviations))
 
 
 def cut_off(share: float, usual: float, worst: float) -> float:
-    """The effect from which a launch counts as one of a slow mode of that share."""
+    """Returns the effect from which a launch counts as one of a slow mode of that share."""
     slow = (math.exp(worst) - (1 - share) * math.exp(usual)) / share
     return (usual + math.log(max(slow, math.exp(usual)))) / 2
 
 
 def lowest_cut_off(usual: float, worst: float) -> float:
-    """The effect below which a launch is slow in no mode that matters."""
+    """Returns the effect below which no launch belongs to a mode that matters."""
     return cut_off(MAX_SHARE, usual, worst)
 
 
 def is_excluded(share: float, seen: Seen) -> bool:
-    """Returns whether a mode of that share, and as slow as matters, would hardly ever have shown so
-    few slow launches. Where the usual launch is too slow already, nothing is."""
+    """Returns whether a mode of that share that matters would hardly have shown so few slow
+    launches. If the usual launch is too slow already, nothing is excluded."""
     if seen.usual >= seen.worst:
         return False
     cut = cut_off(share, seen.usual, seen.worst)
@@ -90,17 +90,17 @@ def is_excluded(share: float, seen: Seen) -> bool:
 
 
 def is_clean(rare: float, seen: Seen) -> bool:
-    """Returns whether every mode of the share `rare`, or a larger one, is excluded."""
+    """Returns whether every mode of the share `rare` or more is excluded."""
     return not open_shares(rare, seen)
 
 
 def open_shares(rare: float, seen: Seen) -> list[float]:
-    """The shares of `rare` and more that are not excluded."""
+    """Returns the shares of `rare` or more that are not excluded."""
     return [share for share in _shares(rare) if not is_excluded(share, seen)]
 
 
 def excluded_share(seen: Seen) -> float | None:
-    """The smallest share from which on every mode is excluded; None where none is."""
+    """Returns the smallest share from which on every mode is excluded, None if there is none."""
     found = None
     for share in reversed(_shares(_FINEST, 5 * _STEPS)):
         if not is_excluded(share, seen):
@@ -110,8 +110,8 @@ def excluded_share(seen: Seen) -> float | None:
 
 
 def slow_starts(rare: float, seen: Seen) -> int:
-    """The number of starts over the cut-off of the rarest mode that is asked about; none where the
-    usual start is too slow already."""
+    """Returns the number of starts over the cut-off of the rarest mode in question, 0 if the usual
+    start is too slow already."""
     if seen.usual >= seen.worst:
         return 0
     cut = cut_off(rare, seen.usual, seen.worst)
@@ -119,13 +119,13 @@ def slow_starts(rare: float, seen: Seen) -> int:
 
 
 def starts_needed(rare: float, error: float = FIRST_ERROR) -> int:
-    """The number of starts of the head that exclude a share of `rare` where none is slow."""
+    """Returns the number of starts that exclude a share of `rare` if none is slow."""
     return math.ceil(math.log(error) / math.log1p(-rare))
 
 
 def second_look(rare: float, seen: Seen, most: int) -> int | None:
-    """The number of starts that would exclude the share with the rest of the error, if none of
-    those to come were slow; None where `most` would not do."""
+    """Returns the number of starts that would exclude the share with the rest of the error if no
+    further start is slow, None if `most` are not enough."""
     usual = seen.usual
     for wanted in range(len(seen.effects) + 1, most + 1):
         quiet = (usual,) * (wanted - len(seen.effects))
@@ -138,16 +138,16 @@ def second_look(rare: float, seen: Seen, most: int) -> int | None:
 
 
 def _is_bounded(share: float, cut: float, seen: Seen) -> bool:
-    """Returns whether the bounds over launches have hardly missed the mode. A slow start that they
-    do not know is answered with more launches first."""
+    """Returns whether the bounds over launches exclude the mode. Slow starts outside those bounds
+    lead to more launches first."""
     unknown = (*seen.left_out, *(seen.probed if seen.second is None else ()))
     return (1 - share) ** seen.bounded <= seen.error and not any(x >= cut for x in unknown)
 
 
 def _is_counted(share: float, cut: float, seen: Seen) -> bool:
-    """Returns whether the number of slow starts excludes a mode of that share. Noise may hide one,
-    and a machine may slow down either side: both are in it. Who goes on after the second answer
-    does not ask again."""
+    """Returns whether the number of slow starts excludes a mode of that share. Noise may hide a
+    slow start and a machine may slow down either side; both are allowed for. After the second look
+    there is no other."""
     if seen.second is not None and len(seen.effects) > seen.second:
         return False
     slow = sum(effect >= cut for effect in seen.effects)
@@ -157,7 +157,8 @@ def _is_counted(share: float, cut: float, seen: Seen) -> bool:
 
 
 def _on_the_base(seen: Seen, cut: float) -> float:
-    """The share of launches whose base was as slow, as far as it is sure: a mode of the machine."""
+    """Returns the lower bound on the share of launches in which the base was as slow: a mode of the
+    machine."""
     mirrored = 2 * seen.usual - cut
     return lower_share(sum(effect <= mirrored for effect in seen.paired), len(seen.paired))
 
@@ -167,13 +168,13 @@ def _shares(rare: float, steps: int = _STEPS) -> list[float]:
     return [float(share) for share in np.geomspace(rare, largest, steps)]
 
 
-# The check whether slow starts are those of some of the given cases: then chance is not what makes
+# Whether the slow starts all belong to some of the given input cases: then inputs, not chance, make
 # them slow.
 
 
 def slow_cases(starts: Iterable[Launch], cut: float) -> tuple[int, ...]:
-    """The cases with nothing but starts whose effect is `cut` or more, by medians or by means. None
-    where a start of another case is slow too, or no case is quick."""
+    """Returns the cases whose starts all have an effect of `cut` or more, by medians or by means.
+    None if a start of another case is slow too, or if no case is quick."""
     slow = {case: [_is_slow(each, cut) for each in launches] for case, launches in _by_case(starts)}
     found = tuple(case for case, are_slow in slow.items() if all(are_slow))
     others = [each for case, are_slow in slow.items() if case not in found for each in are_slow]

@@ -1,4 +1,4 @@
-"""The report of a run: everything that it knows, ready for any renderer."""
+"""Gathers a run into a report for any renderer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def summarize(
     comparisons: Sequence[Comparison],
     offer: WaiverOffer | None = None,
 ) -> Report:
-    """Gather a run into a report."""
+    """Returns the report of a run."""
     changes, plan, outcomes = judged.changes, judged.plan, judged.outcomes
     used = plan.resolution.cache if plan else None
     return Report(
@@ -40,24 +40,26 @@ def summarize(
         cache=used,
         next_steps=(
             *(NextStep((shard.advice,)) for shard in judged.unmeasured),
-            *next_steps(_measured(verdict, judged.unmeasured), outcomes, run, comparisons, plan),
+            *next_steps(
+                _without_shards(verdict, judged.unmeasured), outcomes, run, comparisons, plan
+            ),
             *unbounded_steps(verdict, comparisons),
         ),
-        warnings=_without_repeats(_told(judged, verdict, run, comparisons)),
+        warnings=_without_repeats(_report_notes(judged, verdict, run, comparisons)),
         waiver_offer=offer,
     )
 
 
-def _told(
+def _report_notes(
     judged: Judged,
     verdict: Verdict,
     run: MeasurementRun | None,
     comparisons: Sequence[Comparison],
 ) -> tuple[str, ...]:
-    """Returns notes for the reader, whatever the verdict is."""
+    """Returns notes that hold whatever the verdict is."""
     plan = judged.plan
     planned = (*plan.notes, *lost_shard_warnings(plan, judged.outcomes)) if plan else ()
-    # What every report says of its tuning needs no warning.
+    # A note on tuning that every report carries needs no warning.
     usual = waiting_note(verdict.tuning.waiting)
     return (
         *judged.changes.notes,
@@ -68,8 +70,9 @@ def _told(
     )
 
 
-def _measured(verdict: Verdict, unmeasured: Sequence[UnmeasuredShard]) -> Verdict:
-    """The verdict without what no other runner would make better."""
+def _without_shards(verdict: Verdict, unmeasured: Sequence[UnmeasuredShard]) -> Verdict:
+    """Returns the verdict without the findings of `unmeasured` shards, which have a step of their
+    own."""
     findings = tuple(
         finding
         for finding in verdict.findings
@@ -91,9 +94,9 @@ _UNVERIFIED: dict[ScheduleSource, str] = {
 
 
 def build_notes(run: MeasurementRun | None) -> Iterator[str]:
-    """Yields notes on the builds at head: schedules of other shapes or zones that were not
-    measured, those that the model was slower with, and numbers that were allowed to differ by more;
-    and on both sides, kernels whose schedule computes other numbers, and what the runtime says."""
+    """Yields notes on the builds at head: transferred schedules that were not measured, schedules
+    that made the model slower, and numbers allowed to differ by more. Also notes on both sides:
+    kernels whose schedule computes other numbers, and messages of the runtime."""
     for built in run.builds if run else ():
         if built.head is not None:
             for note in _notes(built.head):
@@ -165,16 +168,16 @@ def _tolerated(head: Build) -> Iterator[str]:
         )
 
 
-# Latencies of a report that lie apart by another share than the change beside them, and why.
+# Notes on reported latencies whose ratio differs from the change shown beside them.
 
 _TOLD_FROM = 1.0
-"""The percentage points beyond the interval from which a reader would notice."""
+"""A reader would notice a difference from this many percentage points beyond the interval."""
 
 
 def unlike_medians(comparisons: Sequence[Comparison]) -> Iterator[str]:
-    """Yields a note for each model whose medians of all inferences lie apart by another share than
-    its change, which is of inferences in turn: a machine that is slow for a while moves the medians
-    of the side that had more of it."""
+    """Yields a note for each model whose medians over all inferences differ by another ratio than
+    its change, which is taken over paired blocks. A machine that is slow for a while moves the
+    median of the side that had more of that while."""
     for each in comparisons:
         change = each.change_percent
         if change is None or not each.base_ms or each.head_ms is None:

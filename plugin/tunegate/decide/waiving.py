@@ -1,8 +1,8 @@
-"""The effect of a waiver on a proven slowdown: it passes below the ceiling, until it expires.
+"""The effect of a waiver: a proven slowdown below the ceiling passes until the waiver expires.
 
-A waiver accepts one cell being slower, by its median and by what is tested inside a launch. Every
-test that did not pass is bounded by the ceiling, each by its whole interval: whoever agrees to 40%
-has not agreed to a mean of +108%.
+A waiver accepts that one cell is slower. Its ceiling bounds the whole interval of every test that
+did not pass: the median and the tests inside a launch. Agreeing to 40% is not agreeing to a mean of
++108%.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Standing = Literal["none", "covers", "open", "exceeded", "expired"]
 
 
 class Slowdown(NamedTuple):
-    """The change by one test that did not pass: proven, or still open. `what` is its name in a
+    """The change by one test that did not pass, proven or open. `what` names the test in a
     sentence."""
 
     what: str
@@ -46,7 +46,8 @@ class Slowdown(NamedTuple):
 
 
 def slowdowns(comparison: Comparison | None) -> tuple[Slowdown, ...]:
-    """The slowdowns that a waiver has to bound: one for each test of latency that did not pass."""
+    """Returns the slowdowns that a waiver must bound: one for each latency test that did not
+    pass."""
     if comparison is None or comparison.change_percent is None:
         return ()
     median = comparison.median or comparison.decision
@@ -62,13 +63,13 @@ def slowdowns(comparison: Comparison | None) -> tuple[Slowdown, ...]:
 
 
 def beyond(waiver: Waiver, found: Sequence[Slowdown]) -> tuple[Slowdown, ...]:
-    """The slowdowns whose interval does not lie below the ceiling."""
+    """Returns the slowdowns whose interval reaches the ceiling."""
     return tuple(each for each in found if not each.change.high < waiver.ceiling_percent)
 
 
 def standing(waiver: Waiver | None, found: Sequence[Slowdown], today: datetime.date) -> Standing:
-    """`covers` only where the whole interval of everything that did not pass lies below the
-    ceiling; `open` where all that is proven does, and a test that is not decided may be over it."""
+    """Returns `covers` if the whole interval of every test that did not pass lies below the
+    ceiling, and `open` if all proven ones do but an undecided test may exceed it."""
     if waiver is None:
         return "none"
     if waiver.expires < today:
@@ -82,8 +83,8 @@ def standing(waiver: Waiver | None, found: Sequence[Slowdown], today: datetime.d
 def notes(
     waivers: Sequence[Waiver], used: Mapping[Cell, bool], today: datetime.date
 ) -> Iterator[str]:
-    """Notes on waivers of the file that have expired, and on those that this run did not need.
-    `used` has the cells that were judged; False is one that passes without its waiver."""
+    """Returns notes on expired waivers, and on those that this run did not need. `used` maps judged
+    cells to whether their waiver was needed."""
     covered = {cell: waiver_of(waivers, cell) for cell in used}
     for waiver in waivers:
         of_waiver = [used[cell] for cell, found in covered.items() if found == waiver]
@@ -97,13 +98,13 @@ def notes(
             )
 
 
-# Remarks on the waiver of a proven slowdown, and where it may be changed.
+# Remarks on the waiver of a proven slowdown, and where to change it.
 
 
 def apply_waiver(
     result: CheckResult, comparison: Comparison | None, cell: Cell, rules: GateRules
 ) -> CheckResult:
-    """A proven slowdown under its waiver, if it has one."""
+    """Returns the result of a proven slowdown under its waiver, if it has one."""
     if result.status != "fail":
         return result
     policies = rules.policies
@@ -118,8 +119,8 @@ def apply_waiver(
 
 
 def pending_cover(policies: Policies, cell: Cell, found: Sequence[Slowdown]) -> Waiver | None:
-    """Returns the waiver of the head that would let the slowdowns pass, and does not count yet;
-    that of its file before that of a commit."""
+    """Returns the waiver of the head that would cover the slowdowns but does not count yet. A
+    file's waiver comes before a commit's."""
     signed = policies.signed_waivers
     filed = [each for each in policies.pending_waivers if each not in signed]
     for pending in (waiver_of(filed, cell), waiver_of(policies.pending_waivers, cell)):
@@ -141,13 +142,13 @@ def _with_waiver(
         case "covers":
             return result._replace(status="waived").with_remarks(why, f"the waiver is {where}")
         case "open":
-            undecided = f"but not decided below that: {_told(beyond(waiver, found))}"
+            undecided = f"but not decided below that: {_slowdown_words(beyond(waiver, found))}"
             return result._replace(status="inconclusive").with_remarks(
                 why, undecided, f"the waiver is {where}"
             )
         case "exceeded":
             over = [each for each in beyond(waiver, found) if each.is_proven]
-            inside = _told([each for each in over if each.what != MEDIAN])
+            inside = _slowdown_words([each for each in over if each.what != MEDIAN])
             below = f", which does not bound {inside}" if inside else ""
             return result.with_remarks(f"its waiver ends at {ceiling}{below}; it is {where}")
         case "expired":
@@ -156,12 +157,12 @@ def _with_waiver(
             return result
 
 
-def _told(found: Sequence[Slowdown]) -> str:
+def _slowdown_words(found: Sequence[Slowdown]) -> str:
     return ", ".join(f"{each.what} by {change_of(each.change)}" for each in found)
 
 
 def _where(waiver: Waiver, rules: GateRules) -> str:
-    """The place where it may be changed."""
+    """Returns the place where the waiver is changed."""
     if waiver in rules.policies.signed_waivers:
         return "in a commit of this change, whose Tunegate-Waiver may be written anew"
     if rules.gate.waivers_from == "head":
@@ -170,25 +171,24 @@ def _where(waiver: Waiver, rules: GateRules) -> str:
     return f"in {WAIVERS_FILE} at the tip of {branch}: a change of it counts once it is there"
 
 
-# The waivers that would let a red verdict pass, for whoever decides to accept it. Pure.
+# The waivers that would make a red verdict pass, for the reader to accept. Pure.
 
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _DAYS = 30
 _STEPS = (10, 12, 15, 20, 25, 30, 40, 50, 60, 80)
-"""The ceilings of a decade. They are so far apart that two runs of one change have the same one, or
-its neighbour: who decides sees one number. The upper bound of a second run exceeds it once in eight
-after four launches, and once in forty after ten (the test draws them)."""
+"""The ceilings of a decade. The steps are wide, so two runs of one change offer the same ceiling or
+its neighbour. The upper bound of a second run exceeds the offer once in eight after four launches,
+and once in forty after ten (the test draws them)."""
 _WIDEST_POINTS = 50
 _LEAST_SHARE, _LEAST_POINTS = 0.25, 3.0
-"""The least room above the slowdown: builds and days differ too, which the launches of one run
-cannot see."""
+"""The least room above the slowdown: builds and days differ as well, which one run cannot see."""
 
 
 def waiver_offer(
     verdict: Verdict, comparisons: Sequence[Comparison], rules: GateRules
 ) -> WaiverOffer | None:
-    """An offer for the proven slowdowns; None where a waiver would not make the verdict green, and
-    where what is compared is of no repository that could have one."""
+    """Returns the waivers to offer for the proven slowdowns. None if they would not make the
+    verdict green, or if no repository could hold them."""
     if not _are_commits(verdict.revisions):
         return None
     waivers = tuple(_waivers(verdict, comparisons, rules.policies))
@@ -207,8 +207,8 @@ def waiver_offer(
 
 
 def is_enough(offer: WaiverOffer, rules: GateRules, judge: Callable[[GateRules], Verdict]) -> bool:
-    """Returns whether nothing fails any more with the waivers of the offer: another check may fail
-    beside the latency, and no waiver is for that. `judge` reaches the verdict by other rules."""
+    """Returns whether nothing fails under the offer. Other checks may fail beside the latency, and
+    no waiver covers them. `judge` reaches the verdict by other rules."""
     policies = msgspec.structs.replace(
         rules.policies, waivers=(*rules.policies.waivers, *offer.waivers)
     )
@@ -216,7 +216,7 @@ def is_enough(offer: WaiverOffer, rules: GateRules, judge: Callable[[GateRules],
 
 
 def _filed(policies: Policies) -> Iterator[Waiver]:
-    """The waivers that a file has, of the base or of the head."""
+    """Returns the waivers in a file, of the base or of the head."""
     for each in (*policies.waivers, *policies.pending_waivers):
         if each not in policies.signed_waivers:
             yield each
@@ -225,8 +225,8 @@ def _filed(policies: Policies) -> Iterator[Waiver]:
 def _waivers(
     verdict: Verdict, comparisons: Sequence[Comparison], policies: Policies
 ) -> Iterator[Waiver]:
-    """Yields the waivers to offer; a filed one keeps its words, and allows more. None where the
-    head has one that would do."""
+    """Yields the waivers to offer. One that is in a file keeps its words and gets a higher ceiling.
+    None if the head has one that would do."""
     filed = {each.cell: each for each in _filed(policies)}
     proven = {each.cell: slowdowns(each) for each in comparisons if each.decision == "fail"}
     for finding in verdict.findings:
@@ -255,8 +255,8 @@ def _offered(
 
 
 def unbounded_steps(verdict: Verdict, comparisons: Sequence[Comparison]) -> Iterator[NextStep]:
-    """Yields the steps where a slowdown is proven and a ceiling above its interval would allow
-    anything: no waiver is offered then."""
+    """Yields a step for each slowdown whose interval is so wide that a ceiling above it would allow
+    anything. No waiver is offered then."""
     failed = {(each.model, each.target) for each in verdict.findings if each.status == "fail"}
     for each in comparisons:
         where = (each.cell.model, each.cell.target)
@@ -272,8 +272,7 @@ def unbounded_steps(verdict: Verdict, comparisons: Sequence[Comparison]) -> Iter
 
 
 def _is_too_wide(found: Slowdown) -> bool:
-    """Returns whether the upper bound lies above twice the slowdown, and by more than so many
-    points."""
+    """Returns whether the upper bound lies above twice the slowdown and far above it in points."""
     change = found.change
     return change.high - change.center > max(_WIDEST_POINTS, change.center)
 
@@ -283,9 +282,9 @@ def _are_commits(revisions: Revisions) -> bool:
 
 
 def _ceiling(change: Interval) -> int:
-    """Returns the ceiling in percent for one test: the first step above the slowdown with its room,
-    and above its upper bound by as much as that lies above the slowdown: most of that comes of the
-    few launches of a run, and the slowdown itself is much the same in the next."""
+    """Returns the ceiling in percent for one test: the first step that leaves room above the
+    slowdown, and as much above its upper bound as the bound lies above the slowdown. Most of that
+    distance comes from the few launches of a run."""
     allowed = change.center + max(_LEAST_POINTS, _LEAST_SHARE * change.center)
     needed = max(allowed, change.high + (change.high - change.center))
     decade = 10.0 ** math.floor(math.log10(needed) - 1)

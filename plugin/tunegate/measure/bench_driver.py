@@ -1,5 +1,4 @@
-"""An implementation of `ports.Benchmarker` by pairs of fresh
-processes, timed in alternating blocks."""
+"""`ports.Benchmarker` by pairs of fresh processes, timed in alternating blocks."""
 
 from __future__ import annotations
 
@@ -22,16 +21,16 @@ from tunegate.ports import Bench, Benchmarker, Builder, BuildJob, ModelJob
 from tunegate.system.clock import derived
 
 ReferenceBuilder = Callable[[Path, int], Builder]
-"""A builder for the reference, of a private directory and a seed."""
+"""Makes a builder for the reference, from a private directory and a seed."""
 _REFERENCE_INFERENCES = 50
 _PROFILED_INFERENCES = 10
 
 
 class FreshProcesses:
-    """Measures on this machine; artifacts for GPUs on that of the target `cuda`. Inputs and orders
-    come from `seed`. A process that takes longer than `limit_seconds` for an answer is given up.
-    What `reference` builds is what `reference_ms` measures. An artifact in `pythons` runs under
-    that Python, with the packages of its environment."""
+    """Measures on this machine; GPU artifacts on the GPU of the target `cuda`. Inputs and orders
+    come from `seed`. A process that takes longer than `limit_seconds` for an answer is killed.
+    `reference_ms` measures what `reference` builds. An artifact in `pythons` runs under that
+    Python, with the packages of its environment."""
 
     def __init__(
         self,
@@ -79,7 +78,8 @@ class FreshProcesses:
             return process.operators_ms(_PROFILED_INFERENCES)
 
     def reference_ms(self, model: ShapedModel, *, threads: int) -> float:
-        """Builds the reference for the model, and times it on inputs as they are given."""
+        """Returns the milliseconds of the reference of a model, built here, on inputs as they are
+        given."""
         if self._reference is None:
             raise MeasurementError("there is no reference to measure")
         with tempfile.TemporaryDirectory(dir=self._scratch) as into:

@@ -12,10 +12,10 @@ from tunegate.system.output.artifact_file import ArtifactTensor
 
 
 class Start(msgspec.Struct, frozen=True, tag="start"):
-    """Load the artifact and warm up for at least this long, on the inputs of `seed`, by the
-    rules of `inputs` instead of the artifact's own where there are some. Inputs that have several
-    cases take `case`, or one that the seed chooses. Every inference is made slower by
-    `slowdown_percent`, busily waiting."""
+    """Load the artifact and warm up for at least this long. Inputs come from `seed`, by the rules
+    in `inputs` if there are some, otherwise by the artifact's own. An input with several cases
+    takes `case`, or one chosen by the seed. Every inference is slowed by `slowdown_percent` in a
+    busy loop."""
 
     artifact: str
     threads: int
@@ -27,8 +27,8 @@ class Start(msgspec.Struct, frozen=True, tag="start"):
 
 
 class Block(msgspec.Struct, frozen=True, tag="block"):
-    """Time this many inferences one by one, after a few that are thrown away; fewer when
-    `most_seconds` are over, but at least one."""
+    """Time this many inferences one by one, after a few that are thrown away. Stop after
+    `most_seconds`, but time at least one."""
 
     inferences: int
     most_seconds: float
@@ -44,9 +44,9 @@ class Profile(msgspec.Struct, frozen=True, tag="profile"):
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
-    """`milliseconds` is the median of the last inferences of the warm-up; `peak_bytes` the most
-    memory that was resident until then, `workspace_bytes` what the warm-up added to the loaded
-    artifact's, 0 where the system does not say."""
+    """`milliseconds` is the median of the last warm-up inferences. `peak_bytes` is the most
+    resident memory so far, `workspace_bytes` what the warm-up added to the loaded artifact; 0 if
+    the system does not say."""
 
     milliseconds: float
     peak_bytes: int = 0
@@ -54,14 +54,14 @@ class Ready(msgspec.Struct, frozen=True, tag="ready"):
 
 
 class Timed(msgspec.Struct, frozen=True, tag="timed"):
-    """`untimed` inferences were run before those that were timed."""
+    """`untimed` inferences ran before the timed ones."""
 
     nanoseconds: tuple[int, ...]
     untimed: int = 0
 
 
 class Profiled(msgspec.Struct, frozen=True, tag="profiled"):
-    """The times of one inference by operator; all calls of one operator are added up."""
+    """The times of one inference by operator. Calls of one operator are added up."""
 
     milliseconds: dict[str, float]
 
@@ -89,10 +89,10 @@ class Sides(NamedTuple, Generic[_T]):
         return self.base if side == "base" else self.head
 
     def each(self, made: Callable[[_T], Made]) -> Sides[Made]:
-        """Returns the pair of results of applying `made` to either side."""
+        """Returns the results of `made` for either side."""
         return Sides(made(self.base), made(self.head))
 
 
 def other(side: Side) -> Side:
-    """The side that a pair of blocks goes on with."""
+    """Returns the other side, which a pair of blocks continues with."""
     return "head" if side == "base" else "base"

@@ -41,8 +41,8 @@ Expected = TypeVar("Expected", Ready, Timed, Profiled)
 
 class Limits(NamedTuple):
     """Limits of a bench process: seconds for an answer, and the number of processes that share the
-    memory: the free memory then, or `memory`. `pythons` are those of other environments, by the
-    artifacts that run there."""
+    memory (the free memory at that time, or `memory`). `pythons` maps artifacts to the Python of
+    another environment."""
 
     seconds: float = MAX_SECONDS
     processes: int = 1
@@ -54,7 +54,7 @@ _ALONE = Limits()
 
 
 class TimedBlock(NamedTuple):
-    """`inferences` are those that were run, of which all but the first few were timed."""
+    """`inferences` counts all that ran; all but the first few were timed."""
 
     times_ms: tuple[float, ...]
     inferences: int
@@ -87,7 +87,7 @@ class Process:
         self.peak_bytes = self.workspace_bytes = 0
 
     def start(self, again: Start | None = None) -> float:
-        """Median milliseconds after warming up. A process that runs already may load `again`."""
+        """Returns the median milliseconds after the warm-up. A running process may load `again`."""
         ready = self._ask(again or self._start, Ready)
         self.peak_bytes, self.workspace_bytes = ready.peak_bytes, ready.workspace_bytes
         return ready.milliseconds
@@ -98,7 +98,7 @@ class Process:
         return self.block(inferences, most_seconds).times_ms
 
     def block(self, inferences: int, most_seconds: float = _MAX_BLOCK_SECONDS) -> TimedBlock:
-        """The times of one block, and all that was run in it."""
+        """Returns the times of one block, and the number of inferences that ran."""
         timed = self._ask(Block(inferences, most_seconds), Timed)
         times = tuple(n / 1e6 for n in timed.nanoseconds)
         return TimedBlock(times, len(times) + timed.untimed)
@@ -135,7 +135,7 @@ class Process:
 
 
 def memory_of(starts: Sequence[Start], processes: int) -> MemoryLimit:
-    """The memory limit for each of so many processes."""
+    """Returns the memory limit for each of `processes` processes."""
     devices = {ArtifactFile.read(Path(start.artifact)).device for start in starts}
     return memory_limit("cuda" if "cuda" in devices else "llvm", children=processes)
 
@@ -154,12 +154,12 @@ def start_of(
     return Start(place, threads, warm_up_seconds, seed, slowdown_percent, inputs, case)
 
 
-# The device that an artifact is measured on: ours alone for the time of a measurement.
+# The device of a measurement, leased for its duration.
 
 
 class LeasedDevice(NamedTuple):
-    """A device leased for a measurement: variables for the processes that measure on it, its
-    present state, and the energy that it has used since. A CPU has no such state."""
+    """A leased device: environment variables for the processes that measure on it, its present
+    state, and the energy used since the lease. A CPU has no state."""
 
     variables: dict[str, str]
     look: StateReader
@@ -167,8 +167,8 @@ class LeasedDevice(NamedTuple):
 
 
 class Devices:
-    """The devices of a measurement; `cuda` is the target of artifacts for GPUs. The first matching
-    device is used, so that all launches compare on one. `powercap` has the processors' counters."""
+    """The devices of a measurement; `cuda` is the target of GPU artifacts. The first matching
+    device is used, so all launches compare on one. `powercap` has the processors' counters."""
 
     def __init__(self, cuda: TargetConfig | None, powercap: Path = POWERCAP) -> None:
         self._powercap = powercap
@@ -177,8 +177,8 @@ class Devices:
 
     @contextmanager
     def of(self, *artifacts: Path) -> Iterator[LeasedDevice]:
-        """A GPU is locked against all other users of this host meanwhile, and idle at the
-        beginning. Raises MeasurementError where it is not to be had."""
+        """Leases the device of these artifacts. A GPU is locked against all other users of this
+        host, and idle when the lease begins. Raises MeasurementError if none is available."""
         if all(ArtifactFile.read(path).device == "cpu" for path in artifacts):
             with device_energy(None, self._powercap) as energy:
                 yield LeasedDevice({}, lambda: None, energy)

@@ -1,4 +1,4 @@
-"""The best that is known of every task when a model is built, and where it is from."""
+"""The best known record of every task when a model is built, and its source."""
 
 from __future__ import annotations
 
@@ -27,22 +27,25 @@ from tunegate_cache.format.records import (
 )
 
 _UNTRIED = ("not-started", "shared", "behind")
-"""Endings of a task for which nothing was run."""
+"""Endings of a task for which nothing ran."""
 
 
 class BestRecords(NamedTuple):
-    """The records of every task, best first, and where they are from."""
+    """The records of every task, best first, and their sources."""
 
     records: dict[WorkloadKey, tuple[TuningRecord, ...]]
     sources: dict[WorkloadKey, ScheduleSource]
 
 
 def best_records(plan: TuningPlan, outcomes: Sequence[TuningOutcome]) -> BestRecords:
-    """This run's records come before those of trusted zones. A task that nothing was measured for
-    gets what the prior picks, among its neighbours' records too: better than nothing, and marked as
-    not verified. Nothing is picked where all its models stay far behind another runtime: picks make
-    builds dearer, and would not ship. What the run's own zone claims and nothing has measured is
-    used, on both sides alike, only where trusted zones have nothing at all."""
+    """Returns the best records of every task.
+
+    Records of this run come first, then those of trusted zones. A task without either gets what the
+    prior picks, from its neighbours' records too, marked as unverified. Nothing is picked if all
+    its models stay far behind another runtime: a pick makes the build dearer and would not ship. An
+    unmeasured claim of the run's own zone is used only if trusted zones have nothing, and then on
+    both sides.
+    """
     best, sources = _trusted(plan)
     tasks = [task for outcome in outcomes for task in outcome.tasks]
     for task in tasks:
@@ -86,14 +89,14 @@ def _trusted(plan: TuningPlan) -> BestRecords:
     return BestRecords(best, sources)
 
 
-# The same schedule on both sides for what both have, also where the model decides about it. A
-# schedule is tried in the model, and dropped where the default one is faster. Each side by itself
-# could decide otherwise, by luck, and the comparison would see that. So the base decides for both.
+# One schedule on both sides for shared tasks, also if the model decides about it. A schedule is
+# tried inside the model, and dropped if the default is faster. Two sides that decide separately
+# could differ by chance, and the comparison would see it. So the base decides for both.
 
 
 class DecidedByBase(NamedTuple):
-    """The tasks of a model that both its sides have, and whose schedule is tried in it. With
-    `is_alike` the sides differ in nothing but weights."""
+    """The tasks that both sides of a model have and whose schedule is tried inside it. With
+    `is_alike` the sides differ in weights only."""
 
     keys: frozenset[WorkloadKey]
     is_alike: bool = False
@@ -104,8 +107,8 @@ def decided_by_base(
     sources: Mapping[WorkloadKey, ScheduleSource],
     targets: Iterable[TargetConfig],
 ) -> dict[ModelPath, DecidedByBase]:
-    """Returns what the base of each model decides for its head: on a GPU about schedules that
-    nobody has measured, and about what a form of the model chooses by times."""
+    """Returns what each model's base decides for its head: on a GPU about schedules that were never
+    measured, and about what a form of the model chooses by times."""
     cpus = {target.name for target in targets if target.kind == "llvm"}
     alike = {change.path for change in plan.changes.models if _is_alike(change)}
     found: dict[ModelPath, set[WorkloadKey]] = {}
@@ -124,9 +127,9 @@ def decided_by_base(
 
 
 def as_in_base(job: BuildJob, of_base: BuildJob, base: Build, decided: DecidedByBase) -> BuildJob:
-    """The job of the head, with what the base has for these tasks; a model whose sides differ in
-    nothing but weights is built and cut as its base was. A base that could not be built says
-    nothing, and neither does one in parts of tasks that none of its parts has."""
+    """Returns the job of the head, with the base's schedules for these tasks. A model whose sides
+    differ in weights only is built and cut as its base was. A base that could not be built decides
+    nothing."""
     if base.error is not None:
         return job
     if decided.is_alike and base.how is not None and job.model.shapes == of_base.model.shapes:
@@ -150,16 +153,18 @@ def _shared_by(task: TuningTask) -> list[ModelPath]:
     return [model for model, side in sides if side == "base" and (model, "head") in sides]
 
 
-# Records that say of a schedule: it computes other numbers, do not build with it again. A mark is
-# a record of a candidate that failed, as the search writes them. The cache gives the latest word
-# on a candidate, so a mark takes it out of the answers, for base and head alike. A mark that lies
-# costs speed and nothing else: every build is checked, whatever the cache says of its schedules.
+# Records that mark a schedule as computing other numbers.
+#
+# A mark is the record of a failed candidate, as the search writes them. The cache answers with the
+# latest record of a candidate, so a mark removes the schedule from answers, for base and head
+# alike. A forged mark costs speed and nothing else: every build is checked, whatever the cache
+# says.
 
 _NOBODY = Provenance()
 
 
 def publish_wrong_marks(tools: Tools, candidates: Sequence[CellCandidates]) -> None:
-    """Tells the cache of schedules that compute other numbers."""
+    """Publishes the marks of schedules that compute other numbers."""
     builds = [build for each in candidates for build in (*each.base, *each.head)]
     origin, now = tools.origin, int(tools.context.clock.time())
     marks = mark_wrong_records(builds, origin.device, now, origin.source)
@@ -173,7 +178,7 @@ def mark_wrong_records(
     measured_at: int,
     source: Provenance = _NOBODY,
 ) -> tuple[TuningRecord, ...]:
-    """Returns a mark for each schedule that made a build compute other numbers, each once."""
+    """Returns one mark for each schedule that made a build compute other numbers."""
     marks = [
         TuningRecord(
             key=kernel.key,

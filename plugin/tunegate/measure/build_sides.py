@@ -1,7 +1,5 @@
-"""Build both sides at their best: the base gets the best records known for it, like the head.
-
-So what the gate sees is the change, not the luck of tuning.
-"""
+"""Builds both sides at their best: the base gets its best known records, like the head. The gate
+then sees the change, not the luck of tuning."""
 
 from __future__ import annotations
 
@@ -58,9 +56,9 @@ def build(
     builders: Mapping[RuntimeName, Builder],
     context: RunContext,
 ) -> tuple[CellCandidates, ...]:
-    """Builds both sides of every cell that has work, for each candidate of its target; where an
-    election is remembered for its winner and whoever it had no time for, unless that winner fails
-    on a side."""
+    """Builds both sides of every cell that has work, for each candidate of its target. With a
+    remembered election, only for its winner and the candidates that it had no time for, unless that
+    winner fails on a side."""
     models = export_models(plan.changes, source)
     cells = _cells(plan.changes, models)
     sides = [(cell, side) for cell in cells for side in SIDES if (cell.model, side) in models.files]
@@ -102,7 +100,7 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
     def built(
         self, sides: Sequence[tuple[Cell, Side]], is_wanted: Callable[[Cell, str], bool]
     ) -> dict[tuple[Cell, Side, str], Build]:
-        """The builds of these sides for the candidates that are wanted by name."""
+        """Returns the builds of these sides for the candidates that `is_wanted` names."""
         built = {
             (cell, side, candidate.name): _located(unbuilt(reason), candidate, Path())
             for cell, side in sides
@@ -160,7 +158,7 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
         return with_scores(build, job, self.models.config, candidate, self.scorer)
 
     def _job(self, wanted: WantedBuild) -> BuildJob:
-        """The job of a candidate, which keeps its cases where a command scores them."""
+        """Returns the job of a candidate, which keeps its cases if a command scores them."""
         candidate, cell, side = wanted
         job = _job(self.models, self.best, candidate, (cell, side), self.context.out)
         job = msgspec.structs.replace(job, how=self.how.get((cell, candidate.name)))
@@ -173,7 +171,7 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
 def _with_unreadable(
     cell: CellCandidates, unreadable: Mapping[tuple[ModelPath, Side], str]
 ) -> CellCandidates:
-    """Returns the cell, with a failed build in place of a side that is no model."""
+    """Returns the cell, with a failed build in place of a side that is not a model."""
     model = cell.cell.model
     base, head = (
         (unbuilt(unreadable[model, side].removeprefix(f"{model}: ")),)
@@ -190,7 +188,7 @@ def _built(
     builder: Builder,
     decided: Mapping[ModelPath, DecidedByBase],
 ) -> dict[tuple[Cell, Side], Build]:
-    """The builds. A head waits for its base where that decides about schedules of both."""
+    """Returns the builds. A head waits for its base if the base decides about schedules of both."""
     later = {
         (cell, side)
         for cell, side in jobs
@@ -213,7 +211,7 @@ def _built(
 def _in_order(
     cell: Cell, built: Mapping[tuple[Cell, Side, str], Build], candidates: Sequence[CandidateBuild]
 ) -> CellCandidates:
-    """The builds of each side, in the order in which candidates are tried."""
+    """Returns the builds of each side, in the order in which candidates are tried."""
     of: dict[Side, list[Build]] = {
         side: [
             built[cell, side, candidate.name]
@@ -226,7 +224,7 @@ def _in_order(
 
 
 def _needed(builds: Sequence[Build]) -> tuple[Build, ...]:
-    """The builds without those that add nothing to the others, where there are others."""
+    """Returns the builds without those that add nothing to the others."""
     return tuple(build for build in builds if not build.is_needless) or tuple(builds)
 
 
@@ -261,24 +259,24 @@ def _job(
 
 
 def build_directory(cell: Cell, side: Side) -> Path:
-    """The directory of a build under `--out`, with a name that any file system takes."""
+    """Returns the directory of a build under `--out`, with a name that any file system takes."""
     return Path("builds") / _slug(cell.model) / cell.target / side
 
 
 def candidate_directory(cell: Cell, side: Side, candidate: str) -> Path:
-    """The directory of a candidate until one is chosen."""
+    """Returns the directory of a candidate until one is chosen."""
     directory = build_directory(cell, side)
     return directory.with_name(f"{directory.name}-{candidate}")
 
 
 _ENDS_IN_A_DIGEST = re.compile(r"-[0-9a-f]{64}$")
 _MAX_PLAIN = 120
-"""With the digest it must fit into a file's name, which has 255 bytes at most."""
+"""With the digest it must fit into a file name of 255 bytes."""
 
 
 def _slug(path: ModelPath) -> str:
-    """Two paths never share a name: one that had to be changed, or that ends as if it had been,
-    gets a digest of what it was."""
+    """Returns a name that no other path gets. A name that had to be changed, or that looks like a
+    changed one, gets a digest of the path."""
     stem = path.removesuffix(".onnx")
     plain = re.sub(r"[^A-Za-z0-9._-]+", "_", stem).strip("._") or "model"
     if plain == stem and not _ENDS_IN_A_DIGEST.search(stem):
@@ -305,7 +303,7 @@ def _has_base(sides: Sequence[tuple[Cell, Side]]) -> bool:
     return any(side == "base" for _, side in sides)
 
 
-# Both sides without the schedules that their base had to give up.
+# Both sides without the schedules that their base had to drop.
 
 _CellSide = tuple[Cell, Side]
 
@@ -314,8 +312,8 @@ def built_alike(
     builder: Builder, jobs: Mapping[_CellSide, BuildJob], builds: Mapping[_CellSide, Build]
 ) -> dict[_CellSide, Build]:
     """Returns the builds, heads without the schedules that compute other numbers in their base:
-    else a head could hide that it is slower behind a schedule that its base had to give up. Nothing
-    of a head takes a schedule from its base."""
+    otherwise a slower head could hide behind a schedule that its base had to drop. A head's fault
+    takes no schedule from its base."""
     given_up = {
         cell: {kernel.key for kernel in build.wrong_kernels}
         for (cell, side), build in builds.items()
@@ -335,10 +333,10 @@ def _scheduled(build: Build) -> set[WorkloadKey]:
     return {task.key for task in build.tasks if task.rid and build.error is None}
 
 
-# The candidates that are built beside each other, and those built one after the other.
+# Which candidates are built beside each other, and which one after the other.
 
 _SHOWN = 3
-"""The sides that a line of progress has room for."""
+"""A progress line has room for so many sides."""
 
 
 class WantedBuild(NamedTuple):
@@ -350,14 +348,14 @@ class WantedBuild(NamedTuple):
 
     @property
     def place(self) -> tuple[Cell, Side]:
-        """The side that it is for."""
+        """The side that it is built for."""
         return self.cell, self.side
 
 
 def built_together(candidates: Candidates) -> list[list[CandidateBuild]]:
-    """Returns the candidates of all targets in groups: those of one runtime that compiles nothing
-    may be built beside each other, and cores that one build leaves idle do the next. A compiler
-    times what it builds, so that its candidates come one after the other."""
+    """Returns the candidates of all targets in groups. Candidates of one runtime that compiles
+    nothing are built beside each other, so cores that one build leaves idle do the next. A compiler
+    times what it builds, so its candidates come one after the other."""
     groups: list[list[CandidateBuild]] = []
     for each in _distinct(candidates):
         last = groups[-1][0] if groups else None
@@ -369,7 +367,7 @@ def built_together(candidates: Candidates) -> list[list[CandidateBuild]]:
 
 
 def compiled_later(groups: Sequence[Sequence[WantedBuild]]) -> list[frozenset[tuple[Cell, Side]]]:
-    """Returns, for each group, the sides that a compiler builds after it for another candidate."""
+    """Returns, for each group, the sides that a compiler builds later for another candidate."""
     found: list[frozenset[tuple[Cell, Side]]] = []
     later: frozenset[tuple[Cell, Side]] = frozenset()
     for group in reversed(groups):
@@ -379,7 +377,7 @@ def compiled_later(groups: Sequence[Sequence[WantedBuild]]) -> list[frozenset[tu
 
 
 def compiled_sides(plan: TuningPlan) -> frozenset[tuple[Cell, Side]]:
-    """The sides of which a compiler takes anything: they have tasks."""
+    """Returns the sides that a compiler takes part of: they have tasks."""
     return frozenset(
         (Cell(model=use.model, target=resolved.task.target), use.side)
         for resolved in plan.resolution.tasks
@@ -393,9 +391,8 @@ def told_builds(
     *,
     is_compared: bool = True,
 ) -> str:
-    """The line of progress of a group; sides are named where something `is_compared`. Of what is
-    `compiled` a compiler takes something; a side that it refuses at once is no build to wait for,
-    unless there is no other."""
+    """Returns the progress line of a group. Sides are named if something `is_compared`. A side that
+    the compiler refuses at once is no build to wait for, unless there is no other."""
     taken = [each for each in wanted if not each.candidate.is_tuned or each.place in compiled]
     shown = taken or wanted
     sides = (side_named(x.cell.model, x.side, is_compared=is_compared) for x in shown)
@@ -406,7 +403,7 @@ def told_builds(
 
 
 def _distinct(candidates: Candidates) -> list[CandidateBuild]:
-    """Returns the candidates without duplicates; one with settings of its own for a target is
-    another."""
+    """Returns the candidates without duplicates. Own settings for a target make another
+    candidate."""
     every = [candidate for each in candidates.values() for candidate in each]
     return [candidate for at, candidate in enumerate(every) if candidate not in every[:at]]

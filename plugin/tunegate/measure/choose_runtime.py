@@ -1,7 +1,7 @@
-"""The choice of what ships: of the builds of a side, the one of the fastest candidate.
+"""Chooses what ships: of the builds of a side, the fastest candidate.
 
-Both sides are decided alike, so that the gate sees the change and not a coin: the election of the
-head begins with what the base has, which only a gain above the noise displaces.
+Both sides are decided alike, so the gate sees the change and not chance: the head's election starts
+from the base's candidate, and only a gain above the noise replaces it.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def choose_runtime(
     context: RunContext,
     seconds: float,
 ) -> tuple[CellBuilds, ...]:
-    """The cells with one build a side, each in the directory that users know. A cell whose sides
-    differ in nothing but weights is measured once. After
-    `seconds` of a side nothing is launched again."""
+    """Returns the cells with one build per side, each in the directory that users know. If only
+    weights differ, one side is measured for both. No further launch of a side starts after
+    `seconds`."""
     kept = _Kept(context.out, shipping)
     choosing = _Choosing(context, benchmarker, seconds)
     chosen = []
@@ -84,9 +84,9 @@ class _Choosing:
         like: Build | None,
         needed: Collection[str] = (),
     ) -> Build | None:
-        """`default` is the candidate that nothing but a clear gain displaces; `like` decides where
-        it is given. Without either, builds that cannot be measured are an error, and so is a single
-        one that is `needed`: nobody knows which one ships."""
+        """Returns the build that ships. Only a clear gain displaces the candidate `default`; with
+        `like` its choice is taken over. Without both, builds that cannot be measured are an error,
+        and so is a single build that is `needed`, because nobody knows which one ships."""
         cell = candidates.cell
         usable = {build.candidate: build for build in builds if build.error is None}
         choice = RuntimeChoice(refused=tuple(_refused(cell, builds)))
@@ -148,8 +148,8 @@ def _refused(cell: Cell, builds: Sequence[Build]) -> Iterator[RefusedCandidate]:
 
 
 def _unusable(cell: Cell, builds: Sequence[Build], choice: RuntimeChoice) -> Build | None:
-    """Returns a build whose error has the reasons of all candidates; one that computed other
-    numbers has its error."""
+    """Returns a failed build whose error has the reasons of all candidates. A build that computed
+    other numbers keeps its own error."""
     if not builds:
         return None
     errors = list(dict.fromkeys(_told(cell, build) for build in builds))
@@ -168,7 +168,7 @@ def _sentence(text: str) -> str:
 
 
 def _late(builds: Sequence[Build], elected: Build | None) -> frozenset[str]:
-    """Returns the working candidates of a base that its election had no time for."""
+    """Returns the working candidates that the base's election had no time for."""
     if elected is None or elected.choice is None or not elected.choice.times:
         return frozenset()
     usable = {build.candidate for build in builds if build.error is None}
@@ -176,9 +176,9 @@ def _late(builds: Sequence[Build], elected: Build | None) -> frozenset[str]:
 
 
 def _without(late: Collection[str], head: Sequence[Build]) -> tuple[Build, ...]:
-    """The builds of a head, where those that its base had no time for are refused: the base might
-    be faster with them than with what it ships, and a slower head would pass. Where
-    nothing else works, they stay: such a base is none."""
+    """Returns the head's builds, without those that the base had no time for. With one of them the
+    base might be faster than what it ships, and a slower head would pass. If nothing else works
+    they stay, because such a base is no baseline."""
     others = [each for each in head if each.error is None and each.candidate not in late]
     if not others:
         return tuple(head)
@@ -191,9 +191,9 @@ def _without(late: Collection[str], head: Sequence[Build]) -> tuple[Build, ...]:
 
 
 def _comparable(each: CellCandidates, base: Build | None, late: Collection[str]) -> Build | None:
-    """Returns the base, unless a build of it crashed that the head has, or its election had no time
-    for all that the head can ship: with what is left it may be slower than what ships, and a slower
-    head would pass."""
+    """Returns the base, or None if it cannot be compared: a build that the head has crashed on it,
+    or its election had no time for a candidate that the head can ship. What is left of such a base
+    may be slower than what ships, and a slower head would pass."""
     of_head = {build.candidate for build in each.head if build.error is None}
     lost = [build for build in each.base if build.crashed and build.candidate in of_head]
     if base is None or base.error is not None:
@@ -206,8 +206,8 @@ def _comparable(each: CellCandidates, base: Build | None, late: Collection[str])
 
 
 def _twin(each: CellCandidates, base: Build | None) -> Build | None:
-    """The base's build, where the head's kernels and their schedules are the same in all that both
-    sides have. What only the head has is there by luck: whether parts pay was measured for each."""
+    """Returns the base's build if the kernels and schedules that both sides share are the same.
+    What only the head has is there by chance: whether parts pay was measured for each."""
     of_base, of_head = _kernels(each.base), _kernels(each.head)
     both = of_base.keys() & of_head.keys()
     is_same = bool(both) and all(of_base[name] == of_head[name] for name in both)
@@ -215,7 +215,7 @@ def _twin(each: CellCandidates, base: Build | None) -> Build | None:
 
 
 def _kernels(builds: Sequence[Build]) -> dict[str, list[tuple[str, str, int]]]:
-    """The kernels of each build that has some, with their schedules."""
+    """Returns the kernels of each build that has some, with their schedules."""
     return {
         build.candidate: sorted((task.key.workload, task.rid, task.weight) for task in build.tasks)
         for build in builds
@@ -224,7 +224,7 @@ def _kernels(builds: Sequence[Build]) -> dict[str, list[tuple[str, str, int]]]:
 
 
 class _Kept:
-    """Moves what was chosen to where users know it."""
+    """Moves the chosen build to the directory that users know."""
 
     def __init__(self, out: Path, shipping: Shipping) -> None:
         self._out, self._shipping = out, shipping
@@ -244,18 +244,18 @@ class _Kept:
         return msgspec.structs.replace(build, directory=str(at), digest=digest)
 
 
-# Elections that were cut short by their time or a crash, and their continuation.
+# Elections cut short by time or a crash, and how they continue.
 
 LATE_IN_BASE = "not measured: the election of the base had no time for it"
 
 
 def are_lasting(builds: Sequence[Build]) -> bool:
-    """Returns whether another run would have the same builds to elect from."""
+    """Returns whether another run would elect from the same builds."""
     return not any(build.crashed or build.error == LATE_IN_BASE for build in builds)
 
 
 def lasting(build: Build, builds: Sequence[Build]) -> Build:
-    """The build; its choice is no more complete than what there was to elect from."""
+    """Returns the build. Its choice is marked complete only if its candidates were."""
     if build.choice is None or are_lasting(builds):
         return build
     is_whole = build.choice.is_complete or build.choice.is_cut_short
@@ -265,8 +265,8 @@ def lasting(build: Build, builds: Sequence[Build]) -> Build:
 
 
 def with_earlier(build: Build | None, cell: CellCandidates) -> Build | None:
-    """Returns the build, with the times of candidates that lost in an earlier run, and with those
-    that it refused."""
+    """Returns the build with the times of candidates that lost in an earlier run, and its
+    refusals."""
     if build is None or build.choice is None or not build.choice.times:
         return build
     choice = build.choice
@@ -280,12 +280,12 @@ def with_earlier(build: Build | None, cell: CellCandidates) -> Build | None:
     return msgspec.structs.replace(build, choice=choice)
 
 
-# The time of a side that only one build runs, so that the next run knows it.
+# A side with only one build: its time is measured, so the next run knows it.
 
 
 def unopposed(only: Build, choice: RuntimeChoice, launching: Launching) -> Build:
-    """The build; its choice is this one with its time. Another run would find no other build
-    either, and is spared those that are refused. One that cannot be timed is not remembered."""
+    """Returns the build with its time in the choice. The next run would find no other build and is
+    spared the refused ones. A build that cannot be timed is not remembered."""
     try:
         ms = launching.benchmarker.single_ms(launching.out / only.directory)
     except MeasurementError:
@@ -295,11 +295,11 @@ def unopposed(only: Build, choice: RuntimeChoice, launching: Launching) -> Build
     return msgspec.structs.replace(only, choice=choice)
 
 
-# Sides of a comparison that somebody chose, instead of the faster runtime.
+# Sides of a comparison that the user chose, instead of the faster runtime.
 
 
 class Fixed(msgspec.Struct, frozen=True, kw_only=True):
-    """`runtimes` are wanted of a side; `builds` take the place of one."""
+    """`runtimes` restricts the candidates of a side; `builds` replaces a side."""
 
     runtimes: Mapping[Side, RuntimeName] = {}
     builds: Mapping[Side, Build] = {}
@@ -309,7 +309,7 @@ NOTHING_FIXED = Fixed()
 
 
 def restricted(candidates: Sequence[CellCandidates], fixed: Fixed) -> tuple[CellCandidates, ...]:
-    """Returns the candidates that may still be chosen; a side that is no model stays one."""
+    """Returns the candidates still open to choice. A side that is no model stays as it is."""
     return tuple(
         msgspec.structs.replace(
             each, base=_of(each.base, "base", fixed), head=_of(each.head, "head", fixed)
@@ -319,7 +319,7 @@ def restricted(candidates: Sequence[CellCandidates], fixed: Fixed) -> tuple[Cell
 
 
 def replaced(chosen: Sequence[CellBuilds], fixed: Fixed) -> tuple[CellBuilds, ...]:
-    """The builds that were given, in their places."""
+    """Returns the cells with the given builds in their places."""
     return tuple(
         msgspec.structs.replace(
             each,

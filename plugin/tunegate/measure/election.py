@@ -1,7 +1,7 @@
-"""The election of what ships, by successive halving: few launches for all candidates, more for
-those within reach of the best. Pure: whoever holds it launches.
+"""The election of what ships, by successive halving: a few launches for every candidate, more for
+those within reach of the best. Pure; the caller launches.
 
-Candidates are held against the incumbent, which only a gain above the noise displaces.
+A candidate replaces the incumbent only by a gain above the noise.
 """
 
 from __future__ import annotations
@@ -20,24 +20,25 @@ from tunegate.errors import MeasurementError
 from tunegate.ports import Bench, Benchmarker, Clock
 
 CLEAR = 0.10
-"""The effect (ln of the ratio) of one launch that needs no second one."""
+"""An effect (ln of the ratio) this large needs no second launch."""
 RUNTIME_NOISE = 0.02
-"""A smaller effect does not displace what is there."""
+"""A smaller effect does not replace the incumbent."""
 LAUNCHES = 3
 MAX_SIDE_SECONDS = 30.0
-"""The seconds within which a candidate must be launched to be elected."""
+"""A candidate that cannot be launched within these seconds is not elected."""
 
 
 def side_seconds(gate_seconds: float, share: float) -> float:
-    """The time on one side of a model after which nothing is launched again. `share` is what more
-    launches than one of each may take of the gate's seconds, on both sides together."""
+    """Returns the seconds on one side of a model after which no further launch starts. Launches
+    beyond the first of each candidate may take `share` of the gate's seconds, both sides
+    together."""
     return min(MAX_SIDE_SECONDS, share * gate_seconds / 2)
 
 
 class Election(msgspec.Struct, frozen=True, kw_only=True):
-    """`leader` is what the challengers are launched beside, and `effects` has ln(challenger /
-    leader) of each launch of those still within reach, in the order of the candidates. `inexact`
-    are those that compute in other numbers than float32."""
+    """`leader` is what challengers are launched beside. `effects` has ln(challenger / leader) of
+    each launch, for the challengers within reach, in the order of the candidates. `inexact`
+    candidates compute in numbers other than float32."""
 
     incumbent: str
     leader: str
@@ -46,19 +47,20 @@ class Election(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def challenger(self) -> str | None:
-        """The one to launch next; None where the best is known."""
+        """Returns the challenger to launch next, None once the best is known."""
         fewest = min(self.effects, key=lambda name: len(self.effects[name]), default=None)
         return fewest if fewest and len(self.effects[fewest]) < LAUNCHES else None
 
     def after(self, challenger: str, effect: float) -> Election:
-        """The election with one launch more. The end of a round drops who is out of reach."""
+        """Returns the election with one more launch. The end of a round drops challengers out of
+        reach."""
         effects = {**self.effects, challenger: (*self.effects[challenger], effect)}
         seen = msgspec.structs.replace(self, effects=effects)
         is_round = len({len(each) for each in effects.values()}) == 1
         return seen._halved() if is_round else seen
 
     def without(self, challenger: str) -> Election:
-        """The election without a challenger that could not be measured."""
+        """Returns the election without a challenger that could not be measured."""
         rest = {name: each for name, each in self.effects.items() if name != challenger}
         left = msgspec.structs.replace(self, effects=rest)
         rounds = {len(each) for each in rest.values()}
@@ -67,9 +69,9 @@ class Election(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def winner(self) -> str:
-        """The leader, or whoever beats it, and each one before, by more than the noise; a
-        challenger that was launched less often than was planned has to beat them clearly. Nobody
-        gets other numbers for a gain within the noise, unless the incumbent has them already."""
+        """Returns the leader, or the challenger that beats it and every earlier one by more than
+        the noise. A challenger with fewer launches than planned must win clearly. Other numbers
+        than float32 win only by more than the noise, unless the incumbent has them."""
         name, best = self.leader, 0.0
         for each, effects in self.effects.items():
             needed = RUNTIME_NOISE if len(effects) >= LAUNCHES else CLEAR
@@ -80,7 +82,7 @@ class Election(msgspec.Struct, frozen=True, kw_only=True):
         return name
 
     def _exact_beside(self, best: float) -> str | None:
-        """The fastest in float32 that is within the noise of the best."""
+        """Returns the fastest float32 candidate within the noise of the best."""
         exact = {
             name: effect
             for name, effect in {self.leader: 0.0, **self._medians()}.items()
@@ -109,9 +111,8 @@ class Election(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def in_turn(runtimes: Mapping[str, str]) -> tuple[str, ...]:
-    """Returns the candidates, whose runtimes are given, in the order in which they are launched:
-    the first of each runtime, then the second of each. So an election that is cut short has seen
-    every runtime, and float32 before other numbers."""
+    """Returns the candidates in launch order: the first of each runtime, then the second of each.
+    An election that is cut short has then seen every runtime, and float32 before other numbers."""
     rounds: dict[str, int] = {}
     seen: dict[str, int] = defaultdict(int)
     for name, runtime in runtimes.items():
@@ -121,7 +122,7 @@ def in_turn(runtimes: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def election(candidates: Sequence[str], incumbent: str, inexact: Collection[str] = ()) -> Election:
-    """The election before its first launch."""
+    """Returns the election before its first launch."""
     return Election(
         incumbent=incumbent,
         leader=incumbent,
@@ -138,8 +139,7 @@ _TOO_LATE = "not measured: the time of the election was over"
 
 @dataclass(frozen=True, kw_only=True)
 class Launching:
-    """The context of launches. The builds are under `out`; after `seconds` nothing is launched
-    again."""
+    """The context of launches. Builds are under `out`. No further launch starts after `seconds`."""
 
     benchmarker: Benchmarker
     clock: Clock
@@ -148,9 +148,9 @@ class Launching:
 
 
 class Race:
-    """An election with its launches. One that lasts too long ends with what it knows. A challenger
-    that breaks is refused, unless it is `needed`, or nothing was launched at all: then the leader
-    may be what breaks."""
+    """An election and its launches. When time is up it ends with what is known. A challenger that
+    breaks is refused, except if it is `needed`, or if nothing ran yet: then the leader may be the
+    broken one."""
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class Race:
         self._broken: dict[str, MeasurementError] = {}
 
     def won(self, choice: RuntimeChoice) -> Build:
-        """The winner; its choice is this one with what was measured. Raises MeasurementError."""
+        """Returns the winner, with the measured times in its choice. Raises MeasurementError."""
         began = self._launching.clock.monotonic()
         while (challenger := self._election.challenger) is not None:
             if self._is_late(self._launching.clock.monotonic() - began):
@@ -187,7 +187,8 @@ class Race:
         return msgspec.structs.replace(self._builds[self._election.winner], choice=choice)
 
     def _is_late(self, seconds: float) -> bool:
-        """Every candidate is launched once, unless that takes too long."""
+        """Returns whether time is up. Every candidate is launched once unless that alone takes too
+        long."""
         tried = {*self._milliseconds, *self._broken}
         is_each_launched = len(tried) == len(self._builds)
         most = self._launching.seconds if is_each_launched else MAX_SIDE_SECONDS
@@ -205,7 +206,7 @@ class Race:
         return self._election.after(challenger, effect)
 
     def _launched(self, challenger: str) -> float:
-        """The effect of a challenger against the one that leads: ln(challenger / leader)."""
+        """Returns the effect of a challenger against the leader: ln(challenger / leader)."""
         leader = self._election.leader
         base, head = sorted((leader, challenger), key=list(self._builds).index)
         launch = self._bench(base, head).launch(_PAIRS)

@@ -1,4 +1,5 @@
-"""The budget of accuracy of each model: who is tried under it, and what is refused by it."""
+"""The accuracy budget of each model: which candidates are tried under it, and which builds it
+refuses."""
 
 from __future__ import annotations
 
@@ -15,9 +16,8 @@ from tunegate.review.model_settings import entry_for, values_for
 
 
 def is_tried(config: Config, cell: Cell, candidate: CandidateBuild, candidates: Candidates) -> bool:
-    """Returns whether a candidate is built: only a model with a budget has other precisions, unless
-    its target has no others, whose check then says so. What is calibrated needs values for
-    inputs."""
+    """Returns whether to build a candidate. Other precisions need a budget, unless the target has
+    nothing else; its check then says so. A calibrated candidate needs values for inputs."""
     if candidate.is_calibrated and not _has_values(config, cell.model):
         return False
     if candidate.precision == FLOAT32 or _accuracy(config, cell.model) != "same":
@@ -26,7 +26,7 @@ def is_tried(config: Config, cell: Cell, candidate: CandidateBuild, candidates: 
 
 
 def lacks_values(config: Config, model: ModelPath, candidate: CandidateBuild) -> str:
-    """Says why a candidate is not built that the model's budget would allow; '' where it is."""
+    """Returns why a candidate that the budget would allow is not built, '' if it is."""
     if not candidate.is_calibrated or _accuracy(config, model) == "same":
         return ""
     if _has_values(config, model):
@@ -38,13 +38,14 @@ def lacks_values(config: Config, model: ModelPath, candidate: CandidateBuild) ->
 
 
 def samples_for(config: Config, model: ModelPath, candidate: CandidateBuild) -> int:
-    """The number of inputs to estimate the error of a build on; 0 where it must compute right."""
+    """Returns the number of inputs to estimate a build's error on, 0 if it must compute the
+    same."""
     budget = _budget(config, model, candidate)
     return 0 if budget is None else samples_needed(budget)
 
 
 def is_scored(config: Config, model: ModelPath, candidate: CandidateBuild) -> bool:
-    """Returns whether a command of the user's scores the build."""
+    """Returns whether a command of the user scores the build."""
     budget = _budget(config, model, candidate)
     return budget is not None and budget.metric_command is not None
 
@@ -52,8 +53,8 @@ def is_scored(config: Config, model: ModelPath, candidate: CandidateBuild) -> bo
 def with_scores(
     build: Build, job: BuildJob, config: Config, candidate: CandidateBuild, scorer: CaseScorer
 ) -> Build:
-    """Returns the build with the scores of the user's command on its cases; an error where there
-    are none."""
+    """Returns the build with the scores of the user's command on its cases, or with an error if
+    there are none."""
     model = job.model.path
     budget = _budget(config, model, candidate)
     metric = budget.metric_command if budget is not None else None
@@ -72,14 +73,14 @@ def with_scores(
 def held_to_budget(
     build: Build, config: Config, model: ModelPath, candidate: CandidateBuild
 ) -> Build:
-    """The build with its estimates, and an error where it is not shown to be inside its budget. Its
-    directory stays named, so that what is in it is removed with those that lose."""
+    """Returns the build with its estimates, and with an error unless it is shown inside its budget.
+    The directory stays named, so that it is removed with the losers."""
     budget = _budget(config, model, candidate)
     build = msgspec.structs.replace(build, limits=limits_of(_accuracy(config, model)))
     if budget is None or build.error is not None:
         return msgspec.structs.replace(build, sampled=None)
     if build.sampled is None:
-        return msgspec.structs.replace(build, error=_unknown(build, model, candidate))
+        return msgspec.structs.replace(build, error=_missing_estimate(build, model, candidate))
     estimates = estimated(build.sampled, budget)
     reason = outside(estimates)
     error = f"{model}: {candidate.title} {reason}." if reason else None
@@ -90,8 +91,8 @@ def _has_values(config: Config, model: ModelPath) -> bool:
     return bool(values_for(config, model))
 
 
-def _unknown(build: Build, model: ModelPath, candidate: CandidateBuild) -> str | None:
-    """A runtime that estimates no error has computed what float32 does, or does not ship."""
+def _missing_estimate(build: Build, model: ModelPath, candidate: CandidateBuild) -> str | None:
+    """Returns the error of a runtime that estimates none: it computes float32, or does not ship."""
     if build.check is not None and build.check.passed:
         return None
     return f"{model}: {candidate.title} says nothing of its error."

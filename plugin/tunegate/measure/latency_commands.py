@@ -1,5 +1,4 @@
-"""An implementation of `ports.Benchmarker` for two commands that print latencies:
-whatever they measure, and however."""
+"""`ports.Benchmarker` for two commands of the user that print latencies."""
 
 from __future__ import annotations
 
@@ -27,8 +26,8 @@ _NUMBER = re.compile(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 class Commands:
-    """`lines` maps what stands for an artifact's directory to its command line. A launch runs both
-    commands once, in random order; each prints latencies in milliseconds, one in a line."""
+    """`lines` maps a placeholder for an artifact's directory to its command line. A launch runs
+    both commands once, in random order. Each prints latencies in milliseconds, one a line."""
 
     def __init__(self, lines: Mapping[Path, str], seed: int) -> None:
         self._lines = lines
@@ -44,11 +43,11 @@ class Commands:
         return statistics.median(latencies_ms(self._lines[artifact]))
 
     def times(self, artifact: Path, inferences: int) -> Histogram:
-        """The latencies of one start, as many as the command prints."""
+        """Returns the latencies of one start, as many as the command prints."""
         return histogram(latencies_ms(self._lines[artifact]))
 
     def operators_ms(self, artifact: Path) -> Mapping[str, float]:
-        """Returns nothing: the operators of a command are unknown."""
+        """Returns nothing: a command's operators are unknown."""
         return {}
 
     def reference_ms(self, model: ShapedModel, *, threads: int) -> float:
@@ -57,7 +56,8 @@ class Commands:
 
 
 class CommandPair:
-    """A pair of commands; a launch has no repeats inside, so its noise shows between launches."""
+    """A pair of commands. A launch has no repeats inside, so its noise shows only between
+    launches."""
 
     within_spread = start_seconds = pair_seconds = 0.0
 
@@ -73,8 +73,8 @@ class CommandPair:
         return _launched(times["base"], times["head"], started)
 
     def probes(self, count: int, thresholds: ProbeThresholds) -> Generator[Launch]:
-        """Every few starts of the head are held against one of the base. A command cannot be timed
-        for longer: `thresholds` is ignored."""
+        """Times the base once for every few starts of the head. A command cannot be timed for
+        longer, so `thresholds` is ignored."""
         base: list[float] = []
         for number in range(count):
             started = time.monotonic()
@@ -98,7 +98,8 @@ def _launched(base: Sequence[float], head: Sequence[float], started: float) -> L
 
 
 def latencies_ms(line: str) -> list[float]:
-    """Run a command line, without a shell. Raises MeasurementError."""
+    """Returns the latencies that a command line prints, run without a shell. Raises
+    MeasurementError."""
     printed = output_of(line)
     numbers = [text.strip() for text in printed.splitlines() if _LIKE_A_NUMBER.match(text.strip())]
     times = [_latency_ms(text, line) for text in numbers]
@@ -109,8 +110,8 @@ def latencies_ms(line: str) -> list[float]:
 
 
 def _latency_ms(text: str, line: str) -> float:
-    """A slow inference must not drop out because of how it is written:
-    what is no latency is an error."""
+    """Returns one latency. Unreadable text is an error: a slow inference must not drop out by its
+    spelling."""
     value = float(text) if _NUMBER.fullmatch(text) else math.nan
     if not 0 < value < math.inf:
         message = (
@@ -124,7 +125,7 @@ def _latency_ms(text: str, line: str) -> float:
 _: type[Benchmarker] = Commands
 
 
-# An implementation of `ports.Scorer` over a command of the user's.
+# `ports.Scorer` over a command of the user.
 
 
 class ScoringCommand:

@@ -1,4 +1,4 @@
-"""Measure every cell here and now: base against head, in launches of fresh processes."""
+"""Measures every cell on this machine: base against head, in launches of fresh processes."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from tunegate.tools import RunContext
 from tunegate.wording import plural
 
 _TELLING_PERCENT = 50
-"""Intervals of the first launches are wider than that, and would look like a fault."""
+"""The intervals of the first launches are wider than this, and would look like a fault."""
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """The head model for the column of the runtime that is the reference."""
+    """The head's model, for the column of the reference runtime."""
 
     runtime: RuntimeName
     title: str
@@ -46,8 +46,8 @@ def measure(
     references: Mapping[ModelPath, Reference],
     others: int = 0,
 ) -> MeasurementRun:
-    """A trouble with one cell is that cell's `error`; the others are measured all the same.
-    As many `others` are measured elsewhere, and share the error of a fail."""
+    """Returns the measurements of all cells. Trouble with one cell is that cell's `error`. `others`
+    cells are measured elsewhere and share the error of a fail."""
     measuring = _Measuring(
         benchmarker=benchmarker,
         rules=rules,
@@ -70,7 +70,7 @@ def measure(
 
 @dataclass(frozen=True, kw_only=True)
 class _Measuring:
-    """`compared` cells share the error of a fail."""
+    """The state of one run. The `compared` cells share the error of a fail."""
 
     benchmarker: Benchmarker
     rules: GateRules
@@ -96,7 +96,7 @@ class _Measuring:
             return _unmeasured(built, "invalid", notes=(str(error),), seconds=seconds)
 
     def _alone(self, built: CellBuilds, head: Path) -> CellMeasurement:
-        """A head without a base, with as many inferences as its objective needs."""
+        """Measures a head without a base, with as many inferences as its objective needs."""
         found = _unmeasured(built, "single", head_ms=self.benchmarker.single_ms(head))
         wanted = self.rules.policies.objectives.get(built.cell.model)
         if wanted is None:
@@ -179,8 +179,7 @@ def _with_reference(
 
 
 def _is_compared(built: CellBuilds) -> bool:
-    """Returns whether the cell takes part of the error of a fail: there are two sides, and they
-    differ."""
+    """Returns whether the cell shares the error of a fail: it has two sides that differ."""
     base, head = _usable(built.base), _usable(built.head)
     return base is not None and head is not None and base.key != head.key
 
@@ -208,15 +207,15 @@ def _unmeasured(
     )
 
 
-# Times of each operator inside the model, of base and head in turn.
+# Operator times inside the model, base and head in turn.
 
 _TURNS = ("base", "head", "head", "base")
-"""The order of turns, in which a drift of the machine affects both sides alike."""
+"""In this order a drift of the machine affects both sides alike."""
 
 
 def operator_times(base: Path, head: Path, benchmarker: Benchmarker) -> dict[str, dict[str, float]]:
-    """Milliseconds of one inference, by side and operator, of two
-    artifacts. Raises MeasurementError."""
+    """Returns the milliseconds of one inference of two artifacts, by side and operator. Raises
+    MeasurementError."""
     artifacts = {"base": base, "head": head}
     found: dict[str, list[Mapping[str, float]]] = {side: [] for side in artifacts}
     for side in _TURNS:

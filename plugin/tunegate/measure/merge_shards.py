@@ -1,7 +1,7 @@
-"""Measurements of several runners, made one run. Pure.
+"""Merges the measurements of several runners into one run. Pure.
 
-Each planned shard counts exactly once. One that is lost, came twice, or is not of this plan counts
-for nothing: its models are named, with what to run again, and none of them can pass.
+Each planned shard counts once. A shard that is lost, duplicated or from another plan does not
+count: its models are named with what to run again, and none of them passes.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from tunegate_cache.format.records import DeviceFingerprint
 
 
 class HandedShard(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of measurements as it came. `shard` is what its name says, None where that is no
-    number; without `content` a `problem` says why it cannot be read."""
+    """A measurement file as it came. `shard` is the number in its name, None without one. Without
+    `content`, `problem` says why the file cannot be read."""
 
     name: str
     shard: int | None
@@ -35,7 +35,7 @@ class HandedShard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MergedShards(msgspec.Struct, frozen=True, kw_only=True):
-    """`run` is None where no shard counts."""
+    """`run` is None if no shard counts."""
 
     run: MeasurementRun | None
     unmeasured: tuple[UnmeasuredShard, ...]
@@ -44,8 +44,8 @@ class MergedShards(msgspec.Struct, frozen=True, kw_only=True):
 def merge_shards(
     planned: Sequence[MeasuringShard], handed: Sequence[HandedShard], bound: ShardBinding
 ) -> MergedShards:
-    """The order in which they come changes nothing. Raises ArtifactError for a file that is of no
-    planned shard: there is no model that it could be a problem of."""
+    """Returns the merged run; the order of the files does not matter. Raises ArtifactError for a
+    file of no planned shard, because no model could carry its problem."""
     _refuse_foreign(planned, handed)
     measured: list[tuple[MeasuringShard, ShardMeasurements]] = []
     unmeasured: list[UnmeasuredShard] = []
@@ -94,7 +94,7 @@ def _counted(
 
 
 def _flaws(shard: MeasuringShard, found: ShardMeasurements, bound: ShardBinding) -> Iterator[str]:
-    """Yields why the measurements are not those of this shard, of this plan, for this verdict."""
+    """Yields the reasons why the measurements are not those of this shard, plan and verdict."""
     if (found.shard, found.target) != (shard.index, shard.target):
         yield f"holds shard {found.shard} on {found.target}"
     if found.bound.plan != bound.plan:
@@ -115,7 +115,7 @@ def _flaws(shard: MeasuringShard, found: ShardMeasurements, bound: ShardBinding)
 def _mixed(
     measured: Sequence[tuple[MeasuringShard, ShardMeasurements]],
 ) -> Iterator[tuple[str, str]]:
-    """The targets that were measured on several kinds of machine, and what to say of each."""
+    """Returns the targets measured on several kinds of machine, with a message for each."""
     for target in dict.fromkeys(shard.target for shard, _ in measured):
         kinds: dict[str, list[int]] = {}
         for shard, found in measured:
@@ -167,7 +167,7 @@ def _merged(found: Sequence[ShardMeasurements]) -> MeasurementRun:
 
 
 def _environment(runs: Sequence[MeasurementRun]) -> dict[str, str]:
-    """Facts that differ between the machines are listed."""
+    """Returns the environment. Facts that differ between the machines are listed."""
     names = sorted({name for run in runs for name in run.environment})
     return {
         name: "; ".join(

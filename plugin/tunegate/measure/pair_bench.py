@@ -1,5 +1,4 @@
-"""An implementation of `ports.Bench` for two artifacts, timed in
-alternating blocks of fresh processes."""
+"""`ports.Bench` for two artifacts, timed in alternating blocks of fresh processes."""
 
 from __future__ import annotations
 
@@ -39,15 +38,14 @@ from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
 _MIN_BLOCK_MS, _USUAL_INFERENCES, _MAX_BLOCK_MS, _FEWEST = 50.0, 20, 500.0, 3
 _SHORT_WARM_UP_SECONDS = 0.1
 _PROBES_OF_BASE = 4
-"""The number of probes that share a process of the base: its own luck is in all of them."""
+"""So many probes share a process of the base, whose own luck is then in all of them."""
 _PROBE_PAIRS = (3, 3, 6)
-"""The number of pairs in each round of probes; a later round is measured
-only while the head seems slow."""
+"""The pairs in each round of probes. A later round runs only while the head seems slow."""
 _LIMITS = Limits(processes=2)
 
 
 class PairBench:
-    """Two artifacts, measured launch by launch; the block size is calibrated by the first. Both
+    """Two artifacts, measured launch by launch. The first launch calibrates the block size. Both
     sides of a launch have the same inputs."""
 
     def __init__(
@@ -72,14 +70,14 @@ class PairBench:
         self.pair_seconds = 0.0
 
     def launch(self, pairs: int) -> Launch:
-        """Two fresh processes in random order; ABBA quartets from a random start. Raises
-        MeasurementError."""
+        """Times two fresh processes, started in random order, in ABBA quartets from a random side.
+        Raises MeasurementError."""
         with self._devices.of(*self._artifacts) as device:
             return self._launch(pairs, device)
 
     def probes(self, count: int, thresholds: ProbeThresholds) -> Generator[Launch]:
-        """Every few share a process of the base, which loads it again for the inputs of
-        each. Raises MeasurementError."""
+        """Times fresh starts of the head. A few share one process of the base, which loads again
+        for the inputs of each. Raises MeasurementError."""
         for first in range(0, count, _PROBES_OF_BASE):
             with self._devices.of(*self._artifacts) as device, ExitStack() as stack:
                 start = self._starts(self._seed, _SHORT_WARM_UP_SECONDS).base
@@ -88,7 +86,7 @@ class PairBench:
                     yield self._probe(base, device, thresholds)
 
     def _probe(self, base: Process, device: LeasedDevice, thresholds: ProbeThresholds) -> Launch:
-        """A process that seems slow is measured for longer: what ends was a burst, and no slow
+        """Times one start. A start that seems slow is timed longer, which tells a burst from a slow
         process."""
         started = time.monotonic()
         self._launches += 1
@@ -122,7 +120,7 @@ class PairBench:
         return _summed(taken, processes, started, self._number_of(order.case))
 
     def _number_of(self, case: int) -> int:
-        """Returns the number of a case, from 1; 0 where at most one was given."""
+        """Returns the number of a case, from 1, or 0 if at most one was given."""
         cases = cases_of(self._inputs.base)
         return case % cases + 1 if cases > 1 else 0
 
@@ -137,7 +135,7 @@ class PairBench:
 
     @cached_property
     def _inputs(self) -> Sides[tuple[ArtifactTensor, ...]]:
-        """Those of either side: equal values where both can take them."""
+        """Returns the inputs of both sides: equal values if both sides can take them."""
         return Sides(*agreed(*(ArtifactFile.read(each).inputs for each in self._artifacts)))
 
     def _add_blocks(
@@ -148,7 +146,8 @@ class PairBench:
         inferences: int,
         device: LeasedDevice,
     ) -> None:
-        """The device is read between blocks only: asking it while it works disturbs it."""
+        """Times blocks and appends them. The device is read between blocks only: reading it during
+        work disturbs the work."""
         for first in begins:
             for side in (first, other(first)):
                 before = device.energy.reading()
@@ -172,8 +171,7 @@ class PairBench:
 
     def _process(self, stack: ExitStack, start: Start, variables: Mapping[str, str]) -> Process:
         if self._limits.memory is None:
-            # As much is free a moment later as is free now, or not: both
-            # sides must have the same limit.
+            # Free memory changes between two calls, and both sides need the same limit.
             memory = memory_of(self._starts(self._seed, WARM_UP_SECONDS), self._limits.processes)
             self._limits = self._limits._replace(memory=memory)
         process = Process(start, self._scratch / "bench.log", variables, self._limits)
@@ -184,15 +182,14 @@ class PairBench:
         return self._inferences or _USUAL_INFERENCES
 
     def _probe_size(self) -> int:
-        """No longer than it takes to see a slow process."""
+        """Returns the size of a probe: no longer than it takes to see a slow process."""
         return min(self._block_size(), self._most_probed)
 
 
 def block_size(faster_ms: float, slower_ms: float) -> int:
-    """Inferences of a block of either side: 20 of them and 50 ms of the faster side at
-    least, unless that took the slower side over half a second: a slow model is steady
-    enough for 3, and two dozen blocks must not eat the budget of its cell, also where one
-    side is a hundred times the other."""
+    """Returns the inferences of a block: at least 20 and 50 ms of the faster side, unless the
+    slower side would take over half a second. A slow model is steady enough with 3, and two dozen
+    blocks must fit its cell's budget even if one side is a hundred times slower."""
     wanted = max(_USUAL_INFERENCES, _MIN_BLOCK_MS / max(faster_ms, 1e-4))
     return max(_FEWEST, int(min(wanted, _MAX_BLOCK_MS / max(slower_ms, 1e-4))))
 
@@ -232,7 +229,7 @@ def _summed(taken: Blocks, processes: Sides[Process], started: float, case: int)
     )
 
 
-# The timed blocks of one launch, side by side, and how the device was after each.
+# The timed blocks of one launch, and the device's state after each.
 
 _Of = TypeVar("_Of")
 
@@ -258,30 +255,30 @@ class Blocks:
 
     @property
     def pairs(self) -> int:
-        """Returns the number of block pairs that were made."""
+        """The number of block pairs made."""
         return len(self._times.head)
 
     def times(self, side: Side) -> list[float]:
-        """The times of every inference of the pairs that count."""
+        """Returns the times of every inference in the pairs that count."""
         return [ms for block in self._counted(side) for ms in block]
 
     def counted_medians(self) -> Sides[list[float]]:
-        """Returns the median of each block that counts, of the base and of the head."""
+        """Returns the median of each counted block, of the base and of the head."""
         return self._of_each_block(statistics.median)
 
     def counted_means(self) -> Sides[list[float]]:
-        """Returns the mean of each block that counts, of the base and of the head."""
+        """Returns the mean of each counted block, of the base and of the head."""
         return self._of_each_block(statistics.fmean)
 
     def stalls(self) -> tuple[Stalls, ...]:
-        """Returns the stalls of the pairs that count, of each size."""
+        """Returns the stalls of each size in the pairs that count."""
         return stalls_of(self._counted("base"), self._counted("head"))
 
     def clocks(self) -> Clocks | None:
         return clocks_of(*self._states)
 
     def energy(self, side: Side) -> SideEnergy | None:
-        """The energy of one inference, over the pairs that count."""
+        """Returns the energy of one inference, over the pairs that count."""
         return side_energy(self._kept(self._energies.of(side)))
 
     def _of_each_block(self, found: Callable[[Sequence[float]], float]) -> Sides[list[float]]:
@@ -292,13 +289,13 @@ class Blocks:
         return self._kept(self._times.of(side))
 
     def _kept(self, every: list[_Of]) -> list[_Of]:
-        """Returns the blocks that count, or all where none does: then the launch does not count
+        """Returns the blocks that count, or all if none does: then the launch does not count
         either."""
         kept = kept_pairs(*self._states)
         return [block for block, keep in zip(every, kept, strict=True) if keep] or every
 
 
-# The energy of timed blocks: counters of the machine, read before and after each.
+# The energy of timed blocks: machine counters, read before and after each.
 
 
 class BlockEnergy(NamedTuple):
@@ -312,7 +309,7 @@ class BlockEnergy(NamedTuple):
 def block_energy(
     before: EnergyReading | None, after: EnergyReading | None, inferences: int
 ) -> BlockEnergy | None:
-    """Returns what is between two readings; None where a counter is silent, or became so."""
+    """Returns the difference of two readings, None if a counter was silent in either."""
     if before is None or after is None or before.source != after.source:
         return None
     return BlockEnergy(after.joules - before.joules, inferences, after.source)
@@ -326,8 +323,8 @@ class SideEnergy(NamedTuple):
 
 
 def side_energy(blocks: list[BlockEnergy | None]) -> SideEnergy | None:
-    """The mean over all inferences of these blocks; None where one of them was not counted, or the
-    counter has not moved: it is too coarse for them."""
+    """Returns the mean over all inferences of these blocks. None if a block was not counted, or the
+    counter did not move because it is too coarse."""
     known = [block for block in blocks if block is not None]
     joules = sum(block.joules for block in known)
     if len(known) < len(blocks) or joules <= 0:
@@ -335,17 +332,17 @@ def side_energy(blocks: list[BlockEnergy | None]) -> SideEnergy | None:
     return SideEnergy(joules / sum(block.inferences for block in known), known[0].source)
 
 
-# The random choices of a launch: its inputs, the process that starts first, and the side that each
-# pair of blocks begins with.
+# The random choices of a launch: its inputs, which process starts first, and the first side of each
+# pair of blocks.
 
 _MANY_CASES = 2**32
-"""More than any input has: the number of the first case fits a message."""
+"""Larger than any number of cases, and small enough for a message."""
 
 
 class LaunchOrder(NamedTuple):
-    """`processes` start, and pairs of `blocks` begin, in this order. `inputs` is the seed of the
-    inputs of both, and `case` the one that they take of cases that were given: each in its turn,
-    from one that nobody can guess."""
+    """`processes` start in this order, and pairs of `blocks` begin with these sides. `inputs` is
+    the seed of both sides' inputs. `case` is the given case that both take: cases take turns, from
+    a random first one."""
 
     inputs: int
     processes: tuple[Side, Side]
@@ -354,8 +351,8 @@ class LaunchOrder(NamedTuple):
 
 
 def launch_order(seed: int, launch: int, pairs: int) -> LaunchOrder:
-    """Every launch has inputs of its own: a model whose time depends on them is seen on many. Pairs
-    are ABBA quartets from a random start."""
+    """Returns the choices for one launch. Every launch has its own inputs, so a model whose time
+    depends on them is seen on many. Pairs are ABBA quartets from a random side."""
     own = derived(seed, "launch", launch)
     rng = random.Random(derived(own, "order"))  # noqa: S311 -- nobody can guess the seed
     first = SIDES[rng.randrange(2)]

@@ -1,5 +1,5 @@
-"""Launch after launch of one cell, until the question is answered or
-the machine cannot answer it."""
+"""Launches one cell again and again, until the question is decided or the machine cannot decide
+it."""
 
 from __future__ import annotations
 
@@ -39,19 +39,18 @@ from tunegate.ports import Bench, ProbeThresholds
 
 _TRIES = 2
 _WITH_CONTROL = 1 + 1 / CONTROL_EVERY
-"""The cost of a launch together with its share of the launches of the base against itself."""
+"""The cost of a launch, with its share of the A/A controls."""
 _STALL_SHARE = 0.1
-"""The share of gate.seconds that more inferences of a fast model may take, to see rare stalls."""
+"""The share of gate.seconds for more inferences of a fast model, to see rare stalls."""
 _LIKELY_PROBES = 12
 """The probes of a usual pass."""
 _MIN_PROBING_SECONDS = 60.0
-"""The least time for short launches of fresh starts, however little the budget is:
-without them nothing may pass."""
+"""The least seconds for probes, however small the budget: without probes nothing may pass."""
 
 
 class LaunchProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """The progress of a cell: launches that count, of at most so many; the seconds until an answer
-    is likely; the change and its interval in percent. Once that passes, `probes` of so many."""
+    """The progress of a cell: counted launches and their maximum, the seconds until an answer is
+    likely, the change and its interval in percent. After a pass, `probes` counts fresh starts."""
 
     launches: int
     most: int
@@ -64,8 +63,8 @@ class LaunchProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PairedLaunches(msgspec.Struct, frozen=True, kw_only=True):
-    """All launches in order, also those that do not count. `probes` are of more starts
-    of the head, `starts` the numbers of them at which slow modes were asked about."""
+    """All launches in order, those that do not count included. `probes` are further starts of the
+    head. `starts` are the start counts at which slow modes were looked for."""
 
     launches: tuple[Launch, ...]
     controls: tuple[float, ...]
@@ -75,7 +74,7 @@ class PairedLaunches(msgspec.Struct, frozen=True, kw_only=True):
     starts: tuple[int, ...] = ()
 
     def assessed(self, gate: GateConfig, cells: int = 1) -> Assessment | None:
-        """The assessment of the launches; None where there is no interval."""
+        """Returns the assessment of the launches, None without an interval."""
         rule = stopping_rule(gate, self.analyses, cells)
         return assess(self.launches, self.probes, self.starts, rule)
 
@@ -87,8 +86,8 @@ def launch_until_decided(
     cells: int,
     say: Callable[[LaunchProgress], None],
 ) -> PairedLaunches:
-    """`control` measures the base against itself. Raises MeasurementError where a launch breaks
-    twice."""
+    """Launches until the cell is decided. `control` measures the base against itself. Raises
+    MeasurementError if a launch breaks twice."""
     series = _Series(bench, control, gate, cells, say)
     while (stop := series.stop()) is None:
         series.go_on()
@@ -96,7 +95,7 @@ def launch_until_decided(
 
 
 class _Series:
-    """The launches of one cell, and what is still to be done."""
+    """The launches of one cell, and what remains to be done."""
 
     def __init__(
         self,
@@ -109,7 +108,7 @@ class _Series:
         self._bench, self._control, self._say = bench, control, say
         self._usual_pairs = gate.pairs
         self._launches = [_launch(bench, gate.pairs)]
-        # Only the launches to come are planned by what the first one cost.
+        # Only later launches are planned by the cost of the first one.
         seconds = self._launches[0].seconds * _WITH_CONTROL
         paid = affordable_analyses(gate.seconds, seconds)
         analyses = affordable_analyses(2 * gate.seconds, seconds) if gate.extend else paid
@@ -129,7 +128,7 @@ class _Series:
         self._run_control()
 
     def stop(self) -> Stop | None:
-        """The reason why it is over, or None."""
+        """Returns the reason to stop, or None."""
         effects = [launch.effect for launch in self._launches]
         noises = [noise_of(launch) for launch in self._launches]
         stop = guarded_stop(effects, noises, self._controls, self._rule)
@@ -144,7 +143,7 @@ class _Series:
         return None if self._next.probes or self._next.launch else "decided"
 
     def go_on(self) -> None:
-        """Does what `stop` found to be missing."""
+        """Makes the launch, control or probes that `stop` found missing."""
         if self._next.probes:
             self._probe(self._next.probes)
             return
@@ -165,7 +164,7 @@ class _Series:
         )
 
     def _tell(self, after_launches: float, most_probes: int = 0) -> None:
-        """Says how far it is: `after_launches` are the seconds that come after them."""
+        """Reports progress. `after_launches` are the seconds that follow the launches."""
         far = _so_far(self._launches, self._rule)
         made = [probe.seconds for probe in self._probes]
         if most_probes:
@@ -179,7 +178,7 @@ class _Series:
         )
 
     def _probes_if_passed(self) -> float:
-        """The seconds of the probes that follow, if it passes as it looks now."""
+        """Returns the seconds of the probes that follow if the cell passes as it looks now."""
         usual = statistics.median(launch.effect for launch in self._launches)
         is_passing = usual < self._rule.margin and self._rule.rare > 0
         return _LIKELY_PROBES * self._bench.start_seconds if is_passing else 0.0
@@ -188,13 +187,15 @@ class _Series:
         return assess(self._launches, self._probes, self._next.starts, self._rule)
 
     def _run_control(self) -> None:
-        """Stalls are not looked for between the base and itself: the usual pairs will do."""
+        """Runs the base against itself. Stalls are not looked for here, so the usual pairs
+        suffice."""
         if is_control_due(len(self._launches)):
             pairs = min(self._pairs, self._usual_pairs)
             self._controls.append(_launch(self._control, pairs).effect)
 
     def _probe(self, count: int) -> None:
-        """Raises MeasurementError where they would take too long: a pass without them is none."""
+        """Starts the head `count` times more. Raises MeasurementError if that takes too long,
+        because a pass needs the probes."""
         usual = statistics.median(launch.effect for launch in self._launches)
         thresholds = ProbeThresholds(
             by_median=lowest_cut_off(usual, worst_median(self._rule)),
@@ -216,7 +217,7 @@ def _too_slow(made: int, wanted: int) -> str:
 
 
 def _launch(bench: Bench, pairs: int) -> Launch:
-    """A launch that breaks is tried once more: fresh processes, nothing kept of the broken one."""
+    """Returns a launch, tried once more in fresh processes if it breaks."""
     for attempt in range(_TRIES):
         try:
             return _numbers(bench.launch(pairs))
@@ -227,8 +228,8 @@ def _launch(bench: Bench, pairs: int) -> Launch:
 
 
 def _numbers(launch: Launch) -> Launch:
-    """The launch, which must have numbers: one without would poison what is made of it. Raises
-    MeasurementError for such a launch."""
+    """Returns the launch if its effect is a finite number. Raises MeasurementError otherwise,
+    because one NaN would poison every later estimate."""
     if not math.isfinite(launch.effect) or not math.isfinite(launch.noise):
         message = (
             f"a launch gave no number (base {launch.base_ms:g} ms, head {launch.head_ms:g} ms)"

@@ -1,8 +1,8 @@
 """Elections of candidates as records of the cache, so that an unchanged model elects nothing again.
 
-Only what trusted zones say counts, for this kind of device, this compiler and all that is
-installed, and of a change only where both sides have one and the same key: base and head are then
-built for the same candidate, so that whoever forges a record leans no comparison to one side.
+Elections come from trusted zones only, and match on device, compiler and installed packages. A
+change uses one only if base and head have the same key: both sides then build the same candidate,
+so a forged record favours neither.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _NANOSECONDS_PER_MS = 1_000_000
 
 
 class KnownElections:
-    """Asks the cache what was elected for models that are as they were."""
+    """Looks up the elections of unchanged models."""
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
@@ -51,8 +51,8 @@ class KnownElections:
     def __call__(
         self, planned: TuningPlan, outcomes: Sequence[TuningOutcome] | None = None
     ) -> tuple[RememberedElection, ...]:
-        """Those of the models with one key for all sides, as they are after these `outcomes`;
-        without any, of those of which this run tunes nothing."""
+        """Returns the elections of models whose sides share one key after these `outcomes`. Without
+        `outcomes`, only models of which this run tunes nothing."""
         tuned = _tuned(planned) if outcomes is None else set()
         keys = {
             where: next(iter(sides.values()))
@@ -102,8 +102,8 @@ class KnownElections:
 def with_elections_after(
     tools: Tools, planned: TuningPlan, outcomes: Sequence[TuningOutcome]
 ) -> TuningPlan:
-    """The plan, with what was elected of models that its tuning has left as they were: one whose
-    tuning does not end would be elected in each run."""
+    """Returns the plan with the elections of models that tuning left unchanged. A model whose
+    tuning never ends would otherwise be elected in every run."""
     tuned = _tuned(planned)
     if not tuned:
         return planned
@@ -118,7 +118,7 @@ def publish_elections(
     outcomes: Sequence[TuningOutcome],
     builds: Sequence[CellBuilds],
 ) -> None:
-    """Says in the cache what was elected for the heads, where another run would elect alike."""
+    """Publishes the elections of the heads that another run would repeat."""
     origin = tools.origin
     tools.index.publish(
         [
@@ -137,8 +137,8 @@ def new_elections(
     outcomes: Sequence[TuningOutcome],
     builds: Sequence[CellBuilds],
 ) -> tuple[ModelElection, ...]:
-    """Those in which each candidate that works was measured, and those for which nothing but the
-    time was missing: another run goes on with these."""
+    """Returns the elections that measured every working candidate, or that lacked only time:
+    another run continues them."""
     elected = {
         (each.cell.model, each.cell.target): each.head
         for each in builds
@@ -170,10 +170,9 @@ def _election(key: WorkloadKey, head: Build, choice: RuntimeChoice, now: int) ->
 def election_keys(
     tools: Tools, planned: TuningPlan, outcomes: Sequence[TuningOutcome] = ()
 ) -> dict[ModelOnTarget, dict[Side, WorkloadKey]]:
-    """A key for each side of a model on a target; none for a model one of whose graphs is not at
-    hand. Equal where the graphs, whatever their weights, the shapes, the values that are given (by
-    their content), the target, the candidates, their budget, what is installed and the known
-    schedules are."""
+    """Returns an election key for each side of a model on a target, none for a model whose graph is
+    missing. The key covers graph (not weights), shapes, given values by content, target,
+    candidates, accuracy budget, installed packages and known schedules."""
     keying = _Keying(
         tools=tools,
         models=export_models(planned.changes, tools.source),
@@ -215,8 +214,8 @@ class _Keying:
         return WorkloadKey(_digest(content), election_target(target))
 
     def _values(self, path: ModelPath, side: Side) -> object:
-        """Returns the values for the inputs, with the content of files: the same name may hold
-        other values, on which another candidate may be the fastest."""
+        """Returns the input values, files by content: another file of the same name may make
+        another candidate the fastest."""
         values = values_for(self.tools.config, path)
         contents = {
             name: [PurePath(file).stem for file in rule.values.files]
@@ -227,7 +226,7 @@ class _Keying:
 
 
 def _known_sides(models: ExportedModels, change: ModelChange) -> tuple[Side, ...]:
-    """The sides of a model with a head; none where a graph is not at hand."""
+    """Returns the sides of a model with a head, none if a graph is missing."""
     sides = versions(change)
     is_known = "head" in sides and all(
         bool(version.graph_digest) and (change.path, side) in models.files
@@ -237,8 +236,8 @@ def _known_sides(models: ExportedModels, change: ModelChange) -> tuple[Side, ...
 
 
 def election_target(target: TargetConfig) -> str:
-    """The digest under which the elections on a target are kept: what it is called, and which
-    runner has it, does not count."""
+    """Returns the digest that identifies a target in elections. The target's name and runner do not
+    count."""
     asked = [target.layout, *([] if target.algorithm == "auto" else [target.algorithm])]
     return _digest(["election", target.kind, target.cpu, target.arch, *asked])
 
@@ -252,7 +251,7 @@ def _nanoseconds(choice: RuntimeChoice) -> dict[str, int]:
 
 
 def _tuned(planned: TuningPlan) -> set[ModelOnTarget]:
-    """The models of which this run searches something, or measures a claim."""
+    """Returns the models for which this run searches or measures claims."""
     return {
         (use.model, shard.target)
         for shard in planned.shards
@@ -262,30 +261,30 @@ def _tuned(planned: TuningPlan) -> set[ModelOnTarget]:
     }
 
 
-# Cells that are built for few candidates, since an earlier run has elected among the others.
+# Cells built for few candidates, because an earlier run has elected among the others.
 
 
 def held_here(
     elections: Iterable[RememberedElection], device: DeviceFingerprint
 ) -> tuple[RememberedElection, ...]:
-    """Those of this kind of device: a plan may be made on another one."""
+    """Returns the elections of this kind of device. A plan may come from another machine."""
     here = (device.name, device.units)
     return tuple(each for each in elections if (each.device, each.units) == here)
 
 
 def remembered_winners(elections: Iterable[RememberedElection]) -> dict[Cell, str]:
-    """The candidate of each cell, by name."""
+    """Returns the name of the elected candidate of each cell."""
     return {_cell(each): each.winner for each in elections}
 
 
 def is_left_out(elections: Iterable[RememberedElection]) -> Callable[[Cell, str], bool]:
-    """Returns a function of a cell and a name: whether that candidate is not built."""
+    """Returns a function of cell and name that tells whether the candidate is not built."""
     known = {_cell(each): each for each in elections}
     return lambda cell, name: cell in known and known[cell].leaves_out(name)
 
 
 def remembered_how(elections: Iterable[RememberedElection]) -> dict[tuple[Cell, str], HowBuilt]:
-    """Returns how the winner of each cell was built, where that is known."""
+    """Returns how the winner of each cell was built, if known."""
     return {(_cell(each), each.winner): each.how for each in elections if each.how is not None}
 
 
@@ -294,7 +293,8 @@ def lost_winners(
     sides: Iterable[tuple[Cell, Side]],
     built: Mapping[tuple[Cell, Side, str], Build],
 ) -> frozenset[Cell]:
-    """The cells whose winner fails on one of these sides: both are elected anew."""
+    """Returns the cells whose winner fails on one of these sides. Both of their sides are elected
+    anew."""
     return frozenset(
         cell
         for cell, side in sides
@@ -308,8 +308,8 @@ def as_remembered(
     elections: Iterable[RememberedElection],
     candidates: Candidates,
 ) -> tuple[CellCandidates, ...]:
-    """Returns the cells, in which a build that is the only one of its side has the election and its
-    date. An election that goes on begins with its leader."""
+    """Returns the cells, where a side's only build gets the remembered election and its date. An
+    election that continues starts from its leader."""
     known = {_cell(each): each for each in elections}
     return tuple(
         _remembered(each, known[each.cell], candidates) if each.cell in known else each
@@ -360,7 +360,7 @@ def _times(election: RememberedElection, candidates: Candidates) -> tuple[Candid
 
 
 def _refused(election: RememberedElection, candidates: Candidates) -> Iterator[RefusedCandidate]:
-    """Those of the earlier run, for the next one to know them."""
+    """Returns the candidates that the earlier run refused, for the next run to know."""
     reason = f"refused in the run of {_day(election)}, which this election goes on from"
     for each in candidates[election.target]:
         if each.name in election.refused:

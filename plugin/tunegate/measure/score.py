@@ -1,4 +1,4 @@
-"""The stage of the user's own measure of both sides, beside latency."""
+"""The user's own metric of both sides, beside latency."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tunegate.errors import MeasurementError
 from tunegate.ports import Progress, Scorer
 
 _NOT_SCORED = {"identical", "error"}
-"""Statuses without a score: nothing differs, or there is nothing to score."""
+"""Cells without a score: nothing differs, or there is nothing to score."""
 
 
 def scored(
     run: MeasurementRun, *, out: Path, scorer: Scorer | None, progress: Progress
 ) -> MeasurementRun:
-    """Every cell with its metric. A command that fails is that cell's problem."""
+    """Returns every cell with its metric. A command that fails is that cell's problem."""
     if scorer is None:
         return run
     cells = [_cell(cell, run.builds, out, scorer, progress) for cell in run.cells]

@@ -1,5 +1,4 @@
-"""Try the gate out on a machine: the same against itself, then with
-waits of a known length put in."""
+"""Tries the gate on a machine: one model against itself, then with waits of known length."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ TrialOutcome = Literal["fail", "pass", "inconclusive", "invalid-env"]
 
 
 class Injected(msgspec.Struct, frozen=True, kw_only=True):
-    """One gate with a slowdown that is known."""
+    """One gate with a known slowdown."""
 
     percent: float
     outcome: TrialOutcome
@@ -44,8 +43,8 @@ class Injected(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Qualification(msgspec.Struct, frozen=True, kw_only=True):
-    """The abilities of a machine. `spread_percent` is that of launches of one thing against itself,
-    `margin_percent` the smallest margin of the usual ones that it can decide in `gate_seconds`."""
+    """The abilities of a machine. `spread_percent` is the spread of launches of one model against
+    itself, `margin_percent` the smallest usual margin decidable in `gate_seconds`."""
 
     aa_launches: int
     spread_percent: float
@@ -57,7 +56,7 @@ class Qualification(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def wrong(self) -> tuple[Injected, ...]:
-        """Returns the wrong gates: a fail without a slowdown over the margin, or a pass over it."""
+        """The wrong gates: a fail without a slowdown over the margin, or a pass over it."""
         margin = self.margin_percent or 0.0
         return tuple(
             each
@@ -75,7 +74,7 @@ def qualify(
     context: RunContext,
     seconds: float,
 ) -> Qualification:
-    """Tries the gate out in about so many seconds. Raises MeasurementError."""
+    """Runs the gate for about `seconds`. Raises MeasurementError."""
     clock, progress = context.clock, context.progress
     started = clock.monotonic()
     progress.step("selftest: the same against itself")
@@ -155,16 +154,16 @@ def _gated(
     )
 
 
-# The smallest change that a machine can tell from none, from launches of one thing against itself.
+# The smallest change that a machine can tell from none, by launches of one model against itself.
 
 _SURELY = 1.645
-"""Normal quantile: nineteen of twenty gates without a change pass within the budget."""
+"""A normal quantile: 19 of 20 gates without a change pass within the budget."""
 
 
 def smallest_margin_percent(
     effects: Sequence[float], *, launch_seconds: float, budget_seconds: float
 ) -> float:
-    """The margin under which an unchanged model would surely pass, in percent."""
+    """Returns the smallest margin in percent under which an unchanged model would surely pass."""
     analyses = affordable_analyses(budget_seconds, launch_seconds)
     spread = max(float(np.std(effects, ddof=1)), MIN_SPREAD)
     quantile = t_quantile(analyses[-1] - 1, 1 - PASS_ERROR / len(analyses))
