@@ -1,5 +1,5 @@
-"""The child that compiles a model: lists its tasks, builds it from
-records, and checks the build."""
+"""The child process that compiles a model: lists its tasks, builds it from records and checks the
+build."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ Request = CompileRequest | CheckArtifact | MendBuild
 _Reply = TypeVar("_Reply")
 
 _open_model: tuple[ModelFile, OpenModel] | None = None
-"""The model that was asked about last: the next question is about the same one."""
+"""The last opened model: the next request is usually about the same one."""
 _last_build: ModelBuild | None = None
 
 
 def handle_request(request: Request) -> CompileReply | CheckReply:
-    """Serve one request; a model that cannot be compiled is a reply, not a crash."""
-    return reply_or_failure(lambda: _answered(request), _path(request), _wanted(request))
+    """Serves one request. A model that cannot be compiled is a reply, not a crash."""
+    return reply_or_failure(lambda: _serve(request), _path(request), _wanted(request))
 
 
 def reply_or_failure(answer: Callable[[], _Reply], path: str, wanted: str) -> _Reply | Failed:
-    """Returns the answer, or why there is none: of the model called `path`, or where TVM does not
-    offer what is `wanted` of it."""
+    """Returns the reply, or a `Failed` that names the model (`path`), or what TVM does not offer
+    (`wanted`)."""
     try:
         return answer()
     except ConfigError as error:
@@ -73,7 +73,7 @@ def reply_or_failure(answer: Callable[[], _Reply], path: str, wanted: str) -> _R
         return Failed(f"{path}: {problem}.", model=True, compiler=True, memory=True)
 
 
-def _answered(request: Request) -> CompileReply | CheckReply:
+def _serve(request: Request) -> CompileReply | CheckReply:
     match request:
         case ListTasks():
             return _list_tasks(request)
@@ -124,7 +124,7 @@ def _import_schedules(request: ImportSchedules) -> Imported:
 
 
 def _open(request: CompileRequest) -> OpenModel:
-    """A child serves one target only."""
+    """Opens the model, or returns the open one: a child serves one target only."""
     global _open_model  # noqa: PLW0603 -- the state of this process
     if _open_model is None or _open_model[0] != request.model:
         load_intrinsics(request.target.kind)
@@ -136,8 +136,8 @@ def _open(request: CompileRequest) -> OpenModel:
 def merged_tasks(
     functions: Sequence[ModelFunction], path: str, target: TargetConfig
 ) -> list[TuningTask]:
-    """Returns the tasks of a model. Functions of one workload are one task: fusion may name the
-    same code twice."""
+    """Returns the tasks of a model. Functions with the same workload are one task: fusion may give
+    the same code two names."""
     resolved = tvm_target(target)
     together: dict[str, list[ModelFunction]] = {}
     for function in functions:

@@ -1,9 +1,8 @@
-"""Texts of CUDA kernels, compiled without the headers that they do not need.
+"""Compiles CUDA kernel texts without the headers that they do not need.
 
-Every text of TVM's begins with two headers of CUDA's C++ library. To read them takes NVRTC a fifth
-to two thirds of a candidate's build, and a kernel uses nothing of them but the names of eight
-integers. So the names are declared in their place. What does not compile so is
-compiled as TVM does it.
+Every text from TVM begins with two headers of CUDA's C++ library. Reading them takes NVRTC a fifth
+to two thirds of a candidate's build, and a kernel needs only eight integer type names from them. So
+the names are declared instead. A text that does not compile this way is compiled as TVM does it.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from tvm.support import nvcc
 _CALLBACK = "tvm_callback_cuda_compile"
 _BEGINNING = re.compile(r"\A\s*#ifdef __CUDACC_RTC__\n.*?^#endif\n", re.DOTALL | re.MULTILINE)
 _OF_THE_LIBRARY = re.compile(r"\b(?:std|cuda)::|#include <(?:cuda/|nvshmem)|\bCUtensorMap\b")
-"""Uses of the C++ library behind the beginning, and texts that TVM compiles in other ways."""
+"""Uses of the C++ library after the headers, and texts that TVM compiles in other ways."""
 _NAMES = """\
 #ifdef __CUDACC_RTC__
 using int8_t = signed char;
@@ -39,15 +38,15 @@ using uint64_t = unsigned long long;
 #endif
 """
 _OPTIONS = ("-default-device", "--device-int128", "--use_fast_math")
-"""Those of TVM that are about the code."""
+"""TVM's options that concern the code."""
 _ONLY_TELL = {"-v", "--warn-on-local-memory-usage"}
-"""TVM's options of the assembler whose output nobody reads."""
+"""TVM's options that only print assembler output, which nobody reads."""
 _MODE = "TVM_CUDA_COMPILE_MODE"
 
 
 def without_library_headers(text: str) -> str | None:
-    """Returns the text with names in place of the library's headers; None where it begins in
-    another way, or needs more of the library."""
+    """Returns the text with type names instead of the headers; None if it begins differently or
+    needs more of the library."""
     rest, found = _BEGINNING.subn("", text, count=1)
     if not found or _OF_THE_LIBRARY.search(rest):
         return None
@@ -56,19 +55,20 @@ def without_library_headers(text: str) -> str | None:
 
 @cache
 def compile_texts_briefly() -> None:
-    """Has TVM compile all texts of this process so, where NVRTC compiles them."""
+    """Makes TVM compile all CUDA texts of this process without the headers where NVRTC accepts
+    them."""
     if os.environ.get(_MODE) == "nvrtc":
-        tvm_ffi.register_global_func(_CALLBACK, _compiled, override=True)
+        tvm_ffi.register_global_func(_CALLBACK, _compile, override=True)
 
 
-def _compiled(text: str) -> Any:
+def _compile(text: str) -> Any:
     brief = without_library_headers(text)
     found = machine_code(brief) if brief is not None else None
     return nvcc.tvm_callback_cuda_compile(text) if found is None else found
 
 
 def machine_code(text: str) -> bytearray | None:
-    """Returns what NVRTC makes of a text for the current target, None where it refuses it."""
+    """Returns the machine code of a text for the current target, None if NVRTC rejects it."""
     from cuda.bindings import nvrtc  # noqa: PLC0415 -- an extra
 
     _, program = nvrtc.nvrtcCreateProgram(text.encode(), b"tvm_kernels.cu", 0, None, None)

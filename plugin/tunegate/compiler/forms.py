@@ -1,5 +1,5 @@
-"""Forms of a built model besides a library of kernels, by the entry points of a group: each comes
-with an extra. The library is the core's own, and what there is without any."""
+"""Forms of a built model other than a library of kernels, found by entry point: each comes with an
+extra. The library is the core's own form, and the only one without extras."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ LIBRARY = "model.so"
 """The file of a library of kernels."""
 
 Settings = Mapping[str, str]
-"""Those of a candidate."""
+"""The settings of a candidate."""
 
 
 class Linked(NamedTuple):
-    """A linked file. `decided` are the marks of what times have chosen while it was made: a build
-    that is asked for with them chooses the same."""
+    """A linked file. `decided` are the choices that timing made during linking; a build that
+    requests them chooses the same."""
 
     size_bytes: int
     decided: tuple[int, ...] = ()
@@ -48,8 +48,8 @@ class LoadedForm(Protocol):
 
 class Form(Protocol):
     """One form. Its module is imported by the command and by each process that builds or loads, so
-    whatever is heavy is imported inside of the methods. `title` is for people; `file` is the name
-    of what is loaded, and `entry` what is called in it."""
+    heavy imports belong inside the methods. `title` is for people, `file` is the name of the loaded
+    file, `entry` what is called in it."""
 
     @property
     def title(self) -> str: ...
@@ -59,23 +59,23 @@ class Form(Protocol):
     def entry(self) -> str: ...
 
     def variants(self, target: TargetConfig) -> Mapping[str, Settings]:
-        """Returns further candidates of the runtime on this target: names and settings."""
+        """Returns the runtime's further candidates on this target: names and settings."""
         ...
 
     def makes(self, target: TargetConfig, settings: Settings) -> bool:
-        """Says whether a candidate with these settings is built in this form."""
+        """Returns whether a candidate with these settings is built in this form."""
         ...
 
     def unfit(self) -> str:
-        """Says why this machine cannot make it; '' where it can."""
+        """Returns why this machine cannot make the form, '' if it can."""
         ...
 
     def checks(self) -> Iterator[HealthCheck]:
-        """Yields what `tunegate doctor` shows of it."""
+        """Yields the form's lines of `tunegate doctor`."""
         ...
 
     def require(self, functions: Sequence[ModelFunction], target: ResolvedTarget) -> None:
-        """Raises NotOfferedError where the form is not for a model with these kernels."""
+        """Raises NotOfferedError if the form does not support a model with these kernels."""
         ...
 
     def link(self, finished: Finished, request: BuildModel) -> Linked:
@@ -84,13 +84,13 @@ class Form(Protocol):
         ...
 
     def load(self, directory: Path, artifact: ArtifactFile) -> LoadedForm:
-        """Returns the artifact, unless its file is a library of kernels, which TVM loads."""
+        """Returns the loaded artifact, unless its file is a library of kernels, which TVM loads."""
         ...
 
 
 @cache
 def installed_forms() -> tuple[Form, ...]:
-    """Imports all of them. Raises ConfigError where one cannot be imported."""
+    """Imports and returns all installed forms. Raises ConfigError if one cannot be imported."""
     try:
         return tuple(cast("Form", load_plugin(each)) for each in installed(FORM_GROUP).values())
     except PluginError as error:
@@ -98,8 +98,8 @@ def installed_forms() -> tuple[Form, ...]:
 
 
 def form_for(target: TargetConfig, settings: Settings) -> Form | None:
-    """Returns the form of a candidate, None for a library of kernels. Raises ConfigError where it
-    is in a form that is not installed."""
+    """Returns the form of a candidate, None for a library of kernels. Raises ConfigError if the
+    form is not installed."""
     if target.artifact == RUNTIME_ARTIFACT and LAUNCH not in settings:
         return None
     found = next((each for each in installed_forms() if each.makes(target, settings)), None)
@@ -110,7 +110,7 @@ def form_for(target: TargetConfig, settings: Settings) -> Form | None:
 
 
 def loaded_form(directory: Path, artifact: ArtifactFile) -> LoadedForm | None:
-    """Returns an artifact that is no library of kernels. Raises ArtifactError where what loads it
+    """Returns the loaded artifact, None for a library of kernels. Raises ArtifactError if its form
     is not installed."""
     if artifact.file == LIBRARY:
         return None

@@ -1,9 +1,9 @@
-"""Register the tensor intrinsics of one kind of target, and no others.
+"""Registers the tensor intrinsics of one kind of target, and no others.
 
 `tvm.s_tir.tensor_intrin` imports the intrinsics of every target (6 to 10 s on two cores, nearly all
-of it CUDA's), and every TuneContext and build worker imports that package. Here the package is put
-in place empty, and only the wanted submodule is loaded into it (0.2 s for x86). Those of CUDA are
-parsed once, and kept beside the module as Python keeps its byte code: 0.4 s instead of 9.
+of it CUDA's), and every TuneContext and build worker imports that package. Here an empty package
+takes its place, and only the wanted submodule is loaded into it (0.2 s for x86). CUDA's are parsed
+once and kept beside the module, as Python keeps its byte code: 0.4 s instead of 9.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _register = TensorIntrin.register
 
 
 def load_intrinsics(kind: str) -> None:
-    """Load the intrinsics of target kind `llvm` or `cuda`; a second call adds to the first."""
+    """Loads the intrinsics of target kind `llvm` or `cuda`; a second call adds to the first."""
     _put_empty_package_in_place()
     if kind == "cuda":
         load_kept("cuda", _FOLDER / "__pycache__")
@@ -42,19 +42,19 @@ def load_intrinsics(kind: str) -> None:
 
 @cache
 def load_kept(name: str, folder: Path) -> None:
-    """Loads the intrinsics that an earlier process has left in `folder`, or else
-    parses them and leaves them there."""
+    """Loads the intrinsics that an earlier process left in `folder`; parses and saves them if there
+    are none."""
     _put_empty_package_in_place()
     file = folder / f"{name}.{_digest(name)}.json"
     if _load(file):
-        with _unparsed():
+        with _skip_parsing():
             _import(name)
         return
-    with _watched() as registered:
+    with _record_registrations() as registered:
         _parse(name)
     if not registered:
-        return  # somebody had imported it before
-    with contextlib.suppress(OSError):  # a place that is not ours to write
+        return  # imported already
+    with contextlib.suppress(OSError):  # a folder we may not write to
         folder.mkdir(exist_ok=True)
         part = file.with_suffix(f".{os.getpid()}")
         part.write_text(tvm.ir.save_json(registered))
@@ -70,7 +70,7 @@ def _put_empty_package_in_place() -> None:
 
 
 def _load(file: Path) -> bool:
-    """Loads the kept intrinsics, and returns whether the file was there, and whole."""
+    """Loads the kept intrinsics. Returns whether the file existed and was whole."""
     try:
         kept = tvm.ir.load_json(file.read_text())
         triples = list(zip(kept[::3], kept[1::3], kept[2::3], strict=True))
@@ -82,19 +82,19 @@ def _load(file: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _unparsed() -> Iterator[None]:
-    """A module of intrinsics keeps its other functions, which TVM asks for; what it would parse and
-    register is there already."""
+def _skip_parsing() -> Iterator[None]:
+    """Keeps the module from parsing and registering intrinsics again; TVM needs its other
+    functions."""
     with (
-        _replaced(tirx, "prim_func", lambda **_: lambda function: function),
-        _replaced(TensorIntrin, "register", lambda *_: None),
+        _replace(tirx, "prim_func", lambda **_: lambda function: function),
+        _replace(TensorIntrin, "register", lambda *_: None),
     ):
         yield
 
 
 @contextlib.contextmanager
-def _replaced(owner: Any, name: str, by: Callable[..., Any]) -> Iterator[None]:
-    """The module calls them while it is imported; there is no other door."""
+def _replace(owner: Any, name: str, by: Callable[..., Any]) -> Iterator[None]:
+    """Replaces a function that the module calls while it is imported; there is no other way in."""
     own = vars(owner)[name]
     setattr(owner, name, by)
     try:
@@ -115,20 +115,20 @@ def _parse(name: str) -> None:
 
 
 @contextlib.contextmanager
-def _watched() -> Iterator[list[Any]]:
-    """Yields a list that collects everything registered meanwhile: a name, a description and an
-    implementation each."""
+def _record_registrations() -> Iterator[list[Any]]:
+    """Yields a list that collects what is registered meanwhile: name, description and
+    implementation of each intrinsic."""
     seen: list[Any] = []
 
     def register(name: str, description: Any, implementation: Any) -> None:
         seen.extend((name, description, implementation))
         _register(name, description, implementation)
 
-    with _replaced(TensorIntrin, "register", register):
+    with _replace(TensorIntrin, "register", register):
         yield seen
 
 
 def _digest(name: str) -> str:
-    """A digest of what the file depends on: the module, and the compiler that reads it."""
+    """Returns a digest of what the file depends on: the module and the compiler that reads it."""
     text = (_FOLDER / f"{name}.py").read_bytes() + str(toolchain()).encode()
     return hashlib.sha256(text).hexdigest()

@@ -1,4 +1,4 @@
-"""A compiled artifact, loaded: the same few lines that `docs/deploying.md` gives to users."""
+"""Loads a compiled artifact, with the same few lines that `docs/deploying.md` gives to users."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
 
 
 class TvmArtifact:
-    """A shared library of kernels, in this process."""
+    """A shared library of kernels, loaded in this process."""
 
     def __init__(self, directory: Path, artifact: ArtifactFile) -> None:
         self._file, self._artifact = directory / artifact.file, artifact
@@ -32,7 +32,7 @@ class TvmArtifact:
         return [output.numpy() for output in (outputs if several else [outputs])]
 
     def bound(self, feed: Mapping[str, Any]) -> Callable[[], object]:
-        """Returns one inference: nothing but the call and the wait for the device."""
+        """Returns a function that runs one inference: only the call and the wait for the device."""
         main, inputs, device = self._main, self._inputs(feed), self._device
 
         def run() -> object:
@@ -59,15 +59,15 @@ def device_exists(kind: str) -> bool:
     return kind != "cuda" or bool(tvm.cuda().exist)
 
 
-# Times of kernels inside a model: of one build, or of two that are run in turn.
+# Times of kernels inside a model: of one build, or of two builds in turn.
 
 KERNEL_NOISE = 1.03
-"""A kernel counts as slower from this ratio on."""
+"""The ratio from which a kernel counts as slower."""
 _ROUNDS, _MOST_ROUNDS = 5, 40
 _SECONDS, _MOST_SECONDS = 2.0, 20.0
-"""The time after which the fewest rounds are enough, and after which what was run is."""
+"""The time after which the minimum of rounds is enough, and the time after which any number is."""
 _FAR_SLOWER = 10.0
-"""A model that takes so many times as long as with default schedules is run once."""
+"""A model that takes this many times as long as with default schedules is run once."""
 _PACKED = "_prepacked"
 _OF_THE_MACHINE = "vm.builtin."
 
@@ -82,9 +82,9 @@ def slower_in_model(
     seed: int,
     running: Callable[[str], None] = lambda _: None,
 ) -> frozenset[str]:
-    """Those of the kernels that take longer in `library` than in `beside`, in the median and at
-    best of inferences of each in turn, on the inputs of `seed`: a neighbour on the machine adds to
-    a few of them. `running` is told the name of each kernel of `library` before it runs, and ''
+    """Returns the kernels that take longer in `library` than in `beside`, both in the median and at
+    best. Inferences of the two alternate, on the inputs of `seed`: a neighbour on the machine slows
+    only a few of them. `running` gets the name of each kernel of `library` before it runs, and ''
     after it."""
     device = device_of_kind(kind)
     arguments = arguments_of(inputs, seeded_inputs(inputs, seed), device)
@@ -107,8 +107,8 @@ def slower_in_model(
 def is_faster_whole(
     library: Path, beside: Path, *, inputs: Sequence[ArtifactTensor], seed: int
 ) -> bool:
-    """Returns whether `library` is the faster of two builds for a CPU, on the inputs of `seed`:
-    both in turn, for half a second, without profiling kernels."""
+    """Returns whether `library` is the faster of two CPU builds on the inputs of `seed`: both in
+    turn for half a second, without profiling kernels."""
     device = device_of_kind("llvm")
     arguments = arguments_of(inputs, seeded_inputs(inputs, seed), device)
     ours, theirs = (
@@ -138,8 +138,8 @@ def kernels_ms(
     arguments: list[Any],
     inferences: int,
 ) -> dict[str, float]:
-    """Returns what kernels take in one inference, by the names of their layers: medians. What the
-    virtual machine does between them, such as memory for tensors, is no layer of the model."""
+    """Returns the median times of kernels in one inference, by layer name. The virtual machine's
+    own work between them, such as memory for tensors, belongs to no layer."""
     watched = _Watched(library, device)
     for _ in range(inferences + 1):
         watched.run(arguments)
@@ -151,8 +151,8 @@ def kernels_ms(
 
 
 class _Watched:
-    """A build whose virtual machine says when it calls a kernel, and when that is back. What it
-    does by itself is left out: the function that captures a graph has the kernels inside it."""
+    """A build whose virtual machine reports when a kernel starts and ends. Built-in calls are left
+    out: the one that captures a graph contains the kernels."""
 
     def __init__(
         self, library: Path, device: Any, running: Callable[[str], None] = lambda _: None
@@ -169,8 +169,8 @@ class _Watched:
     def microseconds(
         self, statistic: Callable[[Iterable[float]], float] = statistics.median
     ) -> dict[str, float]:
-        """The microseconds of each kernel in one inference, all its calls
-        together. The first run warms up, where there are others."""
+        """Returns the microseconds of each kernel in one inference, all its calls together. The
+        first run warms up if there are others."""
         runs = self._runs[1:] or self._runs
         return {name: statistic(run[name] for run in runs) for name in runs[0]}
 
@@ -194,15 +194,15 @@ class _Watched:
         return VMInstrumentReturnKind.NO_OP
 
 
-# Which of two ways to compute the same is faster here and now: both in turn, for a moment.
+# Finds the faster of two ways to compute the same, here and now: both in turn, for a moment.
 
 _RACE_SECONDS = 0.5
 _FEWEST, _MOST = 5, 100
 _ROUND_SECONDS = 0.01
-"""The length of a round: after each change the caches are the other's."""
+"""The length of a round: after each switch the caches hold the other's data."""
 
 PAYS = 0.98
-"""A way must take less than this share of the other's time."""
+"""A way pays if it takes less than this share of the other's time."""
 
 
 def pays(way: Callable[[], object], other: Callable[[], object], threads: int) -> bool:
@@ -214,26 +214,28 @@ def pays(way: Callable[[], object], other: Callable[[], object], threads: int) -
 def raced(
     way: Callable[[], object], other: Callable[[], object], threads: int
 ) -> tuple[float, float]:
-    """The milliseconds of each. Each has its turn in every round, for half a second, or five
-    rounds; what else ran on the machine is in the slower ones."""
-    # A thread by itself computes for all of its time, whoever else had the core meanwhile.
+    """Returns the milliseconds of each way. The two alternate for half a second, or five rounds;
+    other load on the machine shows in the slower rounds."""
+    # The CPU time of a single thread leaves out whoever else had the core meanwhile.
     clock = time.process_time if threads == 1 else time.perf_counter
     counts = [_warm(way), _warm(other)]
     seconds: list[tuple[float, float]] = []
     until = time.perf_counter() + _RACE_SECONDS
     while len(seconds) < _FEWEST or (time.perf_counter() < until and len(seconds) < _MOST):
-        seconds.append((_timed(way, counts[0], clock), _timed(other, counts[1], clock)))
+        seconds.append(
+            (_call_seconds(way, counts[0], clock), _call_seconds(other, counts[1], clock))
+        )
     ours, theirs = (statistics.quantiles(each)[0] for each in zip(*seconds, strict=True))
     return 1000 * ours, 1000 * theirs
 
 
 def _warm(way: Callable[[], object]) -> int:
-    """Returns how many inferences make a round."""
+    """Warms up, and returns how many inferences make a round."""
     way()
-    return max(1, int(_ROUND_SECONDS / max(_timed(way, 2, time.perf_counter), 1e-9)))
+    return max(1, int(_ROUND_SECONDS / max(_call_seconds(way, 2, time.perf_counter), 1e-9)))
 
 
-def _timed(way: Callable[[], object], count: int, clock: Callable[[], float]) -> float:
+def _call_seconds(way: Callable[[], object], count: int, clock: Callable[[], float]) -> float:
     started = clock()
     for _ in range(count):
         way()

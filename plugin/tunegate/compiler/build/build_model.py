@@ -1,9 +1,9 @@
-"""A model built from records: the best schedule of each kernel that replays, linked and described.
+"""Builds a model from records: the best schedule that replays for each kernel, linked and
+described.
 
-A schedule must also prove itself inside the model, beside the default one that it replaces: alone
-it may be fast, and slow where its data comes from elsewhere, and nobody has timed a neighbour's.
-(Gibson & Cano, PACT 2022, see this difference too; a replication of theirs that did not check ended
-slower than untuned.)
+A schedule must also beat the default one inside the model. A kernel can be fast alone and slow
+where its data comes from elsewhere, and nobody has timed a neighbour's schedule. (Gibson & Cano,
+PACT 2022, see this difference too; a replication that did not check ended slower than untuned.)
 """
 
 from __future__ import annotations
@@ -65,17 +65,17 @@ from tunegate_cache.format.records import WorkloadKey
 
 
 class ModelBuild(NamedTuple):
-    """A model that was built, and the schedules that its kernels have."""
+    """A linked model, and the schedules that its kernels have."""
 
     built: Built
     choices: list[ScheduleChoice]
 
 
 def build_model(request: BuildModel, opened: OpenModel, target: ResolvedTarget) -> ModelBuild:
-    """Link the model into the request's directory."""
+    """Links the model into the request's directory."""
     started = time.monotonic()
     inputs = drawn_inputs(opened.prepared, request.inputs, request.model.path)
-    choices = [_chosen(f, request, opened, target) for f in opened.functions]
+    choices = [_choose_schedule(f, request, opened, target) for f in opened.functions]
     known = known_slower(request, opened, target, choices)
     if request.how is not None:
         choices = as_before(choices, request.how, target.key)
@@ -102,7 +102,7 @@ def build_model(request: BuildModel, opened: OpenModel, target: ResolvedTarget) 
 
 
 def _linking(request: BuildModel, opened: OpenModel, target: ResolvedTarget) -> Linking:
-    """Links kernels of float32 alone."""
+    """Returns what links the float32 kernels."""
     plain = TileKernels({}, target.target)
 
     def link(choices: Sequence[ScheduleChoice], directory: Path) -> Path:
@@ -112,7 +112,7 @@ def _linking(request: BuildModel, opened: OpenModel, target: ResolvedTarget) -> 
     return Linking(Path(request.directory) / LIBRARY, link)
 
 
-def _chosen(
+def _choose_schedule(
     function: ModelFunction, request: BuildModel, opened: OpenModel, target: ResolvedTarget
 ) -> ScheduleChoice:
     records = request.records.get(function.workload.digest, ())
@@ -132,7 +132,7 @@ def link_model(
     choices: Sequence[ScheduleChoice],
     inputs: tuple[ArtifactTensor, ...],
 ) -> Built:
-    """The model with these schedules and no other, in the request's directory."""
+    """Returns the model with exactly these schedules, in the request's directory."""
     started = time.monotonic()
     lower = tile_kernels(opened.module, choices, target, request.precision)
     choices = without_schedules(choices, lower.kernels)
@@ -186,7 +186,7 @@ def _build_key(
     request: BuildModel,
     multiply: str,
 ) -> str:
-    """Equal keys mean equal code and equal weights: such a pair needs no measuring."""
+    """Returns a digest of code and weights: two builds with one key need no measuring."""
     artifact = request.target.artifact
     parts = {
         "model": file_digests(prepared.optimized),
@@ -238,13 +238,13 @@ def _output_tensors(module: Any, names: Mapping[int, str] | tuple[str, ...]) -> 
     )
 
 
-# A scheduled model as the file that is loaded: a library for TVM's virtual machine, or what a form
-# makes of it.
+# Writes a scheduled model as the file that is loaded: a library for TVM's virtual machine, or what
+# a form makes of it.
 
 
 class Finished(NamedTuple):
-    """A linked build, and the inputs that it is run on. `plain` is the module without schedules; it
-    is `module` where that has none."""
+    """A linked build and its inputs. `plain` is the module without schedules (`module` itself if it
+    has none)."""
 
     opened: OpenModel
     module: Any
@@ -255,7 +255,7 @@ class Finished(NamedTuple):
 
     @property
     def names(self) -> tuple[list[str], list[str]]:
-        """Those of the inputs and of the outputs."""
+        """The names of the inputs and of the outputs."""
         return [each.name for each in self.inputs], [each.name for each in self.outputs]
 
 
@@ -272,8 +272,8 @@ def link(finished: Finished, request: BuildModel) -> Linked:
 def link_kernels(
     opened: OpenModel, module: Any, lower: TileKernels, directory: Path, request: BuildModel
 ) -> int:
-    """The library of a module, each kernel a launch. Those for CPUs are compiled once for an open
-    model."""
+    """Links the library of a module in which each kernel is a launch. CPU kernels are compiled once
+    per open model."""
     module = with_defaults(module, lower, request)
     if str(lower.target.kind.name) != "cuda":
         into = Path(request.scratch) / "kernels"
@@ -289,7 +289,7 @@ def link_kernels(
 
 
 def with_defaults(module: Any, lower: TileKernels, request: BuildModel) -> Any:
-    """Returns the module with default schedules for all kernels that have none."""
+    """Returns the module with a default schedule for each kernel that has no other."""
     vectorize_elementary_functions()
     with lower.target, tvm.transform.PassContext(opt_level=3):
         if not request.keeps_constants:
@@ -298,7 +298,7 @@ def with_defaults(module: Any, lower: TileKernels, request: BuildModel) -> Any:
 
 
 def exported(executable: Any, directory: Path, files: Sequence[Path] = ()) -> int:
-    """Writes a library with these files in it, and returns its size in bytes."""
+    """Writes a library that contains these files, and returns its size in bytes."""
     directory.mkdir(parents=True, exist_ok=True)
     library = directory / LIBRARY
     executable.export_library(str(library), addons=[str(each) for each in files])

@@ -1,4 +1,5 @@
-"""The kernels of a fused Relax module: how often main calls each, and which layers they are."""
+"""The kernels of a fused Relax module: how often `main` calls each, and which layers they
+compute."""
 
 from __future__ import annotations
 
@@ -24,14 +25,14 @@ from tunegate.compiler.search.workload import Workload, canonical_workload
 _FEW = 2
 _OF_A_LAYOUT = "transpose"
 _OF_A_CONVOLUTION = 4
-"""Dimensions of its weights, which come in two orders: OIHW, and HWIO where channels are last."""
+"""Dimensions of a convolution's weights: OIHW, or HWIO where channels are last."""
 
 
 class ModelFunction(msgspec.Struct, frozen=True, kw_only=True):
-    """One PrimFunc of a module. `label` names its layers in the model's own words where the weights
-    tell, else its first and last node, else the operators; `weight` is its calls per inference,
-    `bytes_moved` what a call reads and writes at least, `algorithm` the only form that it may have,
-    '' for any."""
+    """One PrimFunc of a module. `label` names its layers as the model does: by their weights, else
+    by the first and last node, else by the operators. `weight` is its calls per inference,
+    `bytes_moved` the least that a call reads and writes. `algorithm` is the only variant it may
+    have, '' for any."""
 
     name: str
     workload: Workload
@@ -45,8 +46,8 @@ class ModelFunction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def functions_of(module: Any, layers: Mapping[bytes, str] | None = None) -> list[ModelFunction]:
-    """The functions `main` calls, in call order. `layers` comes from `layer_names`; a function
-    without weights is called like its nodes."""
+    """Returns the functions that `main` calls, in call order. `layers` comes from `layer_names`; a
+    function without weights is named after its nodes."""
     calls = list(_calls(module["main"]))
     found: dict[str, list[str]] = {}
     for name, constants in calls:
@@ -60,7 +61,7 @@ def functions_of(module: Any, layers: Mapping[bytes, str] | None = None) -> list
 
 
 def layer_names(model: Path) -> dict[bytes, str]:
-    """Digest of an initializer's bytes -> name of the first node that uses it."""
+    """Returns the name of the first node that uses each initializer, by the digest of its bytes."""
     proto = onnx.load(model)
     users: dict[str, str] = {}
     for node in proto.graph.node:
@@ -79,7 +80,7 @@ def layer_names(model: Path) -> dict[bytes, str]:
 
 
 def _bytes_of(main: Any) -> float:
-    """All arguments, the output among them."""
+    """Returns the bytes of all arguments, the output included."""
     arguments = ArgInfo.from_prim_func(main)
     sizes = (
         math.prod(int(n) for n in a.shape) * tvm.DataType(str(a.dtype)).bits / 8 for a in arguments
@@ -105,15 +106,15 @@ def _function(name: str, function: Any, layers: list[str]) -> ModelFunction:
 
 
 def _span(operator: str, nodes: Sequence[str]) -> str:
-    """The first node of a kernel, and where it ends, without the scope that both have. A change of
-    layout, which no node of the model is, stands beside one."""
+    """Returns the first node of a kernel and where it ends, without the scope both share. A layout
+    change, which is no node of the model, is shown beside one."""
     scope = nodes[0][: nodes[0].rfind("/") + 1]
     name = nodes[0] if len(nodes) == 1 else f"{nodes[0]} to {nodes[-1].removeprefix(scope)}"
     return f"{operator} ({name})" if operator == _OF_A_LAYOUT else name
 
 
 def _label(named: Sequence[str], calls: int) -> str:
-    """The names, and how many calls they leave out."""
+    """Returns the names, and how many calls they leave out."""
     more = f" +{calls - len(named)}" if named and calls > len(named) else ""
     return ", ".join(named) + more
 
@@ -140,11 +141,12 @@ def _operator(name: str) -> str:
     """`fused_conv2d10_add6_relu6` -> `conv2d_add_relu`."""
     parts = name.removeprefix("fused_").split("_")
     return "_".join(
-        re.sub(r"(?<=[a-z])\d+$", "", part) if i else _first(part) for i, part in enumerate(parts)
+        re.sub(r"(?<=[a-z])\d+$", "", part) if i else _without_number(part)
+        for i, part in enumerate(parts)
     )
 
 
-def _first(part: str) -> str:
+def _without_number(part: str) -> str:
     return re.sub(r"^((?:conv|max_pool|avg_pool|pool)\d?d?|[a-z]+)\d*$", r"\1", part)
 
 
@@ -155,17 +157,17 @@ def _flops(workload: Workload) -> float:
         return 0.0  # data movement, or an operator the estimate has no rule for
 
 
-# The nodes of an ONNX model that a kernel computes. Legalization and fusion keep the names of
-# variables: each is named after the node whose value it is, and read where the groups of fusion
-# are known and their insides still are.
+# The ONNX nodes that a kernel computes. Legalization and fusion keep variable names, so each
+# variable is named after the node whose value it holds. The names are read once fusion groups are
+# known, while their operators are still visible.
 
 _ATTRIBUTE = "tunegate.nodes"
 _OF_NODE = re.compile(r"node(\d+)")
 
 
 def with_node_names(module: Any, values: Mapping[Any, int]) -> Any:
-    """Returns the module with variables named like their nodes; `values` has the place of the node
-    of each expression that an importer made of one."""
+    """Returns the module with variables named after their nodes. `values` maps each expression that
+    an importer made from a node to the node's index."""
     main = module["main"]
     bindings = [binding for block in main.body.blocks for binding in block.bindings]
     places = {
@@ -179,9 +181,9 @@ def with_node_names(module: Any, values: Mapping[Any, int]) -> Any:
 
 
 def nodes_of_calls(legalized: Any, grouped: Any) -> list[list[int]]:
-    """The places of the nodes of each call of a kernel, in their order, as long as a kernel is a
-    group of operators with variables of its own. `legalized` is the module before it was grouped:
-    what a group gives is renamed, and is found again by what reads its other values."""
+    """Returns the node indices of each kernel call, in order, while a kernel is still a group of
+    operators with its own variables. `legalized` is the module before grouping: a group's output is
+    renamed, and is found again by what reads its other values."""
     readers = {
         (binding.value.args[0].name_hint, source): binding.var.name
         for binding in _bound_calls(legalized["main"])
@@ -196,8 +198,8 @@ def nodes_of_calls(legalized: Any, grouped: Any) -> list[list[int]]:
 
 
 def with_kernel_nodes(module: Any, nodes: Sequence[Sequence[str]]) -> Any:
-    """The module with a function for each kernel, which has the `nodes` of each call from now on;
-    nothing where it has other calls."""
+    """Returns the module with one function per kernel, which carries the `nodes` of each of its
+    calls; the module unchanged if its calls are others."""
     kernels = [binding.value.args[0].name_hint for binding in _bound_calls(module["main"])]
     found: dict[str, Sequence[str]] = {}
     if len(kernels) == len(nodes):
@@ -207,8 +209,8 @@ def with_kernel_nodes(module: Any, nodes: Sequence[Sequence[str]]) -> Any:
 
 
 def kernel_nodes(module: Any) -> dict[str, Sequence[str]]:
-    """The nodes of each kernel by its name, in the order in which it computes them; a kernel of
-    which nobody knows any is missing. Those of a kernel that is called twice are the first's."""
+    """Returns the nodes of each kernel by its name, in the order of computation, without kernels
+    whose nodes are unknown. A kernel that is called twice has the nodes of its first call."""
     if module.attrs is None or _ATTRIBUTE not in module.attrs:
         return {}
     found: dict[str, list[str]] = json.loads(str(module.attrs[_ATTRIBUTE]))
@@ -216,7 +218,7 @@ def kernel_nodes(module: Any) -> dict[str, Sequence[str]]:
 
 
 def _inside(module: Any, binding: Any, readers: Mapping[tuple[str, str], str]) -> Sequence[str]:
-    """The variables that a call of a kernel computes, its own last."""
+    """Returns the variables that a kernel call computes, its own last."""
     callee = binding.value.op
     if not isinstance(callee, tvm.ir.GlobalVar):
         return [binding.var.name]
@@ -227,7 +229,7 @@ def _inside(module: Any, binding: Any, readers: Mapping[tuple[str, str], str]) -
 
 
 def _sources(binding: Any) -> Iterator[str]:
-    """The variables of nodes that a call reads."""
+    """Yields the node variables that a call reads."""
     read = binding.value.args[1]
     for each in read.fields if isinstance(read, relax.Tuple) else (read,):
         if isinstance(each, relax.Var) and _OF_NODE.fullmatch(each.name):
@@ -235,7 +237,7 @@ def _sources(binding: Any) -> Iterator[str]:
 
 
 def _bound_calls(main: Any) -> Iterator[Any]:
-    """The bindings that call a kernel."""
+    """Yields the bindings that call a kernel."""
     call_tir = tvm.ir.Op.get("relax.call_tir")
     for binding in _bindings(main):
         value = binding.value
@@ -257,12 +259,12 @@ class _Renaming(relax.PyExprMutator):  # type: ignore[misc]
         self._places = places
 
     def visit_var_def_(self, var: Any) -> Any:
-        return self._renamed(var, relax.Var)
+        return self._rename(var, relax.Var)
 
     def visit_dataflow_var_def_(self, var: Any) -> Any:
-        return self._renamed(var, relax.DataflowVar)
+        return self._rename(var, relax.DataflowVar)
 
-    def _renamed(self, var: Any, kind: Any) -> Any:
+    def _rename(self, var: Any, kind: Any) -> Any:
         if var not in self._places:
             return var
         new = kind(f"node{self._places[var]}", var.ty)

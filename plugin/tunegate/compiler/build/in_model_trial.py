@@ -1,6 +1,7 @@
-"""Schedules held against the default ones inside the model, kernel by kernel; and then as a whole.
+"""Times schedules against the default ones inside the model: kernel by kernel, then the whole
+model.
 
-Alone a kernel finds its inputs in the cache, and no other layout beside it.
+A kernel that is timed alone finds its inputs in the cache, and no other layout beside it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _TRIED = "with-tried.so"
 
 
 class Linking(NamedTuple):
-    """The `library` of the build, and what links kernels with these schedules into a directory, and
+    """`library` is the build's; `link` links kernels with given schedules into a directory and
     returns their library."""
 
     library: Path
@@ -40,14 +41,14 @@ def slower_ones(
     inputs: tuple[ArtifactTensor, ...],
     linking: Linking,
 ) -> frozenset[str]:
-    """Names of kernels whose schedule is slower inside the model than the default one."""
+    """Returns the kernels whose schedule is slower inside the model than the default one."""
     tried = {choice.function.name for choice in choices if _is_tried(choice, request, opened)}
     if request.how is not None or not tried or not device_exists(request.target.kind):
         return frozenset()
     without = without_schedules(choices, tried)
     beside = linking.link(without, Path(request.scratch) / "without-tried")
-    # A library that was loaded from a path once is what that path gives from then on, and the
-    # model may be linked there again.
+    # A path that was loaded once keeps giving the same library, and the model may be linked there
+    # again.
     library = Path(request.scratch) / _TRIED
     if _has_other_files(request):
         library = linking.link(choices, library)
@@ -76,7 +77,7 @@ def known_slower(
     target: ResolvedTarget,
     choices: Sequence[ScheduleChoice],
 ) -> frozenset[str]:
-    """Names of kernels whose schedule an earlier build found to be slower inside the model, without
+    """Returns the kernels whose schedule an earlier build found slower inside the model, without
     those that tiles replace."""
     if request.how is not None:
         return frozenset()
@@ -91,8 +92,8 @@ def _is_slower(choice: ScheduleChoice, opened: OpenModel) -> bool | None:
 
 
 def _is_tried(choice: ScheduleChoice, request: BuildModel, opened: OpenModel) -> bool:
-    """Returns whether the schedule is timed against the default one. On a GPU what was measured is
-    not: a kernel finds there in a model what it finds alone."""
+    """Returns whether to time the schedule against the default one. On a GPU a measured schedule is
+    not tried: a kernel runs in a model there as it runs alone."""
     if choice.main is None or choice.function.workload.digest in request.settled:
         return False
     if _is_slower(choice, opened) is not None:
@@ -102,8 +103,8 @@ def _is_tried(choice: ScheduleChoice, request: BuildModel, opened: OpenModel) ->
 
 
 def is_faster_tried(request: BuildModel, without: Path, inputs: Sequence[ArtifactTensor]) -> bool:
-    """Returns whether the model is faster with the tried schedules than in this library. That is
-    asked where both are libraries for a CPU: a GPU computes on while it is timed."""
+    """Returns whether the model is faster with the tried schedules than in this library. Only CPU
+    libraries are compared: a GPU computes on while it is timed."""
     if _has_other_files(request) or request.target.kind != "llvm":
         return False
     tried = Path(request.scratch) / _TRIED

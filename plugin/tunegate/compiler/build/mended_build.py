@@ -1,8 +1,8 @@
-"""Mending of a build that computes other numbers: the kernels that do get their default schedule.
+"""Mends a build that computes other numbers: kernels that are wrong get their default schedule.
 
-Each scheduled kernel is run beside its default schedule on what the model itself gives it. The ones
-that are off by most lose their schedule, until the whole model computes what it should: more and
-more of them, so that few builds are needed. All others keep theirs.
+Each scheduled kernel runs beside its default schedule on the model's own intermediate values. The
+kernels with the largest errors lose their schedule, twice as many in each round, until the whole
+model is right. All others keep theirs.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ from tunegate.tune.protocol import Failed
 from tunegate_cache.format.records import WorkloadKey
 
 _CLEAR = 1e-3
-"""The relative error from which a kernel of float32 is surely another one."""
+"""The relative error above which a float32 kernel is certainly wrong."""
 
 
 def mended_build(
     request: MendBuild, last: ModelBuild, opened: OpenModel, target: ResolvedTarget
 ) -> Mended:
-    """Answers with the mended build, or why there is none."""
+    """Returns the mended build, or why there is none."""
     clock = _Clock(time.monotonic(), request.limit_seconds)
     scheduled = {c.function.name: c for c in last.choices if c.main is not None}
     if not scheduled:
         return Mended()
     directory = Path(request.build.scratch) / "default"
     usual = msgspec.structs.replace(request.build.target, artifact=RUNTIME_ARTIFACT)
-    # Kernels with the arguments of the workloads, whatever order they read weights in.
+    # Kernels that take the workloads' arguments, whatever order they read weights in.
     plain = msgspec.structs.replace(
         request.build,
         directory=str(directory),
@@ -97,7 +97,7 @@ def _rebuilt(
     found: Sequence[KernelError],
     tools: tuple[OpenModel, ResolvedTarget, tuple[ArtifactTensor, ...], _Clock],
 ) -> Mended:
-    """Tries the clearly wrong kernels first, then twice as many each time."""
+    """Drops the clearly wrong kernels first, then twice as many in each round."""
     opened, target, inputs, clock = tools
     count = max(1, sum(error.relative > _CLEAR for error in found))
     seconds = 0.0
@@ -106,7 +106,7 @@ def _rebuilt(
             return clock.late()
         wrong = found[:count]
         left = without_schedules(choices, {error.name for error in wrong})
-        # A library that was loaded from a path once is what that path gives from then on.
+        # A path that was loaded once keeps giving the same library.
         directory = Path(request.build.scratch) / f"without-{count}"
         build = msgspec.structs.replace(request.build, directory=str(directory))
         built = link_model(build, opened, target, left, inputs)
@@ -123,7 +123,7 @@ def _rebuilt(
 
 
 def _check_of(request: CheckArtifact) -> NumericCheck | None:
-    """The check of a build that passes it, else None."""
+    """Returns the check of a build that passes it, else None."""
     reply = check_numbers(request)
     if not isinstance(reply, Checked) or reply.check is None or not reply.check.passed:
         return None
@@ -167,7 +167,8 @@ def _wrong_kernels(
 
 
 class KernelError(NamedTuple):
-    """The largest error of a kernel, and the same relative to its largest output there."""
+    """A kernel's largest absolute error, and its error relative to the largest output of that
+    call."""
 
     name: str
     absolute: float
@@ -177,8 +178,8 @@ class KernelError(NamedTuple):
 def kernel_errors(
     library: Path, kernels: Mapping[str, SingleKernel], feeds: Iterable[Sequence[Any]], device: Any
 ) -> list[KernelError]:
-    """Runs a library of default schedules on the feeds, and beside each call of a kernel that
-    kernel. Returns the errors, the largest first by the relative one."""
+    """Runs a library of default schedules on the feeds, and at each call the scheduled kernel
+    beside it. Returns the errors, the largest relative one first."""
     beside = _Beside(kernels, device)
     machine = watched_machine(library, device, beside.instrument)
     for arguments in feeds:
@@ -197,7 +198,7 @@ class _Beside:
         kernel = self._kernels.get(name)
         if kernel is not None and not before:
             self._device.sync()
-            self._enter(name, *_compared(kernel, arguments, self._device))
+            self._enter(name, *_call_errors(kernel, arguments, self._device))
         return VMInstrumentReturnKind.NO_OP
 
     def _enter(self, name: str, absolute: float, relative: float) -> None:
@@ -207,7 +208,9 @@ class _Beside:
         )
 
 
-def _compared(kernel: SingleKernel, arguments: Sequence[Any], device: Any) -> tuple[float, float]:
+def _call_errors(
+    kernel: SingleKernel, arguments: Sequence[Any], device: Any
+) -> tuple[float, float]:
     *_, expected = arguments
     given = [*arguments[:-1], tvm.runtime.tensor(np.zeros_like(expected.numpy()), device)]
     kernel.function[MAIN](*kernel.arguments(given))
@@ -215,14 +218,14 @@ def _compared(kernel: SingleKernel, arguments: Sequence[Any], device: Any) -> tu
     return errors(given[-1].numpy().astype("float64"), expected.numpy().astype("float64"))
 
 
-# A compiled model beside the reference. Runs in a child.
+# Compares a compiled model with the reference. Runs in a child.
 
 Run = Callable[[Mapping[str, Any]], Sequence[Any]]
 
 
 def check_numbers(request: CheckArtifact) -> CheckReply:
-    """Answers with how far the numbers lie apart, or samples of that, where this machine can run
-    them."""
+    """Returns how far the numbers lie apart, or samples of that where this machine can run the
+    model."""
     if not device_exists(request.kind):
         return Checked()
     directory = Path(request.directory)
@@ -231,7 +234,7 @@ def check_numbers(request: CheckArtifact) -> CheckReply:
 
 
 def check_run(run: Run, artifact: ArtifactFile, request: CheckArtifact) -> Checked | Failed:
-    """Answers as `check_numbers` does, of an artifact that is loaded."""
+    """Does what `check_numbers` does for a loaded artifact."""
     reference = Path(request.reference)
     if request.samples:
         names = [each.name for each in artifact.outputs]

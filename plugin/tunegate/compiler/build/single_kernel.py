@@ -1,4 +1,4 @@
-"""One scheduled function, built by itself and called with the arguments of its workload."""
+"""One scheduled function, built alone and called with the arguments of its workload."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class SingleKernel(NamedTuple):
     kernel: SplitKernel
 
     def arguments(self, given: Sequence[Any]) -> list[Any]:
-        """The arguments of `main`, from those of the workload: constants are packed, as they are in
-        a build."""
-        found = {"argument": given, "packed": self._packed([given[n] for n in self.kernel.packs])}
+        """Returns the arguments of `main` from those of the workload, with constants packed as in a
+        build."""
+        found = {"argument": given, "packed": self._pack([given[n] for n in self.kernel.packs])}
         return [found[source.kind][source.place] for source in self.kernel.sources]
 
-    def _packed(self, constants: Sequence[Any]) -> list[Any]:
+    def _pack(self, constants: Sequence[Any]) -> list[Any]:
         kernel, device = self.kernel, self.device
         if kernel.moves is not None:
             moved = [move.of(constants[move.argument].numpy()) for move in kernel.moves]
@@ -45,7 +45,7 @@ class SingleKernel(NamedTuple):
 
 
 def built_kernel(module: Any, target: Any) -> SingleKernel:
-    """Compiles a module with one scheduled function, `main`. Raises what the compiler raises."""
+    """Compiles a module whose only function is `main`. Raises what the compiler raises."""
     compile_texts_briefly()
     kernel = split_kernel(module)
     return SingleKernel(build(kernel.module, target=target), kernel_device(target), kernel)
@@ -55,13 +55,13 @@ def kernel_device(target: Any) -> Any:
     return device_of_kind(str(target.kind.name))
 
 
-# Inputs of candidates: the same values for all of a task in one run, made once in each worker.
+# Inputs of candidates: the same values for a whole task of a run, made once per worker.
 
 
 @lru_cache(maxsize=1)
 def sample_inputs(wanted: tuple[TensorArgument, ...], device: Any, seed: int) -> tuple[Any, ...]:
-    """Tensors on the device. A layer can have hundreds of megabytes of weights, and making them
-    take longer than building and timing its candidate; so those of the last task are kept, until
+    """Returns tensors on the device. Making the weights of a large layer (hundreds of MB) takes
+    longer than building and timing a candidate, so those of the last task are kept until
     `sample_inputs.cache_clear()`."""
     return tuple(
         sample(argument, device, derived(seed, place)) for place, argument in enumerate(wanted)
@@ -69,8 +69,8 @@ def sample_inputs(wanted: tuple[TensorArgument, ...], device: Any, seed: int) ->
 
 
 def sample(argument: TensorArgument, device: Any, seed: int) -> Any:
-    """Random values between -1 and 1; integers are 0, because any
-    other index could be out of range."""
+    """Returns random values between -1 and 1. Integers are 0: any other index could be out of
+    range."""
     if np.dtype(argument.dtype).kind != "f":
         return tvm.runtime.tensor(np.zeros(argument.shape, argument.dtype), device)
     random = np.random.default_rng(seed)

@@ -1,10 +1,10 @@
-"""Chains of element-wise operators, cut where one expression of them would grow too large.
+"""Cuts chains of element-wise operators where one expression of them would grow too large.
 
-A schedule writes the operators of a kernel into each other. An operator that reads its input twice,
-as SiLU does, then doubles the expression, and a formula of `schedules/vector_functions.py` has its
-argument 19 to 66 times as LLVM's code generator simplifies it, whatever binds it to a variable. So
-six sigmoids in a row never finished compiling. Here the operator that would go past a bound becomes
-a kernel of its own: what is before and after it still fuses.
+A schedule inlines the operators of a kernel into each other. An operator that reads its input
+twice, as SiLU does, then doubles the expression, and LLVM's code generator expands a formula of
+`schedules/vector_functions.py` to 19 to 66 copies of its argument, even where a variable binds it.
+So six sigmoids in a row never finished compiling. Here the operator that would exceed a bound
+becomes a kernel of its own; what is before and after it still fuses.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from tvm_ffi import structural_walk
 from tunegate.compiler.schedules.vector_functions import copies_of_argument, parts_of
 
 MOST_READS = 1_000
-"""The reads of memory in one expression as it is written: ten doublings. Sixteen take a kernel 22
+"""The most memory reads in one expression as written: ten doublings. A kernel with sixteen takes 22
 seconds."""
 MOST_COPIES = 100_000
-"""The same when all formulas are written out. Three sigmoids have 20 thousand, and Mish 34: a tenth
-of a second. Four sigmoids have 531 thousand, and take a second; each further one takes 27 times as
-long."""
+"""The most memory reads with all formulas expanded. Three sigmoids have 20 thousand and Mish 34: a
+tenth of a second. Four sigmoids have 531 thousand and take a second; each further one takes 27
+times as long."""
 
 _PATTERN = "op_pattern"
 _INJECTIVE, _OPAQUE = 2, 8
-"""TVM's kinds of operators: up to the one they are inlined, the other fuses with nothing."""
+"""TVM's operator kinds: kinds up to the first are inlined, the second fuses with nothing."""
 _CALL_TIR = Op.get("relax.call_tir")
 
 
 def with_cut_chains(module: Any) -> Any:
-    """The legalized module, or a copy in which some operators fuse with nothing."""
+    """Returns the legalized module, or a copy in which some operators fuse with nothing."""
     cut = {binding.value: binding.value.args[0] for binding in _past_the_bounds(module)}
     if not cut:
         return module
@@ -66,15 +66,15 @@ class _Cutting(relax.PyExprMutator):  # type: ignore[misc]
 
 
 class _Size(NamedTuple):
-    """The reads in an expression: as it is written, and with its formulas written out."""
+    """The reads in an expression: as written, and with its formulas expanded."""
 
     reads: int = 1
     copies: int = 1
 
 
 def _past_the_bounds(module: Any) -> Iterator[Any]:
-    """The calls of element-wise kernels that would go past a bound, if those before them that do
-    not were written into them."""
+    """Yields the element-wise kernel calls that would exceed a bound once the kernels before them
+    that do not are inlined."""
     kernels: dict[Any, Sequence[_Size]] = {}
     sizes: dict[Any, _Size] = {}
     for binding in (binding for block in module["main"].body.blocks for binding in block.bindings):
@@ -101,8 +101,7 @@ def _past_the_bounds(module: Any) -> Iterator[Any]:
 
 
 def sizes_of_parameters(kernel: Any) -> Sequence[_Size]:
-    """Returns how often what a kernel writes reads each of its parameters, all its blocks written
-    into each other."""
+    """Returns how often the output of a kernel reads each parameter with all its blocks inlined."""
     stores: list[Any] = []
     structural_walk(kernel.body, [(BufferStore, stores.append)])
     reads, copies = (_reads(stores, kernel.params, weight) for weight in (_one, copies_of_argument))
@@ -128,8 +127,8 @@ def _reads(
 def _reads_of(
     expression: Any, written: Mapping[Any, Counter[Any]], weight: Callable[[str], int]
 ) -> Counter[Any]:
-    """The reads of each buffer, those in a call as often as it weighs; a buffer that was `written`
-    stands for what was read for it."""
+    """Counts the reads of each buffer; a read inside a call counts with the call's weight. A buffer
+    in `written` stands for the reads that made it."""
     if isinstance(expression, TensorLoad):
         return written.get(expression.source, Counter({expression.source: 1}))
     total: Counter[Any] = Counter()

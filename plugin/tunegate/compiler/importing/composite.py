@@ -1,4 +1,4 @@
-"""Operators that ONNX itself defines by simpler ones: their definition takes their place."""
+"""Replaces operators that ONNX defines by simpler ones with their definition."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _COMPOSITE = frozenset(
         "ai.onnx.preview.FlexAttention",
     }
 )
-"""Operators that TVM does not import, or takes for another operator of that name."""
+"""Operators that TVM does not import, or confuses with another of the same name."""
 _BY_OUTPUTS = frozenset({"LayerNormalization"})
-"""Those of which TVM has the first output only."""
+"""Operators of which TVM has only the first output."""
 _DOMAIN = "defined"
 _MASK, _SCORES = 3, 3
-"""The input of an Attention that masks, and the output that has what is masked."""
+"""The mask input of Attention, and its output of masked scores."""
 
 
 def with_definitions(model: onnx.ModelProto) -> onnx.ModelProto | None:
@@ -62,20 +62,20 @@ def _definition(node: onnx.NodeProto, view: GraphView) -> onnx.FunctionProto | N
     if operator_of(node) == "Attention" and _shows_masked_scores(node, types):
         return None
     schema: Any = onnx.defs.get_schema(node.op_type, view.opset, node.domain)
-    definition = _written(schema, node, types, view.opset)
+    definition = _definition_text(schema, node, types, view.opset)
     for opset in definition.opset_import:
         if not opset.domain:
             opset.version = view.opset
     return definition
 
 
-def _written(
+def _definition_text(
     schema: Any, node: onnx.NodeProto, types: Sequence[TensorType | None], opset: int
 ) -> onnx.FunctionProto:
-    """The definition in the newest words that the opset of the model knows."""
+    """Returns the definition in the newest operators that the model's opset knows."""
     if not schema.has_context_dependent_function:
         version = _newest(schema.function_opset_versions, opset)
-        return _decoded(schema.get_function_with_opset_version(version))
+        return _decode(schema.get_function_with_opset_version(version))
     version = _newest(schema.context_dependent_function_opset_versions, opset)
     protos = [
         onnx.helper.make_tensor_type_proto(kind.elements, kind.shape) if kind else onnx.TypeProto()
@@ -84,10 +84,10 @@ def _written(
     text = schema.get_context_dependent_function_with_opset_version(
         version, node.SerializeToString(), [proto.SerializeToString() for proto in protos]
     )
-    return _decoded(text)
+    return _decode(text)
 
 
-def _decoded(text: bytes) -> onnx.FunctionProto:
+def _decode(text: bytes) -> onnx.FunctionProto:
     definition = onnx.FunctionProto()
     definition.ParseFromString(text)
     return definition
@@ -98,7 +98,8 @@ def _newest(versions: Sequence[int], opset: int) -> int:
 
 
 def _shows_masked_scores(node: onnx.NodeProto, types: Sequence[TensorType | None]) -> bool:
-    """ONNX's definition masks them by minus infinity, ONNX Runtime by a large number."""
+    """Returns whether masked scores are an output: ONNX's definition masks by minus infinity, ONNX
+    Runtime by a large number."""
     mask = types[_MASK] if len(types) > _MASK else None
     is_masked = bool(attribute(node, "is_causal", 0)) or (mask is not None and mask.dtype == bool)
     return is_masked and any(node.output[_SCORES:])
@@ -109,13 +110,13 @@ def _shows_masked_scores(node: onnx.NodeProto, types: Sequence[TensorType | None
 _AXES_ARE_INPUTS = 13
 _MEAN_AXES_ARE_INPUTS = 18
 _LEAST_DEVIATION = 1e-9
-"""ONNX's own definition adds it, so that what is equal everywhere becomes zero."""
+"""ONNX's own definition adds it, so that a constant input gives zero."""
 
 
 def over_rows(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """LayerNormalization and RMSNormalization over several axes, with one output: as of rows. TVM
-    does not take them over all axes, and computes other numbers where an image among them is given
-    another layout."""
+    """Rewrites LayerNormalization and RMSNormalization with one output over several axes as one
+    over rows. TVM does not support all axes at once, and computes other numbers where an image
+    among them changes layout."""
     types = [view.type_of(name) for name in node.input if name]
     data = types[0]
     if data is None or data.rank <= 1 or any(node.output[1:]):
@@ -137,7 +138,7 @@ def over_rows(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | N
 
 
 def by_length(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """LpNormalization. What has no length stays zero."""
+    """Rewrites LpNormalization. A vector of length zero stays zero."""
     data = view.type_of(node.input[0])
     if data is None or view.opset < _AXES_ARE_INPUTS:
         return None
@@ -156,8 +157,8 @@ def by_length(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | N
 
 
 def by_distance(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """MeanVarianceNormalization, with the variance as the mean of squared distances. As the
-    difference of two means it would cancel wherever values lie far from zero."""
+    """Rewrites MeanVarianceNormalization with the variance as the mean of squared distances. A
+    difference of two means would cancel for values far from zero."""
     data = view.type_of(node.input[0])
     if data is None:
         return None
@@ -175,11 +176,11 @@ def by_distance(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] |
     return new.nodes
 
 
-# Operators on single numbers that TVM takes differently from ONNX Runtime.
+# Operators on single numbers that TVM computes differently from ONNX Runtime.
 
 
 def infinite(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """IsInf of one sign only."""
+    """Rewrites IsInf of one sign."""
     signs = [attribute(node, f"detect_{sign}", 1) for sign in ("positive", "negative")]
     data = view.type_of(node.input[0])
     if all(signs) or data is None:
@@ -195,7 +196,7 @@ def infinite(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | No
 
 
 def power(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """Pow of integers, in float64 as ONNX Runtime computes it; and of numbers of two types."""
+    """Rewrites Pow of integers in float64, as ONNX Runtime computes it, and Pow of two types."""
     base, exponent = (view.type_of(name) for name in node.input)
     if base is None or exponent is None:
         return None

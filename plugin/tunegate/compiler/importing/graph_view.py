@@ -13,7 +13,7 @@ from tunegate.models.graph import STANDARD_DOMAINS, operator_of
 from tunegate.models.kernel_digest import without_weights
 
 _MANY = 4096
-"""More numbers in a tensor are weights, on which no shape depends."""
+"""A constant with more elements is a weight: no shape depends on it."""
 _OF_SINGLE_NUMBERS = frozenset({"Abs", "Cast", "CastLike", "Exp", "Log", "Neg", "Sqrt"})
 
 
@@ -22,7 +22,7 @@ class TensorType(NamedTuple):
 
     shape: tuple[int, ...]
     elements: int
-    """The number of the type of its elements in ONNX."""
+    """ONNX's number of the element type."""
 
     @property
     def dtype(self) -> np.dtype:
@@ -34,10 +34,10 @@ class TensorType(NamedTuple):
 
 
 class GraphView:
-    """One graph of a model, as rules see it."""
+    """A graph of a model as the rewriting rules see it."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
-        inferred = _inferred(model).graph
+        inferred = _infer_shapes(model).graph
         self.opset = self.opset_of(model)
         values = (*inferred.value_info, *inferred.output, *inferred.input)
         self._types = dict(_types(values))
@@ -53,33 +53,33 @@ class GraphView:
 
     @staticmethod
     def opset_of(model: onnx.ModelProto) -> int:
-        """The version of ONNX's own operators."""
+        """The version of ONNX's own operator set."""
         return next((o.version for o in model.opset_import if o.domain in STANDARD_DOMAINS), 1)
 
     def type_of(self, name: str) -> TensorType | None:
-        """Returns None where an extent or the rank is open, or the value is no tensor."""
+        """Returns the type, None if the rank or an extent is unknown or the value is no tensor."""
         tensor = self._constants.get(name)
         if tensor is not None:
             return TensorType(tuple(tensor.dims), tensor.data_type)
         return self._types.get(name)
 
     def constant(self, name: str) -> np.ndarray | None:
-        """Returns None where the value is known only when the model runs, or is left out."""
+        """Returns the value, None if it is known only at run time or is left out."""
         tensor = self._constants.get(name)
         return None if tensor is None else numpy_helper.to_array(tensor)
 
     def users_of(self, name: str) -> frozenset[str]:
-        """The operators that read a value."""
+        """Returns the operators that read a value."""
         return frozenset(self._users.get(name, ()))
 
 
 def operand(node: onnx.NodeProto, place: int) -> str:
-    """The name of an input, '' where it is left out."""
+    """Returns the name of an input, '' if it is left out."""
     return node.input[place] if place < len(node.input) else ""
 
 
 def attribute(node: onnx.NodeProto, name: str, default: Any = None) -> Any:
-    """The value of an attribute, text as `str`, or the default where the node has none."""
+    """Returns the value of an attribute, text as `str`, or the default if the node has none."""
     found = next((each for each in node.attribute if each.name == name), None)
     if found is None:
         return default
@@ -91,7 +91,7 @@ def _text(value: Any) -> Any:
     return value.decode() if isinstance(value, bytes) else value
 
 
-def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:
+def _infer_shapes(model: onnx.ModelProto) -> onnx.ModelProto:
     try:
         light = without_weights(model, _MANY)
         return onnx.shape_inference.infer_shapes(light, data_prop=True)
@@ -114,7 +114,7 @@ def _types_backwards(
     types: Mapping[str, TensorType],
     values: Iterable[onnx.ValueInfoProto],
 ) -> dict[str, TensorType]:
-    """Types of what an operator on single numbers reads, where only what it gives is declared."""
+    """Infers the input types of element-wise operators from their declared output."""
     elements = {value.name: value.type.tensor_type.elem_type for value in values}
     found: dict[str, TensorType] = {}
     for node in reversed(graph.node):
@@ -139,12 +139,12 @@ def _constant_of(node: onnx.NodeProto) -> dict[str, onnx.TensorProto]:
     return {node.output[0]: numpy_helper.from_array(np.asarray(value, kind))}
 
 
-# The nodes that stand for one node afterwards.
+# The nodes that replace one node.
 
 
 class Replacement:
-    """Collects nodes; what they are called begins with the first output of the node they replace,
-    so that no two of a model are called the same."""
+    """Collects nodes. Their names begin with the first output of the replaced node, so they are
+    unique in the model."""
 
     def __init__(self, node: onnx.NodeProto) -> None:
         self.nodes: list[onnx.NodeProto] = []
@@ -154,7 +154,7 @@ class Replacement:
     def add(
         self, operator: str, inputs: Sequence[str], *, to: str | None = None, **attributes: Any
     ) -> str:
-        """Adds a node of one output, called `to`, and returns its name."""
+        """Adds a node with one output, called `to`, and returns the output's name."""
         output = to or f"{self._unique}/{operator}{len(self.nodes)}"
         self.nodes.append(
             helper.make_node(
@@ -169,12 +169,12 @@ class Replacement:
         return self.add("Constant", [], to=to, value=tensor)
 
     def reshaped(self, value: str, shape: Sequence[int], *, to: str | None = None) -> str:
-        """Adds a reshape to extents that are known."""
+        """Adds a reshape to known extents."""
         is_empty = {"allowzero": 1} if 0 in shape else {}  # otherwise 0 keeps an extent
         return self.add("Reshape", [value, self.constant(shape, np.int64)], to=to, **is_empty)
 
     def cast(self, value: str, elements: int, *, to: str | None = None) -> str:
-        """Adds a cast to a type, by its number in ONNX."""
+        """Adds a cast to a type, given by its ONNX number."""
         output = self.add("Cast", [value], to=to)
         self.nodes[-1].attribute.append(helper.make_attribute("to", elements))
         return output

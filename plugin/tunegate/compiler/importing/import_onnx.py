@@ -1,4 +1,4 @@
-"""A prepared ONNX file to a fused Relax module."""
+"""Imports a prepared ONNX file as a fused Relax module."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _logger = logging.getLogger(__name__)
 
 
 class ImportedModel(NamedTuple):
-    """A model in the operators of Relax, which are no kernels yet. `names` has that of each node
-    that was imported, as the model has it; '' for one that stands for others."""
+    """A model in Relax operators, not yet kernels. `names` has the model's name of each imported
+    node; '' for a node that stands for several."""
 
     proto: onnx.ModelProto
     module: Any
@@ -50,18 +50,18 @@ class ImportedModel(NamedTuple):
 
 
 def import_operators(prepared: PreparedModel, path: str) -> ImportedModel:
-    """Raises UnsupportedModelError, naming the operator and its node where an operator is the
-    reason."""
+    """Returns the imported model. Raises UnsupportedModelError, which names the operator and its
+    node where an operator is the reason."""
     proto = onnx.load(prepared.optimized)
-    with _told(proto, path):
+    with _naming_model(proto, path):
         rewritten = importable(proto)
         return ImportedModel(proto, imported(rewritten), path, _names_of(rewritten, proto))
 
 
 def fused(model: ImportedModel, target: Any, *, channels_last: bool) -> Any:
-    """The module after legalization and fusion: one PrimFunc per kernel, weights bound. On a CPU
-    the kernels know which of their arguments are constants. Raises as `import_operators` does."""
-    with _told(model.proto, model.path):
+    """Returns the module after legalization and fusion: one PrimFunc per kernel, weights bound. On
+    a CPU the kernels know which arguments are constants. Raises as `import_operators` does."""
+    with _naming_model(model.proto, model.path):
         module = layout.channels_last(model.module) if channels_last else model.module
         module = with_moved_constants(module)
         with target:
@@ -77,8 +77,8 @@ def fused(model: ImportedModel, target: Any, *, channels_last: bool) -> Any:
 
 
 def _names_of(rewritten: onnx.ModelProto, proto: onnx.ModelProto) -> Sequence[str]:
-    """Returns the names of nodes after rewriting: a node keeps the name of the original one with
-    its output. One without a name is called by its operator and what it gives."""
+    """Returns the names of nodes after rewriting: a node keeps the name of the original node with
+    its output. A nameless one is called by its operator and output."""
     known = {
         output: node.name or f"{node.op_type} {node.output[0]}"
         for node in proto.graph.node
@@ -91,7 +91,7 @@ def _names_of(rewritten: onnx.ModelProto, proto: onnx.ModelProto) -> Sequence[st
 
 
 @contextlib.contextmanager
-def _told(proto: onnx.ModelProto, path: str) -> Iterator[None]:
+def _naming_model(proto: onnx.ModelProto, path: str) -> Iterator[None]:
     """Silences the importer, and turns each error into one that names the model."""
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
@@ -122,11 +122,11 @@ def _names(text: str, op_type: str) -> bool:
     return op_type in words
 
 
-# TVM's importer of ONNX, which also knows our operators.
+# TVM's ONNX importer, extended by our operators.
 
 
 def imported(model: onnx.ModelProto) -> Any:
-    """The Relax module of a model. Raises what TVM's converters raise."""
+    """Returns the Relax module of a model. Raises what TVM's converters raise."""
     importer = _Importer({}, "float32")
     try:
         module = importer.from_onnx(model.graph, GraphView.opset_of(model))
@@ -139,7 +139,7 @@ def imported(model: onnx.ModelProto) -> Any:
 
 class _Importer(ONNXGraphImporter):  # type: ignore[misc]
     node: onnx.NodeProto | None = None
-    """The one that is converted."""
+    """The node being converted."""
 
     def _construct_nodes(self, graph: onnx.GraphProto) -> None:
         def each() -> Iterator[onnx.NodeProto]:
@@ -155,7 +155,7 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]
         super()._check_for_unsupported_ops(SimpleNamespace(node=others))
 
     def values_of(self, graph: onnx.GraphProto) -> dict[Any, int]:
-        """The expression of each value that a node computes, with the place of the node."""
+        """Returns the node index of each computed value, by its expression."""
         return {
             self._nodes[name]: place
             for place, node in enumerate(graph.node)
@@ -164,8 +164,8 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]
         }
 
     def _sanitize_name(self, name: str) -> str:
-        """A kernel's parameters are called as the model's inputs: `gpu_0/data_0` is no name in CUDA
-        C."""
+        """Renames kernel parameters that CUDA C does not accept, as `gpu_0/data_0`, after the
+        model's inputs."""
         renamed: str = super()._sanitize_name(re.sub(r"\W", "_", name, flags=re.ASCII))
         return renamed
 
@@ -176,21 +176,24 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]
         return self.bb.normalize(ours)
 
 
-# Operators that have no other words in ONNX, in TVM's own.
+# Operators without an equivalent in other ONNX operators, written in TVM's.
 
 Operands = Sequence[Any]
 Attributes = Mapping[str, Any]
 Operator = Callable[[Any, Operands, Attributes], Any]
-"""Returns the expression, or None where TVM's own converter does it."""
+"""Returns the expression, or None to use TVM's own converter."""
 _LAYOUTS = {3: ("NCW", "OIW"), 4: ("NCHW", "OIHW"), 5: ("NCDHW", "OIDHW")}
 _CONVOLUTIONS = {3: relax.op.nn.conv1d, 4: relax.op.nn.conv2d, 5: relax.op.nn.conv3d}
 
 
 def integer_convolution(builder: Any, operands: Operands, attributes: Attributes) -> Any:
-    """ConvInteger: in int32, with the zero points taken away first, so that padding is zero."""
+    """Converts ConvInteger in int32. Zero points are subtracted first, so that padding is zero."""
     x, weights, x_zero, weights_zero = [*operands, None, None][:4]
     rank = len(x.ty.shape)
-    x, weights = _shifted(builder, x, x_zero, rank), _shifted(builder, weights, weights_zero, rank)
+    x, weights = (
+        _subtract_zero(builder, x, x_zero, rank),
+        _subtract_zero(builder, weights, weights_zero, rank),
+    )
     data_layout, kernel_layout = _LAYOUTS[rank]
     return _CONVOLUTIONS[rank](
         x,
@@ -206,7 +209,7 @@ def integer_convolution(builder: Any, operands: Operands, attributes: Attributes
 
 
 def product_so_far(builder: Any, operands: Operands, attributes: Attributes) -> Any:
-    """CumProd along a constant axis."""
+    """Converts CumProd along a constant axis."""
     x, axis = operands
     if not isinstance(axis, tvm.ir.GenericConst):
         raise tvm.error.OpNotImplemented("CumProd is not supported along an axis that is an input")
@@ -218,7 +221,7 @@ def product_so_far(builder: Any, operands: Operands, attributes: Attributes) -> 
 
 
 def same_bits(builder: Any, operands: Operands, attributes: Attributes) -> Any:
-    """BitCast between types of one size."""
+    """Converts BitCast between types of one size."""
     (x,) = operands
     dtype = str(onnx.helper.tensor_dtype_to_np_dtype(attributes["to"]))
     if tvm.DataType(dtype).bits != tvm.DataType(str(x.ty.dtype)).bits:
@@ -227,8 +230,8 @@ def same_bits(builder: Any, operands: Operands, attributes: Attributes) -> Any:
 
 
 def pairwise(take: Callable[[Any, Any], Any]) -> Operator:
-    """An operator on any number of tensors, two at a time. TVM stacks them, which copies each, and
-    keeps every convolution of the model in the layout that it has."""
+    """Makes an operator on any number of tensors work on two at a time. TVM stacks them, which
+    copies each tensor and keeps every convolution of the model in its layout."""
 
     def taken(builder: Any, operands: Operands, attributes: Attributes) -> Any:
         first, *others = operands
@@ -242,14 +245,14 @@ def pairwise(take: Callable[[Any, Any], Any]) -> Operator:
 
 
 def mean(builder: Any, operands: Operands, attributes: Attributes) -> Any:
-    """Mean of any number of tensors."""
+    """Converts Mean of any number of tensors."""
     total = pairwise(relax.op.add)(builder, operands, attributes)
     if total is None:
         return None
     return relax.op.divide(total, relax.const(len(operands), str(total.ty.dtype)))
 
 
-def _shifted(builder: Any, value: Any, zero: Any, rank: int) -> Any:
+def _subtract_zero(builder: Any, value: Any, zero: Any, rank: int) -> Any:
     wide = builder.normalize(relax.op.astype(value, "int32"))
     if zero is None:
         return wide

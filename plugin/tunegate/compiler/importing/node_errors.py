@@ -1,4 +1,4 @@
-"""An error of the importer as a sentence: the operator, its node, and what is missing."""
+"""Turns an importer error into a sentence: the operator, its node, and what is missing."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from tunegate.errors import UnsupportedModelError
 
 _MAX_CHARACTERS = 300
 _OBJECT = re.compile(r"\bir\.Op\(span=None, name=\"?([\w.]+)[^)]*\)|\bOp\(([\w.]+)\)")
-"""An operator of TVM as its errors print it."""
+"""A TVM operator as its errors print it."""
 
 
 class NodeError(UnsupportedModelError):
-    """One node cannot be imported. The message is the end of a sentence that begins with the
+    """A node that cannot be imported. The message is the end of a sentence that begins with the
     model."""
 
     def __init__(self, node: onnx.NodeProto, error: Exception) -> None:
-        super().__init__(f"operator {node.op_type} ({named(node)}) {_said(node, error)}")
+        super().__init__(f"operator {node.op_type} ({named(node)}) {_reason(node, error)}")
 
 
 @contextmanager
 def importing(node: onnx.NodeProto) -> Iterator[None]:
-    """Turns whatever a rule or a converter raises into an error of this node. A lack of memory is
-    nobody's."""
+    """Turns whatever a rule or a converter raises into an error of this node, except a lack of
+    memory."""
     try:
         yield
     except (NodeError, MemoryError):
@@ -36,21 +36,21 @@ def importing(node: onnx.NodeProto) -> Iterator[None]:
 
 
 def named(node: onnx.NodeProto) -> str:
-    """The node by its name, or by what it gives."""
+    """Returns the node's name, or its output's."""
     if node.name:
         return f'node "{node.name}"'
     return f"the node that makes {next(iter(node.output), 'nothing')}"
 
 
 def shortened(text: str) -> str:
-    """The text in one line, cut between two words where it is long."""
+    """Returns the text in one line, cut between two words if it is long."""
     line = " ".join(_OBJECT.sub(lambda found: found[1] or found[2], text).split())
     if len(line) <= _MAX_CHARACTERS:
         return line
     return f"{line[:_MAX_CHARACTERS].rpartition(' ')[0]} …"
 
 
-def _said(node: onnx.NodeProto, error: Exception) -> str:
+def _reason(node: onnx.NodeProto, error: Exception) -> str:
     text = str(error).strip()
     if isinstance(error, KeyError):
         key = str(error.args[0]) if error.args else "?"

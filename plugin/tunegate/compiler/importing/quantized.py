@@ -1,4 +1,4 @@
-"""Products of quantized numbers: what integers give, then scaled and rounded."""
+"""Rewrites products of quantized numbers: integer products, then scaled and rounded."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ class _Operands(NamedTuple):
         return int(np.prod(self.types[place].shape))
 
     def flat(self, new: Replacement, place: int, behind: Sequence[int] = ()) -> str:
-        """Returns an operand as one number, or one for each channel, broadcast over the axes behind
-        it."""
+        """Returns an operand as one number, or one per channel broadcast over the `behind` last
+        axes."""
         shape = [] if self.size(place) == 1 else [-1, *behind]
         return new.reshaped(self.names[place], shape)
 
 
 def matrix_product(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """QLinearMatMul. Scales may be those of the columns of the second matrix."""
+    """Rewrites QLinearMatMul. Scales may be per column of the second matrix."""
     operands = _operands(node, view)
     if operands is None or operands.size(_B_SCALE) != operands.size(_B_ZERO):
         return None
     new = Replacement(node)
     zeros = [operands.flat(new, _A_ZERO), _zero_of_b(new, operands, view)]
     sums = new.add("MatMulInteger", [node.input[_A], node.input[_B], *zeros])
-    _rescaled(new, operands, sums, [], to=node.output[0])
+    _add_rescaling(new, operands, sums, [], to=node.output[0])
     return new.nodes
 
 
 def convolution(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """QLinearConv. Scales may be those of the channels of the result."""
+    """Rewrites QLinearConv. Scales may be per output channel."""
     operands = _operands(node, view)
     if operands is None:
         return None
@@ -55,12 +55,12 @@ def convolution(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] |
     sums = new.add("ConvInteger", [node.input[_A], node.input[_B], *zeros], **attributes_of(node))
     if operand(node, _BIAS):
         sums = new.add("Add", [sums, new.reshaped(node.input[_BIAS], [-1, *behind])])
-    _rescaled(new, operands, sums, behind, to=node.output[0])
+    _add_rescaling(new, operands, sums, behind, to=node.output[0])
     return new.nodes
 
 
 def dynamically(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """DynamicQuantizeLinear: the scale of nothing but zeros is 1, as ONNX Runtime has it."""
+    """Rewrites DynamicQuantizeLinear: the scale of an all-zero tensor is 1, as in ONNX Runtime."""
     if view.opset < _WITH_SCALE:
         return None
     new, x = Replacement(node), node.input[0]
@@ -81,10 +81,10 @@ def dynamically(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] |
     return new.nodes
 
 
-def _rescaled(
+def _add_rescaling(
     new: Replacement, operands: _Operands, sums: str, behind: list[int], *, to: str
 ) -> None:
-    """Writes the node's output: the sums times the scales, rounded to the nearest even number."""
+    """Adds the node's output: sums times scales, rounded to the nearest even number."""
     scales = [operands.flat(new, _A_SCALE), operands.flat(new, _B_SCALE, behind)]
     factor = new.add("Div", [new.add("Mul", scales), operands.flat(new, _SCALE)])
     exact = new.add("Mul", [new.cast(sums, onnx.TensorProto.FLOAT), factor])
@@ -97,7 +97,7 @@ def _rescaled(
 
 
 def _zero_of_b(new: Replacement, operands: _Operands, view: GraphView) -> str:
-    """Returns the zero point, one number where all columns or channels have the same."""
+    """Returns the zero point, as one number if all columns or channels share it."""
     known = view.constant(operands.names[_B_ZERO])
     if known is not None and bool((known == known.flat[0]).all()):
         return new.constant(known.flat[0], known.dtype)
@@ -105,8 +105,8 @@ def _zero_of_b(new: Replacement, operands: _Operands, view: GraphView) -> str:
 
 
 def _operands(node: onnx.NodeProto, view: GraphView) -> _Operands | None:
-    """Returns the operands where all are known, those that are multiplied are bytes, and those of
-    the whole tensors are one number each; else None."""
+    """Returns the operands; None unless all are known, the factors are bytes, and the scales and
+    zero points of whole tensors are single numbers."""
     types = [view.type_of(name) for name in node.input[:_BIAS]]
     known = [kind for kind in types if kind is not None]
     if len(known) != _BIAS or not _are_bytes(known):
@@ -117,7 +117,7 @@ def _operands(node: onnx.NodeProto, view: GraphView) -> _Operands | None:
 
 
 def _are_bytes(types: Sequence[TensorType]) -> bool:
-    """Returns whether both operands and all zero points are bytes, with scales in float32."""
+    """Returns whether both factors and all zero points are bytes and the scales float32."""
     scales = {_A_SCALE, _B_SCALE, _SCALE}
     return all(
         kind.dtype == np.float32 if place in scales else kind.dtype in (np.int8, np.uint8)

@@ -1,5 +1,4 @@
-"""LSTM, GRU and RNN, unrolled: one product for what all steps take from the input, then the steps
-one after the other."""
+"""Unrolls LSTM, GRU and RNN: one product of the input for all steps, then the steps in order."""
 
 from __future__ import annotations
 
@@ -19,13 +18,13 @@ from tunegate.compiler.importing.graph_view import (
 from tunegate.compiler.importing.node_errors import named
 from tunegate.errors import UnsupportedModelError
 
-# One step of an LSTM, a GRU and an RNN, in operators. The gates' weights are one matrix.
+# One step of an LSTM, a GRU and an RNN, in operators. The gate weights are one matrix.
 
 
 class Gates(NamedTuple):
-    """The gates of one direction. `recurrent` is `[hidden, gates * hidden]`; `peepholes`, if any,
-    are those of the gates in order. `recurrent_bias` is that of the last gate of a GRU that scales
-    it by its reset gate, and empty where the bias is in the projection."""
+    """The gates of one direction. `recurrent` is `[hidden, gates * hidden]`; `peepholes` follow the
+    gates' order and may be empty. `recurrent_bias` is the last GRU gate's if the reset gate scales
+    it, and empty if the projection contains the bias."""
 
     hidden: int
     recurrent: str
@@ -37,7 +36,7 @@ class Gates(NamedTuple):
 
 
 class State(NamedTuple):
-    """The state between steps; `cell` is that of an LSTM."""
+    """The state between steps; only an LSTM has a `cell`."""
 
     hidden: str
     cell: str = ""
@@ -48,24 +47,24 @@ CellStep = Callable[[Replacement, str, State, Gates], State]
 
 
 def lstm_step(new: Replacement, projection: str, before: State, gates: Gates) -> State:
-    """Gates in order: input, output, forget, cell."""
+    """Returns the next LSTM state. Gates in order: input, output, forget, cell."""
     gate, candidate, outward = gates.activations
     sums = new.add("Add", [projection, new.add("MatMul", [before.hidden, gates.recurrent])])
     into, out, forget, proposed = _gates(new, sums, gates.hidden, 4)
     peepholes = gates.peepholes or ("", "", "")
-    let_in = gate(new, _seen(new, into, before.cell, peepholes[0]))
+    let_in = gate(new, _add_peephole(new, into, before.cell, peepholes[0]))
     if gates.is_coupled:
         kept = new.add("Sub", [new.constant(1.0, np.float32), let_in])
     else:
-        kept = gate(new, _seen(new, forget, before.cell, peepholes[2]))
+        kept = gate(new, _add_peephole(new, forget, before.cell, peepholes[2]))
     old = new.add("Mul", [kept, before.cell])
     cell = new.add("Add", [old, new.add("Mul", [let_in, candidate(new, proposed)])])
-    let_out = gate(new, _seen(new, out, cell, peepholes[1]))
+    let_out = gate(new, _add_peephole(new, out, cell, peepholes[1]))
     return State(new.add("Mul", [let_out, outward(new, cell)]), cell)
 
 
 def gru_step(new: Replacement, projection: str, before: State, gates: Gates) -> State:
-    """Gates in order: update, reset, hidden."""
+    """Returns the next GRU state. Gates in order: update, reset, hidden."""
     gate, candidate = gates.activations
     size = gates.hidden
     given = _gates(new, projection, size, 3)
@@ -87,7 +86,7 @@ def gru_step(new: Replacement, projection: str, before: State, gates: Gates) -> 
 
 
 def rnn_step(new: Replacement, projection: str, before: State, gates: Gates) -> State:
-    """Returns the state after one step of an RNN."""
+    """Returns the next RNN state."""
     (activation,) = gates.activations
     own = new.add("MatMul", [before.hidden, gates.recurrent])
     return State(activation(new, new.add("Add", [projection, own])))
@@ -97,16 +96,16 @@ def _gates(new: Replacement, sums: str, size: int, count: int) -> list[str]:
     return [new.sliced(sums, 1, number * size, (number + 1) * size) for number in range(count)]
 
 
-def _seen(new: Replacement, sums: str, cell: str, peephole: str) -> str:
+def _add_peephole(new: Replacement, sums: str, cell: str, peephole: str) -> str:
     if not peephole:
         return sums
     return new.add("Add", [sums, new.add("Mul", [peephole, cell])])
 
 
 _MOST_STEPS = 32
-"""The most in one model, all its recurrences and directions together. Each step takes a third of a
-second to import, and is about three kernels to compile and to call; longer recurrences that were
-unrolled and tuned were slower than ONNX Runtime's own."""
+"""The most steps in one model, over all recurrences and directions. Each step takes a third of a
+second to import and adds about three kernels; longer recurrences, unrolled and tuned, were slower
+than ONNX Runtime's own."""
 
 
 class _Kind(NamedTuple):
@@ -131,15 +130,15 @@ class _Extents(NamedTuple):
 
 
 class _Direction(NamedTuple):
-    """The names of what one direction has made: its outputs by step, and its last state."""
+    """The value names that one direction produced: its output per step, and its last state."""
 
     outputs: list[str]
     last: State
 
 
 def unrolled(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """The nodes of an LSTM, GRU or RNN, or None where its extents or activations are not known.
-    Raises UnsupportedModelError where it is too long."""
+    """Returns the nodes of an LSTM, GRU or RNN, None if its extents or activations are unknown.
+    Raises UnsupportedModelError if it is too long."""
     kind = _KINDS[node.op_type]
     x, weights = view.type_of(node.input[_X]), view.type_of(node.input[_R])
     if x is None or weights is None or x.dtype != np.float32:
@@ -172,7 +171,7 @@ def _too_long(node: onnx.NodeProto, own: int, directions: int, steps: int) -> st
 
 
 def _steps_of(node: onnx.NodeProto, view: GraphView) -> int:
-    """The steps of all directions; 0 where nobody knows."""
+    """Returns the steps of all directions, 0 if unknown."""
     x, weights = view.type_of(node.input[_X]), view.type_of(node.input[_R])
     if x is None or weights is None or x.rank != 3:  # noqa: PLR2004 -- steps, batch and inputs
         return 0
@@ -190,7 +189,7 @@ def _extents(x: TensorType, hidden: int, *, is_batch_first: bool) -> _Extents:
 
 
 class _Unrolling:
-    """The nodes of one operator, as far as they are written."""
+    """The nodes of one operator, as far as they are built."""
 
     def __init__(
         self, node: onnx.NodeProto, view: GraphView, kind: _Kind, extents: _Extents
@@ -209,11 +208,11 @@ class _Unrolling:
         for step in self._order(number):
             given = self._row(projection, step)
             made = self._kind.step(self.new, given, state, gates)
-            outputs[step], state = self._masked(made, state, step)
-        return _Direction(outputs, self._ended(state))
+            outputs[step], state = self._mask_step(made, state, step)
+        return _Direction(outputs, self._last_state(state))
 
     def finish(self, ran: Sequence[_Direction]) -> None:
-        """Writes the outputs of the node that are asked for."""
+        """Adds the requested outputs of the node."""
         new, size = self.new, self._extents
         names = [*self._node.output, "", "", ""][:3]
         if names[0]:
@@ -231,35 +230,35 @@ class _Unrolling:
             names[1:], zip(*(one.last for one in ran), strict=True), strict=True
         ):
             if output:
-                self._last(lasts, output)
+                self._add_last_state(lasts, output)
 
-    def _last(self, states: Sequence[str], output: str) -> None:
+    def _add_last_state(self, states: Sequence[str], output: str) -> None:
         size = self._extents
         one = [size.batch, 1] if self._is_batch_first else [1, size.batch]
         rows = [self.new.reshaped(state, [*one, size.hidden]) for state in states]
         self.new.add("Concat", rows, to=output, axis=1 if self._is_batch_first else 0)
 
-    def _given(self, place: int) -> str:
+    def _input(self, place: int) -> str:
         return operand(self._node, place)
 
     def _flat_input(self) -> str:
-        """`[steps * batch, inputs]`."""
+        """Returns the input as `[steps * batch, inputs]`."""
         x, size = self._node.input[_X], self._extents
         if self._is_batch_first:
             x = self.new.add("Transpose", [x], perm=[1, 0, 2])
         return self.new.reshaped(x, [size.steps * size.batch, size.inputs])
 
-    def _of_direction(self, place: int, number: int) -> str:
-        """`number` of the first axis of an input, without that axis."""
+    def _direction_slice(self, place: int, number: int) -> str:
+        """Returns one direction's slice of an input: entry `number` of the first axis."""
         index = self.new.constant(number, np.int64)
         return self.new.add("Gather", [self._node.input[place], index], axis=0)
 
     def _projection(self, number: int) -> str:
-        """`[steps, batch, gates * hidden]`: what each step takes from the input, and the biases."""
+        """Returns the inputs' products plus biases, `[steps, batch, gates * hidden]`."""
         new, size = self.new, self._extents
-        weights = new.add("Transpose", [self._of_direction(_W, number)], perm=[1, 0])
+        weights = new.add("Transpose", [self._direction_slice(_W, number)], perm=[1, 0])
         product = new.add("MatMul", [self._x, weights])
-        if self._given(_BIAS):
+        if self._input(_BIAS):
             of_input, of_state = self._biases(number)
             if self._scales_bias():
                 zeros = np.zeros(size.hidden, np.float32)
@@ -269,7 +268,7 @@ class _Unrolling:
         return new.reshaped(product, [size.steps, size.batch, self._kind.gates * size.hidden])
 
     def _biases(self, number: int) -> tuple[str, str]:
-        both, width = self._of_direction(_BIAS, number), self._kind.gates * self._extents.hidden
+        both, width = self._direction_slice(_BIAS, number), self._kind.gates * self._extents.hidden
         return self.new.sliced(both, 0, 0, width), self.new.sliced(both, 0, width, 2 * width)
 
     def _scales_bias(self) -> bool:
@@ -281,21 +280,21 @@ class _Unrolling:
         if self._scales_bias():
             zeros = new.constant(np.zeros(hidden, np.float32))
             bias = zeros
-            if self._given(_BIAS):
+            if self._input(_BIAS):
                 bias = new.sliced(self._biases(number)[1], 0, 2 * hidden, 3 * hidden)
         peepholes: tuple[str, ...] = ()
-        if self._given(_PEEPHOLES):
-            every = self._of_direction(_PEEPHOLES, number)
+        if self._input(_PEEPHOLES):
+            every = self._direction_slice(_PEEPHOLES, number)
             peepholes = tuple(
                 new.sliced(every, 0, gate * hidden, (gate + 1) * hidden) for gate in range(3)
             )
-        recurrent = new.add("Transpose", [self._of_direction(_R, number)], perm=[1, 0])
+        recurrent = new.add("Transpose", [self._direction_slice(_R, number)], perm=[1, 0])
         is_coupled = bool(attribute(self._node, "input_forget", 0))
-        behind = self._clipped(activations)
+        behind = self._clip_gates(activations)
         return Gates(hidden, recurrent, bias, peepholes, is_coupled, behind)
 
-    def _clipped(self, activations: Sequence[Activation]) -> list[Activation]:
-        """The clip is before the gates, and not before what an LSTM's cell passes."""
+    def _clip_gates(self, activations: Sequence[Activation]) -> list[Activation]:
+        """Clips the gates' activations, but not the output activation of an LSTM cell."""
         gates = 2 if self._node.op_type == "LSTM" else len(activations)
         behind = [clipped(self._node, activation) for activation in activations[:gates]]
         return [*behind, *activations[gates:]]
@@ -307,7 +306,7 @@ class _Unrolling:
 
     def _initial(self, place: int, number: int) -> str:
         size = self._extents
-        if not self._given(place):
+        if not self._input(place):
             return self.new.constant(np.zeros((size.batch, size.hidden), np.float32))
         axis = 1 if self._is_batch_first else 0
         index = self.new.constant(number, np.int64)
@@ -322,9 +321,9 @@ class _Unrolling:
         return self.new.add("Gather", [projection, self.new.constant(step, np.int64)], axis=0)
 
     def _masks_of(self, view: GraphView) -> list[str]:
-        """Returns, for each step, which sequences of the batch are not over yet: `[batch, 1]`.
-        Empty where all are as long as the input."""
-        lengths, size = self._given(_LENGTHS), self._extents
+        """Returns a mask per step of the sequences that are not over yet, `[batch, 1]`; empty if
+        all are as long as the input."""
+        lengths, size = self._input(_LENGTHS), self._extents
         known = view.constant(lengths) if lengths else None
         if not lengths or (known is not None and bool((known == size.steps).all())):
             return []
@@ -334,8 +333,9 @@ class _Unrolling:
             for step in range(size.steps)
         ]
 
-    def _ended(self, state: State) -> State:
-        """The last state. That of a sequence of no steps is zero, whatever it began with."""
+    def _last_state(self, state: State) -> State:
+        """Returns the last state. It is zero for a sequence without steps, whatever its initial
+        state."""
         if not self._masks:
             return state
         zero = self.new.constant(0.0, np.float32)
@@ -344,8 +344,8 @@ class _Unrolling:
         ]
         return State(*last)
 
-    def _masked(self, made: State, before: State, step: int) -> tuple[str, State]:
-        """The output of a step and the state after it."""
+    def _mask_step(self, made: State, before: State, step: int) -> tuple[str, State]:
+        """Returns the output of a step and the state after it."""
         if not self._masks:
             return made.hidden, made
         new, mask = self.new, self._masks[step]
@@ -370,25 +370,25 @@ _DEFAULTS = {
     "elu": ("Elu", {"alpha": 1.0}),
     "hardsigmoid": ("HardSigmoid", {"alpha": 0.2, "beta": 0.5}),
 }
-"""Operators with arguments, and what these are where the node does not say."""
+"""Operators with arguments, and their default values."""
 
 
 def activations_of(
     node: onnx.NodeProto, defaults: Sequence[str], directions: int
 ) -> list[Activation] | None:
-    """All of them, those of the first direction first, each behind the clip of the node; None where
-    one is not known here."""
+    """Returns all activations, those of the first direction first, each after the node's clip; None
+    if one is unknown."""
     names = cast("Sequence[str]", attribute(node, "activations", list(defaults) * directions))
     if len(names) != len(defaults) * directions:
         return None
     alphas = iter(cast("Sequence[float]", attribute(node, "activation_alpha", [])))
     betas = iter(cast("Sequence[float]", attribute(node, "activation_beta", [])))
-    found = [_named(name.lower(), alphas, betas) for name in names]
+    found = [_activation(name.lower(), alphas, betas) for name in names]
     return None if None in found else cast("list[Activation]", found)
 
 
 def clipped(node: onnx.NodeProto, activation: Activation) -> Activation:
-    """The activation of what is cut off at the node's `clip`."""
+    """Returns the activation applied to the input after the node's `clip`."""
     limit = cast("float | None", attribute(node, "clip"))
     if not limit:
         return activation
@@ -400,7 +400,7 @@ def clipped(node: onnx.NodeProto, activation: Activation) -> Activation:
     return cut_off
 
 
-def _named(name: str, alphas: Iterator[float], betas: Iterator[float]) -> Activation | None:
+def _activation(name: str, alphas: Iterator[float], betas: Iterator[float]) -> Activation | None:
     if name in _PLAIN:
         return lambda new, value: new.add(_PLAIN[name], [value])
     if name not in _DEFAULTS:

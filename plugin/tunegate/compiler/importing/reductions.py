@@ -1,4 +1,4 @@
-"""Reductions over axes that are an input of the model, or over nothing."""
+"""Rewrites reductions over axes that are a model input, and reductions of empty tensors."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ _OF_NOTHING = {
 
 
 def reduced(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """Returns the reduction over the axes that the result lacks; where several sets of axes leave
-    the same extents, the one that the input names is chosen when the model runs."""
+    """Returns the reduction over the axes that the result lacks. If several sets of axes leave the
+    same extents, the named one is selected at run time."""
     data, result = view.type_of(node.input[0]), view.type_of(node.output[0])
     if data is None or result is None:
         return None
     if 0 in data.shape:
-        return _of_nothing(node, result)
+        return _reduce_empty(node, result)
     axes = operand(node, 1)
     given = view.type_of(axes) if axes else None
     if given is None or view.constant(axes) is not None:
         return None
     (count,) = given.shape
     if not count and attribute(node, "noop_with_empty_axes", 0):
-        return _unchanged(node)
+        return _as_identity(node)
     sets = _possible(data, result, count, is_kept=bool(attribute(node, "keepdims", 1)))
     if not sets:
         return None
@@ -56,11 +56,11 @@ def reduced(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | Non
 
 
 def extreme(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """ReduceMax and ReduceMin. TVM begins with the largest finite number; where the result is
+    """Rewrites ReduceMax and ReduceMin. TVM begins with the largest finite number; if the result is
     compared, that of infinities alone must be infinite."""
     data = view.type_of(node.input[0])
     if data is not None and data.dtype.kind == "b":
-        return _as_integers(node)
+        return _reduce_as_integers(node)
     instead = reduced(node, view)
     if instead is not None or data is None or data.dtype.kind != "f":
         return instead
@@ -78,8 +78,8 @@ def extreme(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | Non
 
 
 def cumulative(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """Returns CumSum and CumProd along an axis that is an input: computed along each, and the named
-    one is chosen."""
+    """Returns CumSum and CumProd along an axis that is an input: computed along each axis, and the
+    named one is selected."""
     data = view.type_of(node.input[0])
     if data is None or view.constant(node.input[1]) is not None or not data.rank:
         return None
@@ -98,20 +98,20 @@ def cumulative(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | 
 def _possible(
     data: TensorType, result: TensorType, count: int, *, is_kept: bool
 ) -> list[tuple[int, ...]]:
-    """The sets of axes that leave the extents of the result."""
+    """Returns the sets of axes whose reduction gives the result's extents."""
     every = tuple(range(data.rank))
     wanted = [every] if not count else list(combinations(every, count))
-    return [axes for axes in wanted if _left(data.shape, axes, is_kept) == result.shape]
+    return [axes for axes in wanted if _reduced_shape(data.shape, axes, is_kept) == result.shape]
 
 
-def _left(shape: tuple[int, ...], axes: tuple[int, ...], is_kept: bool) -> tuple[int, ...]:
+def _reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...], is_kept: bool) -> tuple[int, ...]:
     if is_kept:
         return tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
     return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
 
 
-def _unchanged(node: onnx.NodeProto) -> list[onnx.NodeProto] | None:
-    """The sum over no axes is its only summand; what others make of one number, they say."""
+def _as_identity(node: onnx.NodeProto) -> list[onnx.NodeProto] | None:
+    """Replaces a sum over no axes by its input; other reductions over no axes stay."""
     if node.op_type != "ReduceSum":
         return None
     return [onnx.helper.make_node("Identity", node.input[:1], node.output, name=node.name)]
@@ -124,8 +124,8 @@ def _over(new: Replacement, node: onnx.NodeProto, axes: tuple[int, ...]) -> str:
 
 
 def _is_chosen(new: Replacement, axes: str, rank: int, chosen: tuple[int, ...]) -> str:
-    """Returns a boolean value of the graph: the input names these axes, in any order, from either
-    end."""
+    """Returns a boolean graph value: whether the input names these axes, in any order, counted from
+    either end."""
     ranked = new.constant(rank, np.int64)
     place = new.add("Mod", [new.add("Add", [axes, ranked]), ranked])
     powers = new.constant([2**axis for axis in range(rank)], np.int64)
@@ -134,8 +134,8 @@ def _is_chosen(new: Replacement, axes: str, rank: int, chosen: tuple[int, ...]) 
     return new.add("Equal", [sums, new.constant(sum(2**axis for axis in chosen), np.int64)])
 
 
-def _as_integers(node: onnx.NodeProto) -> list[onnx.NodeProto]:
-    """The least or the greatest of truth values, which TVM does not compare."""
+def _reduce_as_integers(node: onnx.NodeProto) -> list[onnx.NodeProto]:
+    """Reduces booleans as integers: TVM has no minimum or maximum of booleans."""
     new = Replacement(node)
     options = attributes_of(node)
     whole = new.cast(node.input[0], onnx.TensorProto.INT32)
@@ -144,9 +144,9 @@ def _as_integers(node: onnx.NodeProto) -> list[onnx.NodeProto]:
     return new.nodes
 
 
-def _of_nothing(node: onnx.NodeProto, result: TensorType) -> list[onnx.NodeProto]:
-    """Returns the nodes for a reduction of an empty tensor. Raises UnsupportedModelError where that
-    is none either: the compiler cannot load such a constant."""
+def _reduce_empty(node: onnx.NodeProto, result: TensorType) -> list[onnx.NodeProto]:
+    """Returns the nodes for a reduction of an empty tensor. Raises UnsupportedModelError if the
+    result is empty too: the compiler cannot load such a constant."""
     if 0 in result.shape:
         raise UnsupportedModelError(f"{node.op_type} to no elements is not supported")
     value = _OF_NOTHING.get(node.op_type, 0.0)
@@ -166,15 +166,15 @@ def _farthest(dtype: np.dtype, *, is_largest: bool) -> float:
     return limits.max if is_largest else limits.min
 
 
-# Operators that pick or mark places of a tensor.
+# Operators that pick or mark positions of a tensor.
 
 _TRAINING = 2
 _MASK_IS_BOOL = 12
 
 
 def one_hot(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """OneHot, always: the importer takes constants alone, and gives float64 or int64 whatever the
-    type of the values is."""
+    """Rewrites every OneHot: the importer takes only constants, and returns float64 or int64
+    whatever the type of the values."""
     indices, result = view.type_of(node.input[0]), view.type_of(node.output[0])
     if indices is None or result is None:
         return None
@@ -194,7 +194,7 @@ def one_hot(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | Non
 
 
 def triangle(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """Trilu whose diagonal is an input."""
+    """Rewrites Trilu with a diagonal that is an input."""
     data = view.type_of(node.input[0])
     diagonal = operand(node, 1)
     if data is None or not diagonal or view.constant(diagonal) is not None:
@@ -213,7 +213,7 @@ def triangle(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | No
 
 
 def kept_everything(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """Dropout that is not training and shows its mask, which is of truth values."""
+    """Rewrites Dropout in inference with its (boolean) mask as an output."""
     data = view.type_of(node.input[0])
     if data is None or not any(node.output[1:]) or view.opset < _MASK_IS_BOOL:
         return None
@@ -229,7 +229,7 @@ def kept_everything(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProt
 
 
 def picked_features(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """ArrayFeatureExtractor: some places of the last axis."""
+    """Rewrites ArrayFeatureExtractor: selects positions of the last axis."""
     data, result = view.type_of(node.input[0]), view.type_of(node.output[0])
     if data is None or result is None:
         return None

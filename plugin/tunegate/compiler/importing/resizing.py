@@ -1,5 +1,5 @@
-"""Resize by scales or sizes that are inputs of the model: along each axis, a product with a matrix
-computed when the model runs."""
+"""Rewrites Resize by scales or sizes that are model inputs: along each axis, a product with a
+matrix that is computed at run time."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _TAPS = (-1, 0, 1, 2)
 
 
 class _Axis(NamedTuple):
-    """One axis of `before` and then `after` elements; the place of each of these is read from
-    `places`, float32."""
+    """One axis with `before` and then `after` elements; `places` (float32) are the source positions
+    of the new elements."""
 
     number: int
     before: int
@@ -25,8 +25,8 @@ class _Axis(NamedTuple):
 
 
 def resized(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """The nodes of a Resize whose scales or sizes are an input, of float32 and without
-    smoothing."""
+    """Returns the nodes of a Resize whose scales or sizes are an input, for float32 without
+    antialiasing."""
     data, result = view.type_of(node.input[0]), view.type_of(node.output[0])
     if data is None or result is None or data.dtype != np.float32:
         return None
@@ -50,7 +50,7 @@ def _is_known(node: onnx.NodeProto, view: GraphView) -> bool:
 
 
 class _Resizing:
-    """The nodes of one Resize, as far as they are written."""
+    """The nodes of one Resize, as far as they are built."""
 
     def __init__(self, node: onnx.NodeProto, count_of_axes: int) -> None:
         self.new = Replacement(node)
@@ -60,7 +60,7 @@ class _Resizing:
         self._way = attribute(node, "coordinate_transformation_mode", "half_pixel")
 
     def scales(self, before: list[int], after: list[int]) -> str:
-        """Returns one scale for each axis."""
+        """Returns one scale per axis."""
         new = self.new
         if not operand(self._node, _SIZES):
             return str(self._node.input[_SCALES])
@@ -74,7 +74,7 @@ class _Resizing:
         return new.add("Add", [common, new.constant([0] * len(before), np.float32)])
 
     def places(self, scale: str, before: int, after: int, place: int) -> str:
-        """Returns the places of the new elements in the axis."""
+        """Returns the source positions of the new elements along an axis."""
         new, number = self.new, self._number
         count = new.constant(range(after), np.float32)
         match self._way:
@@ -85,7 +85,7 @@ class _Resizing:
                 return new.add("Div", [count, scale])
             case "tf_crop_and_resize":
                 is_whole = new.add("Equal", [scale, number(1)])  # whatever the region says
-                cropped = self._cropped(count, before, after, place)
+                cropped = self._crop_positions(count, before, after, place)
                 return new.add("Where", [is_whole, count, cropped])
             case "pytorch_half_pixel" if after == 1:
                 return new.constant([0], np.float32)
@@ -98,22 +98,22 @@ class _Resizing:
         return new.add("Add", [half, new.add("Mul", [number(before / 2), rest])])
 
     def along(self, value: str, axis: _Axis, rank: int) -> str:
-        """The value with one axis resized."""
+        """Returns the value resized along one axis."""
         if self._mode == "nearest":
-            places = self._inside(self._rounded(axis.places), axis.before)
+            places = self._inside(self._round(axis.places), axis.before)
             places = self.new.cast(places, onnx.TensorProto.INT64)
             picked = self.new.add("Gather", [value, places], axis=axis.number)
-            return self._extrapolated(picked, axis, rank)
+            return self._fill_outside(picked, axis, rank)
         order = [number for number in range(rank) if number != axis.number] + [axis.number]
         back = [order.index(number) for number in range(rank)]
         turned = self.new.add("Transpose", [value], perm=order)
         matrix = self._linear(axis) if self._mode == "linear" else self._cubic(axis)
         product = self.new.add("MatMul", [turned, matrix])
         resized = self.new.add("Transpose", [product], perm=back)
-        return self._extrapolated(resized, axis, rank)
+        return self._fill_outside(resized, axis, rank)
 
-    def _cropped(self, count: str, before: int, after: int, place: int) -> str:
-        """Returns the places inside a region, whose ends are shares of the axis."""
+    def _crop_positions(self, count: str, before: int, after: int, place: int) -> str:
+        """Returns positions inside a region whose ends are fractions of the axis."""
         new, number = self.new, self._number
         roi, last = self._node.input[_ROI], number(before - 1)
         start, end = (new.sliced(roi, 0, at, at + 1) for at in (place, place + self._count_of_axes))
@@ -123,7 +123,7 @@ class _Resizing:
         step = new.add("Mul", [new.add("Sub", [end, start]), number((before - 1) / (after - 1))])
         return new.add("Add", [new.add("Mul", [start, last]), new.add("Mul", [count, step])])
 
-    def _rounded(self, places: str) -> str:
+    def _round(self, places: str) -> str:
         new, half = self.new, self._number(0.5)
         match attribute(self._node, "nearest_mode", "round_prefer_floor"):
             case "floor":
@@ -136,14 +136,14 @@ class _Resizing:
                 return new.add("Ceil", [new.add("Sub", [places, half])])
 
     def _linear(self, axis: _Axis) -> str:
-        """`[before, after]`: the share that each element has in each new one."""
+        """Returns the interpolation weights, `[before, after]`."""
         new = self.new
         distance = self._distance(self._inside(axis.places, axis.before), axis.before)
         return new.add("Relu", [new.add("Sub", [self._number(1), distance])])
 
     def _cubic(self, axis: _Axis) -> str:
-        """`[before, after]`, of the four nearest; those outside count for the last one inside, or
-        for nothing."""
+        """Returns the weights of the four nearest elements, `[before, after]`; those outside count
+        as the last one inside, or as nothing."""
         new, first = self.new, self.new.add("Floor", [axis.places])
         is_outside_excluded = bool(attribute(self._node, "exclude_outside", 0))
         parts = []
@@ -166,7 +166,7 @@ class _Resizing:
         return new.add("Div", [matrix, new.add("MatMul", [ones, matrix])])
 
     def _cubic_weight(self, distance: str, *, is_near: bool) -> str:
-        """Keys' cubic, of a distance below 1 or from 1 to 2."""
+        """Returns Keys' cubic for a distance below 1, or from 1 to 2."""
         new, factor = self.new, attribute(self._node, "cubic_coeff_a", -0.75)
         terms = (
             (factor + 2, -(factor + 3), 0.0, 1.0)
@@ -186,8 +186,9 @@ class _Resizing:
         bounds = [self._number(0), self._number(before - 1)]
         return self.new.add("Clip", [places, *bounds])
 
-    def _extrapolated(self, value: str, axis: _Axis, rank: int) -> str:
-        """The value where the place is inside of the axis; only crops lie outside."""
+    def _fill_outside(self, value: str, axis: _Axis, rank: int) -> str:
+        """Returns the value where the position is inside of the axis, else the fill; only crops lie
+        outside."""
         if self._way != "tf_crop_and_resize":
             return value
         new = self.new

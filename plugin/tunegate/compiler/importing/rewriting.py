@@ -1,5 +1,5 @@
-"""A model as TVM's importer can take it: what it does not know is put in other words, in the same
-language, and constants that come of it are folded."""
+"""Rewrites a model into operators that TVM's importer knows, still as ONNX, and folds the constants
+that result."""
 
 from __future__ import annotations
 
@@ -37,23 +37,22 @@ from tunegate.models.graph import operator_of
 from tunegate.models.reference.session import write_optimized
 
 _ROUNDS = 8
-"""The most times that what a rule wrote is rewritten again."""
+"""The most times that the output of a rule is rewritten again."""
 
 
 def importable(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The same numbers, in operators that TVM imports as far as rules know how. A model without
-    any that need it is returned as it is. Raises UnsupportedModelError for what would be built
-    wrong."""
+    """Returns an equivalent model in operators that TVM imports, as far as rules exist; the model
+    itself if it needs no rule. Raises UnsupportedModelError for what would be built wrong."""
     require_tensors(model)
     for _ in range(_ROUNDS):
-        changed = _rewritten(model) or with_definitions(model)
+        changed = _rewrite(model) or with_definitions(model)
         if changed is None:
             break
-        model = _folded(changed)
+        model = _fold_constants(changed)
     return model
 
 
-def _rewritten(model: onnx.ModelProto) -> onnx.ModelProto | None:
+def _rewrite(model: onnx.ModelProto) -> onnx.ModelProto | None:
     if not any(operator_of(node) in RULES for node in model.graph.node):
         return None
     view = GraphView(model)
@@ -65,10 +64,10 @@ def _rewritten(model: onnx.ModelProto) -> onnx.ModelProto | None:
             instead = rule(node, view) if rule else None
         is_changed = is_changed or instead is not None
         nodes.extend([node] if instead is None else instead)
-    return _with_nodes(model, nodes) if is_changed else None
+    return _replace_nodes(model, nodes) if is_changed else None
 
 
-def _with_nodes(model: onnx.ModelProto, nodes: list[onnx.NodeProto]) -> onnx.ModelProto:
+def _replace_nodes(model: onnx.ModelProto, nodes: list[onnx.NodeProto]) -> onnx.ModelProto:
     changed = onnx.ModelProto()
     changed.CopyFrom(model)
     del changed.graph.node[:]
@@ -76,9 +75,9 @@ def _with_nodes(model: onnx.ModelProto, nodes: list[onnx.NodeProto]) -> onnx.Mod
     return changed
 
 
-def _folded(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with constants folded by ONNX Runtime. One that it does not take stays as it is:
-    the importer says what is wrong with it."""
+def _fold_constants(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Returns the model with constants folded by ONNX Runtime. A model that ONNX Runtime rejects
+    stays as it is: the importer reports what is wrong."""
     names = {value.name for value in model.graph.input}
     with tempfile.TemporaryDirectory() as folder:
         before, after = Path(folder) / "before.onnx", Path(folder) / "after.onnx"
@@ -93,11 +92,11 @@ def _folded(model: onnx.ModelProto) -> onnx.ModelProto:
     return folded
 
 
-# Models that TVM would build wrong, or with an error that names nothing: refused by name.
+# Models that TVM would build wrong or fail on with an unclear error: rejected by operator.
 
 
 def refused(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """Raises UnsupportedModelError, whatever the node looks like."""
+    """Raises UnsupportedModelError for every node of this operator."""
     raise UnsupportedModelError
 
 
@@ -113,7 +112,7 @@ def require_tensors(model: onnx.ModelProto) -> None:
 # The rewrite rule of each operator.
 
 RewritingRule = Callable[[onnx.NodeProto, GraphView], list[onnx.NodeProto] | None]
-"""Returns the nodes that take the place of one, or None where it stays."""
+"""Returns the nodes that replace one, or None if it stays."""
 
 RULES: Mapping[str, RewritingRule] = {
     **dict.fromkeys(("LSTM", "GRU", "RNN"), recurrent.unrolled),

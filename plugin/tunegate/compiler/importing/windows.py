@@ -1,5 +1,5 @@
-"""Slice and Pad by numbers that are inputs of the model, where the result has known extents: what
-each place of the result is read from is computed when the model runs."""
+"""Rewrites Slice and Pad by numbers that are model inputs, where the result has known extents:
+source positions are computed at run time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Window(NamedTuple):
 
 
 def sliced(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """Slice by inputs."""
+    """Rewrites Slice by inputs."""
     window = _window(node, view, operands=(1, 2, 3, 4))
     count = _length(operand(node, 1), view)
     if window is None or count is None:
@@ -43,15 +43,15 @@ def sliced(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None
     starts = new.add("Min", [new.add("Max", [starts, zero]), last])
     value = node.input[0]
     for axis, extent in enumerate(window.result.shape):
-        places = new.add("Mul", [_counted(new, extent), _entry(new, steps, axis)])
+        places = new.add("Mul", [_range(new, extent), _entry(new, steps, axis)])
         places = new.add("Add", [places, _entry(new, starts, axis)])
-        value = _read(new, value, places, axis, window.data.shape[axis])
+        value = _gather_clamped(new, value, places, axis, window.data.shape[axis])
     new.add("Identity", [value], to=node.output[0])
     return new.nodes
 
 
 def padded(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """Pad by inputs."""
+    """Rewrites Pad by inputs."""
     window = _window(node, view, operands=(1, 3))
     count = _length(operand(node, 1), view)
     if window is None or count is None or 0 in window.data.shape:
@@ -62,13 +62,13 @@ def padded(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None
     mode = attribute(node, "mode", "constant")
     value, inside = node.input[0], []
     for axis, extent in enumerate(window.result.shape):
-        places = new.add("Sub", [_counted(new, extent), _entry(new, begins, axis)])
+        places = new.add("Sub", [_range(new, extent), _entry(new, begins, axis)])
         size = window.data.shape[axis]
         if mode == "constant":
             inside.append(_is_inside(new, places, size, window.result.rank - axis - 1))
         elif size > 1 and mode in {"reflect", "wrap"}:
             places = _folded_back(new, places, size, is_mirror=mode == "reflect")
-        value = _read(new, value, places, axis, size)
+        value = _gather_clamped(new, value, places, axis, size)
     if mode == "constant":
         fill = operand(node, 2) or new.constant(0, window.data.dtype)
         for mask in inside:
@@ -78,7 +78,7 @@ def padded(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None
 
 
 class _Spread:
-    """Operands that are given for some axes, spread over all."""
+    """Operands given for some axes, spread over all."""
 
     def __init__(self, new: Replacement, rank: int, axes: str, count: int) -> None:
         self._new, self._rank, self._count = new, rank, count
@@ -89,7 +89,7 @@ class _Spread:
         self._is_axis = new.add("Equal", [new.reshaped(place, [1, count]), every])
 
     def over_axes(self, values: str, default: int) -> str:
-        """`[rank]`: the value of each axis, or the default."""
+        """Returns the value of each axis or the default, `[rank]`."""
         new = self._new
         row = new.reshaped(new.cast(values, onnx.TensorProto.INT64), [1, self._count])
         spread = new.constant([[default]] * self._rank, np.int64)
@@ -100,8 +100,8 @@ class _Spread:
 
 
 def _window(node: onnx.NodeProto, view: GraphView, operands: tuple[int, ...]) -> _Window | None:
-    """Returns the extents before and after, or None where all of the operands are known, or an
-    extent is not."""
+    """Returns the extents before and after; None if all operands are constant, or an extent is
+    unknown."""
     given = [name for name in (operand(node, place) for place in operands) if name]
     data, result = view.type_of(node.input[0]), view.type_of(node.output[0])
     if data is None or result is None or all(view.constant(n) is not None for n in given):
@@ -110,7 +110,7 @@ def _window(node: onnx.NodeProto, view: GraphView, operands: tuple[int, ...]) ->
 
 
 def _length(name: str, view: GraphView) -> int | None:
-    """Returns the length of a one-dimensional operand, None where it is unknown."""
+    """Returns the length of a one-dimensional operand, None if unknown."""
     kind = view.type_of(name)
     return kind.shape[0] if kind is not None and kind.rank == 1 else None
 
@@ -119,7 +119,7 @@ def _one(new: Replacement) -> str:
     return new.constant(1, np.int64)
 
 
-def _counted(new: Replacement, count: int) -> str:
+def _range(new: Replacement, count: int) -> str:
     return new.constant(range(count), np.int64)
 
 
@@ -127,16 +127,17 @@ def _entry(new: Replacement, values: str, axis: int) -> str:
     return new.sliced(values, 0, axis, axis + 1)
 
 
-def _read(new: Replacement, value: str, places: str, axis: int, extent: int) -> str:
-    """Returns the elements at these places of an axis; a place outside reads the nearest one."""
+def _gather_clamped(new: Replacement, value: str, places: str, axis: int, extent: int) -> str:
+    """Returns the elements at these positions of an axis; a position outside reads the nearest
+    element."""
     last = new.constant(max(extent - 1, 0), np.int64)
     within = new.add("Min", [new.add("Max", [places, new.constant(0, np.int64)]), last])
     return new.add("Gather", [value, within], axis=axis)
 
 
 def _is_inside(new: Replacement, places: str, extent: int, behind: int) -> str:
-    """Returns a boolean value of the graph: a place is inside of the tensor, broadcast over the
-    axes behind this one."""
+    """Returns a boolean graph value: whether a position is inside the tensor, broadcast over the
+    axes behind."""
     low = new.add("Less", [new.constant(-1, np.int64), places])
     high = new.add("Less", [places, new.constant(extent, np.int64)])
     return new.reshaped(new.add("And", [low, high]), [-1] + [1] * behind)
@@ -151,12 +152,12 @@ def _folded_back(new: Replacement, places: str, extent: int, *, is_mirror: bool)
     return new.add("Where", [is_behind, new.add("Sub", [period, place]), place])
 
 
-# Transposed convolutions to extents that the node says.
+# Transposed convolutions with given output extents.
 
 
 def transposed(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """ConvTranspose with `output_shape`, which TVM does not read: the pads that give it. Raises
-    UnsupportedModelError where no pads do."""
+    """Rewrites ConvTranspose with `output_shape`, which TVM ignores, as one with equivalent pads.
+    Raises UnsupportedModelError if no pads give that shape."""
     wanted = attribute(node, "output_shape")
     if wanted is None:
         return None
@@ -172,13 +173,13 @@ def transposed(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | 
         rests.append(_at(node, "output_padding", axis, 0) + max(-total, 0))
     if any(rest >= _at(node, "strides", axis, 1) for axis, rest in enumerate(rests)):
         raise UnsupportedModelError("ConvTranspose to output_shape beyond its stride")
-    return [_with_pads(node, [*begins, *ends], rests)]
+    return [_replace_pads(node, [*begins, *ends], rests)]
 
 
 def _totals(
     node: onnx.NodeProto, extents: tuple[int, ...], kernel: tuple[int, ...], wanted: list[int]
 ) -> list[int]:
-    """Returns the total padding of each axis: its length without pads less the wanted one."""
+    """Returns the total padding of each axis: its length without pads minus the wanted one."""
     return [
         _at(node, "strides", axis, 1) * (extents[axis] - 1)
         + _at(node, "output_padding", axis, 0)
@@ -194,7 +195,7 @@ def _at(node: onnx.NodeProto, name: str, axis: int, default: int) -> int:
     return int(values[axis]) if values else default
 
 
-def _with_pads(node: onnx.NodeProto, pads: list[int], rests: list[int]) -> onnx.NodeProto:
+def _replace_pads(node: onnx.NodeProto, pads: list[int], rests: list[int]) -> onnx.NodeProto:
     changed = onnx.NodeProto()
     changed.CopyFrom(node)
     del changed.attribute[:]
@@ -205,15 +206,15 @@ def _with_pads(node: onnx.NodeProto, pads: list[int], rests: list[int]) -> onnx.
     return changed
 
 
-# Operators whose result has known extents though the operand that gives them is an input of the
-# model: the extents take the operand's place.
+# Operators whose result has known extents though the operand that gives them is a model input: the
+# known extents replace the operand.
 
 _AXES_ARE_INPUTS = 13
-"""The opset from which the sizes of a Split are an input."""
+"""From this opset on, the sizes of a Split are an input."""
 
 
 def with_declared_shape(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """Reshape, Squeeze and Unsqueeze."""
+    """Rewrites Reshape, Squeeze and Unsqueeze."""
     result = view.type_of(node.output[0])
     if result is None or _is_known(node, 1, view):
         return None
@@ -223,11 +224,11 @@ def with_declared_shape(node: onnx.NodeProto, view: GraphView) -> list[onnx.Node
 
 
 def expanded_to(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """Expand to known extents."""
+    """Rewrites Expand to known extents."""
     result = view.type_of(node.output[0])
     if result is None or _is_known(node, 1, view):
         return None
-    return _with_operand(node, result.shape)
+    return _replace_operand(node, result.shape)
 
 
 def tiled(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
@@ -235,11 +236,11 @@ def tiled(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
     result, data = view.type_of(node.output[0]), view.type_of(node.input[0])
     if result is None or data is None or _is_known(node, 1, view) or 0 in data.shape:
         return None
-    return _with_operand(node, [n // of for n, of in zip(result.shape, data.shape, strict=True)])
+    return _replace_operand(node, [n // of for n, of in zip(result.shape, data.shape, strict=True)])
 
 
 def constant_of_shape(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """ConstantOfShape of known extents."""
+    """Rewrites ConstantOfShape with known extents."""
     result = view.type_of(node.output[0])
     if result is None or _is_known(node, 0, view):
         return None
@@ -254,34 +255,34 @@ def constant_of_shape(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodePr
 
 
 def split(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """Split by sizes that are an input."""
+    """Rewrites Split by sizes that are an input."""
     if len(node.input) == 1 or _is_known(node, 1, view) or view.opset < _AXES_ARE_INPUTS:
         return None
     parts = [view.type_of(name) for name in node.output]
     axis = attribute(node, "axis", 0)
     sizes = [part.shape[axis] for part in parts if part is not None]
-    return _with_operand(node, sizes) if len(sizes) == len(parts) else None
+    return _replace_operand(node, sizes) if len(sizes) == len(parts) else None
 
 
 def top_k(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """TopK of a number that is an input."""
+    """Rewrites TopK with a count that is an input."""
     result = view.type_of(node.output[0])
     if result is None or _is_known(node, 1, view):
         return None
-    return _with_operand(node, [result.shape[attribute(node, "axis", -1)]])
+    return _replace_operand(node, [result.shape[attribute(node, "axis", -1)]])
 
 
 def affine_grid(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """AffineGrid to a size that is an input."""
+    """Rewrites AffineGrid to a size that is an input."""
     result = view.type_of(node.output[0])
     if result is None or _is_known(node, 1, view):
         return None
     batch, *extents, _ = result.shape
-    return _with_operand(node, [batch, 1, *extents])  # of any number of channels
+    return _replace_operand(node, [batch, 1, *extents])  # of any number of channels
 
 
-def _with_operand(node: onnx.NodeProto, numbers: Sequence[int]) -> list[onnx.NodeProto]:
-    """The node with these for its second operand."""
+def _replace_operand(node: onnx.NodeProto, numbers: Sequence[int]) -> list[onnx.NodeProto]:
+    """Returns the node with these numbers as its second operand."""
     new = Replacement(node)
     changed = onnx.NodeProto()
     changed.CopyFrom(node)

@@ -1,4 +1,4 @@
-"""The layout of images inside a model. Its inputs and outputs keep theirs."""
+"""The layout of images inside a model. Inputs and outputs keep theirs."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ from tunegate.config import TargetConfig
 _logger = logging.getLogger(__name__)
 
 Layout = Literal["nhwc", "nchw"]
-"""The place of an image's channels: last or first."""
+"""The position of an image's channels: last or first."""
 _CONVOLUTION, _TRANSPOSED = "relax.nn.conv2d", "relax.nn.conv2d_transpose"
 _CHANNELS_LAST = ["NHWC", "HWIO", "NHWC"]
 _TRANSPOSED_AS_IMPORTED = ["NCHW", "IOHW", "NCHW"]
 
 
 def layouts(target: TargetConfig) -> tuple[Layout, ...]:
-    """The layouts to try for this target, the preferred one first. On a CPU the innermost loop is
-    vectorized: over channels it is long, aligned and unit-stride for the weights too."""
+    """Returns the layouts to try for this target, the preferred one first. On a CPU the innermost
+    loop is vectorized: over channels it is long, aligned and unit-stride for the weights too."""
     if target.layout != "auto":
         return (target.layout,)
     return ("nhwc", "nchw") if target.kind == "llvm" else ("nchw",)
 
 
 def channels_last(module: Any) -> Any:
-    """A Relax module before legalization, with the layout of its convolutions changed and that of
-    what is between them. Transposed convolutions stay as they are: the compiler has no other code
-    for them. Where there is an operator that the compiler cannot turn (a stack of tensors is one),
-    each convolution is turned by itself. A module without convolutions is not turned: the compiler
-    divides by zero where it turns scalars."""
+    """Returns a Relax module, not yet legalized, with channels last in its convolutions and between
+    them. Transposed convolutions stay as they are: the compiler has no other code for them. If the
+    module has an operator that the compiler cannot convert (as a stack of tensors), each
+    convolution is converted alone. A module without convolutions stays as it is: the compiler
+    divides by zero on scalars."""
     if not _has_convolution(module):
-        return _tried(module, lambda plain: plain) or module
-    together = _tried(module, _turned_together)
-    return together or _tried(module, with_turned_convolutions) or module
+        return _try_converting(module, lambda plain: plain) or module
+    together = _try_converting(module, _convert_together)
+    return together or _try_converting(module, with_turned_convolutions) or module
 
 
-def _turned_together(module: Any) -> Any:
-    return relax.transform.ConvertLayout({}, _wanted)(module)
+def _convert_together(module: Any) -> Any:
+    return relax.transform.ConvertLayout({}, _wanted_layouts)(module)
 
 
-def _tried(module: Any, turn: Callable[[Any], Any]) -> Any | None:
-    """Returns the turned module, or None where the compiler cannot turn it."""
+def _try_converting(module: Any, turn: Callable[[Any], Any]) -> Any | None:
+    """Returns the converted module, or None if the compiler cannot convert it."""
     try:
         return without_inverse_transposes(turn(with_plain_clips(module)))
     except Exception:
@@ -61,7 +61,7 @@ def _has_convolution(module: Any) -> bool:
     return _CONVOLUTION in names
 
 
-def _wanted(call: Any) -> dict[str, list[str]]:
+def _wanted_layouts(call: Any) -> dict[str, list[str]]:
     if call.op.name == _TRANSPOSED:
         return {_TRANSPOSED: _TRANSPOSED_AS_IMPORTED}
     if call.op.name != _CONVOLUTION:
@@ -69,17 +69,17 @@ def _wanted(call: Any) -> dict[str, list[str]]:
     return {_CONVOLUTION: _CHANNELS_LAST}
 
 
-# ONNX's Clip as two operators that the compiler's passes know. TVM imports it as kernels of its
-# own, with bounds that are computed in case they are no numbers: no pass sees through them, so
-# that an image changes its layout before each and after it.
+# Replaces ONNX's Clip by two operators that the compiler's passes know. TVM imports it as kernels
+# of its own, with bounds that are computed in case they are NaN. No pass sees through them, so an
+# image changes its layout before and after each.
 
 _BOUND = re.compile(r"(maximum|minimum)\d*")
 _OPERATORS = {"maximum": relax.op.maximum, "minimum": relax.op.minimum}
 
 
 def with_plain_clips(module: Any) -> Any:
-    """The Relax module with every maximum and minimum of a value and a constant number as the
-    operator of that name."""
+    """Returns the Relax module with Relax's own operator for each maximum and minimum of a value
+    and a constant."""
     main = _Plain(module).visit_expr(module["main"])
     changed = module.clone()
     changed.update_func(changed.get_global_var("main"), main)
@@ -102,27 +102,27 @@ class _Plain(relax.PyExprMutator):  # type: ignore[misc]
         return _OPERATORS[kind[1]](value, relax.const(number, str(number.dtype)))
 
     def _number(self, bound: Any) -> np.ndarray | None:
-        """Returns the constant of a bound; None where it is known only later."""
-        made = self._made(bound)
+        """Returns the value of a constant bound, None if it is known only at run time."""
+        made = self._definition(bound)
         if isinstance(made, tvm.ir.GenericConst):
             found: np.ndarray = made.value.numpy()
             return found if found.ndim == 0 else None
         if getattr(getattr(made, "op", None), "name", "") != "relax.where":
             return None
-        test, if_none, otherwise = (self._made(argument) for argument in made.args)
+        test, if_none, otherwise = (self._definition(argument) for argument in made.args)
         if getattr(getattr(test, "op", None), "name", "") != "relax.isnan":
             return None
         tested = self._number(test.args[0])
         return None if tested is None else self._number(if_none if np.isnan(tested) else otherwise)
 
-    def _made(self, value: Any) -> Any:
+    def _definition(self, value: Any) -> Any:
         return self.lookup_binding(value) if isinstance(value, relax.Var) else value
 
 
-# Transposes that undo each other, with operators between them that work on single elements. TVM's
-# change of layouts knows no other layout of `clip`, nor of a product with a constant of one
-# element: it turns the image back for them, so that a convolution cannot be fused with what
-# follows. Convolutions that are turned one by one have such transposes everywhere.
+# Removes transposes that undo each other, with element-wise operators between them. TVM's layout
+# pass cannot convert `clip`, nor a product with a one-element constant: it turns the image back for
+# them, so that a convolution cannot fuse with what follows. Convolutions that are converted one by
+# one have such transposes everywhere.
 
 _TRANSPOSE = "relax.permute_dims"
 _ELEMENTWISE = frozenset(
@@ -136,15 +136,15 @@ _ELEMENTWISE = frozenset(
 
 
 def without_inverse_transposes(module: Any) -> Any:
-    """The Relax module with transposes moved behind such operators, and without the pairs that meet
-    their inverse there. The module as it is where that leaves no fewer transposes."""
+    """Returns the module with transposes moved behind such operators and without pairs that cancel;
+    the module unchanged if that leaves no fewer transposes."""
     main = module["main"]
     moved = _Moved(module).visit_expr(main)
-    changed = relax.transform.DeadCodeElimination()(_with_main(module, moved))
+    changed = relax.transform.DeadCodeElimination()(_replace_main(module, moved))
     return changed if _transposes(changed) < _transposes(module) else module
 
 
-def _with_main(module: Any, main: Any) -> Any:
+def _replace_main(module: Any, main: Any) -> Any:
     changed = module.clone()
     changed.update_func(changed.get_global_var("main"), main)
     return relax.transform.CanonicalizeBindings()(changed)
@@ -164,7 +164,7 @@ def _is_transpose(node: Any) -> bool:
 
 @relax.expr_functor.mutator
 class _Moved(relax.PyExprMutator):  # type: ignore[misc]
-    """Each operator on transposed values becomes a transpose of the operator."""
+    """Turns each operator on transposed values into a transpose of the operator."""
 
     def visit_call_(self, call: Any) -> Any:
         call = self.visit_expr_post_order(call)
@@ -179,7 +179,7 @@ class _Moved(relax.PyExprMutator):  # type: ignore[misc]
         return call
 
     def _behind(self, call: Any) -> Any:
-        """`call` with its transposes behind it, where all that it takes is transposed alike."""
+        """Returns `call` with its transposes behind it, if all operands are transposed alike."""
         transposes = [self._transposed(argument) for argument in call.args]
         axes = {_axes(found) for found in transposes if found is not None}
         if len(axes) != 1:
@@ -195,13 +195,13 @@ class _Moved(relax.PyExprMutator):  # type: ignore[misc]
         return relax.op.permute_dims(result, list(order))
 
     def _transposed(self, value: Any) -> Any | None:
-        """The transpose that made the value."""
+        """Returns the transpose that made the value."""
         made = self.lookup_binding(value) if isinstance(value, relax.Var) else None
         return made if _is_transpose(made) else None
 
 
 def _turned_back(value: Any, axes: tuple[int, ...]) -> Any | None:
-    """A number, or a constant as it is before such a transpose; None for what is computed."""
+    """Returns a number or a constant as before such a transpose, None for a computed value."""
     if isinstance(value, tvm.tirx.IntImm | tvm.tirx.FloatImm):
         return value
     if not isinstance(value, tvm.ir.GenericConst):
@@ -227,10 +227,10 @@ def _inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(axes.index(place) for place in range(len(axes)))
 
 
-# Convolutions with channels last, each between two transposes of its own. TVM's change of layouts
-# carries a layout from operator to operator, and gives up on a whole model for one operator that
-# it cannot follow. These transposes meet their inverses afterwards, or become part of the kernel
-# before or behind.
+# Convolutions with channels last, each between two transposes of its own. TVM's layout pass carries
+# a layout from operator to operator, and gives up on a whole model for one operator that it cannot
+# follow. These transposes meet their inverses afterwards, or become part of the kernel before or
+# behind.
 
 _CONVOLUTION_OPERATOR = "relax.nn.conv2d"
 _TO_LAST, _TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
@@ -238,7 +238,7 @@ _TO_HWIO = (2, 3, 1, 0)
 
 
 def with_turned_convolutions(module: Any) -> Any:
-    """The Relax module, its inputs and outputs as they are."""
+    """Returns the module with converted convolutions, its inputs and outputs unchanged."""
     turned = module.clone()
     main = _Turned(module).visit_expr(module["main"])
     turned.update_func(turned.get_global_var("main"), main)

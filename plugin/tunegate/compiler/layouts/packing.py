@@ -1,7 +1,6 @@
-"""The packing of constants, done by numpy: what the compiler makes of a
-layout is splits and transpositions.
+"""Packs constants with numpy: the compiler's layouts are only splits and transpositions.
 
-A kernel that is compiled to do it is a third of what compiling a candidate takes, and it runs once.
+Compiling a kernel for it is a third of a candidate's compile time, and that kernel runs once.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ class Digit(NamedTuple):
 
 
 class Move(NamedTuple):
-    """One argument laid out anew. `read` and `written` say of which digits of the loops its
-    dimensions are, before and after; None is a dimension of one."""
+    """One argument in a new layout. `read` and `written` name the loop digits of each dimension
+    before and after; None is a dimension of one."""
 
     argument: int
     read: tuple[Digit | None, ...]
@@ -50,14 +49,14 @@ class Move(NamedTuple):
 
 
 def moves_of(prepack: Any) -> tuple[Move, ...] | None:
-    """Returns one move for each output of a function that lays arguments out anew, in their order,
-    or None where the function does anything else."""
+    """Returns one move for each output of a function that only changes layouts, in order; None if
+    it does anything else."""
     if not isinstance(prepack.body, SBlockRealize):
         return None
     buffers, body = list(prepack.params), prepack.body.block.body
     found: dict[int, Move] = {}
     for nest in getattr(body, "seq", [body]):
-        placed = _placed(nest, buffers)
+        placed = _buffer_and_move(nest, buffers)
         if placed is None:
             return None
         output, move = placed
@@ -66,8 +65,8 @@ def moves_of(prepack: Any) -> tuple[Move, ...] | None:
     return tuple(found[output] for output in outputs) if set(found) == set(outputs) else None
 
 
-def _placed(nest: Any, buffers: Sequence[Any]) -> tuple[int, Move] | None:
-    """The number of the buffer that a loop nest writes, and what it does."""
+def _buffer_and_move(nest: Any, buffers: Sequence[Any]) -> tuple[int, Move] | None:
+    """Returns the index of the buffer that a loop nest writes, and the move."""
     while isinstance(nest, For):
         nest = nest.body
     if not isinstance(nest, SBlockRealize):
@@ -96,7 +95,7 @@ def _number(buffers: Sequence[Any], wanted: Any) -> int | None:
 def _digits(
     indices: Iterable[Any], axes: Sequence[Any], loops: Sequence[int]
 ) -> tuple[Digit | None, ...] | None:
-    """The digits of the indices, or None where they do not say every loop exactly once."""
+    """Returns the digits of the indices, None if they do not give every loop exactly once."""
     found: list[Digit | None] = []
     for index in indices:
         if isinstance(index, IntImm) and int(index) == 0:
@@ -133,32 +132,30 @@ def _covers(digits: Sequence[Digit], loops: Sequence[int]) -> bool:
 
 
 def _by_axis(digits: Iterable[Digit]) -> list[Digit]:
-    """The digits by axis, in the order in which numbers are written: the
-    digit that counts most comes first."""
+    """Returns the digits by axis, the most significant first."""
     return sorted(digits, key=lambda digit: (digit.axis, -digit.stride))
 
 
-# Constants moved to another layout, when a model is imported and when it is built. The compiler
-# folds such a move by compiling a kernel for it, one for every weight: nearly all of the time that
-# the import of a network with convolutions takes, and much of a build's. It is only moving numbers
-# about.
+# Moves constants to another layout, at import and at build time. The compiler folds such a move by
+# compiling a kernel for every weight: nearly all of the import time of a convolutional network, and
+# much of its build. It is only a copy in another order.
 
 _NUMBERS = frozenset("?biuf")
-"""Kinds of numpy's own; others, as bfloat16, are left to the compiler."""
+"""numpy's own kinds of numbers; others, such as bfloat16, are left to the compiler."""
 
 
 def with_moved_constants(module: Any) -> Any:
-    """A Relax module before legalization, with every transposed or reshaped constant done."""
-    return _with_folded(module, _Moving(module))
+    """Returns a Relax module, not yet legalized, with every transpose and reshape of a constant
+    folded."""
+    return _fold(module, _Moving(module))
 
 
 def with_packed_constants(module: Any) -> Any:
-    """A Relax module of scheduled functions, with every packing of constants
-    done that is a packing alone."""
-    return _with_folded(module, _Packing(module))
+    """Returns a Relax module of scheduled functions with every pure packing of constants folded."""
+    return _fold(module, _Packing(module))
 
 
-def _with_folded(module: Any, folding: Any) -> Any:
+def _fold(module: Any, folding: Any) -> Any:
     for variable, function in list(module.functions.items()):
         if isinstance(function, relax.Function):
             folding.builder_.update_func(variable, folding.visit_expr(function))
@@ -171,7 +168,7 @@ class _Moving(PyExprMutator):  # type: ignore[misc]
     def visit_call_(self, call: Any) -> Any:
         visited = self.visit_expr_post_order(call)
         move = _MOVES.get(getattr(call.op, "name", ""))
-        value = None if move is None else _numbers(_bound(visited.args[0], self))
+        value = None if move is None else _numbers(_definition(visited.args[0], self))
         moved = None if move is None or value is None else move(value, call)
         return visited if moved is None else _constant(moved)
 
@@ -186,10 +183,10 @@ class _Packing(PyExprMutator):  # type: ignore[misc]
         visited = self.visit_expr_post_order(call)
         if getattr(call.op, "name", "") != "relax.call_tir":
             return visited
-        arguments = [_bound(argument, self) for argument in visited.args[1].fields]
+        arguments = [_definition(argument, self) for argument in visited.args[1].fields]
         is_constant = all(isinstance(each, tvm.ir.GenericConst) for each in arguments)
         moves = moves_of(self._module[call.args[0]]) if is_constant else None
-        # Only now: the weights of every other kernel would be copied, to be read.
+        # Only now: reading copies weights, and other kernels need no packing.
         constants = [] if moves is None else [_numbers(each) for each in arguments]
         values = [constant for constant in constants if constant is not None]
         if moves is None or len(values) < len(constants):
@@ -198,13 +195,13 @@ class _Packing(PyExprMutator):  # type: ignore[misc]
         return packed[0] if len(packed) == 1 else relax.Tuple(packed)
 
 
-def _bound(argument: Any, scope: Any) -> Any:
-    """Itself, or what a variable is bound to."""
+def _definition(argument: Any, scope: Any) -> Any:
+    """Returns the value that a variable is bound to, any other argument as it is."""
     return scope.lookup_binding(argument) if isinstance(argument, relax.Var) else argument
 
 
 def _numbers(bound: Any) -> np.ndarray | None:
-    """The numbers of a constant, or None where the argument is not constant."""
+    """Returns the value of a constant, None if the argument is no constant."""
     if not isinstance(bound, tvm.ir.GenericConst):
         return None
     value: np.ndarray = bound.value.numpy()
@@ -215,13 +212,13 @@ def _constant(value: np.ndarray) -> Any:
     return relax.const(np.ascontiguousarray(value), str(value.dtype))
 
 
-def _permuted(value: np.ndarray, call: Any) -> np.ndarray:
+def _permute(value: np.ndarray, call: Any) -> np.ndarray:
     axes = call.attrs.axes
     return np.transpose(value, None if axes is None else [int(axis) for axis in axes])
 
 
-def _as_typed(value: np.ndarray, call: Any) -> np.ndarray | None:
-    """The value in the shape of the result's type, where that is known."""
+def _reshape(value: np.ndarray, call: Any) -> np.ndarray | None:
+    """Returns the value reshaped to the result's type, None if that is not static."""
     shape = call.ty.shape
     if not isinstance(shape, relax.ShapeExpr):
         return None
@@ -232,18 +229,17 @@ def _as_typed(value: np.ndarray, call: Any) -> np.ndarray | None:
 
 
 _MOVES: dict[str, Callable[[np.ndarray, Any], np.ndarray | None]] = {
-    "relax.permute_dims": _permuted,
-    "relax.reshape": _as_typed,
-    "relax.expand_dims": _as_typed,
-    "relax.squeeze": _as_typed,
+    "relax.permute_dims": _permute,
+    "relax.reshape": _reshape,
+    "relax.expand_dims": _reshape,
+    "relax.squeeze": _reshape,
 }
 
 
-# Weights in the order in which a schedule reads them: packed once, when a model is built. The
-# functions of a model say which of their buffers are constants (`layout_free_buffers`); the
-# compiler's postprocessor then lays those out along the loops of each schedule. Here the packing
-# is taken out of the scheduled function again: a build folds it into the constants, and a
-# candidate is timed without it.
+# Weights in the order in which a schedule reads them, packed once at build time. The functions of a
+# model say which buffers are constants (`layout_free_buffers`), and the compiler's postprocessor
+# lays those out along the loops of each schedule. Here the packing is split off the scheduled
+# function again: a build folds it into the constants, and a candidate is timed without it.
 
 ATTRIBUTE = "layout_free_buffers"
 MAIN, PREPACK = "main", "prepack"
@@ -251,7 +247,7 @@ _ROOT = "root"
 
 
 def marked(module: Any) -> Any:
-    """A fused Relax module whose functions know their constant arguments."""
+    """Returns a fused Relax module whose functions know their constant arguments."""
     marked = relax.transform.AttachAttrLayoutFreeBuffers()(module)
     for variable, function in list(marked.functions.items()):
         attributes = getattr(function, "attrs", None)
@@ -261,24 +257,24 @@ def marked(module: Any) -> Any:
 
 
 def unmarked(workload: Workload) -> Workload:
-    """The same function with all its arguments alike."""
+    """Returns the function without marks on its constant arguments."""
     return canonical_workload(workload.module[MAIN].without_attr(ATTRIBUTE))
 
 
 def folded(module: Any) -> Any:
-    """A Relax module of scheduled functions with the packing of its constants done."""
-    split = with_packed_constants(_split(module))
+    """Returns a Relax module of scheduled functions with the packing of constants folded."""
+    split = with_packed_constants(_split_kernels(module))
     return relax.transform.DeadCodeElimination()(relax.transform.FoldConstant()(split))
 
 
-def _split(module: Any) -> Any:
-    """Takes the packing of constants out of each kernel, into a function of its own."""
-    return relax.transform.SplitLayoutRewritePreproc()(_with_roots(module))
+def _split_kernels(module: Any) -> Any:
+    """Splits the packing of constants off each kernel, into a function of its own."""
+    return relax.transform.SplitLayoutRewritePreproc()(_add_roots(module))
 
 
-def _with_roots(module: Any) -> Any:
-    """The module, in which a kernel that is a single block, as a scatter is, stands below a root as
-    all others do: the compiler's split fails without (split_layout_rewrite_preproc.cc)."""
+def _add_roots(module: Any) -> Any:
+    """Returns the module with a root around each single-block kernel (as a scatter): the compiler's
+    split needs one (split_layout_rewrite_preproc.cc)."""
     rooted = tvm.IRModule(module.functions, attrs=module.attrs)
     for variable, function in module.functions.items():
         body = getattr(function, "body", None)
@@ -296,8 +292,8 @@ class ArgumentSource(NamedTuple):
 
 
 class SplitKernel(NamedTuple):
-    """The arguments of the numbers `packs` are laid out anew, as buffers of the types
-    `packed`: by `moves`, one for each, or, where these are None, by the function `prepack` of
+    """A kernel and its packing. The arguments `packs` get a new layout, as buffers of the types
+    `packed`: by `moves`, one for each, or, if these are None, by the function `prepack` of
     `module`, which has `main`."""
 
     module: Any
@@ -308,13 +304,13 @@ class SplitKernel(NamedTuple):
 
 
 def split_kernel(module: Any) -> SplitKernel:
-    """Returns a scheduled function without the packing of its constants, and the packing."""
+    """Splits a scheduled function into the kernel and the packing of its constants."""
     main = module[MAIN]
     types = [_tensor_type(a) for a in ms.arg_info.ArgInfo.from_prim_func(main)]
     as_it_is = tuple(ArgumentSource("argument", index) for index in range(len(types)))
     if not main.attrs or ATTRIBUTE not in main.attrs:
         return SplitKernel(module, (), (), as_it_is)
-    split = _split(_called(main, types))
+    split = _split_kernels(_calling_function(main, types))
     calls, names = _wiring(split["run"])
     if len(calls) == 1:
         return SplitKernel(module, (), (), as_it_is)
@@ -339,8 +335,9 @@ class _Call(NamedTuple):
     outputs: tuple[Any, ...]
 
 
-def _called(main: Any, types: list[Any]) -> Any:
-    """A Relax function around the kernel: the compiler splits kernels where they are called."""
+def _calling_function(main: Any, types: list[Any]) -> Any:
+    """Returns a Relax function that calls the kernel: the compiler splits kernels where they are
+    called."""
     builder = relax.BlockBuilder()
     kernel = builder.add_func(main.without_attr("global_symbol"), "kernel")
     variables = [relax.Var(f"p{index}", kind) for index, kind in enumerate(types[:-1])]
@@ -352,7 +349,7 @@ def _called(main: Any, types: list[Any]) -> Any:
 
 
 def _wiring(run: Any) -> tuple[list[_Call], dict[Any, ArgumentSource]]:
-    """The calls of the function in order, and what each of its variables stands for."""
+    """Returns the calls of the function in order, and the source of each variable."""
     names: dict[Any, ArgumentSource] = {
         p: ArgumentSource("argument", i) for i, p in enumerate(run.params)
     }
