@@ -1,4 +1,4 @@
-"""Tasks over runners, so that all finish at about the same time."""
+"""Distributes tasks over runners, so that all finish at about the same time."""
 
 from __future__ import annotations
 
@@ -16,10 +16,8 @@ from tunegate.tune.expected_time import seconds_per_trial
 
 
 def balanced(loads: Sequence[float], bins: int) -> tuple[tuple[int, ...], ...]:
-    """Indexes of the loads per bin, in order: longest processing time first (Graham, 1969).
-
-    The fullest bin holds at most 4/3 - 1/(3 bins) of what the best partition's would.
-    """
+    """Returns the indexes of the loads per bin, by longest processing time first (Graham, 1969).
+    The fullest bin holds at most 4/3 - 1/(3 bins) of the optimum's."""
     filled = [(0.0, number) for number in range(bins)]
     chosen: list[list[int]] = [[] for _ in range(bins)]
     for index in sorted(range(len(loads)), key=lambda i: (-loads[i], i)):
@@ -29,13 +27,12 @@ def balanced(loads: Sequence[float], bins: int) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(sorted(indexes)) for indexes in chosen)
 
 
-# One run's tasks, shards and budget, split over its targets.
+# The tasks, shards and budget of one run, split over its targets.
 
 
 class TargetPart(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of the budget of one target. `seconds` is the wall clock of each of its `shards`;
-    `trials` and `usd` are for all of them together; None is no limit. `least_gain` is in percent
-    per minute."""
+    """The budget of one target. `seconds` is the wall clock of each of its `shards`; `trials` and
+    `usd` are for all of them together; None is no limit. `least_gain` is in percent per minute."""
 
     target: TargetConfig
     tasks: tuple[ResolvedTask, ...]
@@ -50,8 +47,8 @@ class TargetPart(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def machine_seconds(self) -> float | None:
-        """Returns the machine seconds that time and money allow to all its shards together; None
-        for no limit."""
+        """The machine seconds that time and money allow to all shards together, None without a
+        limit."""
         limits = [] if self.seconds is None else [self.seconds * self.shards]
         if self.usd is not None and self.usd_per_hour:
             limits.append(self.usd / self.usd_per_hour * SECONDS_PER_HOUR)
@@ -61,12 +58,9 @@ class TargetPart(msgspec.Struct, frozen=True, kw_only=True):
 def target_parts(
     tasks: Sequence[ResolvedTask], config: Config, *, shards: int | None
 ) -> tuple[TargetPart, ...]:
-    """A part for each target that has tasks. Without `shards` there is one for each, they run one
-    after the other and share the minutes; otherwise that many run side by side.
-
-    Machine time is shared by the tasks left to tune, so that a task gets as much of it on either
-    target, whatever it costs there.
-    """
+    """Returns a part for each target that has tasks. Without `shards` each target has one, they run
+    in turn and share the minutes; otherwise that many run side by side. Machine time is shared by
+    the tasks left to tune, so a task gets the same share on any target, whatever it costs there."""
     used = {task.task.target for task in tasks}
     targets = [target for target in config.targets if target.name in used]
     by_target = [[task for task in tasks if task.task.target == t.name] for t in targets]
@@ -100,13 +94,13 @@ def left_to_tune(tasks: Sequence[ResolvedTask]) -> int:
 
 
 def _load(tasks: Sequence[ResolvedTask], target: TargetConfig) -> float:
-    """Seconds of one trial of every task left to tune."""
+    """Returns the seconds of one trial of every task left to tune."""
     return sum(seconds_per_trial(task.task, target.kind) for task in tasks if not is_settled(task))
 
 
 def _shard_counts(by_target: Sequence[Sequence[ResolvedTask]], shards: int | None) -> list[int]:
-    """Returns the number of shards of each target: one at least, and no more than it has tasks left
-    to tune."""
+    """Returns the number of shards of each target: at least one, at most one for each task left to
+    tune."""
     most = [max(1, left_to_tune(tasks)) for tasks in by_target]
     if shards is None or shards <= len(most):
         return [1] * len(most)
@@ -124,36 +118,35 @@ def _trial_parts(
 
 
 def paid_trials(planned: int, tasks: Sequence[ResolvedTask], trials: int) -> int:
-    """The number of trials to pay for: at least one where there is nothing to search, but a claim
-    to measure, because none would mean that nothing is paid for."""
+    """Returns the number of trials to pay for: at least one if there is a claim to measure and
+    nothing to search, because 0 would mean that nothing is paid for."""
     has_claims = any(task.claims is not None for task in tasks)
     return max(planned, min(1, trials)) if has_claims else planned
 
 
 def _fraction(parts: Sequence[float], index: int) -> float:
-    """Equal ones where there is nothing to share by."""
+    """Returns one share of the parts. All shares are equal if every part is 0."""
     total = sum(parts)
     return parts[index] / total if total else 1 / len(parts)
 
 
-# Trials shared over tasks before any of them is tuned. Every task that matters gets a first batch
-# before any gets more; the rest goes by the square root of the expected gain, because each further
-# trial of one task gains less than the one before.
+# Shares trials over tasks before any is tuned. Every task that matters gets a first batch before
+# any gets more. The rest follows the square root of the expected gain, because each further trial
+# of a task gains less.
 
 FIRST_BATCH = 8
 MIN_FIRST_BATCH = 2
 SHARE_THAT_MATTERS = 0.01
-"""Share of the estimated model time from which a task gets a first batch."""
+"""A task with this share of the estimated model time gets a first batch."""
 EXPLORATORY_BATCH = 2
 EXPLORATORY_SHARE = 0.1
-"""The share of what the first batches leave that goes to a small batch of each task
-that does not seem to matter."""
+"""The share of the trials after the first batches that goes to small batches of the other tasks."""
 _BISECTIONS = 100
 
 
 class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """The demand of a task for trials. `headroom` is the share of its time that can be saved, 0 to
-    1; `is_of_base_alone`: no head uses it."""
+    1. `is_of_base_alone` means that no head uses it."""
 
     weight: int
     now_ms: float
@@ -167,7 +160,7 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def mattering(demands: Sequence[Demand]) -> list[int]:
-    """Those that are to be searched before anything else."""
+    """Returns the tasks to search before anything else."""
     total_ms = sum(demand.weight * demand.now_ms for demand in demands)
     return [
         index
@@ -177,11 +170,9 @@ def mattering(demands: Sequence[Demand]) -> list[int]:
 
 
 def share_trials(demands: Sequence[Demand], trials: int) -> tuple[int, ...]:
-    """Trials for each, in the order given; never more than `trials` in total.
-
-    What has no room gets none. Otherwise all are given away, so that a heavier task never gets
-    fewer than a lighter one like it.
-    """
+    """Returns the trials of each demand, in order, at most `trials` in total. A task without
+    headroom gets none. All others are given away, and a heavier task never gets fewer than a
+    lighter one like it."""
     first = _first_batches(demands, trials)
     unseen = [i for i, demand in enumerate(demands) if demand.gain_ms > 0 and not first[i]]
     if EXPLORATORY_BATCH * len(unseen) <= EXPLORATORY_SHARE * (trials - sum(first)):
@@ -194,11 +185,9 @@ def share_trials(demands: Sequence[Demand], trials: int) -> tuple[int, ...]:
 def divide(
     pulls: Sequence[float], total: int, *, at_least: Sequence[int] | None = None
 ) -> tuple[int, ...]:
-    """`total` in whole parts proportional to `pulls`, by highest averages (D'Hondt).
-
-    Unlike rounding the quotas, a larger pull never gets less, whatever the others are. Nothing is
-    given where there is no pull; `at_least` must not sum to more than `total`.
-    """
+    """Returns `total` in whole parts proportional to `pulls`, by highest averages (D'Hondt). Unlike
+    rounded quotas, a larger pull never gets less. Without any pull nothing is given. The sum of
+    `at_least` must not exceed `total`."""
     floors = [0] * len(pulls) if at_least is None else list(at_least)
     if not any(pulls):
         return tuple(floors)
@@ -219,8 +208,8 @@ def divide(
 
 
 def _just_below(pulls: Sequence[float], total: int, floors: Sequence[int]) -> list[int]:
-    """The allocation that highest averages has a few steps before the
-    end, found by bisecting its price."""
+    """Returns the allocation that highest averages has a few steps before the end, by bisecting its
+    price."""
 
     def parts_at(price: float) -> list[int]:
         return [max(low, int(pull / price)) for pull, low in zip(pulls, floors, strict=True)]
@@ -239,8 +228,8 @@ def _just_below(pulls: Sequence[float], total: int, floors: Sequence[int]) -> li
 
 
 def _first_batches(demands: Sequence[Demand], trials: int) -> list[int]:
-    """Equal first batches for all that matter. Where they do not reach all, the biggest gains of
-    base and head come in turn, so that neither side is served before the other."""
+    """Returns equal first batches for all that matter. If they do not suffice, the biggest gains of
+    base and head take turns, so neither side is served before the other."""
     batches = [0] * len(demands)
     served = _in_turn(demands, mattering(demands))
     if not served:
@@ -252,7 +241,7 @@ def _first_batches(demands: Sequence[Demand], trials: int) -> list[int]:
 
 
 def _in_turn(demands: Sequence[Demand], indices: Sequence[int]) -> list[int]:
-    """The biggest gain of each side, then the second of each."""
+    """Yields the biggest gain of each side, then the second of each."""
     by_gain = sorted(indices, key=lambda i: -demands[i].gain_ms)
     of_base = [i for i in by_gain if demands[i].is_of_base_alone]
     others = [i for i in by_gain if not demands[i].is_of_base_alone]

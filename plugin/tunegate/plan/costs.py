@@ -1,4 +1,4 @@
-"""Expected costs of a plan's shards, and what the cache spares them."""
+"""The expected costs of a plan's shards, and what the cache saves."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from tunegate_cache.format.records import ExactHit
 
 
 def estimated_cost(shards: Sequence[Shard]) -> Cost:
-    """Machine time and money, summed; no money where a shard has no price."""
+    """Returns the sum of machine time and money. Money is None if a shard has no price."""
     return _cost(shards, [shard.predicted_seconds for shard in shards])
 
 
 def cost_of_hits(shards: Sequence[Shard], kinds: Mapping[str, TargetKind]) -> Cost | None:
-    """Returns the cost of measuring the candidates that the exact hits have as records, at the
-    times in these; None without a hit. A look-up gives the best of them and the latest failures, so
-    it is the least that tuning took. `kinds` are those of the targets."""
+    """Returns the cost of measuring the candidates that the exact hits hold as records, at the
+    times in these; None without a hit. A look-up returns only the best candidates and the latest
+    failures, so this is a lower bound. `kinds` are those of the targets."""
     if not trials_of_hits(shards):
         return None
     return _cost(shards, [_seconds_of_hits(shard, kinds[shard.target]) for shard in shards])
 
 
 def trials_of_hits(shards: Sequence[Shard]) -> int:
-    """The number of candidates that the exact hits have as records."""
+    """Returns the number of candidates that the exact hits hold as records."""
     return sum(_trials(task.resolved) for shard in shards for task in shard.tasks)
 
 
@@ -55,20 +55,21 @@ def _cost(shards: Sequence[Shard], seconds: Sequence[float]) -> Cost:
 
 
 def _bill(seconds: Sequence[float], rates: Sequence[float | None]) -> float | None:
-    """The seconds of each shard times its rate; None where one has none."""
+    """Returns the seconds of each shard times its rate, None if one has no rate."""
     known = [rate for rate in rates if rate is not None]
     if not seconds or len(known) < len(seconds):
         return None
     return sum(each * rate for each, rate in zip(seconds, known, strict=True))
 
 
-# Savings by the cache and by the filter. Both are estimates. Trimmer (IEEE CLOUD 2022) counts the
-# energy that its filter and its early stop save on runs with and without them. A run of ours has
-# no twin without them, so each is estimated from what was measured. What a stop saves nobody
-# measured: the rest of a cap is no saving.
+# What the cache and the filter save. Both are estimates.
+#
+# Trimmer (IEEE CLOUD 2022) measures the energy that filter and early stop save by runs with and
+# without them. A run here has no twin without them, so each saving is estimated from what was
+# measured. An early stop is not counted: what is left of a cap would perhaps not have been spent.
 
 _FEWEST_HITS = 3
-"""Rejected candidates that were faster, below which their rate says nothing."""
+"""Below so many rejected candidates that were faster, their rate says nothing."""
 _LEAST_SECONDS = 1.0
 
 SavedBy = Literal["cache", "filter"]
@@ -82,7 +83,7 @@ class Saving(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def savings(plan: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> tuple[Saving, ...]:
-    """Those of a second or more."""
+    """Returns the savings of a second or more."""
     found: tuple[tuple[SavedBy, Cost | None], ...] = (
         ("cache", plan.saved if plan else None),
         ("filter", _by_filter(outcomes)),
@@ -95,8 +96,8 @@ def savings(plan: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> tuple
 
 
 def _by_filter(outcomes: Sequence[TuningOutcome]) -> Cost | None:
-    """Returns the cost of finding as many improvements at the rate at which rejected candidates,
-    which an audit measures all the same, are improvements. None where too few of them were."""
+    """Returns the cost of finding as many improvements among rejected candidates, at the rate that
+    an audit of these measured. None if the audit found too few."""
     tasks = [task for outcome in outcomes for task in outcome.tasks]
     every = [cost for task in tasks for cost in task.costs]
     kept, rejected = _quick(every, "predicted"), _quick(every, "audit")
@@ -128,7 +129,7 @@ def _scaled(cost: Cost, by: float) -> Cost:
 
 
 def _sum(costs: Sequence[Cost]) -> Cost | None:
-    """Money and joules are known where all of them are."""
+    """Returns the sum. Money and joules need to be present in all costs."""
     if not costs:
         return None
     usd = [cost.usd for cost in costs if cost.usd is not None]

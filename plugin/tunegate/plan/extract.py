@@ -1,4 +1,4 @@
-"""Find the tuning tasks of every changed model, on both sides: each task once."""
+"""Finds the tuning tasks of every changed model, on both sides: each task once."""
 
 from __future__ import annotations
 
@@ -25,18 +25,15 @@ from tunegate.wording import plural
 from tunegate_cache.format.records import WorkloadKey
 
 Lists = Callable[[Sequence[ModelJob]], Sequence[Sequence[TuningTask] | ModelError]]
-"""The tasks of models, in the order of the jobs."""
+"""Lists the tasks of models, in the order of the jobs."""
 
 
 def extract(
     changes: ChangeSet, *, source: ModelSource, lists: Lists, progress: Progress
 ) -> TaskSet:
-    """Both sides are always extracted: a change of weights alone rarely
-    makes other tasks, but it can.
-
-    What cannot be read or compiled has no tasks, and is a note: whether it ships under another
-    runtime, or is an error, is known once it is built.
-    """
+    """Returns the tasks of both sides. A change of weights rarely changes tasks, but it can. A
+    model that cannot be read or compiled has no tasks and gets a note: its build decides whether
+    another runtime ships it."""
     models = export_models(changes, source)
     wanted = _wanted(changes, models, source.candidates)
     if wanted:
@@ -54,8 +51,8 @@ def extract(
 
 
 def unusable_notes(models: ExportedModels) -> Iterator[str]:
-    """Yields notes on models that the verdict will call an error, so that nobody waits for the end
-    to read it."""
+    """Yields notes on models that the verdict will call an error, so that nobody waits until
+    then."""
     is_compared = any(side == "base" for _, side in (*models.files, *models.unreadable))
     for (path, side), why in models.unreadable.items():
         name = side_named(path, side, is_compared=is_compared)
@@ -64,7 +61,7 @@ def unusable_notes(models: ExportedModels) -> Iterator[str]:
 
 ExtractKey = tuple[ModelPath, Side, TargetConfig]
 _SIDES: tuple[Side, Side] = ("head", "base")
-"""The sides in their order: a failure of a head is an error, and worth knowing first."""
+"""Heads come first: a failure of a head is an error, and worth knowing early."""
 
 
 def _wanted(changes: ChangeSet, models: ExportedModels, candidates: Candidates) -> list[ExtractKey]:
@@ -105,7 +102,7 @@ def merge_tasks(
 
 
 def _may_run(error: ModelError, candidates: Sequence[CandidateBuild]) -> bool:
-    """Returns whether something may run a model that cannot be compiled."""
+    """Returns whether another candidate may run a model that cannot be compiled."""
     is_valid = isinstance(error, UnsupportedModelError)
     return is_valid and not all(candidate.is_tuned for candidate in candidates)
 
@@ -117,7 +114,7 @@ def _untuned(name: str, path: ModelPath, said: str) -> str:
 def _untaken(
     name: str, of: ModelSide, error: ModelError, candidates: Sequence[CandidateBuild]
 ) -> str:
-    """Returns why the compiler does not take a model, and what runs it all the same."""
+    """Returns why the compiler does not take a model, and what runs it instead."""
     path, side = of
     told = _untuned(name, path, str(error))
     titles = [each.title for each in candidates if not each.is_tuned and not each.variant]

@@ -1,7 +1,7 @@
-"""The check whether more tuning can bring a model's compiled build near the runtime that ships.
+"""Checks whether more tuning can bring a model's compiled build near the runtime that ships.
 
-A ratio alone says little: a model that was 20 times slower than ONNX Runtime untuned was faster
-than it after ten minutes. So only what has been searched counts as what the model will keep.
+A ratio alone says little: one model was 20 times slower than ONNX Runtime before tuning, and faster
+than it after ten minutes. So only searched tasks count as time that the model keeps.
 """
 
 from __future__ import annotations
@@ -30,15 +30,16 @@ from tunegate_cache.format.model_standing import (
 from tunegate_cache.format.records import Lookup, Miss, WorkloadKey
 
 FAR = 2.0
-"""The ratio to the runtime that ships beyond which a build cannot catch up."""
+"""A build cannot catch up if what it keeps exceeds this ratio to the runtime that ships."""
 MIN_TRIALS = 32
-"""The trials after which the curve of an unfinished search predicts what is left."""
+"""After so many trials the curve of an unfinished search predicts the rest."""
 MORE = 8
-"""The factor of further trials that an unfinished task is given, to see what they would save."""
+"""The prediction gives an unfinished task this factor of further trials."""
 
 
 def is_far_behind(compiled_ms: float, other_ms: float, kept: float) -> bool:
-    """`kept` is the share of its time that the compiled build has left whatever is tuned yet."""
+    """Returns whether the build stays far behind. `kept` is the share of its time that no tuning
+    removes."""
     return compiled_ms * kept > FAR * other_ms
 
 
@@ -49,10 +50,10 @@ def kept_share(
     known: Collection[WorkloadKey],
     kind: TargetKind,
 ) -> float:
-    """The share of the head's time that stays however much is still tuned, 0 to 1.
+    """Returns the share of the head's time that stays after any tuning, 0 to 1.
 
-    A finished task (`known`) stays as it is: no run tunes it again. One that had few trials may
-    come to nothing.
+    A finished task (`known`) stays as it is, because no run tunes it again. A task with few trials
+    may fall to nothing.
     """
     whole_ms = kept_ms = 0.0
     for task in tasks:
@@ -72,19 +73,19 @@ def _kept(outcome: TaskOutcome | None, *, is_known: bool) -> float:
     return 1.0 - headroom.of_unfinished(1.0, outcome, more=MORE)
 
 
-# Models whose compiled build stays far behind the runtime that ships, by records of the cache.
-# Such a record says only that tuning does not pay. It counts for this kind of device and this
-# compiler, of a base from trusted zones alone. A head may have it from the run's own zone where
-# its base has one, or where there is no base: so a second push pays nothing again. Whoever forges
-# it keeps a head untuned against a base that ships under another runtime, which makes no head
-# faster.
+# Cache records of models whose compiled build stays far behind the runtime that ships.
+#
+# Such a record says only that tuning does not pay, for this kind of device and compiler. For a base
+# it counts from trusted zones only. A head may have it from the run's own zone if its base has one,
+# or has no base: a second push then pays nothing again. A forged record keeps a head untuned
+# against a base that ships under another runtime, which makes no head faster.
 
 _NANOSECONDS_PER_MS = 1_000_000
 
 
 class KnownStandings:
-    """Asks the cache which models stay far behind, on targets where another runtime of these
-    `candidates` can ship: where none can, they are tuned all the same."""
+    """Looks up which models stay far behind, on targets where another runtime among `candidates`
+    can ship. On other targets models are tuned anyway."""
 
     def __init__(self, index: TaskIndex, origin: RecordOrigin, candidates: Candidates) -> None:
         self._index, self._origin = index, origin
@@ -125,7 +126,7 @@ def publish_standings(
     outcomes: Sequence[TuningOutcome],
     builds: Sequence[CellBuilds],
 ) -> None:
-    """Says in the cache which models stay far behind another runtime."""
+    """Publishes which models stay far behind another runtime."""
     now = int(tools.context.clock.time())
     found = new_standings(planned, outcomes, builds, tools.source.candidates)
     origin = tools.origin
@@ -150,7 +151,7 @@ def new_standings(
     builds: Sequence[CellBuilds],
     candidates: Candidates,
 ) -> tuple[ModelStanding, ...]:
-    """Those of the heads that this run has tuned, has not finished, and found to stay far behind
+    """Returns the records of heads that this run tuned without finishing, and that stay far behind
     what ships."""
     resolved = plan.resolution.tasks
     keys = model_keys([task.task for task in resolved], __version__)
@@ -175,7 +176,7 @@ def _goes_on(
     tuned: Mapping[WorkloadKey, TaskOutcome],
     known: Collection[WorkloadKey],
 ) -> bool:
-    """Returns whether this run has spent trials on the tasks, and a later one would spend more."""
+    """Returns whether this run spent trials on the tasks and a later one would spend more."""
     outcomes = [tuned[task.task.key] for task in tasks if task.task.key in tuned]
     is_tuned = any(outcome.trials for outcome in outcomes)
     return is_tuned and any(task.task.key not in known for task in tasks)
@@ -187,8 +188,7 @@ def _is_at_head(task: TuningTask, where: ModelOnTarget) -> bool:
 
 
 def _times(head: Build | None, candidates: Sequence[CandidateBuild]) -> tuple[float, float] | None:
-    """Returns the milliseconds of the fastest candidate that is tuned, and of the fastest that is
-    not."""
+    """Returns the milliseconds of the fastest tuned candidate, and of the fastest other one."""
     if head is None or head.choice is None:
         return None
     tuned = {candidate.name for candidate in candidates if candidate.is_tuned}

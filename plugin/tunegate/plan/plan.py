@@ -1,4 +1,5 @@
-"""Resolution -> TuningPlan: what to tune, where, and within what, before anything is spent."""
+"""Resolution -> TuningPlan: what to tune, where, and within which limits, before anything is
+spent."""
 
 from __future__ import annotations
 
@@ -35,19 +36,17 @@ from tunegate.wording import plural
 from tunegate_cache.format.records import Miss
 
 MAX_SHARDS = 256
-"""A CI run takes no more jobs than this from one matrix."""
+"""The most jobs that a CI run takes from one matrix."""
 TRIALS_WITHOUT_LIMIT = 256
-"""The trials that are planned per task where neither time nor money nor trials are limited."""
+"""The trials planned per task if neither time nor money nor trials are limited."""
 
 
 def plan(
     task_set: TaskSet, resolution: Resolution, config: Config, *, shards: int | None = None
 ) -> TuningPlan:
-    """The plan of a whole run: its money and its trials are shared by all shards.
-
-    With `shards` they run side by side, each for at most `budget.minutes`. Without, there is one
-    for each target, they run one after the other, and the minutes are shared as well.
-    """
+    """Returns the plan of a whole run. All shards share its money and trials. With `shards` they
+    run side by side, each for at most `budget.minutes`. Without, each target has one, they run in
+    turn and share the minutes as well."""
     tasks = _with_misses(task_set, resolution)
     planned = _planned(tasks, config, shards)
     kinds = {target.name: target.kind for target in config.targets}
@@ -77,7 +76,7 @@ def _planned(
 
 
 def _with_misses(task_set: TaskSet, resolution: Resolution) -> tuple[ResolvedTask, ...]:
-    """Every task of the set; one that the resolution does not have is a miss."""
+    """Returns every task of the set. A task that the resolution lacks is a miss."""
     known = {(r.task.key, r.task.target): r for r in resolution.tasks}
     return tuple(known.get((task.key, task.target)) or _missed(task) for task in task_set.tasks)
 
@@ -112,7 +111,7 @@ def _shards_of(part: TargetPart, *, first_index: int) -> list[Shard]:
 
 
 def _planned_tasks(part: TargetPart) -> tuple[PlannedTask, ...]:
-    """The planned tasks, the biggest expected gain first, of whichever side."""
+    """Returns the planned tasks of both sides, the largest expected gain first."""
     kind = part.target.kind
     demands = [
         Demand(
@@ -138,7 +137,7 @@ def _planned_tasks(part: TargetPart) -> tuple[PlannedTask, ...]:
 
 
 def _trials_to_share(part: TargetPart) -> int:
-    """The number of trials that the trials, the time and the money allow."""
+    """Returns the number of trials that trials, time and money allow."""
     limits = [] if part.trials is None else [part.trials]
     unfinished = [t.task for t in part.tasks if not is_settled(t)]
     if part.machine_seconds is not None and unfinished:
@@ -153,7 +152,8 @@ def _shard_budgets(
     seconds: Sequence[float],
     groups: Sequence[Sequence[int]],
 ) -> list[Budget]:
-    """The wall clock is each shard's own; money and trials go by what is planned for it."""
+    """Returns the budget of each shard. The wall clock is its own; money and trials follow what is
+    planned for it."""
     loads = [sum(seconds[i] for i in group) for group in groups]
     planned = [sum(tasks[i].trials for i in group) for group in groups]
     trials: Sequence[int | None] = [None] * len(groups)

@@ -1,4 +1,4 @@
-"""The cache is asked about every task: once for a plan, and again for a shard that begins later."""
+"""Looks up every task in the cache: once for a plan, and again for a shard that begins later."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from tunegate_cache.format.target_key import neighbours
 def resolve(
     task_set: TaskSet, index: TaskIndex, config: Config, behind: IsFarBehind = nobody
 ) -> Resolution:
-    """An exact hit, a transfer from the nearest shapes, or a counted miss for each task, from
-    trusted zones; and beside it what only the run's own zone claims of the tasks that this run
-    tunes. Records that are faster than any hardware are not believed, and what an earlier run left
-    unfinished is no answer. `behind` says which models stay far behind another runtime."""
+    """Returns an exact hit, a transfer from the nearest shapes, or a counted miss for each task,
+    from trusted zones, and what only the run's own zone claims of the tasks that this run tunes.
+    Records faster than any hardware are dropped, and unfinished searches are not answers. `behind`
+    returns the models that stay far behind another runtime."""
     kinds = {target.name: target.kind for target in config.targets}
     fastest = {task.key: fastest_nanoseconds(task, kinds[task.target]) for task in task_set.tasks}
     found = index.lookup([(task.key, task.shape) for task in task_set.tasks], fastest)
@@ -55,8 +55,8 @@ def resolve(
 
 
 def refreshed(shard: Shard, index: TaskIndex) -> Shard:
-    """The shard as the cache knows it now. It is asked again about every task that is still to be
-    tuned: a killed attempt has published what it finished, and the next one starts from there."""
+    """Returns the shard with the cache's present answers for every task still to tune. A killed
+    attempt has published what it finished, so the next one continues there."""
     to_tune = [planned.resolved.task for planned in shard.tasks if planned.trials]
     if not to_tune:
         return shard
@@ -76,8 +76,8 @@ def _resolved(
 
 
 def _missed_runners(tasks: Sequence[ResolvedTask], index: TaskIndex) -> Iterator[str]:
-    """Yields a note for each target that has no record of any task, where the cache is full of
-    records for runners of another size."""
+    """Yields a note for each target without any record, if the cache is full of records for runners
+    of another size."""
     by_target: dict[str, list[ResolvedTask]] = defaultdict(list)
     for each in tasks:
         by_target[each.task.target].append(each)
@@ -101,8 +101,7 @@ def _missed_runners(tasks: Sequence[ResolvedTask], index: TaskIndex) -> Iterator
 
 
 def _helpers(tasks: Sequence[ResolvedTask]) -> Iterator[str]:
-    """Yields a note on the repositories whose records serve this run. Outside of CI none is
-    known."""
+    """Yields a note on the repositories whose records serve this run. Outside CI none is known."""
     served = Counter(
         each.lookup.records[0].source.repository
         for each in tasks
@@ -131,8 +130,8 @@ def _with_claims(use: CacheUse, claimed: int) -> CacheUse:
 
 
 def _counted(use: CacheUse, unfinished: int, resumed: int) -> CacheUse:
-    """Returns the use of the cache without unfinished tasks as exact hits; `resumed` of them are
-    tuned on in this run."""
+    """Returns the use of the cache without unfinished tasks among the exact hits. `resumed` of them
+    are tuned on in this run."""
     tasks = plural(resumed, "task")
     note = f"cache: {tasks} that an earlier run did not finish: tuned on from what it has found"
     return msgspec.structs.replace(
@@ -151,16 +150,16 @@ def _with_answer(planned: PlannedTask, lookup: Lookup | None) -> PlannedTask:
     return msgspec.structs.replace(planned, resolved=resolved)
 
 
-# The least time any hardware needs for a task: a record that claims less is a lie.
+# The least time that any hardware needs for a task. A record that claims less is false.
 
 PEAK: dict[Literal["llvm", "cuda"], float] = {"llvm": 1e15, "cuda": 2e16}
-"""Operations per second in any type that no one socket, no one GPU reaches. Generous on purpose:
-the record's own word for its device counts for nothing, and no honest time may be refused."""
+"""Operations per second, in any type, that no single socket or GPU reaches. The bound is generous:
+a record's word for its device does not count, and no honest time may be dropped."""
 _SLACK = 0.5
 """The flop count of a function is an estimate."""
 
 
 def fastest_nanoseconds(task: TuningTask, kind: Literal["llvm", "cuda"]) -> int:
-    """The shortest time of one call, or 0 where the operations are not known. This is the
-    roofline's compute side alone: what lies in caches moves faster than any memory."""
+    """Returns the shortest possible time of one call, 0 if the operations are unknown. Only the
+    compute side of the roofline: data in caches moves faster than any memory."""
     return int(_SLACK * task.flops / PEAK[kind] * 1e9)

@@ -23,10 +23,10 @@ from tunegate_cache.format.records import Miss
 _CANDIDATE_LAUNCHES = 2
 """The launches of a candidate in a usual election."""
 _LATER = 0.25
-"""The share of float32's time that a build in other numbers takes after it: most kernels are
-compiled by then."""
+"""The share of float32's time that a later build in other numbers takes: most kernels are compiled
+by then."""
 _STARTS_SECONDS, _INFERENCES = 30.0, 500
-"""The seconds that the processes of a usual gate take to start, and the inferences of them all."""
+"""The seconds that processes of a usual gate take to start, and their inferences."""
 
 
 class _Cell(msgspec.Struct, frozen=True):
@@ -40,7 +40,7 @@ class _Cell(msgspec.Struct, frozen=True):
 
     @property
     def is_compiled(self) -> bool:
-        """Returns whether a compiler takes anything of the model; else it refuses at once."""
+        """Whether a compiler takes any part of the model. Otherwise it refuses at once."""
         return any(use.model == self.change.path for each in self.tasks for use in each.task.uses)
 
     @property
@@ -51,7 +51,7 @@ class _Cell(msgspec.Struct, frozen=True):
 def run_forecast(
     planned: TuningPlan, config: Config, candidates: Candidates
 ) -> tuple[ExpectedStep, ...]:
-    """The steps of a run on this machine, in their order. Its seconds are a guess for people; the
+    """Returns the steps of a run on this machine, in order. The seconds are a guess for people; the
     caps are the budget's and the gate's."""
     cells = _cells(planned, config)
     winners = {
@@ -76,8 +76,8 @@ def warm_forecast(
     candidates: Candidates,
     elected: Collection[ModelOnTarget],
 ) -> tuple[ExpectedStep, ...]:
-    """The steps of `warm`, which builds what it tunes and what is not elected; none where the
-    cache knows all."""
+    """Returns the steps of `warm`, which builds what it tunes and what is not elected. None if the
+    cache has everything."""
     tuned = {
         use.model
         for shard in planned.shards
@@ -128,8 +128,8 @@ def _building(
     candidates: Candidates,
     winners: Mapping[ModelOnTarget, str],
 ) -> ExpectedStep | None:
-    """A part for each group of candidates that is built together; of a model whose election is
-    remembered the winner alone."""
+    """Returns a step with a part for each group of candidates built together. A model with a
+    remembered election has its winner alone."""
     parts = []
     for group in built_together(candidates):
         jobs = [
@@ -151,7 +151,8 @@ def _building(
 
 
 def _job_seconds(cell: _Cell, candidate: CandidateBuild, *, is_alone: bool) -> float:
-    """The seconds of a candidate; in other numbers it is built after float32, with its kernels."""
+    """Returns the seconds of a candidate. In other numbers it is built after float32 and reuses its
+    kernels."""
     if candidate.is_tuned:
         once = building_seconds(cell.change, [known.task for known in cell.tasks])
         is_later = candidate.precision != FLOAT32 and not is_alone
@@ -162,7 +163,8 @@ def _job_seconds(cell: _Cell, candidate: CandidateBuild, *, is_alone: bool) -> f
 def _choosing(
     cells: Sequence[_Cell], config: Config, candidates: Candidates
 ) -> ExpectedStep | None:
-    """A part for each side that has a choice: launches of each challenger beside the leader."""
+    """Returns a step with a part for each side with a choice: launches of each challenger beside
+    the leader."""
     chosen = [each for each in cells if len(candidates[each.target.name]) > 1]
     if not chosen:
         return None
@@ -188,8 +190,8 @@ def _measuring(cells: Sequence[_Cell], gate: GateConfig) -> ExpectedStep | None:
 
 
 def _measuring_seconds(cell: _Cell, gate: GateConfig) -> float:
-    """Starts take most of the time of a small model. What nobody has measured counts as nothing:
-    the default schedules that it is estimated by are seldom what is built."""
+    """Returns the seconds of measuring. Starts dominate for small models. Unmeasured tasks count as
+    0, because the default schedules behind their estimate are seldom what is built."""
     known = [each for each in cell.tasks if not isinstance(each.lookup, Miss)]
     head_ms = sum(
         use.weight * known_ms(each, cell.target.kind)
@@ -208,34 +210,33 @@ def _subject(cells: Sequence[_Cell]) -> str:
     return ", ".join(f"{each.change.path} on {each.target.name}" for each in cells)
 
 
-# The expected time to build and measure one model on one target. Rough on purpose: it decides
-# which runner measures what, and is told to people. The figures are what one small machine was
-# seen to take.
+# The expected time to build and measure one model on one target. It is rough: it decides which
+# runner measures what, and is shown to people. The figures are from one small machine.
 
 SIDE_SECONDS = 4.0
-"""Starting a compiler, checking the numbers and choosing the runtime, of one side."""
+"""Seconds for one side: start a compiler, check the numbers, choose the runtime."""
 TASK_SECONDS = 0.4
 """Seconds that a kernel of one side adds."""
 OPENING_SECONDS = 0.6
-"""The seconds for one side of a model under a candidate that compiles nothing."""
+"""Seconds for one side of a model under a candidate that compiles nothing."""
 LAUNCH_SECONDS = 3.0
-"""Two processes that start, load and warm up."""
+"""Seconds for two processes to start, load and warm up."""
 BLOCK_INFERENCES = 20
 """The inferences of one side in one block."""
 EXPECTED_LAUNCHES = 10
-"""Launches that decide a usual change, probes included."""
+"""The launches that decide a usual change, probes included."""
 
 
 def expected_seconds(
     change: ModelChange, tasks: Iterable[TuningTask], kind: TargetKind, gate: GateConfig
 ) -> float:
-    """The time of building, and of measuring."""
+    """Returns the time of building, and of measuring."""
     mine = tuple(tasks)
     return building_seconds(change, mine) + measuring_seconds(change, mine, kind, gate)
 
 
 def building_seconds(change: ModelChange, tasks: Iterable[TuningTask]) -> float:
-    """The time of compiling and checking all sides of a model."""
+    """Returns the time to compile and check all sides of a model."""
     sides = {
         (task.key, use.side) for task in tasks for use in task.uses if use.model == change.path
     }
@@ -245,8 +246,8 @@ def building_seconds(change: ModelChange, tasks: Iterable[TuningTask]) -> float:
 def measuring_seconds(
     change: ModelChange, tasks: Iterable[TuningTask], kind: TargetKind, gate: GateConfig
 ) -> float:
-    """The time of measuring, within what the gate may spend. A model without a base is run a few
-    times."""
+    """Returns the time of measuring, within what the gate may spend. A model without a base is run
+    a few times."""
     mine, sides = _of(change, tasks), _sides(change)
     inference_seconds = sum(_inference_seconds(mine, change.path, side, kind) for side in sides)
     if "base" not in sides:
@@ -281,14 +282,14 @@ _ANSWER_GRACE_SECONDS, _MAX_ANSWER_SECONDS = 30.0, 120.0
 
 
 def build_seconds(budget: BudgetConfig) -> float:
-    """The limit for one model at one step of a compiler: as long as tuning may take and five
-    minutes more, at most a quarter of an hour."""
+    """Returns the limit for one model at one step of a compiler: the tuning minutes plus five, at
+    most a quarter of an hour."""
     if budget.minutes is None:
         return _MAX_BUILD_SECONDS
     return min(60 * budget.minutes + _BUILD_GRACE_SECONDS, _MAX_BUILD_SECONDS)
 
 
 def answer_seconds(gate: GateConfig) -> float:
-    """The limit for a measuring process, to start or to time one block: as long as its cell may
-    take and half a minute more, at most two minutes."""
+    """Returns the limit for a measuring process to start, or to time one block: its cell's seconds
+    plus half a minute, at most two minutes."""
     return min(gate.seconds + _ANSWER_GRACE_SECONDS, _MAX_ANSWER_SECONDS)

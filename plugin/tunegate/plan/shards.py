@@ -1,4 +1,4 @@
-"""The matrix of a CI: a leg for each shard of a plan with something to tune."""
+"""The matrix of a CI: a leg for each shard with something to tune."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ MatrixLeg = dict[str, int | str | list[str]]
 
 
 def matrix(plan: TuningPlan) -> dict[str, list[MatrixLeg]]:
-    """The CI matrix: a leg for each shard with something to tune. CI refuses an empty matrix: skip
-    the job when `include` is empty."""
+    """Returns the CI matrix: a leg for each shard with something to tune. CI refuses an empty
+    matrix, so skip the job if `include` is empty."""
     return {
         "include": [
             {
@@ -48,9 +48,9 @@ def _has_work(task: PlannedTask, budget: Budget) -> bool:
 def plan_measuring(
     tasks: TaskSet, config: Config, *, shards: int | None = None
 ) -> tuple[MeasuringShard, ...]:
-    """Returns shards that take about as long, none of them empty. Without `shards` there is one for
-    each target that has models; more are shared out by what the targets are expected to take.
-    Raises ConfigError."""
+    """Returns shards of about equal length, none empty. Without `shards` each target that has
+    models gets one; more are divided by the time that the targets are expected to take. Raises
+    ConfigError."""
     if shards is not None and not 1 <= shards <= MAX_SHARDS:
         message = f"--measure-shards: {shards} is not a number of shards. Use 1 to {MAX_SHARDS}."
         raise ConfigError(message)
@@ -64,7 +64,7 @@ def plan_measuring(
 
 
 def measure_matrix(plan: TuningPlan) -> dict[str, list[MatrixLeg]]:
-    """The CI matrix of the runners that measure; empty where nothing is built."""
+    """Returns the CI matrix of the measuring runners, empty if nothing is built."""
     return {
         "include": [
             {
@@ -94,7 +94,7 @@ def _loads(
 
 
 def _counts(loads: Sequence[Sequence[float]], shards: int | None) -> list[int]:
-    """Returns the number of shards of each target: one at least, and no more than it has models."""
+    """Returns the number of shards of each target: at least one, at most one for each model."""
     least = [1] * len(loads)
     if shards is None or shards <= len(loads):
         return least
@@ -122,11 +122,11 @@ def _shards(
     ]
 
 
-# The part of a plan that belongs to one measuring shard. Pure.
+# The part of a plan for one measuring shard. Pure.
 
 
 def of_shard(planned: TuningPlan, shard: MeasuringShard) -> TuningPlan:
-    """The plan with the models of this shard alone, on its target."""
+    """Returns the plan with this shard's models on its target."""
     models = tuple(
         msgspec.structs.replace(change, targets=(shard.target,))
         for change in planned.changes.models
@@ -137,7 +137,7 @@ def of_shard(planned: TuningPlan, shard: MeasuringShard) -> TuningPlan:
 
 
 def compared_elsewhere(planned: TuningPlan, shard: MeasuringShard) -> int:
-    """The most cells that the other shards compare: all are judged together."""
+    """Returns the most cells that the other shards compare. All cells are judged together."""
     with_base = {change.path for change in planned.changes.models if change.base is not None}
     return sum(
         model in with_base

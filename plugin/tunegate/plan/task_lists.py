@@ -1,10 +1,9 @@
-"""The tuning tasks of models, remembered as records of the cache: a model whose kernels are as they
-were is opened in the compiler to be built, and not only to be listed.
+"""The task lists of models, as records of the cache: a model with unchanged kernels is opened in
+the compiler only to be built.
 
-A list is believed only where both sides of a model have one and the same: no comparison leans by
-it, and nothing of it is tuned, since both sides have all of it. A build with other kernels than
-were listed is none, so a list that lies costs a build. `tunegate warm` believes none, and corrects
-those that are wrong.
+A list is believed only if both sides of a model share it: it then favours neither side, and nothing
+of it is tuned, because both sides have all of it. A build with other kernels than listed is
+refused, so a false list costs a build. `tunegate warm` believes no list, and corrects wrong ones.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ _Listed = Sequence[TuningTask]
 
 
 class KnownLists:
-    """Asks the cache for lists where they `are_believed`, and tells it of new ones."""
+    """Looks up lists if they `are_believed`, and publishes new ones."""
 
     def __init__(self, tools: Tools, *, are_believed: bool) -> None:
         self._tools, self._are_believed = tools, are_believed
         self._now = int(tools.context.clock.time())
 
     def listed(self, jobs: Sequence[ModelJob]) -> Sequence[_Listed | ModelError]:
-        """The tasks of each job, by the cache or else by the compiler."""
+        """Returns the tasks of each job, by the cache or by the compiler."""
         compiler = self._tools.compiler
         keys = self._keys(jobs, compiler.kernels(jobs))
         kept = self._kept(keys)
@@ -48,8 +47,7 @@ class KnownLists:
         return answers
 
     def _keys(self, jobs: Sequence[ModelJob], kernels: Sequence[str]) -> dict[int, WorkloadKey]:
-        """The key of the list of each job, by its place: equal where the compiler would list the
-        same."""
+        """Returns the key of each job's list, by its place. Equal keys mean equal lists."""
         return {
             place: WorkloadKey(self._digest(job, digest), election_target(job.target))
             for place, (job, digest) in enumerate(zip(jobs, kernels, strict=True))
@@ -99,7 +97,7 @@ class KnownLists:
 
 
 def _shared(jobs: Sequence[ModelJob], keys: Mapping[int, WorkloadKey]) -> dict[int, WorkloadKey]:
-    """The jobs of models of which several versions are asked about, and all have one key."""
+    """Returns the jobs of models of which several versions are asked for, all with one key."""
     versions: dict[tuple[str, str], list[WorkloadKey | None]] = {}
     for place, job in enumerate(jobs):
         versions.setdefault((job.path, job.target.name), []).append(keys.get(place))

@@ -1,5 +1,5 @@
-"""Trial builds: each model that would be tuned is built once before, untuned, and what cannot be
-built is not tuned."""
+"""Builds each model that would be tuned once, untuned. A model that cannot be built is not
+tuned."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TriedModel = tuple[ModelPath, Side, str]
 def plan_of_built(
     tools: Tools, tasks: TaskSet, resolution: Resolution, *, shards: int | None = None
 ) -> tuple[TaskSet, TuningPlan]:
-    """Returns the plan, and the tasks that it is for: those of models that can be built."""
+    """Returns the plan, and the tasks that it covers: those of models that can be built."""
     config, progress = tools.config, tools.context.progress
     planned = plan(tasks, resolution, config, shards=shards)
     refused = try_builds(planned, source=tools.source, compiler=tools.compiler, progress=progress)
@@ -39,8 +39,8 @@ def plan_of_built(
 def try_builds(
     planned: TuningPlan, *, source: ModelSource, compiler: Compiler, progress: Progress
 ) -> dict[TriedModel, str]:
-    """Returns why models that would be tuned cannot be built. Those for a GPU are not tried: who
-    plans may have none."""
+    """Returns why models that would be tuned cannot be built. GPU targets are not tried, because
+    the planning machine may have none."""
     targets = {target.name: target for target in source.config.targets}
     wanted = [each for each in _tuned(planned) if _is_tried(targets[each[2]])]
     if not wanted:
@@ -53,7 +53,7 @@ def try_builds(
 
 
 def without_refused(tasks: TaskSet, refused: Mapping[TriedModel, str]) -> TaskSet:
-    """The tasks that a model has which can be built, and a note on each that cannot."""
+    """Returns the tasks of models that can be built, and a note on each other model."""
     left = tuple(task for each in tasks.tasks if (task := _used(each, refused)).uses)
     notes = (*tasks.notes, *refusal_notes(refused, tasks.changes))
     return msgspec.structs.replace(tasks, tasks=left, notes=notes)
@@ -71,7 +71,7 @@ def resolution_of(tasks: TaskSet, resolution: Resolution) -> Resolution:
 
 
 def refusal_notes(refused: Mapping[TriedModel, str], changes: ChangeSet) -> tuple[str, ...]:
-    """A line for each model that is not tuned, with its name once."""
+    """Returns a line for each model that is not tuned, with its name once."""
     is_compared = has_base(changes)
     return tuple(
         f"{side_named(path, side, is_compared=is_compared)} is not tuned on {target}: "
@@ -81,8 +81,8 @@ def refusal_notes(refused: Mapping[TriedModel, str], changes: ChangeSet) -> tupl
 
 
 def _tuned(planned: TuningPlan) -> list[TriedModel]:
-    """Every side of a model that trials are planned for, heads first: what fails of a head is worth
-    knowing first."""
+    """Returns every side of a model that trials are planned for. Heads come first: their failures
+    are worth knowing early."""
     found = {
         (use.model, use.side, shard.target)
         for shard in planned.shards

@@ -23,7 +23,7 @@ from tunegate.review.rules import METRIC_COMMAND, TARGET, merged_section, sectio
 
 
 def merged_targets(base: Config, head: Config) -> tuple[TargetConfig, ...]:
-    """The base's first, in its order."""
+    """Returns the base's targets in its order, then those of the head alone."""
     theirs = {target.name: target for target in head.targets}
     kept = [merged_section(ours, theirs.get(ours.name, ours), TARGET) for ours in base.targets]
     known = names(base)
@@ -31,7 +31,7 @@ def merged_targets(base: Config, head: Config) -> tuple[TargetConfig, ...]:
 
 
 def target_changes(base: Config, head: Config) -> Iterator[PolicyChange]:
-    """Targets that are gone, new, or defined otherwise."""
+    """Returns a change for each target that is gone, new or defined differently."""
     ours = {target.name: target for target in base.targets}
     theirs = {target.name: target for target in head.targets}
     for name, target in ours.items():
@@ -70,8 +70,8 @@ def target_changes(base: Config, head: Config) -> Iterator[PolicyChange]:
 
 def on_known_runners(base: Config, head: Config) -> Config:
     """Returns the head's configuration without new targets on runners that no target of the base
-    has. Labels choose the machine that a job of the matrix is sent to, such as one with secrets. A
-    model for such targets alone is gated on those that its entry had."""
+    has. Labels choose the machine that a job of the matrix goes to, such as one with secrets. A
+    model with only such targets is gated on those that its entry had."""
     unmerged = _on_new_runners(base, head)
     if not unmerged:
         return head
@@ -101,8 +101,7 @@ def names(config: Config) -> tuple[str, ...]:
     return tuple(target.name for target in config.targets)
 
 
-# The choice of the `metric-command` that runs: the base's alone. A pull request chooses nothing
-# that runs.
+# The `metric-command` that runs: only the base's. A pull request chooses nothing that runs.
 
 METRIC_KEY = "models[].accuracy.metric-command"
 _Metric = MetricCommandConfig | None
@@ -113,7 +112,7 @@ def metric_of(accuracy: Accuracy) -> _Metric:
 
 
 def merged_metric(old: _Metric, new: _Metric) -> _Metric:
-    """The base's command; of two bounds on the same command the stricter."""
+    """Returns the base's command. Of two bounds on the same command the stricter one counts."""
     if old is None or new is None or old.run != new.run:
         return old
     return merged_section(old, new, METRIC_COMMAND)
@@ -134,8 +133,8 @@ def metric_changes(old: _Metric, new: _Metric, model: ModelPath) -> Iterator[Pol
 
 
 def without_commands(models: Iterable[ModelConfig]) -> tuple[ModelConfig, ...]:
-    """Entries of a head that no base judges: those with a command have float32 alone, since its
-    bound is not known to be kept."""
+    """Returns entries of a head without a base. An entry with a command gets float32 alone, because
+    the command's bound cannot be checked."""
     return tuple(
         msgspec.structs.replace(each, accuracy="same") if metric_of(each.accuracy) else each
         for each in models
@@ -143,19 +142,19 @@ def without_commands(models: Iterable[ModelConfig]) -> tuple[ModelConfig, ...]:
 
 
 def new_commands(models: Iterable[ModelConfig]) -> Iterator[PolicyChange]:
-    """Yields the policy changes for these entries' commands, which nobody has merged."""
+    """Yields a policy change for each command of these entries: nobody has merged it."""
     for each in models:
         metric = metric_of(each.accuracy)
         if metric is not None:
             yield from metric_changes(None, metric, each.path)
 
 
-# Files of values that lie on the runner: who may name them.
+# Files of values outside the repository, on the runner, and who may name them.
 
 
 def newly_outside(base: Config, judging: Config) -> tuple[str, ...]:
-    """Returns a line for each absolute path that the base's configuration does not have: a change,
-    of a fork for one, must not choose what is read on the runner."""
+    """Returns a line for each absolute path that the base's configuration lacks. A change, such as
+    one of a fork, must not choose what is read on the runner."""
     known = {file for _, file in _outside(base)}
     return tuple(
         f"models: {where}: {file} lies outside of the repository, and only a configuration that is "
@@ -179,17 +178,17 @@ def _named(inputs: Inputs, where: str) -> Iterator[tuple[str, str]]:
                 yield f"{where}: inputs.{name}.values", file
 
 
-# The watched lock files: those of the base, and what the head adds. Where packages come from is
-# the base's to say: an index of the head's counts once it is merged.
+# The watched lock files: the base's, and what the head adds. The base decides where packages come
+# from, so an index of the head counts once it is merged.
 
 
 def merged_watch(base: WatchConfig, head: WatchConfig) -> WatchConfig:
-    """More files are stricter."""
+    """Returns the union of the globs: more files are stricter."""
     return msgspec.structs.replace(base, files=tuple(dict.fromkeys((*base.files, *head.files))))
 
 
 def watch_changes(base: WatchConfig, head: WatchConfig) -> Iterator[PolicyChange]:
-    """A change for each glob that is gone or new, and one for other indexes."""
+    """Returns a change for each glob that is gone or new, and one for other indexes."""
     for glob in base.files:
         if glob not in head.files:
             yield _change("files", glob, "removed", "loosened")
@@ -202,7 +201,7 @@ def watch_changes(base: WatchConfig, head: WatchConfig) -> Iterator[PolicyChange
 
 
 def unmatched_globs(watch: WatchConfig, paths: Iterable[str]) -> Iterator[str]:
-    """A line for each glob that watches nothing, as none of the paths matches it."""
+    """Yields a line for each glob that matches none of the paths."""
     known = [*paths]
     for glob in watch.files:
         if not any(matches(glob, path) for path in known):

@@ -1,5 +1,4 @@
-"""The layers that a change of a graph touches, and how: shapes, attributes and operators before and
-after."""
+"""How a change of a graph touches its layers: shapes, attributes and operators before and after."""
 
 from __future__ import annotations
 
@@ -11,14 +10,14 @@ Facts = Mapping[str, str]
 _OPERATOR = "operator"
 _NONE = "none"
 _MAX_NAME, _MAX_TEXT = 120, 300
-"""The characters of a line: names and attributes come from a pull request."""
+"""The most characters of a line. Names and attributes come from a pull request."""
 
 
 def changed_layers(
     before: Mapping[str, Facts], after: Mapping[str, Facts]
 ) -> tuple[LayerChange, ...]:
-    """Returns the layers that differ, in the order of the head, then those that are gone. Layers
-    are the same where their names are: an export that names all of them anew changes all."""
+    """Returns a line for each layer that differs, in the order of the head, then for those that are
+    gone. Layers match by name, so an export that renames all of them changes all."""
     return tuple(_changes(before, after))
 
 
@@ -26,12 +25,12 @@ def _changes(before: Mapping[str, Facts], after: Mapping[str, Facts]) -> Iterato
     for name, facts in after.items():
         old = before.get(name)
         if old is None:
-            yield _change(name, f"new: {_told(facts)}")
+            yield _change(name, f"new: {_layer_words(facts)}")
         elif old != facts:
             yield _change(name, _difference(old, facts))
     for name, facts in before.items():
         if name not in after:
-            yield _change(name, f"gone: {_told(facts)}")
+            yield _change(name, f"gone: {_layer_words(facts)}")
 
 
 def _change(name: str, text: str) -> LayerChange:
@@ -39,7 +38,7 @@ def _change(name: str, text: str) -> LayerChange:
 
 
 def _difference(old: Facts, new: Facts) -> str:
-    """Such as `Conv: weights 16x3x1x1 → 16x3x5x5, kernel_shape 1,1 → 5,5`."""
+    """Returns a difference such as `Conv: weights 16x3x1x1 → 16x3x5x5, kernel_shape 1,1 → 5,5`."""
     operator = new.get(_OPERATOR, "")
     if old.get(_OPERATOR) != operator:
         operator = f"{old.get(_OPERATOR, _NONE)} → {operator}"
@@ -51,7 +50,7 @@ def _difference(old: Facts, new: Facts) -> str:
     return f"{operator}: {', '.join(changed)}" if changed else operator
 
 
-def _told(facts: Facts) -> str:
+def _layer_words(facts: Facts) -> str:
     rest = ", ".join(f"{name} {text}" for name, text in facts.items() if name != _OPERATOR)
     operator = facts.get(_OPERATOR, "")
     return f"{operator} ({rest})" if rest else operator

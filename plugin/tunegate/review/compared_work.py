@@ -1,4 +1,4 @@
-"""The demands of base's and head's configurations on one model in one of its profiles."""
+"""What the configurations of base and head ask of one model in one profile."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from tunegate.review.named_files import JudgingFile, replacements
 
 
 class AskedWork(NamedTuple):
-    """`config` is what judges, `old_config` the base's. Models are looked into only where the two
-    say different things."""
+    """`config` judges, `old_config` is the base's. Models are opened only if the two differ."""
 
     reader: ModelReader
     config: Config
@@ -32,14 +31,14 @@ class AskedWork(NamedTuple):
     def replaced_values(
         self, revisions: Revisions, names: Iterable[ModelPath]
     ) -> Iterator[PolicyChange]:
-        """Yields the files of values that the change replaces."""
+        """Yields a policy change for each file of values that the change replaces."""
         return replaced_values(self.reader, revisions, self.config, names)
 
     def former_name(
         self, name: ModelPath, after: ModelVersion, before: ModelVersion
     ) -> ModelPath | None:
-        """The name under which the base gates this work: its profile is called the same there, or
-        has the same shapes. None for a profile that is new."""
+        """Returns the name under which the base gates this work: a profile of the same name, or of
+        the same shapes. None for a new profile."""
         known = profiles_for(self.old_config, before.path)
         same = gated_name(before.path, profile_of(name))
         if same in known or entry_for(self.old_config, before.path) is None:
@@ -74,7 +73,7 @@ class AskedWork(NamedTuple):
         return None if outline is None else outline.inputs
 
 
-# Changes that make base and head different work: other inputs, and random numbers from a seed.
+# Changes that make base and head different work: other inputs, and seeded random numbers.
 
 INPUTS_KEY = "inputs of the model"
 SEEDED = "random operators with a seed of their own"
@@ -83,7 +82,7 @@ SEEDED = "random operators with a seed of their own"
 def reshaped(
     path: ModelPath, before: tuple[ModelInput, ...], after: tuple[ModelInput, ...]
 ) -> PolicyChange | None:
-    """The change of inputs, or None where both take the same inputs, in whatever order."""
+    """Returns the change of inputs, None if both take the same inputs in any order."""
     old, new = _written(before), _written(after)
     if old == new:
         return None
@@ -93,8 +92,8 @@ def reshaped(
 
 
 def seeded(path: ModelPath, before: tuple[str, ...], after: tuple[str, ...]) -> PolicyChange | None:
-    """Random numbers from a seed are the same in every process: a
-    model can know when to be slow."""
+    """Returns the change to seeded random numbers. They are equal in every process, so a model
+    could recognise the gate and be fast only there."""
     if set(after) <= set(before):
         return None
     old, new = (", ".join(kinds) or "none" for kinds in (before, after))
@@ -110,18 +109,18 @@ def _written(inputs: tuple[ModelInput, ...]) -> str:
     return ", ".join(shapes) or "none"
 
 
-# Files of values that a change replaces: a policy change, since the base's count.
+# Files of values that a change replaces. The base's values count, so this is a policy change.
 
 
 def replaced_values(
     reader: ModelReader, revisions: Revisions, config: Config, names: Iterable[ModelPath]
 ) -> Iterator[PolicyChange]:
-    """Yields the policy changes that replace values of these models."""
+    """Yields a policy change for each replaced file of values of these models."""
     return replacements(_files(config, names), revisions, reader.blob)
 
 
 def _files(config: Config, names: Iterable[ModelPath]) -> Iterator[JudgingFile]:
-    """Yields each file of each model once, whatever profiles share it."""
+    """Yields each file of each model once; profiles may share files."""
     found = {
         (path_of(name), given, file.removeprefix("./"))
         for name in names

@@ -1,4 +1,5 @@
-"""`tunegate.yaml` to a Config. Every mistake is one line: file, key, what is wrong, what to do."""
+"""Reads `tunegate.yaml` into a Config. Every mistake is one line: file, key, what is wrong, what to
+do."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ _MAX_BYTES = 16 * 2**20
 
 
 def load_config(path: Path) -> Config:
-    """Read the file. Raises ConfigError."""
+    """Returns the configuration in the file. Raises ConfigError."""
     try:
         text = _text(path)
     except FileNotFoundError as error:
@@ -62,7 +63,7 @@ def load_config(path: Path) -> Config:
 
 
 def _text(path: Path) -> str:
-    """A device can be read for ever."""
+    """Returns the text. Only regular files are read: a device could be read for ever."""
     with path.open("rb") as file:
         read = file.read(_MAX_BYTES + 1)
     if len(read) > _MAX_BYTES:
@@ -71,12 +72,12 @@ def _text(path: Path) -> str:
 
 
 def parse_config(text: str, where: str) -> Config:
-    """Read a configuration's text; `where` names it in messages. Raises ConfigError."""
+    """Returns the configuration in a text that messages call `where`. Raises ConfigError."""
     return _parsed(text, where)[0]
 
 
 def _parsed(text: str, where: str) -> tuple[Config, tuple[str, ...]]:
-    """The configuration, and the keys of an earlier version in it."""
+    """Returns the configuration, and the retired keys in it."""
     try:
         content = read_yaml(text)
     except YamlProblemError as error:
@@ -94,8 +95,8 @@ def _parsed(text: str, where: str) -> tuple[Config, tuple[str, ...]]:
 
 
 def check_config(config: Config, where: str, *, is_merged: bool = False) -> None:
-    """Checks what no type can say, of a file or of the merged configuration of base and head.
-    Raises ConfigError."""
+    """Checks what types cannot express, for a file or for base and head merged. Raises
+    ConfigError."""
     _check_cache(config.cache, where)
     _check_targets(config, where)
     _check_executor(config, where)
@@ -117,7 +118,8 @@ def _check_models(config: Config, where: str, *, is_merged: bool) -> None:
 
 
 def _check_executor(config: Config, where: str) -> None:
-    """One that an extra would bring may be missing here: another job tunes."""
+    """Checks the executor's name. One that an extra would bring may be missing here, because
+    another job tunes."""
     name = config.executor
     if name != LOCAL and not missing("executor", name) and plugin_named(_WORKERS, name) is None:
         known = ", ".join((LOCAL, *installed(_WORKERS)))
@@ -182,7 +184,7 @@ def _check_cache(cache: CacheConfig, where: str) -> None:
 
 
 def _refused(about: ConfigKey, problem: str) -> ConfigError:
-    """A ConfigError on one line, whatever the file's own words are."""
+    """Returns a ConfigError on one line, whatever words the file has."""
     return ConfigError(_on_one_line(about.file, problem), about)
 
 
@@ -190,22 +192,24 @@ def _on_one_line(file: str, problem: str) -> str:
     return f"{file}: {' '.join(problem.splitlines())}"
 
 
-# Checks of `models` entries that no type can say: names of targets and profiles, forms of values.
+# Checks of `models` entries that types cannot express: names of targets and profiles, forms of
+# values.
 
 _PROFILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _MODEL_ENDING = ".onnx"
 
 
 class EntryProblem(NamedTuple):
-    """A key of the file, and what is wrong there."""
+    """A key of the file, and its problem."""
 
     key: str
     text: str
 
 
 def entry_problems(config: Config, *, is_merged: bool = False) -> Iterator[EntryProblem]:
-    """Every problem of every entry, in the order of the file. A merged entry may ask for a model
-    without a profile beside its profiles: base and head need not both have some."""
+    """Yields every problem of every entry, in the order of the file. A merged entry may ask for a
+    model without a profile beside its profiles, because base and head need not both have
+    profiles."""
     known = [target.name for target in config.targets]
     for number, entry in enumerate(config.models):
         at = f"models[{number}]"
@@ -286,15 +290,14 @@ def _form_problem(values: ValuesConfig) -> str:
     return ""
 
 
-# The search for the line of a key in a configuration's text, so that a problem can be shown beside
-# it.
+# Finds the line of a key in a configuration's text, to show a problem beside it.
 
 _STEP = re.compile(r"[^.\[\]]+")
 
 
 def line_of(text: str, key: str) -> int:
-    """The line of a key like `targets[0].name`, or of the nearest one above it that is there; the
-    first line where nothing of it is."""
+    """Returns the line of a key such as `targets[0].name`, or of its nearest parent that is there,
+    else the first line."""
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError:
@@ -319,15 +322,15 @@ def _inside(node: yaml.Node | None, step: str) -> tuple[int, yaml.Node] | None:
     return None
 
 
-# Keys that an earlier version had. They are accepted, so that a configuration goes on to work, and
-# said once, so that somebody removes them.
+# Keys of earlier versions. They are accepted, so that a configuration still works, and reported
+# once, so that someone removes them.
 
 RETIRED = (("cache", "prior"), ("cache", "share-experience"))
-"""The section of each, and its name there."""
+"""Section and name of each."""
 
 
 def without_retired_keys(content: object) -> tuple[object, tuple[str, ...]]:
-    """Returns the document without them, and the keys that it had."""
+    """Returns the document without retired keys, and the ones it had."""
     if not isinstance(content, dict):
         return content, ()
     kept: dict[Any, Any] = dict(content)
@@ -342,6 +345,6 @@ def without_retired_keys(content: object) -> tuple[object, tuple[str, ...]]:
 
 @cache
 def say_retired(where: str, key: str) -> None:
-    """Writes the line to stderr, once for each file and key: a command reads a file several
+    """Writes the line to stderr once for each file and key: a command reads a file several
     times."""
     sys.stderr.write(f"tunegate: warning: {where}: {key} no longer does anything. Remove it.\n")

@@ -1,4 +1,4 @@
-"""Expectations for a value of `tunegate.yaml`, in words for its author."""
+"""Turns a value that `tunegate.yaml` cannot have into a line for its author."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _REMOVED = {
     "cache.share-experience": "nothing reads what runs of others have measured",
     "targets.watts": "energy is reported where the machine counts it",
 }
-"""Keys of earlier versions, and what there is instead."""
+"""Keys of earlier versions, and what replaces them."""
 
 
 class KeyProblem(NamedTuple):
-    """A key that is wrong, and the line that says so; an empty key is the whole file."""
+    """A wrong key and its line. An empty key is the whole file."""
 
     key: str
     text: str
@@ -33,8 +33,8 @@ class KeyProblem(NamedTuple):
 def problem_of(
     error: msgspec.ValidationError, content: Any, kind: type[msgspec.Struct] = Config
 ) -> KeyProblem:
-    """One line that says where in the content something is wrong, what it is,
-    and what belongs there instead. `kind` is what the content was read as."""
+    """Returns one line: where the content is wrong, how, and what belongs there. `kind` is the type
+    that it was read as."""
     said, _, where = str(error).partition(" - at ")
     if where.startswith("`key`"):
         key = _dotted(where)
@@ -58,7 +58,7 @@ def problem_of(
 
 
 def _bare_key(place: str, content: Any, kind: type[msgspec.Struct]) -> str:
-    """The line for a key that YAML reads as something else than a text."""
+    """Returns the line for a key that YAML reads as something other than text."""
     keys = _pointed_at(content, place, kind)
     path, inside = _path(keys), _at(content, keys)
     bare = [key for key in inside if not isinstance(key, str)] if isinstance(inside, dict) else []
@@ -67,7 +67,7 @@ def _bare_key(place: str, content: Any, kind: type[msgspec.Struct]) -> str:
 
 
 def value_problem(kind: inspect.Type, path: str, value: Any, unit: str = "") -> str:
-    """The line for a value that is not of its type, or out of its bounds."""
+    """Returns the line for a value of another type or out of bounds."""
     wanted, place = expected(kind, unit), path or "the file"
     if isinstance(value, str):
         if unit:
@@ -79,12 +79,13 @@ def value_problem(kind: inspect.Type, path: str, value: Any, unit: str = "") -> 
 
 
 def _dotted(where: str) -> str:
-    """`$.gate.margin` in its quotes, without what only msgspec knows."""
+    """Returns the place `$.gate.margin` as the file's author writes it."""
     return where.removeprefix("`key` in ").strip("`").removeprefix("$").removeprefix(".")
 
 
 def _pointed_at(content: Any, path: str, kind: type[msgspec.Struct]) -> list[str | int]:
-    """The path step by step. msgspec writes `[...]` for any key of a mapping; we name the key."""
+    """Returns the path step by step. msgspec writes `[...]` for any key of a mapping; this names
+    the key."""
     keys: list[str | int] = []
     for step in re.findall(r"\[\.\.\.\]|\[\d+\]|[^.\[\]]+", path):
         value = _at(content, keys)
@@ -110,7 +111,7 @@ def _at(content: Any, keys: Sequence[str | int]) -> Any:
 
 
 def _with(content: Any, keys: Sequence[str | int], value: Any) -> Any:
-    """The content with another value at one place."""
+    """Returns the content with another value at one place."""
     if not keys:
         return value
     key, *rest = keys
@@ -133,7 +134,8 @@ def _path(keys: Sequence[str | int]) -> str:
 
 
 def _unknown(key: str, path: str, kind: type[msgspec.Struct], keys: Sequence[str | int]) -> str:
-    """The keys of the same section come first; any other may be meant for another section."""
+    """Returns the line for an unknown key. Keys of its own section are suggested first, then those
+    of any other."""
     place = key_place(path, key)
     instead = _REMOVED.get(re.sub(r"\[\d+\]", "", place))
     if instead is not None:
@@ -149,8 +151,8 @@ def _unknown(key: str, path: str, kind: type[msgspec.Struct], keys: Sequence[str
 
 
 def _places(kind: type[msgspec.Struct]) -> dict[str, str]:
-    """Each key with its place: where several sections have it, the place with the fewest steps,
-    and of these the first."""
+    """Returns each key with its place. A key of several sections has the one with the fewest steps,
+    then the first."""
     found: dict[str, str] = {}
     for place in sorted((each.place for each in all_keys(kind)), key=lambda each: each.count(".")):
         found.setdefault(place.rpartition(".")[2], place)
@@ -158,20 +160,20 @@ def _places(kind: type[msgspec.Struct]) -> dict[str, str]:
 
 
 def meant_key(word: str, own: Collection[str]) -> str:
-    """The key that has the word as a part, or looks like it; '' where none does."""
+    """Returns the key that contains the word or resembles it, '' if none does."""
     same_word = [name for name in own if word in name.split("-")]
     near = same_word or difflib.get_close_matches(word, own, n=1)
     return near[0] if near else ""
 
 
 def unknown_key(place: str, meant: str) -> str:
-    """The line for a key that nothing reads; `meant` is the one that was, '' for none."""
+    """Returns the line for a key that nothing reads. `meant` is the likely key, '' for none."""
     hint = f"Did you mean {meant}?" if meant else "Remove it."
     return f"unknown key {place}. {hint}"
 
 
 def _shown(value: Any) -> str:
-    """A value as text, on one line and not longer than one."""
+    """Returns a value as text of one line, cut at its length."""
     match value:
         case None:
             return "nothing"
@@ -203,5 +205,5 @@ def _hint(wanted: str, path: str, value: Any) -> str:
 
 
 def key_place(path: str, key: str) -> str:
-    """The place of a key of the section at that path."""
+    """Returns the place of a key in the section at that path."""
     return f"{path}.{key}" if path else key

@@ -1,4 +1,4 @@
-"""The configuration as a revision has it, and the place of the file in the checkout."""
+"""The configuration of a revision, and the file's place in the checkout."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from tunegate.system.git.repository import GitRepository
 
 
 class FoundConfig(msgspec.Struct, frozen=True):
-    """`config` is None where there is no file, or where `problem` says what is wrong with it."""
+    """`config` is None without a file, or if `problem` says what is wrong with it."""
 
     config: Config | None = None
     problem: str = ""
 
 
 def config_at(repository: GitRepository, revision: str, path: str) -> FoundConfig:
-    """Raises RevisionError where the revision has the file and its content cannot be fetched."""
+    """Returns the configuration of a revision. Raises RevisionError if its content cannot be
+    fetched."""
     entry = repository.entry(revision, path)
     where = f"{path} at {revision[:12]}"
     if entry is None:
@@ -42,7 +43,8 @@ def config_at(repository: GitRepository, revision: str, path: str) -> FoundConfi
 def whole_changes(
     path: str | None, own: Config | None, before: FoundConfig
 ) -> tuple[PolicyChange, ...]:
-    """A whole configuration that is gone from the head, or that nobody could read at the base."""
+    """Returns a policy change if the head has no configuration any more, or if the base's cannot be
+    read."""
     if before.problem:
         return (_whole(path, before.problem, "the head's, which judges", counts_now=True),)
     if own is None and before.config is not None:
@@ -61,11 +63,9 @@ def _whole(path: str | None, old: str, new: str, *, counts_now: bool) -> PolicyC
 
 
 def path_inside(root: Path, path: Path) -> str | None:
-    """The file's path in the repository; None where it lies outside of the checkout.
-
-    Raises ConfigError for a symbolic link on the way to a file inside: the checkout would choose
-    which file judges it.
-    """
+    """Returns the file's path in the repository, None outside of it. Raises ConfigError for a
+    symbolic link on the way to a file inside: the checkout could then choose which file judges
+    it."""
     absolute = Path(os.path.abspath(path))  # noqa: PTH100 -- resolve() would follow links
     for top in (root, root.resolve()):
         if absolute.is_relative_to(top):

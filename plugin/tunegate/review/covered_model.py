@@ -26,11 +26,11 @@ from tunegate.review.model_settings import entry_levels, entry_shapes, entry_val
 from tunegate.review.rules import ACCURACY, OBJECTIVE, merged_section, section_changes, written
 
 InputsOf = Callable[[ModelPath], tuple[ModelInput, ...] | None]
-"""The inputs of a model, by its path in the head; None where it cannot be read."""
+"""Returns the inputs of a model by its path in the head, None if it cannot be read."""
 
 
 class CoveredModel(NamedTuple):
-    """A model with the base's entry for it, and the head's where that has one."""
+    """A model with the base's entry for it, and the head's if it has one."""
 
     path: ModelPath
     old: ModelConfig
@@ -38,7 +38,7 @@ class CoveredModel(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """The entry that judges the model, and how it differs from the base's."""
+    """The entry that judges the model, and its differences from the base's."""
 
     entry: ModelConfig
     changes: tuple[PolicyChange, ...]
@@ -51,8 +51,8 @@ def asked_of(
     inputs_of: InputsOf,
     inputs_before: InputsOf = lambda _: None,
 ) -> Asked:
-    """The base's shapes where they still fit, its objective and accuracy or
-    stricter ones, its targets and more."""
+    """Returns the entry that judges: the base's shapes if they still fit, its objective and
+    accuracy or stricter ones, its targets and more."""
     shapes = _merge_shapes(model, EntryOf(base, model.old), head, (inputs_of, inputs_before))
     objective, objective_changes = _objective(model)
     accuracy, accuracy_changes = _accuracy(model)
@@ -74,7 +74,7 @@ def asked_of(
 def _merge_shapes(
     model: CoveredModel, old: EntryOf, head: Config, inputs_of: tuple[InputsOf, InputsOf]
 ) -> JudgingShapes:
-    """Returns the judging shapes; a model with the same settings is not opened."""
+    """Returns the judging shapes. A model with unchanged settings is not opened."""
     if model.new is None:
         return judging_shapes(old, None, None)
     new = EntryOf(head, model.new)
@@ -109,7 +109,7 @@ def _objective(model: CoveredModel) -> tuple[ObjectiveConfig | None, list[Policy
 
 
 def _accuracy(model: CoveredModel) -> tuple[Accuracy, list[PolicyChange]]:
-    """Returns the stricter accuracy, and its changes; nothing is stricter than the same numbers."""
+    """Returns the stricter accuracy, and its changes. `same` is the strictest."""
     old, new = model.old.accuracy, model.new.accuracy if model.new else "same"
     if model.new is None or old == new:
         return old, []
@@ -129,8 +129,8 @@ def _accuracy(model: CoveredModel) -> tuple[Accuracy, list[PolicyChange]]:
 def _targets(
     model: CoveredModel, base: Config, head: Config
 ) -> tuple[tuple[str, ...], list[PolicyChange]]:
-    """Returns the targets that are gated, and the changes; targets gone from the file, or new in
-    it, are reported once, and not for every model."""
+    """Returns the gated targets and their changes. Targets that the whole file lost or gained are
+    reported once, not for every model."""
     old = model.old.targets or names(base)
     new = (model.new.targets or names(head)) if model.new else old
     lost = [name for name in old if name not in new and name in names(head)]
@@ -160,18 +160,18 @@ def _key_change(
     )
 
 
-# The shapes that judge a covered model, for each of its profiles: the base's while they fit.
+# The shapes that judge a covered model, by profile: the base's while they fit.
 
 
 class EntryOf(NamedTuple):
-    """The entry of a model, and the configuration that it stands in."""
+    """The entry of a model, and its configuration."""
 
     config: Config
     entry: ModelConfig
 
 
 class JudgingShapes(NamedTuple):
-    """The keys of the entry that judges, and how they differ from the base's. The changes name no
+    """The keys of the judging entry, and its differences from the base's. The changes name no
     model."""
 
     dims: dict[str, int]
@@ -181,8 +181,8 @@ class JudgingShapes(NamedTuple):
 
 
 class _Profile(NamedTuple):
-    """A profile as one side sets it. `given` is what it says of shapes; `dims` are only kept where
-    nobody could look into the model."""
+    """A profile as one side sets it. `given` is what it says of shapes. `dims` are kept only if the
+    model could not be opened."""
 
     found: ResolvedShapes
     values: Mapping[str, ValuesConfig]
@@ -191,7 +191,7 @@ class _Profile(NamedTuple):
 
     @property
     def asked(self) -> tuple[object, ...]:
-        """Equal for two profiles that are the same work."""
+        """A value that is equal for two profiles of the same work."""
         misfit = self.given if self.found.problems else {}
         return self.found.shapes, self.values, self.dims, misfit
 
@@ -206,8 +206,8 @@ def judging_shapes(
     inputs: Sequence[ModelInput] | None,
     inputs_before: Sequence[ModelInput] | None = None,
 ) -> JudgingShapes:
-    """`inputs` are those of the head's model, None where it cannot be read, `inputs_before` the
-    base's. Without a new entry everything is the base's."""
+    """Returns the judging shapes. `inputs` are the head model's, `inputs_before` the base's, None
+    if unreadable. Without a new entry everything is the base's."""
     before = _profiles(old, inputs, inputs_before)
     if new is None:
         return _as_entry(before, ())
@@ -224,8 +224,8 @@ def judging_shapes(
 
 
 def _leaves_open(side: EntryOf, inputs: Sequence[ModelInput] | None) -> bool:
-    """Returns whether an entry lacks sizes of a model with these inputs, as that of the head does
-    for a base whose symbols have other names."""
+    """Returns whether an entry lacks sizes for these inputs. The head's entry does for a base whose
+    symbols have other names."""
     profiles = side.entry.profiles or ("",)
     levels = (entry_levels(side.config, side.entry, name) for name in profiles)
     return inputs is not None and any(entry_shapes(each, inputs).problems for each in levels)
@@ -258,9 +258,9 @@ def _shapes(
     inputs_before: Sequence[ModelInput] | None,
     names: NamesInHead,
 ) -> ResolvedShapes:
-    """The shapes for these inputs: those that the model had before, by the names of its inputs,
-    wherever these take them. Another name of an input or a dimension makes no model smaller:
-    neither a new one, nor a sum of others, nor two that change their places."""
+    """Returns the shapes for these inputs: those that the model had before, by input name, wherever
+    the new inputs take them. A renamed input or dimension makes no model smaller, whether the name
+    is new, a sum of others, or swapped with another."""
     found = entry_shapes([names.level(each) for each in levels], inputs)
     before = None if inputs_before is None else entry_shapes(levels, inputs_before)
     if inputs is None or before is None or before.problems:
@@ -280,7 +280,7 @@ def _shapes(
 def _renamed_symbols(
     before: Mapping[str, _Profile], after: Mapping[str, _Profile]
 ) -> frozenset[str]:
-    """Profiles of the base that the head calls otherwise."""
+    """Returns the profiles of the base that the head has under another name."""
     new = [profile.asked for name, profile in after.items() if name not in before]
     return frozenset(
         name
@@ -299,7 +299,7 @@ def _changes(
     for name, profile in before.items():
         if name in after and profile.asked != after[name].asked:
             place = f"models[].profiles.{name}" if name else key
-            old, new = _told(profile, after[name])
+            old, new = _first_difference(profile, after[name])
             yield _shape_change(place, old, new, "changed", is_pending=profile.fits)
         elif name not in after and name not in renamed:
             yield _shape_change(
@@ -327,8 +327,8 @@ def _key(old: ModelConfig, new: ModelConfig) -> str:
     return "models[].inputs" if old.inputs != new.inputs else "models[].dims"
 
 
-def _told(old: _Profile, new: _Profile) -> tuple[str, str]:
-    """Returns the difference, the coarsest first."""
+def _first_difference(old: _Profile, new: _Profile) -> tuple[str, str]:
+    """Returns the coarsest difference of two profiles."""
     for one, other in zip(old.asked, new.asked, strict=True):
         if one != other:
             return written(one), written(other)
@@ -340,7 +340,7 @@ def _titled(name: str) -> str:
 
 
 def _as_entry(profiles: Mapping[str, _Profile], changes: tuple[PolicyChange, ...]) -> JudgingShapes:
-    """The keys of an entry that asks for these profiles, without what stands around it."""
+    """Returns the keys of an entry that asks for these profiles."""
     asked = {
         name: ProfileConfig(dims=dict(each.dims), inputs=_inputs(each))
         for name, each in profiles.items()
@@ -359,21 +359,21 @@ def _inputs(profile: _Profile) -> dict[str, tuple[int, ...] | InputConfig]:
     return found
 
 
-# Inputs that have another name in the head: what the base says of them holds for them still.
+# Renamed inputs: what the base says of an input holds under its new name.
 
 _Said = TypeVar("_Said")
 
 
 class NamesInHead(msgspec.Struct, frozen=True):
-    """The names of the base's inputs in the head: they are `renamed`, or `lost`, or unchanged.
-    `new` are the names of inputs of the head that were called otherwise, or were not there."""
+    """The names of the base's inputs in the head: `renamed`, `lost` or unchanged. `new` are inputs
+    of the head that had another name or did not exist."""
 
     renamed: Mapping[str, str] = {}
     lost: frozenset[str] = frozenset()
     new: frozenset[str] = frozenset()
 
     def of(self, said: Mapping[str, _Said]) -> dict[str, _Said]:
-        """Returns the values for the base's inputs, under the names of the head."""
+        """Returns the values for the base's inputs under the head's names."""
         return {
             self.renamed.get(name, name): each
             for name, each in said.items()
@@ -384,12 +384,12 @@ class NamesInHead(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(level, shapes=self.of(level.shapes))
 
     def inputs(self, before: Sequence[ModelInput]) -> tuple[ModelInput, ...]:
-        """The inputs of the base that the head still has."""
+        """Returns the inputs of the base that the head still has."""
         return tuple(self.of({each.name: _called(each, self.renamed) for each in before}).values())
 
     @property
     def gone(self) -> frozenset[str]:
-        """The names in the base that are not those of the same input in the head."""
+        """The names in the base that mean no input, or another one, in the head."""
         return self.lost | self.renamed.keys()
 
     @property
@@ -402,9 +402,8 @@ class NamesInHead(msgspec.Struct, frozen=True):
 def names_in_head(
     before: Sequence[ModelInput] | None, after: Sequence[ModelInput] | None
 ) -> NamesInHead:
-    """The inputs without one of their name on the other side are the same in their order, as long
-    as they have as many dimensions: a new name makes no model smaller. None are those of a model
-    that nobody can read."""
+    """Matches inputs by name, then the remaining ones in order if they have as many dimensions: a
+    new name makes no model smaller. A model that cannot be read has none."""
     if before is None or after is None:
         return NamesInHead()
     ranks = {each.name: _rank(each) for each in before}
@@ -421,7 +420,7 @@ def names_in_head(
 
 
 def _match_inputs(before: Sequence[ModelInput], after: Sequence[ModelInput]) -> dict[str, str]:
-    """Those of the same type come first."""
+    """Matches inputs of the same type first."""
     left, renamed = [*after], dict[str, str]()
     for is_alike, was in product((_is_same_type, _is_same_rank), before):
         same = next((each for each in left if is_alike(was, each)), None)

@@ -1,4 +1,5 @@
-"""Say which configured models a change touches, and how. When unsure, check more, and say why."""
+"""Finds the configured models that a change touches, and how. In doubt it checks more, and says
+why."""
 
 from __future__ import annotations
 
@@ -54,12 +55,12 @@ def detect(
     config_name: str = "tunegate.yaml",
     watched: WatchedLocks = NOTHING_WATCHED,
 ) -> ChangeSet:
-    """The changed models, and all of them again where a `watched` lock file changed. Only models
-    whose stored bytes differ, or what may be their data, are opened.
+    """Returns the changed models, or all models if a `watched` lock file changed.
 
-    `config` is the head's; `base_config` None: there is none. What is asked of a model that the
-    base covers is the base's to say. Raises ConfigError, naming the configuration, for globs that
-    match nothing on either side, and for all that is wrong with the sizes that it gives.
+    Only models whose bytes, or possible data files, differ are opened. `config` is the head's;
+    `base_config` is None without one. The base decides what is asked of models that it covers.
+    Raises ConfigError, naming the configuration, for globs without a match on either side and for
+    wrong sizes.
     """
     head = reader.models(revisions.head)
     base = {} if revisions.base is None else reader.models(revisions.base)
@@ -106,18 +107,18 @@ def detect(
 
 
 def _gone(pairs: Pairs, base: _Found, config: Config) -> Iterator[ModelChange]:
-    """The models of the base that are none in the head."""
+    """Returns the models of the base that the head no longer has."""
     for path, what in pairs.blocked.items():
         yield _unreadable(path, base[path], config, what)
     for path in pairs.lost:
         targets = targets_for(config, path)
-        yield _told("deleted", path, (base[path], None), targets, "not in the head")
+        yield _build_change("deleted", path, (base[path], None), targets, "not in the head")
 
 
 def _change(
     asked: AskedWork, name: ModelPath, after: ModelVersion, before: ModelVersion | None
 ) -> ModelChange | None:
-    """The change of a model in one of its profiles, which its `name` tells."""
+    """Returns the change of a model in the profile that `name` tells."""
     if after.storage == "link" and (before is None or before.contents != after.contents):
         return _unreadable(name, before, asked.config, f"{after.path} is a symbolic link")
     if before is None:
@@ -143,13 +144,13 @@ def _between(
         if new.graph_digest == "":
             return _no_onnx(name, before, asked.config, problem)
         change, reason = _compare(old, new, problem)
-        return _told("modified", name, (old, new), targets, reason, change=change)
+        return _build_change("modified", name, (old, new), targets, reason, change=change)
     if asked.is_changed(name, former, after):
         reason = "its inputs, targets or accuracy changed in the configuration"
-        return _told("modified", name, (old, new), targets, reason, change="config")
+        return _build_change("modified", name, (old, new), targets, reason, change="config")
     renamed = f"renamed from {before.path}, same content"
     same = before.path == after.path
-    return None if same else _told("renamed", name, (old, new), targets, renamed)
+    return None if same else _build_change("renamed", name, (old, new), targets, renamed)
 
 
 def _added(asked: AskedWork, name: ModelPath, after: ModelVersion, reason: str) -> ModelChange:
@@ -158,11 +159,11 @@ def _added(asked: AskedWork, name: ModelPath, after: ModelVersion, reason: str) 
         return _unreadable(name, None, asked.config, what)
     if head.graph_digest == "":
         return _no_onnx(name, None, asked.config, problem)
-    return _told("added", name, (None, head), targets_for(asked.config, name), reason)
+    return _build_change("added", name, (None, head), targets_for(asked.config, name), reason)
 
 
 def _no_file(version: ModelVersion) -> str:
-    """Returns why a data file is none, '' if all are files."""
+    """Returns why a data file is not a file, '' if all are."""
     words = {"link": "a symbolic link", "submodule": "a submodule"}
     kinds = {file.path: file.digest.partition(":")[0] for file in version.external}
     odd = [
@@ -174,8 +175,8 @@ def _no_file(version: ModelVersion) -> str:
 def _looked_into(
     reader: ModelReader, before: ModelVersion, after: ModelVersion
 ) -> tuple[ModelVersion, ModelVersion, str]:
-    """Both opened, and what is wrong with them, where they may differ. Once opened, they may turn
-    out to be the same: what changed beside them was not their data."""
+    """Returns both versions opened, and their problems, if they may differ. Once opened they may
+    turn out equal: the file that changed beside them was not their data."""
     if before.contents == after.contents:
         return before, after, ""
     if before.content_digest == after.content_digest:
@@ -198,20 +199,20 @@ def _compare(old: ModelVersion, new: ModelVersion, problem: str) -> tuple[Change
 def _unreadable(
     path: ModelPath, before: ModelVersion | None, config: Config, what: str
 ) -> ModelChange:
-    """A change into what is no model: nobody can say that it got no slower."""
+    """Returns the change into a file that is no model. Nobody can say that it got no slower."""
     told = f"{what} in the head, so the model cannot be checked: commit it as a file"
-    return _told("unreadable", path, (before, None), targets_for(config, path), told)
+    return _build_change("unreadable", path, (before, None), targets_for(config, path), told)
 
 
 def _no_onnx(
     path: ModelPath, before: ModelVersion | None, config: Config, what: str
 ) -> ModelChange:
-    """A head that no runtime reads is an error before anything is built for it."""
+    """Returns the error of a head that no runtime reads, before anything is built for it."""
     told = f"{what}, in the head: the model cannot be checked. Export it again"
-    return _told("unreadable", path, (before, None), targets_for(config, path), told)
+    return _build_change("unreadable", path, (before, None), targets_for(config, path), told)
 
 
-def _told(
+def _build_change(
     kind: Literal["added", "modified", "renamed", "deleted", "unreadable"],
     path: ModelPath,
     sides: Versions,
@@ -233,8 +234,8 @@ def _told(
 
 
 def _of_other_work(reader: ModelReader, changes: Sequence[ModelChange]) -> Iterator[PolicyChange]:
-    """A model of another batch is faster, and does less; one that
-    counts its inferences hides them. Profiles of a model share that."""
+    """Yields policy changes for different work: a model of another batch is faster and does less,
+    and one that counts its inferences can hide slow ones. Profiles of a model share the change."""
     other = {path_of(each.path): each for each in changes if each.change == "structural"}
     for change in other.values():
         if change.base is None or change.head is None:
@@ -249,20 +250,20 @@ def _of_other_work(reader: ModelReader, changes: Sequence[ModelChange]) -> Itera
         yield from (each for each in told if each is not None)
 
 
-_MAX_TOLD = 10
-"""Layers of a model of which the report says what changed."""
+_MAX_LAYERS = 10
+"""The most layers whose changes the report lists."""
 
 
 def _with_layers(reader: ModelReader, change: ModelChange) -> ModelChange:
-    """The change with what it does to the layers: a reviewer's first question."""
+    """Returns the change with its changed layers, a reviewer's first question."""
     if change.change != "structural" or change.base is None or change.head is None:
         return change
     before, after = reader.outline(change.base), reader.outline(change.head)
     if before is None or after is None:
         return change
     layers = changed_layers(before.layers, after.layers)
-    more = max(0, len(layers) - _MAX_TOLD)
-    return msgspec.structs.replace(change, layers=layers[:_MAX_TOLD], more_layers=more)
+    more = max(0, len(layers) - _MAX_LAYERS)
+    return msgspec.structs.replace(change, layers=layers[:_MAX_LAYERS], more_layers=more)
 
 
 def _as_moved(change: ModelChange | None, path: ModelPath, pairs: Pairs) -> ModelChange | None:
@@ -280,7 +281,7 @@ def _as_moved(change: ModelChange | None, path: ModelPath, pairs: Pairs) -> Mode
 def _uncompared(
     changes: Sequence[ModelChange], pairs: Pairs, base: _Found, config: Config
 ) -> Iterator[str]:
-    """Yields what is said of new models that may be versions of others, and of deleted ones."""
+    """Yields notes on new models that may be versions of others, and on deleted ones."""
     covered = {*selected(config, base)}
     added = {path_of(each.path) for each in changes if each.kind == "added"}
     deleted = {*pairs.lost}
@@ -296,7 +297,7 @@ def _no_longer_covered(path: ModelPath) -> PolicyChange:
 
 
 def _unread_outputs(reader: ModelReader, revisions: Revisions, config: Config) -> Iterator[str]:
-    """Yields a line for what DVC keeps where a configured model may be, that changed and is not
+    """Yields a line for each changed DVC output that may hold a configured model and is not
     read."""
     globs = [entry.path for entry in config.models]
     for path, what in sorted(reader.unread_outputs(revisions.base, revisions.head).items()):
@@ -334,14 +335,14 @@ def _notes(
     return watched.notes
 
 
-# Submodules that a change moves: models in them are another repository's.
+# Submodules that a change moves. Models in them belong to another repository.
 
 _SHOWN_DIGITS = 12
 
 
 def moved_submodules(reader: ModelReader, revisions: Revisions) -> Iterator[str]:
-    """Yields a note for each submodule that is new in the head, or at another commit there, with
-    how models in it are gated."""
+    """Yields a note for each submodule that is new or at another commit in the head, with how to
+    gate models in it."""
     before = {} if revisions.base is None else reader.submodules(revisions.base)
     for path, commit in sorted(reader.submodules(revisions.head).items()):
         old = before.get(path)
@@ -357,18 +358,18 @@ def moved_submodules(reader: ModelReader, revisions: Revisions) -> Iterator[str]
         yield f"{told}: gate them with {line}"
 
 
-# The stage that finds the nearest earlier version of a model whose base cannot be compiled, to
-# take its place. Chosen before anything is looked up or tuned: a base that is compared with gets
-# the best schedules that are known for it, like the head.
+# Replaces a base that cannot be compiled by the nearest earlier version of its model. This happens
+# before anything is looked up or tuned: every base that is compared gets its best known schedules,
+# like the head.
 
 MAX_EARLIER_BASES = 3
-"""Versions that are tried; further back it is another model."""
+"""The most versions tried. Further back it is another model."""
 
 
 def with_working_bases(
     changes: ChangeSet, extracted: Callable[[ChangeSet], TaskSet], reader: ModelReader | None
 ) -> TaskSet:
-    """The tasks, with earlier bases where those that are gated against are broken."""
+    """Returns the tasks, with earlier bases where a base is broken."""
     tasks = extracted(changes)
     if reader is None:
         return tasks
@@ -383,8 +384,8 @@ def with_working_bases(
 def with_earlier_bases(
     changes: ChangeSet, broken: Mapping[ModelPath, str], reader: ModelReader
 ) -> ChangeSet:
-    """Returns the changes, with the base of each of these models one version further back, where
-    there is one."""
+    """Returns the changes, with the base of each of these models one version further back if there
+    is one."""
     models = [
         _earlier(change, broken[change.path], reader) if change.path in broken else change
         for change in changes.models

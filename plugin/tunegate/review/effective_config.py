@@ -1,7 +1,7 @@
 """The configuration that judges a change: the base's, made stricter by the head's.
 
-What the head loosens has no effect on its own verdict. It is told as a policy
-change and counts once it is merged.
+What the head loosens does not affect its own verdict. It is reported as a policy change and counts
+once merged.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def effective(
     inputs_of: InputsOf,
     inputs_before: InputsOf = lambda _: None,
 ) -> Effective:
-    """`models` are the models of the head, each with its path at the base, which is its own for one
-    that is new; `inputs_before` are those at the base. The head's rules hold for models that the
-    base does not cover, on runners that the base has."""
+    """Returns the judging configuration. `models` maps each model of the head to its path at the
+    base, a new one to itself. `inputs_before` are the inputs at the base. The head's rules hold for
+    models that the base does not cover, on runners that the base has."""
     everything, head = head, on_known_runners(base, head)
     merged_config = msgspec.structs.replace(
         base,
@@ -75,7 +75,7 @@ def effective(
 
 
 def of_head_alone(head: Config) -> Effective:
-    """The head's own rules where the base has none, without its commands: a pull request would
+    """Returns the head's own rules if the base has none, without its commands: a pull request would
     choose what runs."""
     models = without_commands(head.models)
     return Effective(msgspec.structs.replace(head, models=models), tuple(new_commands(head.models)))
@@ -86,8 +86,8 @@ def _is_entry_of(config: Config, entry: ModelConfig, paths: Iterable[ModelPath])
 
 
 def in_report_order(changes: Iterable[PolicyChange]) -> tuple[PolicyChange, ...]:
-    """Returns the changes in the report's order: first those that somebody has to agree to, of
-    these the gate's own keys first, since a long report is cut at its end."""
+    """Returns the changes in the report's order. Those that someone must agree to come first, the
+    gate's keys before others, because a long report is cut at its end."""
     gate = "gate."
     return tuple(
         sorted(changes, key=lambda each: (not each.weakens, not each.key.startswith(gate)))
@@ -127,7 +127,7 @@ def _of_sections(base: Config, head: Config) -> Iterator[PolicyChange]:
 
 
 def _of_models(asked: Iterable[tuple[CoveredModel, Asked]]) -> Iterator[PolicyChange]:
-    """Yields one change for all models of an entry that it is the same for."""
+    """Yields one change for all models of an entry with the same change."""
     found = [(model.old.path, change) for model, each in asked for change in each.changes]
     found.sort(key=lambda pair: (pair[0], msgspec.structs.astuple(_anywhere(pair[1]))))
     for (glob, _), same in groupby(found, key=lambda pair: (pair[0], _anywhere(pair[1]))):

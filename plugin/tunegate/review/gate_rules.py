@@ -29,10 +29,10 @@ from tunegate.wording import did_you_mean
 
 
 class Policies(msgspec.Struct, frozen=True, kw_only=True):
-    """The agreements beside the margin; `today` is the date by which waivers expire,
-    `pending_waivers` count once they are merged, `signed_waivers` are those of either that a commit
-    has and no file; it `has_unread_waivers` where the file has a mistake. `metric_margin` is how
-    much less of the user's metric is no fault."""
+    """The agreements beside the margin. Waivers expire by `today`; `pending_waivers` count once
+    merged; `signed_waivers` are those of a commit message, counting or pending.
+    `has_unread_waivers` means that a waiver file has a mistake. `metric_margin` is the tolerated
+    loss of the user's metric."""
 
     waivers: tuple[Waiver, ...] = ()
     pending_waivers: tuple[Waiver, ...] = ()
@@ -47,7 +47,8 @@ NO_POLICIES = Policies()
 
 
 def policies_under(waivers: Waivers, today: datetime.date, metric_margin: float) -> Policies:
-    """Returns the policies of these waivers today, beside a metric that may fall by so much."""
+    """Returns the policies of these waivers today, and of a metric that may fall by
+    `metric_margin`."""
     return Policies(
         waivers=waivers.counting,
         pending_waivers=waivers.pending,
@@ -59,14 +60,14 @@ def policies_under(waivers: Waivers, today: datetime.date, metric_margin: float)
 
 
 class GateRules(msgspec.Struct, frozen=True, kw_only=True):
-    """`gate` is the section of the configuration that judges, `policies` what counts beside it."""
+    """`gate` is the judging section of the configuration, `policies` what counts beside it."""
 
     gate: GateConfig
     policies: Policies = NO_POLICIES
 
 
 def with_configured(rules: GateRules, config: Config, changes: ChangeSet) -> GateRules:
-    """The rules with the latency that the configuration asks of each changed model."""
+    """Returns the rules with the configured latency objective of each changed model."""
     entries = {change.path: entry_for(config, change.path) for change in changes.models}
     objectives = {
         path: entry.objective for path, entry in entries.items() if entry and entry.objective
@@ -75,22 +76,22 @@ def with_configured(rules: GateRules, config: Config, changes: ChangeSet) -> Gat
     return msgspec.structs.replace(rules, policies=policies)
 
 
-# The rules that a verdict was reached by, as one digest.
+# The rules of a verdict as one digest.
 
 
 def rules_digest(rules: GateRules) -> str:
-    """Equal for two runs that judge alike, also on different days."""
+    """Returns a digest that is equal for two runs that judge alike, also on different days."""
     undated = msgspec.structs.replace(rules.policies, today=datetime.date.min)
     return digest_of(msgspec.structs.replace(rules, policies=undated))
 
 
-# The configuration that judges these models, made of base's and head's.
+# The configuration that judges these models, merged from base and head.
 
 
 def judging_config(
     base: Config | None, head: Config, changes: ChangeSet, reader: ModelReader
 ) -> Config:
-    """The configuration that judges the models of these changes: a later job finds it
+    """Returns the configuration that judges the models of these changes. A later job derives it
     again, whatever it was handed."""
     found = {each.head.path: each.head for each in changes.models if each.head is not None}
     before = {path_of(each.path): each.base for each in changes.models if each.base is not None}
@@ -104,9 +105,9 @@ def judged_by(
     before: Mapping[ModelPath, ModelVersion],
     reader: ModelReader,
 ) -> Effective:
-    """`found` are models of the head, `before` what they were at the base. Without a configuration
-    of the base it is the head's, of which no command runs. Raises ConfigError for files on the
-    runner that only the head names."""
+    """Returns the judging configuration. `found` are the head's models, `before` their versions at
+    the base. Without a configuration at the base it is the head's, without its commands. Raises
+    ConfigError for files on the runner that only the head names."""
     if base is None:
         return of_head_alone(head)
 
@@ -127,14 +128,13 @@ def judged_by(
     return rules
 
 
-# The waivers that count: those of the base, as far as the head still wants them.
+# The waivers that count: those of the base, as far as the head keeps them.
 
 
 class Waivers(msgspec.Struct, frozen=True, kw_only=True):
-    """`counting` are those that this verdict knows. `pending` are those of the head that it does
-    not: they count once they are merged. Those of `signed` are in the message of a commit, all
-    others in the file. `notes` say which file or waiver waives nothing, and why. It `has_unread`
-    waivers where a file has a mistake."""
+    """`counting` waivers apply to this verdict. `pending` ones of the head count once merged.
+    `signed` ones come from a commit message, all others from the file. `notes` name files or
+    waivers that waive nothing, and why. `has_unread` means that a file has a mistake."""
 
     counting: tuple[Waiver, ...] = ()
     pending: tuple[Waiver, ...] = ()
@@ -148,9 +148,9 @@ NO_WAIVERS = Waivers()
 
 
 def merged_waivers(base: Sequence[Waiver], head: Sequence[Waiver], file: str) -> Waivers:
-    """`file` is what the two versions are called. A waiver that the head removes, lowers or
-    shortens counts as the head has it. A profile without a waiver of its own has that of its model
-    in either version, so none that is removed leaves a wider one in its place."""
+    """Merges the waivers of two versions of `file`. A waiver that the head removes, lowers or
+    shortens counts as in the head. A profile without its own waiver has its model's in either
+    version, so removing one leaves no wider waiver in its place."""
     cells = dict.fromkeys(waiver.cell for waiver in (*base, *head))
     before = {cell: waiver_of(base, cell) for cell in cells}
     after = {cell: waiver_of(head, cell) for cell in cells}
@@ -206,14 +206,14 @@ def _terms(waiver: Waiver | None) -> str:
     return f"up to +{waiver.ceiling_percent:g}% until {waiver.expires}"
 
 
-# Waivers that can waive nothing, because no configured model or target has their name.
+# Waivers without effect: no configured model or target has their name.
 
 
 def stray_waivers(
     waivers: Iterable[Waiver], config: Config, models: Iterable[ModelPath]
 ) -> Iterator[str]:
-    """Yields a line for each waiver that is about none of the models, or about no target of its
-    model. A model's path stands for all of its profiles."""
+    """Yields a line for each waiver of an unknown model, or of a target that its model lacks. A
+    model's path stands for all its profiles."""
     names = {without_upgrade(name) for name in models}
     known = names | {path_of(name) for name in names}
     for cell in dict.fromkeys(waiver.cell for waiver in waivers):

@@ -1,4 +1,4 @@
-"""Shell globs over whole paths, matched in one pass: no glob makes a path expensive to look at."""
+"""Shell globs over whole paths, matched in one pass, so no glob makes a path expensive."""
 
 from __future__ import annotations
 
@@ -16,30 +16,31 @@ from tunegate.config import Config
 from tunegate.errors import ConfigError
 
 VERSION = "{version}"
-"""Stands for a number in a glob, such as `2` or `1.10`: its models are versions of each other."""
+"""Stands for a number in a glob, such as `2` or `1.10`. Paths that differ in it are versions of one
+model."""
 _WILDCARDS = frozenset("*?[")
 _NUMBER = re.compile(r"\d+(?:\.\d+)*")
 _MAX_NUMBERS = 64
-"""The most numbers of a path that are tried: a path of a pull request may have thousands."""
+"""The most numbers of a path that are tried. A path of a pull request may have thousands."""
 
 
 class NumberedPath(NamedTuple):
-    """`family` is the path with `{version}` for its number: equal for versions of one model."""
+    """`family` is the path with `{version}` for its number, equal for versions of one model."""
 
     family: str
     version: tuple[int, ...]
 
 
 def matches(glob: str, path: str) -> bool:
-    """Shell globs over a whole path: `*` and `?` stay in one directory, `**` crosses them, and
-    `{version}` is a number."""
+    """Returns whether a glob matches a whole path. `*` and `?` stay in one directory, `**` crosses
+    directories, `{version}` is a number."""
     if VERSION in glob:
         return numbered_path(glob, path) is not None
     return _glob(glob.removeprefix("./")).fits(path)
 
 
 def numbered_path(glob: str, path: str) -> NumberedPath | None:
-    """Returns the version of a path by a glob with `{version}`. None where it does not match."""
+    """Returns the version of a path by a glob with `{version}`, None if it does not match."""
     before, has_version, after = glob.removeprefix("./").partition(VERSION)
     if not has_version or not _glob(f"{before}[0-9]*{after}").fits(path):
         return None
@@ -53,7 +54,7 @@ def numbered_path(glob: str, path: str) -> NumberedPath | None:
 
 
 def version_of(text: str) -> tuple[int, ...]:
-    """The numbers of a version, to compare it by."""
+    """Returns the numbers of a version, for comparison."""
     return tuple(int(part[:_MAX_DIGITS]) for part in text.split("."))
 
 
@@ -61,7 +62,7 @@ _MAX_DIGITS = 18
 
 
 def may_match_below(glob: str, directory: str) -> bool:
-    """Returns whether a glob may match a file somewhere below a directory."""
+    """Returns whether a glob may match a file below a directory."""
     parts, names = glob.removeprefix("./").split("/"), directory.split("/")
     for part, name in zip(parts, names, strict=False):
         if "**" in part:
@@ -77,14 +78,14 @@ def is_glob(path: str) -> bool:
 
 
 def literal(path: str) -> str:
-    """The glob that matches this path alone."""
+    """Returns the glob that matches this path alone."""
     escaped = "".join(f"[{each}]" if each in "*?[" else each for each in path)
     return escaped.replace(VERSION, f"[{{]{VERSION[1:]}")
 
 
 class _Glob:
-    """A glob as an automaton. A set of its states is an integer with one bit for each, so that a
-    character moves all of them at once and nothing is ever tried again."""
+    """A glob as an automaton. A set of states is an integer with one bit for each state, so one
+    character moves all of them at once and nothing is tried again."""
 
     def __init__(self, glob: str) -> None:
         self._parts: list[str] = []
@@ -125,8 +126,8 @@ class _Glob:
         self._parts.append(part)
 
     def _with_skips(self, states: int) -> int:
-        """The states with what is reached without a character; never more
-        than three stars stand in a row."""
+        """Returns the states with those reachable without a character. At most three stars stand in
+        a row."""
         while True:
             more = (states & self._skip_one) << 1 | (states & self._skip_two) << 2
             if not more & ~states:
@@ -134,7 +135,7 @@ class _Glob:
             states |= more
 
     def _accepted(self, character: str) -> int:
-        """The states that this character moves on."""
+        """Returns the states that accept this character."""
         if character not in self._accepting:
             fitting = (
                 1 << place for place, part in enumerate(self._parts) if _takes(part, character)
@@ -147,7 +148,7 @@ _glob = cache(_Glob)
 
 
 def _parts(glob: str) -> Iterator[str]:
-    """Wildcards, brackets and single characters."""
+    """Yields wildcards, brackets and single characters."""
     place, last_bracket = 0, glob.rfind("]")
     while place < len(glob):
         length = _wildcard_length(glob, place, last_bracket)
@@ -169,7 +170,7 @@ def _wildcard_length(glob: str, place: int, last_bracket: int) -> int:
 
 
 def _simplified(parts: Iterator[str]) -> list[str]:
-    """Stars beside each other say no more than the widest of them."""
+    """Merges stars in a row into the widest of them."""
     kept: list[str] = []
     for part in parts:
         if kept and part in {"*", "**", "**/"}:
@@ -194,7 +195,7 @@ def _takes(part: str, character: str) -> bool:
 
 
 def _is_one_of(character: str, members: str) -> bool:
-    """A bracket's inside: characters and ranges, or any but those."""
+    """Returns whether a bracket has the character, by its members, ranges and negation."""
     is_excluding = members[0] in "!^"
     place, found = int(is_excluding), False
     while place < len(members):
@@ -211,7 +212,8 @@ def _is_one_of(character: str, members: str) -> bool:
 
 
 def chosen_models(changes: ChangeSet, globs: Sequence[str]) -> ChangeSet:
-    """All of them without a glob. Raises ConfigError for a glob that matches no model."""
+    """Returns the chosen models, all without a glob. Raises ConfigError for a glob without a
+    match."""
     paths = [path_of(change.path) for change in changes.models]
     for glob in globs:
         if not any(matches(glob, path) for path in paths):
@@ -222,17 +224,17 @@ def chosen_models(changes: ChangeSet, globs: Sequence[str]) -> ChangeSet:
     return msgspec.structs.replace(changes, models=tuple(chosen))
 
 
-# The paths of a configuration that match no model: all of them at once.
+# Paths of a configuration without a model.
 
 _LIKELY, _LIKELY_GLOB = 0.6, 0.75
-"""Globs share their stars and endings, whatever they mean."""
+"""Globs share stars and endings whatever they mean, so they need more likeness."""
 _SHOWN = 3
 _COMMIT = "commit the model (also when it is stored by LFS or DVC)."
 
 
 def unmatched_paths(config: Config, paths: Sequence[ModelPath], place: str) -> Iterator[str]:
-    """Yields a line for each entry of `models` that matches none of the paths; `place` describes
-    them."""
+    """Yields a line for each entry of `models` that matches none of the paths. `place` describes
+    the paths."""
     written = {entry.path for entry in config.models}
     for entry in config.models:
         if not any(matches(entry.path, path) for path in paths):
@@ -241,8 +243,8 @@ def unmatched_paths(config: Config, paths: Sequence[ModelPath], place: str) -> I
 
 
 def _advice(written: str, paths: Sequence[ModelPath], entries: Collection[str]) -> str:
-    """The nearest models, what was likely meant, and what else to do. A glob is likely meant for
-    models that no other entry has."""
+    """Returns the nearest models, the glob that was likely meant, and what else to do. Only models
+    that no other entry matches make a glob likely."""
     is_pattern = is_glob(written)
     what = "glob" if is_pattern else "path"
     if not paths:
@@ -257,7 +259,7 @@ def _advice(written: str, paths: Sequence[ModelPath], entries: Collection[str]) 
 
 
 def _meant(glob: str, path: ModelPath) -> str:
-    """The glob most like this one that matches the path."""
+    """Returns the glob most like this one that matches the path."""
     directory, last = str(PurePosixPath(path).parent), glob.rpartition("/")[2]
     own, top = glob.rpartition("/")[0], path.partition("/")[0]
     corrected = (f"{each}{name}" for each in _below(directory, own) for name in (last, "*.onnx"))

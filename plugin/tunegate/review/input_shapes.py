@@ -1,8 +1,8 @@
-"""The sizes of a model's open dimensions, out of what the configuration says at several levels.
+"""The sizes of a model's open dimensions, from several levels of the configuration.
 
-A later level counts before an earlier one. Inside a level an input's own shape counts first, then
-what another input's shape says of the same symbol, then `dims`. A symbol that is a sum of others,
-and that nobody gives, follows from these.
+A later level overrides an earlier one. Inside a level, an input's own shape counts first, then
+another input's shape with the same symbol, then `dims`. A symbol that is a sum of others, and that
+nobody gives, is computed.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ import msgspec
 from tunegate.artifacts.changes import ModelInput
 
 _NO_NAMES = frozenset({"", "?", "*", "-1", "None", "none", "null"})
-"""Names that exporters write where a dimension has no name: two of these are not the same
-dimension."""
+"""Exporters write these where a dimension has no name. Two of them are not the same dimension."""
 
 
 class ShapeLevel(msgspec.Struct, frozen=True, kw_only=True):
-    """The sizes of one part of the configuration; `where` is that part, '' for the whole file."""
+    """The sizes in one part of the configuration. `where` is that part, '' for the whole file."""
 
     where: str = ""
     dims: Mapping[str, int] = {}
@@ -30,8 +29,7 @@ class ShapeLevel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OpenDimension(msgspec.Struct, frozen=True, kw_only=True):
-    """A dimension that the model leaves open, and its size; None where nothing says it. `source`
-    is the key that says it."""
+    """An open dimension and its size, None if nothing gives it. `source` is the key that does."""
 
     input: str
     axis: int
@@ -41,9 +39,8 @@ class OpenDimension(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ResolvedShapes(msgspec.Struct, frozen=True, kw_only=True):
-    """`shapes` are those of inputs with open dimensions, and of inputs whose shape was given.
-    `mistakes` are of who gave them, `gaps` what nobody gave: one line each, without the model's
-    name."""
+    """`shapes` are those of inputs with open dimensions or a given shape. `mistakes` are wrong
+    entries, `gaps` missing ones: one line each, without the model's name."""
 
     shapes: dict[str, tuple[int, ...]]
     dimensions: tuple[OpenDimension, ...] = ()
@@ -52,12 +49,12 @@ class ResolvedShapes(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Returns all problems."""
+        """All problems."""
         return (*self.mistakes, *self.gaps)
 
 
 def resolve_shapes(inputs: Sequence[ModelInput], levels: Sequence[ShapeLevel]) -> ResolvedShapes:
-    """The levels begin with the one that counts least."""
+    """Returns the shapes by these levels, the weakest first."""
     misfits = [*_misfits(inputs, levels)]
     fitting = [_fitting(level, inputs) for level in levels]
     known = [_Level(level, inputs) for level in fitting]
@@ -86,17 +83,17 @@ def resolve_shapes(inputs: Sequence[ModelInput], levels: Sequence[ShapeLevel]) -
 
 
 def is_symbol(name: str) -> bool:
-    """Returns whether a dimension's name is a symbol: two with this name are the same."""
+    """Returns whether a dimension's name is a symbol: two dimensions with it are the same."""
     return name not in _NO_NAMES
 
 
 def takes(value: ModelInput, shape: tuple[int, ...]) -> bool:
-    """Returns whether the model can be given this shape."""
+    """Returns whether the input can have this shape."""
     return not _misfit(value, shape)
 
 
 def symbols_of(inputs: Sequence[ModelInput]) -> frozenset[str]:
-    """The names that `dims` may use."""
+    """Returns the names that `dims` may use."""
     return frozenset(filter(is_symbol, (each for value in inputs for each in _symbols(value))))
 
 
@@ -107,7 +104,7 @@ def _symbols(value: ModelInput) -> Iterator[str]:
 
 
 class _Level:
-    """A level with what its shapes say of the symbols."""
+    """A level, with what its shapes say of symbols."""
 
     def __init__(self, level: ShapeLevel, inputs: Sequence[ModelInput]) -> None:
         self._level = level
@@ -169,7 +166,7 @@ def _shape(
     sizes: Mapping[tuple[str, int], int | None],
     levels: Sequence[ShapeLevel],
 ) -> tuple[int, ...] | None:
-    """The full shape; None where it is static and nobody gave one, or is not known."""
+    """Returns the full shape. None if it is static and nobody gave one, or if a size is missing."""
     given = [level.shapes[value.name] for level in levels if value.name in level.shapes]
     if not value.is_ranked or None not in value.dimensions:
         return given[-1] if given else None
@@ -181,7 +178,7 @@ def _shape(
 
 
 def _fitting(level: ShapeLevel, inputs: Sequence[ModelInput]) -> ShapeLevel:
-    """The level without shapes that cannot be."""
+    """Returns the level without impossible shapes."""
     known = {value.name: value for value in inputs}
     shapes = {
         name: shape
@@ -221,8 +218,8 @@ def _nothing(
     dimensions: Sequence[OpenDimension],
     shapes: Mapping[str, tuple[int, ...]],
 ) -> Iterator[str]:
-    """Yields mistakes of sizes that leave nothing to compute: a size of 0 is right for an input
-    that may be empty, and wrong for the batch of a model whose only inputs are then empty."""
+    """Yields mistakes that leave nothing to compute. A size of 0 is right for an input that may be
+    empty, and wrong for a batch if it empties the only inputs."""
     emptied = [each for each in dimensions if each.size == 0]
     known = [shapes.get(value.name, value.dimensions) for value in inputs]
     sizes = [None if None in each else math.prod(size or 0 for size in each) for each in known]
@@ -242,8 +239,8 @@ def _gaps(
     dimensions: Sequence[OpenDimension],
     levels: Sequence[ShapeLevel],
 ) -> Iterator[str]:
-    """Yields a line for each symbol without a size, and one for each input with dimensions that
-    have no name."""
+    """Yields a line for each symbol without a size, and for each input with unnamed open
+    dimensions."""
     given = {name for level in levels for name in level.shapes}
     tensors = {value.name for value in inputs if not value.is_several}
     still_open = [
@@ -282,7 +279,7 @@ def _whole_shape(name: str) -> str:
 # Sizes of dimensions that exporters name by a sum: `past_sequence_length + sequence_length`.
 
 _LONGEST = 200
-"""No exporter writes more; a long text is no sum."""
+"""No exporter writes a longer sum."""
 _OPERATIONS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -292,8 +289,8 @@ _OPERATIONS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
 
 
 def computed_size(symbol: str, sizes: Mapping[str, int]) -> int | None:
-    """The size of a dimension whose name is a sum of others', by `sizes` of these. None for another
-    name, and for a sum of what is not known."""
+    """Returns the size of a dimension named by a sum, by `sizes` of its symbols. None for another
+    name, or if a symbol has no size."""
     if symbol.isidentifier():
         return _total(symbol, sizes)
     if len(symbol) > _LONGEST:
@@ -308,8 +305,8 @@ def computed_size(symbol: str, sizes: Mapping[str, int]) -> int | None:
 
 
 def _total(symbol: str, sizes: Mapping[str, int]) -> int | None:
-    """The size of `total_sequence_length`, as exporters of language models call a cache's past with
-    what is new: attention takes no other."""
+    """Returns `total_sequence_length`: a cache's past and the new tokens, as exporters of language
+    models name it. Attention takes no other size."""
     new = symbol.removeprefix("total_")
     parts = sizes.get(new), sizes.get(f"past_{new}")
     return None if new == symbol or None in parts else sum(part or 0 for part in parts)

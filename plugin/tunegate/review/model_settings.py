@@ -1,4 +1,4 @@
-"""The files that the configuration selects, and the settings of each."""
+"""The models that the configuration selects, and the settings of each."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from tunegate.wording import did_you_mean
 
 
 class Needs(msgspec.Struct, frozen=True):
-    """The configuration of one model: when this changes, the model is checked again. `said` is what
-    it says of shapes, in whatever words; `accuracy` decides what may ship."""
+    """The configuration of one model. If it changes, the model is checked again. `said` holds its
+    shape settings as written; `accuracy` decides what may ship."""
 
     said: tuple[ShapeLevel, ...]
     values: dict[str, ValuesConfig]
@@ -36,32 +36,33 @@ class Needs(msgspec.Struct, frozen=True):
 
 
 def entry_for(config: Config, path: str) -> ModelConfig | None:
-    """The first entry of `models` whose glob matches the path, which may have a profile."""
+    """Returns the first entry of `models` whose glob matches the path; the path may have a
+    profile."""
     return _entries(_Same(config.models)).first(path_of(path))
 
 
 def numbered_for(config: Config, path: ModelPath) -> NumberedPath | None:
-    """The version of a model, where the glob of its entry has `{version}` in it."""
+    """Returns the version of a model, if its entry's glob has `{version}`."""
     entry = entry_for(config, path)
     return numbered_path(entry.path, path) if entry is not None else None
 
 
 def profiles_for(config: Config, path: ModelPath) -> tuple[ModelPath, ...]:
-    """The names under which a model is gated: one for each of its profiles."""
+    """Returns the names under which a model is gated: one for each profile."""
     entry = entry_for(config, path)
     profiles = entry.profiles if entry is not None and entry.profiles else ("",)
     return tuple(gated_name(path, profile) for profile in profiles)
 
 
 def shape_levels(config: Config, name: ModelPath) -> tuple[ShapeLevel, ...]:
-    """Returns the levels of a model's shapes, by the whole file, its entry and its profile: the
-    last one counts first."""
+    """Returns the levels of a model's shapes: the whole file, its entry, its profile. The last one
+    is the strongest."""
     entry = entry_for(config, name)
     return () if entry is None else entry_levels(config, entry, profile_of(name))
 
 
 def entry_levels(config: Config, entry: ModelConfig, profile: str) -> tuple[ShapeLevel, ...]:
-    """Returns the levels of one profile of an entry, above those of the whole file."""
+    """Returns the levels of one profile of an entry, to follow those of the whole file."""
     levels = (
         ShapeLevel(dims=config.dims),
         ShapeLevel(where=entry.path, dims=entry.dims, shapes=shapes_of(entry.inputs)),
@@ -76,14 +77,14 @@ def entry_levels(config: Config, entry: ModelConfig, profile: str) -> tuple[Shap
 def shapes_for(
     config: Config, name: ModelPath, inputs: Sequence[ModelInput] | None
 ) -> ResolvedShapes:
-    """The shapes of a model with these inputs."""
+    """Returns the shapes of a model with these inputs."""
     return entry_shapes(shape_levels(config, name), inputs)
 
 
 def entry_shapes(
     levels: Sequence[ShapeLevel], inputs: Sequence[ModelInput] | None
 ) -> ResolvedShapes:
-    """Returns the shapes by these levels; of an unreadable model, those that are given."""
+    """Returns the shapes by these levels, for an unreadable model only the given ones."""
     if inputs is not None:
         return resolve_shapes(inputs, levels)
     shapes = {name: shape for level in levels for name, shape in level.shapes.items()}
@@ -91,19 +92,19 @@ def entry_shapes(
 
 
 def values_for(config: Config, name: ModelPath) -> dict[str, ValuesConfig]:
-    """The values that are given for inputs of a model."""
+    """Returns the values given for a model's inputs."""
     entry = entry_for(config, name)
     return {} if entry is None else entry_values(entry, profile_of(name))
 
 
 def entry_values(entry: ModelConfig, profile: str) -> dict[str, ValuesConfig]:
-    """The values that an entry gives in one of its profiles, which counts first."""
+    """Returns the values that an entry gives, those of the profile first."""
     own = entry.profiles.get(profile)
     return values_of(entry.inputs) | (values_of(own.inputs) if own is not None else {})
 
 
 def shapes_of(inputs: Inputs) -> dict[str, tuple[int, ...]]:
-    """The inputs that have a shape."""
+    """Returns the inputs that have a shape."""
     shapes = {
         name: given.shape if isinstance(given, InputConfig) else given
         for name, given in inputs.items()
@@ -112,7 +113,7 @@ def shapes_of(inputs: Inputs) -> dict[str, tuple[int, ...]]:
 
 
 def values_of(inputs: Inputs) -> dict[str, ValuesConfig]:
-    """The inputs that have values."""
+    """Returns the inputs that have values."""
     return {
         name: given.values
         for name, given in inputs.items()
@@ -121,7 +122,7 @@ def values_of(inputs: Inputs) -> dict[str, ValuesConfig]:
 
 
 def targets_for(config: Config, path: str) -> tuple[str, ...]:
-    """Names of the targets of a model: its own list, else every target."""
+    """Returns the names of a model's targets: its own list, else every target."""
     entry = entry_for(config, path)
     if entry is None:
         return ()
@@ -129,7 +130,7 @@ def targets_for(config: Config, path: str) -> tuple[str, ...]:
 
 
 def needs_of(config: Config, path: str) -> Needs | None:
-    """The needs of a model, or None where the configuration does not name it."""
+    """Returns the needs of a model, None if the configuration does not name it."""
     entry = entry_for(config, path)
     if entry is None:
         return None
@@ -160,8 +161,8 @@ def needs_of(config: Config, path: str) -> Needs | None:
 
 
 def judged_as(config: Config, revisions: Revisions) -> Config:
-    """The configuration with the margin that these revisions have: many small slowdowns
-    since a release have their own."""
+    """Returns the configuration with the margin of these revisions: since a release it is
+    `release-margin-percent`, because small slowdowns add up."""
     if not revisions.release:
         return config
     gate = config.gate
@@ -170,13 +171,13 @@ def judged_as(config: Config, revisions: Revisions) -> Config:
 
 
 def selected(config: Config, paths: Iterable[str]) -> tuple[str, ...]:
-    """The paths that some entry matches, in order."""
+    """Returns the paths that some entry matches, in order."""
     return tuple(sorted(path for path in paths if entry_for(config, path) is not None))
 
 
 class _Same:
-    """Entries that equal only themselves: what is known of them is found again
-    without trying all of them."""
+    """Compares entries by identity, so that a cached answer is found without comparing all of
+    them."""
 
     def __init__(self, models: tuple[ModelConfig, ...]) -> None:
         self.models = models
@@ -189,7 +190,7 @@ class _Same:
 
 
 class _Entries:
-    """Entries for one path are found by that path: a change may have one for each of its models."""
+    """Indexes entries of one literal path by it: a change may have one for each of its models."""
 
     def __init__(self, models: tuple[ModelConfig, ...]) -> None:
         self._models = models
@@ -212,12 +213,12 @@ def _entries(same: _Same) -> _Entries:
     return _Entries(same.models)
 
 
-# Rules for the inputs of a model, from the configuration.
+# The rules for the inputs of a model, from the configuration.
 
 
 class GivenFor(msgspec.Struct, frozen=True, kw_only=True):
-    """The given values and shapes of one side's inputs. Files are looked for at `revisions`, the
-    one that counts first; `former` are names that inputs had there, where these are others."""
+    """The values and shapes given for one side's inputs. Files are looked for at `revisions`, the
+    first one first. `former` maps inputs to their names there, if they differ."""
 
     values: Mapping[str, ValuesConfig]
     shapes: Mapping[str, tuple[int, ...]]
@@ -226,14 +227,14 @@ class GivenFor(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GivenRules(msgspec.Struct, frozen=True):
-    """The rules that follow, and what is wrong, a line each without the model's name."""
+    """The resulting rules, and what is wrong: one line each, without the model's name."""
 
     rules: Mapping[str, InputRule]
     problems: tuple[str, ...]
 
 
-# Problems of the sizes that a new configuration gives, for all of its models at once. A size that
-# it does not give concerns its model alone, whose finding says so.
+# Problems of the sizes that a new configuration gives, for all models at once. A missing size
+# concerns its model alone, whose finding reports it.
 
 _Inputs = Mapping[ModelPath, Sequence[ModelInput] | None]
 
@@ -244,8 +245,8 @@ def shape_problems(
     old_config: Config | None,
     found: Mapping[ModelPath, ModelVersion],
 ) -> tuple[str, ...]:
-    """Returns a line for each problem of the models `found` in the head. Nobody looks into models
-    where the base's configuration says the same; those that cannot be read have no problem."""
+    """Returns a line for each problem of the head's models `found`. Models whose settings are the
+    base's are not opened. Unreadable models have no problem here."""
     if old_config is not None and _said(old_config) == _said(config):
         return ()
     inputs = {path: _inputs(reader, found[path]) for path in selected(config, found)}
@@ -253,8 +254,8 @@ def shape_problems(
 
 
 def stray_symbols(config: Config, inputs: _Inputs) -> Iterator[str]:
-    """The symbols that no model has. `inputs` are those of all models, None where one cannot be
-    read: what it has is not known."""
+    """Yields the symbols that no model has. `inputs` are those of all models, None for an
+    unreadable one, whose symbols are unknown."""
     yield from _strays("dims", config.dims, inputs.values())
     for entry in config.models:
         own = [has for path, has in inputs.items() if entry_for(config, path) is entry]

@@ -1,5 +1,5 @@
-"""The files of the repository that a configuration names: their presence, and those without model
-data that a change replaces."""
+"""The repository files that a configuration names: whether they exist, and which of those that
+judge a change replaces."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tunegate.review.model_settings import values_of
 from tunegate.wording import did_you_mean
 
 IdentityAt = Callable[[str, str], str]
-"""Looks up git's id of a path in a revision: '' where it has nothing."""
+"""Looks up git's id of a path in a revision, '' if it has nothing there."""
 
 _SCRIPTS = frozenset({".py", ".sh", ".bash", ".pl", ".rb", ".js", ".mjs", ".jl", ".r", ".lua"})
 _DIGITS = 12
 
 
 class NamedFile(NamedTuple):
-    """`key` leads to the line that names it, `where` says it to people."""
+    """`key` leads to the line that names the file, `where` describes that place."""
 
     key: str
     where: str
@@ -30,7 +30,7 @@ class NamedFile(NamedTuple):
 
 
 class JudgingFile(NamedTuple):
-    """A file whose content judges a model, or all where that is ''; `key` is the setting that
+    """A file whose content judges `model`, or all models if that is ''. `key` is the setting that
     names it."""
 
     key: str
@@ -39,8 +39,8 @@ class JudgingFile(NamedTuple):
 
 
 def named_files(config: Config) -> Iterator[NamedFile]:
-    """Yields each file of the repository that must be there, in the order of the configuration.
-    Files on the runner are not among them: another machine may have them."""
+    """Yields each repository file that must exist, in the order of the configuration. Files on the
+    runner are left out: another machine may have them."""
     for at, entry in enumerate(config.models):
         yield from _of_entry(f"models[{at}]", entry)
 
@@ -54,8 +54,8 @@ def gives_values(entry: ModelConfig) -> bool:
 def missing_files(
     config: Config, revisions: Revisions, identity: IdentityAt
 ) -> Iterator[NamedFile]:
-    """Those that nobody finds once the change is merged: what the base has got since the change
-    was branched off is there then."""
+    """Returns the named files that are missing once the change is merged. A file that the base got
+    after the branch began is there."""
     fork, judge = revisions.forked_at, revisions.judged_by
 
     def is_there(path: str) -> bool:
@@ -67,7 +67,8 @@ def missing_files(
 
 
 def described_missing(missing: NamedFile, paths: Sequence[str]) -> str:
-    """`paths` are those of the revision. What, where and what to do."""
+    """Returns the line on a missing file: what, where, what to do. `paths` are those of the
+    revision."""
     ending = PurePosixPath(missing.path).suffix
     alike = [path for path in paths if PurePosixPath(path).suffix == ending]
     hint = did_you_mean(missing.path, alike, "")
@@ -78,17 +79,16 @@ def described_missing(missing: NamedFile, paths: Sequence[str]) -> str:
 def replaced_files(
     config: Config, revisions: Revisions, identity: IdentityAt
 ) -> Iterator[PolicyChange]:
-    """Yields the policy changes that replace files of the user's metric. `config` is that which
-    judges: it names what the base has, and the base's counts."""
+    """Yields a policy change for each replaced file of the user's metric. `config` is the judging
+    one: it names what the base has, and the base's files count."""
     return replacements(dict.fromkeys(_judging_files(config)), revisions, identity)
 
 
 def replacements(
     files: Iterable[JudgingFile], revisions: Revisions, identity: IdentityAt
 ) -> Iterator[PolicyChange]:
-    """Yields what the change does to the content of these. Files that the base does not have are
-    new, and change nothing; those that a branch has not touched since it was begun are the base's
-    to replace."""
+    """Yields a policy change for each file whose content the change replaces. A file that the base
+    lacks is new. A file that the branch never touched is changed by the base alone."""
     judge, fork = revisions.judged_by, revisions.forked_at
     if judge is None:
         return
@@ -131,8 +131,8 @@ def _of_values(inputs: Inputs, key: str, where: str) -> Iterator[NamedFile]:
 
 
 def _scripts_of_command(entry: ModelConfig) -> Iterator[str]:
-    """The words that can only be files: a program by its path, and whatever ends like a script.
-    A command runs in a directory that has nothing but the files of the repository that it names."""
+    """Returns the words that can only be files: a program by its path, and names that end like a
+    script. A command's directory has only the repository files that it names."""
     words = _words(entry)
     for at, word in enumerate(words):
         is_program = at == 0 and "/" in word
@@ -141,7 +141,7 @@ def _scripts_of_command(entry: ModelConfig) -> Iterator[str]:
 
 
 def _paths_of_command(entry: ModelConfig) -> Iterator[str]:
-    """Every word that may be a path, and what stands behind its `=`."""
+    """Returns every word that may be a path, and what follows its `=`."""
     for word in _words(entry):
         for each in (word, word.partition("=")[2]):
             if _is_inside(each):
@@ -162,5 +162,5 @@ def _is_inside(path: str) -> bool:
 
 
 def _plain(path: str) -> str:
-    """The path as git writes it."""
+    """Returns the path as git writes it."""
     return str(PurePosixPath(path))

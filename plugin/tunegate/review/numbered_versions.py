@@ -1,5 +1,5 @@
 """Models whose paths differ in a number, as model servers keep them: `models/enc/1/model.onnx` and
-`models/enc/2/model.onnx`. Which one a new version is compared with, and what to say of others."""
+`models/enc/2/model.onnx`. Decides which version a new one is compared with."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from tunegate.artifacts.changes import ModelPath
 from tunegate.review.globs import VERSION, NumberedPath, version_of
 
 NumberedFor = Callable[[ModelPath], NumberedPath | None]
-"""The version of a path by the configuration; None where no pattern has `{version}`."""
+"""Returns the version of a path by the configuration, None without a `{version}` pattern."""
 
 _LIKELY = re.compile(r"(?:(?<=/)|^)v?(\d+(?:\.\d+)*)(?=/)|[-_.]v(\d+(?:\.\d+)*)(?=[./])")
-"""A directory that is a number, or a number behind a `v`."""
+"""A directory that is a number, or a number after a `v`."""
 _MAX_NUMBERS = 8
 
 
 def earlier_versions(
     new: Collection[ModelPath], base: Collection[ModelPath], numbered: NumberedFor
 ) -> dict[ModelPath, ModelPath]:
-    """Returns the highest earlier version at the base of each new model that has one."""
+    """Returns, for each new model, its highest earlier version at the base, if there is one."""
     families: dict[str, list[tuple[tuple[int, ...], ModelPath]]] = {}
     for path in base:
         if (found := numbered(path)) is not None:
@@ -47,8 +47,8 @@ def uncompared_versions(
     base: Collection[ModelPath],
     head: Collection[ModelPath],
 ) -> Iterator[str]:
-    """Yields a line for each new model that has an earlier version beside it, and for each deleted
-    one with a later version, where the configuration does not say that they are versions."""
+    """Yields a line for each new model with an earlier version beside it, and for each deleted one
+    with a later version, if no pattern has `{version}` for them."""
     before, after = _by_family(base), _by_family(head)
     for path in sorted(added):
         if found := _beside(path, before, is_earlier=True):
@@ -69,7 +69,7 @@ def uncompared_versions(
 def _beside(
     path: ModelPath, families: dict[str, list[_Likely]], *, is_earlier: bool
 ) -> tuple[str, ModelPath] | None:
-    """The family of a path, and the nearest of its other versions on this side of it."""
+    """Returns the family of a path, and its nearest other version in this direction."""
     for found in _likely_numbers(path):
         others = families.get(found.family, ())
         if is_earlier:

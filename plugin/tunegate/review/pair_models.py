@@ -1,8 +1,7 @@
-"""Say which model of the base each model of the head is to be compared with.
+"""Pairs each model of the head with a model of the base.
 
-A model is itself where its path is the same. One that is gone is looked for among the
-new files: by its bytes, then by its graph, its name and its parts. Nothing that the
-base covers disappears unseen.
+A model with the same path is itself. One that is gone is looked for among the new files: by bytes,
+then by graph, name and parts. Nothing that the base covers disappears unseen.
 """
 
 from __future__ import annotations
@@ -18,20 +17,20 @@ from tunegate.ports import ModelReader
 from tunegate.review.numbered_versions import NumberedFor, earlier_versions
 
 ALIKE = 0.5
-"""The share of equal parts from which on two models are taken for versions of one."""
+"""Models with this share of equal parts are versions of one."""
 MAX_OF_ONE_NAME = 20
 LOOKED_INTO = 400
-"""Pairs of models that are compared by what is in them; where there are more, names have to do."""
+"""The most pairs compared by content. With more, only names are compared."""
 _SAME_NAME, _SAME_GRAPH = 1.0, 2.0
 
 _Found = Mapping[ModelPath, ModelVersion]
 
 
 class Pairs(msgspec.Struct, frozen=True, kw_only=True):
-    """`before` has the base's version for models of the head. `moved` are those among them that had
-    another path and other bytes, with the path. `blocked` are covered models of the base where
-    something else stands now, with what; `lost` are those that are gone. `earlier` are new versions
-    of a model, each with the path of the one that it is compared with."""
+    """`before` maps models of the head to the base's version. `moved` maps those with another path
+    and other bytes to that path. `blocked` are covered models of the base with something else in
+    their place; `lost` are those that are gone. `earlier` maps new versions of a model to the
+    version that each is compared with."""
 
     before: dict[ModelPath, ModelVersion]
     moved: dict[ModelPath, ModelPath]
@@ -49,8 +48,8 @@ def pair_models(
     *,
     numbered: NumberedFor = lambda _: None,
 ) -> Pairs:
-    """`covered` are the paths of the base that its policy covers, `revision` is the head's. A new
-    path that is `numbered` by that policy is a version of what it covers."""
+    """Pairs the models. `covered` are the base's paths under its policy, `revision` is the head's.
+    A new path that is `numbered` by that policy is a version of a covered model."""
     before = {path: base[path] for path in head if path in base}
     gone = {path: base[path] for path in sorted(covered) if path not in head}
     blocked = {path: what for path in gone if (what := reader.obstacle(revision, path))}
@@ -73,7 +72,8 @@ def pair_models(
 def _may_be_another(
     path: ModelPath, base: _Found, head: _Found, covered: Collection[ModelPath]
 ) -> bool:
-    """Returns whether it is a new file, or one that nobody gated and that has other bytes now."""
+    """Returns whether this may be another model: a new file, or one that was not gated and has
+    other bytes now."""
     if path not in base:
         return True
     return path not in covered and head[path].content_digest != base[path].content_digest
@@ -84,7 +84,7 @@ def _without(found: _Found, paths: Collection[ModelPath]) -> dict[ModelPath, Mod
 
 
 def _same_bytes(gone: _Found, new: _Found) -> dict[ModelPath, ModelPath]:
-    """New path -> old one; each is found once."""
+    """Returns old paths by new paths, each used once."""
     left: dict[str, list[ModelPath]] = {}
     for was, version in reversed(list(gone.items())):
         left.setdefault(version.content_digest, []).append(was)
@@ -98,8 +98,8 @@ def _same_bytes(gone: _Found, new: _Found) -> dict[ModelPath, ModelPath]:
 def _moved(
     reader: ModelReader, gone: _Found, new: _Found, base: _Found
 ) -> dict[ModelPath, ModelPath]:
-    """Returns the old path of each moved model: the most alike first, and in the end the only two
-    that are left, where that is a new file."""
+    """Returns the old path of each moved model: most alike first; at last the only two left, if the
+    new one is a new file."""
     if not gone or not new:
         return {}
     is_small = len(gone) * len(new) <= LOOKED_INTO
@@ -140,8 +140,8 @@ def _only_two(new: _Found, gone: _Found) -> Iterator[tuple[ModelPath, ModelPath]
 def alike(
     path: ModelPath, now: ModelOutline | None, was_path: ModelPath, was: ModelOutline | None
 ) -> float:
-    """Returns the likeness of two models. The same graph counts more than the same name, and both
-    more than any share of equal parts."""
+    """Returns the likeness of two models. An equal graph outweighs an equal name, and both outweigh
+    any share of equal parts."""
     name = _SAME_NAME if _name(path) == _name(was_path) else 0.0
     if now is None or was is None:
         return name

@@ -1,6 +1,6 @@
-"""The merge of two configurations: for each section the value that counts, as its keys declare it.
+"""Merges two configurations: for each section the value that counts, as its keys declare.
 
-A key with an order has the stricter value, whoever wrote it. Every other key has the base's.
+An ordered key has the stricter value, whoever wrote it. Every other key has the base's.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from tunegate.config_key import Strictness, keys_of
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """The rules of one section. `ordered` are keys with an order; `filled` are keys that the head
-    may set where the base has none."""
+    """The rules of one section. `ordered` keys have an order. `filled` keys may be set by the head
+    if the base has none."""
 
     ordered: Mapping[str, Strictness] = {}
     filled: frozenset[str] = frozenset()
 
 
 def rules_of(section: type[msgspec.Struct]) -> Rules:
-    """The rules that the keys of a section declare."""
+    """Returns the rules that the keys of a section declare."""
     declared = {each.field: each.key for each in keys_of(section)}
     return Rules(
         ordered={name: key.stricter for name, key in declared.items() if key.stricter},
@@ -41,24 +41,24 @@ def rules_of(section: type[msgspec.Struct]) -> Rules:
 
 
 GATE = rules_of(GateConfig)
-# A change that is tuned less, or built from fewer records, is not judged more strictly: a base
-# below its best lets a slower head pass. So no key of these two has an order.
+# Keys that decide how much is tuned, or which records are used, have no order: a base below its
+# best lets a slower head pass.
 BUDGET = rules_of(BudgetConfig)
 CACHE = rules_of(CacheConfig)
 TARGET = rules_of(TargetConfig)
 ACCURACY = rules_of(AccuracyConfig)
 METRIC_COMMAND = rules_of(MetricCommandConfig)
-"""Two bounds on the same command have an order; of two commands the base's runs."""
+"""Two bounds on one command have an order. Of two commands the base's runs."""
 OBJECTIVE = rules_of(ObjectiveConfig)
 
 
-# Two versions of one section of the configuration, merged into the one that judges.
+# Two versions of one section, merged into the one that judges.
 
 _Section = TypeVar("_Section", bound=msgspec.Struct)
 
 
 def merged_section(base: _Section, head: _Section, rules: Rules) -> _Section:
-    """The section that judges: the stricter value of an ordered key, else the base's."""
+    """Returns the section that judges: the stricter value of an ordered key, else the base's."""
     values = {
         field.name: _counting(field.name, base, head, rules)
         for field in msgspec.structs.fields(base)
@@ -69,7 +69,7 @@ def merged_section(base: _Section, head: _Section, rules: Rules) -> _Section:
 def section_changes(
     base: _Section, head: _Section, rules: Rules, section: str, **place: str
 ) -> Iterator[PolicyChange]:
-    """A change for every key whose values differ. `place` is the model or target."""
+    """Returns a change for every key whose values differ. `place` is the model or target."""
     for field in msgspec.structs.fields(base):
         old, new = getattr(base, field.name), getattr(head, field.name)
         if old != new:
@@ -107,7 +107,7 @@ def _counting(name: str, base: _Section, head: _Section, rules: Rules) -> object
 
 
 def written(value: object) -> str:
-    """Returns the value in YAML's short form: `3`, `fail`, `[1, 128]`; `not set` for None."""
+    """Returns the value in YAML's short form: `3`, `fail`, `[1, 128]`, or `not set` for None."""
     if value is None:
         return "not set"
     if isinstance(value, str):
@@ -117,7 +117,7 @@ def written(value: object) -> str:
 
 
 def _short(value: object) -> object:
-    """A value without the `.0` of a number that is whole."""
+    """Returns a value, a whole number without its `.0`."""
     if isinstance(value, dict):
         return {key: _short(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

@@ -1,7 +1,7 @@
-"""`tunegate-waivers.yaml`: who may be slower, how much, until when, and why.
+"""`tunegate-waivers.yaml`: what may be slower, how much, until when, and why.
 
-The file is read from the revision that is checked. Protect it with CODEOWNERS: who may
-change it may let a slowdown pass.
+The file is read from the checked revision. Protect it by CODEOWNERS: whoever can change it can let
+a slowdown pass.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def parse_waivers(text: str, where: str, today: datetime.date) -> tuple[Waiver, ...]:
-    """Raises ConfigError with all that is wrong: what cannot be understood, two waivers of one
-    model and target, and one that would last longer than 90 days."""
+    """Returns the waivers. Raises ConfigError with every problem: unreadable entries, two waivers
+    of one model and target, and terms over 90 days."""
     try:
         content = read_yaml(text) or {"waivers": []}
     except YamlProblemError as error:
@@ -76,7 +76,7 @@ def terms_problems(waiver: Waiver, today: datetime.date) -> Iterator[str]:
         yield f"{' and '.join(left)} {have} the words of the offer. Replace what stands in <…>."
 
 
-# Problems of waivers as they are written: all of them at once, in words for their author.
+# Problems of waivers as written, all at once, for their author.
 
 _KEYS = {field.encode_name: field.type for field in msgspec.structs.fields(Waiver)}
 _FILE = {"waivers": list[Any]}
@@ -84,7 +84,7 @@ _MAPPING = inspect.type_info(dict[str, Any])
 
 
 def file_problems(content: Any) -> tuple[str, ...]:
-    """One line each, for a whole file."""
+    """Yields one line for each problem of a file."""
     problems = tuple(_of_mapping(content, "", _FILE))
     if problems:
         return problems
@@ -96,7 +96,7 @@ def file_problems(content: Any) -> tuple[str, ...]:
 
 
 def waiver_problems(entry: Any, path: str = "") -> tuple[str, ...]:
-    """One line each, for one waiver at that path."""
+    """Yields one line for each problem of the waiver at that path."""
     return tuple(_of_mapping(entry, path, _KEYS))
 
 
@@ -122,17 +122,17 @@ def _of_value(value: Any, path: str, kind: Any) -> Iterator[str]:
         yield value_problem(inspect.type_info(kind), path, value, unit)
 
 
-# `Tunegate-Waiver: {model: ..., target: ..., ceiling-percent: ..., issue: ..., reason: ...}` in
-# the message of a commit: a waiver for the pull request that has the commit, and for no other.
-# Whoever may write a commit may write one: they count where `gate.waiver-trailers` says so.
+# `Tunegate-Waiver: {model: ..., target: ..., ceiling-percent: ..., issue: ..., reason: ...}` in a
+# commit message waives for the pull request of that commit only. Anyone who can commit can write
+# one, so `gate.waiver-trailers` must allow them.
 
 WAIVER_TRAILER = "Tunegate-Waiver"
 _FIELDS = "{model: ..., target: ..., ceiling-percent: ..., issue: ..., reason: ...}"
 
 
 def parse_trailers(trailers: Iterable[Trailer], today: datetime.date) -> tuple[Waiver, ...]:
-    """One for a model and target, that of the newest commit. Raises ConfigError for what cannot be
-    understood."""
+    """Returns one waiver for each model and target, the newest commit's. Raises ConfigError for an
+    unreadable one."""
     found: dict[Cell, Waiver] = {}
     for trailer in trailers:
         waiver = _parsed(trailer, today)
@@ -161,7 +161,7 @@ def _refuse(where: str, problems: Sequence[str]) -> None:
         raise config_error([f"{where}: {' '.join(each.splitlines())}" for each in problems])
 
 
-# Waived slowdowns, read from the revisions that are compared.
+# The waivers of the compared revisions.
 
 
 def waivers_of(
@@ -178,12 +178,10 @@ def waivers_of(
 def read_waivers(
     repository: Repository, revisions: Revisions, gate: GateConfig, today: datetime.date
 ) -> Waivers:
-    """`gate` is what judges: its `waivers-from` says whose file counts, its `waiver-trailers`
-    whether the commits between base and head do. A commit's waiver goes before the file's.
-
-    Raises ConfigError for waivers of the head that cannot be understood. Those of the base then
-    waive nothing, which is told: who repairs them must not be blocked by them.
-    """
+    """Returns the waivers of these revisions. `gate` judges: its `waivers-from` says whose file
+    counts, its `waiver-trailers` whether commits between base and head do. A commit's waiver
+    precedes the file's. Raises ConfigError for unreadable waivers of the head. Unreadable ones of
+    the base waive nothing and are reported, so that a change can repair them."""
     of_head = _filed(repository, revisions.head, today)
     found = Waivers(counting=of_head)
     if gate.waivers_from == "base" and revisions.judged_by is not None:
@@ -203,8 +201,8 @@ def read_waivers(
 def _with_trailers(
     found: Waivers, trailers: Sequence[Trailer], today: datetime.date, *, do_count: bool
 ) -> Waivers:
-    """The waivers with those of trailers. Where trailers do not count,
-    nobody has to write them well."""
+    """Returns the waivers with those of trailers. Where trailers do not count, mistakes in them do
+    not matter."""
     try:
         signed = parse_trailers(trailers, today)
     except ConfigError:
@@ -222,7 +220,7 @@ def _with_trailers(
 def _filed_before(
     repository: Repository, revision: str, today: datetime.date
 ) -> tuple[tuple[Waiver, ...], tuple[str, ...]]:
-    """Returns the waivers, and a note where they cannot be read."""
+    """Returns the waivers at a revision, with a note if they cannot be read."""
     try:
         return _filed(repository, revision, today), ()
     except ConfigError as error:
