@@ -181,7 +181,7 @@ def serve(pipe: Connection, encoded: Mapping[int, bytes], core: int) -> None:
     pipe.send("ready")
     while True:
         number = pipe.recv()
-        pipe.send(worker._measured(requests[number], built[number], 0.0))
+        pipe.send(worker._measure(requests[number], built[number], 0.0))
 
 
 def one_by_one(slots: Slots, numbers: Sequence[int]) -> tuple[dict[int, float], float]:

@@ -1,4 +1,4 @@
-"""A model's file, opened for the compiler."""
+"""Opens a model's file for the compiler."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from tunegate.tune.protocol import ModelFile
 
 # A prepared model, opened for the compiler: its module and the kernels in it.
 
-# Kernels as object files, each compiled once for an open model: nearly all of a build stands in
-# that of another precision too, and in those that a schedule is tried in.
+# Kernels as object files, each compiled once per open model: builds in other precisions and trial
+# builds share nearly all of them.
 
 _NOTHING = "tunegate_nothing"
-"""The function of the one library that is linked as TVM links: kernels are found beside it."""
+"""The function of the one library that TVM itself links: kernels are linked beside it."""
 
 
 class KernelObjects:
-    """The files stay in the directory that each was first asked for in."""
+    """Compiled kernels. A file stays in the directory that it was first requested for."""
 
     def __init__(self) -> None:
         self._files: dict[tuple[str, str, Any], Path] = {}
@@ -45,7 +45,7 @@ class KernelObjects:
         self, module: Any, target: Any, others: Mapping[str, Any], into: Path
     ) -> tuple[Any, Sequence[Path]]:
         """Returns a scheduled Relax module as TVM's executable, and the files of its kernels to
-        link it with. `others` are the targets of kernels that are not compiled for `target`."""
+        link with it. `others` are the targets of kernels that are not compiled for `target`."""
         with target, tvm.transform.PassContext(opt_level=3):
             lowered = relax.get_pipeline("default")(module)
             kernels = {v: f for v, f in lowered.functions.items() if isinstance(f, PrimFunc)}
@@ -74,47 +74,46 @@ def _nothing() -> Any:
     return PrimFunc([], Evaluate(0)).with_attr("global_symbol", _NOTHING)
 
 
-# Known schedules of an open model: those that its records give, and those that are slower inside
-# it. That hangs on no precision, so each is asked once.
+# Known schedules of an open model: those from its records, and those that are slower inside it.
+# Neither depends on the precision, so each is determined once.
 
 _Choice = TypeVar("_Choice")
 
 
 class KnownSchedules(Generic[_Choice]):
-    """Kernels are those of one model, by their names. Schedules are told apart by their
-    decisions."""
+    """The schedules of one model's kernels, by kernel name. Schedules differ by their decisions."""
 
     def __init__(self) -> None:
         self._chosen: dict[str, tuple[object, _Choice]] = {}
         self._slower: dict[tuple[str, Hashable], bool] = {}
 
     def chosen(self, name: str, given: object, choose: Callable[[], _Choice]) -> _Choice:
-        """Returns the choice out of what is given, its records and their source, or what was chosen
-        when the same was given last."""
+        """Returns the choice for `given` (records and their source): the earlier one if the same
+        was given last."""
         known = self._chosen.get(name)
         if known is None or known[0] != given:
             known = self._chosen[name] = given, choose()
         return known[1]
 
     def tried(self, name: str, schedule: Hashable, *, slower: bool) -> None:
-        """Remembers that this schedule was tried in the model."""
+        """Remembers how this schedule did in the model."""
         self._slower[name, schedule] = slower
 
     def forgive(self, names: Collection[str]) -> None:
-        """Takes back that schedules of these kernels are slower: the model is faster with them."""
+        """Forgets that schedules of these kernels are slower: the model is faster with all of
+        them."""
         for name, schedule in self._slower:
             if name in names:
                 self._slower[name, schedule] = False
 
     def is_slower(self, name: str, schedule: Hashable) -> bool | None:
-        """Says whether the schedule is slower inside the model; None where it was not tried."""
+        """Returns whether the schedule is slower inside the model, None if it was not tried."""
         return self._slower.get((name, schedule))
 
 
 @dataclass(frozen=True)
 class OpenModel:
-    """The shared state of listing the tasks and building. `objects` and `known` grow with each
-    build."""
+    """The state that task listing and builds share. `objects` and `known` grow with each build."""
 
     prepared: PreparedModel
     module: Any
@@ -124,19 +123,18 @@ class OpenModel:
 
 
 OpenPrepared = Callable[[PreparedModel], OpenModel]
-"""Opens a model for one target. Raises UnsupportedModelError where the compiler does not take
-it."""
+"""Opens a model for one target. Raises UnsupportedModelError if the compiler cannot take it."""
 
 
 def opened_model(model: ModelFile, target: TargetConfig, into: Path) -> OpenModel:
-    """Raises ModelError for a file that is no model, and UnsupportedModelError where it cannot be
-    compiled."""
+    """Returns the opened model. Raises ModelError if the file is no model, and
+    UnsupportedModelError if it cannot be compiled."""
     prepared = prepare(Path(model.file), shapes=model.shapes, into=into, path=model.path)
     return opening(model, target)(prepared)
 
 
 def opening(model: ModelFile, target: TargetConfig) -> OpenPrepared:
-    """Returns what opens this model, or a part of it, for the target."""
+    """Returns a function that opens this model, or a part of it, for the target."""
     return partial(
         open_model,
         target=tvm_target(target).target,
@@ -154,30 +152,30 @@ def open_model(
     layouts: Sequence[Layout],
     algorithm: str = AUTO,
 ) -> OpenModel:
-    """Raises UnsupportedModelError where the compiler cannot take it."""
+    """Opens a prepared model. Raises UnsupportedModelError if the compiler cannot take it."""
     module = with_algorithm(import_in_layout(prepared, target, path, layouts), algorithm)
     try:
         return OpenModel(prepared, module, functions_of(module, layer_names(prepared.optimized)))
     except Exception as error:
-        # A shape that is known only when the model runs is no number: TVM's own errors say so.
+        # TVM's own errors call a data-dependent shape "no number".
         problem = memory_problem(error) or "the compiler needs shapes that do not depend on data"
         raise UnsupportedModelError(f"{path}: {problem}.") from error
 
 
-# A prepared model as a module that the compiler can build, in the first layout where it can. Every
-# process that opens a model decides alike: by the model alone.
+# Imports a prepared model in the first layout that the compiler can build. The choice depends on
+# the model alone, so every process that opens it decides alike.
 
 
 def import_in_layout(
     prepared: PreparedModel, target: Any, path: str, layouts: Sequence[Layout]
 ) -> Any:
-    """Returns the fused module. Raises UnsupportedModelError with what the first layout lacks, and
-    at once where memory is what is missing: the other side might have had it."""
+    """Returns the fused module. Raises UnsupportedModelError with the first layout's problem, and
+    at once if memory ran out: the other side might have had it."""
     model = import_operators(prepared, path)
     problems: list[UnsupportedModelError] = []
     for layout in layouts:
         try:
-            return _fused(model, target, layout)
+            return _fuse(model, target, layout)
         except UnsupportedModelError as error:
             if error.__cause__ is not None and memory_problem(error.__cause__):
                 raise
@@ -185,7 +183,7 @@ def import_in_layout(
     raise problems[0]
 
 
-def _fused(model: ImportedModel, target: Any, layout: Layout) -> Any:
+def _fuse(model: ImportedModel, target: Any, layout: Layout) -> Any:
     module = fused(model, target, channels_last=layout == "nhwc")
     problem = unbuildable(module, target)
     if problem:
@@ -193,7 +191,7 @@ def _fused(model: ImportedModel, target: Any, layout: Layout) -> Any:
     return module
 
 
-# Problems of an imported model that the compiler cannot build, found without compiling a kernel.
+# Problems of an imported model that prevent its build, found without compiling a kernel.
 
 _CALL_TIR = "relax.call_tir"
 _OPERATOR = re.compile(r"^R\.(?:nn\.)?([\w.]+)\(", re.MULTILINE)
@@ -201,12 +199,12 @@ _MAX_TEXT = 120
 
 
 def unbuildable(module: Any, target: Any) -> str:
-    """Says why a fused Relax module cannot be built; '' where nothing is known against it."""
-    return _dynamic(module) or _unlowered(module, target)
+    """Returns why a fused Relax module cannot be built, '' if no reason is known."""
+    return _dynamic(module) or _operator_without_code(module, target)
 
 
 def _dynamic(module: Any) -> str:
-    """Names the first kernel or output whose extents are not numbers."""
+    """Returns the first kernel or output whose extents are not numbers."""
     for variable, function in module.functions.items():
         if isinstance(function, PrimFunc) and not all(_is_static(p.ty) for p in function.params):
             kernel = str(variable.name_hint).removeprefix("fused_")
@@ -226,9 +224,9 @@ def _is_static(kind: Any) -> bool:
     return shape is None or all(isinstance(extent, IntImm) for extent in shape)
 
 
-def _unlowered(module: Any, target: Any) -> str:
-    """Says which operator has no code in the layout it was given. The virtual machine's code is
-    generated only where operators are left, and no kernel is compiled for it."""
+def _operator_without_code(module: Any, target: Any) -> str:
+    """Returns the operator that has no code in its layout. The virtual machine's code is generated
+    only if operators are left, and no kernel is compiled for it."""
     if not any(_is_left(binding.value) for binding in _bindings(module["main"])):
         return ""
     try:
@@ -249,7 +247,7 @@ def _is_left(value: Any) -> bool:
 
 
 def _offending(text: str) -> str:
-    """Names the operator that an error is about, else gives its last line."""
+    """Returns the operator that an error names, else the error's last line."""
     operator = _OPERATOR.search(text)
     lines = text.strip().splitlines() or ["an operator"]
     return operator.group(1) if operator else lines[-1].strip()[:_MAX_TEXT]

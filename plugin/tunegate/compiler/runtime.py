@@ -1,4 +1,4 @@
-"""TVM's runtime, with its compiler in the process or without (`TVM_USE_RUNTIME_LIB`)."""
+"""TVM's runtime, with its compiler in the process or without it (`TVM_USE_RUNTIME_LIB`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tunegate.compiler.runtime_alone import BRIEF_WAITS, thread_variables
 _RUN_OR_CAPTURE = "vm.builtin.cuda_graph.run_or_capture"
 _EXTRA = "libtvm_runtime_extra.so"
 _FAST_CORES = 1
-"""Cores of the faster kind, where there are two."""
+"""The number of the faster kind of cores, where there are two."""
 
 
 class _Named(Protocol):
@@ -28,16 +28,16 @@ class _Named(Protocol):
 
 
 def machine_of(library: Path, device: Any) -> Any:
-    """A virtual machine for an artifact's library."""
+    """Returns a virtual machine for an artifact's library."""
     _load_extra()
     return VirtualMachine(tvm.runtime.load_module(str(library)), device)
 
 
 def watched_machine(library: Path, device: Any, instrument: Callable[..., Any]) -> Any:
-    """A virtual machine that tells `instrument` before and after each kernel, and launches each by
-    itself also where the library has CUDA graphs. While a graph is captured nothing runs, so nobody
-    may wait for the device (error 906 of CUDA); and from the second inference on the graph is
-    launched whole, and no kernel of it would be seen."""
+    """Returns a virtual machine that calls `instrument` before and after each kernel, and launches
+    each kernel by itself even if the library has CUDA graphs. While a graph is captured nothing
+    runs, so waiting for the device fails (CUDA error 906); and from the second inference on the
+    graph is launched whole, and its kernels are invisible."""
     with _without_capture():
         machine = machine_of(library, device)
     machine.set_instrument(instrument)
@@ -46,7 +46,7 @@ def watched_machine(library: Path, device: Any, instrument: Callable[..., Any]) 
 
 @contextmanager
 def _without_capture() -> Iterator[None]:
-    """A virtual machine takes the functions that it calls when it is made."""
+    """Turns off graph capture; a virtual machine takes its functions when it is made."""
     before = tvm.get_global_func(_RUN_OR_CAPTURE, allow_missing=True)
     if before is None:  # TVM's part for CUDA is not loaded, so there is no device
         yield
@@ -64,24 +64,24 @@ def _without_capture() -> Iterator[None]:
 
 
 def device_of_kind(kind: str) -> Any:
-    """The device for a target of this kind."""
+    """Returns the device for a target of this kind."""
     return tvm.cuda() if kind == "cuda" else tvm.cpu()
 
 
 def arguments_of(inputs: Iterable[_Named], feed: Mapping[str, Any], device: Any) -> list[Any]:
-    """The arrays of inputs, on the device, in their order."""
+    """Returns the input arrays on the device, in order."""
     return [tvm.runtime.tensor(feed[each.name], device) for each in inputs]
 
 
 def use_threads(threads: int) -> None:
-    """Gives the kernels of this process so many threads, or as many as its first kernel had: TVM
-    makes no more later, and by itself as many as half of the machine's cores. All may run on the
-    cores that this one has: TVM would bind it to the first of the machine."""
+    """Gives the kernels of this process `threads` threads, at most as many as its first kernel had:
+    TVM adds none later, and uses half of the machine's cores by itself. All may run on any core of
+    this process: TVM would bind it to the machine's first."""
     os.environ.update(thread_variables(threads) | BRIEF_WAITS)
     tvm.get_global_func("runtime.config_threadpool")(_FAST_CORES, threads)
 
 
 @cache
 def _load_extra() -> None:
-    """Sorting, random numbers and the like: TVM itself loads them with the compiler only."""
+    """Loads sorting, random numbers and the like, which TVM loads only with the compiler."""
     ctypes.CDLL(str(Path(str(tvm.__file__)).parent / "lib" / _EXTRA))

@@ -1,9 +1,9 @@
-"""TVM's runtime in a process that measures or serves: imported without the compiler.
+"""Imports TVM's runtime without its compiler, in a process that measures or serves.
 
-Its Python then asks for a hundred types that the compiler alone has. Each answer is a C++ error
-with a trace of the stack, and the first trace reads the debug symbols of every library in the
-process: that is half of the import where Python came with its own. So only types that there are
-are asked for.
+Its Python part then asks for a hundred types that only the compiler has. Each answer is a C++ error
+with a stack trace, and the first trace reads the debug symbols of every library in the process:
+half of the import time where Python came with its own symbols. So it asks only for types that
+exist.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ _ASKED = "_object_type_key_to_index"
 
 
 BRIEF_WAITS = {"TVM_THREAD_POOL_SPIN_COUNT": "1000"}
-"""The variable that lets threads wait awake for half a millisecond, between two kernels: TVM's own
-tenth of a second holds the cores that ONNX Runtime's threads in the same process need."""
+"""Lets threads spin for half a millisecond between two kernels: TVM's own tenth of a second holds
+the cores that ONNX Runtime's threads in the same process need."""
 
 
 def thread_variables(threads: int) -> dict[str, str]:
-    """The variables by which TVM gives its kernels so many threads. Bound to a core, a thread waits
-    there for whoever else is on it."""
+    """Returns the variables that give TVM's kernels this many threads, unbound: a thread bound to a
+    core waits there for whoever else is on it."""
     return {"TVM_NUM_THREADS": str(threads), "TVM_BIND_THREADS": "0"}
 
 
 def set_threads(threads: int) -> None:
-    """TVM reads its settings when it is imported, and when its threads begin."""
+    """Sets the variables in this process, before TVM is imported and its threads begin."""
     os.environ.update(thread_variables(threads))
 
 
 def import_runtime() -> None:
-    """A process without the compiler starts in a third of the time."""
+    """Imports TVM without its compiler, which takes a third of the time."""
     os.environ["TVM_USE_RUNTIME_LIB"] = "1"
     with _types_that_there_are():
         importlib.import_module("tvm")
@@ -44,8 +44,8 @@ def import_runtime() -> None:
 
 @contextmanager
 def _types_that_there_are() -> Iterator[None]:
-    """Restores a question of TVM's on registered types; nothing changes where another version lacks
-    it."""
+    """Limits TVM's questions to registered types; changes nothing in a version without that
+    function."""
     core = importlib.import_module("tvm_ffi.core")
     ask = getattr(core, _ASKED, None)
     if ask is None:

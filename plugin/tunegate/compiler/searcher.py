@@ -1,4 +1,4 @@
-"""The child that holds the models, the search spaces and the surrogates of one tuning run."""
+"""The child that holds the models, search spaces and surrogates of one tuning run."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ Request = SearchRequest
 
 
 ModelFunctions = Callable[[ModelFile, TargetConfig, Path], Sequence[ModelFunction]]
-"""The kernels of a model that are tuned. Raises ModelError."""
+"""Returns the kernels of a model to tune. Raises ModelError."""
 
 
 class Searcher:
-    """Answers the requests of one tuning run, about the kernels that `functions_of` finds in its
+    """Serves the requests of one tuning run, for the kernels that `functions_of` finds in its
     models."""
 
     def __init__(self, functions_of: ModelFunctions) -> None:
@@ -51,7 +51,7 @@ class Searcher:
         self._searches: dict[str, TaskSearch] = {}
 
     def handle_request(self, request: SearchRequest) -> SearchReply:
-        """Serve one request of the coordinator."""
+        """Serves one request of the coordinator."""
         match request:
             case OpenModels():
                 return self._open(request)
@@ -104,5 +104,5 @@ _searcher = Searcher(lambda *model: opened_model(*model).functions)
 
 
 def handle_request(request: SearchRequest) -> SearchReply:
-    """Serve one request of the coordinator."""
+    """Serves one request of the coordinator."""
     return _searcher.handle_request(request)

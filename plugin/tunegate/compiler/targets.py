@@ -1,4 +1,4 @@
-"""A target of the config as TVM's target, with the key that records carry."""
+"""A configured target as TVM's target, with the key that records carry."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class ResolvedTarget(msgspec.Struct, frozen=True):
 
 
 def tvm_target(config: TargetConfig) -> ResolvedTarget:
-    """Raises ConfigError for a CPU or architecture TVM does not know."""
+    """Returns TVM's target. Raises ConfigError if TVM does not know the CPU or architecture."""
     attributes = _llvm(config) if config.kind == "llvm" else _cuda(config)
     target = tvm.target.Target(attributes)
     return ResolvedTarget(target, attributes, target_key(attributes).digest)
 
 
 def threads_of(target: Any) -> int:
-    """The threads that code for TVM's target has."""
+    """Returns the threads of code for TVM's target."""
     return int(target.attrs.get("num-cores", 1))
 
 
@@ -78,14 +78,14 @@ def _native_arch(config: TargetConfig) -> str:
 
 _X86 = ("x86_64", "i686", "i386")
 _WIDENING = (("avx512f", VectorRegisters(16, 32)), ("avx", VectorRegisters(8, 16)))
-"""Registers with the feature that has them, the widest first."""
+"""Register files by the feature that adds them, the widest first."""
 _SSE = VectorRegisters(4, 16)
 _NEON = VectorRegisters(4, 32)
-"""Those of scalable vectors are at least as wide."""
+"""The registers of NEON; those of scalable vectors are at least as wide."""
 
 
 def vector_registers(target: Any) -> VectorRegisters:
-    """Returns the vector registers of the target; of a GPU, which has none, the default."""
+    """Returns the vector registers of the target, the default for a GPU, which has none."""
     if str(target.kind.name) != "llvm":
         return VectorRegisters()
     triple = str(target.attrs.get("mtriple", "") or codegen.llvm_get_system_triple())

@@ -1,4 +1,5 @@
-"""A persistent child that builds one candidate and times it, without tar, linker or re-load."""
+"""A persistent child that builds and times one candidate at a time, without tar, linker or
+re-load."""
 
 from __future__ import annotations
 
@@ -40,43 +41,43 @@ Request = Measure
 _ELF = b"\x7fELF"
 _FIRST_RUN_MS = 10
 _SLOW_MS = 40.0
-"""A run this long is its own average; and what is this slow is hardly the best."""
+"""A run this long is timed once: it needs no average, and such a candidate is hardly the best."""
 _LONG_MS = 200.0
-"""The length of a run from which the extra time of a first run does not count."""
+"""From this length on, the extra time of a first run does not matter."""
 
 
 def handle_request(request: Measure) -> Measured:
-    """Build, run, compare, time. Whatever goes wrong is this candidate's result."""
+    """Builds, runs, checks and times a candidate. Any error is this candidate's result."""
     started = time.monotonic()
     try:
-        with _watched(request):
+        with _exit_on_hang(request):
             built = _build(request)
-            # Machine code is made when the function is first asked for:
+            # Machine code is made when the function is first looked up:
             # not while it has the device.
             _ = built.function[MAIN]
     except Exception as error:
         # any compiler error is this candidate's; the next one gets a healthy worker
-        return _uncompiled(request, _said(error), time.monotonic() - started)
-    return _measured(request, built, time.monotonic() - started)
+        return _compile_failure(request, _error_line(error), time.monotonic() - started)
+    return _measure(request, built, time.monotonic() - started)
 
 
 def library_of(request: Measure) -> bytes:
-    """The candidate as a library, for `handle_with_library` on another machine; of one that does
-    not compile, why not, as text."""
+    """Returns the candidate as a library, for `handle_with_library` on another machine; the reason
+    as text if it does not compile."""
     try:
         with tempfile.TemporaryDirectory() as folder:
             library = Path(folder) / "candidate.so"
             _build(request).function.export_library(str(library))
             return library.read_bytes()
     except Exception as error:
-        return _said(error).encode()
+        return _error_line(error).encode()
 
 
 def handle_with_library(library: bytes, request: Measure) -> Measured:
-    """Answers as `handle_request` does, with what `library_of` gave. What it
-    took to build is not known here."""
+    """Does what `handle_request` does, with a library from `library_of`. Its build time is unknown
+    here."""
     if not library.startswith(_ELF):
-        return _uncompiled(request, library.decode(errors="replace"), 0.0)
+        return _compile_failure(request, library.decode(errors="replace"), 0.0)
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "candidate.so"
@@ -84,21 +85,21 @@ def handle_with_library(library: bytes, request: Measure) -> Measured:
         module = tvm.ir.load_json(request.candidate.module)
         function = tvm.runtime.load_module(str(file))
     built = SingleKernel(function, kernel_device(_target_of(request)), split_kernel(module))
-    return _measured(request, built, time.monotonic() - started)
+    return _measure(request, built, time.monotonic() - started)
 
 
-def _measured(request: Measure, built: SingleKernel, build_seconds: float) -> Measured:
+def _measure(request: Measure, built: SingleKernel, build_seconds: float) -> Measured:
     number = request.candidate.number
     started = time.monotonic()
     waited_seconds = 0.0
     try:
         arguments = _arguments(request, built)
         ready = time.monotonic()
-        with in_slot(request), _watched(request):
+        with in_slot(request), _exit_on_hang(request):
             waited_seconds = time.monotonic() - ready
             measured = _run(request, built, arguments)
             if measured.status == "wrong":
-                # An earlier candidate may have written where it must not: into what is kept.
+                # An earlier candidate may have overwritten the kept inputs.
                 sample_inputs.cache_clear()
                 arguments = _arguments(request, built)
                 measured = _run(request, built, arguments)
@@ -108,7 +109,7 @@ def _measured(request: Measure, built: SingleKernel, build_seconds: float) -> Me
         raise_lost_device(error)
         # likewise for the runtime
         sample_inputs.cache_clear()
-        measured = Measured(number=number, status="runtime", detail=_said(error))
+        measured = Measured(number=number, status="runtime", detail=_error_line(error))
     return msgspec.structs.replace(
         measured,
         build_seconds=build_seconds,
@@ -117,14 +118,14 @@ def _measured(request: Measure, built: SingleKernel, build_seconds: float) -> Me
     )
 
 
-def _uncompiled(request: Measure, reason: str, seconds: float) -> Measured:
+def _compile_failure(request: Measure, reason: str, seconds: float) -> Measured:
     number = request.candidate.number
     return Measured(number=number, status="compile", build_seconds=seconds, detail=reason)
 
 
 @contextmanager
-def _watched(request: Measure) -> Iterator[None]:
-    """Ends this process if the body hangs, whoever has Python's lock: a kernel that never ends must
+def _exit_on_hang(request: Measure) -> Iterator[None]:
+    """Ends this process if the body hangs, even while Python's lock is held: an endless kernel must
     not keep the device."""
     if request.watched_seconds is None:
         yield
@@ -150,10 +151,10 @@ def _target_of(request: Measure) -> Any:
 
 
 def _arguments(request: Measure, built: SingleKernel) -> list[Any]:
-    """The arguments of `main`: its constants are packed, as they are in a build."""
+    """Returns the arguments of `main`, with constants packed as in a build."""
     device = built.device
     *inputs, output = request.candidate.arguments
-    # What an earlier candidate has put out must not stand in for what this one does not.
+    # An earlier candidate's output must not stand in for this one's.
     known = sample_inputs(tuple(inputs), device, request.seed)
     given = [*known, sample(output, device, derived(request.seed, "output"))]
     return built.arguments(given)
@@ -170,7 +171,11 @@ def _run(request: Measure, built: SingleKernel, arguments: list[Any]) -> Measure
         return Measured(number=number, status="wrong", detail=wrong)
     if _is_hopeless(request, only / 1e6):
         return Measured(number=number, status="ok", nanoseconds=(only,))
-    timed = _by_kernel_clock if request.place and request.place.has_kernel_clock else _by_events
+    timed = (
+        _times_by_kernel_clock
+        if request.place and request.place.has_kernel_clock
+        else _times_by_events
+    )
     first = timed(function, device, arguments, repeats=1, milliseconds=_FIRST_RUN_MS)
     if first[0] / 1e6 > _enough_ms(request):
         return Measured(number=number, status="ok", nanoseconds=first)
@@ -181,14 +186,14 @@ def _run(request: Measure, built: SingleKernel, arguments: list[Any]) -> Measure
 
 
 def _enough_ms(request: Measure) -> float:
-    """Returns the milliseconds above which a candidate is timed once. A confirmation never is: a
-    slow moment of the machine is no reason to give up what has looked fastest."""
+    """Returns the milliseconds above which a candidate is timed once. A confirmation never is: one
+    slow moment of the machine must not reject the fastest so far."""
     return math.inf if _is_confirmation(request) else min(request.loser_ms, _SLOW_MS)
 
 
 def _is_hopeless(request: Measure, first_run_ms: float) -> bool:
-    """A default schedule may run for seconds, and is not run three times for that: only
-    how far it is behind matters."""
+    """Returns whether the first run was far too slow. A default schedule may take seconds without
+    three repeats: only the distance to it matters."""
     if _is_confirmation(request):
         return first_run_ms > CONFIRMED_MS
     if request.writes_reference:
@@ -200,7 +205,7 @@ def _is_confirmation(request: Measure) -> bool:
     return request.repeats >= CONFIRMED_REPEATS
 
 
-def _by_kernel_clock(
+def _times_by_kernel_clock(
     function: Any, device: Any, arguments: list[Any], *, repeats: int, milliseconds: int
 ) -> tuple[int, ...]:
     """Returns the kernel's own times in ns, without the work of others on the device."""
@@ -215,7 +220,7 @@ def _by_kernel_clock(
     return clock.repeat_ns(inference, repeats=repeats, milliseconds=milliseconds)
 
 
-def _by_events(
+def _times_by_events(
     function: Any, device: Any, arguments: list[Any], *, repeats: int, milliseconds: int
 ) -> tuple[int, ...]:
     evaluator = function.time_evaluator(
@@ -236,6 +241,6 @@ def _check(request: Measure, output: Any) -> str:
     return differs(output, np.load(reference))
 
 
-def _said(error: Exception) -> str:
+def _error_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[-1][:200]}" if lines else type(error).__name__

@@ -1,5 +1,5 @@
-"""Expressions of a kernel with other variables and other loads: the compiler's own substitution has
-no door in Python."""
+"""Rebuilds expressions of a kernel with other variables and loads: the compiler's own substitution
+is not exposed in Python."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ Load = Callable[[Any, list[Any]], Any]
 
 
 def rewritten(expression: Any, variables: Mapping[Any, Any], load: Load) -> Any:
-    """Returns the expression with these in the place of its variables. Raises UnsupportedModelError
-    for one of a kind that is not known here."""
+    """Returns the expression with its variables replaced. Raises UnsupportedModelError for an
+    unknown kind of expression."""
 
     def of(part: Any) -> Any:
         if isinstance(part, tirx.Var):
             return variables.get(part, part)
         if isinstance(part, TensorLoad):
             return load(part.source, [of(index) for index in part.indices])
-        return _of_parts(part, of)
+        return _rebuild(part, of)
 
     return of(expression)
 
 
-def _of_parts(whole: Any, of: Callable[[Any], Any]) -> Any:
-    """The expression of other parts."""
+def _rebuild(whole: Any, of: Callable[[Any], Any]) -> Any:
+    """Returns the expression with its parts replaced."""
     match whole:
         case IntImm() | FloatImm():
             return whole
@@ -52,7 +52,7 @@ def _of_parts(whole: Any, of: Callable[[Any], Any]) -> Any:
     raise UnsupportedModelError(message)
 
 
-# Loops and buffers of the kernels that are written out.
+# Loops and buffers of kernels that are written by hand.
 
 
 def long(number: int) -> Any:
@@ -60,13 +60,13 @@ def long(number: int) -> Any:
 
 
 def loop(count: int, threads: int) -> Any:
-    """A loop whose steps several threads may share."""
+    """Emits a loop whose steps several threads may share."""
     return T.parallel(long(count)) if threads > 1 else T.serial(long(count))
 
 
 def whole_buffer(size: int, kind: str) -> Any:
-    """Emits a buffer that is used by address: the compiler would keep of it only what loads and
-    stores name."""
+    """Emits a buffer that is used by address: the compiler would otherwise keep only the elements
+    that loads and stores name."""
     buffer = T.alloc_buffer((size,), kind)
     T.evaluate(buffer.access_ptr("rw"))
     return buffer

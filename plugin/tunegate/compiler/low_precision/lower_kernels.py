@@ -1,4 +1,5 @@
-"""A scheduled model with its products in bfloat16, where tiles are faster."""
+"""Replaces the products of a scheduled model by kernels in lower precision where tiles are
+faster."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ from tunegate.system.machine.cores import lacks_some
 from tunegate.tune.compiler_protocol import BuiltFunction
 
 TILES_VERSION = 4
-"""Goes up with every change of these kernels: builds with other ones are other builds."""
+"""Goes up with every change of these kernels: a build with other kernels is another build."""
 
 
 class TileKernel(NamedTuple):
@@ -46,8 +47,8 @@ class TileKernel(NamedTuple):
 
 
 class TileKernels(NamedTuple):
-    """The kernels in lower precision by the names of those they replace, and `tiles`, which these
-    are compiled for; all others are for `target`. `multiply` is the instruction."""
+    """The kernels in lower precision, by the names of those they replace. They are compiled for
+    `tiles`, all others for `target`; `multiply` is the instruction."""
 
     kernels: Mapping[str, TileKernel]
     target: Any
@@ -58,13 +59,13 @@ class TileKernels(NamedTuple):
 def require_tiles(
     precision: str, target: TargetConfig, lacks: Callable[..., str] = lacks_some
 ) -> None:
-    """Raises NotOfferedError where the machine or the target multiplies no such numbers."""
+    """Raises NotOfferedError if the machine or the target cannot multiply such numbers."""
     if precision != FLOAT32:
         _numbers_for(precision, "" if target.cpu == "native" else target.cpu, lacks)
 
 
 def _numbers_for(precision: str, cpu: str, lacks: Callable[..., str] = lacks_some) -> TileNumbers:
-    """Returns the fastest numbers that this machine, and the named `cpu`, can multiply."""
+    """Returns the fastest numbers that this machine and the named `cpu` can multiply."""
     problem = ""
     for numbers in NUMBERS[precision]:
         problem = lacks(numbers.flags) or _unknown_to(cpu, numbers)
@@ -84,8 +85,8 @@ def _unknown_to(cpu: str, numbers: TileNumbers) -> str:
 def tile_kernels(
     module: Any, choices: Sequence[ScheduleChoice], target: ResolvedTarget, precision: str
 ) -> TileKernels:
-    """Returns none for float32. Raises NotOfferedError where no kernel is faster in lower
-    precision."""
+    """Returns the kernels that are faster in `precision`, none for float32. Raises NotOfferedError
+    if none is faster."""
     if precision == FLOAT32:
         return TileKernels({}, target.target)
     threads = threads_of(target.target)
@@ -96,7 +97,7 @@ def tile_kernels(
     found = {
         choice.function.name: kernel
         for choice in choices
-        if (kernel := _made(choice, calls.get(choice.function.name, ()), threads, numbers))
+        if (kernel := _lower(choice, calls.get(choice.function.name, ()), threads, numbers))
         is not None
     }
     if not found:
@@ -106,7 +107,7 @@ def tile_kernels(
 
 
 def with_tiles(module: Any, kernels: Mapping[str, TileKernel]) -> Any:
-    """A Relax module of kernels with these in the place of its own, and their weights packed."""
+    """Returns a Relax module of kernels with these replaced and their weights packed."""
     if not kernels:
         return module
     others = {v: f for v, f in module.functions.items() if v.name_hint not in kernels}
@@ -120,7 +121,7 @@ def with_tiles(module: Any, kernels: Mapping[str, TileKernel]) -> Any:
 def key_parts(
     precision: str, built: Iterable[BuiltFunction], multiply: str = ""
 ) -> Mapping[str, Any]:
-    """Returns the parts of a build's key that are added in lower precision."""
+    """Returns the parts that lower precision adds to a build's key."""
     if precision == FLOAT32:
         return {}
     tiles = sorted(each.key.workload for each in built if each.source == "tiles")
@@ -129,18 +130,20 @@ def key_parts(
 
 
 def _with_tiles(target: ResolvedTarget, numbers: TileNumbers) -> Any:
-    """LLVM names a processor by its family, and knows fewer instructions than it has."""
+    """Returns the target with the features tiles need: LLVM names a processor by its family, and
+    knows fewer instructions than it has."""
     features = [f"+{each}" for each in sorted(numbers.features)]
     return tvm.target.Target({**target.attributes, "mattr": features})
 
 
-def _made(
+def _lower(
     choice: ScheduleChoice,
     calls: Collection[Sequence[Any]],
     threads: int,
     numbers: TileNumbers,
 ) -> TileKernel | None:
-    """The kernel, where it is faster, and all calls have finite weights or multiply activations."""
+    """Returns the kernel if it is faster and all calls have finite weights or multiply
+    activations."""
     function = choice.function.workload.module["main"]
     try:
         product = product_of(function)
@@ -160,7 +163,7 @@ def _made(
 
 
 def _for_activations(numbers: TileNumbers) -> TileNumbers | None:
-    """Returns the precision of products of two activations, None where the kernels may not use its
+    """Returns the precision for products of two activations, None if the kernels may not use its
     instruction."""
     found = BFLOAT16 if numbers.is_tiled else BFLOAT16_VECTORS
     return found if found.features <= numbers.features else None
@@ -182,7 +185,7 @@ def _are_finite(calls: Collection[Sequence[Any]], place: int) -> bool:
 
 
 def _calls(main: Any) -> dict[str, list[Sequence[Any]]]:
-    """The arguments of all calls, by the names of kernels."""
+    """Returns the arguments of all calls, by kernel name."""
     found: dict[str, list[Sequence[Any]]] = {}
     for block in main.body.blocks:
         for binding in block.bindings:
@@ -196,7 +199,7 @@ def _calls(main: Any) -> dict[str, list[Sequence[Any]]]:
 
 @mutator
 class _Packing(PyExprMutator):  # type: ignore[misc]
-    """Gives each kernel its weights as its tiles read them."""
+    """Gives each kernel its weights in the layout of its tiles."""
 
     def __init__(self, module: Any, kernels: Mapping[str, TileKernel]) -> None:
         super().__init__(module)
@@ -222,10 +225,10 @@ class _Packing(PyExprMutator):  # type: ignore[misc]
         )
 
 
-# The time of a product by tiles or by vectors, and whether float32 is faster. An estimate that
-# both sides of a comparison make alike: a measurement would let two kernels that are equally fast
-# flip between base and head. Its constants are fits to kernels on a Sapphire Rapids, and that of
-# `vdpbf16ps` to kernels on a Zen 4 (docs/benchmarks).
+# Estimates the time of a product by tiles or vectors, and whether float32 is faster. Base and head
+# share the estimate: a measurement would let two equally fast kernels flip between them. The
+# constants are fits to kernels on a Sapphire Rapids, that of `vdpbf16ps` to kernels on a Zen 4
+# (docs/benchmarks).
 
 _BEGIN_NS: Final = 300.0
 _LINE_NS: Final = 6.0
@@ -233,15 +236,15 @@ _LINE_NS: Final = 6.0
 _NUMBER_NS: Final = 0.05
 _PACKED_NS: Final = 0.15
 _STEP_NS: Final = 30.0
-"""The cost of two by two tiles by a depth of one: loads and products."""
+"""The cost of two by two tiles at a depth of one: loads and products."""
 _DOT_NS: Final = 0.25
-"""The cost of `vpdpbusd`: four products for each of 16 sums, with what loads them."""
+"""The cost of `vpdpbusd`: four products for each of 16 sums, and their loads."""
 _PAIR_DOT_NS: Final = 0.33
 """The cost of `vdpbf16ps`: two products for each of 16 sums."""
 _RESULT_NS: Final = 3.5
-"""The cost of 16 results that are read, put through the stages and written."""
+"""The cost of 16 results that are read, passed through the stages and written."""
 _UNTUNED_GFLOPS: Final = 40.0
-"""The best float32 rate to assume where no time is known: tiles have to be faster than that."""
+"""The float32 rate to assume without a measurement: tiles must be faster than that."""
 _CLEARLY: Final = 0.9
 
 
@@ -253,8 +256,8 @@ def is_faster(
     *,
     packs: bool = False,
 ) -> bool:
-    """Returns whether tiles are clearly faster than float32, which took `float32_ms`, or was not
-    measured (None)."""
+    """Returns whether tiles are clearly faster than float32, which took `float32_ms` (None: not
+    measured)."""
     known_ns = shape.flops / _UNTUNED_GFLOPS / threads if float32_ms is None else float32_ms * 1e6
     return tiles_ns(shape, threads, numbers, packs=packs) < _CLEARLY * known_ns
 
@@ -266,7 +269,7 @@ def tiles_ns(
     *,
     packs: bool = False,
 ) -> float:
-    """The estimate in nanoseconds; `packs` where the right operand is an activation, too."""
+    """Returns the estimated nanoseconds; `packs` if the right operand is an activation, too."""
     rows = RowsOfTiles(shape, numbers.depth)
     lines = shape.images * len(rows.phases) * rows.phase_height
     pieces = lines if rows.pixel == shape.channels else lines * shape.source.width
@@ -281,7 +284,7 @@ def tiles_ns(
 
 
 def _tap_ns(rows: RowsOfTiles, numbers: TileNumbers) -> float:
-    """Returns the nanoseconds of one tap of all rows, for a tile of columns."""
+    """Returns the nanoseconds of one tap of all rows, for one tile of columns."""
     if not numbers.is_tiled:
         words = rows.tap_depth * numbers.each_bytes // 4
         return rows.row_count * words * (_DOT_NS if numbers.is_whole else _PAIR_DOT_NS)

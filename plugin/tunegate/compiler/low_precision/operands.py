@@ -1,4 +1,4 @@
-"""The operands of tiles: how a kernel rounds its image to them, and the scale of their sums."""
+"""The operands of tiles: how a kernel rounds its image, and the scale of the sums."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tunegate.compiler.low_precision.packed_weights import tile_words, whole_col
 from tunegate.compiler.low_precision.product import COLUMNS, Product, RowsOfTiles
 from tunegate.compiler.low_precision.tile_numbers import TileNumbers
 
-# Activations as uint8 by their range in this very inference, and back. Jacob et al., "Quantization
-# and Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference", CVPR 2018,
-# equations 1 and 7: a number x stands for scale (q - zero), so that a sum of products is scale
-# times what the integers sum up to, less zero times the sum of the column's weights. The range is
-# made to hold 0, which a border is filled with.
+# Quantizes activations to uint8 by their range in this inference, and back. Jacob et al.,
+# "Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference",
+# CVPR 2018, equations 1 and 7: q stands for x = scale (q - zero). So a sum of products is scale
+# times (the integer sum less zero times the sum of the column's weights). The range always contains
+# 0, which borders are filled with.
 
 _LEVELS: Final = 255.0
 _SCALE, _INVERSE, _ZERO = range(3)
@@ -28,8 +28,8 @@ _LANES: Final = ", ".join(f"i32 {n}" for n in range(16))
 _ZEROS: Final = "<16 x i32> zeroinitializer"
 
 
-def _filled(name: str, value: str) -> str:
-    """LLVM's text of vectors of 64 and of 16 of one number."""
+def _fill(name: str, value: str) -> str:
+    """Returns LLVM text that fills vectors of 64 and of 16 with one number."""
     return "\n".join(
         f"  %one_{name}{n} = insertelement <{n} x float> poison, float {value}, i32 0\n"
         f"  %{name}{n} = shufflevector <{n} x float> %one_{name}{n}, <{n} x float> poison, "
@@ -39,7 +39,7 @@ def _filled(name: str, value: str) -> str:
 
 
 def _numbers(name: str, count: int, given: str) -> str:
-    """LLVM's text that makes uint8 of a vector: what is no number becomes 0."""
+    """Returns LLVM text that rounds a vector to uint8; NaN becomes 0."""
     floats, n = f"<{count} x float>", name
     top = ", ".join(["float 255.0"] * count)
     return f"""
@@ -108,8 +108,8 @@ define void @{_QUANTIZE}(
   ptr %from, ptr %to, i32 %count, i32 %filled, float %inverse, float %zero) {{
 begin:
   %half = fadd float %zero, 0.5
-{_filled("by", "%inverse")}
-{_filled("plus", "%half")}
+{_fill("by", "%inverse")}
+{_fill("plus", "%half")}
   %last = sub i32 %count, 64
   br label %next
 next:
@@ -150,13 +150,13 @@ end:
   ret void
 }}
 """
-"""`range(whole, first, count, least, most)` finds the least and the most of a part and 0.
-`quantize(from, to, count, filled, inverse, zero)` rounds so many numbers, to the nearest and
-halves up, and fills up with what stands for 0."""
+"""`range(whole, first, count, least, most)` finds the minimum and maximum of a part and 0.
+`quantize(from, to, count, filled, inverse, zero)` rounds `count` numbers, to the nearest and halves
+up, and fills up to `filled` with the code of 0."""
 
 
 class ImageScale:
-    """The scale of the image of a kernel, in a buffer of the kernel's."""
+    """The scale of a kernel's image, in a buffer of the kernel."""
 
     def __init__(self, rows: RowsOfTiles, numbers: TileNumbers) -> None:
         self._columns, self._sums_at = whole_columns(rows), tile_words(rows, numbers)
@@ -164,7 +164,7 @@ class ImageScale:
         self._factors: Any = None
 
     def measure(self, source: Any, threads: int) -> None:
-        """Emits the range of the image, which each thread looks for in a part of it."""
+        """Emits the range of the image; each thread searches a part of it."""
         count = math.prod(int(extent) for extent in source.shape)
         parts = max(1, min(threads, count // 4096))
         share = -(-count // parts)
@@ -181,7 +181,7 @@ class ImageScale:
         self._store(low, high)
 
     def _store(self, low: Any, high: Any) -> None:
-        """Emits the scale; any will do where all numbers are 0."""
+        """Emits the scale; if all numbers are 0 any will do."""
         self._scaling = whole_buffer(3, "float32")
         T.buffer_store(self._scaling, (high - low) / _float(_LEVELS), [_SCALE])
         is_flat = self._scaling[_SCALE] <= _float(1e-30)
@@ -193,14 +193,14 @@ class ImageScale:
         T.buffer_store(self._scaling, zero, [_ZERO])
 
     def quantize(self, source: Any, target: Any, count: int, filled: int) -> None:
-        """Emits the rounding of so many numbers."""
+        """Emits the rounding of `count` numbers."""
         sizes = [tirx.const(number, "int32") for number in (count, filled)]
         scaling = [self._scaling[_INVERSE], self._scaling[_ZERO]]
         T.evaluate(tirx.call_extern("void", _QUANTIZE, source, target, *sizes, *scaling))
 
     def scale_columns(self, weights: Any) -> None:
-        """Emits what sums of each column are multiplied by, and what is added to them. The sums and
-        the scales of columns lie behind their weights."""
+        """Emits the factor and the summand for the sums of each column. The column sums and scales
+        lie behind the weights."""
         self._factors = whole_buffer(2 * self._columns, "float32")
         with T.serial(long(self._columns // COLUMNS)) as tile, T.vectorized(long(COLUMNS)) as lane:
             column = tile * COLUMNS + lane
@@ -212,7 +212,7 @@ class ImageScale:
             T.buffer_store(self._factors, less, [self._columns + column])
 
     def value(self, total: Any, column: Any) -> Any:
-        """Returns what a sum of a column stands for; the bits of `total` are those of an int32."""
+        """Returns the float32 value of a column's sum; `total` holds the bits of an int32."""
         whole = tirx.Cast("float32", tirx.reinterpret("int32", total))
         return whole * self._factors[column] + self._factors[self._columns + column]
 
@@ -222,7 +222,7 @@ def _float(value: float) -> Any:
 
 
 class TileOperands(Protocol):
-    """`functions` are the LLVM text of what they call."""
+    """The narrow operands of a product. `functions` is the LLVM text of what they call."""
 
     @property
     def numbers(self) -> TileNumbers: ...
@@ -234,17 +234,17 @@ class TileOperands(Protocol):
         ...
 
     def round_numbers(self, source: Any, target: Any, count: int, filled: int) -> None:
-        """Emits the rounding of `count` numbers from one address to another, what stands for zero
-        up to `filled`."""
+        """Emits the rounding of `count` numbers from one address to another, filled up to `filled`
+        with the code of zero."""
         ...
 
     def value(self, total: Any, column: Any) -> Any:
-        """Returns a sum of a column in float32."""
+        """Returns a column's sum in float32."""
         ...
 
 
 class Bfloat16Operands:
-    """Sums are float32 already."""
+    """bfloat16 operands: their sums are float32 already."""
 
     functions = amx.ROUND
 
@@ -262,8 +262,8 @@ class Bfloat16Operands:
 
 
 class Int8Operands:
-    """The image is uint8 by the range that it has in this inference, weights are int8 by column,
-    sums are int32."""
+    """The image is uint8 by its range in this inference, weights are int8 by column, sums are
+    int32."""
 
     functions = QUANTIZE
 

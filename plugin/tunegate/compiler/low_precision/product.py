@@ -1,10 +1,9 @@
-"""The extents of a product, and where its tiles of 16 rows and 64 bytes lie.
+"""The extents of a product, and the positions of its tiles of 16 rows and 64 bytes.
 
-A convolution is a product whose rows are positions of a padded image. The window of one row of
-pixels lies in one piece there, so that each row of the window is one tap: its tiles begin at the
-position, moved by the tap. Rows of the image that a stride tears apart are kept in one part of the
-image for each remainder (a phase), which makes every tap a fixed distance again. A matrix product
-has an image of one column and a window of one pixel.
+A convolution is a product whose rows are positions of a padded image. One row of the window is
+contiguous there, so it is one tap: its tiles begin at the position plus the tap's offset. With a
+stride, the image is stored in one part per remainder of the row (a phase), so that each tap still
+has a fixed offset. A matrix product has an image of one column and a window of one pixel.
 """
 
 from __future__ import annotations
@@ -24,18 +23,18 @@ from tunegate.compiler.low_precision.expressions import rewritten
 from tunegate.errors import UnsupportedModelError
 
 ROWS, COLUMNS, DEPTH = 16, 16, 32
-"""The size of one tile: 16 rows of 32 bfloat16 (of int8 twice as many), or weights of 32 by 16."""
+"""The size of a tile: 16 rows of 32 bfloat16 (64 int8), or weights of 32 by 16."""
 
 
 class Extents(NamedTuple):
-    """Those of an image and of a window over it: height, then width."""
+    """The height and width of an image, or of a window over it."""
 
     height: int
     width: int
 
 
 class ProductShape(NamedTuple):
-    """Channels are last. `padding` is what lies above the image and left of it."""
+    """A product's extents, channels last. `padding` is above and left of the image."""
 
     images: int
     source: Extents
@@ -49,37 +48,38 @@ class ProductShape(NamedTuple):
 
     @property
     def flops(self) -> int:
-        """Multiplications and additions."""
+        """The number of multiplications and additions."""
         positions = self.images * self.result.height * self.result.width
         return 2 * positions * self.products * self.out_channels
 
     @property
     def products(self) -> int:
-        """Returns the number of products in each sum."""
+        """The number of products in each sum."""
         return self.window.height * self.window.width * self.channels
 
 
 class RowsOfTiles:
-    """The places of the operands of tiles. All numbers are elements of an operand but `row_count`,
-    `pitch`, `phases` and `phase_height`, which count rows and positions."""
+    """The positions of tile operands. Values count elements of an operand, but `row_count`,
+    `pitch`, `phases` and `phase_height` count rows and positions."""
 
     def __init__(self, shape: ProductShape, depth: int = DEPTH) -> None:
         self.shape, self.depth = shape, depth
 
     @cached_property
     def has_whole_windows(self) -> bool:
-        """Returns whether the pixels of one row of the window are neighbours."""
+        """Whether the pixels in a window row are neighbours."""
         return self.shape.dilation.width == 1
 
     @cached_property
     def pixel(self) -> int:
-        """The distance of two pixels: a window of one pixel is filled up to whole tiles."""
+        """The distance of two pixels; a window of one pixel is rounded up to whole tiles."""
         alone = self.shape.window.width == 1 or not self.has_whole_windows
         return _whole(self.shape.channels, self.depth) if alone else self.shape.channels
 
     @cached_property
     def pitch(self) -> int:
-        """The positions from one row of the result to the next; the last ones may be of none."""
+        """The positions from one row of the result to the next; the last ones may have no
+        result."""
         shape = self.shape
         reach = (shape.window.width - 1) * shape.dilation.width
         wide = (shape.result.width - 1) * shape.stride.width + reach + 1
@@ -97,7 +97,7 @@ class RowsOfTiles:
 
     @cached_property
     def phases(self) -> tuple[int, ...]:
-        """The remainders of rows of the padded image, by the stride, that a window reads."""
+        """The row remainders (by the stride) of the padded image that a window reads."""
         return tuple(sorted({row % self.shape.stride.height for row in self._window_rows}))
 
     @cached_property
@@ -108,8 +108,7 @@ class RowsOfTiles:
 
     @cached_property
     def taps(self) -> tuple[int, ...]:
-        """Returns the offset of each tap's operands from its position, in the order of the
-        window."""
+        """The offset of each tap's operands from its position, in window order."""
         lines = [
             self.phases.index(row % self.shape.stride.height) * self.phase_height
             + row // self.shape.stride.height
@@ -125,7 +124,7 @@ class RowsOfTiles:
 
     @cached_property
     def tap_depth(self) -> int:
-        """The numbers that one tap multiplies, with what fills the last tile."""
+        """The numbers that one tap multiplies, rounded up to whole tiles."""
         return _whole(self.tap_numbers, self.depth)
 
     @cached_property
@@ -136,7 +135,7 @@ class RowsOfTiles:
 
     @cached_property
     def row_count(self) -> int:
-        """Positions of one image, with those between its rows that are of no result."""
+        """The positions of one image, including those between its rows that have no result."""
         return (self.shape.result.height - 1) * self.pitch + self.shape.result.width
 
     @cached_property
@@ -145,8 +144,7 @@ class RowsOfTiles:
         return len(self.phases) * self.phase_height * self.line
 
     def size(self, rows: int) -> int:
-        """Returns the number of elements read where so many rows are computed, whole tiles of
-        them."""
+        """Returns the number of elements read for `rows` rows, in whole tiles."""
         last = (rows - 1) * self.step + max(self.taps) + self.tap_depth
         return max(last, self.image + self.depth)
 
@@ -159,19 +157,19 @@ def _whole(number: int, of: int) -> int:
     return -(-number // of) * of
 
 
-# A fused kernel that is a product, with constant weights or of two activations: what it
-# multiplies, and what becomes of the sums.
+# Matches a fused kernel that is a product, of constant weights or two activations: its operands,
+# and the stages that follow the sums.
 
 _CONVOLUTION_LOOPS = (4, 3)
-"""The loops over the result of a convolution, and over what it sums up."""
+"""The loops over the result of a convolution, and its reduction loops."""
 _IMAGE_ROW_AXES = 3
 """The dimensions of a convolution's result before its columns."""
 _FLOAT = "float32"
 
 
 class Stage(NamedTuple):
-    """A step from the sums to the result, number by number: `value` over `variables`, one for each
-    dimension of the result, into `buffer`."""
+    """An element-wise step from the sums to the result: writes `value` over `variables` (one per
+    dimension of the result) into `buffer`."""
 
     buffer: Any
     variables: tuple[Any, ...]
@@ -179,9 +177,9 @@ class Stage(NamedTuple):
 
 
 class Product(NamedTuple):
-    """Buffers are those of the kernel; `row_extents` are the dimensions of the result before its
-    columns. `weights` is a place among the parameters, of the shape (taps, depth, columns), and
-    `right` the buffer there where it is an activation, one matrix for each image."""
+    """A product in the kernel's own buffers. `row_extents` are the dimensions of the result before
+    its columns. `weights` is a parameter index; those weights are (taps, depth, columns). `right`
+    is that buffer if it is an activation, one matrix per image."""
 
     shape: ProductShape
     row_extents: tuple[int, ...]
@@ -193,20 +191,20 @@ class Product(NamedTuple):
 
     @property
     def is_convolution(self) -> bool:
-        """Returns whether rows are positions of images, and no dimensions of a matrix product."""
+        """Whether rows are positions of images, not dimensions of a matrix product."""
         return (
             len(self.row_extents) == _IMAGE_ROW_AXES and self.row_extents[1:] == self.shape.result
         )
 
     def row_at(self, image: Any, row: Any) -> list[Any]:
-        """The indices of a row of a matrix product."""
+        """Returns the indices of a row of a matrix product."""
         if self.right is not None:
             return [*self.image_at(image), row]
-        return _unravelled(row, self.row_extents)
+        return _unravel(row, self.row_extents)
 
     def image_at(self, image: Any) -> list[Any]:
-        """The indices of one of the matrices that are multiplied by one."""
-        return _unravelled(image, self.row_extents[:-1])
+        """Returns the indices of one matrix of a batched product."""
+        return _unravel(image, self.row_extents[:-1])
 
     @property
     def result(self) -> Any:
@@ -214,7 +212,7 @@ class Product(NamedTuple):
         return self.stages[-1].buffer if self.stages else self.sums
 
 
-def _unravelled(place: Any, extents: Sequence[int]) -> list[Any]:
+def _unravel(place: Any, extents: Sequence[int]) -> list[Any]:
     found = []
     for extent in reversed(extents):
         found.append(place % extent)
@@ -223,13 +221,13 @@ def _unravelled(place: Any, extents: Sequence[int]) -> list[Any]:
 
 
 def product_of(function: Any) -> Product | None:
-    """Returns what the kernel multiplies; None where it is no such product."""
+    """Returns the product that the kernel computes, None if it is no product of a known kind."""
     blocks = [*blocks_of(function)]
     places = [at for at, block in enumerate(blocks) if _loops(block)[1]]
     if len(places) != 1 or places[0] > 1:
         return None
     (at,) = places
-    multiplied = _multiplied(blocks[at])
+    multiplied = _factors(blocks[at])
     if multiplied is None:
         return None
     left, right = multiplied
@@ -249,7 +247,7 @@ def product_of(function: Any) -> Product | None:
 
 
 def blocks_of(function: Any) -> Iterator[Any]:
-    """Yields the blocks below the root, up to the first statement that is none."""
+    """Yields the blocks below the root, up to the first statement that is no block."""
     if not isinstance(function.body, SBlockRealize):
         return
     body = function.body.block.body
@@ -263,15 +261,15 @@ def blocks_of(function: Any) -> Iterator[Any]:
 
 
 def _loops(block: Any) -> tuple[list[Any], list[Any]]:
-    """The variables over the result, and those that are summed up over."""
+    """Returns the variables over the result, and the reduction variables."""
     kinds = IterVar.DataPar, IterVar.CommReduce
     return tuple(  # type: ignore[return-value]
         [v for v in block.iter_vars if int(v.iter_type) == kind] for kind in kinds
     )
 
 
-def _multiplied(block: Any) -> tuple[Any, Any] | None:
-    """The loads whose products are added up in float32."""
+def _factors(block: Any) -> tuple[Any, Any] | None:
+    """Returns the two loads whose products are summed in float32."""
     match block.body.value:
         case Add(a=TensorLoad() as so_far, b=Mul(a=TensorLoad() as left, b=TensorLoad() as right)):
             kinds = {str(each.source.dtype) for each in (so_far, left, right)}
@@ -282,20 +280,20 @@ def _multiplied(block: Any) -> tuple[Any, Any] | None:
 
 
 def _stages(sums: Any, blocks: Sequence[Any]) -> tuple[Stage, ...] | None:
-    """The blocks after the sums, where each works number by number on a result of their shape."""
+    """Returns the stages after the sums; None unless each is element-wise on their shape."""
     extents = _extents(_loops(sums)[0])
     found: list[Stage] = []
     for block in blocks:
         over, summed = _loops(block)
         variables = [v.var for v in over]
-        own = [*map(_same, block.body.indices, variables)]
+        own = [*map(_is_same, block.body.indices, variables)]
         if summed or _extents(over) != extents or not all(own) or len(own) != len(extents):
             return None
         found.append(Stage(block.body.buffer, tuple(variables), block.body.value))
     return tuple(found)
 
 
-def _same(one: Any, other: Any) -> bool:
+def _is_same(one: Any, other: Any) -> bool:
     return bool(one.same_as(other))
 
 
@@ -317,7 +315,7 @@ def _reading(block: Any, *, is_constant: bool) -> Callable[..., _Found]:
 
 
 def _activations(block: Any, before: Sequence[Any], left: Any, right: Any) -> _Found:
-    """Matrix products of equally many: (..., rows, depth) by (..., depth, columns)."""
+    """Matches batched matrix products: (..., rows, depth) by (..., depth, columns)."""
     over, summed = _loops(block)
     variables = [v.var for v in over]
     if before or len(summed) != 1 or len(variables) <= 2:  # noqa: PLR2004
@@ -333,11 +331,11 @@ def _activations(block: Any, before: Sequence[Any], left: Any, right: Any) -> _F
 
 
 def _reads(load: Any, indices: Sequence[Any]) -> bool:
-    return len(load.indices) == len(indices) and all(map(_same, load.indices, indices))
+    return len(load.indices) == len(indices) and all(map(_is_same, load.indices, indices))
 
 
 def _matrices(block: Any, before: Sequence[Any], left: Any, right: Any) -> _Found:
-    """A matrix product: (..., rows, depth) by (depth, columns)."""
+    """Matches a matrix product: (..., rows, depth) by (depth, columns)."""
     over, summed = _loops(block)
     variables = [v.var for v in over]
     if before or len(summed) != 1 or len(right.indices) != 2:  # noqa: PLR2004
@@ -353,13 +351,13 @@ def _matrices(block: Any, before: Sequence[Any], left: Any, right: Any) -> _Foun
 
 
 def _convolution(block: Any, before: Sequence[Any], left: Any, right: Any) -> _Found:
-    """A convolution with channels last."""
+    """Matches a convolution with channels last."""
     over, summed = ([v.var for v in kind] for kind in _loops(block))
     image, height, width, columns = over
     rows, across, depth = summed
     weights = [rows, across, depth, columns]
     is_ours = len(left.indices) == len(right.indices) == len(weights) and all(
-        map(_same, [*right.indices, left.indices[0], left.indices[3]], [*weights, image, depth])
+        map(_is_same, [*right.indices, left.indices[0], left.indices[3]], [*weights, image, depth])
     )
     steps = [
         _linear(index, pair)
@@ -390,7 +388,7 @@ def _convolution(block: Any, before: Sequence[Any], left: Any, right: Any) -> _F
 
 
 def _linear(index: Any, variables: Sequence[Any]) -> tuple[int, int] | None:
-    """The factors of the two variables, where the index is their sum and no more."""
+    """Returns the factors of the two variables if the index is their weighted sum, else None."""
     found = list(sym.detect_linear_equation(index, list(variables)))
     if len(found) != 3 or not all(isinstance(each, IntImm) for each in found):  # noqa: PLR2004
         return None
@@ -398,16 +396,16 @@ def _linear(index: Any, variables: Sequence[Any]) -> tuple[int, int] | None:
     return (first, second) if rest == 0 and first > 0 and second > 0 else None
 
 
-# The border of zeros around the image of a convolution.
+# The zero border around the image of a convolution.
 
 _IMAGE_RANK = 4
-"""The dimensions of images: they, height, width and channels."""
+"""The dimensions of an image batch: image, height, width and channels."""
 _CHOICE = "prim.if_then_else"
 
 
 def padding_of(before: Sequence[Any], image: Any) -> tuple[Any | None, Extents]:
-    """Returns the buffer inside the border, and what lies above it and left of it. Without a block
-    before the convolution that is the image itself; None stands for anything else than a border."""
+    """Returns the buffer inside the border, and its padding above and left. Without a block before
+    the convolution that is the image itself; the buffer is None if the block is no border."""
     if not before:
         return image, Extents(0, 0)
     (block,) = before
@@ -416,7 +414,8 @@ def padding_of(before: Sequence[Any], image: Any) -> tuple[Any | None, Extents]:
     if inside is None or not is_the_image or len(inside.indices) != _IMAGE_RANK:
         return None, Extents(0, 0)
     moved = [
-        _moved(index, each.var) for index, each in zip(inside.indices, block.iter_vars, strict=True)
+        _offset(index, each.var)
+        for index, each in zip(inside.indices, block.iter_vars, strict=True)
     ]
     if any(each is None for each in moved):
         return None, Extents(0, 0)
@@ -426,7 +425,7 @@ def padding_of(before: Sequence[Any], image: Any) -> tuple[Any | None, Extents]:
 
 
 def _parts(value: Any) -> tuple[Any | None, Any | None]:
-    """The load of what is inside of the border, and its condition."""
+    """Returns the load inside the border, and its condition."""
     match value:
         case TensorLoad():
             return value, None
@@ -439,8 +438,8 @@ def _parts(value: Any) -> tuple[Any | None, Any | None]:
             return None, None
 
 
-def _moved(index: Any, variable: Any) -> int | None:
-    """Returns the offset of the index before its variable, None where there is none."""
+def _offset(index: Any, variable: Any) -> int | None:
+    """Returns the constant offset of the index from its variable, None if it has none."""
     found = list(sym.detect_linear_equation(index, [variable]))
     if len(found) != 2 or not all(isinstance(each, IntImm) for each in found):  # noqa: PLR2004
         return None
@@ -451,7 +450,8 @@ def _moved(index: Any, variable: Any) -> int | None:
 def _is_border(
     block: Any, condition: Any | None, before: Sequence[int], extents: Sequence[int]
 ) -> bool:
-    """Returns whether the condition holds inside alone: it is tested at both sides of each edge."""
+    """Returns whether the condition holds exactly inside: it is tested on both sides of each
+    edge."""
     padded = [int(each.dom.extent) for each in block.iter_vars]
     if condition is None:
         return padded == [*extents] and not any(before)
@@ -466,7 +466,7 @@ def _is_border(
 
 
 def _is_as(condition: Any, block: Any, at: Sequence[int], wanted: bool) -> bool:
-    """Returns whether the condition has the wanted value at a place. Raises
+    """Returns whether the condition has the wanted value at a position. Raises
     UnsupportedModelError."""
     variables = [each.var for each in block.iter_vars]
     values = [IntImm(v.ty, place) for v, place in zip(variables, at, strict=True)]

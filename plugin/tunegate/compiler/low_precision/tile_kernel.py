@@ -1,8 +1,8 @@
-"""The kernel of a product of narrow numbers, with sums of 32 bits.
+"""The kernel of a product of narrow numbers, with 32-bit sums.
 
-The image is rounded once, then a block of sums stays in the processor while a tap is added up, by
-tiles or by vectors. They go to 4 KB of the stack, from where the stages that follow, as bias and
-ReLU, read them: what the model fuses stays fused.
+The image is rounded once. Then a block of sums stays in the processor while a tap is added up, by
+tiles or by vectors. The sums go to 4 KB of stack, where the stages that follow (bias, ReLU) read
+them: what the model fuses stays fused.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from tunegate.errors import UnsupportedModelError
 
 _FLOAT = "float32"
 _CACHED_BYTES = 512 * 1024
-"""The rows that are multiplied by all columns in turn: they stay in the second cache."""
+"""The rows that are multiplied by all columns in turn: they stay in the L2 cache."""
 
 
 def tile_kernel(
     product: Product, function: Any, threads: int, numbers: TileNumbers = BFLOAT16
 ) -> Any:
-    """Returns the kernel of the function in these numbers: its weights are those of
-    `packed_weights.packed`. Raises UnsupportedModelError for stages that are not known here, and
-    for sums that could overflow."""
+    """Returns the function's kernel in these numbers; its weights are those of
+    `packed_weights.packed`. Raises UnsupportedModelError for unknown stages, and for sums that
+    could overflow."""
     if any(str(stage.buffer.dtype) != _FLOAT for stage in product.stages):
         message = "a stage makes no float32"
         raise UnsupportedModelError(message)
@@ -84,7 +84,7 @@ class _Kernel:
 
     @property
     def _column_size(self) -> int:
-        """The weights of a column of tiles, in words."""
+        """The weights of a tile of columns, in words."""
         return column_words(self._rows, self._numbers)
 
     def _body(self) -> None:
@@ -99,8 +99,8 @@ class _Kernel:
             self._multiply()
 
     def _multiply(self) -> None:
-        """Rows outside, columns inside: few rows stay near, and all weights pass by. Few rows are
-        divided among threads by columns."""
+        """Loops over groups of rows outside and columns inside: few rows stay in the cache, and all
+        weights stream past. With few rows the threads share the columns."""
         step_bytes = self._numbers.each_bytes * self._high * self._rows.step
         at_once = max(1, min(self._blocks, _CACHED_BYTES // step_bytes))
         if self._threads > 1:
@@ -122,7 +122,7 @@ class _Kernel:
             self._products.end()
 
     def _column(self, group: Any, column: Any, at_once: int) -> None:
-        """All rows of a group by one column of blocks."""
+        """Multiplies all rows of a group by one column of blocks."""
         groups = -(-self._blocks // at_once)
         image, first = group // groups, group % groups * at_once
         with T.serial(long(at_once)) as inner:
@@ -134,7 +134,7 @@ class _Kernel:
                 self._tiles(image, block, column)
 
     def _tiles(self, image: Any, block: Any, column: Any) -> None:
-        """The last column of blocks may be a narrower one."""
+        """Multiplies one block of rows; the last column of blocks may be narrower."""
         full, rest = divmod(self._columns, self._line)
         whole = [COLUMNS] * self._products.tiles
         left = [min(COLUMNS, rest - at) for at in range(0, rest, COLUMNS)]
@@ -148,7 +148,7 @@ class _Kernel:
                 self._sums(image, block, column, left)
 
     def _sums(self, image: Any, block: Any, column: Any, lanes: Sequence[int]) -> None:
-        """Writes one block of sums, through all taps, and then through the stages."""
+        """Emits one block of sums over all taps, and then its stages."""
         base = image * self._rows.image + block * (self._high * self._rows.step)
         weights = column * (self._products.tiles * self._column_size)
         if self._product.right is not None:
@@ -181,7 +181,7 @@ class _Kernel:
             def stored() -> None:
                 places = self._places(image, row)
                 for tile, count in enumerate(lanes):
-                    self._stored(places, column, tile, inner, count)
+                    self._store_row(places, column, tile, inner, count)
 
             conditions = []
             if rows.row_count % self._high:
@@ -194,14 +194,16 @@ class _Kernel:
             else:
                 stored()
 
-    def _stored(self, places: Sequence[Any], column: Any, tile: int, row: Any, count: int) -> None:
-        """A row of one tile, number by number through all stages."""
+    def _store_row(
+        self, places: Sequence[Any], column: Any, tile: int, row: Any, count: int
+    ) -> None:
+        """Emits one row of a tile, element by element through all stages."""
         with T.vectorized(long(count)) as lane:
             at = column * self._line + (tile * COLUMNS + lane)
             total = self._sum(row, tile, lane)
             known = {self._product.sums: self._operands.value(total, at)}
             for number, stage in enumerate(self._product.stages[:-1]):
-                # A name in an expression would be written into it wherever it stands.
+                # A named value would be inlined at each use.
                 place = self._high * self._line + (number * COLUMNS + lane)
                 value = self._value(stage, [*places, at], known)
                 T.buffer_store(self._sum_buffer, value, [place])
@@ -211,7 +213,7 @@ class _Kernel:
             T.buffer_store(self._product.result, value, [*places, at])
 
     def _places(self, image: Any, row: Any) -> list[Any]:
-        """The indices of a row of the result."""
+        """Returns the indices of a row of the result."""
         if not self._product.is_convolution:
             return self._product.row_at(image, row)
         return [image, row // self._rows.pitch, row % self._rows.pitch]
@@ -225,11 +227,11 @@ class _Kernel:
         return rewritten(stage.value, variables, loaded)
 
 
-# The image of a product in narrow numbers, as tiles read it: what a kernel does first.
+# The image of a product in narrow numbers, as tiles read it: the kernel's first step.
 
 
 class TileRows:
-    """Emits a buffer of so many rows, whole tiles of them, and what fills it."""
+    """Emits a buffer of `row_count` rows, in whole tiles, and fills it."""
 
     def __init__(
         self, product: Product, row_count: int, operands: TileOperands, threads: int
@@ -241,11 +243,11 @@ class TileRows:
         self._buffer = whole_buffer(size, operands.numbers.narrow)
 
     def at(self, place: Any) -> Any:
-        """The address of an element."""
+        """Returns the address of an element."""
         return T.address_of(self._buffer[place])
 
     def fill(self) -> None:
-        """Rounds the image; the border and what a tile reads behind the last image stand for 0."""
+        """Emits the rounding of the image; the border and the tail of the last tile stand for 0."""
         rows, shape = self._rows, self._product.shape
         for phase, remainder in enumerate(rows.phases):
             with loop(shape.images * rows.phase_height, self._threads) as at:
@@ -256,7 +258,7 @@ class TileRows:
         self._zeros(long(shape.images * rows.image), rows.depth)
 
     def _line(self, image: Any, y: Any, to: Any, remainder: int) -> None:
-        """A row of the padded image, which may be of the border."""
+        """Emits a row of the padded image, which may belong to the border."""
         rows, shape = self._rows, self._product.shape
         last = (rows.phase_height - 1) * shape.stride.height + remainder - shape.padding.height
         if remainder >= shape.padding.height and last < shape.source.height:
@@ -291,7 +293,7 @@ class TileRows:
             self._zeros(to + pixels * rows.pixel, (width - pixels) * rows.pixel)
 
     def _source(self, image: Any, y: Any, x: Any) -> Any:
-        """The address of a pixel."""
+        """Returns the address of a pixel."""
         places = [image, y, x] if self._product.is_convolution else self._product.row_at(image, y)
         return T.address_of(self._product.source[(*places, 0)])
 
@@ -299,9 +301,9 @@ class TileRows:
         self._operands.round_numbers(self.at(to), self.at(to), 0, count)
 
 
-# The right operand of a product of two activations, packed by the kernel itself. Weights are
-# packed when a model is built. What is computed in each inference is rounded to bfloat16 and laid
-# out as the tiles read it before anything is multiplied: pairs of rows side by side.
+# The right operand of a product of two activations, packed by the kernel itself. Weights are packed
+# at build time; what each inference computes is first rounded to bfloat16 in the layout that tiles
+# read: pairs of rows side by side.
 
 _PAIR: Final = "tunegate_pair_bfloat16"
 _LANES: Final = ", ".join(f"i32 {n}" for n in range(COLUMNS))
@@ -327,14 +329,14 @@ define void @{_PAIR}(ptr %even, ptr %odd, ptr %to, i32 %evens, i32 %odds) {{
   ret void
 }}
 """
-"""`pair(even, odd, to, evens, odds)` rounds so many numbers of two rows, and lays them out in
-turn; zeros stand for the others. It comes with `tile_instructions.ROUND`, which declares what it
-calls."""
+"""`pair(even, odd, to, evens, odds)` rounds two rows of `evens` and `odds` numbers and interleaves
+them, filling up with zeros. It comes with `tile_instructions.ROUND`, which declares the functions
+it calls."""
 
 
 def packed_rows(product: Product, rows: RowsOfTiles, threads: int) -> Any:
-    """Emits the packing, and returns the buffer: for each image what `packed_weights.packed` makes
-    of weights."""
+    """Emits the packing and returns the buffer: for each image, the layout of
+    `packed_weights.packed`."""
     pairs, tiles = rows.tap_depth // 2, -(-rows.shape.out_channels // COLUMNS)
     size = tiles * pairs * 2 * COLUMNS
     buffer = whole_buffer(rows.shape.images * size, BFLOAT16.word)
@@ -342,7 +344,7 @@ def packed_rows(product: Product, rows: RowsOfTiles, threads: int) -> Any:
     with loop(rows.shape.images, threads) as image:
 
         def line(pair: Any, present: int) -> None:
-            """A pair of rows, of which so many are there."""
+            """Emits a pair of rows, of which `present` exist."""
             with T.serial(long(whole)) as tile:
                 column(pair, tile, COLUMNS, present)
             if rest:

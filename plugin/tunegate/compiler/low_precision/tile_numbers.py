@@ -1,4 +1,4 @@
-"""The numbers that the processor's tiles or vectors multiply, and what it needs for them."""
+"""The number formats that a processor's tiles or vectors multiply, and the features they need."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _ROW_BYTES: Final = 64
 
 
 class TileNumbers(NamedTuple):
-    """`narrow` and `word` are the types of the buffers of an image and of packed weights; `flags`
-    what the processor needs, by Linux's names, and `features` the same by LLVM's. `most_products`
-    is how many a sum can hold, whatever they are. `multiply` is the instruction; `row_bytes` are
-    those that an operand is filled up to."""
+    """`narrow` and `word` are the buffer types of an image and of packed weights. `flags` are the
+    required processor features by Linux's names, `features` the same by LLVM's. `most_products` is
+    how many a sum can hold without overflow. `multiply` is the instruction; an operand is padded to
+    `row_bytes`."""
 
     precision: str
     each_bytes: int
@@ -27,7 +27,7 @@ class TileNumbers(NamedTuple):
 
     @property
     def is_tiled(self) -> bool:
-        """Returns whether tiles multiply, not vectors."""
+        """Whether tiles multiply, not vectors."""
         return self.row_bytes == _ROW_BYTES
 
     @property
@@ -37,7 +37,7 @@ class TileNumbers(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Returns whether the numbers are integers, which have a scale."""
+        """Whether the numbers are integers, which have a scale."""
         return self.precision == "int8"
 
     @property
@@ -94,4 +94,4 @@ NUMBERS: Final[Mapping[str, tuple[TileNumbers, ...]]] = {
     "bfloat16": (BFLOAT16, BFLOAT16_VECTORS),
     "int8": (INT8, INT8_BESIDE_BFLOAT16, INT8_VECTORS),
 }
-"""Those of each precision, the fastest first."""
+"""The formats of each precision, the fastest first."""

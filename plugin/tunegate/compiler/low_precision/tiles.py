@@ -1,8 +1,8 @@
-"""The instructions of AMX as calls of a kernel, and what rounds float32 to bfloat16.
+"""AMX instructions as calls of a kernel, and the rounding of float32 to bfloat16.
 
 Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, chapter 18: eight tiles of
-at most 16 rows of 64 bytes; `tdpbf16ps` adds up products of pairs of bfloat16 in float32. TVM's own
-bfloat16 is float32 before the code generator sees it, so that what rounds is LLVM's text.
+at most 16 rows of 64 bytes; `tdpbf16ps` adds products of bfloat16 pairs to float32 sums. TVM turns
+its own bfloat16 into float32 before code generation, so the rounding is LLVM text.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from tunegate.compiler.low_precision.tile_numbers import TileNumbers
 from tunegate.compiler.low_precision.vector_products import SumBlock
 
 BYTES = 64
-"""The bytes of a row of a tile."""
+"""The bytes of a tile row."""
 _SETTINGS, _TILES = 64, 8
 _ROUND = "tunegate_round_bfloat16"
 IMPORTED = "pragma_import_llvm"
-"""The mark of a statement whose functions come with it."""
+"""The mark of a statement that brings its own functions."""
 _PERMIT = "tunegate_permit_tiles"
 _NO_PERMISSION = "this machine does not permit AMX tiles (arch_prctl)"
 PERMIT = f"""
@@ -45,8 +45,8 @@ end:
   ret i32 %is
 }}
 """
-"""`permit_tiles` asks Linux once a process (ARCH_REQ_XCOMP_PERM, state 18), and returns whether it
-permits them."""
+"""`permit_tiles` asks Linux for tiles once per process (ARCH_REQ_XCOMP_PERM, state 18), and returns
+whether it permits them."""
 ROUND = f"""
 declare <32 x bfloat> @llvm.x86.avx512bf16.cvtne2ps2bf16.512(<16 x float>, <16 x float>)
 declare <16 x float> @llvm.masked.load.v16f32.p0(ptr, i32, <16 x i1>, <16 x float>)
@@ -90,8 +90,8 @@ end:
   ret void
 }}
 """
-"""`round(from, to, count, filled)` rounds so many numbers, to the nearest and of two
-equally near ones to the even, and fills up with zeros."""
+"""`round(from, to, count, filled)` rounds `count` numbers, to the nearest and ties to even, and
+fills up to `filled` with zeros."""
 
 
 def require_permission() -> None:
@@ -102,17 +102,18 @@ def require_permission() -> None:
 
 
 def round_numbers(source: Any, target: Any, count: int, filled: int) -> None:
-    """Emits the rounding of `count` numbers from one address to another, zeros up to `filled`."""
+    """Emits the rounding of `count` numbers from one address to another, with zeros up to
+    `filled`."""
     numbers = [tirx.const(number, "int32") for number in (count, filled)]
     T.evaluate(tirx.call_extern("void", _ROUND, source, target, *numbers))
 
 
 def begin_tiles(rows: int) -> None:
-    """Emits that sums and left operands have so many rows from now on, right ones all."""
+    """Emits the tile configuration: sums and left operands have `rows` rows, right operands all."""
     settings = T.alloc_buffer((_SETTINGS // 8,), "uint64")
     T.evaluate(settings.access_ptr("rw"))
     tiles = [rows] * (_TILES - 2) + [ROWS] * 2
-    words = [1, 0, *[_repeated(BYTES, 16)] * 2, 0, 0, _bytes(tiles), 0]
+    words = [1, 0, *[_repeat(BYTES, 16)] * 2, 0, 0, _bytes(tiles), 0]
     for at, word in enumerate(words):
         T.buffer_store(settings, tirx.const(word, "uint64"), [at])
     _do("ldtilecfg", T.address_of(settings[0]))
@@ -146,7 +147,7 @@ def _tile(number: int) -> Any:
     return tirx.const(number, "int8")
 
 
-def _repeated(value: int, bits: int) -> int:
+def _repeat(value: int, bits: int) -> int:
     return sum(value << at for at in range(0, 64, bits))
 
 
@@ -157,7 +158,7 @@ def _bytes(values: list[int]) -> int:
 # Blocks by AMX: two by two tiles of sums stay in the processor while all taps are added up.
 
 _LEFT, _RIGHT = 4, 6
-"""The first tiles of the operands, behind four of sums."""
+"""The first tiles of the operands, after four of sums."""
 
 
 class TileProducts:

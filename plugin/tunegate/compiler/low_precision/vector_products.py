@@ -1,4 +1,4 @@
-"""Products of a block of rows with tiles of columns: by the processor's tiles, or its vectors."""
+"""Products of a block of rows with tiles of columns: by the processor's tiles or its vectors."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tunegate.compiler.low_precision.tile_numbers import TileNumbers
 
 
 class SumBlock(NamedTuple):
-    """`left` returns the address of a number of the narrow image, of which `base` is the block's
-    first, `weights` that of a word of the packed weights, of which `first` is the block's. `sums`
-    returns the address of a sum by its row and tile; there are so many `tiles`."""
+    """A block of sums. `left` returns the address of a number in the narrow image, at `base` for
+    the block's first; `weights` that of a word in the packed weights, at `first` for the block's
+    first. `sums` returns the address of a sum by its row and tile, for `tiles` tiles."""
 
     left: Callable[[Any], Any]
     base: Any
@@ -27,8 +27,8 @@ class SumBlock(NamedTuple):
 
 
 class BlockProducts(Protocol):
-    """A block has so many `rows`, and `tiles` of columns at most. `functions` are the LLVM text of
-    what is called."""
+    """The code for one block of `rows` rows and at most `tiles` tiles of columns. `functions` is
+    the LLVM text of what it calls."""
 
     @property
     def rows(self) -> int: ...
@@ -38,7 +38,7 @@ class BlockProducts(Protocol):
     def functions(self) -> str: ...
 
     def require(self) -> None:
-        """Emits an error where the machine has it not at the moment."""
+        """Emits an error if the machine cannot use the instruction right now."""
         ...
 
     def begin(self) -> None:
@@ -46,7 +46,7 @@ class BlockProducts(Protocol):
         ...
 
     def end(self) -> None:
-        """Emits what comes after the last."""
+        """Emits what comes after the last block."""
         ...
 
     def add_up(self, block: SumBlock) -> None:
@@ -54,15 +54,16 @@ class BlockProducts(Protocol):
         ...
 
 
-# Blocks by `vpdpbusd` or `vdpbf16ps`, for processors without tiles: a row of 16 sums is in a
-# register. Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2. `vpdpbusd` adds
-# four products of a uint8 and an int8 to each int32, and nothing saturates; `vdpbf16ps` adds two
-# products of bfloat16 to each float32. Weights are packed as for tiles: a register has four bytes
-# of each of 16 columns.
+# Blocks by `vpdpbusd` or `vdpbf16ps`, for processors without tiles: a register holds a row of 16
+# sums. Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2. `vpdpbusd` adds four
+# products of a uint8 and an int8 to each int32, without saturation; `vdpbf16ps` adds two products
+# of bfloat16 to each float32. Weights are packed as for tiles: a register has four bytes of each of
+# 16 columns.
 
 _MOST_ROWS: Final = 12
 _FEW_ROWS: Final = 6
-"""The most rows whose sums by four tiles take 24 of 32 registers, as twice as many by two do."""
+"""Up to this many rows are summed by four tiles at a time; that takes 24 of 32 registers, as twice
+the rows by two tiles do."""
 _WORD_BYTES: Final = 4
 _ROW_BYTES: Final = _WORD_BYTES * COLUMNS
 _WORDS: Final = f"<{COLUMNS} x i32>"
@@ -70,12 +71,12 @@ _WORDS: Final = f"<{COLUMNS} x i32>"
 
 _REGISTERS: Final = ",".join(f"~{{zmm{number}}}" for number in range(32))
 _FORGET: Final = f'  call void asm sideeffect "", "{_REGISTERS}"()'
-"""An instruction after which no register holds a value. The stages behind the sums have constants:
-LLVM would keep these in registers while products are added up, and the sums on the stack."""
+"""An instruction after which no register holds a value. Otherwise LLVM would keep the constants of
+the later stages in registers while products are added up, and the sums on the stack."""
 
 
 class _Dot(NamedTuple):
-    """LLVM's types of a register of sums and of one of an operand, and its name of what adds up."""
+    """LLVM's register types of sums and of an operand, and its name of the instruction."""
 
     sums: str
     operand: str
@@ -110,7 +111,7 @@ class VectorProducts:
         return "\n".join([declared, *made])
 
     def require(self) -> None:
-        """Does nothing: who has the instruction may use it."""
+        """Does nothing: a processor that has the instruction may use it."""
 
     def begin(self) -> None:
         """Does nothing: registers need no settings."""
@@ -146,9 +147,9 @@ def _name(multiply: str, rows: int, tiles: int) -> str:
 
 
 def _function(name: str, dot: _Dot, rows: int, tiles: int) -> str:
-    """LLVM's text of `dot(left, weights, sums, line, column, across, words, first)`: adds up the
-    products of so many words of each row. The distances of rows, columns of tiles and rows of sums
-    are in bytes; the first tap begins with zeros."""
+    """Returns LLVM text of `dot(left, weights, sums, line, column, across, words, first)`, which
+    adds up the products of `words` words of each row. The distances of rows, columns of tiles and
+    rows of sums are in bytes; the first tap begins with zeros."""
     sizes = ", ".join(f"i64 %{each}" for each in ("line", "column", "across", "words", "first"))
     places = [(row, tile) for row in range(rows) for tile in range(tiles)]
     lines = (
@@ -160,7 +161,7 @@ def _function(name: str, dot: _Dot, rows: int, tiles: int) -> str:
         "  %is_first = icmp ne i64 %first, 0",
         "  br i1 %is_first, label %next, label %more",
         "more:",
-        *(line for row, tile in places for line in _loaded(dot, row, tile)),
+        *(line for row, tile in places for line in _load(dot, row, tile)),
         "  br label %next",
         "next:",
         "  %word = phi i64 [ 0, %begin ], [ 0, %more ], [ %after, %next ]",
@@ -173,7 +174,7 @@ def _function(name: str, dot: _Dot, rows: int, tiles: int) -> str:
         "  %is_left = icmp ult i64 %after, %words",
         "  br i1 %is_left, label %next, label %end",
         "end:",
-        *(line for row, tile in places for line in _stored(dot, row, tile)),
+        *(line for row, tile in places for line in _store(dot, row, tile)),
         _FORGET,
         "  ret void",
         "}",
@@ -191,7 +192,7 @@ def _address(of: str, by: str, number: int) -> Iterator[str]:
     yield f"  %{of}{number} = getelementptr i8, ptr %{of}, i64 %{by}{number}"
 
 
-def _loaded(dot: _Dot, row: int, tile: int) -> Iterator[str]:
+def _load(dot: _Dot, row: int, tile: int) -> Iterator[str]:
     at = f"{row}x{tile}"
     yield f"  %at{at} = getelementptr i8, ptr %sums{row}, i64 {tile * _ROW_BYTES}"
     yield f"  %old{at} = load {dot.sums}, ptr %at{at}, align 4"
@@ -220,7 +221,7 @@ def _products(dot: _Dot, row: int, tiles: int) -> Iterator[str]:
         yield f"  %new{row}x{tile} = call {dot.sums} {dot.name}({operands})"
 
 
-def _stored(dot: _Dot, row: int, tile: int) -> Iterator[str]:
+def _store(dot: _Dot, row: int, tile: int) -> Iterator[str]:
     at = f"{row}x{tile}"
     yield f"  %to{at} = getelementptr i8, ptr %sums{row}, i64 {tile * _ROW_BYTES}"
     yield f"  store {dot.sums} %new{at}, ptr %to{at}, align 4"

@@ -1,4 +1,4 @@
-"""A convolution with a window as a matrix product over the unfolded image (im2col).
+"""Computes a convolution with a window as a matrix product over the unfolded image (im2col).
 
 Which of the two is faster depends on the extents: a prime width leaves the direct form no good
 tile, many channels make the unfolded image large. The search measures both.
@@ -23,23 +23,23 @@ from tunegate.config import AUTO
 
 _MAIN = "main"
 _MAX_BYTES = 64 * 1024 * 1024
-"""The largest unfolded image in bytes: nobody's cache holds more of it."""
+"""The largest unfolded image in bytes: no cache holds more."""
 _SPATIAL, _REDUCE = 0, 2
 _FIRST, _LAST = 1, 3
-"""The places of channels out among the spatial loops."""
+"""The positions of the output channels among the spatial loops."""
 _IMAGE = [_SPATIAL] * 4 + [_REDUCE] * 3
 
 
 def unfolded_image(module: Any) -> Any | None:
-    """The function as a matrix product, or None where there is nothing to unfold."""
+    """Returns the function as a matrix product, None if there is nothing to unfold."""
     product = _im2col(Schedule(module))
     return None if product is None else canonical_workload(product[_MAIN]).module
 
 
 class _Convolution(NamedTuple):
-    """A block with the loops batch, height, width and channels out in some order, then
-    those of the window and of channels in; `channels` is the place of channels out,
-    `loop_type` the type of the loops."""
+    """A block with loops over batch, height, width and output channels in some order, then over the
+    window and input channels. `channels` is the position of the output channels, `loop_type` the
+    type of the loops."""
 
     block: Any
     extents: tuple[int, ...]
@@ -48,7 +48,7 @@ class _Convolution(NamedTuple):
 
     @property
     def places(self) -> tuple[int, ...]:
-        """The positions of the loops that make the rows of the unfolded image."""
+        """The positions of the loops that form the rows of the unfolded image."""
         return tuple(place for place in range(4) if place != self.channels)
 
     def fused(self, variables: Sequence[Any], places: Sequence[int]) -> Any:
@@ -61,19 +61,19 @@ class _Convolution(NamedTuple):
 
     @property
     def window(self) -> int:
-        """Returns the number of pixels that one output reads. Channels in stand where channels out
+        """The number of pixels that one output reads. Input channels stand where output channels
         do: last or first."""
         height_and_width = self.extents[4:6] if self.channels == _LAST else self.extents[5:7]
         return math.prod(height_and_width)
 
     def ordered(self, rows: Any, columns: Any) -> tuple[Any, Any]:
-        """The rows and columns of a matrix in the order of the image: the
-        columns are channels, last or first."""
+        """Returns the rows and columns of a matrix in image order: columns are channels, last or
+        first."""
         return (rows, columns) if self.channels == _LAST else (columns, rows)
 
 
 def _im2col(schedule: Any) -> Any | None:
-    """The schedule as a matrix product, or None where there is nothing to unfold."""
+    """Returns the schedule as a matrix product, None if there is nothing to unfold."""
     found = _convolution(schedule)
     if found is None or not _is_worth_unfolding(schedule, found):
         return None
@@ -100,15 +100,15 @@ def _convolution(schedule: Any) -> _Convolution | None:
         if [int(v.iter_type) for v in body.iter_vars] != _IMAGE or len(body.reads) != 2:  # noqa: PLR2004
             continue
         variables = [v.var for v in body.iter_vars]
-        used = _used(body.reads[1], variables[:4])
+        used = _index_positions(body.reads[1], variables[:4])
         if used in ([_FIRST], [_LAST]):
             index = str(variables[0].ty)
             return _Convolution(block, _extents(schedule, block), used[0], index)
     return None
 
 
-def _used(region: Any, variables: Sequence[Any]) -> list[int]:
-    """The places of the variables that are an index of the region."""
+def _index_positions(region: Any, variables: Sequence[Any]) -> list[int]:
+    """Returns the positions of the variables that are an index of the region."""
     indices = [each.min for each in region.region]
     return [
         place
@@ -122,7 +122,7 @@ def _extents(schedule: Any, block: Any) -> tuple[int, ...]:
 
 
 def _is_worth_unfolding(schedule: Any, found: _Convolution) -> bool:
-    """A window of one is a product already."""
+    """Returns whether unfolding can pay: a 1x1 window is a product already."""
     buffer = schedule.get(found.block).reads[0].source
     size = math.prod(found.extents) // found.extents[found.channels]
     itemsize = tvm.DataType(str(buffer.dtype)).itemsize
@@ -159,7 +159,8 @@ def _flatten(schedule: Any, found: _Convolution, unfolded: Any, kept: Sequence[i
 
 
 def _flatten_output(schedule: Any, found: _Convolution, block: Any) -> None:
-    """The last one writes an argument of the function, whose layout stays."""
+    """Flattens the product's output, unless the block writes an argument of the function, whose
+    layout stays."""
     if schedule.get_consumers(block):
         schedule.transform_layout(block, ("write", 0), _output_map(found))
     schedule.transform_block_layout(block, _output_map(found))
@@ -176,21 +177,21 @@ def _map(found: _Convolution, function: Any, dimensions: int) -> Any:
     return IndexMap.from_func(function, ndim=dimensions, index_dtype=found.loop_type)
 
 
-# The forms of a function: the same computation by another algorithm, each with a search space.
-# Which of them is the fastest depends on the extents, so the search measures them all.
+# The variants of a function: the same computation by another algorithm, each with its own search
+# space. Which is fastest depends on the extents, so the search measures all.
 
 _logger = logging.getLogger(__name__)
 
 _Form = TypeVar("_Form")
 DIRECT, IM2COL, GROUP_VECTORS = "direct", "im2col", "group-vectors"
 ASKED_FOR = "tunegate.algorithm"
-"""The attribute of a function that may have no other form than the one that it names."""
+"""The function attribute that names the only variant it may have."""
 
 
 class AlgorithmVariant(NamedTuple):
-    """`module` has one function, `main`, of the same arguments as the function it is a form of. One
-    that `is_seldom_best` gets fewer random samples. `lanes` are the numbers that one step of its
-    innermost loop computes."""
+    """One variant: `module` has one function, `main`, with the arguments of the original function.
+    A variant that `is_seldom_best` gets fewer random samples. `lanes` are the numbers that one step
+    of its innermost loop computes."""
 
     name: str
     module: Any
@@ -199,8 +200,8 @@ class AlgorithmVariant(NamedTuple):
 
 
 def variants_of(module: Any, kind: str) -> tuple[AlgorithmVariant, ...]:
-    """The direct form first, or the only one that is asked for. `kind` is that of the target: on a
-    GPU the tensor cores' own space has products already."""
+    """Returns the variants, the direct one first, or only the requested one. `kind` is the
+    target's: on a GPU the tensor cores' own space has products already."""
     every = _every_variant(module, kind)
     asked = asked_algorithm(module[_MAIN])
     alone = [each._replace(is_seldom_best=False) for each in every if each.name == asked]
@@ -208,7 +209,7 @@ def variants_of(module: Any, kind: str) -> tuple[AlgorithmVariant, ...]:
 
 
 def asked_algorithm(function: Any) -> str:
-    """The only form that the function may have; '' where the search chooses."""
+    """Returns the only variant that the function may have, '' if the search chooses."""
     return str((function.attrs or {}).get(ASKED_FOR, ""))
 
 
@@ -216,20 +217,20 @@ def _every_variant(module: Any, kind: str) -> tuple[AlgorithmVariant, ...]:
     direct = AlgorithmVariant(DIRECT, module)
     if kind != "llvm":
         return (direct,)
-    vectors = _made(group_vectors, module[_MAIN])
+    vectors = _try_variant(group_vectors, module[_MAIN])
     if vectors is not None:
         return (
             direct._replace(is_seldom_best=vectors.is_shuffled),
             AlgorithmVariant(GROUP_VECTORS, vectors.module, lanes=vectors.lanes),
         )
-    product = _made(unfolded_image, module)
+    product = _try_variant(unfolded_image, module)
     if product is None:
         return (direct,)
     # With channels last the direct form is the best of nine in ten convolutions.
     return (direct, AlgorithmVariant(IM2COL, product, is_seldom_best=True))
 
 
-def _made(form: Callable[[Any], _Form | None], of: Any) -> _Form | None:
+def _try_variant(form: Callable[[Any], _Form | None], of: Any) -> _Form | None:
     try:
         return form(of)
     except Exception:
@@ -237,27 +238,27 @@ def _made(form: Callable[[Any], _Form | None], of: Any) -> _Form | None:
         return None
 
 
-# Convolutions in the one form that a target asks for: those that have it are marked, and search,
-# records and default schedules know no other one of them.
+# Convolutions in the one variant that a target asks for: a mark makes search, records and default
+# schedules know no other.
 
 _ENTRY, _SYMBOL = "main", "global_symbol"
 
 
 def with_algorithm(module: Any, algorithm: str) -> Any:
-    """The module with a mark on each function that has this form beside another one. What has one
-    form alone stays as it is."""
+    """Returns the module with a mark on each function that has this variant among others. A
+    function with one variant stays as it is."""
     if algorithm == AUTO:
         return module
-    return with_unscheduled(module, partial(_marked, algorithm=algorithm))
+    return with_unscheduled(module, partial(_mark, algorithm=algorithm))
 
 
 def with_asked_forms(module: Any) -> Any:
-    """The module with the marked functions in their form, where loops stay as they are written.
-    Those in vectors of groups have a schedule of their own."""
-    return with_unscheduled(module, _in_its_form)
+    """Returns the module with the marked functions in their variant, where loops stay as written.
+    Vectors of groups have a schedule of their own."""
+    return with_unscheduled(module, _as_marked)
 
 
-def _marked(function: Any, algorithm: str) -> Any | None:
+def _mark(function: Any, algorithm: str) -> Any | None:
     try:
         names = [each.name for each in variants_of(canonical_workload(function).module, "llvm")]
     except Exception:
@@ -267,7 +268,7 @@ def _marked(function: Any, algorithm: str) -> Any | None:
     return function.with_attr(ASKED_FOR, algorithm) if is_choice else None
 
 
-def _in_its_form(function: Any) -> Any | None:
+def _as_marked(function: Any) -> Any | None:
     if asked_algorithm(function) != IM2COL:
         return None
     product = unfolded_image(canonical_workload(function).module)

@@ -1,4 +1,4 @@
-"""The default schedule of a kernel, where no record has a better one."""
+"""The default schedule of a kernel that has no better one in a record."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from tunegate.compiler.targets import threads_of, vector_registers
 from tunegate.tune.prior import VectorRegisters
 
 DEFAULTS_VERSION = 5
-"""Goes up with every change of these schedules: builds with other ones are other builds."""
+"""Goes up with every change of these schedules: a build with other ones is another build."""
 
 
 def with_default_schedule(module: Any, target: Any) -> Any:
-    """The module with a schedule for every kernel that has none. On CPUs the loops stay as they are
-    written, but for choices, products, sums along the innermost one and chains, and the outermost
-    are shared out to the threads. On a GPU they would not run at all: TVM's own rules for
-    any kernel (DLight) bind the loops to its threads."""
+    """Returns the module with a schedule for each kernel that has none. On CPUs the outermost loops
+    are shared among the threads; the others stay as written, but for concatenations, products, sums
+    along the innermost axis and element-wise chains. On a GPU loops as written would not run: TVM's
+    generic rules (DLight) bind them to its threads."""
     if str(target.kind.name) != "cuda":
         packing = with_packing_schedules(module, target)
         chains = with_inlined_chains(with_split_choices(packing))
@@ -63,25 +63,26 @@ def with_default_schedule(module: Any, target: Any) -> Any:
 
 
 def with_packing_schedules(module: Any, target: Any, leaves: Collection[str] = ()) -> Any:
-    """The module with those of its default schedules that lay out constants: a build has them
-    before it folds constants. Functions of the names that it `leaves` stay as they are."""
+    """Returns the module with the default schedules that pack constants: a build needs them before
+    it folds constants. Functions named in `leaves` stay as they are."""
     if str(target.kind.name) == "cuda":
         return module
     return with_product_tiles(with_group_vectors(with_asked_forms(module), target), target, leaves)
 
 
-# Chains of element-wise operators as one loop, where no record has a schedule for them. As they
-# are written, each operator goes over all numbers and writes them to memory for the next.
+# Chains of element-wise operators as one loop. As written, each operator goes over all numbers and
+# writes them to memory for the next.
 
 
 def with_inlined_chains(module: Any) -> Any:
-    """The module, or a copy where it has such functions; what has a schedule is left alone."""
+    """Returns the module, or a changed copy if it has such functions; scheduled functions stay as
+    they are."""
     return with_unscheduled(module, partial(with_changed_blocks, change=_inline))
 
 
 def _inline(schedule: Any, block: Any) -> bool:
-    """Inlines a block into the only other one that reads it, once for each of its numbers: so
-    nothing is computed twice."""
+    """Inlines a block into its only reader, which reads each number once: nothing is computed
+    twice."""
     consumers = schedule.get_consumers(block)
     if len(consumers) != 1:
         return False
@@ -96,7 +97,7 @@ def _inline(schedule: Any, block: Any) -> bool:
 
 
 def _numbers(body: Any) -> int | None:
-    """The numbers that a block computes, each by itself; None for sums and unknown sizes."""
+    """Returns how many numbers a block computes independently, None for sums and unknown sizes."""
     extents = [variable.dom.extent for variable in body.iter_vars]
     kinds = {int(variable.iter_type) for variable in body.iter_vars}
     if kinds != {IterVar.DataPar} or not all(isinstance(each, IntImm) for each in extents):
@@ -111,37 +112,37 @@ def _reads(consumer: Any, producer: Any) -> int:
     return sum(load.source.same_as(written.source) for load in loads)
 
 
-# Loops that choose, for each number, which input it is from: asked once for many. A concatenation
-# along the innermost axis is such a loop, and LLVM puts none into vectors. Split where the inputs
-# meet, its inner part has no choice left; `light_squeezenet`'s concatenations are six times faster
-# for it (docs/benchmarks).
+# Splits loops that choose an input for each number, as a concatenation along the innermost axis
+# does. LLVM cannot vectorize them. Split where the inputs meet, the inner loop has no choice left;
+# `light_squeezenet`'s concatenations become six times faster (docs/benchmarks).
 
 _MAIN = "main"
 _IF_THEN_ELSE = Op.get("prim.if_then_else")
 _FEWEST = 4
-"""A loop over less is not worth its own overhead."""
+"""A shorter loop is not worth its own overhead."""
 
 
 def with_split_choices(module: Any) -> Any:
-    """The module, or a copy where it has such loops; what has a schedule is left alone."""
-    return with_unscheduled(module, _split)
+    """Returns the module, or a changed copy if it has such loops; scheduled functions stay as they
+    are."""
+    return with_unscheduled(module, _split_at_inputs)
 
 
-def _split(function: Any) -> Any | None:
-    """The function split at its inputs, or None where there is nothing to split."""
+def _split_at_inputs(function: Any) -> Any | None:
+    """Returns the function split where its inputs meet, None if there is nothing to split."""
     if not _conditions(function.body):
         return None
     schedule = Schedule(tvm.IRModule({_MAIN: function}))
     blocks = schedule.get_child_blocks(schedule.get_sblock("root"))
-    runs = [(block, run) for block in blocks if (run := _run(schedule.get(block)))]
+    runs = [(block, run) for block in blocks if (run := _common_run(schedule.get(block)))]
     for block, run in runs:
         schedule.split(schedule.get_loops(block)[-1], [None, run])
     return schedule.mod[_MAIN] if runs else None
 
 
-def _run(block: Any) -> int | None:
-    """The number of neighbours along its innermost axis for which a block makes the same choice, or
-    None where it has none to split."""
+def _common_run(block: Any) -> int | None:
+    """Returns how many neighbours along its innermost axis share the choice of a block, None if
+    there is nothing to split."""
     innermost = block.iter_vars[-1] if block.iter_vars else None
     if innermost is None or int(innermost.iter_type) != IterVar.DataPar:
         return None
@@ -154,47 +155,46 @@ def _run(block: Any) -> int | None:
 
 
 def _conditions(body: Any) -> list[Any]:
-    calls = [call for call in _found(body, Call) if call.op.same_as(_IF_THEN_ELSE)]
-    selects = _found(body, Select)
+    calls = [call for call in _nodes_of_kind(body, Call) if call.op.same_as(_IF_THEN_ELSE)]
+    selects = _nodes_of_kind(body, Select)
     return [call.args[0] for call in calls] + [select.condition for select in selects]
 
 
 def _edges(condition: Any, axis: Any) -> list[int]:
-    """Returns the places that the axis is compared with; none where the condition is about other
-    axes."""
-    if not any(variable.same_as(axis) for variable in _found(condition, Var)):
+    """Returns the numbers that the axis is compared with, none if the condition has other axes."""
+    if not any(variable.same_as(axis) for variable in _nodes_of_kind(condition, Var)):
         return []
-    return [int(number.value) for number in _found(condition, IntImm)]
+    return [int(number.value) for number in _nodes_of_kind(condition, IntImm)]
 
 
-def _found(root: Any, kind: type) -> list[Any]:
+def _nodes_of_kind(root: Any, kind: type) -> list[Any]:
     nodes: list[Any] = []
     structural_walk(root, [(kind, nodes.append)])
     return nodes
 
 
-# Sums and other reductions, several neighbours at a time, where no record has a schedule for them.
-# As they are written, one number is summed up after the other: each addition waits for the one
-# before, and every partial sum goes to memory. LLVM may not change that order. Here some
-# neighbours along the innermost axis are summed up together, in registers. Each of them adds the
-# same numbers in the same order as before, so that all results stay the same to the last bit.
+# Computes several neighbouring sums (or other reductions) at a time. As written, each addition
+# waits for the one before, and every partial sum goes to memory; LLVM may not change that order.
+# Here some neighbours along the innermost axis are summed together in registers. Each adds the same
+# numbers in the same order as before, so results keep every bit.
 
 _LANES = (64, 48, 32, 24, 16, 8, 4)
-"""The numbers of neighbours, the preferred one first."""
+"""The numbers of neighbours to sum together, the preferred one first."""
 _MIN_BITS, _MAX_LANES = 32, 64
 _MIN_LANES = 4
 _MIN_REDUCED = 16
-"""Fewer numbers in each sum are not worth it."""
+"""Shorter sums are not worth it."""
 
 
 def with_vector_accumulators(module: Any, threads: int = 1) -> Any:
-    """The module, or a copy where it has such functions; what has a schedule is left alone."""
+    """Returns the module, or a changed copy if it has such functions; scheduled functions stay as
+    they are."""
     accumulate = partial(_accumulate, threads=threads)
     return with_unscheduled(module, partial(with_changed_blocks, change=accumulate))
 
 
 def _accumulate(schedule: Any, block: Any, threads: int) -> bool:
-    """Changes the block where it is a reduction with neighbours."""
+    """Schedules the block if it is a reduction with neighbours, and returns whether it was."""
     body, loops = schedule.get(block), schedule.get_loops(block)
     kinds = [int(variable.iter_type) for variable in body.iter_vars]
     if len(loops) != len(kinds) or set(kinds) != {IterVar.DataPar, IterVar.CommReduce}:
@@ -217,8 +217,9 @@ def _accumulate(schedule: Any, block: Any, threads: int) -> bool:
 
 
 def _is_worth_it(body: Any, reduced: Sequence[Any]) -> bool:
-    """A window of a few numbers LLVM unrolls by itself. Sums of rows that lie one after the other
-    would be gathered from all over; in a product the other factor pays for that."""
+    """Returns whether the change pays. LLVM unrolls a window of few numbers by itself. Sums over
+    contiguous rows would have to gather their numbers; in a product the other factor pays for
+    that."""
     if not all(isinstance(extent, IntImm) for extent in reduced):
         return False
     if math.prod(int(extent) for extent in reduced) < _MIN_REDUCED or len(body.writes) != 1:
@@ -231,7 +232,7 @@ def _is_worth_it(body: Any, reduced: Sequence[Any]) -> bool:
 
 
 def _lanes(extent: Any) -> int | None:
-    """The neighbours that are summed up together; None where there are too few."""
+    """Returns how many neighbours to sum together, None if there are too few."""
     if not isinstance(extent, IntImm):
         return None
     usual = next((lanes for lanes in _LANES if int(extent) % lanes == 0), 0)
@@ -240,28 +241,29 @@ def _lanes(extent: Any) -> int | None:
     return lanes if lanes >= _MIN_LANES else None
 
 
-# Grouped convolutions on CPUs where no record has a schedule for them. The sums of a few
-# neighbours along a row stay in registers, one vector of channels each, while the window goes over
-# them, and what follows the convolution is computed before they are written. Every sum adds the
-# same numbers in the same order as the function does as it is written.
+# Grouped convolutions on CPUs. The sums of a few neighbours along a row stay in registers, one
+# vector of channels each, while the window passes, and what follows the convolution is computed
+# before they are written. Every sum adds the same numbers in the same order as the function as
+# written.
 
 _logger = logging.getLogger(__name__)
 
 _SYMBOL = "global_symbol"
 _MAX_SUMS, _MAX_SPANNING_SUMS = 14, 8
-"""Registers of 512 bits for sums, of 32. Fewer where vectors span groups: those that were put in
-order need registers too. Targets with less room have three quarters and a half of it."""
+"""How many of 32 registers of 512 bits hold sums. Vectors that span groups leave fewer, as their
+shuffled inputs need registers too. Smaller register files use three quarters and a half."""
 _MAX_ROWS = 16
 _MAX_STEPS = 256
-"""Steps of a window's row that are written out one by one."""
+"""Steps of a window row that are unrolled."""
 
 
 def with_group_vectors(module: Any, target: Any) -> Any:
-    """The module, or a copy where it has such functions; what has a schedule is left alone."""
-    return with_unscheduled(module, partial(_scheduled, target=target))
+    """Returns the module, or a changed copy if it has such functions; scheduled functions stay as
+    they are."""
+    return with_unscheduled(module, partial(_schedule_groups, target=target))
 
 
-def _scheduled(function: Any, target: Any) -> Any | None:
+def _schedule_groups(function: Any, target: Any) -> Any | None:
     if asked_algorithm(function) == DIRECT:
         return None
     try:
@@ -269,21 +271,21 @@ def _scheduled(function: Any, target: Any) -> Any | None:
         if vectors is None:
             return None
         most_sums = _most_sums(vector_registers(target), vectors)
-        return _as_before(_of_vectors(vectors, most_sums, threads_of(target)), function)
+        return _with_symbol_of(_schedule_vectors(vectors, most_sums, threads_of(target)), function)
     except Exception:
         _logger.info("a grouped convolution stays as it is", exc_info=True)
         return None
 
 
-def _as_before(scheduled: Any, function: Any) -> Any:
-    """The scheduled function with the name of the other, or without one."""
+def _with_symbol_of(scheduled: Any, function: Any) -> Any:
+    """Returns the scheduled function with the symbol of the original, if it has one."""
     symbol = (function.attrs or {}).get(_SYMBOL)
     named = scheduled.with_attr(_SYMBOL, symbol) if symbol else scheduled.without_attr(_SYMBOL)
     return named.with_attr(IS_SCHEDULED, True)
 
 
 def _most_sums(has: VectorRegisters, vectors: GroupVectors) -> int:
-    """The vectors of sums that stay in registers: where these are too few, every step waits for
+    """Returns how many vectors of sums stay in registers: with too few, every step waits for
     memory."""
     room = has.count * has.lanes // REGISTER
     most = min(_MAX_SPANNING_SUMS, room // 2) if vectors.groups else min(_MAX_SUMS, 3 * room // 4)
@@ -292,15 +294,15 @@ def _most_sums(has: VectorRegisters, vectors: GroupVectors) -> int:
 
 
 class _Tile(NamedTuple):
-    """A tile of neighbours that are summed together: `columns` along a row, and `vectors`; `rows`
-    after which the next vectors are taken."""
+    """A tile of sums: `columns` neighbours along a row by `vectors`. After `rows` rows the next
+    vectors follow."""
 
     columns: int
     vectors: int
     rows: int
 
 
-def _of_vectors(vectors: GroupVectors, most_sums: int, threads: int) -> Any:
+def _schedule_vectors(vectors: GroupVectors, most_sums: int, threads: int) -> Any:
     schedule = Schedule(vectors.module)
     block = vector_block(schedule)
     tile = _tile(schedule, block, vectors, most_sums)
@@ -335,11 +337,11 @@ def _divisor(number: int, most: int) -> int:
 
 def _vectorize(schedule: Any, block: Any) -> None:
     *_, columns, _ = schedule.get_loops(block)
-    for loop in (columns, _in_vectors(schedule, block)):
+    for loop in (columns, _vectorize_innermost(schedule, block)):
         schedule.unroll(loop)
 
 
-def _in_vectors(schedule: Any, block: Any) -> Any:
+def _vectorize_innermost(schedule: Any, block: Any) -> Any:
     """Vectorizes the innermost loop, and returns the loop over its vectors."""
     channels = schedule.get_loops(block)[-1]
     lanes = math.gcd(int(schedule.get(channels).extent), REGISTER)
@@ -349,13 +351,13 @@ def _in_vectors(schedule: Any, block: Any) -> Any:
 
 
 def _copy_padded(schedule: Any, images: list[Any], at: Any | None) -> None:
-    """The padded image is a copy: of the channels of a vector, where it has groups of its own."""
+    """Makes the padded image a copy: of one vector's channels if it has groups of its own."""
     for image in images:
         if "layout_rewrite_preproc" in str(schedule.get(image).annotations):
             continue
         if at is not None:
             schedule.compute_at(image, at)
-        _in_vectors(schedule, image)
+        _vectorize_innermost(schedule, image)
 
 
 def _unroll(schedule: Any, block: Any, tile: _Tile, vectors: GroupVectors) -> None:

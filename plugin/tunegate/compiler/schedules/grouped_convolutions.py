@@ -1,4 +1,4 @@
-"""Vectors of the channels of a grouped convolution."""
+"""Grouped convolutions in vectors of channels."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from tvm.tirx.analysis import undefined_vars
 from tunegate.compiler.search.workload import canonical_workload
 
 REGISTER = 16
-"""The numbers of a vector register of 512 bits. Narrower machines take several."""
+"""The float32 lanes of a 512-bit register. Narrower machines take several."""
 _MAX_LANES, _MAX_SPAN = 128, 64
 _MAX_UNROLLED = 16
-"""Channels in of one group that are written out one by one."""
+"""The most input channels of a group that are unrolled."""
 _SHUFFLED = 0.7
-"""The worth of a step of vectors that span groups, beside one that broadcasts a number: what it
-multiplies by must be put in order first."""
+"""The value of a step on vectors that span groups, relative to one that broadcasts a number: its
+factor must be shuffled first."""
 _MIN_FILLED = 0.3
-"""Registers that are emptier than this are not worth it."""
+"""Registers emptier than this are not worth it."""
 
 
 class Groups(NamedTuple):
-    """`number` of groups, each of so many channels in and out."""
+    """`number` groups, each with these channels in and out."""
 
     number: int
     channels_in: int
@@ -46,22 +46,22 @@ class Groups(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A part of a vector that is one register, or a part of one: `lanes` is a power of two."""
+    """A part of a vector that fits one register: `lanes` is a power of two."""
 
     first: int
     lanes: int
 
 
 class ChannelVectors(NamedTuple):
-    """Vectors of `lanes` channels out. Each is a part of a group, or, where `groups` is more than
-    0, that many whole ones."""
+    """Vectors of `lanes` output channels: each a part of a group or, if `groups` > 0, that many
+    whole groups."""
 
     lanes: int
     groups: int
 
     @property
     def pieces(self) -> list[Piece]:
-        """LLVM has bad code for other vectors than those of a power of two."""
+        """The power-of-two parts of a vector: LLVM has bad code for other sizes."""
         found: list[Piece] = []
         first = 0
         while first < self.lanes:
@@ -71,25 +71,25 @@ class ChannelVectors(NamedTuple):
         return found
 
     def span(self, groups: Groups) -> int:
-        """The number of channels in that a vector of whole groups reads."""
+        """Returns the number of input channels that a vector of whole groups reads."""
         return self.groups * groups.channels_in
 
     def is_shuffled(self, groups: Groups) -> bool:
         return self.groups > 0 and groups.channels_in * groups.channels_out > 1
 
     def order(self, groups: Groups, channel: int) -> list[int]:
-        """The places among the channels that are read: for each lane this channel of its group."""
+        """Returns, for each lane, the position of its group's `channel` among the channels read."""
         size = groups.channels_out
         return [lane // size * groups.channels_in + channel for lane in range(self.lanes)]
 
 
 def channel_vectors(groups: Groups) -> ChannelVectors | None:
-    """The vectors that fill registers best; None where they would be nearly empty."""
+    """Returns the vectors that fill registers best, None if they would be nearly empty."""
     inside = (ChannelVectors(lanes, 0) for lanes in divisors(groups.channels_out, _MAX_LANES))
     candidates = [*inside, *_spanning(groups)]
-    # Of equals the shortest: loops make the rest.
+    # The shortest of equals: loops do the rest.
     best = max(candidates, key=lambda vectors: (_worth(vectors, groups), -vectors.lanes))
-    return best if _filled(best) >= _MIN_FILLED else None
+    return best if _share_used(best) >= _MIN_FILLED else None
 
 
 def _spanning(groups: Groups) -> Iterable[ChannelVectors]:
@@ -102,11 +102,11 @@ def _spanning(groups: Groups) -> Iterable[ChannelVectors]:
 
 
 def _worth(vectors: ChannelVectors, groups: Groups) -> float:
-    return _filled(vectors) * (_SHUFFLED if vectors.is_shuffled(groups) else 1.0)
+    return _share_used(vectors) * (_SHUFFLED if vectors.is_shuffled(groups) else 1.0)
 
 
-def _filled(vectors: ChannelVectors) -> float:
-    """The share of the registers' numbers that count."""
+def _share_used(vectors: ChannelVectors) -> float:
+    """Returns the used share of the registers' lanes."""
     return vectors.lanes / (REGISTER * len(vectors.pieces))
 
 
@@ -114,7 +114,7 @@ def divisors(number: int, most: int) -> list[int]:
     return [divisor for divisor in range(1, most + 1) if number % divisor == 0]
 
 
-# Finds a grouped convolution of float32 with channels last in a function.
+# Matches a float32 grouped convolution with channels last in a function.
 
 _DIMENSIONS = 4
 _LOOPS = [IterVar.DataPar] * _DIMENSIONS + [IterVar.CommReduce] * 3
@@ -122,10 +122,9 @@ _TYPE = "float32"
 
 
 class GroupedConvolution(NamedTuple):
-    """The convolution is the nest at `place` among those of the function. `image` are the variables
-    batch, height, width and channel out, of these `extents`; `window` those of the height and width
-    of the window and of the channel in. `pixel` is where it reads: the indices without the channel.
-    """
+    """The convolution is the function's loop nest number `place`. `image` are the variables batch,
+    height, width and output channel, with these `extents`; `window` those of window height, window
+    width and input channel. `pixel` are the indices it reads at, without the channel."""
 
     nests: tuple[Any, ...]
     place: int
@@ -145,7 +144,7 @@ class GroupedConvolution(NamedTuple):
 
 
 def grouped_convolution(main: Any) -> GroupedConvolution | None:
-    """The only one of the function; None where there is none, or something else in its place."""
+    """Returns the function's only grouped convolution, None if it has none or something else."""
     if not isinstance(main.body, SBlockRealize):
         return None
     body = main.body.block.body
@@ -189,7 +188,7 @@ def _convolution(nests: tuple[Any, ...], place: int, nest: Any) -> GroupedConvol
 
 
 def _product(store: Any) -> tuple[Any, Any] | None:
-    """The loads of an image and of weights, where the statement sums up their products."""
+    """Returns the loads of image and weights if the statement sums up their products."""
     if not isinstance(store, BufferStore) or not isinstance(store.value, tvm.tirx.Add):
         return None
     product = store.value.b
@@ -220,7 +219,7 @@ def _is_grouped(
     last = found.image[3]
     if groups.number == 1 or groups.number * groups.channels_out != found.extents[3]:
         return False
-    is_plain = _same(weights, (height, width, inside, last)) and _same(output, found.image)
+    is_plain = _are_same(weights, (height, width, inside, last)) and _are_same(output, found.image)
     analyzer = Analyzer()
     for variable, extent in zip(
         (last, inside), (found.extents[3], groups.channels_in), strict=True
@@ -231,7 +230,7 @@ def _is_grouped(
     return is_plain and is_its and all(_is_free(i, (last, inside)) for i in found.pixel)
 
 
-def _same(indices: Sequence[Any], variables: Sequence[Any]) -> bool:
+def _are_same(indices: Sequence[Any], variables: Sequence[Any]) -> bool:
     return all(i.same_as(v) for i, v in zip(indices, variables, strict=True))
 
 
@@ -245,26 +244,25 @@ def _extents(buffer: Any) -> tuple[int, ...]:
     return tuple(int(n) for n in buffer.shape)
 
 
-# A grouped convolution with channels last, as steps on vectors of channels out. As it is written,
-# a loop over channels out finds the group of each in an index that is divided: a tile that is no
-# part of a group reads its numbers one by one from all over. Here the loop goes over vectors,
-# which are parts of a group or several whole ones, and the weights are packed in the order in
-# which they are read, once, when a model is built. (Grouped Spatial Pack Convolution, Gibson et
-# al., ASAP 2020, splits all indices into group and channel, and packs both. With channels last an
-# image needs no packing; vectors that span groups are ours: there the channels in are put in order
-# by a shuffle.) Every sum adds the same numbers in the same order.
+# Rewrites a grouped convolution with channels last in steps on vectors of output channels. As
+# written, a loop over output channels finds the group of each by a division: a tile that is no part
+# of a group gathers its numbers one by one. Here the loop goes over vectors, which are parts of a
+# group or several whole ones, and the weights are packed once, at build time, in reading order.
+# (Grouped Spatial Pack Convolution, Gibson et al., ASAP 2020, splits all indices into group and
+# channel, and packs both. With channels last an image needs no packing. Vectors that span groups
+# are ours: a shuffle orders their input channels.) Every sum adds the same numbers in the same
+# order.
 
 _CONSTANTS = "layout_free_buffers"
 _VECTORS = "tunegate.vectors"
 _KEPT = "tunegate.kept"
 PACKING = {"meta_schedule.layout_rewrite_preproc": True, "schedule_rule": "None"}
-"""A block that is taken out of the kernel, and scheduled by nobody."""
+"""Marks a block that is split off the kernel and scheduled by nobody."""
 
 
 class GroupVectors(NamedTuple):
-    """`function` is the one that it was made from, in steps of so many numbers; `groups` is more
-    than 0 where a step goes over that many whole groups. It `is_shuffled` where these have
-    several channels."""
+    """`function` is the original in steps of this many numbers. If `groups` > 0 a step covers that
+    many whole groups; it `is_shuffled` if these have several channels."""
 
     function: Any
     lanes: int
@@ -273,13 +271,13 @@ class GroupVectors(NamedTuple):
 
     @property
     def module(self) -> Any:
-        """The function as a workload of its own."""
+        """Returns the function as a workload of its own."""
         return canonical_workload(self.function).module
 
 
 def group_vectors(function: Any) -> GroupVectors | None:
-    """The function in steps of vectors; None where it has no grouped convolution of float32 with
-    channels last, or where its vectors would be nearly empty."""
+    """Returns the function in steps of vectors; None if it has no float32 grouped convolution with
+    channels last, or its vectors would be nearly empty."""
     found = grouped_convolution(function)
     vectors = None if found is None else channel_vectors(found.groups)
     if found is None or vectors is None:
@@ -289,20 +287,19 @@ def group_vectors(function: Any) -> GroupVectors | None:
 
 
 def vector_block(schedule: Any) -> Any:
-    """The block of the steps; there is one."""
+    """Returns the only block of vector steps."""
     blocks = schedule.get_child_blocks(schedule.get_sblock("root"))
     (found,) = (block for block in blocks if _VECTORS in schedule.get(block).annotations)
     return found
 
 
 def keep_vectors(schedule: Any) -> None:
-    """Takes care that the compiler makes no vectors of vectors: a loop that is annotated stays a
-    loop."""
+    """Keeps the compiler from making vectors of vectors: an annotated loop stays a loop."""
     schedule.annotate(schedule.get_loops(vector_block(schedule))[-1], _KEPT, 1)
 
 
 class _Steps:
-    """Writes the function anew, with the convolution in steps of these vectors."""
+    """Rewrites the function with the convolution in steps of these vectors."""
 
     def __init__(self, main: Any, found: GroupedConvolution, vectors: ChannelVectors) -> None:
         self._main, self._found, self._vectors = main, found, vectors
@@ -363,28 +360,31 @@ class _Steps:
         block = SBlock(
             [self._axis(*each) for each in zip([*spatial, *reduced], extents, kinds, strict=True)],
             [read, self._weights_region(channels)],
-            [self._region(found.output, self._written(0), last=lanes)],
+            [self._region(found.output, self._output_indices(0), last=lanes)],
             "vectors",
-            self._stored(lambda piece: added(self._sum(piece), piece)),
-            self._stored(lambda piece: _vector_of(tirx.const(0.0, "float32"), piece.lanes)),
+            self._store(lambda piece: added(self._sum(piece), piece)),
+            self._store(lambda piece: _vector_of(tirx.const(0.0, "float32"), piece.lanes)),
             annotations={_VECTORS: lanes},
         )
         return self._nest(block, extents)
 
-    def _stored(self, value: Callable[[Piece], Any]) -> Any:
+    def _store(self, value: Callable[[Piece], Any]) -> Any:
         output = self._found.output
-        stores = [output.vstore(self._written(p.first), value(p)) for p in self._vectors.pieces]
+        stores = [
+            output.vstore(self._output_indices(p.first), value(p)) for p in self._vectors.pieces
+        ]
         return tirx.SeqStmt(stores) if len(stores) > 1 else stores[0]
 
     def _sum(self, piece: Piece) -> Any:
-        return self._found.output.vload(self._written(piece.first), _type(piece.lanes))
+        return self._found.output.vload(self._output_indices(piece.first), _type(piece.lanes))
 
-    def _written(self, first: int) -> list[Any]:
+    def _output_indices(self, first: int) -> list[Any]:
         start = self._vector * self._number(self._vectors.lanes)
         return [*self._found.image[:3], start + self._number(first) if first else start]
 
     def _inside(self) -> tuple[Callable[[Any, Piece], Any], Any]:
-        """Returns one number of the image times a vector of weights of its group."""
+        """Returns the step for vectors inside a group: one number of the image times a vector of
+        weights."""
         found, channel = self._found, self._found.window[2]
         in_group = found.groups.channels_out // self._vectors.lanes
         group = tirx.floordiv(self._vector, self._number(in_group))
@@ -397,15 +397,15 @@ class _Steps:
         return added, self._region(found.image_buffer, pixel)
 
     def _spanning(self) -> tuple[Callable[[Any, Piece], Any], Any]:
-        """All channels in of a few groups: each step takes one of each group, once for every
-        channel out of it."""
+        """Returns the step for vectors that span groups: for each input channel, a shuffled vector
+        with the number of each group."""
         found, vectors = self._found, self._vectors
         span = vectors.span(found.groups)
 
         def added(sum_: Any, piece: Piece) -> Any:
             for channel in range(found.groups.channels_in):
                 order = vectors.order(found.groups, channel)[piece.first :][: piece.lanes]
-                numbers = self._ordered(order, span)
+                numbers = self._shuffle(order, span)
                 sum_ = sum_ + numbers * self._weights(self._number(channel), piece)
             return sum_
 
@@ -415,18 +415,18 @@ class _Steps:
         start = self._vector * self._number(span)
         return [*self._found.pixel, start + self._number(first) if first else start]
 
-    def _ordered(self, order: list[int], span: int) -> Any:
-        """The numbers at these places of the channels that are read."""
+    def _shuffle(self, order: list[int], span: int) -> Any:
+        """Returns the numbers at these positions of the channels read."""
         image, lanes = self._found.image_buffer, len(order)
         if order == list(range(order[0], order[0] + lanes)):
             return image.vload(self._pixel(span, order[0]), _type(lanes))
-        # The parts that a shuffle puts together are as long as each other.
+        # A shuffle combines two vectors of one length.
         part = math.gcd(span, REGISTER)
         first, last = min(order) // part, max(order) // part
         parts = [
             image.vload(self._pixel(span, n * part), _type(part)) for n in range(first, last + 1)
         ]
-        # It gives no more numbers than it takes.
+        # A shuffle returns no more numbers than it takes.
         repeated = parts * -(-lanes // (part * len(parts)))
         return Shuffle(repeated, [tirx.const(place - first * part, "int32") for place in order])
 
@@ -435,7 +435,9 @@ class _Steps:
         first, type_ = self._number(piece.first), _type(piece.lanes)
         if self._packed is not None:
             return self._packed.vload([self._vector, y, x, channel, first], type_)
-        return self._found.weights.vload([y, x, channel, self._written(piece.first)[-1]], type_)
+        return self._found.weights.vload(
+            [y, x, channel, self._output_indices(piece.first)[-1]], type_
+        )
 
     def _weights_region(self, channels: int) -> Any:
         y, x, channel = self._found.window
@@ -446,7 +448,7 @@ class _Steps:
         if self._packed is not None:
             buffer, ranges = self._packed, [(self._vector, 1), *window, (self._number(0), lanes)]
         else:
-            buffer, ranges = self._found.weights, [*window, (self._written(0)[-1], lanes)]
+            buffer, ranges = self._found.weights, [*window, (self._output_indices(0)[-1], lanes)]
         return BufferRegion(buffer, [self._range(start, size) for start, size in ranges])
 
     def _region(self, buffer: Any, indices: Sequence[Any], last: int = 1) -> Any:
@@ -480,6 +482,6 @@ def _vector_of(number: Any, lanes: int) -> Any:
 
 
 def place_of_constant(main: Any, weights: Any) -> int | None:
-    """The number of the argument, where it is a constant of the model."""
+    """Returns the index of the argument if it is a constant of the model."""
     places = (main.attrs or {}).get(_CONSTANTS, ())
     return next((int(n) for n in places if main.params[int(n)].same_as(weights)), None)

@@ -1,8 +1,8 @@
-"""Products and convolutions whose sums stay in registers, where no record has a schedule for them.
+"""Schedules products and convolutions so that their sums stay in registers.
 
-What follows is computed before the sums are written, and constant weights are packed in the order
-in which they are read, once, when a model is built. Every sum adds the same numbers in the same
-order as the function does as it is written.
+What follows is computed before the sums are written, and constant weights are packed once, at build
+time, in reading order. Every sum adds the same numbers in the same order as the function as
+written.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from tunegate.compiler.targets import threads_of, vector_registers
 from tunegate.tune.prior import VectorRegisters
 
 _MAX_ROWS = 16
-"""Rows, or tiles of a matrix, after which the next channels are taken: those stay in the cache."""
+"""Rows (or tiles of a matrix) after which the next channels follow; they stay in the cache."""
 
 
 def with_product_tiles(module: Any, target: Any, leaves: Collection[str] = ()) -> Any:
-    """The module, or a copy where it has such functions; what has a schedule, or one of the names
-    that it `leaves`, is left alone."""
-    tiled = partial(_tiled, has=vector_registers(target), threads=threads_of(target))
+    """Returns the module, or a changed copy if it has such functions. Scheduled functions and those
+    named in `leaves` stay as they are."""
+    tiled = partial(_schedule_product, has=vector_registers(target), threads=threads_of(target))
     return with_unscheduled(module, tiled, leaves)
 
 
-def _tiled(function: Any, has: VectorRegisters, threads: int) -> Any | None:
+def _schedule_product(function: Any, has: VectorRegisters, threads: int) -> Any | None:
     tile = partial(_tile, has=has, threads=threads)
     changed = with_changed_blocks(function, tile, only_sums=True)
     return None if changed is None else changed.with_attr(IS_SCHEDULED, True)
@@ -53,7 +53,7 @@ def _tile(schedule: Any, block: Any, has: VectorRegisters, threads: int) -> bool
         _pack(schedule, block, factors, tile)
     _copy_in_vectors(schedule, block, has, threads)
     written = schedule.cache_write(block, 0, "global")
-    loops = _reordered(schedule, factors, tile)
+    loops = _reorder(schedule, factors, tile)
     schedule.reverse_compute_at(written, loops.innermost_tile)
     inline_followers(schedule, written)
     *_, columns, lanes = schedule.get_loops(written)
@@ -69,7 +69,7 @@ def _tile(schedule: Any, block: Any, has: VectorRegisters, threads: int) -> bool
 
 
 def _pack(schedule: Any, block: Any, factors: TwoFactors, tile: RegisterTile) -> None:
-    """Lays the second factor out by tiles of channels."""
+    """Packs the second factor by tiles of channels."""
     axis, lanes = factors.last_axis, tile.lanes
 
     def packed(*at: Any) -> list[Any]:
@@ -83,7 +83,7 @@ def _pack(schedule: Any, block: Any, factors: TwoFactors, tile: RegisterTile) ->
 
 
 def _copy_in_vectors(schedule: Any, block: Any, has: VectorRegisters, threads: int) -> None:
-    """Makes the copy that pads an image by vectors; one that pads by nothing is none."""
+    """Vectorizes the copy that pads an image, and drops a copy without padding."""
     for image in schedule.get_producers(block):
         body = schedule.get(image)
         last = body.iter_vars[-1].var
@@ -99,7 +99,7 @@ def _copy_in_vectors(schedule: Any, block: Any, has: VectorRegisters, threads: i
 
 
 def _is_plain_copy(body: Any) -> bool:
-    """Returns whether the image is padded by nothing."""
+    """Returns whether the copy pads nothing."""
     store = body.body
     if not isinstance(store, BufferStore) or not isinstance(store.value, TensorLoad):
         return False
@@ -108,14 +108,14 @@ def _is_plain_copy(body: Any) -> bool:
 
 
 class _Loops(NamedTuple):
-    """`innermost_tile` is the innermost loop over tiles, `lanes` is over the channels of one."""
+    """`innermost_tile` is the innermost loop over tiles, `lanes` the one over a tile's channels."""
 
     innermost_tile: Any
     lanes: Any
 
 
-def _reordered(schedule: Any, factors: TwoFactors, tile: RegisterTile) -> _Loops:
-    """Puts the loops of a tile inside; of a few rows all columns come before the next channels."""
+def _reorder(schedule: Any, factors: TwoFactors, tile: RegisterTile) -> _Loops:
+    """Moves the loops of a tile inside; all columns of a few rows come before the next channels."""
     *outer, last = factors.outer
     outer[tile.axis], columns = schedule.split(outer[tile.axis], [None, tile.columns])
     channels, lanes = schedule.split(last, [None, tile.lanes])
@@ -129,21 +129,22 @@ def _reordered(schedule: Any, factors: TwoFactors, tile: RegisterTile) -> _Loops
     return _Loops((rows, *after)[-1], lanes)
 
 
-# The number of sums of a product in registers at once, where no record has a better one. A step of
-# a tile of c columns and v vectors reads v vectors of the one factor and c numbers of the other,
-# and adds c x v vectors of products. So the tile whose sums fill the registers waits least for
-# memory (Goto, van de Geijn: Anatomy of High-Performance Matrix Multiplication, TOMS 2008).
+# Chooses how many sums of a product are in registers at once. A step of a tile of c columns and v
+# vectors reads v vectors of one factor and c numbers of the other, and adds c x v vectors of
+# products. So the tile whose sums fill the registers waits least for memory (Goto, van de Geijn:
+# Anatomy of High-Performance Matrix Multiplication, TOMS 2008).
 
 _MOST_VECTORS = 8
 _OTHERS = 1
 """A register for the number that a vector is multiplied by."""
 _FEW = 16
 _VECTOR_READ = 1.5
-"""The cost of a vector of weights beside a number of the image: those are in the nearest cache."""
+"""The cost of reading a vector of weights relative to a number of the image, which is in the L1
+cache."""
 
 
 class RegisterTile(NamedTuple):
-    """`columns` neighbours along the axis of that number, and `lanes` along the innermost one."""
+    """A tile of `columns` neighbours along `axis`, by `lanes` along the innermost axis."""
 
     axis: int
     columns: int
@@ -175,9 +176,9 @@ def _tiles(
 
 
 def _most_columns(vectors: int, has: VectorRegisters) -> int:
-    """Columns whose sums stay in registers beside the weights. A CPU with few registers has no
-    product of a vector and a number in memory: LLVM spreads each number over a register, and where
-    one vector is all that it meets, makes the sum there and spills the one before."""
+    """Returns the most columns whose sums fit in registers beside the weights. A CPU with few
+    registers has no product of a vector and a number in memory: LLVM broadcasts each number to a
+    register and, if only one vector uses it, adds there and spills the sum before."""
     if vectors == 1 and has.count <= _FEW:
         return (has.count - _OTHERS - vectors) // 2
     return (has.count - _OTHERS) // vectors - 1
@@ -188,19 +189,19 @@ def _per_read(tile: RegisterTile, has: VectorRegisters) -> float:
     return vectors * tile.columns / (_VECTOR_READ * vectors + tile.columns)
 
 
-# Blocks that sum up products of two factors, one of which has the innermost axis of the output
-# alone: products of matrices, and convolutions with channels last.
+# Matches blocks that sum up products of two factors, only one of which has the output's innermost
+# axis: matrix products, and convolutions with channels last.
 
 _FLOAT32 = "float32"
 _FACTORS = 2
 _MIN_REDUCED = 4
-"""Fewer numbers in each sum are not worth it."""
+"""Shorter sums are not worth it."""
 
 
 class TwoFactors(NamedTuple):
-    """`outer` are the loops over outputs, with these `extents`, `reduced` those over what is summed
-    up. The read of the number `second` has the innermost axis of the output on its `last_axis`,
-    nothing on any of the `axes`, and is a `constant` of the model or not."""
+    """`outer` are the loops over outputs with these `extents`, `reduced` the reduction loops. The
+    read number `second` has the output's innermost axis on its `last_axis` and nothing on any of
+    the `axes`; `constant` says whether it is a constant of the model."""
 
     outer: list[Any]
     reduced: list[Any]
@@ -212,7 +213,7 @@ class TwoFactors(NamedTuple):
 
 
 def two_factors(schedule: Any, block: Any) -> TwoFactors | None:
-    """The factors of the block; None for any other one, and for sizes that are not known."""
+    """Returns the factors of the block, None for any other block and unknown sizes."""
     body, loops = schedule.get(block), schedule.get_loops(block)
     kinds = [int(variable.iter_type) for variable in body.iter_vars]
     if len(loops) != len(kinds) or set(kinds) != {IterVar.DataPar, IterVar.CommReduce}:
@@ -246,7 +247,7 @@ def two_factors(schedule: Any, block: Any) -> TwoFactors | None:
 
 
 def _second(body: Any, last: Any) -> int | None:
-    """The number of the only read of two that has the innermost axis, as it is."""
+    """Returns the index of the only read that has the innermost axis, unchanged."""
     reads, (write,) = list(body.reads), body.writes
     if len(reads) != _FACTORS or str(write.source.dtype) != _FLOAT32:
         return None

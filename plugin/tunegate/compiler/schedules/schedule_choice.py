@@ -1,5 +1,5 @@
-"""The schedule of each kernel of a build: the best of its records that replays, the prior's
-pick, or the default."""
+"""Chooses the schedule of each kernel of a build: the best record that replays, the prior's pick,
+or the default."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from tunegate_cache.format.how_built import HowBuilt, mark_of
 from tunegate_cache.format.records import TuningRecord, WorkloadKey
 
 PICKED: tuple[ScheduleSource, ...] = ("prior", "transfer")
-"""Sources of tasks of which nobody has measured anything, so that the prior picks."""
+"""Sources without measurements of the task itself: the prior picks."""
 
 
 class ScheduleChoice(NamedTuple):
-    """`main` is None for the default schedule; `record` is what it came from, `picked` are the
-    decisions of one that came from no record."""
+    """A kernel's schedule: `main` is None for the default one. `record` is its record, `picked` the
+    decisions of a pick without a record."""
 
     function: ModelFunction
     main: Any | None
@@ -54,17 +54,17 @@ def chosen_schedule(
     target: ResolvedTarget,
     source: ScheduleSource = "exact",
 ) -> ScheduleChoice:
-    """The best of the function's records. Where those are not of it (`source`), the prior chooses
-    among them and what it would try first itself; it has the word before the nearest neighbour."""
+    """Returns the best of the function's own records. With others' records (`source`) the prior
+    chooses among them and its own first pick; its word counts more than the nearest neighbour's."""
     found = records.get(function.workload.digest, ())
-    picked = _picked(function, found, target.target) if source in PICKED else None
+    picked = _pick_by_prior(function, found, target.target) if source in PICKED else None
     return picked or ScheduleChoice(function, *best_that_replays(function, found, target.target))
 
 
 def without_schedules(
     choices: Iterable[ScheduleChoice], names: Collection[str]
 ) -> list[ScheduleChoice]:
-    """The choices, the kernels of these names with their default schedule."""
+    """Returns the choices with the default schedule for these kernels."""
     return [
         ScheduleChoice(choice.function, None, None) if choice.function.name in names else choice
         for choice in choices
@@ -74,8 +74,8 @@ def without_schedules(
 def as_before(
     choices: Iterable[ScheduleChoice], how: HowBuilt, target: str
 ) -> list[ScheduleChoice]:
-    """The choices, with their schedules where an earlier build on the target of this key had the
-    same, and else with the default one."""
+    """Returns the choices an earlier build on this target made: its schedules where they are the
+    same here, else the default."""
     kept = set(how.kept)
     return [
         choice
@@ -89,7 +89,7 @@ def _mark(choice: ScheduleChoice, schedule: Schedule, target: str) -> int:
     return mark_of(record_id(WorkloadKey(choice.function.workload.digest, target), schedule))
 
 
-def _picked(
+def _pick_by_prior(
     function: ModelFunction, records: Sequence[TuningRecord], target: Any
 ) -> ScheduleChoice | None:
     space = DesignSpace(function.workload, target)
@@ -103,7 +103,7 @@ def _picked(
     pick = prior_pick(function.workload, target, space, prior, offered=refits, failed=failed)
     if pick is None:
         return None
-    main = _marked(pick.replayed)
+    main = _scheduled_main(pick.replayed)
     neighbour = refits.get(pick.schedule)
     if neighbour is None:
         return ScheduleChoice(function, main, None, pick.schedule)
@@ -118,17 +118,17 @@ def best_that_replays(
     if not usable:
         return None, None
     space = DesignSpace(function.workload, target)
-    for record, wanted in _in_order(usable, space, function.workload.digest, target):
+    for record, wanted in _best_first(usable, space, function.workload.digest, target):
         if not record.template:
             return None, record  # the default schedule was measured, and nothing was faster
         schedule = space.replay(wanted)
         if schedule is not None:
             used = msgspec.structs.replace(record, decisions=wanted.decisions)
-            return _marked(schedule), used
+            return _scheduled_main(schedule), used
     return None, None
 
 
-def _marked(schedule: Any) -> Any:
+def _scheduled_main(schedule: Any) -> Any:
     main = schedule.mod["main"].without_attr("global_symbol")
     return main.with_attr(IS_SCHEDULED, True)
 
@@ -137,12 +137,12 @@ def _schedule_of(record: TuningRecord) -> Schedule:
     return Schedule(record.template, record.decisions)
 
 
-def _in_order(
+def _best_first(
     records: Sequence[TuningRecord], space: DesignSpace, workload: str, target: Any
 ) -> list[tuple[TuningRecord, Schedule]]:
-    """The best first: by their times, or, of neighbours, whose times say nothing here, by what is
-    expected of them. A neighbour's schedule is moved to the extents here: TVM's own repair may make
-    a tile that takes minutes to compile, and nobody has tried."""
+    """Returns the records in order: by time, or for neighbours, whose times mean nothing here, by
+    expected speed. A neighbour's schedule is refitted to these extents: TVM's own repair may make
+    an untried tile that takes minutes to compile."""
     schedules = [_schedule_of(record) for record in records]
     if records[0].key.workload == workload:
         return list(zip(records, schedules, strict=True))
@@ -154,7 +154,7 @@ def _in_order(
 
 
 def record_id(key: WorkloadKey, schedule: TuningRecord | Schedule) -> str:
-    """Identity of the candidate, however often it was measured."""
+    """Returns the identity of a candidate, however often it was measured."""
     text = msgspec.json.encode([key.workload, key.target, schedule.template, schedule.decisions])
     return hashlib.sha256(text).hexdigest()
 
@@ -170,17 +170,16 @@ def scheduled(module: Any, choices: Iterable[ScheduleChoice]) -> Any:
 
 
 def source_of(function: ModelFunction, request: BuildModel) -> ScheduleSource:
-    """Says where what is known of the kernel is from."""
+    """Returns where the kernel's records come from."""
     return cast("ScheduleSource", request.sources.get(function.workload.digest, "exact"))
 
 
-# The schedule that the prior expects most of, where nothing can be measured. One-Shot Tuner (CC
-# 2022) builds with the first pick of a model that was trained on other tasks. Here the pick of a
-# workload hangs on nothing but the workload, the target, the prior and what neighbours offer, so
-# that base and head have the same one.
+# The schedule that the prior expects to be fastest, where nothing can be measured. One-Shot Tuner
+# (CC 2022) builds with the first pick of a model trained on other tasks. Here the pick depends only
+# on the workload, the target, the prior and the neighbours' records, so base and head share it.
 
 _MOST_REPLAYS = 24
-"""The number of samples of which one must replay, else there is no pick."""
+"""At most this many samples are replayed; if none fits, there is no pick."""
 
 
 class PriorPick(NamedTuple):
@@ -199,14 +198,14 @@ def prior_pick(
     offered: Collection[Schedule] = (),
     failed: Collection[Schedule] = (),
 ) -> PriorPick | None:
-    """Returns the likeliest of the `offered` and of what is sampled, without those that `failed`;
-    None where the prior abstains: there is none for such targets, it knows no such loop nest, or it
-    has seen no such operator, as grouped convolutions: their default schedule is faster than its
-    pick."""
+    """Returns the likeliest of the `offered` and sampled schedules, without those that `failed`.
+    Returns None if the prior abstains: there is none for the target, it does not know the loop
+    nest, or it was never trained on the operator (as grouped convolutions, whose default schedule
+    is faster than its pick)."""
     kind = str(target.kind.name)
     if prior is None or not _is_known(workload, space):
         return None
-    ranked = _ranked(space, prior, kind, _seed(workload), [_sample(each) for each in offered])
+    ranked = _rank_samples(space, prior, kind, _seed(workload), [_sample(each) for each in offered])
     without = {_sample(each) for each in failed}
     for number, sample in enumerate(each for each in ranked if each not in without):
         if number == _MOST_REPLAYS:
@@ -219,8 +218,8 @@ def prior_pick(
 
 
 def _is_known(workload: Workload, space: DesignSpace) -> bool:
-    """Returns whether a prior may know the operator: one with steps of vectors is grouped, and so
-    is one that was asked to have none."""
+    """Returns whether a prior may know the operator: grouped convolutions, with vector steps or
+    asked to have none, it does not."""
     sketches = space.sketches().values()
     main = workload.module["main"]
     is_grouped = any(each.lanes > 1 for each in sketches) or (
@@ -229,10 +228,10 @@ def _is_known(workload: Workload, space: DesignSpace) -> bool:
     return any(each.nest for each in sketches) and not is_grouped
 
 
-def _ranked(
+def _rank_samples(
     space: DesignSpace, prior: Prior, kind: str, seed: int, offered: Sequence[ScheduleSample]
 ) -> Iterator[ScheduleSample]:
-    """Yields what the prior knows, the likeliest first."""
+    """Yields the samples that the prior knows, the likeliest first."""
     sampling = space.sampling()
     features = SampleFeatures(sampling, space.sketches())
     seldom = [d for d, t in space.templates.items() if t.variant.is_seldom_best]
@@ -255,21 +254,20 @@ def _sample(schedule: Schedule) -> ScheduleSample:
     return ScheduleSample(schedule.template, schedule.decisions)
 
 
-# The neighbours' schedules that are worth compiling: the best by the expectation for this task.
-# Neighbours offer dozens of schedules, each in two adaptations. What is measured in the first
-# batch is all that many tasks ever get, so their order decides more than their number (figures in
-# docs/benchmarks).
+# Chooses the neighbours' schedules that are worth compiling. Neighbours offer dozens, each in two
+# adaptations. Many tasks never get more than their first batch, so the order decides more than the
+# number (docs/benchmarks).
 
 MAX_TRANSFERRED = 8
-"""The number of neighbours' schedules that are tried. Each is replayed twice, which takes as
-long as picking a batch of samples."""
+"""The number of neighbours' schedules to try. Each is replayed twice, which takes as long as
+picking a batch of samples."""
 Expect = Callable[[Sequence[Schedule]], Sequence[float]]
-"""Expects a score of each schedule of this space, (n,) floats; larger is better."""
+"""Predicts a score for each schedule of this space, (n,) floats; larger is better."""
 
 
 class Transferred(NamedTuple):
-    """`fitting` are schedules of TVM, the likeliest first, each described once.
-    `misfits` fitted in neither way."""
+    """`fitting` are TVM schedules, the likeliest first, each described once. `misfits` fit in
+    neither adaptation."""
 
     fitting: list[Any]
     misfits: int
@@ -281,8 +279,9 @@ def transferred_schedules(
     expect: Expect | None,
     most: int = MAX_TRANSFERRED,
 ) -> Transferred:
-    """`found` has the nearest first; the likeliest `most` are adapted, by TVM's own repair and by
-    nearest divisors, and the likeliest `most` of these given. Without `expect` the nearest are."""
+    """Adapts the likeliest `most` of `found`, by TVM's own repair and by nearest divisors, and
+    returns the likeliest `most` of the results. Without `expect` the order of `found` (nearest
+    first) decides."""
     refits = [space.refit(schedule) for schedule in found]
     known = [n for n, refit in enumerate(refits) if refit is not None]
     order = likeliest([refit for refit in refits if refit is not None], expect)
@@ -290,7 +289,7 @@ def transferred_schedules(
     misfits = len(found) - len(known)
     for place in order[:most]:
         number = known[place]
-        fitting = _described(space, [found[number], refits[number]])
+        fitting = _replay_variants(space, [found[number], refits[number]])
         misfits += not fitting
         adapted |= fitting
     schedules = list(adapted)
@@ -298,7 +297,9 @@ def transferred_schedules(
     return Transferred([adapted[schedules[place]] for place in best], misfits)
 
 
-def _described(space: DesignSpace, variants: Sequence[Schedule | None]) -> dict[Schedule, Any]:
+def _replay_variants(
+    space: DesignSpace, variants: Sequence[Schedule | None]
+) -> dict[Schedule, Any]:
     found = {}
     for variant in dict.fromkeys(variants):  # one that fits as it is has one adaptation
         replayed = None if variant is None else space.replay(variant)
@@ -320,7 +321,8 @@ def expectation(features: SampleFeatures, prior: Prior | None) -> Expect | None:
 
 
 def likeliest(schedules: Sequence[Schedule], expect: Expect | None) -> list[int]:
-    """Their places, the best by what is expected first; of equals the one that comes first."""
+    """Returns the indices of the schedules, the highest expectation first; ties keep their
+    order."""
     if expect is None or not schedules:
         return list(range(len(schedules)))
     scores = expect(schedules)

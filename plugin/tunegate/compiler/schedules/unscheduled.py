@@ -1,4 +1,4 @@
-"""Kernels without a schedule, changed one by one."""
+"""Changes kernels without a schedule, one by one."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _logger = logging.getLogger(__name__)
 _MAIN = "main"
 
 IS_SCHEDULED = "tirx.is_scheduled"
-"""The compiler's own mark of a function that its default schedules leave alone."""
+"""The compiler's own mark of a function that its default schedules skip."""
 
 
 def with_unscheduled(
     module: Any, changed: Callable[[Any], Any | None], leaves: Collection[str] = ()
 ) -> Any:
-    """The module, or a copy where `changed` has another function for one that has no schedule, and
-    none of the names that it `leaves`; None is for one that stays as it is."""
+    """Returns the module, or a copy in which `changed` replaced unscheduled functions. `changed`
+    returns None for a function that stays; functions named in `leaves` stay too."""
     others = {
         variable: other
         for variable, function in module.functions.items()
@@ -47,12 +47,12 @@ def with_unscheduled(
 def with_changed_blocks(
     function: Any, change: Callable[[Any, Any], bool], *, only_sums: bool = False
 ) -> Any | None:
-    """The function with each of its blocks given to `change`, with a schedule of the function; None
-    where that changes none, or meets what the compiler cannot change."""
+    """Returns the function after `change` was applied to each block of its schedule; None if it
+    changed nothing, or the compiler could not."""
     try:
         schedule = Schedule(tvm.IRModule({_MAIN: function}))
         blocks = schedule.get_child_blocks(schedule.get_sblock("root"))
-        # Told before the first change: that may take others away.
+        # Before the first change, which may remove other blocks.
         chosen = [b for b in blocks if not only_sums or schedule.get(b).init is not None]
         done = [change(schedule, block) for block in chosen]
     except Exception:
@@ -61,11 +61,11 @@ def with_changed_blocks(
     return schedule.mod[_MAIN] if any(done) else None
 
 
-# Followers of a sum, computed where the sum is written.
+# Computes followers of a sum where the sum is written.
 
 
 def inline_followers(schedule: Any, written: Any) -> None:
-    """Inlines what follows the block, as far as that is possible."""
+    """Inlines what follows the block, as far as possible."""
     with suppress(ScheduleError):
         while followers := schedule.get_consumers(written):
             for follower in followers:
@@ -75,18 +75,19 @@ def inline_followers(schedule: Any, written: Any) -> None:
                     schedule.reverse_compute_inline(follower)
 
 
-# The outermost loops of kernels without a record, shared out to the threads of the target.
-# Iterations over outputs have nothing to do with each other: each sum stays in one thread, and
-# adds the same numbers in the same order. So no bit changes.
+# Shares the outermost loops of kernels without a record among the target's threads. Iterations over
+# outputs are independent: each sum stays in one thread, and adds the same numbers in the same
+# order. So no bit changes.
 
 _SHARES = 4
-"""Shares of each thread, so that none waits long for the others."""
+"""Shares per thread, so that none waits long for the others."""
 _FEWEST_NUMBERS = 50_000
-"""A nest over fewer is done before the other threads have begun."""
+"""A smaller nest is done before the other threads have begun."""
 
 
 def with_parallel_loops(module: Any, target: Any) -> Any:
-    """The module, or a copy where it has such functions; what has a schedule is left alone."""
+    """Returns the module, or a changed copy if it has such functions; scheduled functions stay as
+    they are."""
     if (threads := threads_of(target)) == 1:
         return module
     shared = partial(share_out, threads=threads)
@@ -94,25 +95,25 @@ def with_parallel_loops(module: Any, target: Any) -> Any:
 
 
 def share_out(schedule: Any, block: Any, threads: int, *, lanes: int = 1) -> bool:
-    """Shares out the loops around the block where they are large. Each step of the innermost one
-    computes so many numbers. A sum must not yet be taken apart into its beginning and its rest:
-    the compiler would no longer know that it is one."""
+    """Shares out the loops around the block if they are large, and returns whether it did. Each
+    step of the innermost loop computes `lanes` numbers. A sum must not yet be decomposed into its
+    start and its rest: the compiler would no longer know that it is a sum."""
     if threads == 1 or lanes * _steps(schedule, block) < _FEWEST_NUMBERS:
         return False
     return _shared_out(schedule, block, _SHARES * threads)
 
 
 def _steps(schedule: Any, block: Any) -> int:
-    """The iterations of all loops around a block; 0 where they are not known."""
+    """Returns the iterations of all loops around a block, 0 if unknown."""
     extents = [schedule.get(loop).extent for loop in schedule.get_loops(block)]
     known = [int(extent) for extent in extents if isinstance(extent, IntImm)]
     return math.prod(known) if len(known) == len(extents) else 0
 
 
 def _shared_out(schedule: Any, block: Any, shares: int) -> bool:
-    """Shares out the fewest outermost loops around the block that have so many iterations, or all
-    that may be."""
-    loops = _nested(schedule, schedule.get_loops(block))
+    """Shares out the fewest outermost loops that have at least `shares` iterations, or all that may
+    be shared."""
+    loops = _perfectly_nested(schedule, schedule.get_loops(block))
     extents = [int(schedule.get(loop).extent) for loop in loops]
     enough = (n for n in range(1, len(loops)) if math.prod(extents[:n]) >= shares)
     for count in range(next(enough, len(loops)), 0, -1):
@@ -121,8 +122,8 @@ def _shared_out(schedule: Any, block: Any, shares: int) -> bool:
     return False
 
 
-def _nested(schedule: Any, loops: list[Any]) -> list[Any]:
-    """The outermost loops that have nothing but the next one inside."""
+def _perfectly_nested(schedule: Any, loops: list[Any]) -> list[Any]:
+    """Returns the outermost loops that contain nothing but the next one."""
     found = []
     for loop in loops:
         node = schedule.get(loop)
@@ -135,7 +136,8 @@ def _nested(schedule: Any, loops: list[Any]) -> list[Any]:
 
 
 def _is_parallel(schedule: Any, block: Any, count: int) -> bool:
-    """Shares out so many loops, where their iterations may run at once."""
+    """Shares out `count` loops if their iterations may run in parallel, and returns whether it
+    did."""
     trial = schedule.copy()
     with suppress(ScheduleError):
         trial.parallel(trial.fuse(*trial.get_loops(block)[:count]))

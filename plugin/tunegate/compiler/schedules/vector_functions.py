@@ -1,10 +1,9 @@
-"""Elementary functions of a CPU's kernels in vectors, in the place of calls to the C library.
+"""Elementary functions of CPU kernels in vectors, instead of calls to the C library.
 
-LLVM makes one call of `expf`, `erff` or `powf` for each number, whatever a schedule vectorizes:
-GELU of 128 x 1024 numbers takes 2.2 ms that way and 0.08 in vectors (docs/benchmarks). The rules
-hold wherever TVM lowers a kernel of this process for `llvm`; kernels, their keys and their
-schedules are what they were. Sigmoid and softmax come with exp. float16 goes through float32;
-float64 stays with the library.
+LLVM calls `expf`, `erff` or `powf` once per number, whatever a schedule vectorizes: GELU of 128 x
+1024 numbers takes 2.2 ms that way and 0.08 ms in vectors (docs/benchmarks). The rules apply
+wherever this process lowers a kernel for `llvm`; kernels, their keys and their schedules do not
+change. Sigmoid and softmax use exp. float16 goes through float32; float64 stays with the library.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from tvm import tirx
 from tvm.ir import Expr
 
 _LEVEL = 11
-"""The level of our lowering rules. TVM takes the rule of the higher level
-for an operator; its own have 10."""
+"""The level of our lowering rules. TVM takes an operator's rule of the highest level; its own have
+10."""
 
 _MAX_POWER = 8
 _SIGMOID = "tirx.sigmoid"
 _PARTS = ("a", "b", "condition", "true_value", "false_value", "value")
-"""Where the nodes of an expression have others, beside the arguments of a call."""
+"""The fields of an expression node that hold other expressions, beside a call's arguments."""
 
 
 @cache
@@ -42,8 +41,8 @@ def _formulas() -> dict[str, Callable[[Any], Any]]:
 
 @cache
 def copies_of_argument(operator: str) -> int:
-    """Returns how often the formula of an operator has its argument when every `let` is written
-    out, as LLVM's code generator does to simplify it; 1 for an operator without a formula."""
+    """Returns how often an operator's formula contains its argument once every `let` is expanded,
+    as LLVM's code generator does to simplify it; 1 without a formula."""
     name = "exp" if operator == _SIGMOID else operator.removeprefix("tirx.")
     formula = _formulas().get(name)
     if formula is None:
@@ -53,8 +52,8 @@ def copies_of_argument(operator: str) -> int:
 
 
 def _uses(expression: Any, of_variables: Mapping[Any, int]) -> int:
-    """Returns how often an expression has the variables that are counted; one that is bound has as
-    many as its value."""
+    """Returns how often an expression contains the counted variables; a bound variable counts as
+    its value."""
     if isinstance(expression, tirx.Var):
         return of_variables.get(expression, 0)
     if isinstance(expression, tirx.Let):
@@ -64,13 +63,13 @@ def _uses(expression: Any, of_variables: Mapping[Any, int]) -> int:
 
 
 def parts_of(expression: Any) -> list[Any]:
-    """The expressions that one is made of."""
+    """Returns the direct subexpressions."""
     parts = [getattr(expression, name, None) for name in _PARTS]
     return [each for each in (*parts, *getattr(expression, "args", ())) if isinstance(each, Expr)]
 
 
 def _register(name: str, rule: Callable[[Any], Any]) -> None:
-    """A rule gives None where it does not hold."""
+    """Registers a lowering rule, which returns None where it does not apply."""
     operator = f"tirx.{name}"
     of_tvm = tvm.ir.Op.get(operator).get_attr("llvm.FLowerIntrinsic")
 
@@ -94,8 +93,8 @@ def _in_float32(formula: Callable[[Any], Any], call: Any) -> Any:
 
 
 def _power(call: Any) -> Any:
-    """A power with a small exponent, whole or half, as products and roots: exporters write squares,
-    cubes and roots like this. LLVM knows the square."""
+    """Lowers a power with a small whole or half exponent to products and roots: exporters write
+    squares, cubes and roots this way. LLVM knows the square."""
     x, y = call.args
     y = y.value if isinstance(y, tirx.Broadcast) else y
     if not isinstance(y, tirx.FloatImm) or not str(x.ty).startswith(("float32", "float64")):
@@ -110,17 +109,17 @@ def _power(call: Any) -> Any:
 
 
 def _product(factors: list[Any]) -> Any:
-    """The product of the factors, multiplied in pairs, so that few
-    multiplications wait for another."""
+    """Returns the product of the factors, in pairs, so that few multiplications wait for
+    another."""
     while len(factors) > 1:
         pairs = zip(factors[::2], factors[1::2], strict=False)
         factors = [a * b for a, b in pairs] + factors[len(factors) // 2 * 2 :]
     return factors[0]
 
 
-# Formulas for exp, log, tanh and erf of float32 that LLVM can keep in vectors. They take and give
-# a TVM expression of one number or of several lanes. Infinities and NaN come out as the C library
-# has them; subnormal numbers count as 0. exp and log are those of Cephes (`expf.c`, `logf.c`: ln 2
+# Formulas for exp, log, tanh and erf of float32 that LLVM can keep in vectors. They map a TVM
+# expression of one number or several lanes to another. Infinities and NaN come out as in the C
+# library; subnormal numbers count as 0. exp and log are those of Cephes (`expf.c`, `logf.c`: ln 2
 # in two parts, polynomials of degree 5 and 8); tanh and erf are odd rational functions of degrees
 # 13/6 and 13/8, with the coefficients of Eigen's `ptanh` and of its `erf` before version 3.5.
 
@@ -191,7 +190,8 @@ _ERF_UNDER = (
 
 
 def exp(x: Any) -> Any:
-    """2 to the n by the bits of the exponent, times e to a rest between -ln 2 / 2 and ln 2 / 2."""
+    """Returns 2^n, by the bits of the exponent, times e^r for a rest r between -ln 2 / 2 and ln 2 /
+    2."""
 
     def scaled(near: Any, n: Any) -> Any:
         rest = near - n * _number(_LN2_HIGH) - n * _number(_LN2_LOW)
@@ -203,7 +203,7 @@ def exp(x: Any) -> Any:
         whole = tirx.floor(near * _number(_LOG2_E) + _number(0.5))
         return let(whole, lambda n: scaled(near, n))
 
-    value = let(_clamped(x, _SMALLEST, _LARGEST), rounded)
+    value = let(_clamp(x, _SMALLEST, _LARGEST), rounded)
     value = tirx.Select(x > _like(x, _LARGEST), _like(x, math.inf), value)
     return tirx.Select(x < _like(x, _SMALLEST), _like(x, 0.0), value)
 
@@ -214,8 +214,8 @@ def _power_of_two(n: Any) -> Any:
 
 
 def log(x: Any) -> Any:
-    """The natural logarithm: that of the mantissa, brought between the square roots of 1/2 and
-    2, and ln 2 times the exponent."""
+    """Returns the natural logarithm: that of the mantissa, scaled to between sqrt(1/2) and sqrt(2),
+    plus ln 2 times the exponent."""
     return let(tirx.max(_like(x, _MIN_NORMAL), x), lambda normal: _log_of_normal(x, normal))
 
 
@@ -225,7 +225,8 @@ def _log_of_normal(x: Any, normal: Any) -> Any:
     exponent = ((bits >> _whole(_MANTISSA_BITS)) - _whole(_EXPONENT_BIAS - 1)).astype(str(x.ty))
 
     def near_one(m: Any, n: Any) -> Any:
-        """Both for a mantissa from 1/2 to 1: what is under the root of 1/2 is doubled."""
+        """Normalizes a mantissa from 1/2 to 1: below sqrt(1/2) it is doubled, and the exponent
+        reduced."""
         is_small = m < _like(m, _SQRT_HALF)
         rest = tirx.Select(is_small, m + m, m) - _number(1)
         doubled = tirx.Select(is_small, n - _number(1), n)
@@ -238,7 +239,7 @@ def _log_of_normal(x: Any, normal: Any) -> Any:
 
 
 def _log_series(rest: Any, exponent: Any) -> Any:
-    """The logarithm of 1 + `rest`, smallest summands first."""
+    """Returns the logarithm of 1 + `rest`, smallest summands first."""
 
     def summed(square: Any) -> Any:
         small = _polynomial(rest, _LOG) * rest * square + exponent * _number(_LN2_LOW)
@@ -262,7 +263,7 @@ def _odd_rational(x: Any, *, one_from: float, over: Sequence[float], under: Sequ
             lambda square: near * _polynomial(square, over) / _polynomial(square, under),
         )
 
-    return let(_clamped(x, -one_from, one_from), ratio)
+    return let(_clamp(x, -one_from, one_from), ratio)
 
 
 def let(value: Any, body: Callable[[Any], Any]) -> Any:
@@ -271,13 +272,13 @@ def let(value: Any, body: Callable[[Any], Any]) -> Any:
     return tirx.Let(name, value, body(name))
 
 
-def _clamped(x: Any, least: float, most: float) -> Any:
-    """NaN stays NaN: LLVM gives the second of two that it cannot compare."""
+def _clamp(x: Any, least: float, most: float) -> Any:
+    """Clamps the number. NaN stays NaN: LLVM returns the second of two unordered operands."""
     return tirx.max(_like(x, least), tirx.min(_like(x, most), x))
 
 
 def _polynomial(x: Any, coefficients: Sequence[float]) -> Any:
-    """Horner's scheme, the highest power first."""
+    """Evaluates the polynomial by Horner's scheme, the highest power first."""
     first, *others = coefficients
     value = _like(x, first)
     for coefficient in others:
@@ -290,7 +291,7 @@ def _number(value: float) -> Any:
 
 
 def _like(x: Any, value: float) -> Any:
-    """The value as many times as `x` has lanes."""
+    """Returns the value broadcast to the lanes of `x`."""
     _, _, lanes = str(x.ty).partition("x")
     return tirx.Broadcast(_number(value), int(lanes)) if lanes else _number(value)
 
@@ -300,5 +301,5 @@ def _whole(value: int) -> Any:
 
 
 def _integer(x: Any) -> str:
-    """The type of as many integers."""
+    """Returns the integer type with as many lanes."""
     return str(x.ty).replace("float", "int")

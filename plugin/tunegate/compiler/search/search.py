@@ -1,7 +1,7 @@
-"""The search of one task: seeds first, then samples that a filter has picked.
+"""The search of one task: seeds first, then samples that a filter picks.
 
-MetaSchedule supplies the space, the replay and the postprocessors; what to try next is decided on
-decisions alone, so that a batch costs as many replays as it has candidates.
+MetaSchedule supplies the space, the replay and the postprocessors. What to try next is decided on
+decisions alone, so a batch costs only as many replays as it has candidates.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from tunegate.tune.samples import SampleSpace, ScheduleSample
 from tunegate.tune.surrogate import GOOD, SamplePools, Surrogate
 
 _ATTEMPTS = 24
-"""The number of replays for each candidate that a batch wants: on a GPU one sample in fifty may fit
-its limits, until the surrogate has learned which. A replay that fails takes a few milliseconds."""
+"""Replays per candidate of a batch: on a GPU one sample in fifty may fit its limits, until the
+surrogate has learned which. A failing replay takes a few milliseconds."""
 _EMPTY_BATCHES = 3
-"""The number of empty batches in a row after which the search has nothing new."""
+"""After this many empty batches in a row the search is exhausted."""
 
 
 class TaskSearch:
@@ -57,9 +57,9 @@ class TaskSearch:
         first_number: int = 1,
         explores: bool = False,
     ) -> None:
-        """`prior` is what is known of samples before this task has results. Without `filters` every
-        sample is as good as another, for comparison. One that `explores` tries as many of the
-        rejected ones."""
+        """`prior` scores samples before this task has results. Without `filters` every sample
+        counts alike, for comparison. A search that `explores` tries rejected samples just as
+        often."""
         self._workload, self._target, self._filters = workload, target, filters
         self._audit_share = EXPLORING_SHARE if explores else AUDIT_SHARE
         self._rng = random.Random(seed)  # noqa: S311 -- a search, not a secret
@@ -84,9 +84,9 @@ class TaskSearch:
         self._is_small = False
 
     def propose(self, count: int, seeds: Sequence[tuple[Origin, Schedule]]) -> Proposed:
-        """Returns at most `count` candidates that this task has not seen: the seeds that are worth
-        it, the likeliest first, and what the search finds; the other seeds wait for the next batch.
-        A `count` of 0 takes all seeds and searches nothing. The default schedule does not count."""
+        """Returns at most `count` candidates that are new to this task: the worthwhile seeds, the
+        likeliest first, then what the search finds; the other seeds wait for the next batch. A
+        `count` of 0 takes all seeds and searches nothing. The default schedule does not count."""
         candidates: list[Candidate] = []
         if self._needs_default:
             self._needs_default = False
@@ -102,8 +102,8 @@ class TaskSearch:
         return Proposed(self._workload.digest, tuple(candidates), exhausted, misfits)
 
     def _queue(self, seeds: Sequence[tuple[Origin, Schedule]], *, all_of_them: bool) -> int:
-        """Queues what is to be tried of them, after what waits
-        already. Returns how many did not fit."""
+        """Queues the seeds worth trying behind those that already wait. Returns how many did not
+        fit."""
         own = [(origin, schedule) for origin, schedule in seeds if origin != "transfer"]
         replayed = [(origin, self.space.replay(schedule)) for origin, schedule in own]
         self._seeds.extend((origin, each) for origin, each in replayed if each is not None)
@@ -114,9 +114,9 @@ class TaskSearch:
         return misfits + sum(each is None for _, each in replayed)
 
     def _seats(self, count: int) -> int:
-        """The number of seeds in a batch of so many. Where a prior picks samples, what is
-        transferred gets half of the batch: neither is always the better one, and the first of each
-        finds most (docs/benchmarks)."""
+        """Returns the number of seeds in a batch of `count`. If a prior picks samples, transferred
+        schedules get half of the batch: neither is always better, and the first of each find most
+        (docs/benchmarks)."""
         if self._expect() is None:
             return count
         exact = sum(origin != "transfer" for origin, _ in self._seeds)
@@ -128,17 +128,17 @@ class TaskSearch:
     def _take_seeds(self, most: int | None) -> list[Candidate]:
         found: list[Candidate] = []
         while self._seeds and (most is None or len(found) < most):
-            candidate = self._scheduled(*self._seeds.popleft())
+            candidate = self._new_candidate(*self._seeds.popleft())
             if candidate is not None:
                 found.append(candidate)
         return found
 
     def avoid(self, schedules: Sequence[Schedule]) -> None:
-        """Takes care that these are never proposed."""
+        """Excludes these schedules from future proposals."""
         self._seen.update(schedules)
 
     def remember(self, known: Sequence[tuple[Schedule, float]]) -> None:
-        """Goes on from what an earlier search of this task has found."""
+        """Resumes from the results of an earlier search of this task."""
         for schedule, milliseconds in known:
             if schedule == DEFAULT:
                 self._needs_default = False
@@ -147,8 +147,7 @@ class TaskSearch:
             self._enter(schedule, milliseconds)
 
     def learn(self, results: Sequence[Measured]) -> None:
-        """Takes results in: they are what samples are made from, and
-        what the surrogate is fitted to."""
+        """Takes in results: samples are bred from them, and the surrogate is fitted to them."""
         for result in results:
             schedule = self._open.pop(result.number, DEFAULT)
             if schedule == DEFAULT:
@@ -167,7 +166,7 @@ class TaskSearch:
 
     def _search(self, count: int) -> Iterator[Candidate]:
         found = 0
-        samples, order = self._picked(count)
+        samples, order = self._pick_samples(count)
         for attempt, pick in enumerate(order):
             if found == count or attempt == _ATTEMPTS * count:
                 return
@@ -177,13 +176,13 @@ class TaskSearch:
                 self._seen.add(schedule)
                 self._surrogate.add(self._features.of(samples[pick.sample]), None)
                 continue
-            candidate = self._scheduled("search", replayed, pick.reason)
+            candidate = self._new_candidate("search", replayed, pick.reason)
             if candidate is not None:
                 found += 1
                 yield candidate
 
-    def _picked(self, count: int) -> tuple[list[ScheduleSample], Iterator[Pick]]:
-        """The samples, and the order in which to try them."""
+    def _pick_samples(self, count: int) -> tuple[list[ScheduleSample], Iterator[Pick]]:
+        """Returns the samples, and the order in which to try them."""
         good = [_sample(schedule) for schedule in self._best()]
         seen = {_sample(schedule) for schedule in self._seen}
         samples, self._is_small = self._pools.drawn(good, seen)
@@ -198,7 +197,7 @@ class TaskSearch:
     def _best(self) -> list[Schedule]:
         return sorted(self._times, key=lambda schedule: self._times[schedule])[:GOOD]
 
-    def _scheduled(
+    def _new_candidate(
         self, origin: Origin, schedule: Any, reason: Reason = "random"
     ) -> Candidate | None:
         described = self.space.describe(schedule.trace)
@@ -217,7 +216,7 @@ class TaskSearch:
             workload=self._workload.digest,
             origin=origin,
             reason=reason,
-            expected=self._expected(schedule),
+            expected=self._expected_score(schedule),
             schedule=schedule,
             module=str(tvm.ir.save_json(module)),
             arguments=tuple(
@@ -226,7 +225,7 @@ class TaskSearch:
             ),
         )
 
-    def _expected(self, schedule: Schedule) -> float | None:
+    def _expected_score(self, schedule: Schedule) -> float | None:
         prior = self._surrogate.prior
         if prior is None or schedule == DEFAULT:
             return None

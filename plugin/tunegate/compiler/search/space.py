@@ -1,5 +1,5 @@
-"""The search space of one workload: the templates of its forms, and
-schedules as decisions under them.
+"""The search space of one workload: the templates of its variants, and schedules as decisions on
+them.
 
 The space is regenerated here from our own module. A record names a template by its hash and gives
 integers for the template's sampling instructions; nothing else of a record is ever applied.
@@ -30,7 +30,7 @@ from tunegate_cache.format.decisions import SamplingInstruction, SamplingKind, c
 from tunegate_cache.format.records import Decision
 
 _LOOPS = 12
-"""Compute locations are tried up to this loop; TVM takes the nearest that is possible."""
+"""Compute locations are tried up to this loop; TVM takes the nearest possible one."""
 _KINDS: dict[str, SamplingKind] = {
     "SamplePerfectTile": "perfect-tile",
     "SamplePartitionedTile": "partitioned-tile",
@@ -40,8 +40,8 @@ _KINDS: dict[str, SamplingKind] = {
 
 
 class Template(msgspec.Struct, frozen=True):
-    """One sketch: the form of the workload it is for, its instructions, which of them sample what,
-    and what it looks like without names."""
+    """One sketch: the variant it belongs to, its instructions, which of them sample what, and its
+    text without names."""
 
     variant: AlgorithmVariant
     instructions: Any
@@ -50,8 +50,8 @@ class Template(msgspec.Struct, frozen=True):
 
 
 class DesignSpace:
-    """The templates of a workload on a target, by template hash. Nothing is searched here; what is
-    random in the making of a template comes from `seed`."""
+    """The templates of a workload on a target, by template hash. Nothing is searched here; `seed`
+    fixes what is random in making a template."""
 
     def __init__(self, workload: Workload, target: Any, seed: int = 1) -> None:
         self._registers = vector_registers(target)
@@ -68,9 +68,9 @@ class DesignSpace:
         context = _context(each.module, target, seed)
         self._postprocessors[each.name] = context.space_generator.postprocs
         for schedule in context.generate_design_space():
-            body, _ = _split(schedule.trace)
+            body, _ = _split_trace(schedule.trace)
             if body in self._digests:
-                continue  # nothing would tell a trace of the one from a trace of the other
+                continue  # a trace of one could not be told from a trace of the other
             digest = _digest(each.name, body)
             self._digests[body] = digest
             self._examples[digest] = schedule
@@ -82,12 +82,12 @@ class DesignSpace:
             )
 
     def describe(self, trace: Any) -> Schedule | None:
-        """A trace as (template, decisions); None if its template is not one of this space."""
-        body, decisions = _split(trace)
+        """Returns a trace as (template, decisions), None if its template is not in this space."""
+        body, decisions = _split_trace(trace)
         return Schedule(self._digests[body], decisions) if body in self._digests else None
 
     def replay(self, schedule: Schedule) -> Any | None:
-        """The scheduled `tvm.s_tir.Schedule`, or None where the decisions do not fit this space.
+        """Returns the scheduled `tvm.s_tir.Schedule`, None if the decisions do not fit this space.
 
         Factors that do not divide an extent are repaired by TVM's own rule.
         """
@@ -97,12 +97,12 @@ class DesignSpace:
         return self._apply(template, schedule.decisions)
 
     def reproduces(self, schedule: Schedule) -> bool:
-        """Returns whether the decisions fit here as they are, with nothing repaired."""
+        """Returns whether the decisions fit here unrepaired."""
         replayed = self.replay(schedule)
         return replayed is not None and self.describe(replayed.trace) == schedule
 
     def refit(self, schedule: Schedule) -> Schedule | None:
-        """The source's decisions moved to this workload's extents by nearest divisors; None where
+        """Returns the decisions adapted to this workload's extents by nearest divisors, None if
         they do not belong to this space."""
         template = self.templates.get(schedule.template)
         if template is None or check_decisions(schedule.decisions, template.sampling) is not None:
@@ -111,18 +111,18 @@ class DesignSpace:
         return None if moved is None else Schedule(schedule.template, moved)
 
     def sampling(self) -> dict[str, tuple[SamplingInstruction, ...]]:
-        """Returns the decisions of each template, with the extent of every tile; a compute location
-        has the highest one that is worth a try."""
+        """Returns the decisions of each template with the extent of every tile; a compute location
+        has the highest one worth trying."""
         if not self._sampling:
             for digest, schedule in self._examples.items():
-                values = dict(_split(schedule.trace)[1])
+                values = dict(_split_trace(schedule.trace)[1])
                 self._sampling[digest] = tuple(
-                    _with_extent(s, values[s.index]) for s in self.templates[digest].sampling
+                    _add_extent(s, values[s.index]) for s in self.templates[digest].sampling
                 )
         return self._sampling
 
     def sketches(self) -> dict[str, Sketch]:
-        """Returns the sketch of each template: what it has in common with those of other tasks."""
+        """Returns the sketch of each template: what it shares with those of other tasks."""
         return {
             digest: Sketch(
                 each.variant.name, nest_of(each.signature), each.variant.lanes, self._registers
@@ -131,7 +131,7 @@ class DesignSpace:
         }
 
     def sample(self, count: int, rng: random.Random) -> list[Any]:
-        """Random schedules that pass the postprocessors, at most `count`."""
+        """Returns at most `count` random schedules that pass the postprocessors."""
         found = []
         for _ in range(2 * count):
             template = rng.choice(list(self.templates.values()))
@@ -175,9 +175,9 @@ def _context(module: Any, target: Any, seed: int) -> Any:
     )
 
 
-def _split(trace: Any) -> tuple[str, tuple[Decision, ...]]:
-    """The instructions as text, and the decisions."""
-    # Simplified, because evolution drops the instructions whose results nobody uses.
+def _split_trace(trace: Any) -> tuple[str, tuple[Decision, ...]]:
+    """Returns the instructions as text, and the decisions."""
+    # Simplified, because evolution drops instructions with unused results.
     instructions, decisions = trace.simplified(remove_postproc=True).as_json()
     body = json.dumps(_plain(instructions), separators=(",", ":"))
     return body, tuple((int(index), _integers(value)) for index, value in decisions)
@@ -214,7 +214,7 @@ def _sampling(index: int, name: str, attributes: list[Any]) -> SamplingInstructi
     )
 
 
-def _with_extent(sampling: SamplingInstruction, values: tuple[int, ...]) -> SamplingInstruction:
+def _add_extent(sampling: SamplingInstruction, values: tuple[int, ...]) -> SamplingInstruction:
     match sampling.kind:
         case "perfect-tile" | "partitioned-tile":
             return msgspec.structs.replace(sampling, extent=_product(values))
@@ -225,7 +225,8 @@ def _with_extent(sampling: SamplingInstruction, values: tuple[int, ...]) -> Samp
 
 
 def _plain(value: Any) -> Any:
-    """TVM's containers and numbers as Python's, so that the JSON text is always the same."""
+    """Converts TVM's containers and numbers to Python's, so that the JSON text is always the
+    same."""
     if isinstance(value, (str, bool, int, float)) or value is None:
         return value
     if hasattr(value, "value"):
@@ -252,34 +253,35 @@ def _product(values: Sequence[int]) -> int:
     return product
 
 
-# A trace's instructions without the names in them, so that traces of other people's modules can be
-# compared with those of our own. Plain data: nothing here is applied to anything.
+# A trace's instructions without names, so that traces of other people's modules can be compared
+# with our own. Plain data: nothing here is applied to anything.
 
 _END_OF_SKETCH = "EnterPostproc"
 _NAMES_A_BLOCK = "GetSBlock"
 _PARALLELISM = ["meta_schedule.parallel"]
-"""Instructions that the number of cores decides; that of our own template counts."""
+"""Instructions that depend on the number of cores; our own template's count."""
 
 
 class TraceSignature(NamedTuple):
-    """`text` is equal for equal sketches; `kept` are the places of its
-    instructions in the trace."""
+    """`text` is equal for equal sketches; `kept` are the indices of its instructions in the
+    trace."""
 
     text: str
     kept: tuple[int, ...]
 
     def moved(self, decisions: Collection[Decision]) -> tuple[Decision, ...]:
-        """Decisions of the trace as decisions of the form; those of dropped instructions go."""
+        """Renumbers decisions of the trace as decisions of the signature, without those of dropped
+        instructions."""
         places = {old: new for new, old in enumerate(self.kept)}
         return tuple(sorted((places[i], values) for i, values in decisions if i in places))
 
 
 def trace_signature(instructions: Sequence[Instruction], pure: Collection[str]) -> TraceSignature:
-    """The sketch part of a trace, without what has no effect (the instructions of
-    `pure` kinds whose results nobody uses, as TVM's `Trace.simplified` drops them), its
-    blocks numbered by first use."""
+    """Returns the sketch part of a trace, its blocks numbered by first use. Instructions without
+    effect are left out: those of `pure` kinds with unused results, as TVM's `Trace.simplified`
+    drops them."""
     sketch = list(_sketch(instructions))
-    kept = _with_effect(sketch, pure)
+    kept = _effective(sketch, pure)
     variables: dict[str, str] = {}
     blocks: dict[str, int] = {}
     lines = []
@@ -291,7 +293,7 @@ def trace_signature(instructions: Sequence[Instruction], pure: Collection[str]) 
             attributes = [blocks.setdefault(json.dumps(attributes), len(blocks))]
         if attributes == _PARALLELISM:
             inputs = inputs[:1]
-        lines.append([kind, _renamed(inputs, variables), _renamed(attributes, {}), len(outputs)])
+        lines.append([kind, _rename(inputs, variables), _rename(attributes, {}), len(outputs)])
     return TraceSignature(json.dumps(lines, separators=(",", ":")), tuple(kept))
 
 
@@ -302,7 +304,7 @@ def _sketch(instructions: Sequence[Instruction]) -> Iterator[Instruction]:
         yield instruction
 
 
-def _with_effect(sketch: Sequence[Instruction], pure: Collection[str]) -> list[int]:
+def _effective(sketch: Sequence[Instruction], pure: Collection[str]) -> list[int]:
     used: set[str] = set()
     kept = []
     for place in range(len(sketch) - 1, -1, -1):
@@ -325,13 +327,13 @@ def _names(value: Any) -> Iterator[str]:
             yield from _names(part)
 
 
-def _renamed(value: Any, variables: dict[str, str]) -> Any:
+def _rename(value: Any, variables: dict[str, str]) -> Any:
     if isinstance(value, str):
         return variables.get(value, value)
     if isinstance(value, bool):
         return int(value)  # TVM writes it as a number
     if isinstance(value, list):
-        return [_renamed(part, variables) for part in value]
+        return [_rename(part, variables) for part in value]
     if isinstance(value, dict):
-        return {name: _renamed(part, variables) for name, part in value.items()}
+        return {name: _rename(part, variables) for name, part in value.items()}
     return value

@@ -1,7 +1,7 @@
-"""Foreign schedules as decisions under our own templates. Runs in a child.
+"""Imports foreign schedules as decisions on our own templates. Runs in a child.
 
-A foreign trace is compared as data with the templates that our own module has here; what is applied
-is our template with its integers, which must come out of TVM unchanged.
+A foreign trace is compared, as data, with the templates of our own module. Only our template with
+its integers is applied, and it must come out of TVM unchanged.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def import_schedules(
     foreign: Sequence[ForeignSchedule],
     target: ResolvedTarget,
 ) -> Iterator[ImportedSchedule]:
-    """Yields, for each workload, the fastest few schedules (by their claims) that
-    fit one of its templates exactly."""
+    """Yields, for each workload, the fastest few schedules (by their claims) that fit one of its
+    templates exactly."""
     ranked = sorted(enumerate(foreign), key=lambda numbered: numbered[1].median_ms)
     for function in {f.workload.digest: f for f in functions}.values():
         arguments = _arguments(function.workload.module)
@@ -47,7 +47,7 @@ def _fitting(
 ) -> Iterator[ImportedSchedule]:
     found: set[Schedule] = set()
     for number, foreign in ranked:
-        for schedule in _as_ours(space, foreign):
+        for schedule in _translate(space, foreign):
             if schedule not in found and space.reproduces(schedule):
                 found.add(schedule)
                 yield ImportedSchedule(
@@ -60,8 +60,8 @@ def _fitting(
             return
 
 
-def _as_ours(space: DesignSpace, foreign: ForeignSchedule) -> Iterator[Schedule]:
-    """Two of our templates may differ in names alone; then both are tried."""
+def _translate(space: DesignSpace, foreign: ForeignSchedule) -> Iterator[Schedule]:
+    """Yields the schedule in each of our templates that fits: two may differ in names alone."""
     theirs = trace_signature(foreign.instructions, space.pure_kinds)
     decisions = theirs.moved(foreign.decisions)
     for digest, template in space.templates.items():
@@ -74,8 +74,8 @@ def _arguments(module: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:
     return tuple((str(a.dtype), tuple(int(n) for n in a.shape)) for a in found)
 
 
-# Records as a stock MetaSchedule database: two JSON files that TVM writes itself, for plain TVM to
-# read. Runs in a child.
+# Exports records as a stock MetaSchedule database: two JSON files that TVM writes itself, for plain
+# TVM to read. Runs in a child.
 
 WORKLOADS, RECORDS = "database_workload.json", "database_tuning_record.json"
 
@@ -86,8 +86,8 @@ def export_database(
     target: Any,
     directory: Path,
 ) -> Exported:
-    """The best record of each function that replays in its direct form. Functions whose best is the
-    default schedule need none."""
+    """Exports the best record of each function that replays in its direct variant. Functions whose
+    best is the default schedule need none."""
     directory.mkdir(parents=True, exist_ok=True)
     database = ms.database.JSONDatabase(str(directory / WORKLOADS), str(directory / RECORDS))
     misfits: list[str] = []
@@ -113,7 +113,7 @@ def _export(
     for record in records:
         template = space.templates.get(record.template)
         if template is None or template.variant.name != DIRECT:
-            continue  # plain TVM has no space for the other forms
+            continue  # plain TVM has no space for the other variants
         schedule = space.replay(Schedule(record.template, record.decisions))
         if schedule is not None:
             stock = ms.database.TuningRecord(

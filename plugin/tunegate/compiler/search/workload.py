@@ -1,7 +1,7 @@
-"""A PrimFunc with canonical names, and the name-free identity of it.
+"""A PrimFunc with canonical names, and its identity without names.
 
-Traces name blocks, so the names of blocks are made canonical before tuning and before look-up:
-then a trace made from one model replays on the same function of another.
+Traces name blocks, so block names are made canonical before tuning and look-up: a trace made from
+one model then replays on the same function of another.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Workload(msgspec.Struct, frozen=True):
 
 
 def canonical_workload(function: Any) -> Workload:
-    """The workload of a PrimFunc, whatever the model called its blocks."""
+    """Returns the workload of a PrimFunc, whatever the model called its blocks."""
     plain = function.with_attr("global_symbol", "main").with_attr("tirx.noalias", True)
     graph = json.loads(tvm.ir.save_json(tvm.IRModule({"main": plain})))
     _rename_blocks(graph)
-    # This JSON was made by this process a moment ago; nothing remote comes this way.
+    # This JSON was made by this process just now; nothing remote comes this way.
     module = tvm.ir.load_json(json.dumps(graph))
     identity = workload_digest(graph, is_reference)
     return Workload(module, identity.workload, WorkloadShape(identity.skeleton, identity.extents))
@@ -43,8 +43,7 @@ def canonical_workload(function: Any) -> Workload:
 
 @functools.cache
 def is_reference(type_key: str, field: str) -> bool:
-    """Returns whether an integer in this field of a JSON object graph is a node index, by
-    reflection."""
+    """Returns whether an integer field of a JSON object graph is a node index, by reflection."""
     kind = _field_kinds(type_key).get(field)
     return kind not in _INLINE_KINDS
 
