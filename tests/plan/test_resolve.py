@@ -160,15 +160,21 @@ def test_a_shard_with_nothing_to_tune_asks_nothing() -> None:
     assert index.asked == []
 
 
-def test_whose_records_serve_the_run_is_a_note(tmp_path: Path) -> None:
-    source = Provenance(repository="acme/vision")
-    config = CacheConfig(url=str(tmp_path / "cache"))
-    theirs = msgspec.structs.replace(KNOWN, source=source)
-    SharedCache(config, state=tmp_path / "a", root=tmp_path).publish([theirs])
+@pytest.mark.parametrize(
+    ("repository", "named"), [("acme/vision", "acme/vision in zone vision"), ("", "zone vision")]
+)
+def test_whose_records_serve_the_run_and_of_which_zone_is_a_note(
+    tmp_path: Path, repository: str, named: str
+) -> None:
+    url = str(tmp_path / "cache")
+    theirs = msgspec.structs.replace(KNOWN, source=Provenance(repository=repository))
+    vision = CacheConfig(url=url, zone="vision")
+    SharedCache(vision, state=tmp_path / "a", root=tmp_path).publish([theirs])
     tasks = make_task_set([make_task("known"), make_task("similar")])
-    cache = SharedCache(config, state=tmp_path / "b", root=tmp_path)
+    speech = CacheConfig(url=url, zone="speech", read_zones=("speech", "vision"))
+    cache = SharedCache(speech, state=tmp_path / "b", root=tmp_path)
     assert resolve(tasks, cache, CONFIG).cache.notes == (
-        "cache: records of acme/vision serve 2 tasks",
+        f"cache: records of {named} serve 2 tasks",
     )
 
 

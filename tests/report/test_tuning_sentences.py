@@ -17,7 +17,6 @@ from tunegate.artifacts.inputs import (
     OneOf,
     Uniform,
 )
-from tunegate.artifacts.plans import Cost
 from tunegate.report.report_tables import values_in_words
 from tunegate.report.sentences import cache_traffic, cache_words, tuning_words
 
@@ -70,25 +69,15 @@ def test_what_tuning_did_is_one_sentence_and_the_rest_another(
 
 def test_what_the_cache_had_is_told_in_the_counts_of_the_verdict() -> None:
     tuning = parts.summary(tasks=31, exact=16, transfer=13, unfinished=2, miss=2)
-    told = cache_words(tuning, parts.cache(exact=7, misses={"absent": 2}), Cost(seconds=600.0))
+    told = cache_words(tuning, parts.cache(exact=7, misses={"absent": 2}))
     assert told == (
         "16 of 31 tasks were known before; of the other 15: 2 begun by an earlier run, "
-        "11 with schedules of other shapes, 2 unknown (2 absent). "
-        "Tuning these 16 took 10 min or more, by the records."
-    )
-
-
-def test_what_was_tuned_before_has_a_price_where_the_target_has_one() -> None:
-    tuning = parts.summary(tasks=1, exact=1)
-    told = cache_words(tuning, parts.cache(), Cost(seconds=90.0, usd=0.5))
-    assert told == (
-        "1 of 1 task was known before. Tuning it took 1 min 30 s (0.5000 USD) or more, by the "
-        "records."
+        "11 with schedules of other shapes, 2 unknown (2 absent)."
     )
 
 
 def test_a_cache_that_was_asked_for_nothing_says_nothing_of_tasks() -> None:
-    assert cache_words(parts.summary(tasks=0, exact=0), parts.cache(), Cost(seconds=9.0)) == ""
+    assert cache_words(parts.summary(tasks=0, exact=0), parts.cache()) == ""
 
 
 def test_the_traffic_of_a_store_without_prices_has_none() -> None:
@@ -107,7 +96,7 @@ def test_the_numbers_add_up_to_all_tasks(exact: int, unfinished: int, near: int,
     tuning = parts.summary(
         tasks=tasks, exact=exact, transfer=near + unfinished, unfinished=unfinished, miss=miss
     )
-    told = cache_words(tuning, parts.cache(), None)
+    told = cache_words(tuning, parts.cache())
     words = told.replace("(", "").replace(":", "").split()
     counts = [int(word) for word in words if word.isdigit()]
     told_of_others = tasks - exact

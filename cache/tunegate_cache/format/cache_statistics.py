@@ -10,13 +10,15 @@ from tunegate_cache.format.records import MissReason
 class CacheStatistics:
     """Requests by verb (`get`, `put`, `list`), answers, and the lines worth showing once each.
 
-    Requests and bytes are those that left for the store: a local copy costs none.
+    Requests and bytes are those that left for the store: a local copy costs none. `served` counts
+    answers by the zone and the repository of the best record; outside of CI no repository is known.
     """
 
     def __init__(self) -> None:
         self.requests: Counter[str] = Counter()
         self.misses: Counter[MissReason] = Counter()
         self.refused: Counter[str] = Counter()
+        self.served: Counter[tuple[str, str]] = Counter()
         self.exact = 0
         self.transfer = 0
         self.bytes_read = 0

@@ -27,9 +27,9 @@ _MAX_FRESH = 400
 
 
 class GroupContents(msgspec.Struct, frozen=True):
-    """Records of the segments that no snapshot covers, and the snapshots."""
+    """Records of the segments that no snapshot covers, with their zone, and the snapshots."""
 
-    records: tuple[TuningRecord, ...]
+    records: tuple[tuple[str, TuningRecord], ...]
     snapshots: tuple[OpenSnapshot, ...]
 
 
@@ -111,7 +111,7 @@ class GroupReader:
 
     def _records(
         self, fresh: Sequence[SegmentName], found: Mapping[Group, Head], requests: TargetRequests
-    ) -> Iterator[TuningRecord]:
+    ) -> Iterator[tuple[str, TuningRecord]]:
         """Newest first, so that the budget buys the best."""
         newest = sorted(fresh, key=lambda name: -name.milliseconds)
         if len(newest) > _MAX_FRESH:
@@ -119,7 +119,8 @@ class GroupReader:
         asked = {name: partial(self._store.read, name.name) for name in newest[:_MAX_FRESH]}
         for name, body in requests.answers(asked):
             revoked = _revoked(found, name.group)
-            yield from usable_records(name, body, self._trust.keys, requests, revoked)
+            for record in usable_records(name, body, self._trust.keys, requests, revoked):
+                yield name.group.zone, record
 
 
 def _revoked(found: Mapping[Group, Head], group: Group) -> tuple[Revocation, ...]:

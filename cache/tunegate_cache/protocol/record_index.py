@@ -29,24 +29,30 @@ class RecordIndex:
 
     def __init__(self, device: DeviceFingerprint | None = None) -> None:
         self._device = device
-        self._records: dict[WorkloadKey, set[TuningRecord]] = defaultdict(set)
+        self._records: dict[WorkloadKey, dict[TuningRecord, str]] = defaultdict(dict)
         self._shapes: dict[tuple[str, str], dict[str, WorkloadShape]] = defaultdict(dict)
 
-    def add(self, records: Iterable[TuningRecord]) -> None:
+    def add(self, records: Iterable[TuningRecord], zone: str = "") -> None:
         for record in records:
-            self._records[record.key].add(record)
+            known = self._records[record.key]
+            known[record] = min(zone, known.get(record, zone))
             if record.status == "ok" and record.template:
                 kind = (record.shape.skeleton, record.key.target)
                 self._shapes[kind][record.key.workload] = record.shape
 
     def discard_faster(self, key: WorkloadKey, nanoseconds: int) -> int:
         """Drops the records of a workload that claim less time, and returns their number."""
-        known = self._records.get(key, set())
+        known = self._records.get(key, {})
         implausible = {
             r for r in known if min(r.run_nanoseconds, default=nanoseconds) < nanoseconds
         }
-        known -= implausible
+        for record in implausible:
+            del known[record]
         return len(implausible)
+
+    def zone_of(self, record: TuningRecord) -> str:
+        """Returns the zone of a record that was added; of several, the first by name."""
+        return self._records[record.key][record]
 
     def exact(self, key: WorkloadKey) -> ExactHit | None:
         """The fastest few. A confirmed one is among them where there is any of the same device: it

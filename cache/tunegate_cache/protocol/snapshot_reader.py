@@ -41,9 +41,9 @@ class SnapshotReader:
         snapshots: Iterable[OpenSnapshot],
         wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
         requests: TargetRequests,
-    ) -> Iterator[TuningRecord]:
+    ) -> Iterator[tuple[str, TuningRecord]]:
         """Yields all records of the wanted workloads, and of the nearest shapes of those that no
-        snapshot has. All of `wanted` have one target."""
+        snapshot has, with their zone. All of `wanted` have one target."""
         opened = list(snapshots)
         known = {key for key, _ in wanted if any(key.workload in s.block_of for s in opened)}
         asked = {}
@@ -53,7 +53,9 @@ class SnapshotReader:
                 asked[span] = partial(self._store.read_part, span.name, span.start, span.size)
         by_name = {s.group.content("pack", p): s for s in opened for p in s.index.packs}
         for span, body in requests.answers(asked):
-            yield from _records(by_name[span.name], span, body, requests)
+            snapshot = by_name[span.name]
+            for record in _records(snapshot, span, body, requests):
+                yield snapshot.group.zone, record
 
     def _blocks(
         self,

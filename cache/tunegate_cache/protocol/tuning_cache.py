@@ -201,7 +201,7 @@ class TuningCache:
     def _takes(self, records: Sequence[TuningRecord]) -> bool:
         if self._mode == "off" or not records:
             return False
-        self._written.index.add(records)
+        self._written.index.add(records, self._zones.write)
         return self._mode == "rw" and not self._is_too_much(records)
 
     def _kept(self, records: Sequence[TuningRecord]) -> list[Pending]:
@@ -297,12 +297,13 @@ class TuningCache:
         match found:
             case ExactHit():
                 self.statistics.exact += 1
-                return found
             case TransferHit():
                 self.statistics.transfer += 1
-                return found
             case None:
                 return self._missed(key)
+        best = found.records[0]
+        self.statistics.served[self._believed.index.zone_of(best), best.source.repository] += 1
+        return found
 
     def _missed(self, key: WorkloadKey) -> Miss:
         if self._mode == "off":

@@ -4,10 +4,15 @@ task."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tunegate_cache.format.cache_statistics import CacheStatistics
-from tunegate_cache.format.records import DeviceFingerprint, WorkloadKey, WorkloadShape
+from tunegate_cache.format.records import (
+    DeviceFingerprint,
+    TuningRecord,
+    WorkloadKey,
+    WorkloadShape,
+)
 from tunegate_cache.format.refused_line import RefusedLine
 from tunegate_cache.protocol.group_reader import GroupReader
 from tunegate_cache.protocol.open_snapshot import OpenSnapshot
@@ -59,10 +64,15 @@ class ZoneRecords:
             if target not in self._snapshots:
                 contents = self._groups.read(requests)
                 self._snapshots[target] = contents.snapshots
-                self.index.add(contents.records)
+                self._add(contents.records)
                 for each in waiting:
-                    self.index.add(usable_records(each.name, each.body, self._keys, requests))
-            self.index.add(self._blocks.read(self._snapshots[target], asked, requests))
+                    found = usable_records(each.name, each.body, self._keys, requests)
+                    self.index.add(found, each.name.group.zone)
+            self._add(self._blocks.read(self._snapshots[target], asked, requests))
+
+    def _add(self, records: Iterable[tuple[str, TuningRecord]]) -> None:
+        for zone, record in records:
+            self.index.add((record,), zone)
 
     def _requests(self, target: str, deadline: float) -> TargetRequests:
         trouble, monotonic = self.trouble.of(target), self._monotonic

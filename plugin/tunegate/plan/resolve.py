@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
@@ -50,7 +50,7 @@ def resolve(
     claimed = sum(task.claims is not None for task in tasks)
     other_runners = tuple(_missed_runners(tasks, index))
     use = _counted(index.use(), len(resumed), sum(task.key in resumed for task in paid))
-    use = msgspec.structs.replace(use, notes=(*use.notes, *other_runners, *_helpers(tasks)))
+    use = msgspec.structs.replace(use, notes=(*use.notes, *other_runners))
     return Resolution(tasks=tasks, cache=_with_claims(use, claimed))
 
 
@@ -100,21 +100,6 @@ def _missed_runners(tasks: Sequence[ResolvedTask], index: TaskIndex) -> Iterator
             )
 
 
-def _helpers(tasks: Sequence[ResolvedTask]) -> Iterator[str]:
-    """Yields a note on the repositories whose records serve this run. Outside CI none is known."""
-    served = Counter(
-        each.lookup.records[0].source.repository
-        for each in tasks
-        if isinstance(each.lookup, ExactHit | TransferHit) and each.lookup.records
-    )
-    named = [(name, count) for name, count in served.most_common() if name]
-    if named:
-        shown = ", ".join(f"{name} serve {plural(count, 'task')}" for name, count in named[:_SHOWN])
-        more = f" and {plural(len(named) - _SHOWN, 'more repository', 'more repositories')}"
-        yield f"cache: records of {shown}{more if len(named) > _SHOWN else ''}"
-
-
-_SHOWN = 3
 _KEYS = {"threads": "threads", "architecture": "arch"}
 
 

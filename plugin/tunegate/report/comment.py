@@ -215,8 +215,7 @@ def _cache(report: Report) -> str:
     cache = report.cache
     if cache is None:
         return ""
-    saved = report.plan.saved if report.plan else None
-    told = prose(cache_words(report.verdict.tuning, cache, saved))
+    told = prose(cache_words(report.verdict.tuning, cache))
     where = (
         f"{code(cache.location)}, zone {code(cache.zone)}, {cache.mode}: {cache_traffic(cache)}."
     )

@@ -122,8 +122,7 @@ def _audit(report: Report) -> str:
 
 
 def _cached(report: Report) -> str:
-    saved = report.plan.saved if report.plan else None
-    return cache_words(report.verdict.tuning, report.cache, saved) if report.cache else ""
+    return cache_words(report.verdict.tuning, report.cache) if report.cache else ""
 
 
 def _environment() -> Environment:

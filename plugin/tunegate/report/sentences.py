@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from tunegate.artifacts.builds import Build, CellBuilds, RuntimeChoice
-from tunegate.artifacts.plans import Cost
 from tunegate.artifacts.tasks import CacheUse
 from tunegate.artifacts.verdicts import Report, TuningSummary, WarmedShipping
 from tunegate.report.accuracy import estimates_in_words
@@ -103,8 +102,8 @@ def stopped_words(stopped: str) -> str:
     return STOPPED_WORDS.get(stopped, stopped)
 
 
-# Sentences on what the cache had as the run began, and what that was worth. The counts are those
-# of `verdict.json`: a report has one number for one thing.
+# Sentences on what the cache had as the run began. The counts are those of `verdict.json`: a report
+# has one number for one thing.
 
 
 def cache_traffic(cache: CacheUse) -> str:
@@ -114,7 +113,7 @@ def cache_traffic(cache: CacheUse) -> str:
     return f"{requests}, {size(cache.bytes_read)}, {duration(cache.seconds)}{price}"
 
 
-def cache_words(tuning: TuningSummary, cache: CacheUse, saved: Cost | None) -> str:
+def cache_words(tuning: TuningSummary, cache: CacheUse) -> str:
     """Sentences; '' where no task was looked up."""
     if not tuning.tasks:
         return ""
@@ -124,7 +123,7 @@ def cache_words(tuning: TuningSummary, cache: CacheUse, saved: Cost | None) -> s
     known = f"{tuning.exact} of {plural(tuning.tasks, 'task')} {was} known before"
     if not tuning.exact:
         return f"None of {plural(tuning.tasks, 'task')} was known before: {others}."
-    return f"{known}{rest}.{_worth(tuning, saved)}"
+    return f"{known}{rest}."
 
 
 def _others(tuning: TuningSummary, cache: CacheUse) -> Iterator[str]:
@@ -140,15 +139,6 @@ def _others(tuning: TuningSummary, cache: CacheUse) -> Iterator[str]:
 def _reasons(cache: CacheUse) -> str:
     told = [f"{number} {why}" for why, number in sorted(cache.misses.items())]
     return f" ({', '.join(told)})" if told else ""
-
-
-def _worth(tuning: TuningSummary, saved: Cost | None) -> str:
-    """The least that the tuning of what was known before took, by its records."""
-    if saved is None or saved.seconds < 1 or not tuning.exact:
-        return ""
-    price = "" if saved.usd is None else f" ({money(saved.usd)})"
-    what = "it" if tuning.exact == 1 else f"these {tuning.exact}"
-    return f" Tuning {what} took {duration(saved.seconds)}{price} or more, by the records."
 
 
 # Sentences on the runtime that each model ships with, what that saved, and what nobody measured.

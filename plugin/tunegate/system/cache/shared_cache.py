@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from tunegate.system.cache.snapshot_pins import SnapshotPins, read_pins
 from tunegate.system.cache.user_directories import cache_home, state_home
 from tunegate.system.git.checkout import first_tracked
 from tunegate.system.git.working_tree import working_tree
+from tunegate.wording import plural
 from tunegate_cache.format.names import parse_segment, zone_problem
 from tunegate_cache.format.records import (
     DeviceFingerprint,
@@ -37,6 +39,8 @@ from tunegate_cache.stores import open_store as stores
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.store import MaintainedStore, StoreUnavailableError
 from tunegate_cache.stores.store_kind import StoreAddress, StoreKind
+
+_SHOWN = 3
 
 
 class SharedCache:
@@ -121,8 +125,21 @@ class SharedCache:
             bytes_read=counted.bytes_read,
             seconds=counted.seconds,
             usd=self._usd(counted.requests),
-            notes=(*counted.notes, *refused),
+            notes=(*counted.notes, *refused, *self._helpers(counted.served)),
         )
+
+    def _helpers(self, served: Counter[tuple[str, str]]) -> Iterator[str]:
+        """Yields a note on the zones and repositories whose records serve this run; none where
+        nobody but this zone helped, outside of CI."""
+        named = [
+            (f"{repository} in zone {zone}" if repository else f"zone {zone}", count)
+            for (zone, repository), count in served.most_common()
+            if repository or zone != self._config.zone
+        ]
+        if named:
+            served_by = (f"{name} serve {plural(count, 'task')}" for name, count in named[:_SHOWN])
+            rest = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
+            yield f"cache: records of {', '.join(served_by)}{rest}"
 
     def _usd(self, requests: Mapping[str, int]) -> float | None:
         """Returns what they cost; list prices say nothing about an endpoint of one's own."""
