@@ -136,9 +136,18 @@ def test_a_budget_of_trials_is_spent_by_what_is_used() -> None:
 
 def test_winners_are_given_a_second_each_and_never_more_than_a_part_of_it_all() -> None:
     watch = HandClock(100.0)
-    assert BudgetMeter(Budget(seconds=600.0, trials=None), watch).confirmation_seconds(30) == 32.0
-    assert BudgetMeter(Budget(seconds=60.0, trials=None), watch).confirmation_seconds(30) == 9.0
-    assert BudgetMeter(Budget(seconds=None, trials=9), watch).confirmation_seconds(30) == 0.0
+    seconds = {
+        cap: BudgetMeter(Budget(seconds=cap, trials=None), watch).confirmation_seconds(30, trials=1)
+        for cap in (600.0, 60.0, None)
+    }
+    assert seconds == {600.0: 32.0, 60.0: 9.0, None: 0.0}
+
+
+def test_a_short_budget_keeps_nothing_for_winners_before_its_first_trial() -> None:
+    spending = BudgetMeter(Budget(seconds=30.0, trials=None), watch := HandClock(100.0))
+    watch.now += 26.0
+    assert not spending.is_out(spending.confirmation_seconds(4, trials=0))
+    assert spending.is_out(spending.confirmation_seconds(4, trials=1))
 
 
 # The end-to-end estimate counts every task.

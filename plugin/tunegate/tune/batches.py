@@ -158,10 +158,11 @@ class BudgetMeter:
             spent_seconds=self._spent(),
         )
 
-    def confirmation_seconds(self, tasks: int) -> float:
-        """Returns the seconds reserved for measuring the winners of so many tasks again."""
+    def confirmation_seconds(self, tasks: int, *, trials: int) -> float:
+        """Returns the seconds reserved for measuring the winners of so many tasks again; none
+        before a trial: a short budget is better spent on the first one."""
         seconds = self.budget.seconds
-        if seconds is None:
+        if seconds is None or not trials:
             return 0.0
         return min(_CONFIRM_SHARE * seconds, 2.0 + _CONFIRM_SECONDS_PER_TASK * tasks)
 

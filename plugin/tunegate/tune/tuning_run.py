@@ -108,8 +108,7 @@ class TuningRun:
             self._publish(unpublished)
 
     def _search_until_done(self) -> Generator[TaskOutcome, None, Stopped]:
-        reserve = self._spending.confirmation_seconds(len(self._histories))
-        while not self._spending.is_out(reserve):
+        while not self._spending.is_out(reserve := self._reserve()):
             if self._is_fast_enough():
                 return "target-latency"
             if self._pool.waiting < self._look_ahead:
@@ -123,6 +122,10 @@ class TuningRun:
             yield from self._take_results()
             self._let_search_keep_up()
         return "budget"
+
+    def _reserve(self) -> float:
+        trials = sum(history.trials for history in self._histories)
+        return self._spending.confirmation_seconds(len(self._histories), trials=trials)
 
     def _wait_in_search(self) -> None:
         clock, has_idle = self._spending.clock, self._pool.has_idle

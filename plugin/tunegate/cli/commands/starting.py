@@ -56,7 +56,7 @@ DOCTOR = Command(
 class DemoOptions(Options, frozen=True, kw_only=True):
     """The options of `demo`: where it is played, how long, and how exact."""
 
-    quick: Annotated[bool, Option("one module of the network and less tuning, in 90 s")] = False
+    quick: Annotated[bool, Option("one module of the network, less tuning: two minutes")] = False
 
     max_error: Annotated[
         float | None,

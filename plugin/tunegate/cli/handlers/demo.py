@@ -33,7 +33,7 @@ from tunegate.system.output.directory import opened_output
 from tunegate.wording import compared_times, milliseconds
 
 _MINUTES = (1.0, 0.5)
-_QUICK_MINUTES = (0.15, 0.08)
+_QUICK_MINUTES = (0.5, 0.5)
 """Minutes of tuning for the first pull request, and for each later one."""
 _MARGIN_PERCENT, _QUICK_MARGIN_PERCENT = 3, 10
 """A model of a millisecond takes many launches to tell apart by less."""
