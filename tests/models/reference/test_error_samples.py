@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
+from tests.support.models.inexact import row_norm
 from tests.support.small_onnx import save
 from tunegate.artifacts.builds import SampledErrors
 from tunegate.artifacts.inputs import Files, InputRule, Uniform
@@ -15,7 +16,7 @@ from tunegate.models.reference import error_samples as case_files
 from tunegate.models.reference.comparison import DidNotRun
 from tunegate.models.reference.error_samples import CaseFiles, sampled_errors
 from tunegate.models.reference.onnx_runtime import said
-from tunegate.models.reference.session import ReferenceSession
+from tunegate.models.reference.session import LEVELS, NO_OPTIMIZATION, ReferenceSession
 from tunegate.system.output.artifact_file import ArtifactTensor
 
 X = ArtifactTensor("x", (1, 4), "float32")
@@ -54,6 +55,17 @@ def test_each_input_has_an_error_of_its_own(tmp_path: Path) -> None:
     upside_down = sampled(one_operator(tmp_path, "Neg"), lambda y: -y)
     assert isinstance(upside_down, SampledErrors)
     assert upside_down.disagrees == "y"
+
+
+def test_the_error_is_told_beside_the_model_as_it_is_written(tmp_path: Path) -> None:
+    """ONNX Runtime takes it for a norm of rows, which it is not."""
+    file = save(row_norm("layer", keepdims=0), tmp_path / "m.onnx")
+    x = ArtifactTensor("x", (16, 16), "float32")
+    for level, is_right in ((NO_OPTIMIZATION, True), (LEVELS[-1], False)):
+        session = ReferenceSession(file, level=level)
+        found = sampled_errors(session.run, file, [x], ["y"], range(3))
+        assert isinstance(found, SampledErrors)
+        assert (max(found.relative) < 1e-6) == is_right
 
 
 def test_outputs_that_are_always_the_same_or_0_and_1_tell_no_error(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ rewrite them, so there the last resort alone is tried by hand."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from tests.support.models.inexact import cancelling_model
 from tests.support.small_onnx import matmul_model, save
 from tunegate.models.reference.comparison import own_noise
 from tunegate.models.reference.onnx_runtime import onnxruntime, open_session, timed_options
-from tunegate.models.reference.own_constants import with_own_constants
+from tunegate.models.reference.own_constants import with_own_constants, with_unsigned_operands
 from tunegate.models.reference.session import NO_OPTIMIZATION, ReferenceSession
 from tunegate.runtimes.onnxruntime.runtime import RUNTIME
 from tunegate.system.output.artifact_file import ArtifactFile
@@ -204,3 +205,92 @@ def test_integers_have_no_noise(tmp_path: Path) -> None:
     opset = [onnx.helper.make_opsetid("", 17)]
     model = onnx.helper.make_model(graph, opset_imports=opset, ir_version=8)
     assert noise_of(model, tmp_path, (4, 64)) == (0.0,)
+
+
+# Without optimizations: products of int8 with uint8, near the ends of both ranges.
+
+KINDS = {"uint8": TensorProto.UINT8, "int8": TensorProto.INT8}
+OF_INTEGERS = [
+    (operator, *kinds, has_zeros)
+    for operator in ("MatMulInteger", "ConvInteger")
+    for kinds in itertools.product(KINDS, KINDS)
+    for has_zeros in (True, False)
+]
+SCALED = [
+    (operator, *kinds, True)  # zero points must be there, and it has no kernel of int8 with uint8
+    for operator in ("QLinearMatMul", "QLinearConv")
+    for kinds in itertools.product(KINDS, KINDS)
+    if kinds != ("int8", "uint8")
+]
+
+
+@pytest.mark.parametrize(("operator", "data", "weight", "has_zeros"), [*OF_INTEGERS, *SCALED])
+def test_what_is_written_is_exact_without_vnni(
+    operator: str, data: str, weight: str, has_zeros: bool
+) -> None:
+    is_scaled = operator.startswith("QLinear")
+    is_matrix = operator.endswith(("MatMul", "MatMulInteger"))
+    shapes = ((4, 64), (64, 16)) if is_matrix else ((1, 8, 3, 3), (16, 8, 3, 3))
+    x, w = (near_the_end(*each) for each in zip((data, weight), shapes, strict=True))
+    zeros = {"zx": np.array(3, data), "zw": np.array(5, weight)} if has_zeros else {}
+    wide, narrow = (
+        each.astype("int64") - (zeros[name] if has_zeros else 0)
+        for each, name in ((x, "zx"), (w, "zw"))
+    )
+    sums = wide @ narrow if is_matrix else np.einsum("nchw,ochw->no", wide, narrow)[..., None, None]
+    step = np.float32(np.abs(sums).max() / 100)
+    given = [*zeros]
+    inputs = ["x", "w", *given]
+    constants: dict[str, Any] = {"w": w, **zeros}
+    if is_scaled:
+        constants |= {"one": np.float32(1), "sy": step, "zy": np.array(0, data)}
+        inputs = ["x", "one", "zx", "w", "one", "zw", "sy", "zy"]
+        limits = np.iinfo(data)
+        sums = np.clip(np.rint(sums / step), limits.min, limits.max)
+    made = KINDS[data] if is_scaled else TensorProto.INT32
+    graph = helper.make_graph(
+        [helper.make_node(operator, inputs, ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", KINDS[data], x.shape)],
+        [helper.make_tensor_value_info("y", made, sums.shape)],
+        [numpy_helper.from_array(np.asarray(each), name) for name, each in constants.items()],
+    )
+    opset = [helper.make_opsetid("", 17)]
+    model = helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString()
+    session = ReferenceSession(model, level=NO_OPTIMIZATION)
+    assert session.is_exact
+    np.testing.assert_array_equal(session.run({"x": x})[0], sums)
+
+
+def near_the_end(dtype: str, shape: tuple[int, ...]) -> Any:
+    most = np.iinfo(dtype).max
+    return np.random.default_rng(1).integers(most - 40, most + 1, shape).astype(dtype)
+
+
+def test_a_product_inside_of_a_branch_is_exact_too(tmp_path: Path) -> None:
+    """Its weights come from outside of it."""
+    kind = TensorProto.INT32
+    inner = helper.make_graph(
+        [helper.make_node("MatMulInteger", ["x", "w"], ["z"])],
+        "then",
+        [],
+        [helper.make_tensor_value_info("z", kind, None)],
+    )
+    w = near_the_end("int8", (64, 16))
+    graph = helper.make_graph(
+        [helper.make_node("If", ["c"], ["y"], then_branch=inner, else_branch=inner)],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.UINT8, [4, 64])],
+        [helper.make_tensor_value_info("y", kind, [4, 16])],
+        [numpy_helper.from_array(np.array(True), "c"), numpy_helper.from_array(w, "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    x = near_the_end("uint8", (4, 64))
+    (found,) = ReferenceSession(save(model, tmp_path / "m"), level=NO_OPTIMIZATION).run({"x": x})
+    np.testing.assert_array_equal(found, x.astype("int64") @ w)
+
+
+def test_operators_of_onnx_runtime_alone_are_left_to_it() -> None:
+    model = products(["w"])
+    model.graph.node[1].op_type = "MatMulIntegerToFloat"
+    assert with_unsigned_operands(model.SerializeToString()) is None

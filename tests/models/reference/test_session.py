@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,59 @@ def test_a_layer_norm_is_optimized_only_where_it_is_one(
         for each in (tmp_path / "optimized.onnx", model)
     )
     np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def written(nodes: list[onnx.NodeProto], constants: Mapping[str, Any]) -> onnx.ModelProto:
+    """Operators between an image x and y."""
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 8, 8])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+ONE = np.float32(1)
+BROKEN_BY_FUSIONS = {
+    "zeros around a MaxPool win where all is negative": written(
+        [
+            helper.make_node("Pad", ["x", "pads"], ["padded"]),
+            helper.make_node("MaxPool", ["padded"], ["y"], kernel_shape=[3]),
+        ],
+        {"pads": np.array([0, 0, 1, 0, 0, 1])},
+    ),
+    "the one that is divided has one axis more": written(
+        [
+            helper.make_node("Div", ["one", "x"], ["inverse"]),
+            helper.make_node("Mul", ["inverse", "w"], ["y"]),
+        ],
+        {"one": np.ones((1, 1, 1, 1), "float32"), "w": np.ones((8, 8), "float32")},
+    ),
+    "a product with 1 that is a quotient": written(
+        [
+            helper.make_node("Identity", ["x"], ["same"]),
+            helper.make_node("Div", ["one", "one"], ["folded"]),
+            helper.make_node("Mul", ["same", "folded"], ["product"]),
+            helper.make_node("Add", ["product", "zero"], ["y"]),
+        ],
+        {"one": ONE, "zero": np.float32(0)},
+    ),
+}
+
+
+@pytest.mark.parametrize("model", BROKEN_BY_FUSIONS.values(), ids=BROKEN_BY_FUSIONS.keys())
+def test_what_a_compiler_gets_is_what_is_written(model: onnx.ModelProto, tmp_path: Path) -> None:
+    """ONNX Runtime's own optimizations give other numbers, another rank, or fail."""
+    file = save(model, tmp_path / "m.onnx")
+    write_optimized(file, tmp_path / "optimized.onnx")
+    feed = {"x": -1 - np.random.default_rng(0).random((2, 8, 8), "float32")}
+    (found,), (expected,) = (
+        ReferenceSession(each, level=NO_OPTIMIZATION).run(feed)
+        for each in (tmp_path / "optimized.onnx", file)
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def test_what_is_no_model_raises_what_onnx_runtime_raises(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from onnx import TensorProto, numpy_helper
 from onnx.external_data_helper import uses_external_data
 
 from tunegate.artifacts.builds import NumericCheck, OutputDifference
-from tunegate.models.deciding_values import nodes_of
 from tunegate.models.narrow_types import kind_of
 from tunegate.models.reference.model_precision import (
     QUANTIZED,
@@ -23,7 +22,7 @@ from tunegate.models.reference.model_precision import (
     precision_of,
 )
 from tunegate.models.reference.onnx_runtime import said
-from tunegate.models.reference.session import LEVELS, NO_OPTIMIZATION, ReferenceSession
+from tunegate.models.reference.session import LEVELS, ReferenceSession, session_as_written
 from tunegate.models.reference.sorted_rows import Missing, RowPairs, behind_a_sort, may_be_missing
 from tunegate.models.reference.tolerance import differs, errors, is_numeric, other_dtype, tolerance
 from tunegate.models.seeded_inputs import checked_feeds
@@ -81,9 +80,6 @@ def compared(
         return precision.allowed(dtype, 0.0 if is_sorted[at] else noise[at])
 
     again = _worst(artifact, got, expected, allowed)
-    if not again.passed and not right.is_written:
-        written = _worst(artifact, got, _as_written(reference, feeds) or expected, allowed)
-        again = msgspec.structs.replace(written, as_written=True) if written.passed else again
     again = msgspec.structs.replace(again, reference_noise=max(noise))
     return _with_optimized(again, right, reference, feeds, precision)
 
@@ -128,20 +124,12 @@ class _Reference(NamedTuple):
     sorted_names: frozenset[str]
 
 
-_INT8_KERNELS = ("MatMulInteger", "ConvInteger", "QLinear", "QGemm", "QAttention", "DynamicQuant")
-"""What their names begin with. Their sums saturate without VNNI where nothing is optimized."""
-
-
 def _reference(model: Path, feeds: Sequence[Mapping[str, Any]]) -> _Reference:
     """Raises what ONNX Runtime raises where it runs the model in neither way."""
-    proto = onnx.load(model, load_external_data=False)
-    nodes, behind = nodes_of(proto), behind_a_sort(proto)
-    if not any(node.op_type.startswith(_INT8_KERNELS) for node in nodes):
-        with suppress(Exception):  # its errors have no common base class
-            session = ReferenceSession(model, level=NO_OPTIMIZATION)
-            return _Reference(session.outputs, [session.run(feed) for feed in feeds], True, behind)
-    session = ReferenceSession(model)
-    return _Reference(session.outputs, [session.run(feed) for feed in feeds], False, behind)
+    behind = behind_a_sort(onnx.load(model, load_external_data=False))
+    session, first = session_as_written(model, feeds[0])
+    expected = [first, *(session.run(feed) for feed in feeds[1:])]
+    return _Reference(session.outputs, expected, session.is_written, behind)
 
 
 def _with_optimized(
@@ -185,14 +173,6 @@ def _broken_promise(
                     f"{tensor.dtype} of rank {len(tensor.shape)}"
                 )
     return ""
-
-
-def _as_written(reference: Path, feeds: Sequence[Mapping[str, Any]]) -> list[Sequence[Any]]:
-    """The numbers without any optimization; none where the reference does not run so."""
-    with suppress(Exception):  # its errors have no common base class
-        session = ReferenceSession(reference, level=NO_OPTIMIZATION)
-        return [session.run(feed) for feed in feeds]
-    return []
 
 
 def _usual(_: int, dtype: str) -> float:

@@ -21,6 +21,7 @@ from tunegate.models import narrow_types
 from tunegate.system.processes.memory_limit import memory_problem
 
 __all__ = [
+    "DATA_FOLDER",
     "FallingBack",
     "Opened",
     "exact_options",
@@ -35,7 +36,7 @@ __all__ = [
 _ON_CPU = ["CPUExecutionProvider"]
 _EVERYTHING = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
 _EXACT = "session.x64quantprecision"
-_DATA_FOLDER = "session.model_external_initializers_file_folder_path"
+DATA_FOLDER = "session.model_external_initializers_file_folder_path"
 _WITH_COPIES = (
     f"weights share an int8 zero point, and ONNX Runtime loads no such model with {_EXACT}=1: it "
     "was run with a copy for each weight, which gives the same numbers"
@@ -131,7 +132,7 @@ def open_session(
         if not separate:
             raise
     if isinstance(model, Path):
-        options.add_session_config_entry(_DATA_FOLDER, str(model.absolute().parent))
+        options.add_session_config_entry(DATA_FOLDER, str(model.absolute().parent))
     try:
         return Opened(opened(separate), _WITH_COPIES)
     except Exception:  # noqa: BLE001 -- whatever it was, the model as it is may still run

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import onnx
 
 from tunegate.models.deciding_values import nodes_of
-from tunegate.models.reference.onnx_runtime import FallingBack, exact_options, onnxruntime
+from tunegate.models.reference.onnx_runtime import (
+    DATA_FOLDER,
+    FallingBack,
+    exact_options,
+    onnxruntime,
+)
+from tunegate.models.reference.own_constants import with_unsigned_operands
 
 _ON_CPU = ["CPUExecutionProvider"]
 
@@ -23,6 +30,8 @@ LEVELS = (
     _Level.ORT_ENABLE_ALL,
 )
 """The levels at which ONNX Runtime optimizes a model; the last is what it does by itself."""
+_MAKING_UNSIGNED = LEVELS[2:]
+"""Those at which it makes its sums of int8 exact itself."""
 
 
 class Stopping:
@@ -38,15 +47,23 @@ class Stopping:
 
 
 class ReferenceSession:
-    """A model whose outputs others are held against: a file, or its bytes."""
+    """A model whose outputs others are held against: a file, or its bytes. Sums of int8 are exact,
+    but for a model that nobody knows how to make so: it is not `is_exact`. It `is_written` where
+    nothing is optimized."""
 
     def __init__(self, model: Path | bytes, *, level: Any = _Level.ORT_ENABLE_ALL) -> None:
+        unsigned = b"" if level in _MAKING_UNSIGNED else with_unsigned_operands(model)
+
         def options() -> onnxruntime.SessionOptions:
             found = exact_options()
             found.graph_optimization_level = level
+            if unsigned and isinstance(model, Path):
+                found.add_session_config_entry(DATA_FOLDER, str(model.absolute().parent))
             return found
 
-        self._session = FallingBack(model, options)
+        self.is_exact = unsigned is not None
+        self.is_written = level == NO_OPTIMIZATION
+        self._session = FallingBack(unsigned or model, options)
         outputs = self._session.opened.session.get_outputs()
         self.outputs = tuple(each.name for each in outputs)
 
@@ -57,29 +74,53 @@ class ReferenceSession:
         return self._session.run(feed, options)
 
 
-_LAYER_NORM = ["LayerNormFusionL1", "LayerNormFusionL2", "SimplifiedLayerNormFusion"]
+def session_as_written(
+    model: Path, feed: Mapping[str, Any]
+) -> tuple[ReferenceSession, Sequence[Any]]:
+    """Returns the session that is right, with its outputs: the model as it is written, or with all
+    optimizations where it does not run without, or not exactly. Raises what ONNX Runtime raises
+    where it runs in neither way."""
+    with suppress(Exception):  # its errors have no common base class
+        session = ReferenceSession(model, level=NO_OPTIMIZATION)
+        if session.is_exact:
+            return session, session.run(feed)
+    session = ReferenceSession(model)
+    return session, session.run(feed)
+
+
+_DIVISION = "DivMulFusion"
+"""Loses an axis where the one that is divided has more, and a value that nobody gives any more
+where a product with 1 is folded (microsoft/onnxruntime#32413)."""
+_LAYER_NORM = ("LayerNormFusionL1", "LayerNormFusionL2", "SimplifiedLayerNormFusion")
 """Its fusions that take `keepdims` for granted (microsoft/onnxruntime#30513)."""
+_PADDING = "Pad_Fusion"
+"""Takes a padding by zeros for that of a MaxPool, which never wins."""
 
 
 def write_optimized(model: Path, to: Path, *, level: Any = _Level.ORT_ENABLE_BASIC) -> None:
-    """Writes the model with constants folded and batch norms merged, and with layer norms as they
-    are written where they may be none. Raises what ONNX Runtime raises, which has no common base
-    class."""
+    """Writes the model with constants folded and batch norms merged, without fusions that would
+    make another model of it. Raises what ONNX Runtime raises, which has no common base class."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = level
     options.optimized_model_filepath = str(to)
     options.log_severity_level = 4
-    left_out = _LAYER_NORM if _drops_axes(model) else []
     onnxruntime.InferenceSession(
-        str(model), options, providers=_ON_CPU, disabled_optimizers=left_out
+        str(model), options, providers=_ON_CPU, disabled_optimizers=_wrong_fusions(model)
     )
 
 
-def _drops_axes(model: Path) -> bool:
-    """Returns whether a mean is taken without keeping its axis."""
+def _wrong_fusions(model: Path) -> list[str]:
+    """The fusions whose patterns are in the model, and may mean something else there: a mean that
+    does not keep its axis is none of a layer norm."""
+    found = [_DIVISION]
     try:
-        nodes = nodes_of(onnx.load(model, load_external_data=False))
+        nodes = [*nodes_of(onnx.load(model, load_external_data=False))]
     except Exception:  # noqa: BLE001 -- protobuf's errors differ by version
-        return False
+        return found
+    padded = {name for node in nodes if node.op_type == "Pad" for name in node.output}
+    if any(node.op_type == "MaxPool" and node.input[0] in padded for node in nodes):
+        found.append(_PADDING)
     means = (node for node in nodes if node.op_type == "ReduceMean")
-    return any(each.name == "keepdims" and each.i == 0 for node in means for each in node.attribute)
+    if any(each.name == "keepdims" and each.i == 0 for node in means for each in node.attribute):
+        found += _LAYER_NORM
+    return found
