@@ -21,7 +21,7 @@ import re
 import signal
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -108,13 +108,21 @@ def outcome_of(case: Any, folder: Path, context: Any, options: Any) -> Outcome:
     inputs, _ = case.data_sets[0]
     feed = {name: _plain(value) for name, value in zip(names, inputs, strict=False)}
     (folder / "case.pickle").write_bytes(pickle.dumps((case.name, feed)))
-    child = context.Process(target=gate_case if options.gate else try_case, args=(folder,))
+    target = gate_case if options.gate else try_case
+    return outcome_in_child(target, folder, context, options.limit)
+
+
+def outcome_in_child(
+    target: Callable[[Path], None], folder: Path, context: Any, limit: float
+) -> Outcome:
+    """Runs what leaves an outcome in a folder; a crash and a time-out are outcomes, too."""
+    child = context.Process(target=target, args=(folder,))
     child.start()
-    child.join(options.limit)
+    child.join(limit)
     if child.is_alive():
         child.kill()
         child.join()
-        return _ended(folder, "limit", f"{options.limit:g} s")
+        return _ended(folder, "limit", f"{limit:g} s")
     if child.exitcode:
         return _ended(folder, "crash", signal.Signals(-child.exitcode).name)
     return msgspec.json.decode((folder / "outcome.json").read_bytes(), type=Outcome)
