@@ -20,9 +20,8 @@ from benchmarks.kit.command import command_line, scratch_folder
 from benchmarks.kit.tables import heading, row
 from tunegate.artifacts.history import HistoryEntry, ModelCost
 from tunegate.artifacts.measurements import Interval
-from tunegate.report import costs_page
-from tunegate.report import history_page as page
-from tunegate.report.history_costs import cost_sums
+from tunegate_history import costs_page
+from tunegate_history import history_page as page
 
 START, HOUR = 1_700_000_000, 3600
 SHAPES = MappingProxyType({"one series": (1, 1, 1), "50 models, 2 targets, 3 devices": (50, 2, 3)})
@@ -46,7 +45,7 @@ def main() -> None:
             path.write_text(page.render(entries, "s3://bucket/prefix"), encoding="utf-8")
             written = time.perf_counter() - begun
             begun = time.perf_counter()
-            costs_page.render(cost_sums(entries), "s3://bucket/prefix")
+            costs_page.render(entries, "s3://bucket/prefix")
             costs = time.perf_counter() - begun
             found = [opened(chrome, path) for _ in range(given.runs + 1)][1:]
             drawn, filtered = (statistics.median(each) for each in zip(*found, strict=True))

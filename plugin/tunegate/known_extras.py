@@ -43,6 +43,7 @@ KNOWN_EXTRAS = (
         },
     ),
     KnownExtra("deploy", {"command": ("deploy-gate", "attest", "verify")}),
+    KnownExtra("history", {"command": ("history", "bisect")}),
     KnownExtra("study", {"command": ("study",)}),
     KnownExtra("ray", {"executor": ("ray",)}),
     KnownExtra("upgrades", {"key": ("watch.files",)}),

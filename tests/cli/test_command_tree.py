@@ -49,7 +49,7 @@ def test_a_command_has_the_name_that_it_is_listed_under() -> None:
 
 def test_a_group_lists_its_commands_in_its_place() -> None:
     names = [command.name for command in all_commands()]
-    assert names.index("history") < names.index("cache stats") < names.index("completion")
+    assert names.index("confirm") < names.index("cache stats") < names.index("completion")
     assert all(isinstance(command, Command) for command in all_commands())
 
 

@@ -24,7 +24,6 @@ REQUIRED = {
     "compare": ["a", "b"],
     "confirm": ["a", "b"],
     "cache why-miss": ["layer"],
-    "bisect": ["v1..HEAD"],
     "cache promote": ["--from-zone", "dev/me"],
     "cache export": ["d"],
     "cache import": ["d"],

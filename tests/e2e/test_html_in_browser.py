@@ -9,14 +9,12 @@ import pytest
 from selenium import webdriver
 
 from tests.support.browser import browser, requests, show
-from tests.support.history import history
 from tests.support.reports import make_report
-from tunegate.report.history_page import render as render_history
 from tunegate.report.html import render
 
 pytestmark = pytest.mark.e2e
 
-SHOWN = ("slowed", "hostile", "many", "history")
+SHOWN = ("slowed", "hostile", "many")
 READABLE = 4.5
 # For every text on the page its contrast with what is painted behind it
 # (WCAG 2, relative luminance).
@@ -84,10 +82,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     written = {kind: folder / f"{kind}.html" for kind in SHOWN}
     for kind, path in written.items():
-        page = (
-            render_history(history(), "cache") if kind == "history" else render(make_report(kind))
-        )
-        path.write_text(page, encoding="utf-8")
+        path.write_text(render(make_report(kind)), encoding="utf-8")
     return written
 
 
@@ -115,7 +110,7 @@ def test_no_table_has_to_be_scrolled(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("kind", ["slowed", "hostile", "history"])
+@pytest.mark.parametrize("kind", ["slowed", "hostile"])
 def test_every_text_can_be_read(
     chrome: webdriver.Chrome, pages: dict[str, Path], kind: str, scheme: str
 ) -> None:

@@ -87,9 +87,8 @@ def test_new_weights_need_no_trial_and_a_comment_in_the_configuration_needs_noth
     third = workspace.tunegate("run", "--base", "HEAD~1")
     assert third.returncode == 0
     assert verdict(workspace)["findings"] == []
-    assert "history.html" in workspace.tunegate("history").stdout
-    entries = json.loads(workspace.tunegate("history", "--json").stdout)["entries"]
-    assert entries[0]["status"] == "new"
+    used = json.loads(workspace.tunegate("cache", "stats", "--json").stdout)["used"]
+    assert (used["runs"], used["cost"]["hits"]) == (2, found["tuning"]["exact"])
     for name in ("report.md", "report.html", "junit.xml", "sarif.json"):
         assert (workspace.root / ".tunegate" / name).stat().st_size > 100
 

@@ -96,8 +96,6 @@ EXCEPTIONS = {
     # The address that every pointer of Git LFS begins with.
     "plugin/tunegate/models/finder.py",
     "plugin/tunegate/system/git/content.py",
-    # The licence line of a library that a page has inside.
-    "plugin/tunegate/report/vendor/uplot/uPlot.iife.min.js",
 }
 
 

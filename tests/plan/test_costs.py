@@ -7,7 +7,7 @@ import math
 import msgspec
 import pytest
 
-from tests.report.test_history_page import cost, with_costs
+from tests.report.test_cost_table import cost, with_costs
 from tests.support import report_parts as parts
 from tests.support.plans import plan_of
 from tests.support.tuning_records import make_record

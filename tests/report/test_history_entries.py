@@ -1,18 +1,11 @@
 from __future__ import annotations
 
-import csv
-import io
-from typing import Literal, cast
+from typing import Literal
 
 import msgspec
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
-from tests.report.hostile_entries import hostile_entries
 from tests.support import reports
-from tests.support.golden import Golden
-from tests.support.history import entry, history
 from tests.support.report_parts import DEVICE
 from tunegate.artifacts.history import HistoryEntry, RunFacts
 from tunegate.artifacts.verdicts import Report
@@ -23,7 +16,6 @@ from tunegate.report.history_entries import (
     unfinished_entries,
     warmed_entries,
 )
-from tunegate.report.history_page import csv_lines, entry_columns, script_json
 
 FACTS = RunFacts(
     at=7,
@@ -140,63 +132,3 @@ def test_a_run_that_had_not_tuned_yet_leaves_its_time_alone() -> None:
     (line,) = unfinished_entries(report.plan, (), FACTS, TuningMachine(DEVICE, {}), ended)
     assert line.cost is not None
     assert (line.cost.trials, line.cost.gate_seconds, line.cost.gate_usd) == (0, 5.0, None)
-
-
-def column(columns: dict[str, object], name: str) -> list[int]:
-    return cast("list[int]", columns[name])
-
-
-def test_a_text_that_comes_again_is_kept_once() -> None:
-    columns = entry_columns([entry(at) for at in range(50)])
-    texts = column(columns, "texts")
-    assert len(set(column(columns, "model"))) == 1
-    assert texts.count("models/squeezenet.onnx") == 1  # type: ignore[arg-type]
-
-
-def test_what_is_unknown_is_null_and_no_zero() -> None:
-    columns = entry_columns([entry(0, head_ms=None, change_percent=None, change=None)])
-    assert [columns[name] for name in ("head", "low", "high", "change")] == [[None]] * 4
-
-
-def test_heads_of_requests_and_of_other_branches_are_beside_the_line() -> None:
-    """Lines of earlier versions have the number of a request, and nothing of other branches."""
-    columns = entry_columns([entry(0), entry(1, change=7), entry(2, is_aside=True)])
-    assert columns["aside"] == [0, 1, 1]
-
-
-def test_the_same_versions_in_another_order_are_one_toolchain() -> None:
-    pairs = {"a": "1", "b": "2"}, {"b": "2", "a": "1"}, {"a": "1"}
-    columns = entry_columns([entry(at, versions=each) for at, each in enumerate(pairs)])
-    assert columns["toolchain"] == [0, 0, 1]
-
-
-def test_json_in_a_script_is_the_same_value() -> None:
-    value = {"</script>": ["<!--", "\u2028", "a & b"]}
-    written = script_json(value)
-    assert msgspec.json.decode(written) == value
-    assert not set("<>&\u2028") & set(written)
-
-
-# A spreadsheet that opens the file computes nothing, and every cell is where it belongs.
-
-
-def rows(text: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(text, newline="")))
-
-
-def test_the_file_is_as_it_was_when_it_was_last_reviewed(golden: Golden) -> None:
-    golden.check("history.csv", csv_lines(history()[-4:]).replace("\r\n", "\n"))
-
-
-@settings(max_examples=40)
-@given(st.lists(hostile_entries, max_size=4))
-@example([entry(0, model="=cmd|'/C calc'!A0"), entry(0, device=" =1", release="\t@SUM(1)")])
-def test_no_text_is_a_formula_and_no_line_breaks(entries: list[HistoryEntry]) -> None:
-    text = csv_lines(entries)
-    found = rows(text)
-    assert len(found) == len(entries) == text.count("\r\n") - 1
-    for row in found:
-        assert None not in row
-        for name in ("model", "target", "device", "runtime", "repository", "release", "versions"):
-            assert row[name].strip()[:1] not in set("=+-@|%\t\r\n")
-            assert not set("\x00\x1b\u202e") & set(row[name])

@@ -4,6 +4,7 @@ import html
 import re
 from functools import cache
 
+import jinja2
 import msgspec
 import pytest
 
@@ -12,7 +13,7 @@ from tests.support.golden import Golden
 from tests.support.html_outline import outline
 from tests.support.reports import KINDS, WHOLE, make_report
 from tunegate.report.html import render
-from tunegate.report.html_page import html_table
+from tunegate.report.html_page import html_table, page_environment
 from tunegate.report.table import (
     CellContent,
     Column,
@@ -126,3 +127,31 @@ def test_the_column_that_names_a_row_comes_first_with_what_stands_under_it() -> 
     assert '<th scope="col">model</th><th scope="col" class="n">size</th>' in page
     assert '<code>m.onnx</code><span class="sub">cpu</span>' in page
     assert '<td class="n" data-label="size">1 MB</td>' in page
+
+
+def shown(template: str, *, longest: int = 100, **values: object) -> str:
+    return page_environment(longest_text=longest).from_string(template).render(**values)
+
+
+def test_a_text_stays_a_text() -> None:
+    page = shown("<p>{{ name }}</p><i title='{{ name }}'>", name="<img src=x onerror='a()'>")
+    assert "<img" not in page
+    assert "onerror='" not in page
+
+
+def test_what_cannot_be_seen_is_shown() -> None:
+    assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in shown(
+        "{{ name }}", name="a\N{RIGHT-TO-LEFT OVERRIDE}b"
+    )
+
+
+def test_a_long_text_is_cut_in_the_middle() -> None:
+    page = shown("{{ name }}", longest=20, name="begin" + "x" * 100 + "end")
+    assert len(page) <= 20
+    assert page.startswith("begin")
+    assert page.endswith("end")
+
+
+def test_a_name_that_the_template_lacks_is_an_error() -> None:
+    with pytest.raises(jinja2.UndefinedError):
+        shown("{{ forgotten }}")

@@ -1,22 +1,16 @@
 from __future__ import annotations
 
-import base64
-import hashlib
-from pathlib import Path
-
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import tunegate.report
 from tests.support import report_parts as parts
 from tests.support.reports import make_report
 from tunegate.artifacts.measurements import Interval
 from tunegate.artifacts.verdicts import Finding, Status
 from tunegate.report.comment import comment_tasks_table, narrowed, rest_counted, shown_findings
 from tunegate.report.cost_table import SpendingRow
-from tunegate.report.html_page import history_scripts, history_style
 from tunegate.report.markdown import markdown_table
 from tunegate.report.operators import tuned_rows
 from tunegate.report.report_tables import spending_table
@@ -76,33 +70,6 @@ def test_what_belongs_under_a_column_stands_below_it_in_its_cell() -> None:
     head, _, *rows = markdown_table(ReportTable(columns, [("a", "cpu"), ("b", "")])).splitlines()
     assert head == "| Task |"
     assert rows == ["| a<br>cpu |", "| b |"]
-
-
-# The scripts and styles of the page: allowed by hash, and uPlot's are npm's, byte for byte.
-
-FOLDER = Path(tunegate.report.__file__).parent / "vendor" / "uplot"
-"""The SHA-256 of files of uplot-1.6.32.tgz, whose integrity in the registry is
-sha512-KIMVnG68zvu5XXUbC4LQEPnhwOxBuLyW1AHtpm6IKTXImkbLgkMy+jabjLgSLMasNuGGzQm/ep3tOkyTxpiQIw==."""
-
-
-def test_the_hash_is_that_of_the_very_text() -> None:
-    for each in (*history_scripts(), history_style()):
-        digest = base64.b64encode(hashlib.sha256(each.text.encode()).digest()).decode()
-        assert each.source == f"'sha256-{digest}'"
-
-
-def test_no_script_ends_its_element() -> None:
-    for each in history_scripts():
-        assert "</script" not in each.text.lower()
-        assert "<!--" not in each.text
-    assert "</style" not in history_style().text.lower()
-
-
-def test_it_needs_no_permission_that_a_page_withholds() -> None:
-    script = (FOLDER / "uPlot.iife.min.js").read_text(encoding="utf-8")
-    assert "1.6.32" in script[:100]
-    for word in ("eval(", "new Function", "innerHTML", "fetch(", "XMLHttpRequest", "</script"):
-        assert word not in script
 
 
 REPORT = make_report("slowed")

@@ -110,15 +110,3 @@ class CostSum(msgspec.Struct, frozen=True, kw_only=True):
     runs: int
     cost: ModelCost
     gain_usd: float | None = None
-
-
-class CostSums(msgspec.Struct, frozen=True, kw_only=True):
-    """The sums of a history. Weeks are named by their Monday, in UTC. `unfinished` are the runs
-    among them without a verdict, `uncounted` the lines of versions that wrote no cost."""
-
-    total: CostSum
-    weeks: tuple[CostSum, ...]
-    repositories: tuple[CostSum, ...]
-    models: tuple[CostSum, ...]
-    unfinished: int
-    uncounted: int

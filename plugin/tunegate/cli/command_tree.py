@@ -17,7 +17,7 @@ _ROOM = "tunegate.cli.commands"
 _FILES = {
     "starting": ("init", "doctor", "demo", "completion"),
     "gating": ("run", "warm", "detect", "plan", "tune", "gate", "measure", "verdict"),
-    "comparing": ("compare", "bisect", "selftest", "confirm", "history"),
+    "comparing": ("compare", "selftest", "confirm"),
     "cache": ("cache",),
 }
 """The commands that each file of `cli/commands/` declares, as constants with their names."""
@@ -35,10 +35,8 @@ COMMANDS = (
     "measure",
     "verdict",
     "compare",
-    "bisect",
     "selftest",
     "confirm",
-    "history",
     "cache",
     "completion",
 )

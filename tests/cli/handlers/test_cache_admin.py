@@ -1,21 +1,16 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from tests.cli.handlers.cache_shell import Shell
 from tests.support.compacted_place import MAIN
-from tests.support.history import history
 from tests.support.tuning_records import make_key, make_shape
-from tests.support.workspace import Workspace
 from tunegate.cli.handlers.cache_admin import answering, open_cache_admin
-from tunegate.cli.main import main
 from tunegate.config import CacheConfig
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate.settings import Overrides, Settings
-from tunegate.system.cache.history_log import write_history
 from tunegate.system.cache.shared_cache import VARIABLE, SharedCache
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.store import StoreUnavailableError
@@ -135,22 +130,6 @@ def test_what_a_compaction_holds_is_deleted_once_and_a_dry_run_deletes_nothing(
     assert "would be deleted" in shell.shown("gc", "--dry-run")
     assert shell.cache("gc")["groups"][0]["segments"] == 3
     assert shell.cache("gc")["groups"][0]["segments"] == 0
-
-
-def test_the_latest_runs_are_written_as_a_page_and_as_json(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    workspace = Workspace(tmp_path / "w")
-    store = FileStore(workspace.root / "cache")
-    for at, line in enumerate(history()):
-        config = CacheConfig(url="cache", zone="main")
-        assert write_history(store, config, [line], at, FileStore(tmp_path / "kept")) == ""
-    asked = ["history", "--repository", str(workspace.root), "--out", str(tmp_path / "out")]
-    assert main([*asked, "--runs", "3"]) == 0
-    assert "3 lines of history" in capsys.readouterr().out
-    assert "NVIDIA H200" in (tmp_path / "out" / "history.html").read_text()
-    assert main([*asked, "--runs", "3", "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)["entries"]) == 3
 
 
 def test_a_pin_is_written_obeyed_and_removed(shell: Shell) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from jinja2 import ChoiceLoader, PackageLoader
-
 from tunegate.report.html_page import page_environment
 from tunegate_study.render.effects_plot import effects_plot
 from tunegate_study.render.sections import study_headline, study_sections
@@ -12,9 +10,7 @@ from tunegate_study.studies import Study
 
 def render(study: Study) -> str:
     """The page; the same study always gives the same bytes."""
-    environment = page_environment(longest_text=600)
-    own = PackageLoader("tunegate_study.render")
-    environment.loader = ChoiceLoader([own, PackageLoader("tunegate.report")])
+    environment = page_environment(longest_text=600, own="tunegate_study.render")
     template = environment.get_template("study.html.j2")
     return template.render(
         study=study,

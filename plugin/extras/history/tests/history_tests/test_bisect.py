@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-
 from tests.support.small_onnx import conv_model, save
 from tests.support.workspace import FIRST_ANALYSIS, NOT_COMPILED, Workspace
 

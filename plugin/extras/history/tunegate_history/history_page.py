@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import csv
+import hashlib
 import io
 from collections.abc import Callable, Hashable, Sequence
+from functools import cache
+from importlib.resources import files
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -13,15 +17,17 @@ from markupsafe import Markup
 from tunegate.artifacts.history import HistoryEntry, ModelCost
 from tunegate.report.escape import drawn_as_text, visible
 from tunegate.report.headline import STATUS_WORDS
-from tunegate.report.html_page import history_scripts, history_style, page_environment
+from tunegate.report.html_page import page_environment
 from tunegate.wording import plural
 
+TEMPLATES = "tunegate_history"
+"""The package whose templates these pages have, beside those of reports."""
 WITHOUT_VERDICT = {"warmed": "Warmed", "cancelled": "Cancelled", "aborted": "Aborted"}
 
 
 def render(entries: Sequence[HistoryEntry], location: str, refused: int = 0) -> str:
     """The page; the same entries always give the same bytes. `refused` lines were none of ours."""
-    page = page_environment(longest_text=300).get_template("history.html.j2")
+    page = page_environment(longest_text=300, own=TEMPLATES).get_template("history.html.j2")
     shown = sorted(entries, key=lambda e: (e.at, e.commit, e.model, e.target, e.device, e.status))
     timed = {(e.at, e.commit, e.repository) for e in shown if e.head_ms is not None}
     return page.render(
@@ -179,3 +185,43 @@ def _cell(value: Any) -> Any:  # noqa: ANN401  # what the csv module takes
         return value
     shown = drawn_as_text(value)
     return f"'{shown}" if shown.lstrip()[:1] in _FORMULA else shown
+
+
+# Scripts and styles inside of a page, each allowed by its hash alone: no text of an entry can be
+# one.
+
+_UPLOT = "vendor/uplot"
+_OWN = ("entries.js", "chart.js", "controls.js")
+
+
+class Inlined(msgspec.Struct, frozen=True):
+    """A text, and the source expression by which a Content-Security-Policy allows it."""
+
+    text: Markup
+    source: Markup
+
+
+@cache
+def history_scripts() -> tuple[Inlined, ...]:
+    """The script of uPlot, and ours, which is one script in strict mode."""
+    own = "\n".join(_read(f"templates/history/{name}") for name in _OWN)
+    return _inlined(_read(f"{_UPLOT}/uPlot.iife.min.js")), _inlined(f'"use strict";\n{own}')
+
+
+@cache
+def history_style() -> Inlined:
+    """The styles of every report, of uPlot and of this page."""
+    own = (f"{_UPLOT}/uPlot.min.css", "templates/history/history.css")
+    report = _read("templates/report.css", package="tunegate.report")
+    return _inlined("\n".join([report, *map(_read, own)]))
+
+
+def _inlined(text: str) -> Inlined:
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    # Both are files of this package.
+    return Inlined(Markup(text), Markup(f"'sha256-{digest}'"))  # noqa: S704
+
+
+def _read(name: str, package: str = TEMPLATES) -> str:
+    """The file, with the line ends by which a browser hashes it."""
+    return files(package).joinpath(name).read_text(encoding="utf-8").replace("\r\n", "\n")

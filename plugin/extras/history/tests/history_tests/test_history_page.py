@@ -1,40 +1,47 @@
 from __future__ import annotations
 
+import base64
+import csv
+import hashlib
+import io
 import re
+from pathlib import Path
+from typing import cast
 
-import jinja2
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
-
-from tests.report.hostile_entries import hostile_entries
 from tests.support.golden import Golden
 from tests.support.history import COST, entry, history
 from tests.support.html_outline import outline
-from tests.support.outcome_parts import outcome
-from tunegate.artifacts.history import CostSum, HistoryEntry, ModelCost
-from tunegate.artifacts.outcomes import CandidateCost, TuningOutcome
-from tunegate.artifacts.plans import Cost
-from tunegate.report.cost_table import FilterAudit, audit, spending
-from tunegate.report.costs_page import bought, hit_rate, render, weeks_plot
-from tunegate.report.history_costs import cost_sums, together, week_of
-from tunegate.report.history_page import render as history_page_render
-from tunegate.report.html_page import page_environment
-from tunegate.report.markdown import markdown_table
-from tunegate.report.report_tables import spending_table
 
+import tunegate_history
+from history_tests.hostile_entries import hostile_entries
+from tunegate.artifacts.history import CostSum, HistoryEntry, ModelCost
+from tunegate.report.history_costs import together
+from tunegate_history import history_page
+from tunegate_history.costs_page import bought, cost_sums, hit_rate, render, week_of, weeks_plot
+from tunegate_history.history_page import (
+    csv_lines,
+    entry_columns,
+    history_scripts,
+    history_style,
+    script_json,
+)
+
+GOLDEN = Path(__file__).parents[1] / "golden"
 LOCATION = "s3://ml-tuning/team-vision"
 
 
 def test_the_page_says_what_it_said_when_it_was_last_reviewed(golden: Golden) -> None:
-    page = render(cost_sums(history()), LOCATION, 1)
-    golden.check("costs.html.txt", "\n".join(outline(page).lines) + "\n")
+    page = render(history(), LOCATION, 1)
+    golden.check("costs.html.txt", "\n".join(outline(page).lines) + "\n", GOLDEN)
 
 
 def test_without_a_price_it_counts_time() -> None:
     cost = ModelCost(tasks=4, hits=3, seconds=600, saved_seconds=7200)
-    page = render(cost_sums([entry(at, cost=cost) for at in range(3)]), LOCATION)
+    page = render([entry(at, cost=cost) for at in range(3)], LOCATION)
     assert "30 min spent in 3 runs, 30 min of it on tuning; the cache saved 6 h 00 min of" in page
     assert "minutes a week" in page
     assert "USD" not in page
@@ -44,7 +51,7 @@ def test_without_a_price_it_counts_time() -> None:
 
 def test_runs_without_a_verdict_are_named_beside_what_they_cost() -> None:
     lines = [entry(at, status="cancelled" if at else "pass", head_ms=None) for at in range(3)]
-    page = render(cost_sums(lines), LOCATION)
+    page = render(lines, LOCATION)
     assert "Of 3 runs, 2 were cancelled or ended by an error: what they spent is counted." in page
     assert "Dollars need a price" not in page
 
@@ -52,7 +59,7 @@ def test_runs_without_a_verdict_are_named_beside_what_they_cost() -> None:
 @settings(max_examples=10)  # each draws a plot
 @given(st.lists(hostile_entries, min_size=1, max_size=3))
 def test_no_text_of_an_entry_is_anything_but_text(entries: list[HistoryEntry]) -> None:
-    tags = outline(render(cost_sums(entries), LOCATION)).tags
+    tags = outline(render(entries, LOCATION)).tags
     assert not {"script", "img", "b", "iframe"} & tags
 
 
@@ -68,14 +75,14 @@ def test_a_rate_of_nothing_is_no_rate() -> None:
 @pytest.mark.parametrize("usd", [None, 0.5])
 def test_every_column_is_explained_by_its_name(usd: float | None) -> None:
     cost = ModelCost(tasks=1, seconds=60, usd=usd, gained_ms=1)
-    page = render(cost_sums([entry(0, cost=cost)]), LOCATION)
+    page = render([entry(0, cost=cost)], LOCATION)
     titles = set(re.findall(r"<th[^>]*>([^<]+)</th>", page)) - {"Week from", "Repository", "Model"}
     assert set(re.findall(r"<strong>(.*?)</strong>: ", page)) == titles
 
 
 def test_what_was_spent_is_the_sum_of_its_parts() -> None:
     cost = ModelCost(seconds=60, gate_seconds=90, usd=0.02, gate_usd=0.03)
-    page = render(cost_sums([entry(at, cost=cost) for at in range(2)]), LOCATION)
+    page = render([entry(at, cost=cost) for at in range(2)], LOCATION)
     bare = re.sub(r"</?span>", "", page)
     figures = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", bare)
     assert dict(figures[:3]) == {
@@ -86,19 +93,19 @@ def test_what_was_spent_is_the_sum_of_its_parts() -> None:
 
 
 def test_page_the_page_says_what_it_said_when_it_was_last_reviewed(golden: Golden) -> None:
-    page = history_page_render(history(), LOCATION, 2)
-    golden.check("history.html.txt", "\n".join(outline(page).lines) + "\n")
+    page = history_page.render(history(), LOCATION, 2)
+    golden.check("history.html.txt", "\n".join(outline(page).lines) + "\n", GOLDEN)
 
 
 def test_the_same_entries_give_the_same_bytes() -> None:
-    assert history_page_render(history(), LOCATION) == history_page_render(
+    assert history_page.render(history(), LOCATION) == history_page.render(
         tuple(reversed(history())), LOCATION
     )
 
 
 def test_a_run_that_timed_nothing_is_not_counted_among_the_latencies() -> None:
     timed, warmed = entry(1), entry(2, status="warmed", base_ms=None, head_ms=None)
-    assert "Latency of 1 model in 1 run<" in history_page_render((timed, warmed), LOCATION)
+    assert "Latency of 1 model in 1 run<" in history_page.render((timed, warmed), LOCATION)
 
 
 def embedded(page: str) -> dict[str, list[object]]:
@@ -109,7 +116,7 @@ def embedded(page: str) -> dict[str, list[object]]:
 
 
 def test_a_browser_gets_every_entry() -> None:
-    columns = embedded(history_page_render(history(), LOCATION))
+    columns = embedded(history_page.render(history(), LOCATION))
     assert len(columns["at"]) == len(history())
     assert columns["texts"][columns["model"][0]] == "models/old.onnx"  # type: ignore[call-overload]
 
@@ -117,7 +124,7 @@ def test_a_browser_gets_every_entry() -> None:
 @settings(max_examples=40)
 @given(st.lists(hostile_entries, min_size=1, max_size=4))
 def test_page_no_text_of_an_entry_is_anything_but_text(entries: list[HistoryEntry]) -> None:
-    page = history_page_render(entries, LOCATION)
+    page = history_page.render(entries, LOCATION)
     assert page.count("<script") == page.count("</script>") == 4
     assert not {"img", "b", "iframe"} & outline(page).tags
     data = page[page.index('id="entries"') :].partition(">")[2].partition("</script>")[0]
@@ -126,41 +133,13 @@ def test_page_no_text_of_an_entry_is_anything_but_text(entries: list[HistoryEntr
 
 
 def test_scripts_and_styles_are_those_that_the_policy_names() -> None:
-    page = history_page_render(history(), LOCATION)
+    page = history_page.render(history(), LOCATION)
     (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', page)
     assert "unsafe" not in policy
     assert "default-src 'none'" in policy
     assert len(re.findall(r"'sha256-[A-Za-z0-9+/=]{44}'", policy)) == 3
     body = page.partition("<body>")[2].partition("<script")[0]
     assert not re.search(r"<[^>]* (on\w+|style)=", body)
-
-
-def shown(template: str, *, longest: int = 100, **values: object) -> str:
-    return page_environment(longest_text=longest).from_string(template).render(**values)
-
-
-def test_a_text_stays_a_text() -> None:
-    page = shown("<p>{{ name }}</p><i title='{{ name }}'>", name="<img src=x onerror='a()'>")
-    assert "<img" not in page
-    assert "onerror='" not in page
-
-
-def test_what_cannot_be_seen_is_shown() -> None:
-    assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in shown(
-        "{{ name }}", name="a\N{RIGHT-TO-LEFT OVERRIDE}b"
-    )
-
-
-def test_a_long_text_is_cut_in_the_middle() -> None:
-    page = shown("{{ name }}", longest=20, name="begin" + "x" * 100 + "end")
-    assert len(page) <= 20
-    assert page.startswith("begin")
-    assert page.endswith("end")
-
-
-def test_a_name_that_the_template_lacks_is_an_error() -> None:
-    with pytest.raises(jinja2.UndefinedError):
-        shown("{{ forgotten }}")
 
 
 def week(number: int, **cost: float) -> CostSum:
@@ -177,64 +156,6 @@ def test_a_year_at_most_is_drawn_and_its_labels_do_not_touch() -> None:
     drawn = weeks_plot([week(number, usd=1.0) for number in range(80)])
     assert "in 52 weeks" in drawn
     assert drawn.count("2026-W") <= 5
-
-
-def cost(**fields: object) -> CandidateCost:
-    usual = {
-        "stage": "quick",
-        "origin": "search",
-        "pick": "predicted",
-        "status": "ok",
-        "build_seconds": 0.2,
-        "run_seconds": 0.1,
-        "milliseconds": 2.0,
-        "improved": False,
-    }
-    return CandidateCost(**(usual | fields))  # type: ignore[arg-type]  # a builder
-
-
-def with_costs(*costs: CandidateCost, usd: float | None = None) -> TuningOutcome:
-    made = outcome(spent=Cost(seconds=1.0, usd=usd))
-    (first, *rest) = made.tasks
-    tasks = [msgspec.structs.replace(first, costs=costs, search_seconds=0.3)]
-    tasks += [msgspec.structs.replace(task, costs=(), search_seconds=0.0) for task in rest]
-    return msgspec.structs.replace(made, tasks=tuple(tasks))
-
-
-def test_every_second_is_in_one_row() -> None:
-    made = with_costs(
-        cost(improved=True),
-        cost(),
-        cost(status="compile", milliseconds=None),
-        cost(stage="confirm"),
-        usd=1.5,
-    )
-    rows = spending([made])
-    assert [row.candidates for row in rows] == [1, 1, 1, 1, None]
-    assert [row.seconds for row in rows] == pytest.approx([0.3] * 5)
-    assert [row.share for row in rows] == pytest.approx([0.2] * 5)
-    assert [row.usd for row in rows] == pytest.approx([0.3] * 5)
-
-
-def test_a_rejected_candidate_near_the_best_was_rejected_wrongly() -> None:
-    made = with_costs(
-        cost(milliseconds=1.0),
-        cost(pick="audit", milliseconds=1.01),
-        cost(pick="audit", milliseconds=1.5),
-        cost(pick="audit", milliseconds=None, status="timeout"),
-        cost(pick="audit", stage="confirm", milliseconds=1.0),
-    )
-    assert audit([made]) == FilterAudit(audited=3, wrong=1)
-
-
-def test_joules_are_shared_like_the_bill() -> None:
-    made = msgspec.structs.replace(
-        with_costs(cost()), spent=Cost(seconds=1.0, joules=60.0, energy_source="rapl")
-    )
-    rows = spending([made])
-    assert [row.joules for row in rows] == pytest.approx([0.0, 30.0, 0.0, 0.0, 30.0])
-    assert "30\xa0J" in markdown_table(spending_table(rows))
-    assert "Energy" not in markdown_table(spending_table(spending([with_costs(cost())])))
 
 
 amounts = st.floats(0, 1e6)
@@ -286,9 +207,6 @@ def test_the_most_that_one_run_gained_is_told_with_what_it_cost() -> None:
     assert (row.cost.gained_ms, row.gain_usd, row.cost.usd) == (3.0, 0.5, 2.5)
 
 
-"""The first second of 2026-06-01."""
-
-
 def week_at(at: int) -> str:
     return week_of(msgspec.structs.replace(entry(0), at=at))
 
@@ -303,3 +221,93 @@ def test_warming_costs_and_what_has_no_cost_does_not() -> None:
     assert summed.uncounted == 1
     counted = len(history()) - 1
     assert summed.total.cost.seconds == pytest.approx(counted * COST.seconds)
+
+
+# The columns that a browser gets, and the history as CSV.
+
+
+def column(columns: dict[str, object], name: str) -> list[int]:
+    return cast("list[int]", columns[name])
+
+
+def test_a_text_that_comes_again_is_kept_once() -> None:
+    columns = entry_columns([entry(at) for at in range(50)])
+    texts = column(columns, "texts")
+    assert len(set(column(columns, "model"))) == 1
+    assert texts.count("models/squeezenet.onnx") == 1  # type: ignore[arg-type]
+
+
+def test_what_is_unknown_is_null_and_no_zero() -> None:
+    columns = entry_columns([entry(0, head_ms=None, change_percent=None, change=None)])
+    assert [columns[name] for name in ("head", "low", "high", "change")] == [[None]] * 4
+
+
+def test_heads_of_requests_and_of_other_branches_are_beside_the_line() -> None:
+    """Lines of earlier versions have the number of a request, and nothing of other branches."""
+    columns = entry_columns([entry(0), entry(1, change=7), entry(2, is_aside=True)])
+    assert columns["aside"] == [0, 1, 1]
+
+
+def test_the_same_versions_in_another_order_are_one_toolchain() -> None:
+    pairs = {"a": "1", "b": "2"}, {"b": "2", "a": "1"}, {"a": "1"}
+    columns = entry_columns([entry(at, versions=each) for at, each in enumerate(pairs)])
+    assert columns["toolchain"] == [0, 0, 1]
+
+
+def test_json_in_a_script_is_the_same_value() -> None:
+    value = {"</script>": ["<!--", "\u2028", "a & b"]}
+    written = script_json(value)
+    assert msgspec.json.decode(written) == value
+    assert not set("<>&\u2028") & set(written)
+
+
+# A spreadsheet that opens the file computes nothing, and every cell is where it belongs.
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def test_the_file_is_as_it_was_when_it_was_last_reviewed(golden: Golden) -> None:
+    golden.check("history.csv", csv_lines(history()[-4:]).replace("\r\n", "\n"), GOLDEN)
+
+
+@settings(max_examples=40)
+@given(st.lists(hostile_entries, max_size=4))
+@example([entry(0, model="=cmd|'/C calc'!A0"), entry(0, device=" =1", release="\t@SUM(1)")])
+def test_no_text_is_a_formula_and_no_line_breaks(entries: list[HistoryEntry]) -> None:
+    text = csv_lines(entries)
+    found = rows(text)
+    assert len(found) == len(entries) == text.count("\r\n") - 1
+    for row in found:
+        assert None not in row
+        for name in ("model", "target", "device", "runtime", "repository", "release", "versions"):
+            assert row[name].strip()[:1] not in set("=+-@|%\t\r\n")
+            assert not set("\x00\x1b\u202e") & set(row[name])
+
+
+# The scripts and styles of the page: allowed by hash, and uPlot's are npm's, byte for byte.
+
+FOLDER = Path(tunegate_history.__file__).parent / "vendor" / "uplot"
+"""The SHA-256 of files of uplot-1.6.32.tgz, whose integrity in the registry is
+sha512-KIMVnG68zvu5XXUbC4LQEPnhwOxBuLyW1AHtpm6IKTXImkbLgkMy+jabjLgSLMasNuGGzQm/ep3tOkyTxpiQIw==."""
+
+
+def test_the_hash_is_that_of_the_very_text() -> None:
+    for each in (*history_scripts(), history_style()):
+        digest = base64.b64encode(hashlib.sha256(each.text.encode()).digest()).decode()
+        assert each.source == f"'sha256-{digest}'"
+
+
+def test_no_script_ends_its_element() -> None:
+    for each in history_scripts():
+        assert "</script" not in each.text.lower()
+        assert "<!--" not in each.text
+    assert "</style" not in history_style().text.lower()
+
+
+def test_it_needs_no_permission_that_a_page_withholds() -> None:
+    script = (FOLDER / "uPlot.iife.min.js").read_text(encoding="utf-8")
+    assert "1.6.32" in script[:100]
+    for word in ("eval(", "new Function", "innerHTML", "fetch(", "XMLHttpRequest", "</script"):
+        assert word not in script

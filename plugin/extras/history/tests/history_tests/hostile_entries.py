@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 from hypothesis import strategies as st
-
 from tests.support.history import entry
+
 from tunegate.artifacts.history import HistoryEntry
 
 PIECES = (

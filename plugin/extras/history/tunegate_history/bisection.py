@@ -1,4 +1,5 @@
-"""The search for the commit that made a model slow: which commit to measure next, and what is left.
+"""The search for the commit that made a model slow: which commit to measure next, what is left, and
+the result in lines for people.
 
 A binary search over commits of which the first are fast and the others slow, as `git bisect` does
 it: https://git-scm.com/docs/git-bisect-lk2009. A commit that cannot be measured is left out, and
@@ -8,11 +9,53 @@ the nearest one to it is measured in its place.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from typing import Literal
 
 import msgspec
 
-from tunegate.artifacts.bisections import Answer, EndsFinding
-from tunegate.artifacts.measurements import Comparison
+from tunegate.artifacts.changes import ModelPath
+from tunegate.artifacts.measurements import Comparison, Interval
+from tunegate.wording import plural
+
+Answer = Literal["fast", "slow", "skipped"]
+EndsFinding = Literal["real", "noise", "machine", "method"]
+"""What a reported slowdown is: `real` where the models differ in time, `noise` where a repeat shows
+no difference, `machine` where this one cannot tell, `method` where both ends are one build, so how
+they were measured made the difference."""
+
+
+class MeasuredCommit(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer for one commit. It `is_measured` unless its model is that of another one.
+    `reason` says which, or why the commit was skipped."""
+
+    commit: str
+    subject: str = ""
+    answer: Answer
+    is_measured: bool = False
+    change_percent: Interval | None = None
+    reason: str = ""
+
+
+class Bisection(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of `bisect.json`. `change_percent` is that from `good` to `bad`. One of the
+    `suspects`, with these `subjects`, made the model slow: a single one unless others could not be
+    measured, none where `finding` is not `real`. `layers` got slower, the slowest first."""
+
+    schema: Literal[1] = 1
+    model: ModelPath
+    target: str
+    good: str
+    bad: str
+    finding: EndsFinding
+    reason: str
+    change_percent: Interval | None
+    commits: int
+    measurements: int
+    suspects: tuple[str, ...] = ()
+    subjects: tuple[str, ...] = ()
+    layers: tuple[str, ...] = ()
+    steps: tuple[MeasuredCommit, ...] = ()
 
 
 class Search(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,3 +127,44 @@ def judge_commit(comparison: Comparison) -> tuple[Answer, str]:
     if comparison.median == "fail":
         return "slow", ""
     return "skipped", f"undecided ({comparison.stopped})"
+
+
+# The result in lines for people.
+
+_SHORT_ID = 12
+
+
+def bisection_lines(found: Bisection) -> Iterator[str]:
+    """Yields a line for each commit that was asked about, then the answer."""
+    place = f"{found.model} on {found.target}"
+    for step in found.steps:
+        yield _step_line(step)
+    if found.finding != "real":
+        yield f"{place}: {_NOTHING[found.finding]} ({found.reason})"
+        return
+    yield f"{place}: {found.reason} from {found.good[:_SHORT_ID]} to {found.bad[:_SHORT_ID]}"
+    of_all = f"{plural(found.measurements, 'measurement')} for {plural(found.commits, 'commit')}"
+    named = [
+        f'{commit[:_SHORT_ID]} "{subject}"'
+        for commit, subject in zip(found.suspects, found.subjects, strict=True)
+    ]
+    if len(named) == 1:
+        yield f"slow since {named[0]} ({of_all})"
+    else:
+        yield f"slow since one of {', '.join(named)}: the others cannot be measured ({of_all})"
+    if found.layers:
+        yield f"slower layers: {', '.join(found.layers)}"
+
+
+_NOTHING = {
+    "noise": "nothing to find",
+    "method": "nothing to find",
+    "machine": "this machine cannot tell whether there is anything to find",
+}
+
+
+def _step_line(step: MeasuredCommit) -> str:
+    change = step.change_percent
+    told = f" {change.center:+.1f}% ({change.low:+.1f} to {change.high:+.1f}%)" if change else ""
+    why = f" ({step.reason})" if step.reason else ""
+    return f'{step.commit[:_SHORT_ID]} {step.answer}{told}{why} "{step.subject}"'

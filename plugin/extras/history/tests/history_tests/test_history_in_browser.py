@@ -11,12 +11,12 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
-
+from tests.e2e.test_html_in_browser import CONTRASTS, READABLE
 from tests.support.browser import browser, requests, show
 from tests.support.history import REQUESTS, history
-from tunegate.report import costs_page
-from tunegate.report import history_page as page
-from tunegate.report.history_costs import cost_sums
+
+from tunegate_history import costs_page
+from tunegate_history import history_page as page
 
 pytestmark = pytest.mark.e2e
 
@@ -33,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     written = tmp_path_factory.mktemp("pages")
     texts = {
         "history": page.render(history(), "cache", 2),
-        "costs": costs_page.render(cost_sums(history()), "cache", 2),
+        "costs": costs_page.render(history(), "cache", 2),
     }
     for name, text in texts.items():
         (written / f"{name}.html").write_text(text, encoding="utf-8")
@@ -174,3 +174,11 @@ def test_axe_finds_nothing(
         "v => [v.id, v.nodes.map(n => n.html.slice(0, 120))])));"
     )
     assert found == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_can_be_read(chrome: webdriver.Chrome, folder: Path, scheme: str) -> None:
+    show(chrome, folder / "history.html", width=1440, scheme=scheme)
+    contrasts = chrome.execute_script(CONTRASTS)
+    assert len(contrasts) > 100
+    assert [text for contrast, text in contrasts if contrast < READABLE] == []

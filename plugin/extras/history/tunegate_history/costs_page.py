@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import datetime
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+import msgspec
 from markupsafe import Markup
 
-from tunegate.artifacts.history import CostSum, CostSums, ModelCost
-from tunegate.report.history_page import refused_words
-from tunegate.report.html_page import history_style, page_environment
+from tunegate.artifacts.history import CostSum, HistoryEntry, ModelCost
+from tunegate.report.history_costs import cost_sum, runs_of
+from tunegate.report.html_page import page_environment
 from tunegate.report.svg import FASTER, SLOWER, Axis, Plot, Scale, Tick, few_ticks, numbered
 from tunegate.report.table import Column, Identifier, ReportTable, number_column, text_column
 from tunegate.report.units import NONE, duration, money, share
 from tunegate.wording import milliseconds, plural
+from tunegate_history.history_page import TEMPLATES, history_style, refused_words
 
 SHOWN_ROWS = 100
 NO_PRICE = (
@@ -21,10 +25,11 @@ NO_PRICE = (
 )
 
 
-def render(sums: CostSums, location: str, refused: int = 0) -> str:
-    """The page; the same sums always give the same bytes."""
+def render(entries: Sequence[HistoryEntry], location: str, refused: int = 0) -> str:
+    """The page; the same entries always give the same bytes."""
+    sums = cost_sums(entries)
     return (
-        page_environment(longest_text=300)
+        page_environment(longest_text=300, own=TEMPLATES)
         .get_template("costs.html.j2")
         .render(
             location=location,
@@ -177,3 +182,56 @@ def weeks_plot(weeks: Sequence[CostSum]) -> str:
         plot.box((at - _BAR, 0), (at, lost), SLOWER)
         plot.box((at, 0), (at + _BAR, won), FASTER)
     return plot.svg(f"Spent on tuning and saved by hits in {len(shown)} weeks")
+
+
+# What was spent and saved, by week, repository and model.
+
+
+class CostSums(msgspec.Struct, frozen=True, kw_only=True):
+    """The sums of a history. Weeks are named by their Monday, in UTC. `unfinished` are the runs
+    among them without a verdict, `uncounted` the lines of versions that wrote no cost."""
+
+    total: CostSum
+    weeks: tuple[CostSum, ...]
+    repositories: tuple[CostSum, ...]
+    models: tuple[CostSum, ...]
+    unfinished: int
+    uncounted: int
+
+
+def cost_sums(entries: Sequence[HistoryEntry]) -> CostSums:
+    """The sums; the dearest repositories and models first, by money or else by time."""
+    counted = [entry for entry in entries if entry.cost is not None]
+    return CostSums(
+        total=cost_sum("", counted),
+        weeks=tuple(sorted(_grouped(counted, week_of), key=lambda row: row.name)),
+        repositories=_dearest(_grouped(counted, lambda entry: entry.repository)),
+        models=_dearest(_grouped(counted, lambda entry: entry.model)),
+        unfinished=len(runs_of(e for e in counted if e.status in {"cancelled", "aborted"})),
+        uncounted=len(entries) - len(counted),
+    )
+
+
+def week_of(entry: HistoryEntry) -> str:
+    """The Monday of the week of a run, in UTC."""
+    day = datetime.datetime.fromtimestamp(entry.at, tz=datetime.UTC).date()
+    return (day - datetime.timedelta(days=day.weekday())).isoformat()
+
+
+def _grouped(entries: Sequence[HistoryEntry], name: Callable[[HistoryEntry], str]) -> list[CostSum]:
+    groups: dict[str, list[HistoryEntry]] = defaultdict(list)
+    for entry in entries:
+        groups[name(entry)].append(entry)
+    return [cost_sum(key, group) for key, group in groups.items()]
+
+
+def _dearest(rows: Iterable[CostSum]) -> tuple[CostSum, ...]:
+    def price(row: CostSum) -> tuple[float, float, str]:
+        cost = row.cost
+        return (
+            -((cost.usd or 0.0) + (cost.gate_usd or 0.0)),
+            -(cost.seconds + cost.gate_seconds),
+            row.name,
+        )
+
+    return tuple(sorted(rows, key=price))

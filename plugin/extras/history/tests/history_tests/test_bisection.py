@@ -7,11 +7,12 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from tests.support.measured_cells import CELL
-from tunegate.artifacts.bisections import Answer, EndsFinding
+
 from tunegate.artifacts.measurements import Comparison, Interval
-from tunegate.decide.bisection import (
+from tunegate_history.bisection import (
+    Answer,
+    EndsFinding,
     begin_search,
     half_way_percent,
     judge_commit,

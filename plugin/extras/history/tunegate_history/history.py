@@ -8,17 +8,15 @@ import msgspec
 
 from tunegate.artifacts import artifact_io
 from tunegate.artifacts.history import HistoryEntry
-from tunegate.cli.commands.comparing import HistoryFormat, HistoryOptions
 from tunegate.cli.handlers.cache_admin import answering, open_cache_admin
 from tunegate.cli.handlers.reporting import write_json, write_line
 from tunegate.errors import PASS
-from tunegate.report import costs_page
-from tunegate.report import history_page as page
-from tunegate.report.history_costs import cost_sums
-from tunegate.report.history_page import csv_lines
 from tunegate.system.cache.history_log import ReadHistory, read_history
 from tunegate.system.output.directory import shared_output
 from tunegate.wording import plural
+from tunegate_history import costs_page
+from tunegate_history import history_page as page
+from tunegate_history.commands import HistoryFormat, HistoryOptions
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,12 +55,12 @@ def _files(found: ReadHistory, location: str, wanted: HistoryFormat) -> Mapping[
     entries = found.entries
     match wanted:
         case "csv":
-            return {"history.csv": csv_lines(entries)}
+            return {"history.csv": page.csv_lines(entries)}
         case "jsonl":
             lines = (msgspec.json.encode(entry).decode() for entry in entries)
             return {"history.jsonl": "".join(f"{line}\n" for line in lines)}
         case "html":
             return {
                 "history.html": page.render(entries, location, found.refused),
-                "costs.html": costs_page.render(cost_sums(entries), location, found.refused),
+                "costs.html": costs_page.render(entries, location, found.refused),
             }

@@ -15,11 +15,9 @@ from typing import NamedTuple
 import msgspec
 
 from tunegate.artifacts import artifact_io
-from tunegate.artifacts.bisections import Bisection, MeasuredCommit
 from tunegate.artifacts.changes import ModelPath, ModelVersion, Revisions
 from tunegate.artifacts.measurements import Comparison
 from tunegate.artifacts.verdicts import Report
-from tunegate.cli.commands.comparing import BisectOptions
 from tunegate.cli.handlers.compare_models import (
     AgainstModel,
     Model,
@@ -29,16 +27,6 @@ from tunegate.cli.handlers.compare_models import (
 )
 from tunegate.cli.handlers.reporting import write_json
 from tunegate.config import Config
-from tunegate.decide.bisection import (
-    Search,
-    begin_search,
-    half_way_percent,
-    judge_commit,
-    judge_ends,
-    next_commit,
-    suspects,
-    with_answer,
-)
 from tunegate.errors import (
     INCONCLUSIVE,
     PASS,
@@ -49,13 +37,26 @@ from tunegate.errors import (
 )
 from tunegate.models.reader import GitModelReader
 from tunegate.project import open_project
-from tunegate.report.bisection_text import bisection_lines
 from tunegate.report.escape import visible
 from tunegate.review.model_settings import selected
 from tunegate.review.pair_models import pair_models
 from tunegate.system.git.repository import GitRepository
 from tunegate.system.output.directory import OutputDirectory, opened_output
 from tunegate.wording import plural
+from tunegate_history.bisection import (
+    Bisection,
+    MeasuredCommit,
+    Search,
+    begin_search,
+    bisection_lines,
+    half_way_percent,
+    judge_commit,
+    judge_ends,
+    next_commit,
+    suspects,
+    with_answer,
+)
+from tunegate_history.commands import BisectOptions
 
 _LONGEST = 400
 _SHORT_ID = 12

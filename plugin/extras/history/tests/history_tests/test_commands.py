@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.support.history import history
+from tests.support.workspace import Workspace
+
+from tunegate.cli.main import main
+from tunegate.cli.reference_page import command_section
+from tunegate.config import CacheConfig
+from tunegate.system.cache.history_log import write_history
+from tunegate_cache.stores.files import FileStore
+from tunegate_history.commands import BISECT, HISTORY
+
+
+def test_the_page_of_the_extra_lists_every_option() -> None:
+    page = (Path(__file__).parents[2] / "README.md").read_text()
+    shared = "](../../../docs/commands.md#options-"
+    for command in (HISTORY, BISECT):
+        assert command_section(command).strip("\n").replace("](#options-", shared) in page
+
+
+def test_the_latest_runs_are_written_as_a_page_and_as_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace = Workspace(tmp_path / "w")
+    store = FileStore(workspace.root / "cache")
+    for at, line in enumerate(history()):
+        config = CacheConfig(url="cache", zone="main")
+        assert write_history(store, config, [line], at, FileStore(tmp_path / "kept")) == ""
+    asked = ["history", "--repository", str(workspace.root), "--out", str(tmp_path / "out")]
+    assert main([*asked, "--runs", "3"]) == 0
+    assert "3 lines of history" in capsys.readouterr().out
+    assert "NVIDIA H200" in (tmp_path / "out" / "history.html").read_text()
+    assert main([*asked, "--runs", "3", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["entries"]) == 3

@@ -1,0 +1,1 @@
+"""The history of runs as pages, and the search for the commit that made a model slow."""
