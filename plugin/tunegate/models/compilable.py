@@ -1,4 +1,4 @@
-"""A model with its shapes fixed, made ready for a compiler: optimized offline.
+"""Makes a model with fixed shapes ready for a compiler: optimized offline.
 
 ONNX Runtime's basic optimizations fold constants and merge batch norms into convolutions; without
 them TVM would tune a batch norm as a task of its own.
@@ -29,10 +29,10 @@ def compilable(
     inputs: set[str],
     was_open: bool = True,
 ) -> Compilable:
-    """Makes a model of static shapes ready, called `path` in messages. `file` is where it is saved
-    as it is; None: nowhere yet. It `was_open` where it got its sizes here.
+    """Optimizes a model of static shapes, called `path` in messages, and returns its files. `file`
+    holds the model as it is (None: not saved yet). It `was_open` if its sizes were fixed here.
 
-    Raises UnsupportedModelError for what ONNX Runtime refuses with static shapes.
+    Raises UnsupportedModelError for what ONNX Runtime rejects at static shapes.
     """
     fixed, optimized = file or into / "fixed.onnx", into / "optimized.onnx"
     try:
@@ -43,29 +43,30 @@ def compilable(
         _simplify(optimized, inputs=inputs)
     except Exception as error:
         # ONNX Runtime's exceptions have no common base class
-        raise UnsupportedModelError(_refused(proto, path, error, was_open=was_open)) from error
+        raise UnsupportedModelError(_refusal(proto, path, error, was_open=was_open)) from error
     return Compilable(fixed, optimized)
 
 
 def _write_optimized(fixed: Path, optimized: Path) -> None:
-    """Raises what ONNX Runtime raises where it does not take the model as it is written, either."""
+    """Writes the optimized model. Raises ONNX Runtime's error if it also rejects the model
+    unoptimized."""
     try:
         write_optimized(fixed, optimized)
     except Exception:
         optimized.unlink(missing_ok=True)
-        with suppress(Exception):  # the first error is the one to tell
+        with suppress(Exception):  # the first error is the one to report
             write_optimized(fixed, optimized, level=NO_OPTIMIZATION)
             return
         raise
 
 
 def unsupported_operators(path: str, node: onnx.NodeProto) -> str:
-    """The message for an operator that cannot be compiled."""
+    """Returns the message for an operator that cannot be compiled."""
     where = f'node "{node.name}"' if node.name else f"the node that makes {node.output[0]}"
     return f"{path}: operator {node.op_type} ({where}) is not supported by the compiler."
 
 
-def _refused(proto: onnx.ModelProto, path: str, error: Exception, *, was_open: bool) -> str:
+def _refusal(proto: onnx.ModelProto, path: str, error: Exception, *, was_open: bool) -> str:
     problem = memory_problem(error)
     if problem:
         return f"{path}: {problem}."
@@ -81,10 +82,10 @@ def _refused(proto: onnx.ModelProto, path: str, error: Exception, *, was_open: b
 
 
 def _simplify(optimized: Path, *, inputs: set[str]) -> None:
-    """Rewrites in the file what the optimizer leaves that compilers take badly."""
+    """Rewrites in the file what the optimizer leaves and compilers handle badly."""
     proto = onnx.load(optimized)
     unused = [value for value in proto.graph.input if value.name not in inputs]
-    for value in unused:  # initializers that it lists as inputs; main would want them all
+    for value in unused:  # initializers listed as inputs; `main` would require them all
         proto.graph.input.remove(value)
     sums = [node for node in proto.graph.node if node.op_type == "Sum"]
     if sums:
@@ -96,8 +97,8 @@ def _simplify(optimized: Path, *, inputs: set[str]) -> None:
 
 
 def _additions(node: onnx.NodeProto) -> list[onnx.NodeProto]:
-    """TVM makes of a Sum a stack and a reduction over it, which no layout change survives; a chain
-    of Adds is the same number for number."""
+    """Replaces a Sum by an equal chain of Adds. TVM makes it a stack and a reduction, which no
+    layout change survives."""
     if node.op_type != "Sum" or node.domain not in STANDARD_DOMAINS:
         return [node]
     first, *others = node.input

@@ -1,5 +1,5 @@
-"""Values of a graph that decide how much there is to compute: shapes, counts, conditions, and all
-that they are computed from."""
+"""Values of a graph that decide how much there is to compute (shapes, counts, conditions), and
+everything that they are computed from."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ Sources = dict[str, list[tuple[str, ...]]]
 
 
 def deciding_values(model: onnx.ModelProto) -> set[str]:
-    """Names, of every graph and function: one name in two of them counts for both."""
+    """Returns their names, in every graph and function: a name used in two of them counts for
+    both."""
     sources: Sources = {}
     functions = {(f.domain, f.name): f for f in model.functions}
     deciding: list[str] = []
@@ -50,11 +51,11 @@ def deciding_values(model: onnx.ModelProto) -> set[str]:
         deciding += node.input[_DECIDING_INPUTS.get(node.op_type, slice(0, 0))]
         if node.op_type == "Loop":
             deciding += [name for body in bodies_of(node) for name in _outputs(body)[:1]]
-    return _with_sources(deciding, sources)
+    return _add_all_sources(deciding, sources)
 
 
-def _with_sources(names: Iterable[str], sources: Sources) -> set[str]:
-    """The names and all that they are computed from."""
+def _add_all_sources(names: Iterable[str], sources: Sources) -> set[str]:
+    """Returns the names and everything that they are computed from."""
     found: set[str] = set()
     read: set[int] = set()
     waiting = list(names)
@@ -71,7 +72,7 @@ def _with_sources(names: Iterable[str], sources: Sources) -> set[str]:
 
 
 def nodes_of(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
-    """Those of the graph, of all graphs inside it, and of the functions."""
+    """Yields the nodes of the graph, of all graphs inside it, and of the functions."""
     waiting = [model.graph.node, *(function.node for function in model.functions)]
     while waiting:
         for node in waiting.pop():
@@ -80,7 +81,7 @@ def nodes_of(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
 
 
 def bodies_of(node: onnx.NodeProto) -> list[onnx.GraphProto]:
-    """The graphs inside a node."""
+    """Returns the graphs inside a node."""
     return [
         body
         for attribute in node.attribute
@@ -101,7 +102,7 @@ def _add_sources(
         for formal in function.input:
             sources.setdefault(formal, []).append(of_call)
     shared = (*node.input, *made_inside)
-    for body in bodies:  # a loop hands what it made on to its next turn
+    for body in bodies:  # a loop passes its results to the next iteration
         for value in body.input:
             sources.setdefault(value.name, []).append(shared)
     for name in node.output:

@@ -1,4 +1,5 @@
-"""The changed models of both revisions, as files: read from git, with no second checkout."""
+"""Exports the changed models of both revisions as files: read from git, without a second
+checkout."""
 
 from __future__ import annotations
 
@@ -38,12 +39,12 @@ from tunegate.review.model_settings import (
 )
 from tunegate.tools import ModelSource
 
-# Settings that only the base's configuration has: of inputs that its model has, and the head's has
+# Settings that only the base's configuration has: for inputs that its model has and the head's has
 # not.
 
 
 class SaidOfLost(NamedTuple):
-    """The shapes and values of inputs, by their names in the base."""
+    """The base's shapes and values for lost inputs, by their names in the base."""
 
     shapes: Mapping[str, tuple[int, ...]] = {}
     values: Mapping[str, ValuesConfig] = {}
@@ -56,8 +57,9 @@ def explain_lost_inputs(
     lost: Collection[str],
     wanted: ResolvedShapes,
 ) -> SaidOfLost:
-    """`config` is the base's, `inputs` are those of the base's model, and `wanted` the shapes of
-    the head's. What is gated under a new name is looked for by its shapes."""
+    """Returns the base's settings for inputs that the head lost. `config` is the base's, `inputs`
+    its model's, `wanted` the head's shapes. A model gated under a new name is found by its
+    shapes."""
     if config is None or change.base is None or not lost:
         return SaidOfLost()
     found = {
@@ -87,8 +89,8 @@ ModelFiles = Mapping[tuple[ModelPath, Side], ShapedModel]
 
 
 class ExportedModels(msgspec.Struct, frozen=True, kw_only=True):
-    """`unreadable` are sides that are no model, or do not take their shapes, and why: they have no
-    file. `resized` are sides that are run at the sizes of the other, with these sizes."""
+    """The exported files. `unreadable` maps a side that is no model, or rejects its shapes, to the
+    reason: it has no file. `resized` maps a side that runs at the other side's sizes to these."""
 
     config: Config
     files: ModelFiles
@@ -96,7 +98,7 @@ class ExportedModels(msgspec.Struct, frozen=True, kw_only=True):
     resized: Mapping[tuple[ModelPath, Side], Shapes] = {}
 
     def job(self, path: ModelPath, side: Side, target: TargetConfig) -> ModelJob:
-        """Returns one side of a model, for the compiler. Raises ModelError for one that is no
+        """Returns the compiler's job for one side of a model. Raises ModelError if it is no
         model."""
         if (path, side) in self.unreadable:
             raise ModelError(self.unreadable[path, side])
@@ -114,8 +116,8 @@ class ExportedModels(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def export_models(changes: ChangeSet, source: ModelSource) -> ExportedModels:
-    """Exports each version that has work to do into a directory of its own; equal contents share
-    one. What an earlier stage of the run has written to the `workdir` is not written again."""
+    """Exports each version with work to do into its own directory; equal contents share one. Files
+    that an earlier stage of the run wrote to the `workdir` are reused."""
     exporting = _Exporting(source, changes.revisions)
     for change in changes.models:
         exporting.add(change)
@@ -128,8 +130,8 @@ def export_models(changes: ChangeSet, source: ModelSource) -> ExportedModels:
 
 
 class _Said(NamedTuple):
-    """The additions of one side's inputs to the judging configuration: `lost` and `not_of_it` are
-    inputs in it that this side lacks, `former` the base's names where these differ."""
+    """Additions to the judging configuration for one side. `lost` and `not_of_it` are inputs in it
+    that this side lacks, `former` the base's names of renamed ones."""
 
     lost: SaidOfLost = SaidOfLost()
     not_of_it: frozenset[str] = frozenset()
@@ -204,8 +206,8 @@ class _Exporting:
         same: Shapes,
         said: _Said,
     ) -> Shapes:
-        """`same` are the sizes of the other side, which this one is run at. Raises ModelError with
-        all that is wrong with what the configuration says."""
+        """Returns one side's shapes; `same` are the other side's sizes, which this side runs at.
+        Raises ModelError with everything that is wrong in the configuration."""
         given = shape_levels(self._source.config, name)
         lost = ShapeLevel(where="base", shapes=said.lost.shapes)
         levels = (lost, *(_without(level, said.not_of_it) for level in given))
@@ -222,7 +224,8 @@ class _Exporting:
 
 
 def _of_values(revisions: Revisions) -> tuple[str, ...]:
-    """The base's files of values count where they fit, as its configuration does."""
+    """Returns the revisions to read values from, the base first: its files count where they fit, as
+    its configuration does."""
     return tuple(filter(None, (revisions.judged_by, revisions.base, revisions.head)))
 
 
@@ -235,21 +238,21 @@ def _file(version: ModelVersion, repository: Repository, workdir: Path) -> Path:
     into = workdir / "models" / _identity(version)
     link = into.with_suffix(".path")
     if not link.exists():
-        shutil.rmtree(into, ignore_errors=True)  # of an export that ended in an error
+        shutil.rmtree(into, ignore_errors=True)  # left by an export that failed
         link.parent.mkdir(parents=True, exist_ok=True)
         link.write_text(str(repository.export_model(version, into)))
     return Path(link.read_text())
 
 
 def _identity(version: ModelVersion) -> str:
-    """Equal for equal contents, where those of external data files count."""
+    """Returns an identity that is equal for equal contents, external data files included."""
     parts = (version.content_digest, *(external.digest for external in version.external))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def versions(change: ModelChange) -> dict[Side, ModelVersion]:
-    """Returns the sides of a change that must be compiled: none of a model that is gone, merely
-    renamed, or the same under other packages."""
+    """Returns the sides of a change to compile: none for a model that was deleted, only renamed, or
+    changed only in its packages."""
     if change.kind in {"deleted", "renamed", "unreadable", "upgraded"}:
         return {}
     sides: dict[Side, ModelVersion] = {}
@@ -265,7 +268,7 @@ def is_measured(change: ModelChange) -> bool:
     return change.kind == "upgraded" or "head" in versions(change)
 
 
-# The sizes that make base and head the same work.
+# The sizes at which base and head do the same work.
 
 _Shapes = Mapping[str, tuple[int, ...]]
 
@@ -279,8 +282,8 @@ def static_sizes(
 
 
 def same_as_base(shapes: _Shapes, head: Sequence[ModelInput]) -> dict[str, tuple[int, ...]]:
-    """Returns the shapes that the base is run at, for the inputs that the head leaves open: a
-    symbol with another name in the head makes no model smaller."""
+    """Returns the shapes to run the base at, for inputs that the head leaves open: renaming a
+    symbol must not make the model smaller."""
     return _taken(shapes, head)
 
 
@@ -296,6 +299,6 @@ def _taken(
 
 
 def _sizes(value: ModelInput) -> tuple[int, ...] | None:
-    """The sizes of a static input, None of another."""
+    """Returns the sizes of a static input, None for another."""
     sizes = tuple(size for size in value.dimensions if size is not None)
     return sizes if value.is_ranked and len(sizes) == len(value.dimensions) else None

@@ -20,10 +20,10 @@ TWO_FILES = Revisions(base="base", head="head", reason="two files")
 
 
 class FilePair:
-    """Two files, by the names that these revisions have."""
+    """Two files, named after these revisions."""
 
     def __init__(self, base: Path, head: Path, revisions: Revisions = TWO_FILES) -> None:
-        """Raises ModelError for a file that is not there."""
+        """Raises ModelError if a file does not exist."""
         self._revisions = revisions
         self._files = {revisions.base or "": base, revisions.head: head}
         for file in self._files.values():
@@ -34,8 +34,8 @@ class FilePair:
                 raise ModelError(f"{file}: {too_large(file.stat().st_size)}.")
 
     def are_same(self) -> bool:
-        """Returns whether both are one model, down to the last file of data. Raises ModelError for
-        a file that is no model."""
+        """Returns whether both are one model, including all data files. Raises ModelError if a file
+        is no model."""
         return len({self._digest(file) for file in self._files.values()}) == 1
 
     def revisions(self, base: str | None, head: str | None) -> Revisions:
@@ -46,14 +46,14 @@ class FilePair:
         return (TreeEntry(file.name, ""),)
 
     def read(self, revision: str, path: str) -> bytes:
-        with _opened(self._files[revision], path) as file:
+        with _open(self._files[revision], path) as file:
             return file.read()
 
     def data(self, revision: str, path: str, most_bytes: int) -> bytes:
         beside = self._files[revision]
         if not os.path.lexists(beside.parent / path):
             raise RevisionError(f"{beside.parent / path}: no such file.")
-        with _opened(beside, path) as file:
+        with _open(beside, path) as file:
             content = file.read(most_bytes + 1)
         if len(content) > most_bytes:
             raise ModelError(f"{beside.parent / path} has over {most_bytes >> 20} MiB")
@@ -62,11 +62,11 @@ class FilePair:
     def trailers(
         self, base: str, head: str, key: str, *, may_fetch: bool = True
     ) -> Sequence[Trailer]:
-        """Files have no messages."""
+        """Returns nothing: files have no commit messages."""
         return ()
 
     def version(self, revision: str, path: str) -> ModelVersion:
-        """The file as a version of the model that the report calls `path`."""
+        """Returns the file as a version of the model called `path` in the report."""
         file = self._files[revision]
         body = file.read_bytes()
         try:
@@ -74,7 +74,7 @@ class FilePair:
                 ExternalFile(name, data_digest(file, name)) for name in self._data_files(file)
             )
         except ModelError:
-            data = ()  # whoever opens it is told
+            data = ()  # opening it reports the problem
         return ModelVersion(
             revision=revision,
             path=path,
@@ -91,7 +91,7 @@ class FilePair:
         copy = Path(shutil.copy(file, into / file.name))
         for name in self._data_files(file):
             (into / name).parent.mkdir(parents=True, exist_ok=True)
-            with _opened(file, name) as data, (into / name).open("xb") as written:
+            with _open(file, name) as data, (into / name).open("xb") as written:
                 shutil.copyfileobj(data, written)
         return copy
 
@@ -108,9 +108,9 @@ class FilePair:
             raise ModelError(message) from error
 
 
-def _opened(model: Path, name: str) -> BinaryIO:
-    """A file beside the model, by the rules that a revision has. Raises ModelError where it is not
-    there, and for a link: what it leads to would end in what is uploaded."""
+def _open(model: Path, name: str) -> BinaryIO:
+    """Opens a file beside the model, by the rules of a revision. Raises ModelError if it is missing
+    or a link, whose target would end up in what is uploaded."""
     found = opened_inside(model.parent, name)
     if found is None:
         file = model.parent / name
@@ -125,8 +125,9 @@ def _opened(model: Path, name: str) -> BinaryIO:
 
 
 def data_digest(model: Path, name: str) -> str:
-    """The SHA-256 of a data file beside a model. Raises ModelError where it is no plain file."""
-    with _opened(model, name) as content:
+    """Returns the SHA-256 of a data file beside a model. Raises ModelError unless it is a plain
+    file."""
+    with _open(model, name) as content:
         return hashlib.file_digest(cast("BufferedReader", content), "sha256").hexdigest()
 
 

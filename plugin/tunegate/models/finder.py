@@ -1,4 +1,4 @@
-"""The ONNX files of a working tree, their inputs, and likely sizes of what these leave open."""
+"""Finds the ONNX files of a working tree, their inputs, and likely sizes of open dimensions."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from tunegate.system.onnx_scan import MAX_MODEL_BYTES, parsed_model
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 _ENDING = ".onnx"
 _CONTRIB = "ai.onnx.contrib"
-"""The domain of onnxruntime-extensions, among those that ONNX itself has."""
+"""The domain of onnxruntime-extensions, which is among ONNX's own."""
 _KNOWN_DOMAINS = ("ai.onnx", "com.microsoft", "com.ms.internal", "org.pytorch.aten")
 
 
 class ModelTrial(msgspec.Struct, frozen=True, kw_only=True):
-    """A model as ONNX Runtime ran it: `tried` are the sizes, a line each, `inputs` what it was run
-    on, and `rules` those whose values are to be written. `note` says what is wrong with the
+    """A model as ONNX Runtime ran it. `tried` are the sizes, one per line; `inputs` is what it ran
+    on; `rules` are those to write to the configuration. `note` says what is wrong with the
     choice."""
 
     tried: tuple[str, ...] = ()
@@ -42,8 +42,8 @@ class ModelTrial(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
-    """`note` says why the inputs are not known, where they are None, `is_broken` that a run will
-    refuse the file. `custom_operators` are of libraries that ONNX Runtime does not bring.
+    """A model file. If `inputs` is None `note` says why they are unknown; `is_broken` means a run
+    will reject the file. `custom_operators` come from libraries that ONNX Runtime does not bring.
     `guesses` and `trial` are made for `init` alone."""
 
     path: str
@@ -63,30 +63,29 @@ def find_models(
     listed: Sequence[str] | None = None,
     with_guesses: bool = False,
 ) -> tuple[FoundModel, ...]:
-    """Every `.onnx` file that git tracks, and every one that it would add, by path, or of those
-    that are `listed` already; with a configuration those that it gates, and nobody looks into
-    others. Raises RevisionError."""
+    """Returns every `.onnx` file that git tracks or would add, by path, or only those in `listed`.
+    With a configuration only the models that it gates are read. Raises RevisionError."""
     git = GitProcess(repository)
     models = model_paths(repository) if listed is None else listed
-    committed = {*_listed(git, "ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD")}
+    committed = {*_list_paths(git, "ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD")}
     return tuple(
-        _found(git.root, path, is_committed=path in committed, with_guesses=with_guesses)
+        _read_model(git.root, path, is_committed=path in committed, with_guesses=with_guesses)
         for path in (models if config is None else selected(config, models))
     )
 
 
 def model_paths(repository: Path) -> tuple[str, ...]:
-    """The paths of all of them, in order. Raises RevisionError."""
+    """Returns the paths of all models, sorted. Raises RevisionError."""
     git = GitProcess(repository)
-    listed = _listed(git, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    listed = _list_paths(git, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     return tuple(sorted({path for path in listed if path.casefold().endswith(_ENDING)}))
 
 
-def _listed(git: GitProcess, *arguments: str) -> list[str]:
+def _list_paths(git: GitProcess, *arguments: str) -> list[str]:
     return (git.text(*arguments) or "").split("\0")
 
 
-def _found(root: Path, path: str, *, is_committed: bool, with_guesses: bool) -> FoundModel:
+def _read_model(root: Path, path: str, *, is_committed: bool, with_guesses: bool) -> FoundModel:
     body, note = _body(root, path)
     if note:
         return FoundModel(path=path, note=note, is_committed=is_committed)
@@ -105,8 +104,8 @@ def _found(root: Path, path: str, *, is_committed: bool, with_guesses: bool) -> 
 
 
 def custom_operators(model: onnx.ModelProto) -> tuple[str, ...]:
-    """Returns the operators, like `ai.onnx.contrib:Inverse`, that a library registers: neither ONNX
-    nor ONNX Runtime has their domain, and the model has no function of their name."""
+    """Returns the operators that a library must register, like `ai.onnx.contrib:Inverse`: neither
+    ONNX nor ONNX Runtime has their domain, and the model does not define them."""
     own = {(function.domain, function.name) for function in model.functions}
     graphs = [model.graph.node, *(function.node for function in model.functions)]
     found: set[str] = set()
@@ -130,7 +129,8 @@ def _is_custom(domain: str) -> bool:
 
 
 def evidence_at(root: Path, path: str, model: onnx.ModelProto) -> Evidence:
-    """The evidence for the sizes of a model of the working tree, from what lies beside it too."""
+    """Returns the evidence for a model's sizes, including the files beside it in the working
+    tree."""
     folders = (posixpath.dirname(path), posixpath.dirname(posixpath.dirname(path)))
     beside: dict[str, bytes] = {}
     for folder in dict.fromkeys(folders):
@@ -145,7 +145,7 @@ def evidence_at(root: Path, path: str, model: onnx.ModelProto) -> Evidence:
 
 
 def _body(root: Path, path: str) -> tuple[bytes, str]:
-    """The content, or why nobody looked into it."""
+    """Returns the content, or why it was not read."""
     file = opened_inside(root, path)
     if file is None:
         is_there = os.path.lexists(root / path)

@@ -1,4 +1,4 @@
-"""The names of operators: ONNX's own have no domain, or write it out."""
+"""Names of operators: ONNX's own domain may be left out or written out."""
 
 from __future__ import annotations
 
@@ -21,18 +21,23 @@ STANDARD_DOMAINS = frozenset({"", "ai.onnx"})
 
 
 def operator_of(node: onnx.NodeProto) -> str:
-    """The name of an operator, with its domain where it is not ONNX's own."""
+    """Returns an operator's name, with its domain unless that is ONNX's own."""
     return node.op_type if node.domain in STANDARD_DOMAINS else f"{node.domain}.{node.op_type}"
 
 
-# The digest of an ONNX graph without its weights, found without compiling.
+# The digest of an ONNX graph without its weights, computed without compiling.
 
 _INTEGERS = {TensorProto.INT64, TensorProto.INT32, TensorProto.BOOL}
 _MAX_SHAPE = 64
-"""Integer tensors up to this size are shapes, axes and indices: they are structure, not weights."""
+"""Integer tensors up to this size are shapes, axes and indices: structure, not weights."""
 
 Digests = Mapping[str, str]
-"""The digests of data files, by their names in the model."""
+"""The digests of data files, by their names in the model.
+Returns the SHA-256 of the graph without weights: equal for two models that differ only in those.
+
+A tensor that decides a shape, a count or a condition is no weight. Names of nodes and tensors
+count; documentation and the producer do not. Raises ModelError.
+"""
 _NO_DATA: Digests = {}
 
 
@@ -75,22 +80,22 @@ def _forget_weights(tensor: TensorProto, data: Digests, *, is_deciding: bool) ->
         tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))  # one encoding for all
         return
     left = TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
-    if is_kept:  # its numbers are in the file: any change of that may be one of them
+    if is_kept:  # its numbers are in a data file: any change of it may change them
         where = {entry.key: entry.value for entry in tensor.external_data}
         left.raw_data = f"{sorted(where.items())} {data.get(where.get('location', ''))}".encode()
     tensor.CopyFrom(left)
 
 
 def _graphs(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
-    """The graph, and those inside its nodes and inside functions."""
+    """Yields the graph, and those inside its nodes and inside functions."""
     yield model.graph
     for node in nodes_of(model):
         yield from bodies_of(node)
 
 
 def tensors_of(model: onnx.ModelProto) -> Iterator[tuple[TensorProto, str]]:
-    """Tensors that may be weights, with the name its value has in the graph. Those that are in none
-    of these places stay as they are, and count."""
+    """Yields the tensors that may be weights, with the graph's name of the value. Tensors elsewhere
+    are kept and count."""
     for graph in _graphs(model):
         yield from ((tensor, tensor.name) for tensor in graph.initializer)
         for sparse in graph.sparse_initializer:
@@ -106,11 +111,11 @@ def tensors_of(model: onnx.ModelProto) -> Iterator[tuple[TensorProto, str]]:
             yield from ((tensor, name) for tensor in attribute.tensors)
 
 
-# The outline of an ONNX file: its inputs, and how many it has of each operator and weight.
+# The outline of an ONNX file: its inputs, and its number of each operator and weight.
 
 
 def outline_of(model: bytes) -> ModelOutline:
-    """Raises ModelError where the file cannot be read."""
+    """Returns the outline. Raises ModelError if the file cannot be read."""
     digest = graph_digest(model)
     proto = onnx.ModelProto.FromString(model)
     graph = proto.graph
@@ -120,7 +125,7 @@ def outline_of(model: bytes) -> ModelOutline:
         graph_digest=digest,
         inputs=graph_inputs(graph),
         parts=dict(parts),
-        seeded=_seeded(proto),
+        seeded=_seeded_names(proto),
         layers=_layers(graph),
     )
 
@@ -131,8 +136,8 @@ _MAX_LAYERS, _MAX_FACT = 20_000, 80
 
 
 def _layers(graph: onnx.GraphProto) -> dict[str, dict[str, str]]:
-    """The layers of the graph by their names, or by that of the first output. Of models with more
-    nodes than anybody compares by eye, none."""
+    """Returns the layers of the graph by name (or first output), none if there are more than
+    anybody would compare by eye."""
     if len(graph.node) > _MAX_LAYERS:
         return {}
     shapes = {tensor.name: "x".join(map(str, tensor.dims)) for tensor in graph.initializer}
@@ -147,7 +152,7 @@ def _facts(node: onnx.NodeProto, shapes: Mapping[str, str]) -> dict[str, str]:
 
 
 def _attribute_text(attribute: onnx.AttributeProto) -> str:
-    """Numbers and words as they are; nothing of tensors and graphs."""
+    """Returns numbers and words as text, nothing for tensors and graphs."""
     match attribute.type:
         case onnx.AttributeProto.INT:
             return str(attribute.i)
@@ -161,14 +166,14 @@ def _attribute_text(attribute: onnx.AttributeProto) -> str:
             return ""
 
 
-def _seeded(model: onnx.ModelProto) -> tuple[str, ...]:
+def _seeded_names(model: onnx.ModelProto) -> tuple[str, ...]:
     nodes = nodes_of(model)
     kinds = {node.op_type for node in nodes if any(a.name == "seed" for a in node.attribute)}
     return tuple(sorted(kinds))
 
 
-# The weights of trees, linear models, scalers and support vectors, which stand in the attributes
-# of one node. They are added and multiplied, so other values take the same time. All else is
+# The weights of trees, linear models, scalers and support vectors, which are attributes of one
+# node. They are only added and multiplied, so other values take the same time. All else is
 # structure: the thresholds of a tree decide which branches are taken, and how deep.
 
 _DOMAIN = "ai.onnx.ml"
@@ -193,7 +198,7 @@ def has_fitted_numbers(node: onnx.NodeProto) -> bool:
 
 
 def forget_fitted_numbers(node: onnx.NodeProto) -> None:
-    """Leaves how many there are, and of which type."""
+    """Replaces fitted numbers by their count and type."""
     for attribute in node.attribute:
         if attribute.name.removesuffix(_AS_TENSOR) not in _FITTED[node.op_type]:
             continue

@@ -1,4 +1,5 @@
-"""The value of an input in a file of ours: an array, a sequence of them, or nothing at all."""
+"""Saves and loads the value of an input in a file of ours: an array, a sequence of arrays, or
+nothing."""
 
 from __future__ import annotations
 
@@ -11,12 +12,12 @@ from tunegate.models.narrow_types import is_narrow
 
 SEQUENCE_SUFFIX = ".npz"
 _ABSENT = "absent"
-"""The only name in an archive of an optional value that is not there."""
+"""The name in an archive that stands for an absent optional value."""
 
 
 def save_value(value: Any, stem: Path) -> Path:
-    """Saves an array, a list of arrays or None, without pickles: texts too. The file is the stem
-    with a suffix."""
+    """Saves an array, a list of arrays or None without pickles, texts included. Returns the file:
+    the stem with a suffix."""
     if value is None or isinstance(value, list):
         file = Path(f"{stem}{SEQUENCE_SUFFIX}")
         arrays = {_ABSENT: np.empty(0)} if value is None else dict(enumerate(map(_plain, value)))
@@ -28,18 +29,18 @@ def save_value(value: Any, stem: Path) -> Path:
 
 
 def load_value(file: Path, dtype: Any) -> Any:
-    """The same again, in the type of the input."""
+    """Returns the saved value in the input's type."""
     if file.suffix != SEQUENCE_SUFFIX:
-        return _typed(np.load(file, allow_pickle=False), dtype)
+        return _restore_type(np.load(file, allow_pickle=False), dtype)
     with np.load(file, allow_pickle=False) as archive:
         if _ABSENT in archive:
             return None
         arrays = [archive[str(place)] for place in range(len(archive.files))]
-    return [_typed(each, dtype) for each in arrays]
+    return [_restore_type(each, dtype) for each in arrays]
 
 
-def _typed(array: Any, dtype: Any) -> Any:
-    """NumPy's files have no name for types that are not its own: bytes of their width."""
+def _restore_type(array: Any, dtype: Any) -> Any:
+    """Returns the array in its type: NumPy's files store foreign types as bytes of their width."""
     return array.view(dtype) if array.dtype.kind == "V" else array.astype(dtype, copy=False)
 
 

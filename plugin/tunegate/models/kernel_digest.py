@@ -1,5 +1,5 @@
-"""The digest that decides a model's kernels: two models with equal digests are compiled to the same
-kernels, and have the same tuning tasks, whatever their weights are."""
+"""The digest that decides a model's kernels: models with equal digests compile to the same kernels
+and tuning tasks, whatever their weights."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tunegate.models.graph import STANDARD_DOMAINS, graph_digest, has_fitted_num
 from tunegate.system.onnx_scan import parsed_model
 
 _FEW = 4
-"""Tensors of so many numbers may be bounds, exponents, steps or zero points, which are written into
+"""Tensors up to this size may be bounds, exponents, steps or zero points, which are compiled into
 kernels or decide whether there is one."""
 _TAKES_WEIGHTS = {
     "BatchNormalization",
@@ -29,16 +29,16 @@ _TAKES_WEIGHTS = {
     "MatMul",
     "RNN",
 }
-"""Their inputs but the first are numbers to compute with, however few."""
+"""Their inputs after the first are only computed with, however few numbers they have."""
 _OF_ELEMENTS = {"Add", "Div", "Mul", "PRelu", "Sub"}
-"""Theirs are, too, unless they have no dimension: such a number is written into the kernel. One
-that leaves all as it is takes the operator away."""
+"""So are theirs unless they are scalars: a scalar is compiled into the kernel, and a neutral one
+removes the operator."""
 _NEUTRAL = (0, 1)
 
 
 def kernel_digest(model: Path) -> str | None:
-    """The graph, the values of tensors of a few numbers, and of the others which are the same. None
-    where it cannot be said: of a file that is no model, or whose numbers are in other files."""
+    """Digests the graph, the values of small tensors, and which of the others are equal. None if
+    that is unknown: the file is no model, or its numbers are in other files."""
     try:
         content = model.read_bytes()
         proto = parsed_model(content)
@@ -48,15 +48,15 @@ def kernel_digest(model: Path) -> str | None:
         for tensor, name in tensors_of(proto):
             if tensor.external_data:
                 return None
-            digest.update(f"\n{_told(tensor, seen, is_weight=name in weights)}".encode())
+            digest.update(f"\n{_tensor_text(tensor, seen, is_weight=name in weights)}".encode())
         for node in filter(has_fitted_numbers, nodes_of(proto)):
             digest.update(node.SerializeToString(deterministic=True))
-    except Exception:  # noqa: BLE001 -- such a model is told of where it is opened
+    except Exception:  # noqa: BLE001 -- such a model is reported where it is opened
         return None
     return digest.hexdigest()
 
 
-def _told(tensor: onnx.TensorProto, seen: dict[bytes, int], *, is_weight: bool) -> str:
+def _tensor_text(tensor: onnx.TensorProto, seen: dict[bytes, int], *, is_weight: bool) -> str:
     values = onnx.numpy_helper.to_array(tensor)
     same = seen.setdefault(hashlib.sha256(values.tobytes()).digest(), len(seen))
     is_neutral = values.size == 1 and values.flat[0] in _NEUTRAL
@@ -67,7 +67,7 @@ def _told(tensor: onnx.TensorProto, seen: dict[bytes, int], *, is_weight: bool) 
 
 
 def _only_computed_with(proto: onnx.ModelProto) -> Collection[str]:
-    """The names of values that nothing takes but as numbers to compute with."""
+    """Returns the values that are only computed with."""
     weights, others = set[str](), {value.name for value in proto.graph.output}
     for node in nodes_of(proto):
         first = _first_weight(node)
@@ -84,16 +84,16 @@ def _first_weight(node: onnx.NodeProto) -> int:
     return 1 if node.op_type in _TAKES_WEIGHTS else len(node.input)
 
 
-# A model without its large weights: all that its shapes follow from.
+# A model without its large weights, which still determines all shapes.
 
 _OF_TREES = "ai.onnx.ml"
 _OF_SHAPES = {onnx.TensorProto.INT32, onnx.TensorProto.INT64}
 
 
 def without_weights(model: onnx.ModelProto, most: int) -> onnx.ModelProto:
-    """Returns a copy in which a tensor of more than `most` numbers has only its type and its
-    extents. Whole numbers stay: shapes may be picked out of them. So do those of trees, which say
-    what a model is fed with."""
+    """Returns a copy in which a tensor with more than `most` numbers keeps only its type and
+    extents. Integers stay, as shapes may be picked out of them, and so do those of trees, which
+    decide what to feed a model."""
     light = onnx.ModelProto()
     light.CopyFrom(model)
     waiting = [light.graph]

@@ -1,7 +1,7 @@
 """The `light_*` models of the onnx package, with weights.
 
-The package ships them with every weight a ConstantOfShape node. Such weights make all outputs
-equal and nothing to change; here they become seeded random initializers instead.
+The package ships them with a ConstantOfShape node for every weight, which makes all outputs equal
+and leaves nothing to change; here the weights become seeded random initializers.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _DIRECTORY = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 
 
 def seeded_light(name: str, seed: int) -> onnx.ModelProto:
-    """The model `light_<name>.onnx`, such as `squeezenet` or `resnet50`; nodes are named after
-    their weights."""
+    """Returns the model `light_<name>.onnx`, such as `squeezenet` or `resnet50`, with nodes named
+    after their weights."""
     model = onnx.load(_DIRECTORY / f"light_{name}.onnx")
     graph = model.graph
     shapes = {t.name: numpy_helper.to_array(t) for t in graph.initializer}
@@ -37,10 +37,10 @@ def seeded_light(name: str, seed: int) -> onnx.ModelProto:
 
 
 def _values(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """He-scaled, so that activations neither vanish nor explode over the layers."""
+    """Returns He-scaled weights, so that activations neither vanish nor explode."""
     fan_in = max(1, math.prod(shape[1:]))
     values = random.standard_normal(shape) * math.sqrt(2 / fan_in)
-    # A scale or variance must not be negative; small biases keep every layer alive.
+    # Scales and variances must not be negative; small biases keep every layer alive.
     return np.abs(values).astype(np.float32) if len(shape) == 1 else values.astype(np.float32)
 
 
@@ -61,8 +61,8 @@ def _replace(
 
 
 def _make_names_unique(nodes: list[onnx.NodeProto]) -> None:
-    """Nodes that share a weight are numbered from the second on: ONNX
-    Runtime refuses one name twice."""
+    """Numbers the nodes that share a weight, from the second on: ONNX Runtime rejects a repeated
+    name."""
     seen: Counter[str] = Counter()
     for node in nodes:
         seen[node.name] += 1
@@ -71,5 +71,5 @@ def _make_names_unique(nodes: list[onnx.NodeProto]) -> None:
 
 
 def _layer(weight: str) -> str:
-    """`fire2/squeeze1x1_w_0` -> `fire2/squeeze1x1`."""
+    """Returns the layer of a weight: `fire2/squeeze1x1_w_0` -> `fire2/squeeze1x1`."""
     return weight.removesuffix("_0").rpartition("_")[0] or weight

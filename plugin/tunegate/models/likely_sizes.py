@@ -1,5 +1,5 @@
-"""Likely sizes of an open dimension: by what the file says, by the words of its name and of its
-input, and by its place. Pure."""
+"""Likely sizes of an open dimension: by the file's own statements, by the words of its name and
+input, and by its position. Pure."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _SPATIAL = 3
 
 
 class LikelySize(NamedTuple):
-    """The sizes to try, the likeliest first, and why; they are of one `kind`, so that dimensions of
-    a kind are tried together. Where the file `said` the first one, the others have another why."""
+    """The sizes to try, the likeliest first, and why. Dimensions of one `kind` are tried together.
+    If the file itself states the first size (`said`), the others have another reason."""
 
     sizes: tuple[int, ...]
     why: str
@@ -74,8 +74,8 @@ _BY_NAME: tuple[tuple[str, LikelySize], ...] = (
 
 
 class ModelKind(msgspec.Struct, frozen=True):
-    """What is known of a whole model: the `evidence` of its file, and whether it is `for_sound`,
-    keeps a `state` from one piece of sound to the next, or takes `tokens`."""
+    """Facts about a whole model: the `evidence` of its file, and whether it is `for_sound`, keeps a
+    `state` between pieces of sound, or takes `tokens`."""
 
     evidence: Evidence = NO_EVIDENCE
     for_sound: bool = False
@@ -87,7 +87,7 @@ _ANY = ModelKind()
 
 
 def model_kind(inputs: Sequence[ModelInput], evidence: Evidence = NO_EVIDENCE) -> ModelKind:
-    """The kind of a model with these inputs."""
+    """Returns the kind of a model with these inputs."""
     has_rate = any(re.fullmatch(_SAMPLE_RATE, value.name, re.IGNORECASE) for value in inputs)
     state = any(re.search(_STATE, value.name, re.IGNORECASE) for value in inputs)
     tokens = any("int" in value.dtype and len(value.dimensions) > 1 for value in inputs)
@@ -95,7 +95,8 @@ def model_kind(inputs: Sequence[ModelInput], evidence: Evidence = NO_EVIDENCE) -
 
 
 def likely_size(value: ModelInput, axis: int, kind: ModelKind = _ANY) -> LikelySize:
-    """The symbol's words count first, then those of the input, then the place of the dimension."""
+    """Returns the likely sizes: by the symbol's words first, then the input's, then the dimension's
+    position."""
     found = _likely(value, axis)
     if found.kind == "image":
         return _image(value, axis, found.why, kind.evidence)
@@ -107,14 +108,15 @@ def likely_size(value: ModelInput, axis: int, kind: ModelKind = _ANY) -> LikelyS
 
 
 def of_protein(likely: dict[_Key, LikelySize]) -> dict[_Key, LikelySize]:
-    """The sizes; of a model that has residues too, with as many atoms and edges as these have."""
+    """Returns the sizes of a model; if it has residues, with as many atoms and edges as they
+    have."""
     if all(each.kind != "residues" for each in likely.values()):
         return likely
     return {place: _OF_PROTEIN.get(each.kind, each) for place, each in likely.items()}
 
 
 def is_generated(symbol: str) -> bool:
-    """Returns whether an exporter numbered the symbol: in another model it means something else."""
+    """Returns whether an exporter numbered the symbol: it means something else in another model."""
     return re.fullmatch(_GENERATED, symbol, re.IGNORECASE) is not None
 
 
@@ -122,17 +124,17 @@ def _likely(value: ModelInput, axis: int) -> LikelySize:
     symbol = value.symbol(axis)
     words = set() if is_generated(symbol) else _words(symbol)
     says_little = all(len(word) == 1 for word in words)
-    of_input = _of_input(value, axis) if says_little else None
+    of_input = _size_by_name(value, axis) if says_little else None
     if of_input is not None:
         return of_input
     for pattern, likely in _BY_NAME:
         if any(re.fullmatch(pattern, word) for word in words):
             return likely
-    return _by_place(value, axis)
+    return _size_by_position(value, axis)
 
 
-def _of_input(value: ModelInput, axis: int) -> LikelySize | None:
-    """Returns what the input is of, where the axis is the first, or the only open one behind a
+def _size_by_name(value: ModelInput, axis: int) -> LikelySize | None:
+    """Returns the size by the input's name if the axis is the first, or the only open one behind a
     batch of 1."""
     last = value.dimensions[-1] if value.dimensions else None
     is_place = axis == 0 or (axis == 1 and len(value.dimensions) == _SPATIAL)
@@ -152,7 +154,7 @@ def _words(symbol: str) -> set[str]:
     return {spaced, *re.split(r"[\W_\d]+", spaced)} - {""}
 
 
-def _by_place(value: ModelInput, axis: int) -> LikelySize:
+def _size_by_position(value: ModelInput, axis: int) -> LikelySize:
     if axis == 0 or _is_state(value, axis):
         return LikelySize((1,), "the first dimension is a batch", "batch")
     if len(value.dimensions) == _IMAGE_RANK:
@@ -172,7 +174,7 @@ def _channel_axis(value: ModelInput) -> int:
     return 3 if value.dimensions[3] in _COLORS and value.dimensions[1] not in _COLORS else 1
 
 
-# The sides of an image. The lists of heights and of widths go together, by their places.
+# The sides of an image. The lists of heights and widths belong together, entry by entry.
 
 
 def _image(value: ModelInput, axis: int, why: str, evidence: Evidence) -> LikelySize:
@@ -209,7 +211,7 @@ def _is_height(value: ModelInput, axis: int) -> bool:
 
 
 def _other_side(value: ModelInput, axis: int) -> int | None:
-    """The side of an image that is fixed, where it is not this one."""
+    """Returns the fixed side of an image, if it is not this one."""
     if len(value.dimensions) != _IMAGE_RANK:
         return None
     sides = {1, 2} if _channel_axis(value) == _IMAGE_RANK - 1 else {2, 3}
@@ -218,19 +220,19 @@ def _other_side(value: ModelInput, axis: int) -> int | None:
 
 
 def _beside(side: int) -> LikelySize:
-    """The open side of an image whose other side is fixed: a line of text where that is low."""
+    """Returns the open side of an image with one fixed side: a text line if that is low."""
     lowest, line = 100, {32: 320, 48: 320}
     first = line.get(side, 4 * side) if side < lowest else side
     sides = (first, *(pair[1] for pair in (*_SQUARES, *_OTHER_SQUARES)))
     return LikelySize(sides, f"the other side is {side}", f"image beside {side}")
 
 
-# Lengths, of sound and of anything else.
+# Lengths of sound and of anything else.
 
 
 def _is_sound(value: ModelInput, axis: int, kind: ModelKind) -> bool:
-    """Returns whether a length is one of samples: of an input called so, of a model for sound, and
-    of any signal, which a model of features or tokens has not."""
+    """Returns whether a length counts samples: of an input called so, of a model for sound, or of
+    any signal, unless the model takes features or tokens."""
     if re.search(_SOUND, value.name, re.IGNORECASE):
         return True
     is_float = "float" in value.dtype

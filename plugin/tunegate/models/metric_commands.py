@@ -1,8 +1,7 @@
-"""An implementation of `ports.CaseScorer` over commands of the configuration that judges.
+"""An implementation of `ports.CaseScorer` with commands of the configuration that judges.
 
-A command never sees the checkout, which may be a pull request's: it runs in a directory of its own,
-with the files that it names as the judging revision has them, and without variables that could hold
-a secret.
+A command never sees the checkout, which may be a pull request's. It runs in a directory of its own,
+with the files it names as of the judging revision, and without variables that could hold a secret.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ _SHOWN = 40
 
 
 class MetricCommands:
-    """Files come from `revision`; `checkout` is where none may come from, and `scratch` a private
-    directory. A command may take `limit_seconds`, and as much memory as a build."""
+    """Files come from `revision`, never from `checkout`; `scratch` is a private directory. A
+    command may take `limit_seconds`, and as much memory as a build."""
 
     def __init__(
         self,
@@ -55,7 +54,7 @@ class MetricCommands:
         return _numbers(command, printed.split(), names)
 
     def _directory(self, command: str) -> Path:
-        """A directory with the files that the command names. Raises MeasurementError."""
+        """Returns a directory with the files that the command names. Raises MeasurementError."""
         if command not in self._prepared:
             into = self._scratch / str(len(self._prepared))
             into.mkdir(parents=True)
@@ -72,7 +71,8 @@ class MetricCommands:
             raise MeasurementError(f"`{command}` cannot be run ({error})") from error
 
     def _refuse_checkout(self, words: Sequence[str]) -> None:
-        """A path into the checkout would run what a pull request wrote."""
+        """Raises MeasurementError for a path into the checkout: it would run what a pull request
+        wrote."""
         for word in words:
             for path in (Path(word), Path(word.partition("=")[2])):
                 if path.is_absolute() and path.resolve().is_relative_to(self._checkout):
@@ -101,7 +101,7 @@ def _number(command: str, word: str, name: str) -> float:
 _: type[CaseScorer] = MetricCommands
 
 
-# The files of a revision that a command line names: a checkout has what a pull request wrote.
+# The files that a command line names, from the revision: the checkout may hold a pull request's.
 
 _MOST_BYTES = 256 * 2**20
 _MOST_FILES = 1000
@@ -110,8 +110,8 @@ _MOST_FILES = 1000
 def export_named_files(
     repository: Repository, revision: str, words: Sequence[str], into: Path
 ) -> None:
-    """Writes each file, and all files of each directory, that a word names by its path in the
-    repository. Raises MeasurementError for what is no plain file, or too much."""
+    """Writes each file, and each directory's files, that a word names by its repository path.
+    Raises MeasurementError if that is no plain file, or too much."""
     named = tuple(path for word in words for path in _paths(word))
     if not named:
         return
@@ -132,7 +132,7 @@ def export_named_files(
 
 
 def _paths(word: str) -> Iterator[str]:
-    """A word, and what stands behind its `=`, as git writes paths."""
+    """Yields a word, and what follows its `=`, as git writes paths."""
     for each in {word, word.partition("=")[2]}:
         path = PurePosixPath(each)
         if each and not path.is_absolute() and ".." not in path.parts and path.parts:

@@ -1,4 +1,4 @@
-"""The inputs of an ONNX graph, with the dimensions that it leaves open."""
+"""The inputs of an ONNX graph, with the dimensions it leaves open."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from tunegate.system.onnx_scan import parsed_model
 
 
 def inputs_of_file(file: Path) -> tuple[ModelInput, ...] | None:
-    """The inputs of a model in a file, or None where it cannot be read."""
+    """Returns the inputs of a model file, None if it cannot be read."""
     values = values_of_file(file)
     return None if values is None else tuple(map(model_input, values))
 
 
 def values_of_file(file: Path) -> tuple[onnx.ValueInfoProto, ...] | None:
-    """The inputs as the graph has them, or None where it cannot be read."""
+    """Returns the inputs as the graph has them, None if the file cannot be read."""
     status = file.stat()
-    return _of_file(file, status.st_mtime_ns, status.st_size)
+    return _read_inputs(file, status.st_mtime_ns, status.st_size)
 
 
 @cache
-def _of_file(
+def _read_inputs(
     file: Path, _modified: int, _size_bytes: int
 ) -> tuple[onnx.ValueInfoProto, ...] | None:
-    """The stages of a run ask for the same files. Copies, for a part keeps all of its model."""
+    """Reads the inputs once for all stages of a run. Returns copies, as a part would keep the whole
+    model in memory."""
     try:
         return tuple(map(deepcopy, real_inputs(parsed_model(file.read_bytes()).graph)))
     except ModelError:
@@ -39,19 +40,19 @@ def _of_file(
 
 
 def graph_inputs(graph: onnx.GraphProto) -> tuple[ModelInput, ...]:
-    """The inputs that a caller gives: no weights, which old exporters list too."""
+    """Returns the inputs that a caller gives, without the weights that old exporters list too."""
     return tuple(map(model_input, real_inputs(graph)))
 
 
 def real_inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
-    """The graph's inputs without its weights."""
+    """Returns the graph's inputs without its weights."""
     weights = {tensor.name for tensor in graph.initializer}
     weights |= {tensor.values.name for tensor in graph.sparse_initializer}
     return [value for value in graph.input if value.name not in weights]
 
 
 def model_input(value: onnx.ValueInfoProto) -> ModelInput:
-    """An input that is no tensor has the dimensions of the tensors in it; a map has none."""
+    """Returns the input. A non-tensor has the dimensions of the tensors in it; a map has none."""
     made = made_of(value)
     kind, is_tensor = made.tensor, made.form == ""
     dims = kind.shape.dim
@@ -67,14 +68,14 @@ def model_input(value: onnx.ValueInfoProto) -> ModelInput:
 
 
 def _type(number: int) -> str:
-    """Returns NumPy's name of a type, or ONNX's for one that NumPy lacks."""
+    """Returns NumPy's name of a type, ONNX's for one that NumPy lacks."""
     try:
         return str(onnx.helper.tensor_dtype_to_np_dtype(number))
     except KeyError:
         return f"type {number}"
 
 
-# The form of an input: a tensor, a sequence of them, or one of these that may be absent.
+# The form of an input: a tensor, a sequence of tensors, or an optional one of these.
 
 _FORMS: dict[tuple[str, ...], InputForm] = {
     ("tensor_type",): "",
@@ -85,8 +86,8 @@ _FORMS: dict[tuple[str, ...], InputForm] = {
 
 
 class InputKind(NamedTuple):
-    """The form of an input, and the type of its tensors; `form` is None for maps and others, which
-    cannot be given, and `kind` is ONNX's word for what it is."""
+    """The form of an input, and the type of its tensors. `form` is None for maps and others that
+    cannot be given; `kind` is ONNX's word for the form."""
 
     form: InputForm | None
     tensor: onnx.TypeProto.Tensor
@@ -94,7 +95,7 @@ class InputKind(NamedTuple):
 
 
 def made_of(value: onnx.ValueInfoProto) -> InputKind:
-    """Looks through sequences and optional values."""
+    """Returns the kind of an input, looking through sequences and optional values."""
     kinds: list[str] = []
     inner = value.type
     while True:
@@ -108,6 +109,6 @@ def made_of(value: onnx.ValueInfoProto) -> InputKind:
 
 
 def stated_size(dimension: onnx.TensorShapeProto.Dimension) -> int | None:
-    """The size that a model says, which may be 0; None where it leaves a dimension open."""
+    """Returns the size that a model states, which may be 0; None for an open dimension."""
     is_said = dimension.HasField("dim_value") and dimension.dim_value >= 0
     return int(dimension.dim_value) if is_said else None

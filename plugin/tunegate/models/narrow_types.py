@@ -1,5 +1,5 @@
-"""Types of numbers that NumPy lacks, such as bfloat16, float8 and int4: arrays of them, and their
-way in and out of ONNX Runtime, whose own door takes NumPy's types alone."""
+"""Number types that NumPy lacks, such as bfloat16, float8 and int4: arrays of them, and their way
+in and out of ONNX Runtime, whose own API takes only NumPy's types."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _NUMBERS: Final[Mapping[str, int]] = {
     "uint2": 25,
     "int2": 26,
 }
-"""ONNX's number of each type, by the name of it in `ml_dtypes`."""
+"""ONNX's number of each type, by its name in `ml_dtypes`."""
 _NAMES: Final = {number: name for name, number in _NUMBERS.items()}
 _BITS: Final = {"uint4": 4, "int4": 4, "float4_e2m1fn": 4, "uint2": 2, "int2": 2}
-"""The types of which several share a byte, the first in its lowest bits."""
+"""The bits of types that share a byte; the first number is in the lowest bits."""
 _AS_ONNX_RUNTIME_SAYS = ("bfloat16", "float8", "float4", "int4", "uint4", "int2", "uint2")
 
 
 def dtype_named(name: str) -> np.dtype:
-    """The type of this name, NumPy's own or not."""
+    """Returns the type of this name, NumPy's own or not."""
     if name in _NUMBERS:
         import ml_dtypes  # noqa: F401, PLC0415 -- NumPy knows the names once it is loaded
     return np.dtype(name)
@@ -42,7 +42,7 @@ def is_narrow(dtype: Any) -> bool:
 
 
 def kind_of(dtype: Any) -> str:
-    """NumPy's letter for the kind of a type. It has one for all types that are not its own."""
+    """Returns NumPy's letter for a type's kind; all types that are not its own share one."""
     name = str(dtype)
     if name not in _NUMBERS:
         return str(np.dtype(dtype).kind)
@@ -50,8 +50,8 @@ def kind_of(dtype: Any) -> str:
 
 
 def stands_for(dtype: Any, wanted: Any) -> bool:
-    """Returns whether a file may have this type for an input of a type that NumPy's files cannot
-    name: a wider one of its kind, or bytes of its width."""
+    """Returns whether a file may use this type for an input whose type NumPy's files cannot name: a
+    wider one of its kind, or bytes of its width."""
     if not is_narrow(wanted):
         return False
     wider = {"f": "float32", "i": "int8", "u": "uint8"}[kind_of(wanted)]
@@ -60,7 +60,7 @@ def stands_for(dtype: Any, wanted: Any) -> bool:
 
 
 def limits_of(dtype: Any) -> tuple[int, int]:
-    """The least and the largest value of a type of integers."""
+    """Returns the least and the largest value of an integer type."""
     name = str(dtype)
     if name not in _BITS:
         found = np.iinfo(dtype)
@@ -73,27 +73,27 @@ def limits_of(dtype: Any) -> tuple[int, int]:
 
 
 def run(session: Any, feed: Mapping[str, Any], options: Any = None) -> Sequence[Any]:
-    """One inference: every output, an array of its own type where it is a tensor. `options` are
-    those of the run, where it has some."""
+    """Runs one inference and returns every output, tensors as arrays of their own type. `options`
+    are those of the run, if any."""
     outputs: Sequence[Any]
     if not _is_narrow(session, feed):
         outputs = session.run(None, dict(feed), options)
         return outputs
-    found = session.run_with_ort_values(None, _given(feed), options)
+    found = session.run_with_ort_values(None, _as_values(feed), options)
     return [array_of(value) for value in found]
 
 
 def bound(session: Any, feed: Mapping[str, Any]) -> Callable[[], object]:
-    """One inference, to be timed: whatever is needed once is done before."""
+    """Returns a function that runs one inference, to be timed: one-time work is done before."""
     if not _is_narrow(session, feed):
         given = dict(feed)
         return lambda: session.run(None, given)
-    values = _given(feed)
+    values = _as_values(feed)
     return lambda: session.run_with_ort_values(None, values)
 
 
 def array_of(value: Any) -> Any:
-    """The array in a value of ONNX Runtime."""
+    """Returns the array in a value of ONNX Runtime."""
     name = _NAMES.get(value.element_type()) if value.is_tensor() else None
     if name is None:
         return value.numpy()
@@ -102,11 +102,11 @@ def array_of(value: Any) -> Any:
     stored = np.frombuffer(_bytes_of(value), np.uint8)
     if name not in _BITS:
         return stored.view(dtype).reshape(shape)
-    return _unpacked(stored, name, count).reshape(shape)
+    return _unpack(stored, name, count).reshape(shape)
 
 
 def value_of(array: Any) -> Any:
-    """A value of ONNX Runtime with the numbers of an array."""
+    """Returns the array's numbers as a value of ONNX Runtime."""
     # Whoever has a session has loaded it.
     from tunegate.models.reference.onnx_runtime import onnxruntime  # noqa: PLC0415
 
@@ -116,7 +116,7 @@ def value_of(array: Any) -> Any:
     if name not in _NUMBERS:
         return made.ortvalue_from_numpy(np.ascontiguousarray(array))
     value = made.ortvalue_from_shape_and_type(list(array.shape), _NUMBERS[name])
-    content = (_packed(array, name) if name in _BITS else array).tobytes()
+    content = (_pack(array, name) if name in _BITS else array).tobytes()
     ctypes.memmove(value.data_ptr(), content, len(content))
     return value
 
@@ -128,7 +128,7 @@ def _is_narrow(session: Any, feed: Mapping[str, Any]) -> bool:
     )
 
 
-def _given(feed: Mapping[str, Any]) -> dict[str, Any]:
+def _as_values(feed: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value_of(array) for name, array in feed.items()}
 
 
@@ -137,7 +137,7 @@ def _bytes_of(value: Any) -> bytes:
     return ctypes.string_at(value.data_ptr(), size_bytes) if size_bytes else b""
 
 
-def _unpacked(stored: Any, name: str, count: int) -> Any:
+def _unpack(stored: Any, name: str, count: int) -> Any:
     bits = _BITS[name]
     mask = (1 << bits) - 1
     parts = [stored >> shift & mask for shift in range(0, 8, bits)]
@@ -150,7 +150,7 @@ def _unpacked(stored: Any, name: str, count: int) -> Any:
     return numbers.astype(dtype_named(name))
 
 
-def _packed(array: Any, name: str) -> Any:
+def _pack(array: Any, name: str) -> Any:
     bits = _BITS[name]
     flat = np.ravel(array)
     whole = flat if name.startswith("float") else flat.astype(np.int8)

@@ -1,7 +1,7 @@
-"""An ONNX file made ready for whatever runs it: as it is, and the inputs of one inference.
+"""Prepares an ONNX file for whatever runs it: the model as it is, and the inputs of one inference.
 
-ONNX Runtime gets the model as it is, dynamic dimensions and all; `compilable.py` fixes its shapes
-for compilers, once one asks.
+ONNX Runtime gets the model as it is, with its dynamic dimensions; `compilable.py` fixes shapes for
+compilers on demand.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _OLDEST_IR_WITHOUT_INITIALIZERS_AS_INPUTS = 4
 
 
 def prepare(model: Path, *, shapes: Shapes, into: Path, path: str) -> PreparedModel:
-    """Prepare the model in the file `model`, called `path` in messages. onnx's own checker is
-    not asked: it knows fewer versions and is stricter than ONNX Runtime, which checks it again.
+    """Prepares the model in the file `model`, called `path` in messages. onnx's own checker is not
+    used: it knows fewer versions and is stricter than ONNX Runtime, which checks the model again.
 
-    Raises ModelError: missing, no ONNX model, or an input shape that is left open or is not one.
+    Raises ModelError: missing, no ONNX model, or an input shape that is left open or invalid.
     """
-    with _named(model, path):
-        proto, names = _read(model)
-        original, weights = _in_one_place(proto, model.parent, into) if names else (model, None)
+    with _naming_model(model, path):
+        proto, names = _read_model(model)
+        original, weights = _gather_data(proto, model.parent, into) if names else (model, None)
     _fix_shapes(proto, shapes, path)
     return PreparedModel(
         original=original,
@@ -50,8 +50,8 @@ def prepare(model: Path, *, shapes: Shapes, into: Path, path: str) -> PreparedMo
 
 
 @contextmanager
-def _named(model: Path, path: str) -> Iterator[None]:
-    """Turns what is raised while a model is read into an error that names it."""
+def _naming_model(model: Path, path: str) -> Iterator[None]:
+    """Turns errors of reading a model into one that names it."""
     try:
         yield
     except FileNotFoundError as error:
@@ -66,16 +66,16 @@ def _named(model: Path, path: str) -> Iterator[None]:
         raise ModelError(message) from error
 
 
-def _read(model: Path) -> tuple[onnx.ModelProto, Sequence[str]]:
-    """The model, and the names of its data files, in which its numbers still are."""
+def _read_model(model: Path) -> tuple[onnx.ModelProto, Sequence[str]]:
+    """Returns the model, and the names of the data files that hold its numbers."""
     content = model.read_bytes()
     names = data_files(content)
     return onnx.ModelProto.FromString(content), names
 
 
-def _in_one_place(proto: onnx.ModelProto, directory: Path, into: Path) -> tuple[Path, Path | None]:
-    """The model with its data: in one file, or in one and another for the weights, which are not
-    taken into `proto` then."""
+def _gather_data(proto: onnx.ModelProto, directory: Path, into: Path) -> tuple[Path, Path | None]:
+    """Writes the model with its data into one file, or into two if the weights are too large; then
+    `proto` does not get the weights. Returns both paths."""
     into.mkdir(parents=True, exist_ok=True)
     file = into / "model.onnx"
     with ExitStack() as stack:
@@ -89,8 +89,8 @@ def _in_one_place(proto: onnx.ModelProto, directory: Path, into: Path) -> tuple[
 
 
 def _raise_version(proto: onnx.ModelProto) -> bool:
-    """Raises a version before 4, where every initializer had to be an input too: exporters ignored
-    that, and so does ONNX Runtime."""
+    """Raises a version before 4, in which every initializer had to be an input too: exporters
+    ignored that, and so does ONNX Runtime. Returns whether it did."""
     is_old = proto.ir_version < _OLDEST_IR_WITHOUT_INITIALIZERS_AS_INPUTS
     if is_old:
         proto.ir_version = _OLDEST_IR_WITHOUT_INITIALIZERS_AS_INPUTS
@@ -100,7 +100,8 @@ def _raise_version(proto: onnx.ModelProto) -> bool:
 def _compilable(
     original: Path, weights: Path | None, shapes: Shapes, into: Path, path: str
 ) -> Compilable:
-    """Reads the model again: until somebody asks, nobody needs to keep its weights."""
+    """Makes the compiler's files. Reads the model again: its weights need not stay in memory until
+    then."""
     if weights is not None:
         size_bytes = weights.stat().st_size
         message = (
@@ -108,8 +109,8 @@ def _compilable(
             "models of 2 GiB and more here."
         )
         raise UnsupportedModelError(message)
-    with _named(original, path):
-        proto, _ = _read(original)
+    with _naming_model(original, path):
+        proto, _ = _read_model(original)
     _require_tensors(proto, path)
     is_raised = _raise_version(proto)
     was_open = any(None in model_input(value).dimensions for value in real_inputs(proto.graph))
@@ -120,7 +121,7 @@ def _compilable(
 
 
 def _require_tensors(proto: onnx.ModelProto, path: str) -> None:
-    """Whatever needs static shapes takes tensors. Raises UnsupportedModelError."""
+    """Raises UnsupportedModelError for inputs that are no tensors, which static shapes require."""
     for value in real_inputs(proto.graph):
         made = made_of(value)
         if made.form != "":
@@ -141,8 +142,8 @@ def _fix_shapes(proto: onnx.ModelProto, shapes: Shapes, path: str) -> None:
 
 
 def tensor_of(value: onnx.ValueInfoProto, path: str) -> Tensor:
-    """The input; a dimension that is left open is `OPEN`. Raises ModelError for a map, and for
-    other things that cannot be given."""
+    """Returns the input, with `OPEN` for dimensions left open. Raises ModelError for a map, and for
+    others that cannot be given."""
     form, kind, what = made_of(value)
     if form is None:
         message = (
@@ -162,16 +163,15 @@ def _first_line(error: Exception) -> str:
     return text[0][:200] if text else type(error).__name__
 
 
-# The numbers of a model's tensors, from the files beside it into the model, wherever in it a
-# tensor stands.
+# Moves the numbers of tensors from data files into the model, wherever in it a tensor is.
 
 _Data = Mapping[str, BinaryIO]
-"""Data files, by their names in the model."""
+"""Open data files, by their names in the model."""
 
 
 def with_data(model: bytes, directory: Path) -> tuple[onnx.ModelProto, bool]:
-    """The model, whose data files lie in this directory, and whether it had any. Raises ModelError
-    for what is no model and for data that are not there; protobuf's errors for the rest."""
+    """Returns the model with the numbers of its data files in this directory, and whether it had
+    any. Raises ModelError if it is no model or data is missing; protobuf's errors otherwise."""
     has_files = bool(data_files(model))
     proto = onnx.ModelProto.FromString(model)
     if has_files:
@@ -181,7 +181,7 @@ def with_data(model: bytes, directory: Path) -> tuple[onnx.ModelProto, bool]:
 
 
 def take_in(proto: onnx.ModelProto, data: _Data) -> None:
-    """Puts the numbers into the model."""
+    """Puts the numbers of data files into the model."""
     for tensor in filter(is_external, tensors_in(proto)):
         name, offset, size_bytes = _place(tensor, data)
         data[name].seek(offset)
@@ -191,7 +191,7 @@ def take_in(proto: onnx.ModelProto, data: _Data) -> None:
 
 
 def _opened_data(proto: onnx.ModelProto, directory: Path, stack: ExitStack) -> _Data:
-    """The data files, as long as the stack is. Raises ModelError for one that is missing."""
+    """Opens the data files for the lifetime of the stack. Raises ModelError if one is missing."""
     found: dict[str, BinaryIO] = {}
     for tensor in filter(is_external, tensors_in(proto)):
         name = _entries(tensor).get("location", "")
@@ -206,13 +206,13 @@ def _opened_data(proto: onnx.ModelProto, directory: Path, stack: ExitStack) -> _
 
 
 def _bytes_in(proto: onnx.ModelProto, data: _Data) -> int:
-    """The size of all numbers that are in data files. Raises ModelError where a file is short."""
+    """Returns the bytes of all numbers in data files. Raises ModelError if a file is too short."""
     return sum(_place(tensor, data)[2] for tensor in filter(is_external, tensors_in(proto)))
 
 
 def _place(tensor: onnx.TensorProto, data: _Data) -> tuple[str, int, int]:
-    """The file of a tensor's numbers, their offset and their size in bytes. Raises ModelError where
-    the file is too short for them."""
+    """Returns the file of a tensor's numbers, their offset and their size in bytes. Raises
+    ModelError if the file is too short."""
     entries = _entries(tensor)
     name = entries.get("location", "")
     size_bytes = os.fstat(data[name].fileno()).st_size

@@ -1,4 +1,4 @@
-"""A model that `preparation.py` has made ready for a runtime or a compiler."""
+"""A model that `preparation.py` prepared for a runtime or a compiler."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tunegate.artifacts.inputs import InputForm
 from tunegate.errors import UnsupportedModelError
 
 OPEN = -1
-"""The size of a dimension that a model leaves open, until a run gives it one."""
+"""The size of an open dimension, until a run gives it one."""
 
 
 class Tensor(msgspec.Struct, frozen=True):
-    """A model input or output; `dtype` is NumPy's name. Shape and type of a `form` are those of
-    each of its tensors; where the model does not say them, a size is `OPEN`."""
+    """A model input or output; `dtype` is NumPy's name. With a `form`, shape and type are those of
+    each of its tensors; a size that the model does not state is `OPEN`."""
 
     name: str
     shape: tuple[int, ...]
@@ -35,8 +35,8 @@ class Tensor(msgspec.Struct, frozen=True):
 
 
 class Compilable(msgspec.Struct, frozen=True):
-    """`fixed` has static input shapes: the model itself where it needed no change. `optimized` is
-    what ONNX Runtime's basic optimizations make of it."""
+    """`fixed` has static input shapes: the model itself if it needed no change. `optimized` is the
+    result of ONNX Runtime's basic optimizations."""
 
     fixed: Path
     optimized: Path
@@ -44,12 +44,12 @@ class Compilable(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, kw_only=True)
 class PreparedModel:
-    """`original` is the user's model, byte for byte, and what other builds are held against. One
-    with data files has them inside: in one file, and `weights` where that is too small.
+    """`original` is the user's model, byte for byte, which other builds are compared with. Data
+    files are merged into it, or into `weights` if one file cannot hold them.
 
-    `inputs` are those of one inference, with the sizes that dynamic dimensions get. What compilers
-    get is made when it is first asked for: `make_compilable` raises UnsupportedModelError.
-    `calibration` are inputs to learn ranges of tensors from, for candidates that ask for them.
+    `inputs` are those of one inference, with sizes for dynamic dimensions. The compiler's files are
+    made on demand: `make_compilable` raises UnsupportedModelError. `calibration` are inputs to
+    learn tensor ranges from, for candidates that need them.
     """
 
     original: Path
@@ -61,12 +61,12 @@ class PreparedModel:
 
     @property
     def fixed(self) -> Path:
-        """The model with static shapes. Raises UnsupportedModelError where it has none."""
+        """The model with static shapes. Raises UnsupportedModelError if there is none."""
         return self._compilable().fixed
 
     @property
     def optimized(self) -> Path:
-        """The same with its constants folded. Raises UnsupportedModelError."""
+        """The model with static shapes and folded constants. Raises UnsupportedModelError."""
         return self._compilable().optimized
 
     def copy_to(self, file: Path) -> None:
@@ -77,16 +77,16 @@ class PreparedModel:
 
     @property
     def unfixable(self) -> str:
-        """Returns why there is no file for compilers; '' where there is one."""
-        return self._made if isinstance(self._made, str) else ""
+        """Why there is no file for compilers, '' if there is one."""
+        return self._compilable_or_problem if isinstance(self._compilable_or_problem, str) else ""
 
     def _compilable(self) -> Compilable:
-        if isinstance(self._made, str):
-            raise UnsupportedModelError(self._made)
-        return self._made
+        if isinstance(self._compilable_or_problem, str):
+            raise UnsupportedModelError(self._compilable_or_problem)
+        return self._compilable_or_problem
 
     @cached_property
-    def _made(self) -> Compilable | str:
+    def _compilable_or_problem(self) -> Compilable | str:
         try:
             return self.make_compilable()
         except UnsupportedModelError as error:
@@ -94,7 +94,7 @@ class PreparedModel:
 
 
 def _copy_weights(weights: Path, into: Path) -> None:
-    """Puts a file with weights, which nobody changes any more, into another directory."""
+    """Links or copies a weights file, which no longer changes, into another directory."""
     try:
         os.link(weights, into / weights.name)
     except OSError:  # there already, or another file system

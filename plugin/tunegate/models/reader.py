@@ -1,5 +1,5 @@
-"""An implementation of `ports.ModelReader` over a git repository: models in git, in
-Git LFS, in DVC, with data files."""
+"""An implementation of `ports.ModelReader` over a git repository: models in git, Git LFS or DVC,
+with data files."""
 
 from __future__ import annotations
 
@@ -28,11 +28,10 @@ _LOCATION = b"location"
 
 
 class GitModelReader:
-    """Looks at names and pointers first; bytes are read only when a model is opened.
+    """Looks at names and pointers first; a model's bytes are read only when it is opened.
 
-    Which data files a model has is written in it. Until it is opened, `external` is
-    git's id of the directory that it lies in, with all that is below: a change there
-    means that it has to be opened.
+    Only the model itself names its data files. Until it is opened, `external` is git's id of its
+    directory, with everything below: a change there means it must be opened.
     """
 
     def __init__(self, repository: GitRepository) -> None:
@@ -49,27 +48,28 @@ class GitModelReader:
         tracked = [entry for entry in entries if entry.path.casefold().endswith(_MODEL + _DVC)]
         sizes = self._repository.sizes([entry.blob for entry in stored])
         versions = [
-            *(self._tracked(revision, entry) for entry in tracked),
-            *(self._stored(revision, entry, sizes.get(entry.blob)) for entry in stored),
+            *(self._tracked_version(revision, entry) for entry in tracked),
+            *(self._stored_version(revision, entry, sizes.get(entry.blob)) for entry in stored),
         ]
         versions += self._outputs(revision, versions)
         trees = self._repository.directories(revision) if versions else {}
         found = {version.path: _beside(version, trees) for version in _each_once(versions)}
-        return self._as_checked_out(revision, found)
+        return self._add_attributes(revision, found)
 
     def with_data_files(self, version: ModelVersion) -> tuple[ModelVersion, str]:
-        """The version with its data files; as it is, and why, where it cannot be read."""
+        """Returns the version with its data files; unchanged, and the reason, if it cannot be
+        read."""
         try:
-            return self._with_data(version, self._names(version)), ""
+            return self._add_data_files(version, self._names(version)), ""
         except (ModelError, RevisionError) as error:
             return version, str(error)
 
     def opened(self, version: ModelVersion) -> tuple[ModelVersion, str]:
-        """The version with its graph digest and its data files; as it is, and
-        why, where it cannot be read."""
+        """Returns the version with its graph digest and data files; unchanged, and the reason, if
+        it cannot be read."""
         try:
-            content, names = self._scanned(version)
-            found = self._with_data(version, names)
+            content, names = self._scan(version)
+            found = self._add_data_files(version, names)
             blobs = {name: each.digest for name, each in zip(names, found.external, strict=True)}
             digest = graph_digest(content, blobs)
         except NoOnnxError as error:
@@ -79,7 +79,7 @@ class GitModelReader:
         return msgspec.structs.replace(found, graph_digest=digest), ""
 
     def outline(self, version: ModelVersion) -> ModelOutline | None:
-        """The same content is read once, in whatever revisions it is."""
+        """Returns the outline; equal contents are read once, whatever their revisions."""
         key = version.content_digest
         if key not in self._outlines:
             self._outlines[key] = self._outline(version)
@@ -103,8 +103,8 @@ class GitModelReader:
         return f"{path} is a directory" if is_directory else ""
 
     def earlier(self, version: ModelVersion) -> tuple[ModelVersion, int] | None:
-        """The version before and its age in commits, or None where the file is new, or the history
-        here does not reach further back."""
+        """Returns the version before and its age in commits, None if the file is new or the history
+        here is too short."""
         paths = (version.path, version.path + _DVC)
         found = self._repository.before_last_change(version.revision, *paths)
         if found is None:
@@ -113,11 +113,13 @@ class GitModelReader:
         model = self.models(commit).get(version.path)
         return None if model is None else (self.opened(model)[0], commits)
 
-    def _stored(self, revision: str, entry: TreeEntry, size_bytes: int | None) -> ModelVersion:
-        """The stored version of a file. A blob that cannot be fetched has no
-        known size: opening it will say so."""
+    def _stored_version(
+        self, revision: str, entry: TreeEntry, size_bytes: int | None
+    ) -> ModelVersion:
+        """Returns the version of a stored file. A blob that cannot be fetched has no known size:
+        opening it reports that."""
         if entry.kind == "link":
-            return _linked(revision, entry)
+            return _link_version(revision, entry)
         is_small = size_bytes is not None and size_bytes <= MAX_POINTER_BYTES
         pointer = lfs_pointer(self._repository.read(revision, entry.path)) if is_small else None
         return ModelVersion(
@@ -129,8 +131,8 @@ class GitModelReader:
             size_bytes=(size_bytes or 0) if pointer is None else (pointer.size_bytes or 0),
         )
 
-    def _tracked(self, revision: str, entry: TreeEntry) -> ModelVersion:
-        """Returns the version of a tracked model; an empty .dvc file still stands for it, and
+    def _tracked_version(self, revision: str, entry: TreeEntry) -> ModelVersion:
+        """Returns the version of a DVC-tracked model. Even an empty .dvc file stands for it;
         opening reports what is wrong."""
         path = entry.path[: -len(_DVC)]
         pointer = None
@@ -147,12 +149,12 @@ class GitModelReader:
 
     def _outline(self, version: ModelVersion) -> ModelOutline | None:
         try:
-            return outline_of(self._scanned(version)[0])
+            return outline_of(self._scan(version)[0])
         except (ModelError, RevisionError):
             return None
 
     def unread_outputs(self, base: str | None, head: str) -> Mapping[str, str]:
-        """Only pointers that differ are read."""
+        """Returns the outputs that DVC pointers name; only pointers that differ are read."""
         old = {} if base is None else self._files(base)
         new = self._files(head)
         changed = {path for path, each in new.items() if path not in old or old[path] != each}
@@ -174,7 +176,7 @@ class GitModelReader:
         return found
 
     def _unread_of(self, revision: str, path: str) -> dict[str, str]:
-        """Returns what a DVC file of another name than a model's stands for, where that may be
+        """Returns the outputs of a DVC file that is not named after a model, if they may be
         models."""
         directory = PurePosixPath(path).parent
         try:
@@ -189,8 +191,8 @@ class GitModelReader:
         }
 
     def _outputs(self, revision: str, others: Sequence[ModelVersion]) -> Iterator[ModelVersion]:
-        """Yields the models that are outputs of DVC's pipelines. One that is committed as well,
-        with the same bytes, is the committed one: `cache: false` of a stage means that."""
+        """Yields the models that are outputs of DVC's pipelines. One that is also committed with
+        the same bytes is the committed one: a stage's `cache: false` means that."""
         known = {other.path: other for other in others}
         for path, output in self._stages(revision).files.items():
             if not path.casefold().endswith(_MODEL):
@@ -207,7 +209,7 @@ class GitModelReader:
             )
 
     def _stages(self, revision: str) -> StageOutputs:
-        """Looks for pipelines only where a file says that there are some."""
+        """Returns the stages' outputs, looked up only if a file says that there are pipelines."""
         names = (path.rpartition("/")[2] for path in self._files(revision))
         has_some = any(name == "dvc.lock" for name in names)
         return self._repository.stage_outputs(revision) if has_some else StageOutputs()
@@ -222,9 +224,9 @@ class GitModelReader:
     def _list_files(self, revision: str) -> Mapping[str, TreeEntry]:
         return {entry.path: entry for entry in self._repository.files(revision)}
 
-    def _scanned(self, version: ModelVersion) -> tuple[bytes, tuple[str, ...]]:
-        """The content and its data files. What is refused is read
-        once: it may be expensive."""
+    def _scan(self, version: ModelVersion) -> tuple[bytes, tuple[str, ...]]:
+        """Returns the content and its data files. Rejected content is read once: that may be
+        expensive."""
         key = version.content_digest
         if key in self._refused:
             raise ModelError(self._refused[key])
@@ -236,19 +238,19 @@ class GitModelReader:
             raise
 
     def _names(self, version: ModelVersion) -> tuple[str, ...]:
-        """The names of the version's data files. The same content is read
-        once, in whatever revisions it is."""
+        """Returns the names of the version's data files; equal contents are read once, whatever
+        their revisions."""
         key = version.content_digest
         if key not in self._named:
             content = self._repository.content(version)
             self._named[key] = data_files(content) if _LOCATION in content else ()
         return self._named[key]
 
-    def _with_data(self, version: ModelVersion, names: Sequence[str]) -> ModelVersion:
+    def _add_data_files(self, version: ModelVersion, names: Sequence[str]) -> ModelVersion:
         directory = PurePosixPath(version.path).parent
         files = self._files(version.revision)
         paths = [str(directory / name) for name in names]
-        converted = self._converted(version.revision, paths)
+        converted = self._conversions(version.revision, paths)
         external = [_external(path, files, converted.get(path, "")) for path in paths]
         return msgspec.structs.replace(version, external=tuple(external))
 
@@ -256,28 +258,29 @@ class GitModelReader:
         files = self._files(revision).items()
         return {path: entry for path, entry in files if path.rpartition("/")[2] == ATTRIBUTES_FILE}
 
-    def _converted(self, revision: str, paths: Sequence[str]) -> Mapping[str, str]:
+    def _conversions(self, revision: str, paths: Sequence[str]) -> Mapping[str, str]:
         has_any = bool(self._attributes(revision))
         return self._repository.conversions(revision, paths) if has_any else {}
 
-    def _as_checked_out(
+    def _add_attributes(
         self, revision: str, found: dict[ModelPath, ModelVersion]
     ) -> dict[ModelPath, ModelVersion]:
-        """Attributes count as content, above the directories of the models, too."""
+        """Adds git attributes to the content, also those above the models' directories."""
         attributes = self._attributes(revision)
-        converted = self._converted(revision, list(found))
+        converted = self._conversions(revision, list(found))
         return {
             path: msgspec.structs.replace(
                 version,
                 content_digest=f"{version.content_digest} {converted.get(path, '')}".strip(),
-                external=_with_attributes(version, attributes),
+                external=_attributes_of(version, attributes),
             )
             for path, version in found.items()
         }
 
 
-def _linked(revision: str, entry: TreeEntry) -> ModelVersion:
-    """A symbolic link in a model's place. It may point anywhere, and is not followed."""
+def _link_version(revision: str, entry: TreeEntry) -> ModelVersion:
+    """Returns a version for a symbolic link in a model's place. It may point anywhere, and is not
+    followed."""
     return ModelVersion(
         revision=revision,
         path=entry.path,
@@ -295,7 +298,7 @@ def _beside(version: ModelVersion, trees: Mapping[str, str]) -> ModelVersion:
 
 
 def _each_once(versions: Sequence[ModelVersion]) -> Sequence[ModelVersion]:
-    """A path that is in git, and in a DVC file too, has content of both kinds."""
+    """Merges versions of one path: a path in git and in a DVC file has content of both kinds."""
     found: dict[ModelPath, ModelVersion] = {}
     for version in versions:
         other = found.get(version.path)
@@ -306,7 +309,7 @@ def _each_once(versions: Sequence[ModelVersion]) -> Sequence[ModelVersion]:
     return tuple(found.values())
 
 
-def _with_attributes(
+def _attributes_of(
     version: ModelVersion, attributes: Mapping[str, TreeEntry]
 ) -> tuple[ExternalFile, ...]:
     parents = PurePosixPath(version.path).parents
@@ -317,7 +320,8 @@ def _with_attributes(
 
 
 def _external(path: str, files: Mapping[str, TreeEntry], attribute: str) -> ExternalFile:
-    """A DVC file's blob or an LFS pointer's changes whenever what it stands for does."""
+    """Returns the external file. A DVC file's blob or an LFS pointer changes whenever its content
+    does."""
     entries = [entry for entry in (files.get(path), files.get(path + _DVC)) if entry is not None]
     if not entries:
         return ExternalFile(path, "git:missing")

@@ -1,4 +1,4 @@
-"""Models in files of ours: one, and one more for the weights where that is too small."""
+"""Saves models in files of ours: one, and a second for weights that do not fit."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tunegate.system.onnx_scan import is_external, tensors_in
 
 PROTOBUF_LIMIT_BYTES = 2**31
 _PAGE_BYTES = 4096
-"""Files begin on a page in the file with the weights, as ONNX Runtime maps them."""
+"""The page size: ONNX Runtime maps weights, so each begins on a page."""
 
 
 def save(proto: onnx.ModelProto, file: Path) -> None:
-    """Saves a model in one file; what is too large for that gets one more for its weights."""
+    """Saves a model in one file; if it is too large, its weights go to a second."""
     if _fits_one_file(proto):
         onnx.save(proto, file)
     else:
@@ -36,8 +36,8 @@ def _fits_one_file(proto: onnx.ModelProto) -> bool:
 
 
 def save_beside(proto: onnx.ModelProto, data: Mapping[str, BinaryIO], file: Path) -> None:
-    """Saves a model whose tensors lie in these data files, by their names in it, with one file
-    beside it that has all of them: no number passes through the model."""
+    """Saves a model whose tensors are in these data files (by their names in it), with one file
+    beside it that has them all. No number passes through the model."""
     weights, begins = _weights_of(file), dict[str, int]()
     with weights.open("wb") as into:
         for name, source in data.items():
@@ -74,13 +74,13 @@ def _copy(source: BinaryIO, into: BinaryIO) -> None:
 
 
 def weights_of(file: Path) -> Path | None:
-    """The file beside a saved model that has its weights, where it has one."""
+    """Returns the weights file beside a saved model, None if it has none."""
     weights = _weights_of(file)
     return weights if weights.exists() else None
 
 
 def file_digests(file: Path) -> dict[str, str]:
-    """The sha-256 of a saved model and, where it has one, of the file with its weights."""
+    """Returns the SHA-256 of a saved model and of its weights file, if it has one."""
     digests = {}
     for saved in (file, weights_of(file)):
         if saved is not None and saved.exists():

@@ -1,4 +1,4 @@
-"""Inputs for a model that are the same everywhere: one seed, one set of arrays."""
+"""Inputs for a model that are the same everywhere: one seed gives one set of arrays."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TensorLike(Protocol):
 
 class RuledTensor(TensorLike, Protocol):
     """An input with its values. Without a `rule` floats are standard normal, booleans fair,
-    integers 0 or 1, and texts "a". The `rule` of a `form` is that of each of its tensors."""
+    integers 0 or 1, and texts "a". With a `form`, the `rule` applies to each of its tensors."""
 
     @property
     def rule(self) -> InputRule | None: ...
@@ -50,17 +50,17 @@ class RuledTensor(TensorLike, Protocol):
 def seeded_inputs(
     tensors: Iterable[RuledTensor], seed: int, case: int | None = None
 ) -> dict[str, Any]:
-    """The values of `seed`, as the rules of the inputs say: an array for a tensor, a list of them
-    for a sequence, None for what is absent. Of inputs that have several cases all take the same
-    one: `case`, or one that the seed chooses."""
+    """Returns the values of `seed` by the inputs' rules: an array for a tensor, a list of arrays
+    for a sequence, None for an absent value. Inputs with several cases all take the same one:
+    `case`, or one chosen by the seed."""
     random = np.random.default_rng(seed)
     chosen = seed if case is None else case
     return {tensor.name: _values(random, tensor, chosen) for tensor in tensors}
 
 
 def checked_feeds(tensors: Sequence[RuledTensor], seeds: Sequence[int]) -> list[dict[str, Any]]:
-    """Returns the inputs that a build must compute right: those of each seed, and each case that
-    the user gave."""
+    """Returns the inputs that a build must compute correctly: those of each seed, and each given
+    case."""
     number = max(len(seeds), cases_of(tensors))
     return [
         seeded_inputs(tensors, seed, case)
@@ -69,7 +69,7 @@ def checked_feeds(tensors: Sequence[RuledTensor], seeds: Sequence[int]) -> list[
 
 
 def cases_of(tensors: Iterable[RuledTensor]) -> int:
-    """The number of cases that were given for the inputs, at least 1."""
+    """Returns the number of cases given for the inputs, at least 1."""
     given = [tensor.rule.values for tensor in tensors if tensor.rule is not None]
     return max([1, *(len(each.files) for each in given if isinstance(each, Files))])
 
@@ -79,11 +79,11 @@ def _values(random: Any, tensor: RuledTensor, case: int) -> Any:
     if isinstance(values, Files):
         return load_value(Path(values.files[case % len(values.files)]), dtype_named(tensor.dtype))
     if "sequence" in tensor.form:
-        return [_drawn(random, tensor, values) for _ in range(DRAWN_LENGTH)]
-    return _drawn(random, tensor, values)
+        return [_draw(random, tensor, values) for _ in range(DRAWN_LENGTH)]
+    return _draw(random, tensor, values)
 
 
-def _drawn(random: Any, tensor: RuledTensor, values: Draw | Columns | None) -> Any:
+def _draw(random: Any, tensor: RuledTensor, values: Draw | Columns | None) -> Any:
     dtype, shape = dtype_named(tensor.dtype), tensor.shape
     match values:
         case None:
@@ -115,14 +115,14 @@ def _part(random: Any, part: Draw, shape: tuple[int, ...], dtype: Any) -> Any:
         case Integers(low=low, high=high):
             return np.asarray(random.integers(low, high, shape, endpoint=True)).astype(dtype)
         case OneOf():
-            return _chosen(random, part, shape, dtype)
+            return _choose(random, part, shape, dtype)
         case Constant(value=value):
             return np.full(shape, value, dtype)
         case _:
             assert_never(part)
 
 
-def _chosen(random: Any, choice: OneOf, shape: tuple[int, ...], dtype: Any) -> Any:
+def _choose(random: Any, choice: OneOf, shape: tuple[int, ...], dtype: Any) -> Any:
     values = np.asarray(choice.values, dtype)
     if choice.words == 1:
         return np.asarray(values[random.integers(0, len(values), shape)], dtype)

@@ -1,7 +1,7 @@
-"""What a model's file and the files beside it say of the sizes that it is used with: metadata of
-exporters, configurations of transformers, tokenizers and preprocessors, words of its path. Pure.
+"""What a model's file and the files beside it say about its usual sizes: metadata of exporters,
+configurations of transformers, tokenizers and preprocessors, words of its path. Pure.
 
-All of it was written by others: it is read as numbers within bounds, and what is odd says nothing.
+All of it was written by others: it is read as numbers within bounds, and odd values are ignored.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ BESIDE = (
     "tokenizer_config.json",
     "config.json",
 )
-"""Names of files that may lie beside a model, or one folder above as `onnx/model.onnx` has them.
-The first that says something counts."""
+"""Names of files that may lie beside a model, or one folder above, as with `onnx/model.onnx`. The
+first one with an answer counts."""
 MAX_BESIDE_BYTES = 1 << 20
 _MAX_SIDE = 8192
 _MAX_LENGTH = 65536
@@ -35,9 +35,9 @@ _FRAMES_A_POSITION = 2
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """The sides of an image, the most tokens that the model takes, a number of frames of sound, and
-    a sample rate: 0 where nothing says them, with `why` by the name of the field. `hints` tell what
-    the model is for, by the words of its path."""
+    """The sides of an image, the most tokens, a number of sound frames, and a sample rate: 0 if
+    unknown, with the reason in `why` by field name. `hints` tell what the model is for, by the
+    words of its path."""
 
     image: tuple[int, int] | tuple[()] = ()
     max_length: int = 0
@@ -58,8 +58,8 @@ _HINTS: tuple[tuple[str, str], ...] = (
 
 
 def evidence_of(model: onnx.ModelProto, path: str, beside: Mapping[str, bytes] = {}) -> Evidence:
-    """The evidence; a file's metadata count before the files beside it, whose contents are given by
-    their names."""
+    """Returns the evidence. The model's metadata count before the files beside it, whose contents
+    are given by name."""
     found: dict[str, Any] = {}
     why: dict[str, str] = {}
     metadata = {entry.key.casefold(): entry.value for entry in model.metadata_props}
@@ -75,7 +75,7 @@ def evidence_of(model: onnx.ModelProto, path: str, beside: Mapping[str, bytes] =
 
 
 def _words(path: str) -> Iterator[str]:
-    """The words of the last folder and the name."""
+    """Yields the words of the last folder and of the name."""
     name = "/".join(PurePosixPath(path).with_suffix("").parts[-2:])
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).casefold()
     return (word for word in re.split(r"[^a-z0-9]+", spaced) if word)
@@ -87,14 +87,14 @@ _Facts = list[tuple[str, Any]]
 def _sources(
     metadata: Mapping[str, str], beside: Mapping[str, bytes]
 ) -> Iterator[tuple[str, _Facts]]:
-    yield "the model's metadata say it", [*_of_metadata(metadata)]
+    yield "the model's metadata say it", [*_metadata_facts(metadata)]
     for name in BESIDE:
         document = _document(beside.get(name, b""))
         if document:
-            yield f"{name} beside it says it", [*_of_document(document)]
+            yield f"{name} beside it says it", [*_document_facts(document)]
 
 
-def _of_metadata(metadata: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+def _metadata_facts(metadata: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
     for key in ("imgsz", "img_size", "image_size", "input_size", "input_shape", "resolution"):
         yield "image", _sides(_numbers(metadata.get(key, "")))
     yield (
@@ -102,9 +102,9 @@ def _of_metadata(metadata: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
         _sides([*_numbers(metadata.get("height", "")), *_numbers(metadata.get("width", ""))]),
     )
     for key in ("sample_rate", "sampling_rate", "sr", "audio_sample_rate"):
-        yield "sample_rate", _one(_numbers(metadata.get(key, "")), _MAX_RATE)
+        yield "sample_rate", _single_number(_numbers(metadata.get(key, "")), _MAX_RATE)
     for key in ("max_length", "max_seq_length", "max_position_embeddings", "model_max_length"):
-        yield "max_length", _one(_numbers(metadata.get(key, "")), _MAX_LENGTH)
+        yield "max_length", _single_number(_numbers(metadata.get(key, "")), _MAX_LENGTH)
 
 
 def _numbers(text: str) -> list[int]:
@@ -118,7 +118,7 @@ def _document(content: bytes) -> dict[str, Any]:
     return {}
 
 
-def _of_document(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _document_facts(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     parts = [
         document,
         *(
@@ -130,19 +130,22 @@ def _of_document(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for part in parts:
         for key in ("crop_size", "size", "image_size", "input_size"):
             yield "image", _sides(_extents(part.get(key)))
-        yield "sample_rate", _one(_integers(part.get("sampling_rate")), _MAX_RATE)
-        yield "frames", _one(_integers(part.get("nb_max_frames")), _MAX_LENGTH)
-        positions = _one(_integers(part.get("max_source_positions")), _MAX_LENGTH)
+        yield "sample_rate", _single_number(_integers(part.get("sampling_rate")), _MAX_RATE)
+        yield "frames", _single_number(_integers(part.get("nb_max_frames")), _MAX_LENGTH)
+        positions = _single_number(_integers(part.get("max_source_positions")), _MAX_LENGTH)
         yield "frames", positions * _FRAMES_A_POSITION if "num_mel_bins" in part else 0
         for key in ("max_seq_length", "model_max_length", "max_position_embeddings"):
-            yield "max_length", _one(_integers(part.get(key)), _MAX_LENGTH)
+            yield "max_length", _single_number(_integers(part.get(key)), _MAX_LENGTH)
     text = document.get("text_config")
     if isinstance(text, dict):
-        yield "max_length", _one(_integers(text.get("max_position_embeddings")), _MAX_LENGTH)
+        yield (
+            "max_length",
+            _single_number(_integers(text.get("max_position_embeddings")), _MAX_LENGTH),
+        )
 
 
 def _extents(value: Any) -> list[int]:
-    """The sides of an image in the forms that preprocessors write."""
+    """Returns the sides of an image, in the forms that preprocessors write."""
     if isinstance(value, dict):
         pair = [value.get("height"), value.get("width")]
         return _integers(pair) or _integers(value.get("shortest_edge"))
@@ -156,12 +159,13 @@ def _integers(value: Any) -> list[int]:
 
 
 def _sides(numbers: Sequence[int]) -> tuple[int, int] | tuple[()]:
-    """The height and the width: one number is both, of more the last two that may be sides."""
+    """Returns height and width: a single number is both; of more, the last two that may be
+    sides."""
     sides = [each for each in numbers if each > 4][-_PAIR:]  # noqa: PLR2004 -- fewer are channels
     if not sides or max(sides) > _MAX_SIDE:
         return ()
     return (sides[0], sides[-1])
 
 
-def _one(numbers: Sequence[int], most: int) -> int:
+def _single_number(numbers: Sequence[int], most: int) -> int:
     return numbers[0] if len(numbers) == 1 and 0 < numbers[0] <= most else 0

@@ -1,5 +1,5 @@
-"""The sizes of each model that `init` writes: of those that are likely, the first that ONNX Runtime
-runs at, asked in a child with limits of time and memory."""
+"""Finds the sizes that `init` writes: the first likely ones at which ONNX Runtime runs the model,
+tried in a child with limits of time and memory."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ from tunegate.system.processes.conversations import Conversation, converse
 from tunegate.system.processes.memory_limit import MemoryLimit, memory_limit
 
 TOTAL_SECONDS = 120.0
-"""All trials of `init` together."""
+"""The time for all trials of `init` together."""
 _MODEL_SECONDS = 30.0
 _RUN_SECONDS = 10.0
 _SLOW_SECONDS = 2.0
-"""A person would not gate at a size that takes longer, where a smaller one is as likely."""
+"""Nobody would gate at a slower size if a smaller one is as likely."""
 _MAX_TRIES = 24
 _MAX_DULL = 3
 _MAX_LARGER = 4
 _MOST_MEMORY_BYTES = 8 * 2**30
-"""A size at which a model takes more is none that is likely."""
+"""A size at which a model takes more memory is not likely."""
 _SHOWN = 3
 _MAX_REASON = 120
 _NUMBER = re.compile(r"(?<![\w.:])\d{1,6}(?![\w.]*\w)")
 _PREFIX = re.compile(r"^.*?Status Message: (/\S+ )?", re.DOTALL)
-"""ONNX Runtime's words before the cause of a refusal."""
+"""ONNX Runtime's words before the cause of a rejection."""
 _MAX_NAMED = 65536
 _MOST_NAMED = 4
-"""Sizes of one refusal that are tried."""
+"""The most sizes to try from one rejection."""
 _CHILD = "tunegate.models.trial_child"
 
 Ask = Callable[[TrySizes], "TrialReply | str"]
-"""Asks a child; a text says how it died."""
+"""Asks the child; a text says how it died."""
 
 
 class _Run(NamedTuple):
@@ -59,19 +59,19 @@ class _Run(NamedTuple):
 def try_models(
     root: Path, models: Sequence[FoundModel], seconds: float = TOTAL_SECONDS
 ) -> tuple[FoundModel, ...]:
-    """Returns the models with sizes at which ONNX Runtime runs them. Those whose turn comes when
-    the time is up keep what is likely."""
+    """Returns the models with sizes at which ONNX Runtime runs them. Models that the time limit
+    leaves untried keep their likely sizes."""
     deadline = time.monotonic() + seconds
     with tempfile.TemporaryDirectory(prefix="tunegate-init-") as scratch:
         talk = _Children(Path(scratch))
         try:
-            return tuple(_tried(root, model, talk, deadline) for model in models)
+            return tuple(_try_model(root, model, talk, deadline) for model in models)
         finally:
             talk.end()
 
 
 class _Children:
-    """One child after the other: the next begins where one died."""
+    """The current child: a new one starts after one died."""
 
     def __init__(self, scratch: Path) -> None:
         self.scratch = scratch
@@ -101,12 +101,12 @@ class _Children:
         return self._child
 
 
-def _tried(root: Path, model: FoundModel, talk: _Children, deadline: float) -> FoundModel:
+def _try_model(root: Path, model: FoundModel, talk: _Children, deadline: float) -> FoundModel:
     if model.inputs is None:
         return model
     if time.monotonic() >= deadline:
-        return _with_note(model, "its sizes were not tried: there was no time left")
-    proto = _parsed(root, model.path)
+        return _add_note(model, "its sizes were not tried: there was no time left")
+    proto = _load_model(root, model.path)
     if proto is None:
         return model
     candidates = size_candidates(proto, evidence_at(root, model.path, proto))
@@ -116,7 +116,7 @@ def _tried(root: Path, model: FoundModel, talk: _Children, deadline: float) -> F
     )
 
 
-def _parsed(root: Path, path: str) -> onnx.ModelProto | None:
+def _load_model(root: Path, path: str) -> onnx.ModelProto | None:
     file = opened_inside(root, path)
     if file is None:
         return None
@@ -124,7 +124,7 @@ def _parsed(root: Path, path: str) -> onnx.ModelProto | None:
         return parsed_model(file.read())
 
 
-def _with_note(model: FoundModel, note: str) -> FoundModel:
+def _add_note(model: FoundModel, note: str) -> FoundModel:
     trial = msgspec.structs.replace(model.trial, note=note)
     return msgspec.structs.replace(model, trial=trial)
 
@@ -139,8 +139,8 @@ def choose_sizes(
     scratch: Path,
     deadline: float,
 ) -> FoundModel:
-    """Returns the model with the first sizes that run, in little time, and whose outputs tell
-    something; the next best where there are none."""
+    """Returns the model with the first sizes that run fast and whose outputs tell something; the
+    next best if there are none."""
     deadline = min(deadline, time.monotonic() + _MODEL_SECONDS)
     request = TrySizes(
         file=str(file.absolute()),
@@ -152,18 +152,18 @@ def choose_sizes(
     trials = _Trials(request, proto, ask, deadline)
     runs = trials.first_good(candidates)
     if trials.not_loaded:
-        return _with_note(model, f"ONNX Runtime does not load it ({_short(trials.not_loaded)})")
+        return _add_note(model, f"ONNX Runtime does not load it ({_short(trials.not_loaded)})")
     if not runs:
         return _none_runs(model, trials.tried, trials.refused)
     best = min(runs, key=_rank)
     if _is_one_step(best.reply, proto) and best.guesses:
         best = trials.of_more_steps(best, candidates) or best
-    return _chosen(model, best, trials.tried)
+    return _record_choice(model, best, trials.tried)
 
 
 class _Trials:
-    """The sizes of one model that were tried: a line each, why the last one was refused, and why
-    the model is not loaded."""
+    """The sizes tried for one model: one line each, why the last was rejected, and why the model
+    cannot be loaded."""
 
     def __init__(
         self,
@@ -179,15 +179,15 @@ class _Trials:
         self.refused = self.not_loaded = ""
 
     def first_good(self, candidates: Iterator[Guesses]) -> Sequence[_Run]:
-        """Runs one after the other until one is good, and returns all that run."""
+        """Runs sizes until one is good, and returns all that run."""
         runs: list[_Run] = []
         named: list[Guesses] = []
-        for guesses in _in_order(candidates, named):
+        for guesses in _named_first(candidates, named):
             if any(_is_slow(each) and _is_larger(guesses, each.guesses) for each in runs):
                 continue
             if self._is_over():
                 break
-            found = self._run(guesses)
+            found = self._run_at(guesses)
             if found is not None:
                 runs.append(found)
             elif self.refused:
@@ -199,12 +199,12 @@ class _Trials:
         return runs
 
     def of_more_steps(self, one: _Run, candidates: Iterator[Guesses]) -> _Run | None:
-        """The first larger sizes of which the model makes more than one step."""
+        """Returns the first larger sizes at which the model makes more than one step."""
         larger = (each for each in candidates if _is_larger(each, one.guesses))
         for guesses in islice(larger, _MAX_LARGER):
             if self._is_over():
                 break
-            found = self._run(guesses)
+            found = self._run_at(guesses)
             is_good = found is not None and _rank(found) == 0
             if found is not None and is_good and not _is_one_step(found.reply, self._proto):
                 return found
@@ -213,7 +213,7 @@ class _Trials:
     def _is_over(self) -> bool:
         return time.monotonic() >= self._deadline or len(self.tried) >= _MAX_TRIES
 
-    def _run(self, guesses: Guesses) -> _Run | None:
+    def _run_at(self, guesses: Guesses) -> _Run | None:
         request = msgspec.structs.replace(
             self._request,
             shapes=_shapes(self._inputs, guesses),
@@ -230,12 +230,13 @@ class _Trials:
             self.tried.append(f"{said}: {self.refused}")
             return None
         self.refused = reply.outcome.problem
-        self.tried.append(f"{said}: {_told(reply)}")
+        self.tried.append(f"{said}: {_outcome_text(reply)}")
         return None if self.refused else _Run(guesses, reply)
 
 
-def _in_order(candidates: Iterator[Guesses], named: list[Guesses]) -> Iterator[Guesses]:
-    """Yields each of them once; after a refusal, the sizes that ONNX Runtime named in it first."""
+def _named_first(candidates: Iterator[Guesses], named: list[Guesses]) -> Iterator[Guesses]:
+    """Yields each candidate once; after a rejection, the sizes that ONNX Runtime named in it come
+    first."""
     seen: set[tuple[int, ...]] = set()
     while True:
         guesses = named.pop(0) if named else next(candidates, None)
@@ -248,8 +249,8 @@ def _in_order(candidates: Iterator[Guesses], named: list[Guesses]) -> Iterator[G
 
 
 def _named_sizes(problem: str, guesses: Guesses) -> list[Guesses]:
-    """The guesses with each number of a refusal in the place of a size that stands in it too, as in
-    `Got: 128 Expected: 64`. Sides of images are no such sizes: theirs stand in it by chance."""
+    """Returns the guesses with a size of the rejection replaced by another number in it, as in
+    `Got: 128 Expected: 64`. Image sides are left alone: theirs occur by chance."""
     numbers = [int(each) for each in _NUMBER.findall(problem)]
     kinds = {each.kind for each in guesses if each.size > 1 and each.size in numbers} - {"image"}
     others = dict.fromkeys(n for n in reversed(numbers) if 1 < n <= _MAX_NAMED)
@@ -267,7 +268,7 @@ def _named_sizes(problem: str, guesses: Guesses) -> list[Guesses]:
 
 
 def _rank(run: _Run) -> int:
-    """The order of what runs: good ones, then those that tell little, then slow ones."""
+    """Returns the rank of a run: good ones first, then those that tell little, then slow ones."""
     outcome = run.reply.outcome
     if outcome.is_late:
         return 3
@@ -275,7 +276,7 @@ def _rank(run: _Run) -> int:
 
 
 def _is_slow(run: _Run) -> bool:
-    """Returns whether it takes too long; what the file itself says may take its time."""
+    """Returns whether it takes too long; sizes that the file itself states may take their time."""
     outcome = run.reply.outcome
     is_said = any(each.is_said for each in run.guesses)
     return outcome.is_late or (outcome.seconds > _SLOW_SECONDS and not is_said)
@@ -287,8 +288,7 @@ def _is_larger(guesses: Guesses, than: Guesses) -> bool:
 
 
 def _is_one_step(reply: TriedSizes, proto: onnx.ModelProto) -> bool:
-    """Returns whether an output has one step along an axis that the model leaves open, and none has
-    more."""
+    """Returns whether an output has exactly one step along an open axis, and no output more."""
     extents = [
         shape[axis]
         for value, shape in zip(proto.graph.output, reply.outcome.shapes, strict=False)
@@ -298,7 +298,7 @@ def _is_one_step(reply: TriedSizes, proto: onnx.ModelProto) -> bool:
     return bool(extents) and max(extents) == 1
 
 
-def _chosen(model: FoundModel, run: _Run, tried: Sequence[str]) -> FoundModel:
+def _record_choice(model: FoundModel, run: _Run, tried: Sequence[str]) -> FoundModel:
     outcome = run.reply.outcome
     note = ""
     if outcome.dull:
@@ -306,7 +306,7 @@ def _chosen(model: FoundModel, run: _Run, tried: Sequence[str]) -> FoundModel:
     elif outcome.is_late:
         note = f"it takes longer than {_RUN_SECONDS:.0f} s an inference: give smaller sizes"
     trial = ModelTrial(
-        tried=_shown(tried, sizes_in_words(run.guesses)),
+        tried=_shorten(tried, sizes_in_words(run.guesses)),
         inputs=run.reply.inputs,
         rules=dict(run.reply.rules),
         note=note,
@@ -319,11 +319,11 @@ def _none_runs(model: FoundModel, tried: Sequence[str], refused: str) -> FoundMo
     note = f"ONNX Runtime runs at none of the sizes that were tried ({_short(refused)})"
     if not model.guesses:
         note = f"ONNX Runtime does not run it on drawn inputs ({_short(refused)})"
-    return msgspec.structs.replace(model, trial=ModelTrial(tried=_shown(tried, ""), note=note))
+    return msgspec.structs.replace(model, trial=ModelTrial(tried=_shorten(tried, ""), note=note))
 
 
-def _shown(tried: Sequence[str], chosen: str) -> tuple[str, ...]:
-    """The chosen sizes and the first others."""
+def _shorten(tried: Sequence[str], chosen: str) -> tuple[str, ...]:
+    """Returns the lines of the chosen sizes and of the first others."""
     own = [each for each in tried if chosen and each.startswith(f"{chosen}: ")]
     others = [each for each in tried if each not in own]
     left = len(others) - _SHOWN
@@ -331,7 +331,7 @@ def _shown(tried: Sequence[str], chosen: str) -> tuple[str, ...]:
     return (*others[:_SHOWN], *more, *own)
 
 
-def _told(reply: TriedSizes) -> str:
+def _outcome_text(reply: TriedSizes) -> str:
     outcome = reply.outcome
     if outcome.problem:
         return f"refused ({_short(outcome.problem)})"
@@ -342,7 +342,7 @@ def _told(reply: TriedSizes) -> str:
 
 
 def milliseconds_in_words(seconds: float) -> str:
-    """The time of an inference, which is no measurement: two digits."""
+    """Returns the time of an inference in two digits: it is no measurement."""
     spent = 1e3 * seconds
     return f"{spent:.0f} ms" if spent >= 10 else f"{spent:.2g} ms"  # noqa: PLR2004
 
@@ -353,7 +353,7 @@ def _short(text: str) -> str:
 
 
 def sizes_in_words(guesses: Guesses) -> str:
-    """The sizes by their symbols, or by their places."""
+    """Returns the sizes by symbol, or by position."""
     said = {
         each.symbol if is_symbol(each.symbol) else f"{each.input}[{each.axis}]": each.size
         for each in guesses

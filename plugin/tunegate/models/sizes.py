@@ -1,5 +1,5 @@
-"""Sizes to try for the open dimensions of a model: what its weights demand, else what is likely, in
-the order in which a person would send them. Pure; `size_trials.py` asks ONNX Runtime."""
+"""Sizes to try for a model's open dimensions: those its weights demand, then likely ones, in the
+order a person would send them. Pure; `size_trials.py` asks ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from tunegate.models.model_inputs import graph_inputs, made_of, real_inputs
 from tunegate.models.size_evidence import NO_EVIDENCE, Evidence
 from tunegate.review.input_shapes import computed_size, is_symbol
 
-# Sizes that a graph demands of an input that it leaves open: the nodes that read it decide its
-# width and its rank.
+# Sizes that a graph demands of an open input: the nodes that read it fix its width and rank.
 
 _UNARY = frozenset({"Identity", "Cast", "Relu", "Sigmoid", "Tanh", "Dropout", "Clip", "Neg", "Abs"})
 _CHANNELS_IN_WEIGHT = frozenset({"Conv", "ConvInteger"})
@@ -33,7 +32,7 @@ Place = tuple[str, int]
 
 
 def demanded_sizes(graph: onnx.GraphProto) -> dict[Place, int]:
-    """Sizes by (name of the input, axis counted from the end where it is negative)."""
+    """Returns sizes by (input name, axis); a negative axis counts from the end."""
     weights = _weights(graph)
     found: dict[Place, int] = {}
     for node, source in _readers(graph, weights):
@@ -43,7 +42,7 @@ def demanded_sizes(graph: onnx.GraphProto) -> dict[Place, int]:
 
 
 def demanded_ranks(graph: onnx.GraphProto) -> dict[str, int]:
-    """Returns the rank of inputs, by the nodes that read them; none for an input without such a
+    """Returns the rank of inputs, by the nodes that read them, without inputs that have no such
     node."""
     weights = _weights(graph)
     found: dict[str, int] = {}
@@ -89,7 +88,7 @@ def _rank(node: onnx.NodeProto, weights: _Shapes) -> int:
 
 
 def _demands(node: onnx.NodeProto, weights: _Shapes) -> Iterator[tuple[int, int]]:
-    """Axes of the first operand, with their sizes."""
+    """Yields axes of the first operand, with their sizes."""
     shape = weights.get(node.input[1]) if len(node.input) > 1 else None
     if not shape:
         return
@@ -104,20 +103,20 @@ def _demands(node: onnx.NodeProto, weights: _Shapes) -> Iterator[tuple[int, int]
         yield -1, shape[-1] if integers.get("transB") else shape[-2]
 
 
-# Sizes for all open dimensions of a model that its graph accepts, as far as inference can tell.
+# Sizes for all open dimensions that the graph accepts, as far as inference can tell.
 
 _MAX_CHECKED_BYTES = 300 * 10**6
 _MAX_TRIES = 60
 _MAX_NUMBERS = 4096
-"""More numbers in a tensor are weights, on which no shape depends."""
+"""A tensor with more numbers is a weight: no shape depends on it."""
 _INTEGERS = {onnx.TensorProto.INT32, onnx.TensorProto.INT64}
 _Dimension = onnx.TensorShapeProto.Dimension
 
 
 class GuessedSize(msgspec.Struct, frozen=True):
-    """The size of one open dimension, and where it is from, in a few words. One that `is_sum`
-    follows from the sizes of others. Those of one `kind` are changed together. The file itself, or
-    one beside it, says a size that `is_said`."""
+    """The size of one open dimension, and where it comes from, in a few words. It `is_sum` if it
+    follows from other sizes. Sizes of one `kind` change together. It `is_said` if the file, or one
+    beside it, states it."""
 
     input: str
     axis: int
@@ -133,15 +132,15 @@ Guesses = tuple[GuessedSize, ...]
 
 
 def guessed_sizes(model: onnx.ModelProto, evidence: Evidence = NO_EVIDENCE) -> Guesses:
-    """The likeliest sizes, or the first others that shape inference does not refuse."""
+    """Returns the likeliest sizes, or the first others that shape inference does not reject."""
     return next(size_candidates(model, evidence))
 
 
 def size_candidates(model: onnx.ModelProto, evidence: Evidence = NO_EVIDENCE) -> Iterator[Guesses]:
-    """Yields sizes to try, the likeliest first, without those that shape inference refuses; the
-    likeliest alone where it refuses all."""
-    inputs = _whole(_ranked(graph_inputs(model.graph), model.graph), model.graph)
-    likely = _with_demands(inputs, model.graph, evidence)
+    """Yields sizes to try, the likeliest first, without those that shape inference rejects; the
+    likeliest alone if it rejects all."""
+    inputs = _whole(_fill_ranks(graph_inputs(model.graph), model.graph), model.graph)
+    likely = _likely_sizes(inputs, model.graph, evidence)
     symbols = {place: _symbol(inputs, *place) for place in likely}
     lengths = {each.kind: len(each.sizes) for each in likely.values()}
     usual = dict.fromkeys(lengths, 0)
@@ -174,8 +173,8 @@ def _guesses(likely: _Places, chosen: _Chosen, symbols: Mapping[Place, str]) -> 
     )
 
 
-def _ranked(inputs: Sequence[ModelInput], graph: onnx.GraphProto) -> tuple[ModelInput, ...]:
-    """The inputs; one without a number of dimensions has that which its readers demand."""
+def _fill_ranks(inputs: Sequence[ModelInput], graph: onnx.GraphProto) -> tuple[ModelInput, ...]:
+    """Returns the inputs; one of unknown rank gets the rank that its readers demand."""
     ranks = demanded_ranks(graph) if not all(value.is_ranked for value in inputs) else {}
     return tuple(
         msgspec.structs.replace(value, dimensions=(None,) * ranks[value.name])
@@ -186,8 +185,8 @@ def _ranked(inputs: Sequence[ModelInput], graph: onnx.GraphProto) -> tuple[Model
 
 
 def _whole(inputs: Sequence[ModelInput], graph: onnx.GraphProto) -> tuple[ModelInput, ...]:
-    """The inputs; one of floats that the graph makes integers of is one of integers: tokens or
-    characters, and no signal."""
+    """Returns the inputs; floats that the graph casts to integers become integers: they are tokens
+    or characters, no signal."""
     looked_up = {
         source
         for node, source in _readers(graph, _weights(graph))
@@ -201,13 +200,13 @@ def _whole(inputs: Sequence[ModelInput], graph: onnx.GraphProto) -> tuple[ModelI
 
 _Places = dict[Place, LikelySize]
 _Chosen = Mapping[str, int]
-"""The place of the size that is taken, in the list of each kind."""
+"""The index of the chosen size in the list of each kind."""
 
 
-def _with_demands(
+def _likely_sizes(
     inputs: Sequence[ModelInput], graph: onnx.GraphProto, evidence: Evidence
 ) -> _Places:
-    """Returns one guess for each open dimension. What one place demands, its symbol demands
+    """Returns one guess per open dimension. A size demanded in one place holds for its symbol
     everywhere."""
     demands = demanded_sizes(graph)
     likely: _Places = {}
@@ -236,23 +235,23 @@ def _symbol(inputs: Sequence[ModelInput], name: str, axis: int) -> str:
 
 
 def _sizes(likely: _Places, chosen: _Chosen, symbols: Mapping[Place, str]) -> dict[Place, int]:
-    plain = {place: _taken(each, chosen) for place, each in likely.items()}
+    plain = {place: _chosen_size(each, chosen) for place, each in likely.items()}
     return {**plain, **_sums(likely, chosen, symbols)}
 
 
 def _sums(likely: _Places, chosen: _Chosen, symbols: Mapping[Place, str]) -> dict[Place, int]:
-    """The sizes of dimensions that are sums of others."""
-    known = {symbols[place]: _taken(each, chosen) for place, each in likely.items()}
+    """Returns the sizes of dimensions that are sums of others."""
+    known = {symbols[place]: _chosen_size(each, chosen) for place, each in likely.items()}
     found = ((place, computed_size(symbols[place], known)) for place in likely)
     return {place: size for place, size in found if size}
 
 
-def _taken(likely: LikelySize, chosen: _Chosen) -> int:
+def _chosen_size(likely: LikelySize, chosen: _Chosen) -> int:
     return likely.sizes[min(chosen[likely.kind], len(likely.sizes) - 1)]
 
 
 def _others(lengths: Mapping[str, int]) -> Iterator[dict[str, int]]:
-    """Yields guesses to try: one kind at a time first, then all together by their places."""
+    """Yields guesses to try: one kind at a time first, then all together, index by index."""
     usual = dict.fromkeys(lengths, 0)
     tries = [usual | {kind: at} for kind, many in lengths.items() for at in range(1, many)]
     if len(lengths) > 1:
@@ -262,7 +261,8 @@ def _others(lengths: Mapping[str, int]) -> Iterator[dict[str, int]]:
 
 
 def _fits(model: onnx.ModelProto, sizes: Mapping[Place, int]) -> bool:
-    """Returns whether shape inference finds no contradiction; what it cannot do refuses nothing."""
+    """Returns whether shape inference finds no contradiction; what it cannot infer rejects
+    nothing."""
     fixed = onnx.ModelProto()
     fixed.CopyFrom(model)
     for value in real_inputs(fixed.graph):

@@ -1,5 +1,5 @@
 """The child that `init` asks whether ONNX Runtime runs a model at certain sizes. Models are others'
-work: what hangs or takes all memory breaks this process only."""
+work: one that hangs or takes all memory breaks only this process."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _trial(request: TrySizes, prepared: PreparedModel) -> Trial:
 
 
 def _is_written(tensor: ArtifactTensor) -> bool:
-    """Returns whether a configuration can say the rule, and nothing else of the model does."""
+    """Returns whether a configuration can state the rule, and the graph does not imply it."""
     rule = tensor.rule
     if rule is None or isinstance(rule.values, Columns | Normal | OneOf):
         return False

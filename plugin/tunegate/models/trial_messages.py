@@ -1,4 +1,4 @@
-"""Messages to and from the child that runs a model on drawn inputs, and what a run tells."""
+"""Messages to and from the child that runs a model on drawn inputs."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from tunegate.artifacts.inputs import DrawnInput, InputRule
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """`problem` is why ONNX Runtime does not run on the inputs, `dull` what makes its outputs tell
-    nothing; '' without. `is_late` where it took too long to know. `shapes` are those of the
-    outputs."""
+    """The outcome of a run. `problem` is why ONNX Runtime rejects the inputs, `dull` why the
+    outputs tell nothing; both '' if all is well. It `is_late` if the time limit passed first.
+    `shapes` are the outputs' shapes."""
 
     problem: str = ""
     dull: str = ""
@@ -24,7 +24,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrySizes(msgspec.Struct, frozen=True, kw_only=True):
-    """A model in `file`, called `path`, to be run at these `shapes`; `scratch` is the child's."""
+    """A request to run the model in `file`, called `path`, at these `shapes`; `scratch` is the
+    child's."""
 
     file: str
     path: str
@@ -34,8 +35,8 @@ class TrySizes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TriedSizes(msgspec.Struct, frozen=True, kw_only=True, tag="tried"):
-    """`inputs` are what it was run on, and `rules` those of inputs that a configuration should say:
-    settings by their names, and what a trial found."""
+    """`inputs` are what it ran on, `rules` those that a configuration should state: settings by
+    their names, and rules that a trial found."""
 
     outcome: Outcome
     inputs: tuple[DrawnInput, ...] = ()
@@ -43,10 +44,10 @@ class TriedSizes(msgspec.Struct, frozen=True, kw_only=True, tag="tried"):
 
 
 class NotLoaded(msgspec.Struct, frozen=True, tag="not-loaded"):
-    """ONNX Runtime does not load the model, whatever its sizes."""
+    """ONNX Runtime cannot load the model, whatever its sizes."""
 
     reason: str
 
 
 TrialReply = TriedSizes | NotLoaded
-"""An answer of the child."""
+"""A reply of the child."""

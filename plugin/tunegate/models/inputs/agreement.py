@@ -1,4 +1,4 @@
-"""Values that two sides can both be given: their latencies are compared on the same ones."""
+"""Values that both sides accept, so that their latencies are compared on the same inputs."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from tunegate.models.narrow_types import dtype_named, kind_of, limits_of
 from tunegate.system.output.artifact_file import ArtifactTensor
 
 _WIDE = 4
-"""The bytes of an integer that holds any index."""
+"""The width in bytes of an integer that holds any index."""
 _NUMBERS = frozenset("fiub")
-"""NumPy's kinds of types that one draw fills: numbers are drawn in the widest type, and cast."""
+"""NumPy's kinds that share one draw: numbers are drawn in the widest type, and cast."""
 _BITS = Integers(0, 1)
-"""The range of integers and booleans of which nothing is known."""
+"""The default range of integers and booleans."""
 _NOTHING_IN_COMMON = (
     "input {0}: base and head take no equal values, and on different ones they do different work. "
     "Give values for it under inputs"
@@ -39,12 +39,12 @@ _NOTHING_IN_COMMON = (
 def agreed(
     base: Sequence[ArtifactTensor], head: Sequence[ArtifactTensor]
 ) -> tuple[tuple[ArtifactTensor, ...], tuple[ArtifactTensor, ...]]:
-    """The inputs of both sides. Those that both have come first and in one order, with values that
-    both take: so equal seeds give them equal arrays. Raises MeasurementError where there are none:
+    """Returns the inputs of both sides. Shared inputs come first, in one order, with values that
+    both accept, so that equal seeds give equal arrays. Raises MeasurementError if there are none:
     on other values a head may do less, and look faster for it."""
     others = {tensor.name: tensor for tensor in head}
     shared = {
-        tensor.name: _met(tensor, others[tensor.name])
+        tensor.name: _share_rule(tensor, others[tensor.name])
         for tensor in base
         if tensor.name in others and _is_shared(tensor, others[tensor.name])
     }
@@ -59,16 +59,16 @@ def agreed(
 
 
 def met(one: InputRule | None, other: InputRule | None) -> InputRule | None:
-    """Returns the intersection of both rules, or the second where it is empty."""
+    """Returns the intersection of both rules, the second rule if it is empty."""
     if one is None or other is None or one == other:
         return other
-    values = _narrowed(one.values, other.values)
+    values = _intersection(one.values, other.values)
     return other if values is None else InputRule(values, other.why)
 
 
 def is_alike(one: str, other: str) -> bool:
-    """Returns whether one rule gives equal numbers in both types, by NumPy's names: in the same
-    type, in floats of 4 or 8 bytes, and in such integers."""
+    """Returns whether one rule draws equal numbers in both types, given by NumPy's names: one type,
+    or floats of 4 or 8 bytes, or integers of such widths."""
     types = dtype_named(one), dtype_named(other)
     are_wide = all(each.itemsize >= _WIDE for each in types)
     kinds = {kind_of(each) for each in types}
@@ -82,8 +82,10 @@ def _is_shared(base: ArtifactTensor, head: ArtifactTensor) -> bool:
     return base.dtype == head.dtype or kinds <= _NUMBERS
 
 
-def _met(base: ArtifactTensor, head: ArtifactTensor) -> tuple[ArtifactTensor, ArtifactTensor]:
-    """The rule of both; each its own where a user gave the values."""
+def _share_rule(
+    base: ArtifactTensor, head: ArtifactTensor
+) -> tuple[ArtifactTensor, ArtifactTensor]:
+    """Returns both with the shared rule; each keeps values that a user gave."""
     are_alike = is_alike(base.dtype, head.dtype)
     if are_alike and (base.rule is None or head.rule is None):
         return base, head
@@ -92,9 +94,9 @@ def _met(base: ArtifactTensor, head: ArtifactTensor) -> tuple[ArtifactTensor, Ar
         return base, head
     if isinstance(ours, Files) or isinstance(theirs, Files):
         return base, head
-    values = ours if ours == theirs or _are_floats(base, head) else _narrowed(ours, theirs)
+    values = ours if ours == theirs or _are_floats(base, head) else _intersection(ours, theirs)
     if isinstance(values, Integers) and not are_alike:
-        values = _held(_held(values, base.dtype), head.dtype)
+        values = _representable(_representable(values, base.dtype), head.dtype)
     if values is None:
         raise MeasurementError(_NOTHING_IN_COMMON.format(base.name))
     rule = InputRule(values, head.rule.why if head.rule is not None else "")
@@ -102,7 +104,7 @@ def _met(base: ArtifactTensor, head: ArtifactTensor) -> tuple[ArtifactTensor, Ar
 
 
 def _are_floats(base: ArtifactTensor, head: ArtifactTensor) -> bool:
-    """Returns whether both rules draw floats that every model takes."""
+    """Returns whether both rules draw floats that every model accepts."""
     drawn = (_values(base), _values(head))
     kinds = {kind_of(dtype_named(side.dtype)) for side in (base, head)}
     return kinds == {"f"} and all(isinstance(each, Normal | Uniform) for each in drawn)
@@ -114,8 +116,8 @@ def _values(tensor: ArtifactTensor) -> Drawn:
     return Normal() if kind_of(dtype_named(tensor.dtype)) == "f" else _BITS
 
 
-def _held(values: Integers | None, dtype: str) -> Integers | None:
-    """The integers among these that the type has."""
+def _representable(values: Integers | None, dtype: str) -> Integers | None:
+    """Returns the integers of the range that the type can hold."""
     kind = kind_of(dtype_named(dtype))
     if values is None or kind == "f":
         return values
@@ -124,7 +126,7 @@ def _held(values: Integers | None, dtype: str) -> Integers | None:
     return Integers(low, high) if low <= high else None
 
 
-def _narrowed(one: object, other: object) -> Draw | Columns | None:
+def _intersection(one: object, other: object) -> Draw | Columns | None:
     match one, other:
         case (Integers() as whole, rest) | (rest, Integers() as whole):
             return _integers_in(whole, rest)
@@ -138,7 +140,7 @@ def _narrowed(one: object, other: object) -> Draw | Columns | None:
 
 
 def _integers_in(whole: Integers, rest: object) -> Draw | None:
-    """The integers that the other rule takes, too."""
+    """Returns the integers that the other rule allows, too."""
     low, high = whole.low, whole.high
     match rest:
         case Normal():
@@ -155,7 +157,7 @@ def _integers_in(whole: Integers, rest: object) -> Draw | None:
 def _columns(one: Columns, other: Columns) -> Columns | None:
     parts: list[Draw] = []
     for ours, theirs in zip_longest(one.parts, other.parts):
-        narrowed = ours if ours == theirs else _narrowed(ours, theirs)
+        narrowed = ours if ours == theirs else _intersection(ours, theirs)
         if narrowed is None or isinstance(narrowed, Columns):
             return None
         parts.append(narrowed)

@@ -1,7 +1,7 @@
-"""Seeds of the inputs that decide whether a build in other numbers ships.
+"""Seeds of the inputs that decide whether a build in lower precision ships.
 
 They are the same in each run, so that a candidate near its budget does not pass in one and fail in
-the next. What is drawn from them follows from the model's inputs and their rules alone.
+the next. The inputs drawn from them depend only on the model's inputs and their rules.
 """
 
 from __future__ import annotations
@@ -21,31 +21,32 @@ _ROOT = 1
 
 
 def error_seeds(count: int) -> tuple[int, ...]:
-    """The seeds of so many inputs that tell an error. More begin with those of fewer."""
+    """Returns the seeds of `count` inputs that measure an error. A longer list begins with a
+    shorter one."""
     return tuple(derived(_ROOT, "accuracy", n) for n in range(count))
 
 
 def lasting_order(cases: int) -> tuple[int, ...]:
-    """The numbers of so many cases as if they were shuffled: lists are often sorted by class, and
-    their first cases are of one class alone."""
+    """Returns the case numbers in a fixed shuffled order: lists are often sorted by class, and
+    would begin with one class alone."""
     return tuple(sorted(range(cases), key=lambda case: derived(_ROOT, "order", case)))
 
 
 def calibration_seeds(count: int) -> tuple[int, ...]:
-    """The seeds of so many inputs to learn ranges from: none of those that tell an error."""
+    """Returns the seeds of `count` inputs to learn ranges from, none of which measures an error."""
     return tuple(derived(_ROOT, "calibration", n) for n in range(count))
 
 
-# Inputs for calibration, and others that are kept from it: errors on the same inputs would be too
-# small.
+# Separates inputs for calibration from those that measure the error: on the same inputs errors
+# would look too small.
 
 MAX_INPUTS = 32
 _SHARE = 5
-"""One in this many cases calibrates."""
+"""One case in this many calibrates."""
 
 
 class Calibration(msgspec.Struct, frozen=True):
-    """The inputs that a runtime is calibrated on: drawn by the `seeds`, or `cases` of those."""
+    """The inputs to calibrate a runtime on: drawn from the `seeds`, or the given `cases`."""
 
     inputs: tuple[ArtifactTensor, ...]
     seeds: tuple[int, ...]
@@ -58,8 +59,8 @@ class Calibration(msgspec.Struct, frozen=True):
 def calibration(
     inputs: Sequence[ArtifactTensor], given: Collection[str], seeds: Sequence[int], path: str
 ) -> tuple[Calibration, tuple[ArtifactTensor, ...]]:
-    """Returns what to calibrate on, and the inputs with the cases that are left to tell the error.
-    Raises ModelError for inputs of floats that the user gave no values for."""
+    """Returns the calibration inputs, and the inputs with the remaining cases to measure the error
+    on. Raises ModelError for float inputs without given values."""
     missing = [each.name for each in inputs if "float" in each.dtype and each.name not in given]
     if missing:
         message = (
@@ -79,7 +80,7 @@ def calibration(
 
 
 def _cases(tensor: ArtifactTensor, wanted: Sequence[int]) -> ArtifactTensor:
-    """The input with some of its cases; one that has the same in all keeps it."""
+    """Returns the input with only these cases; an input with one value for all keeps it."""
     rule = tensor.rule
     if rule is None or not isinstance(rule.values, Files) or len(rule.values.files) == 1:
         return tensor

@@ -1,5 +1,5 @@
-"""The values that a configuration gives, held against the models before anything is built: in a
-change the base's are what its models run on."""
+"""Checks a configuration's values against the models before anything is built: a change runs on the
+base's values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tunegate.review.named_files import described_missing, gives_values, missing
 
 
 class CommittedFiles(Repository, Protocol):
-    """A repository that gives models without their data, and says what is where."""
+    """A repository that gives models without their data, and entries by path."""
 
     def entry(self, revision: str, path: str) -> TreeEntry | None: ...
     def content(self, version: ModelVersion) -> bytes: ...
@@ -29,9 +29,8 @@ class CommittedFiles(Repository, Protocol):
 def value_problems(
     repository: Repository, config: Config, files: Mapping[ModelPath, Path], revision: str
 ) -> Iterator[str]:
-    """Yields a line for each value that a model does not take, except for missing files, which
-    `review/named_files.py` reports. `files` are the models, and those of values are read at
-    `revision`."""
+    """Yields a line for each value that a model rejects, except for missing files, which
+    `review/named_files.py` reports. `files` are the models; value files are read at `revision`."""
     with TemporaryDirectory(prefix="tunegate-values-") as place:
         given = GivenValues(repository, Path(place))
         for path, file in files.items():
@@ -50,9 +49,9 @@ def unmerged_value_problems(
     before: Config | None,
     models: Mapping[ModelPath, ModelVersion],
 ) -> tuple[str, ...]:
-    """The same of what a change gives otherwise than the base, by its configuration or in a file,
-    which nothing of this change is run on. Files on the runner are not among it: nobody merged
-    their names. Models that cannot be read have no problem here."""
+    """Returns such lines for values that a change gives differently from the base, in its
+    configuration or in a file; nothing of this change runs on them. Files on the runner are left
+    out: nobody merged their names. Unreadable models have no problem here."""
     asking = _Asking(repository, revisions)
     wanted = [
         path
@@ -70,10 +69,10 @@ def given_value_problems(
     config: Config,
     models: Mapping[ModelPath, ModelVersion],
 ) -> tuple[str, ...]:
-    """The same of all that is given for these models of the head."""
+    """Returns such lines for all values of these head models."""
     with TemporaryDirectory(prefix="tunegate-values-") as place:
         giving = {path: each for path, each in models.items() if _has_values(config, path)}
-        files = dict(_written(repository, giving, Path(place)))
+        files = dict(_write_graphs(repository, giving, Path(place)))
         return tuple(value_problems(repository, config, files, revisions.head))
 
 
@@ -101,10 +100,10 @@ class _Asking:
         return now is not None and now != self._repository.entry(judge, path)
 
 
-def _written(
+def _write_graphs(
     repository: CommittedFiles, models: Mapping[ModelPath, ModelVersion], into: Path
 ) -> Iterator[tuple[ModelPath, Path]]:
-    """The graphs alone: nobody looks at weights."""
+    """Yields the exported graphs, without weights, which nobody looks at."""
     for at, (path, version) in enumerate(models.items()):
         file = into / f"{at}.onnx"
         try:
@@ -114,31 +113,31 @@ def _written(
         yield path, file
 
 
-# The files of the repository that a configuration names, looked for before anything is built.
+# The files that a configuration names, checked before anything is built.
 
 _Problems = Callable[[Mapping[ModelPath, ModelVersion]], Sequence[str]]
 
 
 class WholeRepository(CommittedFiles, Protocol):
-    """One that also says what git calls each directory."""
+    """A committed repository that also gives git's id of each directory."""
 
     def directories(self, revision: str) -> Mapping[str, str]: ...
 
 
 class FilesOfConfig:
-    """`name` is the configuration's own, for messages."""
+    """Checks the files of a configuration; `name` is its own, for messages."""
 
     def __init__(self, repository: WholeRepository, reader: ModelReader, name: str) -> None:
         self._repository, self._reader, self._name = repository, reader, name
         self._directories = cache(repository.directories)
 
     def identity(self, revision: str, path: str) -> str:
-        """Returns git's id of the content of a file or directory; '' where there is none."""
+        """Returns git's id of a file or directory, '' if there is none."""
         return self._reader.blob(revision, path) or self._directories(revision).get(path, "")
 
     def check_change(self, config: Config, before: Config | None, revisions: Revisions) -> None:
-        """Raises ConfigError for files that are not in the head, and for values that the change
-        gives and its models do not take. Without a base each model is built, which tells."""
+        """Raises ConfigError for files missing in the head, and for values of the change that its
+        models reject. Without a base every model is built, which reports its values."""
         self._require(
             config,
             revisions,
@@ -150,7 +149,7 @@ class FilesOfConfig:
         )
 
     def check_all(self, config: Config, revisions: Revisions) -> None:
-        """The same of every model of the head."""
+        """Does the same for every model of the head."""
         self._require(
             config,
             revisions,
@@ -158,7 +157,8 @@ class FilesOfConfig:
         )
 
     def _require(self, config: Config, revisions: Revisions, problems: _Problems) -> None:
-        """All is told at once; a file that is missing once, with its likely name."""
+        """Raises ConfigError with all problems at once; a missing file is named once, with its
+        likely name."""
         missing = [*missing_files(config, revisions, self.identity)]
         paths = [entry.path for entry in self._repository.files(revisions.head)] if missing else []
         told = [described_missing(each, paths) for each in missing]

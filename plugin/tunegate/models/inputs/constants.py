@@ -1,4 +1,4 @@
-"""Small constants of a graph, computed without a runtime: bounds, shapes and tables of names."""
+"""Evaluates small constants of a graph without a runtime: bounds, shapes and tables of names."""
 
 from __future__ import annotations
 
@@ -18,41 +18,41 @@ _Attributes = dict[str, Any]
 
 
 def tensor_values(tensor: onnx.TensorProto, most: int) -> Any:
-    """The array of a tensor, or None where it is larger than `most` numbers, or not in the file."""
+    """Returns the array of a tensor, None if it has more than `most` numbers or is not in the
+    file."""
     size = math.prod(tensor.dims)
     if size > most or is_external(tensor):
         return None
     try:
         array = numpy_helper.to_array(tensor)
     except (ValueError, TypeError):
-        return None  # what the file says of it does not fit together
+        return None  # its type, shape and data contradict each other
     return array
 
 
 def attributes_of(node: onnx.NodeProto) -> dict[str, Any]:
-    """The attributes of a node as Python values."""
+    """Returns the attributes of a node as Python values."""
     return {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
 
 
 def evaluated(node: onnx.NodeProto, arrays: _Arrays, most: int) -> Any:
-    """Returns the value of a node of constants, or None where the operator is not one of a few
-    simple ones, or the result has more than `most` numbers. `Shape` and `Size` are given a
-    shape."""
+    """Returns the value of a node with constant inputs, None if the operator is not one of a few
+    simple ones or the result has more than `most` numbers. `Shape` and `Size` get a shape."""
     attributes = attributes_of(node)
     if node.op_type == "Constant":
-        return _given(attributes, most)
+        return _constant(attributes, most)
     known = _SIMPLE.get(node.op_type)
     if known is None or node.domain not in STANDARD_DOMAINS:
         return None
     try:
         with np.errstate(all="ignore"):
             found = known(arrays, attributes)
-    except Exception:  # noqa: BLE001 -- an operator on what does not fit: nothing is known
+    except Exception:  # noqa: BLE001 -- unfit operands: the value is unknown
         return None
     return found if found is not None and np.asarray(found).size <= most else None
 
 
-def _given(attributes: _Attributes, most: int) -> Any:
+def _constant(attributes: _Attributes, most: int) -> Any:
     for name, value in attributes.items():
         if name == "value":
             return tensor_values(value, most)
@@ -130,7 +130,7 @@ def _slice(arrays: _Arrays, attributes: _Attributes) -> Any:
     return found
 
 
-def _divided(arrays: _Arrays, _: _Attributes) -> Any:
+def _divide(arrays: _Arrays, _: _Attributes) -> Any:
     is_whole = arrays[0].dtype.kind in "iu"
     return arrays[0] // arrays[1] if is_whole else arrays[0] / arrays[1]
 
@@ -146,7 +146,7 @@ _SIMPLE: dict[str, Callable[[_Arrays, _Attributes], Any]] = {
     "Concat": _concat,
     "Reshape": _reshape,
     "Slice": _slice,
-    "Div": _divided,
+    "Div": _divide,
     "Add": lambda arrays, _: arrays[0] + arrays[1],
     "Sub": lambda arrays, _: arrays[0] - arrays[1],
     "Mul": lambda arrays, _: arrays[0] * arrays[1],

@@ -1,5 +1,5 @@
-"""A model as one flat list of steps, the graphs inside `If`, `Loop` and `Scan` among them, with the
-shapes and the constants that can be known without running it."""
+"""A model as one flat list of steps, including the graphs inside `If`, `Loop` and `Scan`, with the
+shapes and constants that are known without running it."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from tunegate.models.model_inputs import stated_size
 from tunegate.models.seeded_inputs import TensorLike
 
 Dimensions = tuple[int | None, ...]
-"""Dimensions; None is one that nobody knows."""
+"""Dimensions; None is unknown."""
 _BIG = 4096
 """The largest tensor, in numbers, whose values are computed."""
 _DEEPEST = 60
-"""The longest chain of operators that a constant is computed through."""
+"""The longest operator chain that a constant is computed through."""
 
 
 class Operation(NamedTuple):
-    """A node. `op` has its domain in front where that is not ONNX's own; names are unique in the
+    """A node. `op` has its domain in front unless that is ONNX's own; value names are unique in the
     whole model."""
 
     op: str
@@ -35,29 +35,29 @@ class Operation(NamedTuple):
 
 
 class Use(NamedTuple):
-    """A step that reads a value, and as which of its inputs."""
+    """A step that reads a value, and the position among its inputs."""
 
     step: Operation
     position: int
 
 
 class Dataflow:
-    """The sources of a model's outputs. The dimensions of `tensors` are its inputs'."""
+    """The steps that a model's outputs depend on. Input dimensions come from `tensors`."""
 
     def __init__(self, model: onnx.ModelProto, tensors: Iterable[TensorLike]) -> None:
-        known = _with_shapes(model, tensors)
+        known = _infer_shapes(model, tensors)
         self._shapes: dict[str, Dimensions] = {}
         self._tensors: dict[str, onnx.TensorProto] = {}
         self._makers: dict[str, Operation] = {}
         self._constants: dict[str, Any] = {}
         steps, _ = self._steps_of(known.graph, {}, "")
         self._uses: dict[str, list[Use]] = {}
-        for step in _needed(steps, [value.name for value in known.graph.output]):
+        for step in _required_steps(steps, [value.name for value in known.graph.output]):
             for position, name in enumerate(step.inputs):
                 self._uses.setdefault(name, []).append(Use(step, position))
 
     def uses(self, name: str) -> Sequence[Use]:
-        """Returns the steps that read the value, and that an output needs."""
+        """Returns the steps that read the value and lead to an output."""
         return self._uses.get(name, ())
 
     def shape(self, name: str) -> Dimensions | None:
@@ -74,13 +74,13 @@ class Dataflow:
         return shape[axis]
 
     def constant(self, name: str, depth: int = 0) -> Any:
-        """Returns the array that a value always is, or None where that is not known, or large."""
+        """Returns the array that a value always has, None if it is unknown or large."""
         if name not in self._constants and depth < _DEEPEST:
-            self._constants[name] = None  # of a loop, nothing is known
-            self._constants[name] = self._computed(name, depth)
+            self._constants[name] = None  # in a cycle the value is unknown
+            self._constants[name] = self._compute(name, depth)
         return self._constants.get(name)
 
-    def _computed(self, name: str, depth: int) -> Any:
+    def _compute(self, name: str, depth: int) -> Any:
         if name in self._tensors:
             return tensor_values(self._tensors[name], _BIG)
         step = self._makers.get(name)
@@ -95,7 +95,8 @@ class Dataflow:
     def _steps_of(
         self, graph: onnx.GraphProto, outer: Mapping[str, str], place: str
     ) -> tuple[list[Operation], dict[str, str]]:
-        """The steps of a graph and of those inside it, and what its names are in the model."""
+        """Returns the steps of a graph and of those inside it, and the model-wide name of each of
+        its names."""
         names = dict(outer)
         steps: list[Operation] = []
 
@@ -122,7 +123,7 @@ class Dataflow:
     def _bodies(
         self, node: onnx.NodeProto, names: Mapping[str, str], place: str, steps: list[Operation]
     ) -> list[tuple[list[str], list[str]]]:
-        """The names of what goes into each graph inside the node, and of what comes out."""
+        """Returns the names of the inputs and outputs of each graph inside the node."""
         found = []
         for number, body in enumerate(bodies_of(node)):
             inside = f"{place}{number}/"
@@ -139,7 +140,7 @@ class Dataflow:
 
 
 def _bindings(step: Operation, bodies: list[tuple[list[str], list[str]]]) -> list[Operation]:
-    """Steps that change nothing: into the graphs inside a node, and out of them."""
+    """Returns steps that only rename: into the graphs inside a node, and out of them."""
     first_in = {"Loop": 2, "Scan": 0}.get(step.op)
     first_out = 1 if step.op == "Loop" else 0
     pairs: list[tuple[str, str]] = []
@@ -152,8 +153,8 @@ def _bindings(step: Operation, bodies: list[tuple[list[str], list[str]]]) -> lis
     return [Operation("Identity", (one,), (other,), binding) for one, other in pairs]
 
 
-def _needed(steps: Sequence[Operation], outputs: Sequence[str]) -> list[Operation]:
-    """The steps without which an output could not be computed."""
+def _required_steps(steps: Sequence[Operation], outputs: Sequence[str]) -> list[Operation]:
+    """Returns the steps that the outputs depend on."""
     makers: dict[str, list[Operation]] = {}
     for step in steps:
         for name in step.outputs:
@@ -168,9 +169,10 @@ def _needed(steps: Sequence[Operation], outputs: Sequence[str]) -> list[Operatio
     return list(needed.values())
 
 
-def _with_shapes(model: onnx.ModelProto, tensors: Iterable[TensorLike]) -> onnx.ModelProto:
-    """The model without its large weights, with the shapes of its values as far as ONNX knows."""
-    light = _inlined(without_weights(model, _BIG))
+def _infer_shapes(model: onnx.ModelProto, tensors: Iterable[TensorLike]) -> onnx.ModelProto:
+    """Returns the model without its large weights, with the shapes of its values as far as ONNX
+    infers them."""
+    light = _inline_functions(without_weights(model, _BIG))
     given = {tensor.name: tensor.shape for tensor in tensors}
     for value in light.graph.input:
         if value.name in given and value.type.HasField("tensor_type"):
@@ -188,7 +190,7 @@ def _with_shapes(model: onnx.ModelProto, tensors: Iterable[TensorLike]) -> onnx.
         return light
 
 
-def _inlined(model: onnx.ModelProto) -> onnx.ModelProto:
+def _inline_functions(model: onnx.ModelProto) -> onnx.ModelProto:
     if not model.functions:
         return model
     try:

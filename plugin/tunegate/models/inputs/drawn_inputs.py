@@ -1,5 +1,5 @@
-"""The inputs of a prepared model with the values that they get: given by the user, those of the
-base, or inferred; and tried, where the model may refuse them."""
+"""The inputs of a prepared model with rules for their values: given by the user, taken from the
+base, or inferred, and tried if the model may reject them."""
 
 from __future__ import annotations
 
@@ -37,18 +37,17 @@ _Rules = Mapping[str, InputRule | None]
 _REFUSED = "ONNX Runtime refuses others"
 _LIVELIER = "on standard normal numbers its outputs tell nothing"
 _HIGHEST = (127, 63, 31, 15, 7, 3, 1, 0)
-"""The largest integers to try where ONNX Runtime refuses larger ones."""
+"""The largest integers to try if ONNX Runtime rejects larger ones."""
 _INDEX_RANGE = re.compile(r"inclusive range \[-?\d+, ?(\d{1,9})\]")
 _MAX_UNASKED_BYTES = 64 * 2**20
-"""A larger model that takes any floats is not run to see whether its outputs tell anything."""
+"""A larger model that accepts any floats is not run to check that its outputs tell something."""
 _IMAGE_RANK = 4
 _PIXELS = (Uniform(0.0, 1.0), Uniform(0.0, 255.0))
 _OTHERS = (Normal(0.0, 0.1), Uniform(0.0, 1.0), Normal(0.0, 10.0))
 
 
 class RefusedInputsError(ModelError):
-    """ONNX Runtime runs on none of the inputs that were drawn; `problem` is the first one, in its
-    words."""
+    """ONNX Runtime runs on none of the drawn inputs; `problem` is its first error."""
 
     def __init__(self, message: str, problem: str) -> None:
         super().__init__(message)
@@ -56,7 +55,7 @@ class RefusedInputsError(ModelError):
 
 
 class Drawing(NamedTuple):
-    """The inputs with their rules, and what a run on them told; None where there was no run."""
+    """The inputs with their rules, and the outcome of a run on them; None if there was no run."""
 
     tensors: tuple[ArtifactTensor, ...]
     outcome: Outcome | None = None
@@ -65,20 +64,21 @@ class Drawing(NamedTuple):
 def drawn_inputs(
     prepared: PreparedModel, known: KnownInputs, path: str
 ) -> tuple[ArtifactTensor, ...]:
-    """Returns the inputs with their rules. Raises ModelError, with the reason of ONNX Runtime,
-    where it runs on nothing that was invented, or not on what was given."""
+    """Returns the inputs with their rules. Raises ModelError with ONNX Runtime's reason if it
+    rejects all drawn values, or the given ones."""
     return draw_inputs(prepared, known, path).tensors
 
 
 def draw_inputs(
     prepared: PreparedModel, known: KnownInputs, path: str, trial: Trial | None = None
 ) -> Drawing:
-    """The same with what a run told. `trial` is one of the same model, where there is one."""
+    """Does the same, and returns the outcome of a run. `trial` is an existing one of the same
+    model."""
     _require_values(prepared.inputs, known.given, path)
-    model = _parsed(prepared.original)
-    own = _inferred(model, prepared.inputs)
-    first, *others = _candidates(own, _of_base(known.base, prepared.inputs), known.given)
-    tensors = _with_rules(prepared.inputs, first)
+    model = _load_graph(prepared.original)
+    own = _infer_rules(model, prepared.inputs)
+    first, *others = _candidates(own, _base_rules(known.base, prepared.inputs), known.given)
+    tensors = _add_rules(prepared.inputs, first)
     _require_shapes(tensors, path)
     trial = trial or _trial(prepared, tensors)
     if trial is None:
@@ -89,23 +89,23 @@ def draw_inputs(
             return _livelier(trial, tensors, known.given) or Drawing(tensors, outcome)
         return Drawing(tensors, outcome)
     for rules in others:
-        tried = _with_rules(prepared.inputs, rules)
+        tried = _add_rules(prepared.inputs, rules)
         found = trial.run(tried)
         if found.runs:
             return Drawing(tried, found)
-    highest = (*_said_bound(outcome.problem), *_HIGHEST)
+    highest = (*_stated_bound(outcome.problem), *_HIGHEST)
     careful = _careful_rules(trial, prepared.inputs, own, known.given, highest)
     if careful is None:
         opened = _open_sizes(model, prepared.inputs)
-        message = _refused(path, tensors, known.given, outcome.problem, opened)
+        message = _refusal(path, tensors, known.given, outcome.problem, opened)
         raise RefusedInputsError(message, outcome.problem)
-    tried = _with_rules(prepared.inputs, careful)
+    tried = _add_rules(prepared.inputs, careful)
     return Drawing(tried, trial.run(tried))
 
 
 def _trial(prepared: PreparedModel, tensors: Sequence[ArtifactTensor]) -> Trial | None:
-    """Returns a trial, or None where there is nothing to ask, or where ONNX Runtime does not load
-    the model: the build reports that."""
+    """Returns a trial, None if there is nothing to try, or ONNX Runtime cannot load the model: the
+    build reports that."""
     is_safe = all(_is_taken_by_all(tensor) for tensor in tensors)
     if is_safe and prepared.original.stat().st_size > _MAX_UNASKED_BYTES:
         return None
@@ -116,7 +116,7 @@ def _trial(prepared: PreparedModel, tensors: Sequence[ArtifactTensor]) -> Trial 
 
 
 def _livelier(trial: Trial, tensors: tuple[ArtifactTensor, ...], given: _Rules) -> Drawing | None:
-    """The inputs with other floats, where the outputs on standard normal ones tell nothing."""
+    """Returns the inputs with other floats if the outputs on standard normal ones tell nothing."""
     free = [t for t in tensors if t.rule == STANDARD and t.name not in given]
     kinds = {len(t.shape) == _IMAGE_RANK for t in free}
     for values in (*(_PIXELS if True in kinds else ()), *(_OTHERS if False in kinds else ())):
@@ -130,8 +130,8 @@ def _livelier(trial: Trial, tensors: tuple[ArtifactTensor, ...], given: _Rules) 
     return None
 
 
-def _said_bound(problem: str) -> tuple[int, ...]:
-    """The largest index, where ONNX Runtime says which it takes."""
+def _stated_bound(problem: str) -> tuple[int, ...]:
+    """Returns the largest index, if ONNX Runtime's error states which it accepts."""
     found = _INDEX_RANGE.search(problem)
     return () if found is None else (int(found[1]),)
 
@@ -143,52 +143,52 @@ def _careful_rules(
     given: _Rules,
     highest: Sequence[int],
 ) -> dict[str, InputRule | None] | None:
-    """Rules with smaller integers, for as few inputs as possible; None where ONNX Runtime refuses
-    all of them."""
+    """Returns rules with smaller integers, for as few inputs as possible; None if ONNX Runtime
+    rejects them all."""
     tries = [
         {name: _careful(rule, min(1, low), high) for name, rule in own.items()} | dict(given)
         for low, high in (*((0, high) for high in highest), (1, 1))
     ]
     new = [t for at, t in enumerate(tries) if t != dict(own) and t not in tries[:at]]
-    taken = next((t for t in new if not trial.refuses(_with_rules(inputs, t))), None)
+    taken = next((t for t in new if not trial.refuses(_add_rules(inputs, t))), None)
     if taken is None:
         return None
     for name, rule in own.items():
         if name not in given and taken[name] != rule:
             wider = taken | {name: rule}
-            if not trial.refuses(_with_rules(inputs, wider)):
+            if not trial.refuses(_add_rules(inputs, wider)):
                 taken = wider
     return taken
 
 
 def is_tried(rule: InputRule) -> bool:
-    """Returns whether a trial chose the rule, and not the graph or a name."""
+    """Returns whether a trial chose the rule, not the graph or a name."""
     return rule.why in {_REFUSED, _LIVELIER}
 
 
-def _parsed(file: Path) -> onnx.ModelProto:
+def _load_graph(file: Path) -> onnx.ModelProto:
     return onnx.load(file, load_external_data=False)
 
 
-def _inferred(model: onnx.ModelProto, tensors: Sequence[Tensor]) -> _Rules:
-    """Returns the inferred rules; an odd graph gets none instead of an exception."""
+def _infer_rules(model: onnx.ModelProto, tensors: Sequence[Tensor]) -> _Rules:
+    """Returns the inferred rules, none for an odd graph, which must not raise."""
     try:
         return inferred_rules(model, tensors)
     except Exception:  # noqa: BLE001 -- graphs are others' work, and ONNX Runtime judges them
         return dict.fromkeys(tensor.name for tensor in tensors)
 
 
-def _of_base(file: str, tensors: tuple[Tensor, ...]) -> _Rules:
-    """Returns the base's rules for inputs of the same name and shape, in types that one rule gives
-    equal numbers in."""
+def _base_rules(file: str, tensors: tuple[Tensor, ...]) -> _Rules:
+    """Returns the base's rules for inputs with the same name and shape, if one rule draws equal
+    numbers in both types."""
     if not file:
         return {}
     try:
-        model = _parsed(Path(file))
-    except Exception:  # noqa: BLE001 -- a base that cannot be read is told of where it is built
+        model = _load_graph(Path(file))
+    except Exception:  # noqa: BLE001 -- an unreadable base is reported where it is built
         return {}
     shared = [tensor for tensor in tensors if _has(model, tensor)]
-    return _inferred(model, shared)
+    return _infer_rules(model, shared)
 
 
 def _has(model: onnx.ModelProto, tensor: Tensor) -> bool:
@@ -216,7 +216,7 @@ def _candidates(own: _Rules, base: _Rules, given: _Rules) -> Iterator[dict[str, 
 
 
 def _careful(rule: InputRule | None, low: int, high: int) -> InputRule | None:
-    """Integers that fit nearly everywhere, instead of many; those that were fewer stay."""
+    """Returns integers that fit nearly everywhere instead of a wide range; narrower ranges stay."""
     if rule is None or not isinstance(rule.values, Integers | Columns):
         return rule
     if isinstance(rule.values, Columns) and not all(
@@ -229,7 +229,7 @@ def _careful(rule: InputRule | None, low: int, high: int) -> InputRule | None:
     return InputRule(values, _REFUSED)
 
 
-def _with_rules(tensors: tuple[Tensor, ...], rules: _Rules) -> tuple[ArtifactTensor, ...]:
+def _add_rules(tensors: tuple[Tensor, ...], rules: _Rules) -> tuple[ArtifactTensor, ...]:
     return tuple(
         ArtifactTensor(t.name, () if t.is_open else t.shape, t.dtype, rules[t.name], t.form)
         for t in tensors
@@ -237,7 +237,7 @@ def _with_rules(tensors: tuple[Tensor, ...], rules: _Rules) -> tuple[ArtifactTen
 
 
 def _is_taken_by_all(tensor: ArtifactTensor) -> bool:
-    """Returns whether every model takes such values: floats and booleans."""
+    """Returns whether every model accepts such values: floats and booleans."""
     values = tensor.rule.values if tensor.rule is not None else None
     parts = values.parts if isinstance(values, Columns) else (values,)
     is_float = kind_of(dtype_named(tensor.dtype)) not in "iuO" and not tensor.form
@@ -247,7 +247,8 @@ def _is_taken_by_all(tensor: ArtifactTensor) -> bool:
 
 
 def _require_values(tensors: tuple[Tensor, ...], given: _Rules, path: str) -> None:
-    """A model need not say how large the tensors in a sequence are: nothing is drawn then."""
+    """Raises ModelError for a sequence whose tensors have unknown sizes: nothing can be drawn for
+    it."""
     named = [each.name for each in tensors if each.is_open and not _is_in_files(given, each)]
     if named:
         raise ModelError(
@@ -275,7 +276,7 @@ def _require_shapes(tensors: tuple[ArtifactTensor, ...], path: str) -> None:
 
 
 def _open_sizes(model: onnx.ModelProto, tensors: Sequence[Tensor]) -> str:
-    """Returns the sizes that the model leaves open, by their symbols or places."""
+    """Returns the sizes that the model leaves open, by symbol or position."""
     shapes = {tensor.name: tensor.shape for tensor in tensors}
     found = {
         value.symbol(axis) or f"{value.name}[{axis}]": shapes[value.name][axis]
@@ -286,7 +287,7 @@ def _open_sizes(model: onnx.ModelProto, tensors: Sequence[Tensor]) -> str:
     return ", ".join(f"{name} {size}" for name, size in found.items())
 
 
-def _refused(
+def _refusal(
     path: str, tensors: tuple[ArtifactTensor, ...], given: _Rules, problem: str, sizes: str
 ) -> str:
     invented = [

@@ -1,4 +1,4 @@
-"""A fact about the values of an input, read from the graph."""
+"""Facts about the values of an input, read from the graph."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tunegate.models.inputs.trace import Meeting, Selected, is_cast_to_boolean, 
 from tunegate.models.seeded_inputs import TensorLike
 
 HIDES_NOTHING = "a mask that hides nothing"
-"""The reason why an input is 1 everywhere."""
+"""The reason why a mask input is 1 everywhere."""
 
 
 class Fact(NamedTuple):
-    """Bounds of an input, or the values that it may have. It `is_must` where the model does not
-    run on others, and `is_hint` where any fact that is no hint tells more. A fact is of all columns
-    unless it says of which. One that `is_rescaled` is of what the model multiplies or shifts."""
+    """Bounds of an input, or the values it may have. It `is_must` if the model rejects others, and
+    `is_hint` if any other fact tells more. A fact holds for all columns unless it names some. It
+    `is_rescaled` if the model multiplies or shifts the value first."""
 
     why: str
     low: float | None = None
@@ -34,15 +34,15 @@ class Fact(NamedTuple):
     is_rescaled: bool = False
 
 
-# The categories that encoders have in their attributes.
+# The categories in an encoder's attributes.
 
 _MAX_CATEGORIES = 1000
 _WORDS = 8
-"""The number of known words in a text that the model takes apart."""
+"""The number of known words in a text that the model splits."""
 
 
 def encoder_keys(*names: str) -> Callable[[Meeting, Dataflow], Fact | None]:
-    """Categories that an encoder has in its attributes."""
+    """Returns a rule that reads an encoder's categories from its attributes."""
 
     def told(meeting: Meeting, _: Dataflow) -> Fact | None:
         step, position = meeting.use
@@ -58,7 +58,7 @@ def encoder_keys(*names: str) -> Callable[[Meeting, Dataflow], Fact | None]:
 
 
 def categories(known: list[Any], why: str, words: int = 1) -> Fact | None:
-    """Some of them, evenly spread where there are many."""
+    """Returns some of the categories, evenly spread if there are many."""
     every = [_text(value) if isinstance(value, bytes | str) else int(value) for value in known]
     values = list(dict.fromkeys(value for value in every if value is not None))
     stride = max(1, math.ceil(len(values) / _MAX_CATEGORIES))
@@ -80,30 +80,30 @@ _MAX_NAME = 60
 
 
 def facts_of(tensor: TensorLike, flow: Dataflow) -> Iterator[Fact]:
-    """Yields what is known of an input of integers, booleans or texts."""
+    """Yields the facts about an input of integers, booleans or texts."""
     for meeting in meetings_of(tensor, flow):
         step = meeting.use.step
         tell = _TOLD.get(step.op)
         fact = tell(meeting, flow) if tell is not None else None
         if fact is not None:
-            yield _of_input(fact, meeting)
+            yield _translate(fact, meeting)
 
 
 def index_facts_of(tensor: TensorLike, flow: Dataflow) -> Iterator[Fact]:
-    """Yields what is known of an input of floats that the model makes integers of. The bounds of
-    what it rescales are left as they are."""
+    """Yields the facts about a float input that the model casts to integers. Bounds of rescaled
+    values are left out."""
     for meeting in meetings_of(tensor, flow):
         tell = _TOLD.get(meeting.use.step.op) if meeting.trace.is_whole else None
         fact = tell(meeting, flow) if tell is not None else None
         if fact is not None and meeting.trace.scale == 1:
-            yield _of_input(fact, meeting)
+            yield _translate(fact, meeting)
         elif fact is not None:
             low, high = _bounds(fact, meeting)
             yield fact._replace(low=low, high=high, columns=None, is_rescaled=True)
 
 
 def _bounds(fact: Fact, meeting: Meeting) -> tuple[float | None, float | None]:
-    """The bounds of the input where those of a trace are the fact's."""
+    """Returns the bounds of the input at which the traced value has the fact's bounds."""
     trace = meeting.trace
     low, high = (
         None if bound is None else (bound - trace.offset) / trace.scale
@@ -112,8 +112,8 @@ def _bounds(fact: Fact, meeting: Meeting) -> tuple[float | None, float | None]:
     return low, high
 
 
-def _of_input(fact: Fact, meeting: Meeting) -> Fact:
-    """The fact of a trace, as one of the input that it comes from."""
+def _translate(fact: Fact, meeting: Meeting) -> Fact:
+    """Translates the fact about a traced value into one about its input."""
     trace, (low, high) = meeting.trace, _bounds(fact, meeting)
     is_number = all(isinstance(value, int) for value in fact.values)
     values = fact.values
@@ -137,25 +137,25 @@ def _indices(size: int | None, of: str) -> Fact | None:
     return Fact(f"indices of {of}", low=0, high=max(size - 1, 0), is_must=True)
 
 
-def _called(name: str, flow: Dataflow) -> str:
-    """Returns the name of a table for people: its own where it is a weight."""
+def _table_name(name: str, flow: Dataflow) -> str:
+    """Returns a table's name for people: its own if it is a weight."""
     if flow.is_weight(name):
         return f"the table {name[:_MAX_NAME]}"
     return "what the model computes"
 
 
-def _gathered(meeting: Meeting, flow: Dataflow) -> Fact | None:
-    """Indices into one axis of the first input."""
+def _gather(meeting: Meeting, flow: Dataflow) -> Fact | None:
+    """Finds indices into one axis of the first input."""
     step, position = meeting.use
     if position != 1:
         return None
     attributes = attributes_of(step.node)
     axis = attributes.get("axis", attributes.get("gather_axis", 0))
-    return _indices(flow.dimension(step.inputs[0], axis), _called(step.inputs[0], flow))
+    return _indices(flow.dimension(step.inputs[0], axis), _table_name(step.inputs[0], flow))
 
 
-def _gathered_nd(meeting: Meeting, flow: Dataflow) -> Fact | None:
-    """Indices into several axes at once, one for each number of the last axis."""
+def _gather_nd(meeting: Meeting, flow: Dataflow) -> Fact | None:
+    """Finds indices into several axes at once, one per number of the last axis."""
     step, position = meeting.use
     shape = flow.shape(step.inputs[0])
     if position != 1 or shape is None:
@@ -167,7 +167,7 @@ def _gathered_nd(meeting: Meeting, flow: Dataflow) -> Fact | None:
     if component is not None:
         sizes = sizes[component : component + 1]
     known = [size for size in sizes if size is not None]
-    return _indices(min(known) if known else None, _called(step.inputs[0], flow))
+    return _indices(min(known) if known else None, _table_name(step.inputs[0], flow))
 
 
 def _one_hot(meeting: Meeting, flow: Dataflow) -> Fact | None:
@@ -194,12 +194,12 @@ def _equal(meeting: Meeting, flow: Dataflow) -> Fact | None:
         return Fact("values that the model compares with", low=low, high=high, is_hint=True)
     shape = flow.shape(meeting.trace.name)
     if shape is None or None in shape or math.prod(each or 0 for each in shape) != 1:
-        return None  # one of many values, as padding is of tokens: the others count as well
+        return None  # one of many values, as a padding token is: the others occur as well
     return Fact("the value that the model compares with", values=(int(values[0]),))
 
 
-def _compared(meeting: Meeting, flow: Dataflow) -> Fact | None:
-    """A length, where it is compared with the numbers of all places."""
+def _compare(meeting: Meeting, flow: Dataflow) -> Fact | None:
+    """Finds a length: a value that is compared with the numbers of all positions."""
     step, position = meeting.use
     places = flow.constant(step.inputs[1 - position])
     if places is None or np.size(places) < 2 or np.asarray(places).dtype.kind not in "iu":  # noqa: PLR2004
@@ -211,7 +211,7 @@ def _compared(meeting: Meeting, flow: Dataflow) -> Fact | None:
     return Fact("a length: the whole axis", values=(int(numbers.max()) + 1,))
 
 
-def _clipped(meeting: Meeting, flow: Dataflow) -> Fact | None:
+def _clip(meeting: Meeting, flow: Dataflow) -> Fact | None:
     step, position = meeting.use
     if position != 0:
         return None
@@ -229,7 +229,8 @@ def _remainder(meeting: Meeting, flow: Dataflow) -> Fact | None:
 
 
 def _length_of_sequence(at: int, axis: int) -> Callable[[Meeting, Dataflow], Fact | None]:
-    """Lengths are those of the whole axis, so that all of the work is done."""
+    """Returns a rule for lengths, which become those of the whole axis, so that all work is
+    done."""
 
     def told(meeting: Meeting, flow: Dataflow) -> Fact | None:
         step, position = meeting.use
@@ -239,7 +240,7 @@ def _length_of_sequence(at: int, axis: int) -> Callable[[Meeting, Dataflow], Fac
     return told
 
 
-def _reversed(meeting: Meeting, flow: Dataflow) -> Fact | None:
+def _reverse(meeting: Meeting, flow: Dataflow) -> Fact | None:
     axis = attributes_of(meeting.use.step.node).get("time_axis", 0)
     return _length_of_sequence(1, axis)(meeting, flow)
 
@@ -251,8 +252,8 @@ def _top(meeting: Meeting, flow: Dataflow) -> Fact | None:
     return None if size is None else Fact("how many of an axis", low=1, high=size, is_must=True)
 
 
-def _sliced(meeting: Meeting, flow: Dataflow) -> Fact | None:
-    """Starts are 0 and ends those of the axis."""
+def _slice(meeting: Meeting, flow: Dataflow) -> Fact | None:
+    """Finds the bounds of a slice: starts are 0, ends those of the axis."""
     step, position = meeting.use
     if position not in {1, 2}:
         return None
@@ -264,8 +265,8 @@ def _sliced(meeting: Meeting, flow: Dataflow) -> Fact | None:
     return None if size is None else Fact("where a part of an axis ends", values=(size,))
 
 
-def _counted(*positions: int, value: int) -> Callable[[Meeting, Dataflow], Fact | None]:
-    """A number of repetitions: small, and always the same."""
+def _count(*positions: int, value: int) -> Callable[[Meeting, Dataflow], Fact | None]:
+    """Returns a rule for a number of repetitions: small, and always the same."""
 
     def told(meeting: Meeting, _: Dataflow) -> Fact | None:
         is_count = meeting.use.position in positions
@@ -282,8 +283,8 @@ def _mask(position: int) -> Callable[[Meeting, Dataflow], Fact | None]:
     return told
 
 
-def _inverted(meeting: Meeting, flow: Dataflow) -> Fact | None:
-    """A mask is taken from 1, and what it hides gets a large negative number."""
+def _inverted_mask(meeting: Meeting, flow: Dataflow) -> Fact | None:
+    """Finds an inverted mask: subtracted from 1, and scaled to a large negative number."""
     step, position = meeting.use
     one = flow.constant(step.inputs[0])
     if position != 1 or one is None or not np.all(one == 1):
@@ -291,20 +292,20 @@ def _inverted(meeting: Meeting, flow: Dataflow) -> Fact | None:
     return Fact(HIDES_NOTHING, values=(1,))
 
 
-def _as_boolean(meeting: Meeting, _: Dataflow) -> Fact | None:
+def _cast_to_boolean(meeting: Meeting, _: Dataflow) -> Fact | None:
     is_it = is_cast_to_boolean(meeting.use.step)
     return Fact(HIDES_NOTHING, values=(1,)) if is_it else None
 
 
-def _embedded(tables: dict[int, int]) -> Callable[[Meeting, Dataflow], Fact | None]:
-    """Tokens and segments, each with its table."""
+def _embedding(tables: dict[int, int]) -> Callable[[Meeting, Dataflow], Fact | None]:
+    """Returns a rule for tokens and segments, each with its table."""
 
     def told(meeting: Meeting, flow: Dataflow) -> Fact | None:
         step, position = meeting.use
         if position not in tables or tables[position] >= len(step.inputs):
             return None
         table = step.inputs[tables[position]]
-        return _indices(flow.dimension(table, 0), _called(table, flow))
+        return _indices(flow.dimension(table, 0), _table_name(table, flow))
 
     return told
 
@@ -312,31 +313,31 @@ def _embedded(tables: dict[int, int]) -> Callable[[Meeting, Dataflow], Fact | No
 _ML = "ai.onnx.ml."
 _MS = "com.microsoft."
 _TOLD: dict[str, Callable[[Meeting, Dataflow], Fact | None]] = {
-    **dict.fromkeys(("Gather", "GatherElements", "ScatterElements", "Scatter"), _gathered),
+    **dict.fromkeys(("Gather", "GatherElements", "ScatterElements", "Scatter"), _gather),
     f"{_ML}ArrayFeatureExtractor": lambda meeting, flow: (
         _indices(flow.dimension(meeting.use.step.inputs[0], -1), "features")
         if meeting.use.position == 1
         else None
     ),
-    f"{_MS}GatherBlockQuantized": _gathered,
-    **dict.fromkeys(("GatherND", "ScatterND", f"{_MS}GatherND"), _gathered_nd),
+    f"{_MS}GatherBlockQuantized": _gather,
+    **dict.fromkeys(("GatherND", "ScatterND", f"{_MS}GatherND"), _gather_nd),
     "OneHot": _one_hot,
     "Equal": _equal,
-    **dict.fromkeys(("Less", "LessOrEqual", "Greater", "GreaterOrEqual"), _compared),
-    "Clip": _clipped,
+    **dict.fromkeys(("Less", "LessOrEqual", "Greater", "GreaterOrEqual"), _compare),
+    "Clip": _clip,
     "Mod": _remainder,
     **dict.fromkeys(("LSTM", "GRU", "RNN"), _length_of_sequence(4, 0)),
-    "ReverseSequence": _reversed,
+    "ReverseSequence": _reverse,
     "TopK": _top,
-    "Slice": _sliced,
-    "Loop": _counted(0, value=4),
-    "Range": _counted(1, value=16),
-    "Tile": _counted(1, value=1),
-    "NonMaxSuppression": _counted(2, value=100),
-    "Sub": _inverted,
-    "Cast": _as_boolean,
-    f"{_MS}EmbedLayerNormalization": _embedded({0: 2, 1: 4}),
-    f"{_MS}QEmbedLayerNormalization": _embedded({0: 2, 1: 4}),
+    "Slice": _slice,
+    "Loop": _count(0, value=4),
+    "Range": _count(1, value=16),
+    "Tile": _count(1, value=1),
+    "NonMaxSuppression": _count(2, value=100),
+    "Sub": _inverted_mask,
+    "Cast": _cast_to_boolean,
+    f"{_MS}EmbedLayerNormalization": _embedding({0: 2, 1: 4}),
+    f"{_MS}QEmbedLayerNormalization": _embedding({0: 2, 1: 4}),
     f"{_MS}Attention": _mask(3),
     f"{_MS}MultiHeadAttention": _mask(4),
     f"{_ML}LabelEncoder": encoder_keys("keys_strings", "keys_int64s", "classes_strings"),

@@ -1,5 +1,5 @@
-"""The floats to draw for an input, by what the graph does with them first: a normalization, a
-quantization, or the thresholds of trees."""
+"""Rules for float inputs by what the graph does with them first: a normalization, a quantization,
+or the thresholds of trees."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tunegate.models.inputs.facts import HIDES_NOTHING
 from tunegate.models.seeded_inputs import TensorLike
 
 _MAX_STEPS = 6
-"""The number of steps in which a normalization must begin."""
+"""The number of steps within which a normalization must begin."""
 _MAX_COLUMNS = 4096
 _PIXELS = Uniform(0.0, 255.0)
 _PIXEL_SCALES = (100.0, 300.0)
@@ -34,8 +34,7 @@ _MIN_MASK = -100.0
 
 
 def float_rule(tensor: TensorLike, flow: Dataflow) -> InputRule | None:
-    """Returns the rule of an input of floats, or None where standard normal numbers are all that is
-    known."""
+    """Returns the rule of a float input, None if only standard normal numbers are known to fit."""
     name = tensor.name
     for _ in range(_MAX_STEPS):
         uses = flow.uses(name)
@@ -50,7 +49,7 @@ def float_rule(tensor: TensorLike, flow: Dataflow) -> InputRule | None:
     return None
 
 
-def _quantized(use: Use, _: TensorLike, flow: Dataflow) -> InputRule | None:
+def _quantization(use: Use, _: TensorLike, flow: Dataflow) -> InputRule | None:
     """Returns the rule that covers the range of the quantization."""
     step, position = use
     if position != 0:
@@ -68,8 +67,9 @@ def _quantized(use: Use, _: TensorLike, flow: Dataflow) -> InputRule | None:
     return InputRule(Uniform(low, high), "the range of its quantization")
 
 
-def _scaled(use: Use, tensor: TensorLike, flow: Dataflow) -> InputRule | None:
-    """Pixels where the divisor is theirs, else what a following shift makes standard."""
+def _scaling(use: Use, tensor: TensorLike, flow: Dataflow) -> InputRule | None:
+    """Returns the rule of pixels if the divisor is theirs, else numbers that a following shift
+    standardizes."""
     divisor = _divisor(use, flow)
     if divisor is None:
         return None
@@ -82,9 +82,9 @@ def _scaled(use: Use, tensor: TensorLike, flow: Dataflow) -> InputRule | None:
         return _normal(divisor * shift, divisor, tensor)
 
 
-def _shifted(use: Use, tensor: TensorLike, flow: Dataflow) -> InputRule | None:
-    """Returns the rule of an input that is normalized: the subtracted number is its mean, the next
-    divisor its deviation."""
+def _normalization(use: Use, tensor: TensorLike, flow: Dataflow) -> InputRule | None:
+    """Returns the rule of a normalized input: the subtracted number is its mean, the next divisor
+    its deviation."""
     mean = _shift(use, flow)
     if mean is None:
         return None
@@ -96,7 +96,7 @@ def _shifted(use: Use, tensor: TensorLike, flow: Dataflow) -> InputRule | None:
 
 
 def _next(use: Use, flow: Dataflow) -> Use | None:
-    """The only use of what a step makes."""
+    """Returns the only use of a step's output."""
     uses = flow.uses(use.step.outputs[0])
     return uses[0] if len(uses) == 1 else None
 
@@ -148,7 +148,7 @@ def _scaler(use: Use, tensor: TensorLike, _: Dataflow) -> InputRule | None:
 
 _NO_BRANCH = "LEAF"
 _MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
-"""The modes of a node by their numbers in `TreeEnsemble`; one more looks for a member of a set."""
+"""A node's modes by their numbers in `TreeEnsemble`; a further one tests membership in a set."""
 _OF_SETS = len(_MODES)
 _EQUALS = {"BRANCH_EQ", "BRANCH_NEQ"}
 
@@ -158,12 +158,12 @@ def _trees(use: Use, tensor: TensorLike, _: Dataflow) -> InputRule | None:
     attributes = attributes_of(use.step.node)
     limits = attributes.get("nodes_values", attributes.get("nodes_values_as_tensor"))
     modes = [mode.decode(errors="replace") for mode in attributes.get("nodes_modes", ())]
-    return _by_thresholds(attributes.get("nodes_featureids"), limits, modes, tensor)
+    return _threshold_rule(attributes.get("nodes_featureids"), limits, modes, tensor)
 
 
 def _tree_ensemble(use: Use, tensor: TensorLike, _: Dataflow) -> InputRule | None:
-    """The same of the operator of ai.onnx.ml 5, whose leaves are elsewhere, and whose nodes may
-    each have a set of values."""
+    """Returns the same for the operator of ai.onnx.ml 5, which stores leaves elsewhere, and whose
+    nodes may each have a set of values."""
     attributes = attributes_of(use.step.node)
     numbers, limits = (
         numpy_helper.to_array(attributes[name]) if name in attributes else np.zeros(0)
@@ -181,18 +181,18 @@ def _tree_ensemble(use: Use, tensor: TensorLike, _: Dataflow) -> InputRule | Non
         limits = np.concatenate([limits[: single.size][single], members])
         modes = [mode for mode, is_one in zip(modes, single, strict=False) if is_one]
         modes += ["BRANCH_EQ"] * members.size
-    return _by_thresholds(features, limits, modes, tensor)
+    return _threshold_rule(features, limits, modes, tensor)
 
 
 def _members(values: Any, features: Any) -> tuple[Any, Any]:
-    """The values of the sets, which NaN ends, and the feature of each."""
+    """Returns the values of the NaN-terminated sets, and the feature of each."""
     ends = np.isnan(values)
     number = np.cumsum(ends) - ends
     is_known = ~ends & (number < features.size)
     return values[is_known], features[number[is_known]]
 
 
-def _by_thresholds(
+def _threshold_rule(
     features: Any, limits: Any, modes: Sequence[str], tensor: TensorLike
 ) -> InputRule | None:
     if features is None or limits is None or len(tensor.shape) < 1:
@@ -223,8 +223,9 @@ def _around(limits: Any, *, are_categories: bool) -> Draw:
     return Uniform(low - margin, high + margin)
 
 
-def _masked(use: Use, flow: Dataflow) -> InputRule | None:
-    """A mask is taken from 1, and what it hides gets a large negative number."""
+def _inverted_mask(use: Use, flow: Dataflow) -> InputRule | None:
+    """Returns the rule of an inverted mask: subtracted from 1, and scaled to a large negative
+    number."""
     one, after = flow.constant(use.step.inputs[0]), _next(use, flow)
     if use.position != 1 or one is None or not np.all(one == 1) or after is None:
         return None
@@ -235,12 +236,12 @@ def _masked(use: Use, flow: Dataflow) -> InputRule | None:
     return InputRule(Constant(1), HIDES_NOTHING)
 
 
-def _subtracted(use: Use, tensor: TensorLike, flow: Dataflow) -> InputRule | None:
-    return _masked(use, flow) or _shifted(use, tensor, flow)
+def _subtraction(use: Use, tensor: TensorLike, flow: Dataflow) -> InputRule | None:
+    return _inverted_mask(use, flow) or _normalization(use, tensor, flow)
 
 
 def _normal(mean: Any, deviation: Any, tensor: TensorLike) -> InputRule | None:
-    """Normal with these, which are numbers or one number for each index of an axis."""
+    """Returns a normal rule with this mean and deviation: numbers, or one per index of an axis."""
     shape = np.broadcast_shapes(np.shape(mean), np.shape(deviation))
     means, deviations = (np.ravel(np.broadcast_to(each, shape)) for each in (mean, deviation))
     if not (_is_usable(means) and _is_usable(deviations)):
@@ -268,11 +269,11 @@ def _is_usable(array: Any) -> bool:
 
 
 _TOLD: dict[str, Callable[[Use, TensorLike, Dataflow], InputRule | None]] = {
-    "QuantizeLinear": _quantized,
-    "Div": _scaled,
-    "Mul": _scaled,
-    "Sub": _subtracted,
-    "Add": _shifted,
+    "QuantizeLinear": _quantization,
+    "Div": _scaling,
+    "Mul": _scaling,
+    "Sub": _subtraction,
+    "Add": _normalization,
     "BatchNormalization": _batch_norm,
     "ai.onnx.ml.Scaler": _scaler,
     "ai.onnx.ml.TreeEnsemble": _tree_ensemble,

@@ -1,4 +1,4 @@
-"""Rules from the values that a user gave for inputs, checked beside their model."""
+"""Turns values that a user gave for inputs into rules, checked against the model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MOST_TOLD = 8
 
 
 class _UnfitCasesError(ModelError):
-    """Cases that do not fit, of which so many are told."""
+    """Cases that do not fit, up to a limit."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__(problems[0])
@@ -43,24 +43,24 @@ class _UnfitCasesError(ModelError):
 
 
 class GivenValues:
-    """Reads files at revisions of the repository, where they are checked in; others of absolute
-    paths on this machine. Arrays are kept in `into`."""
+    """Reads value files at revisions of the repository if they are checked in, absolute paths from
+    this machine. Arrays are kept in `into`."""
 
     def __init__(self, repository: Repository, into: Path) -> None:
         self._repository, self._into = repository, into
         self._known: dict[tuple[Path, bytes], GivenRules] = {}
 
     def rules(self, model: Path, wanted: GivenFor) -> GivenRules:
-        """Returns the rules from the first revision whose file fits. The stages of a run ask for
-        the same, and what they ask for is read once."""
+        """Returns the rules from the first revision whose file fits. The stages of a run ask the
+        same again, so each question is read once."""
         if not wanted.values:
             return GivenRules({}, ())
         question = (model, msgspec.json.encode(wanted))
         if question not in self._known:
-            self._known[question] = self._read(model, wanted)
+            self._known[question] = self._read_rules(model, wanted)
         return self._known[question]
 
-    def _read(self, model: Path, wanted: GivenFor) -> GivenRules:
+    def _read_rules(self, model: Path, wanted: GivenFor) -> GivenRules:
         tensors = _tensors(model, wanted.shapes)
         if tensors is None:
             return GivenRules({}, ())
@@ -70,7 +70,9 @@ class GivenValues:
             where = f"inputs.{name}.values"
             tensor = tensors.get(name)
             if tensor is None:
-                problems.append(f"{where}: the model has no such input; it has {_listed(tensors)}.")
+                problems.append(
+                    f"{where}: the model has no such input; it has {_input_names(tensors)}."
+                )
                 continue
             try:
                 rules[name] = self._rule(tensor, values, wanted)
@@ -91,7 +93,7 @@ class GivenValues:
         return InputRule(Files(files, names), f"given: {', '.join(names[:3])}")
 
     def _sequence(self, tensor: Tensor, files: Sequence[str], wanted: GivenFor) -> InputRule:
-        """Returns a sequence value with a tensor of each file."""
+        """Returns a sequence value with one tensor per file."""
         if "sequence" not in tensor.form:
             raise ModelError("the input is no sequence: give a file, or cases")
         if len(files) > MAX_TENSORS:
@@ -103,10 +105,10 @@ class GivenValues:
             if left < 0:
                 raise ModelError(f"it has over {MAX_ARRAY_BYTES >> 20} MiB")
         names = ", ".join(files[:3]) or "an empty sequence"
-        return InputRule(Files((str(self._kept(arrays)),), (names,)), f"given: {names}")
+        return InputRule(Files((str(self._save(arrays)),), (names,)), f"given: {names}")
 
     def _cases(self, tensor: Tensor, cases: Sequence[Scalar], wanted: GivenFor) -> tuple[str, ...]:
-        """The file of each case. All that do not fit are told at once."""
+        """Returns the file of each case. Raises with all unfit cases at once."""
         files, problems = list[str](), list[str]()
         for case in cases:
             try:
@@ -119,14 +121,15 @@ class GivenValues:
 
     def _case(self, tensor: Tensor, case: Scalar, wanted: GivenFor) -> Path:
         if isinstance(case, str):
-            return self._kept(self._read_case(tensor, case, wanted))
+            return self._save(self._read_case(tensor, case, wanted))
         if tensor.form:
             raise ModelError(f"{case} fills no {tensor.form}: give a file")
-        return self._kept(_filled(tensor, case))
+        return self._save(_fill(tensor, case))
 
     def _read_case(self, tensor: Tensor, case: str, wanted: GivenFor) -> Any:
-        """An input that has another name or type now makes none of its values easier: those of the
-        first revision count as long as they are the same numbers in it."""
+        """Reads a case from the first revision where it fits. Renaming or retyping an input must
+        not make its values easier: the first revision's count if the numbers are the same in the
+        new type."""
         problem, misfits = "", list[Any]()
         for content in self._contents(case, wanted.revisions):
             try:
@@ -136,7 +139,7 @@ class GivenValues:
                 continue
             told = misfit_of(value, tensor)
             if not told:
-                return _first([*(_converted_value(each, tensor) for each in misfits), [value]])
+                return _first_value([*(_convert_value(each, tensor) for each in misfits), [value]])
             problem = problem or f"{case} has {told}"
             misfits.append(value)
         absent = "no such file" if Path(case).is_absolute() else f"{ABSENT}: commit it"
@@ -156,8 +159,8 @@ class GivenValues:
                 continue
         return found
 
-    def _kept(self, value: Any) -> Path:
-        """Equal values share one file."""
+    def _save(self, value: Any) -> Path:
+        """Saves a value; equal values share one file."""
         self._into.mkdir(parents=True, exist_ok=True)
         digest = hashlib.sha256(type(value).__name__.encode())
         for array in arrays_of(value):
@@ -170,8 +173,8 @@ class GivenValues:
 
 
 def _value(content: bytes, case: str, tensor: Tensor, former: str) -> Any:
-    """The value; of several arrays in an archive the one that is called like the input, or like it
-    was."""
+    """Returns the value; from an archive the array named like the input, or like its former
+    name."""
     try:
         return read_value(content, case, tensor.name, tensor.form)
     except ModelError:
@@ -180,21 +183,21 @@ def _value(content: bytes, case: str, tensor: Tensor, former: str) -> Any:
         return read_value(content, case, former, tensor.form)
 
 
-def _first(found: Sequence[Any]) -> Any:
-    """The value in the first list that is one."""
+def _first_value(found: Sequence[Any]) -> Any:
+    """Returns the value in the first list that is not None."""
     return next(each[0] for each in found if each is not None)
 
 
-def _converted_value(value: Any, tensor: Tensor) -> Any:
-    """The same value in the type of the input, in a list; None where it is not the same."""
-    arrays = [_converted(array, tensor) for array in arrays_of(value)]
+def _convert_value(value: Any, tensor: Tensor) -> Any:
+    """Returns the value in the input's type, in a list; None if numbers would change."""
+    arrays = [_convert(array, tensor) for array in arrays_of(value)]
     if value is None or any(array is None for array in arrays):
         return None
     return [arrays] if isinstance(value, list) else arrays
 
 
-def _converted(array: Any, tensor: Tensor) -> Any:
-    """The same numbers in the type of the input, None where they are not the same."""
+def _convert(array: Any, tensor: Tensor) -> Any:
+    """Returns the numbers in the input's type, None if they would change."""
     wanted = dtype_named(tensor.dtype)
     if kind_of(array.dtype) not in _NUMBERS or kind_of(wanted) not in _NUMBERS:
         return None
@@ -217,8 +220,8 @@ def _outside(file: Path) -> Sequence[bytes]:
 
 
 def _tensors(model: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Tensor] | None:
-    """Returns the inputs as they are fed; a dimension of unknown size is `OPEN`. None for what is
-    no model, which is told of where it is built."""
+    """Returns the inputs as they are fed, unknown sizes as `OPEN`. None if the file is no model,
+    which the build reports."""
     values = values_of_file(model)
     if values is None:
         return None
@@ -240,8 +243,8 @@ def _shape(tensor: Tensor) -> tuple[int, ...]:
     return tensor.shape
 
 
-def _filled(tensor: Tensor, number: float) -> Any:
-    """The input with the same number everywhere."""
+def _fill(tensor: Tensor, number: float) -> Any:
+    """Returns the input with one number everywhere."""
     shape, dtype = _shape(tensor), dtype_named(tensor.dtype)
     try:
         with np.errstate(all="ignore"):
@@ -249,7 +252,7 @@ def _filled(tensor: Tensor, number: float) -> Any:
         if kind_of(dtype) not in "iu" or array.size == 0 or array.flat[0] == number:
             return array
     except (ArithmeticError, TypeError, ValueError, MemoryError):
-        pass  # told below
+        pass  # reported below
     raise ModelError(f"{number} does not fit {dtype} {list(shape)}")
 
 
@@ -271,7 +274,7 @@ def _range(tensor: Tensor, low: float, high: float) -> InputRule:
 
 
 def _is_finite(low: float, high: float) -> bool:
-    """Returns whether numbers can be drawn between the bounds, which their distance limits."""
+    """Returns whether numbers can be drawn between the bounds: their distance must be finite."""
     try:
         return math.isfinite(float(high) - float(low))
     except OverflowError:
@@ -279,7 +282,8 @@ def _is_finite(low: float, high: float) -> bool:
 
 
 def _uneven(rules: Mapping[str, InputRule]) -> Sequence[str]:
-    """All inputs take the same case, so each must have as many."""
+    """Returns a problem if inputs have different numbers of cases: all inputs take the same
+    case."""
     counts = {
         name: len(rule.values.files)
         for name, rule in rules.items()
@@ -291,21 +295,21 @@ def _uneven(rules: Mapping[str, InputRule]) -> Sequence[str]:
     return (f"inputs: all need the same number of cases; {shown}.",)
 
 
-def _listed(tensors: Mapping[str, Tensor]) -> str:
+def _input_names(tensors: Mapping[str, Tensor]) -> str:
     return ", ".join(sorted(tensors)) or "none"
 
 
-# Misfits of a value that is given for an input: its type, its shape, or NaN.
+# Misfits of a given value: its type, its shape, or NaN.
 
 
 def misfit_of(value: Any, tensor: Tensor) -> str:
-    """Returns the misfit of the first tensor in a value that does not fit, '' without one."""
+    """Returns why the first unfit tensor of a value does not fit, '' if all fit."""
     told = (array_misfit(array, tensor) for array in arrays_of(value))
     return next(filter(None, told), "")
 
 
 def array_misfit(array: Any, tensor: Tensor) -> str:
-    """Returns the misfit of an array for the input, '' without one."""
+    """Returns why an array does not fit the input, '' if it fits."""
     wanted = dtype_named(tensor.dtype)
     is_text = wanted.kind == "O" and array.dtype.kind in "OU"
     if not (array.dtype == wanted or is_text or stands_for(array.dtype, wanted)):
@@ -324,7 +328,7 @@ def array_misfit(array: Any, tensor: Tensor) -> str:
 
 
 def arrays_of(value: Any) -> Sequence[Any]:
-    """The arrays in a value: none where it is absent."""
+    """Returns the arrays in a value, none if it is absent."""
     if value is None:
         return ()
     return value if isinstance(value, list) else (value,)

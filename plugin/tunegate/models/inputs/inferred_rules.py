@@ -1,5 +1,4 @@
-"""The values to draw for the inputs of a model, by its graph and the names of its inputs: it is not
-run for them."""
+"""Infers what to draw for a model's inputs from its graph and their names, without running it."""
 
 from __future__ import annotations
 
@@ -38,10 +37,10 @@ _OPEN = "integers that the graph does not limit"
 def inferred_rules(
     model: onnx.ModelProto, tensors: Iterable[TensorLike]
 ) -> dict[str, InputRule | None]:
-    """The rule of each input, by name; None for fair booleans."""
+    """Returns the rule of each input by name; None for fair booleans."""
     every = tuple(tensors)
     flow = Dataflow(model, every)
-    named = {} if _is_tabular(model) else _named(model, every)
+    named = {} if _is_tabular(model) else _name_rules(model, every)
     rules = {tensor.name: _rule(tensor, flow, named.get(tensor.name)) for tensor in every}
     if _is_of_ultralytics(model):
         rules |= {t.name: _SCALED for t in every if _is_image(t) and rules[t.name] == STANDARD}
@@ -49,7 +48,7 @@ def inferred_rules(
 
 
 def _is_of_ultralytics(model: onnx.ModelProto) -> bool:
-    """Returns whether the metadata are those that Ultralytics writes."""
+    """Returns whether the metadata is what Ultralytics writes."""
     return {"imgsz", "stride", "task"} <= {entry.key for entry in model.metadata_props}
 
 
@@ -58,11 +57,11 @@ def _is_image(tensor: TensorLike) -> bool:
 
 
 def _is_tabular(model: onnx.ModelProto) -> bool:
-    """Returns whether the inputs are columns of a table, whose names are of what was observed."""
+    """Returns whether the inputs are columns of a table, named after what was observed."""
     return any(node.domain == "ai.onnx.ml" for node in nodes_of(model))
 
 
-def _named(model: onnx.ModelProto, every: Sequence[TensorLike]) -> dict[str, InputRule | None]:
+def _name_rules(model: onnx.ModelProto, every: Sequence[TensorLike]) -> dict[str, InputRule | None]:
     axes: OpenAxes = {
         value.name: [axis for axis, size in enumerate(value.dimensions) if size is None]
         for value in graph_inputs(model.graph)
@@ -79,7 +78,7 @@ def _rule(tensor: TensorLike, flow: Dataflow, named: InputRule | None) -> InputR
         is_mask = "mask" in tensor.name.lower()
         return named or (InputRule(Constant(1), HIDES_NOTHING) if is_mask else None)
     if kind not in "iu":
-        return named or _of_indices(tensor, flow) or float_rule(tensor, flow) or STANDARD
+        return named or _index_rule(tensor, flow) or float_rule(tensor, flow) or STANDARD
     facts = list(facts_of(tensor, flow))
     if named is not None and not facts:
         return named
@@ -94,8 +93,9 @@ def _rule(tensor: TensorLike, flow: Dataflow, named: InputRule | None) -> InputR
     return _discrete(tensor, facts, usual, why)
 
 
-def _of_indices(tensor: TensorLike, flow: Dataflow) -> InputRule | None:
-    """The rule of floats that the model looks up, as characters in an input of floats are."""
+def _index_rule(tensor: TensorLike, flow: Dataflow) -> InputRule | None:
+    """Returns the rule of floats that the model uses as indices, such as characters in a float
+    input."""
     facts = list(index_facts_of(tensor, flow))
     must = [fact for fact in facts if fact.is_must]
     if not must:
@@ -108,7 +108,7 @@ def _of_indices(tensor: TensorLike, flow: Dataflow) -> InputRule | None:
 
 
 def _discrete(tensor: TensorLike, facts: Sequence[Fact], usual: Draw, why: str) -> InputRule:
-    """Returns one part for all of the input, or one for each column where facts are about some."""
+    """Returns one part for the whole input, or one per column if facts concern single columns."""
     axes = {fact.columns.axis for fact in facts if fact.columns is not None}
     axis = min(axes, default=0)
     if len(axes) == 1 and 0 < tensor.shape[axis] <= _MAX_COLUMNS:
@@ -135,9 +135,9 @@ def _why(facts: Sequence[Fact], otherwise: str) -> str:
 
 
 def _part(facts: Sequence[Fact], usual: Draw) -> Draw:
-    """Returns the values that all facts allow. A wish that contradicts the others is left out."""
+    """Returns the values that all facts allow; a hint that contradicts the others is left out."""
     if isinstance(usual, OneOf):
-        return _of_texts(facts) or usual
+        return _text_rule(facts) or usual
     must = [fact for fact in facts if fact.is_must]
     wishes = [fact for fact in facts if not (fact.is_must or (must and fact.is_hint))]
     found = _Allowed()
@@ -146,7 +146,7 @@ def _part(facts: Sequence[Fact], usual: Draw) -> Draw:
     return found.part(usual)
 
 
-def _of_texts(facts: Sequence[Fact]) -> OneOf | None:
+def _text_rule(facts: Sequence[Fact]) -> OneOf | None:
     known = [fact for fact in facts if any(isinstance(value, str) for value in fact.values)]
     if not known:
         return None
@@ -155,7 +155,7 @@ def _of_texts(facts: Sequence[Fact]) -> OneOf | None:
 
 
 class _Allowed:
-    """Integers between two bounds, or some of these values."""
+    """The allowed integers: between two bounds, or some of these values."""
 
     def __init__(
         self, low: int | None = None, high: int | None = None, values: tuple[int, ...] = ()
@@ -163,10 +163,10 @@ class _Allowed:
         self._low, self._high, self._values = low, high, values
 
     def narrowed(self, fact: Fact) -> _Allowed:
-        """Returns what the fact leaves, or the same where that would be nothing."""
+        """Returns what the fact leaves, or itself if that would be nothing."""
         low, high = _higher(self._low, fact.low), _lower(self._high, fact.high)
         given = tuple(value for value in fact.values if isinstance(value, int))
-        values = _shared(self._values, given)
+        values = _common_values(self._values, given)
         inside = tuple(value for value in values if _is_between(value, low, high))
         is_empty = low is not None and high is not None and low > high
         return self if is_empty or (values and not inside) else _Allowed(low, high, inside)
@@ -196,8 +196,8 @@ def _lower(one: int | None, other: float | None) -> int | None:
     return min((int(bound) for bound in (one, other) if bound is not None), default=None)
 
 
-def _shared(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
-    """The values of both, or of the first where they have none in common."""
+def _common_values(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns the common values, the first's if there are none."""
     return tuple(value for value in one if value in other) or one or other
 
 

@@ -1,5 +1,5 @@
-"""The values that an input is given for its name: speeds, rates, thresholds, lengths and counts.
-A caller sets them by hand, and no draw from a distribution is like them. Pure."""
+"""Values that an input gets for its name: speeds, rates, thresholds, lengths and counts. A caller
+sets them by hand, and no distribution resembles them. Pure."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from tunegate.models.narrow_types import dtype_named, kind_of
 from tunegate.models.seeded_inputs import TensorLike
 
 _MAX_NUMBERS = 4
-"""An input of more numbers is data; a caller sets a few by hand."""
+"""An input with more numbers is data; a caller sets only a few by hand."""
 _SAMPLE_RATE = 16000
 _IMAGE_RANK = 4
 _MATRIX_RANK = 2
 _COLORS = frozenset({1, 3, 4})
 
 OpenAxes = Mapping[str, Sequence[int]]
-"""The axes that a model leaves open, by the name of the input."""
+"""The axes that a model leaves open, by input name."""
 
 
 class _Usual(NamedTuple):
-    """The value that people give to what has such a name; of an integer input `whole`."""
+    """The value people usually give an input of that name; `whole` if it is an integer."""
 
     names: str
     value: float
@@ -82,37 +82,37 @@ def named_rule(
     tensor: TensorLike, every: Sequence[TensorLike], open_axes: OpenAxes
 ) -> InputRule | None:
     """Returns the rule for an input with such a name, None for other names and for data. `every`
-    are all inputs of the model, which a length or a count is one of."""
+    are all inputs of the model: a length or a count refers to one of them."""
     kind = kind_of(dtype_named(tensor.dtype))
     if not 0 < math.prod(tensor.shape) <= _MAX_NUMBERS or kind == "O":
         return None
     name = words_of(tensor.name)
-    found = _measured(name, tensor, every, open_axes) if kind != "b" else None
+    found = _size_rule(name, tensor, every, open_axes) if kind != "b" else None
     return found or setting_rule(tensor)
 
 
 def setting_rule(tensor: TensorLike) -> InputRule | None:
-    """The same for the names of settings alone, whose values no other input decides."""
+    """Returns the same for names of settings only, which depend on no other input."""
     kind = kind_of(dtype_named(tensor.dtype))
     if not 0 < math.prod(tensor.shape) <= _MAX_NUMBERS or kind == "O":
         return None
     name = words_of(tensor.name)
     if kind == "b":
         return _flag(name)
-    return _listed(name, tensor) or _usual(name, is_whole=kind in "iu")
+    return _list_rule(name, tensor) or _usual(name, is_whole=kind in "iu")
 
 
 def words_of(name: str) -> str:
-    """The words of a name in lower case, with `_` between: `inputs.lengthScale:0` has
-    `inputs_length_scale`."""
+    """Returns the words of a name in lower case, joined by `_`: `inputs_length_scale` for
+    `inputs.lengthScale:0`."""
     plain = re.sub(r":\d+$", "", name)
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", plain).casefold()
     return re.sub(r"[^a-z0-9]+", "_", spaced).strip("_")
 
 
 def length_axis(tensor: TensorLike, open_axes: OpenAxes) -> int | None:
-    """Returns the axis of what a length counts: the last that the model leaves open, behind the
-    batch, or where it leaves none open the second."""
+    """Returns the axis that a length counts: the last open one behind the batch, or the second if
+    none is open."""
     rank = len(tensor.shape)
     behind = [axis for axis in open_axes.get(tensor.name, ()) if axis > 0]
     if behind:
@@ -136,21 +136,21 @@ def _usual(name: str, *, is_whole: bool) -> InputRule | None:
 
 
 def _has(name: str, names: str) -> bool:
-    """Returns whether the name is one of these, or ends with one as in `input_speed`."""
+    """Returns whether the name is one of these, or ends with one, as `input_speed`."""
     return re.fullmatch(rf"(?:(?:in|input|inputs|x|model|arg)_)?(?:{names})", name) is not None
 
 
-def _listed(name: str, tensor: TensorLike) -> InputRule | None:
+def _list_rule(name: str, tensor: TensorLike) -> InputRule | None:
     numbers, why = _LISTS.get((name, math.prod(tensor.shape)), ((), ""))
     if not numbers or kind_of(dtype_named(tensor.dtype)) != "f":
         return None
     return InputRule(Columns(len(tensor.shape) - 1, tuple(map(Constant, numbers))), why)
 
 
-def _measured(
+def _size_rule(
     name: str, tensor: TensorLike, every: Sequence[TensorLike], open_axes: OpenAxes
 ) -> InputRule | None:
-    """The length, the number or the extents of another input."""
+    """Returns the rule of a length, count or extent of another input."""
     others = [each for each in every if each.name != tensor.name]
     if re.fullmatch(_LENGTHS, name) and kind_of(dtype_named(tensor.dtype)) in "iu":
         return _length(name, others, open_axes)
@@ -163,7 +163,7 @@ def _measured(
 
 
 def _length(name: str, others: Sequence[TensorLike], open_axes: OpenAxes) -> InputRule | None:
-    """The length of the input that it is named after, or of the first that has one."""
+    """Returns the length of the input that it is named after, or of the first that has one."""
     of = re.sub(r"_?(len|length|lengths|lens)$", "", name)
     long = [each for each in others if _extent(each, open_axes) > 1]
     named = [each for each in long if of and words_of(each.name).startswith(of)]
@@ -190,16 +190,16 @@ def _sides(tensor: TensorLike, others: Sequence[TensorLike]) -> InputRule | None
 
 
 def _number(of: str, others: Sequence[TensorLike]) -> InputRule | None:
-    """The size of the first axis of the input that has what is counted in its name."""
+    """Returns the size of the first axis of the input whose name contains the counted thing."""
     stem = of.rstrip("s")
-    for each in _with_word(stem, others):
+    for each in _containing(stem, others):
         batch = len(each.shape) > 1 and each.shape[0] == 1
         why = f"by its name: how many {each.name} has"
         return InputRule(Constant(each.shape[1 if batch else 0]), why)
     return None
 
 
-def _with_word(stem: str, others: Sequence[TensorLike]) -> Iterator[TensorLike]:
+def _containing(stem: str, others: Sequence[TensorLike]) -> Iterator[TensorLike]:
     for each in others:
         if each.shape and stem and stem in words_of(each.name):
             yield each

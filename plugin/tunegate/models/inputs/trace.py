@@ -1,4 +1,4 @@
-"""The way of an input's values through a graph, as far as they are only moved or rescaled."""
+"""Follows an input's values through a graph as long as they are only moved or rescaled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tunegate.models.inputs.dataflow import Dataflow, Operation, Use
 from tunegate.models.seeded_inputs import TensorLike
 
 _MAX_FOLLOWED = 20_000
-"""The number of values that are followed for one input."""
+"""The most values to follow for one input."""
 _ONNX_MOVES = (
     "Identity Cast Reshape Flatten Squeeze Unsqueeze Transpose Expand Tile Slice Concat Dropout "
     "Gather GatherElements GatherND Split Pad Abs Floor Ceil Round Relu Where Compress StringSplit"
@@ -37,17 +37,17 @@ _INTEGERS = {onnx.TensorProto.INT32, onnx.TensorProto.INT64, onnx.TensorProto.IN
 
 
 class Selected(NamedTuple):
-    """Some of the indices of an axis of the input."""
+    """Some indices of an axis of the input."""
 
     axis: int
     indices: tuple[int, ...]
 
 
 class Trace(NamedTuple):
-    """A value of the graph that is `scale * input + offset`, of some columns of the input or of
-    all. It `is_aligned` while its axes are those of the input. As one of several parts that were
-    put side by side, it begins at `component`. It `is_text` where the model takes texts apart, and
-    `is_whole` where it makes integers of floats."""
+    """A value of the graph equal to `scale * input + offset`, for some or all columns of the input.
+    It `is_aligned` while its axes are the input's. As a part of a concatenation it begins at
+    `component`. It `is_text` if the model splits texts, and `is_whole` if it casts floats to
+    integers."""
 
     name: str
     scale: float = 1.0
@@ -60,14 +60,15 @@ class Trace(NamedTuple):
 
 
 class Meeting(NamedTuple):
-    """A step that reads a trace."""
+    """A step that reads a traced value."""
 
     trace: Trace
     use: Use
 
 
 def meetings_of(tensor: TensorLike, flow: Dataflow) -> Iterator[Meeting]:
-    """Yields every step that reads the input, or what only moves or rescales it, nearest first."""
+    """Yields every step that reads the input or a value only moved or rescaled from it, nearest
+    first."""
     waiting = [Trace(tensor.name)]
     seen: set[Trace] = set()
     while waiting and len(seen) < _MAX_FOLLOWED:
@@ -78,7 +79,7 @@ def meetings_of(tensor: TensorLike, flow: Dataflow) -> Iterator[Meeting]:
         for use in flow.uses(trace.name):
             meeting = Meeting(trace, use)
             yield meeting
-            waiting += _followed(meeting, tensor, flow)
+            waiting += _follow(meeting, tensor, flow)
 
 
 def is_cast_to_boolean(step: Operation) -> bool:
@@ -89,22 +90,22 @@ def _is_cast_to_integers(step: Operation) -> bool:
     return step.op == "Cast" and attributes_of(step.node).get("to") in _INTEGERS
 
 
-def _followed(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> list[Trace]:
+def _follow(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> list[Trace]:
     op = meeting.use.step.op
     if op in _MOVES:
-        return list(_moved(meeting, tensor, flow))
+        return list(_move(meeting, tensor, flow))
     rescale = _RESCALED.get(op)
     rescaled = rescale(meeting, flow) if rescale is not None else None
     return [] if rescaled is None else [rescaled]
 
 
-def _moved(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> Iterator[Trace]:
+def _move(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> Iterator[Trace]:
     trace, (step, position) = meeting
     is_data = position == 0 or step.op in _ALL_INPUTS or (step.op == "Where" and position > 0)
     if not is_data or is_cast_to_boolean(step):
         return
     if step.op == "Where" and trace.offset:
-        return  # indices from the end, made right: those from the front come through as they are
+        return  # negative indices corrected: the others pass unchanged
     keeps = step.op in _KEEPS_PLACES
     moved = trace._replace(is_aligned=trace.is_aligned and keeps)
     if not keeps:
@@ -112,7 +113,7 @@ def _moved(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> Iterator[Tra
     if step.op == "Split":
         yield from _split(meeting, tensor, flow)
         return
-    columns = _selected(meeting, tensor, flow)
+    columns = _select(meeting, tensor, flow)
     if columns is not None:
         is_flat = step.op == "Gather" and np.ndim(flow.constant(step.inputs[1])) == 0
         moved = moved._replace(columns=columns, is_aligned=not is_flat)
@@ -122,7 +123,7 @@ def _moved(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> Iterator[Tra
 
 
 def _component(meeting: Meeting, flow: Dataflow) -> int | None:
-    """The place of a part in the last axis of a concatenation, in numbers."""
+    """Returns the offset of a part in the last axis of a concatenation."""
     step, position = meeting.use
     if step.op not in _ALL_INPUTS:
         return None
@@ -133,8 +134,8 @@ def _component(meeting: Meeting, flow: Dataflow) -> int | None:
     return None if None in sizes else sum(size or 0 for size in sizes)
 
 
-def _selected(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> Selected | None:
-    """The columns of the input that a step with constant indices takes."""
+def _select(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> Selected | None:
+    """Returns the input's columns that a step with constant indices selects."""
     trace, (step, _) = meeting
     if not trace.is_aligned:
         return None
@@ -144,14 +145,14 @@ def _selected(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> Selected 
     elif step.op == "ai.onnx.ml.ArrayFeatureExtractor":
         axis, wanted = rank - 1, flow.constant(step.inputs[1])
     elif step.op == "Slice":
-        axis, wanted = _sliced(meeting, tensor, flow)
+        axis, wanted = _slice(meeting, tensor, flow)
     else:
         return None
-    return None if wanted is None else _taken(trace, tensor, axis, np.ravel(wanted))
+    return None if wanted is None else _select_columns(trace, tensor, axis, np.ravel(wanted))
 
 
-def _taken(trace: Trace, tensor: TensorLike, axis: int, wanted: Any) -> Selected | None:
-    """The columns among those that the trace has; another axis than before is not followed."""
+def _select_columns(trace: Trace, tensor: TensorLike, axis: int, wanted: Any) -> Selected | None:
+    """Returns the columns among the traced ones; a different axis is not followed."""
     if trace.columns is not None and trace.columns.axis != axis:
         return None
     if not 0 <= axis < len(tensor.shape):
@@ -161,8 +162,8 @@ def _taken(trace: Trace, tensor: TensorLike, axis: int, wanted: Any) -> Selected
     return Selected(axis, tuple(had[index] for index in inside)) if inside else None
 
 
-def _sliced(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> tuple[int, Any]:
-    """The axis and the indices of a slice of one axis."""
+def _slice(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> tuple[int, Any]:
+    """Returns the axis and the indices of a slice of one axis."""
     step = meeting.use.step
     attributes = attributes_of(step.node)
     given = [flow.constant(name) if name else None for name in step.inputs[1:]]
@@ -186,7 +187,7 @@ def _split(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> Iterator[Tra
         size = flow.dimension(output, axis)
         columns = None
         if trace.is_aligned and size is not None:
-            columns = _taken(trace, tensor, axis, np.arange(begin, begin + size))
+            columns = _select_columns(trace, tensor, axis, np.arange(begin, begin + size))
             begin += size
         is_known = columns is not None
         yield trace._replace(
@@ -195,7 +196,7 @@ def _split(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> Iterator[Tra
 
 
 def _scalar(flow: Dataflow, name: str) -> float | None:
-    """The number that a constant has everywhere."""
+    """Returns the number that fills a constant."""
     array = flow.constant(name)
     if array is None or np.size(array) == 0 or np.asarray(array).dtype.kind not in "iuf":
         return None
@@ -203,7 +204,7 @@ def _scalar(flow: Dataflow, name: str) -> float | None:
     return first if np.all(array == first) and np.isfinite(first) else None
 
 
-def _other(meeting: Meeting, flow: Dataflow) -> float | None:
+def _other_operand(meeting: Meeting, flow: Dataflow) -> float | None:
     step, position = meeting.use
     return _scalar(flow, step.inputs[1 - position]) if len(step.inputs) == 2 else None  # noqa: PLR2004
 
@@ -212,31 +213,31 @@ def _result(trace: Trace, meeting: Meeting) -> Trace:
     return trace._replace(name=meeting.use.step.outputs[0])
 
 
-def _added(meeting: Meeting, flow: Dataflow) -> Trace | None:
-    trace, other = meeting.trace, _other(meeting, flow)
+def _add(meeting: Meeting, flow: Dataflow) -> Trace | None:
+    trace, other = meeting.trace, _other_operand(meeting, flow)
     if other is None:
         return None
     return _result(trace._replace(offset=trace.offset + other), meeting)
 
 
-def _subtracted(meeting: Meeting, flow: Dataflow) -> Trace | None:
-    trace, other = meeting.trace, _other(meeting, flow)
+def _subtract(meeting: Meeting, flow: Dataflow) -> Trace | None:
+    trace, other = meeting.trace, _other_operand(meeting, flow)
     if other is None or meeting.use.position == 1:
         return None
     return _result(trace._replace(offset=trace.offset - other), meeting)
 
 
-def _multiplied(meeting: Meeting, flow: Dataflow) -> Trace | None:
-    factor = _other(meeting, flow)
-    return _scaled(meeting, factor)
+def _multiply(meeting: Meeting, flow: Dataflow) -> Trace | None:
+    factor = _other_operand(meeting, flow)
+    return _scale(meeting, factor)
 
 
-def _divided(meeting: Meeting, flow: Dataflow) -> Trace | None:
-    divisor = _other(meeting, flow)
-    return _scaled(meeting, 1 / divisor) if divisor and meeting.use.position == 0 else None
+def _divide(meeting: Meeting, flow: Dataflow) -> Trace | None:
+    divisor = _other_operand(meeting, flow)
+    return _scale(meeting, 1 / divisor) if divisor and meeting.use.position == 0 else None
 
 
-def _scaled(meeting: Meeting, factor: float | None) -> Trace | None:
+def _scale(meeting: Meeting, factor: float | None) -> Trace | None:
     if factor is None or factor <= 0:
         return None
     trace = meeting.trace
@@ -245,8 +246,8 @@ def _scaled(meeting: Meeting, factor: float | None) -> Trace | None:
 
 
 _RESCALED: dict[str, Callable[[Meeting, Dataflow], Trace | None]] = {
-    "Add": _added,
-    "Sub": _subtracted,
-    "Mul": _multiplied,
-    "Div": _divided,
+    "Add": _add,
+    "Sub": _subtract,
+    "Mul": _multiply,
+    "Div": _divide,
 }

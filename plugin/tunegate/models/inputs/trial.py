@@ -1,5 +1,5 @@
-"""A model run on inputs that were drawn, within a limit of time: whether ONNX Runtime takes them,
-and whether its outputs tell anything."""
+"""Runs a model on drawn inputs within a time limit: whether ONNX Runtime accepts them, and whether
+the outputs tell anything."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from tunegate.system.processes.memory_limit import lacked_memory
 
 SEEDS = (0, 1)
 MAX_SECONDS = 20.0
-"""All runs of one model take no longer than this together."""
+"""The time limit of all runs of one model together."""
 _MAX_RUN_SECONDS = 10.0
 _LOOK_SECONDS = 0.1
 _MOST_WAITED = 3.0
 _SLOW_SECONDS = 2.0
-"""A model that takes longer is run once: what a second run tells is not worth its time."""
+"""A slower model is run once: a second run is not worth its time."""
 
 
 class Trial:
-    """A model that is run on one set of inputs after the other. Raises what ONNX Runtime raises
-    where it does not load it."""
+    """A model to run on one set of inputs after another. Raises ONNX Runtime's error if it cannot
+    load the model."""
 
     def __init__(
         self, model: Path, seconds: float = MAX_SECONDS, *, is_light: bool = False
@@ -42,11 +42,11 @@ class Trial:
         self._deadline = time.monotonic() + seconds
 
     def allow(self, seconds: float) -> None:
-        """Gives it so much time again."""
+        """Grants this much time again."""
         self._deadline = time.monotonic() + seconds
 
     def run(self, tensors: Sequence[ArtifactTensor]) -> Outcome:
-        """Runs it on the inputs of two seeds, and on all cases that were given."""
+        """Runs the model on the inputs of two seeds, and on all given cases."""
         found: list[Sequence[Any]] = []
         seconds = 0.0
         for feed in checked_feeds(tensors, SEEDS):
@@ -55,14 +55,14 @@ class Trial:
                 return Outcome(is_late=True, seconds=seconds)
             began, worked = time.monotonic(), time.process_time()
             try:
-                found.append(self._run(feed, left))
+                found.append(self._run_once(feed, left))
             except TimeoutError:
-                return Outcome(is_late=True, seconds=_taken(began, worked))
+                return Outcome(is_late=True, seconds=_seconds_used(began, worked))
             except Exception as error:  # its errors have no common base class
-                if lacked_memory(error):  # no other values would help: the build says so
+                if lacked_memory(error):  # no other values would help: the build reports it
                     raise
                 return Outcome(problem=said(error))
-            took = _taken(began, worked)
+            took = _seconds_used(began, worked)
             seconds = min(seconds, took) if seconds else took
             if took > _SLOW_SECONDS:
                 break
@@ -71,12 +71,12 @@ class Trial:
         return Outcome(dull=_dull(found, differ=differ), seconds=seconds, shapes=shapes)
 
     def refuses(self, tensors: Sequence[ArtifactTensor]) -> bool:
-        """Returns whether ONNX Runtime refuses what is drawn from these rules, or their bounds."""
+        """Returns whether ONNX Runtime rejects values drawn by these rules, or their bounds."""
         if not self.run(tensors).runs:
             return True
         return any(not self.run(bound).runs for bound in _bounds(tensors))
 
-    def _run(self, feed: Mapping[str, Any], seconds: float) -> Sequence[Any]:
+    def _run_once(self, feed: Mapping[str, Any], seconds: float) -> Sequence[Any]:
         stop = Stopping()
         over = threading.Event()
         watch = threading.Thread(target=_stop_in_time, args=(stop, over, seconds), daemon=True)
@@ -91,13 +91,13 @@ class Trial:
             over.set()
 
 
-def _taken(began: float, worked: float) -> float:
-    """The seconds of a run, without those in which others had the cores."""
+def _seconds_used(began: float, worked: float) -> float:
+    """Returns the seconds of a run, without those in which others had the cores."""
     return min(time.monotonic() - began, time.process_time() - worked)
 
 
 def _stop_in_time(stop: Stopping, over: threading.Event, seconds: float) -> None:
-    """Stops a run after so much time of the processor, or several times as much by the clock."""
+    """Stops a run after `seconds` of CPU time, or several times that by the clock."""
     began, worked = time.monotonic(), time.process_time()
     while not over.wait(_LOOK_SECONDS):
         is_long = time.monotonic() - began >= _MOST_WAITED * seconds
@@ -107,7 +107,7 @@ def _stop_in_time(stop: Stopping, over: threading.Event, seconds: float) -> None
 
 
 def _bounds(tensors: Sequence[ArtifactTensor]) -> list[tuple[ArtifactTensor, ...]]:
-    """The inputs filled with the largest integers that may be drawn for them."""
+    """Returns the inputs filled with the largest integers that may be drawn."""
     if not any(_largest(tensor) for tensor in tensors):
         return []
     return [tuple(_largest(tensor) or tensor for tensor in tensors)]
@@ -130,7 +130,7 @@ def _is_drawn(tensor: ArtifactTensor) -> bool:
 
 
 def _dull(found: Sequence[Sequence[Any]], *, differ: bool) -> str:
-    """Returns what makes the outputs of some seeds tell nothing, '' where they tell something."""
+    """Returns why the outputs of some seeds tell nothing, '' if they tell something."""
     first = [each for each in found[0] if isinstance(each, np.ndarray)]
     if len(first) != len(found[0]) or not first:
         return ""  # maps, sequences and absent values

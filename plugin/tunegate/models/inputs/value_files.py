@@ -1,4 +1,4 @@
-"""Arrays that users keep in files, read without trusting them: NumPy's, and ONNX's test data."""
+"""Reads arrays from users' files without trusting them: NumPy's, and ONNX's test data."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tunegate.errors import ModelError
 from tunegate.system.onnx_scan import is_external
 
 MAX_ARRAY_BYTES = 256 * 2**20
-"""The size of the largest file, and of the largest array in one."""
+"""The largest file in bytes, and the largest array in one."""
 SUFFIXES = (".npy", ".npz", ".pb")
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-"""Compression methods that unpack no further than is read; with others a few bytes unpack to
+"""Compression methods that unpack only as much as is read; with others a few bytes unpack to
 gigabytes at once."""
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
@@ -30,21 +30,20 @@ _HEADERS = {
 
 
 def read_array(content: bytes, name: str, key: str) -> Any:
-    """The array in the content of the file `name`; of several in an archive that of `key`. Raises
-    ModelError in a few words, without the file's name: no such file, too large, or a pickle."""
+    """Returns the array in the content of the file `name`; from an archive the one named `key`.
+    Raises ModelError in a few words, without the file's name: missing, too large, or a pickle."""
 
     def read(suffix: str) -> Any:
         if suffix == ".npz":
             return of_npy(_member(content, key))
-        return of_npy(content) if suffix == ".npy" else _of_tensor(content)
+        return of_npy(content) if suffix == ".npy" else _read_tensor(content)
 
     return read_safely(content, name, read)
 
 
 def read_safely(content: bytes, name: str, read: Callable[[str], Any]) -> Any:
-    """Returns the result of `read` on the content, by the suffix of the file's name. Raises
-    ModelError in a few words for whatever it raises, for too much content, and for a suffix that is
-    not known."""
+    """Returns `read(suffix of the name)`. Raises ModelError in a few words for any error it raises,
+    for too much content, and for an unknown suffix."""
     suffix = PurePath(name).suffix.lower()
     if len(content) > MAX_ARRAY_BYTES:
         raise ModelError(too_large_array(len(content)))
@@ -61,8 +60,8 @@ def read_safely(content: bytes, name: str, read: Callable[[str], Any]) -> Any:
 
 
 def of_npy(content: bytes) -> Any:
-    """The array of NumPy's own file. The header says how large it is, and must not lie:
-    memory is taken by it."""
+    """Returns the array of a `.npy` file. The header's size must be true: it decides how much
+    memory is allocated."""
     stream = BytesIO(content)
     version = np.lib.format.read_magic(stream)
     if version not in _HEADERS:
@@ -86,8 +85,8 @@ def _member(content: bytes, key: str) -> bytes:
 
 
 def unpacked(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
-    """A file of an archive, if it has at most so many bytes. Raises ModelError where it has more,
-    and ValueError for what may unpack to more before it is read."""
+    """Returns a file of an archive if it has at most `most` bytes. Raises ModelError if it has
+    more, and ValueError for a method that may unpack more before it is read."""
     if archive.getinfo(name).compress_type not in _COMPRESSIONS:
         raise ValueError("it is not compressed as NumPy does it")
     with archive.open(name) as member:
@@ -97,12 +96,12 @@ def unpacked(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
     return body
 
 
-def _of_tensor(content: bytes) -> Any:
+def _read_tensor(content: bytes) -> Any:
     return tensor_array(onnx.TensorProto.FromString(content))
 
 
 def tensor_array(tensor: onnx.TensorProto) -> Any:
-    """The array of a tensor of a file. Raises ValueError and what the `onnx` package raises."""
+    """Returns the array of a tensor. Raises ValueError, and what the `onnx` package raises."""
     if not tensor.data_type:
         raise ValueError("no TensorProto")
     if is_external(tensor):
@@ -111,10 +110,10 @@ def tensor_array(tensor: onnx.TensorProto) -> Any:
         raise ValueError("its shape and its size do not fit together")
     array = onnx.numpy_helper.to_array(tensor)
     is_text = tensor.data_type == onnx.TensorProto.STRING
-    return _decoded(array) if is_text else array
+    return _decode(array) if is_text else array
 
 
-def _decoded(array: Any) -> Any:
+def _decode(array: Any) -> Any:
     texts = [each.decode() if isinstance(each, bytes) else each for each in array.ravel()]
     return np.asarray(texts, dtype=object).reshape(array.shape)
 
@@ -123,7 +122,7 @@ def too_large_array(size: int) -> str:
     return f"it has {size >> 20} MiB; an input may have {MAX_ARRAY_BYTES >> 20}"
 
 
-# Sequences and optional values that users keep in files, read without trusting them.
+# Sequences and optional values in users' files, read without trusting them.
 
 MAX_TENSORS = 1024
 """The longest sequence that is read."""
@@ -131,7 +130,7 @@ MAX_TENSORS = 1024
 
 def read_value(content: bytes, name: str, key: str, form: InputForm) -> Any:
     """Returns the value of the file `name` for an input of this form: an array, a list of arrays,
-    or None for an optional value that is absent. Raises ModelError in a few words."""
+    or None for an absent optional value. Raises ModelError in a few words."""
     if not form or (form == "optional" and not name.lower().endswith(".pb")):
         return read_array(content, name, key)
 
@@ -139,46 +138,46 @@ def read_value(content: bytes, name: str, key: str, form: InputForm) -> Any:
         if suffix == ".npy":
             raise ModelError("it holds one array, and the input is a sequence of them")
         if suffix == ".npz":
-            return _of_archive(content)
-        return _of_message(content, form)
+            return _read_archive(content)
+        return _read_message(content, form)
 
     return read_safely(content, name, read)
 
 
-def _of_archive(content: bytes) -> list[Any]:
-    """All arrays, in the order of their numbers where their names have some."""
+def _read_archive(content: bytes) -> list[Any]:
+    """Returns all arrays, ordered by the numbers in their names."""
     with zipfile.ZipFile(BytesIO(content)) as archive:
         _require_count(len(archive.infolist()))
         left, arrays = MAX_ARRAY_BYTES, []
-        for name in sorted({*archive.namelist()}, key=_placed):
+        for name in sorted({*archive.namelist()}, key=_numeric_order):
             body = unpacked(archive, name, left)
             left -= len(body)
             arrays.append(of_npy(body))
     return arrays
 
 
-def _placed(name: str) -> tuple[object, ...]:
-    """`arr_10` comes after `arr_9`."""
+def _numeric_order(name: str) -> tuple[object, ...]:
+    """Returns a sort key that puts `arr_10` after `arr_9`."""
     parts = re.split(r"(\d+)", name)
     return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in parts)
 
 
-def _of_message(content: bytes, form: InputForm) -> Any:
+def _read_message(content: bytes, form: InputForm) -> Any:
     if form == "sequence":
-        return _of_sequence(_parsed(content, onnx.SequenceProto()))
-    value = _parsed(content, onnx.OptionalProto())
+        return _sequence_arrays(_parse(content, onnx.SequenceProto()))
+    value = _parse(content, onnx.OptionalProto())
     if value.HasField("tensor_value") and form == "optional":
         return tensor_array(value.tensor_value)
     if value.HasField("sequence_value") and form == "optional sequence":
-        return _of_sequence(value.sequence_value)
+        return _sequence_arrays(value.sequence_value)
     is_absent = not any(value.HasField(each) for each in _KINDS)
     if is_absent:
         return None
     raise ValueError(f"it is no {form}")
 
 
-def _parsed(content: bytes, into: Any) -> Any:
-    """The message. Other messages can be read as it, and have fields that it does not know then."""
+def _parse(content: bytes, into: Any) -> Any:
+    """Parses the message. Another message may parse too, but then has unknown fields."""
     into.ParseFromString(content)
     size = into.ByteSize()
     into.DiscardUnknownFields()
@@ -190,8 +189,8 @@ def _parsed(content: bytes, into: Any) -> Any:
 _KINDS = ("tensor_value", "sparse_tensor_value", "sequence_value", "map_value", "optional_value")
 
 
-def _of_sequence(sequence: onnx.SequenceProto) -> list[Any]:
-    """Sequences inside of sequences are never looked into."""
+def _sequence_arrays(sequence: onnx.SequenceProto) -> list[Any]:
+    """Returns the arrays of a sequence of tensors; nested sequences are rejected."""
     if sequence.elem_type != onnx.SequenceProto.TENSOR:
         raise ValueError("no sequence of tensors")
     _require_count(len(sequence.tensor_values))
