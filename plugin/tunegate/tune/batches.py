@@ -1,5 +1,4 @@
-"""The batches of a tuning run that are still out: which candidates are
-missing, what has come back."""
+"""The open batches of a tuning run: which candidates are out, and which have come back."""
 
 from __future__ import annotations
 
@@ -14,9 +13,9 @@ from tunegate_cache.format.records import TuningRecord
 
 
 class Batch:
-    """The candidates of one proposal; `out` are those that have not come back. What was timed
-    beside each other is no result before it is checked: `held_back` until then. `seconds` are of
-    the workers, and `default_seconds` those of the default schedule."""
+    """The candidates of one proposal; `out` are those not back yet. Times measured beside other
+    candidates are `held_back` until they are checked. `seconds` are worker seconds, and
+    `default_seconds` those of the default schedule."""
 
     def __init__(self, history: TaskHistory, candidates: Sequence[Candidate], at_once: int) -> None:
         self.history = history
@@ -36,13 +35,13 @@ class Batch:
 
     @property
     def in_flight(self) -> int:
-        """The number of candidates that are a trial already and no result yet; what is
-        measured again alone is held back."""
+        """The number of candidates that are trials without a result. Candidates measured again
+        alone are in `held_back` instead."""
         return len(self.held_back) + (len(self.out) if self.alone is None else 0)
 
 
 class OpenBatches:
-    """All batches that are out, by task, and what their tasks' searches have not learned yet."""
+    """All open batches, by task, and the results that their searches have not learned yet."""
 
     def __init__(self, workloads: Sequence[str]) -> None:
         self._open: dict[str, list[Batch]] = {workload: [] for workload in workloads}
@@ -54,12 +53,12 @@ class OpenBatches:
         self._open[history.workload].append(Batch(history, candidates, at_once))
 
     def in_flight(self, workload: str) -> int:
-        """The number of this task's candidates that are trials already and no results yet."""
+        """Returns the number of this task's candidates that are trials without a result."""
         return sum(batch.in_flight for batch in self._open[workload])
 
     def come_back(self, candidate: Candidate, measured: Measured, now: int) -> Batch:
-        """The batch of the candidate; a result that needs no check is
-        booked in the task's history."""
+        """Returns the batch of the candidate. A result that needs no check is booked in the task's
+        history."""
         batch = self._without(candidate)
         seconds = measured.build_seconds + measured.run_seconds
         if candidate.origin == "default":
@@ -75,13 +74,13 @@ class OpenBatches:
         return batch
 
     def check(self, batch: Batch, numbers: Sequence[int]) -> list[Candidate]:
-        """The candidates that go out again, to be measured alone."""
+        """Returns the candidates that go out again, to be measured alone."""
         batch.alone = {}
         batch.out = set(numbers)
         return [batch.candidates[number] for number in numbers]
 
     def settle(self, batch: Batch, results: Sequence[Measured], now: int) -> None:
-        """Takes in what counts of the candidates that were held back."""
+        """Books the results that count of the candidates held back."""
         batch.held_back = []
         for measured in results:
             self._book(batch, measured, now)
@@ -96,12 +95,12 @@ class OpenBatches:
         return batch
 
     def to_learn(self, workload: str) -> tuple[Measured, ...]:
-        """Results that the search of this task has not been given; each is given once."""
+        """Returns the results that this task's search has not been given, each once."""
         results, self._unlearned[workload] = self._unlearned[workload], []
         return tuple(results)
 
     def take_unpublished(self) -> list[TuningRecord]:
-        """Records of batches that will not be finished."""
+        """Returns the records of batches that will not finish."""
         records = [r for batches in self._open.values() for b in batches for r in b.records]
         self._open = {}
         return records
@@ -123,11 +122,11 @@ class OpenBatches:
 
 _CONFIRM_SHARE, _CONFIRM_SECONDS_PER_TASK = 0.15, 1.0
 _ENDING_SHARE, _MOST_ENDING_SECONDS = 0.05, 1.0
-"""Workers take time to end: 0.6 s of 18 were seen beside other runs, and the cap holds for it."""
+"""Workers take time to end: up to 0.6 s of 18 s beside other runs, and the cap includes it."""
 
 
 class BudgetMeter:
-    """The seconds count from here on."""
+    """Counts the seconds from its creation on."""
 
     def __init__(self, budget: Budget, clock: Clock) -> None:
         self.budget, self.clock = budget, clock
@@ -135,18 +134,18 @@ class BudgetMeter:
 
     @property
     def seconds_left(self) -> float | None:
-        """The seconds that are left before the end begins, negative when they are over; None where
-        nothing limits them."""
+        """Returns the seconds before the end begins, negative once they are over, None without a
+        limit."""
         cap = self.budget.seconds
         return None if cap is None else cap - _ending_seconds(cap) - self._spent()
 
     def is_out(self, reserve: float = 0.0) -> bool:
-        """Returns whether no more than the `reserve` is left."""
+        """Returns whether at most `reserve` seconds are left."""
         left = self.seconds_left
         return left is not None and left <= reserve
 
     def trials_left(self, used: int) -> int | None:
-        """The trials that are left, or None where nothing limits them."""
+        """Returns the trials left, None without a limit."""
         return None if self.budget.trials is None else max(0, self.budget.trials - used)
 
     def left(self, used: int, reserve: float) -> RemainingBudget:
@@ -159,8 +158,8 @@ class BudgetMeter:
         )
 
     def confirmation_seconds(self, tasks: int, *, trials: int) -> float:
-        """Returns the seconds reserved for measuring the winners of so many tasks again; none
-        before a trial: a short budget is better spent on the first one."""
+        """Returns the seconds reserved for measuring the winners of `tasks` tasks again, 0 before
+        any trial: a short budget is better spent on the first trial."""
         seconds = self.budget.seconds
         if seconds is None or not trials:
             return 0.0

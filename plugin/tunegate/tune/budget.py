@@ -20,7 +20,7 @@ _MINUTES_PER_HOUR = 60
 
 
 def resolve_budget(config: BudgetConfig, target: TargetConfig) -> Budget:
-    """The cap of a run that uses this target alone."""
+    """Returns the cap of a run on this target alone."""
     price = price_of(config, target)
     if config.usd is not None and price is None:
         message = (
@@ -39,13 +39,13 @@ def resolve_budget(config: BudgetConfig, target: TargetConfig) -> Budget:
 
 
 def price_of(config: BudgetConfig, target: TargetConfig) -> float | None:
-    """The dollars of an hour. The price of the target comes first."""
+    """Returns the dollars of an hour. The target's price comes first."""
     return config.usd_per_hour if target.usd_per_hour is None else target.usd_per_hour
 
 
 def least_gain(config: BudgetConfig, usd_per_hour: float | None) -> float:
-    """The gain per minute, in percent of the end-to-end time, that tuning must expect: the
-    stricter of the two that may be set."""
+    """Returns the gain per minute, in percent of the end-to-end time, that tuning must expect: the
+    stricter of the two settings."""
     per_minute = config.min_gain_percent_per_minute
     if config.min_gain_percent_per_usd is None or usd_per_hour is None:
         return per_minute
@@ -55,7 +55,8 @@ def least_gain(config: BudgetConfig, usd_per_hour: float | None) -> float:
 def budget_of(
     seconds: float | None, *, trials: int | None, usd: float | None, usd_per_hour: float | None
 ) -> Budget:
-    """A budget whose `seconds` are the smaller of the time allowed and the time the money buys."""
+    """Returns a budget whose `seconds` are the smaller of the time allowed and the time that the
+    money buys."""
     bought = _seconds_bought(usd, usd_per_hour)
     limits = [limit for limit in (seconds, bought) if limit is not None]
     return Budget(
@@ -71,7 +72,7 @@ def pays_nothing(budget: Budget) -> bool:
 
 
 class Spending(msgspec.Struct, frozen=True, kw_only=True):
-    """The spending of a budget so far; failed candidates count as trials."""
+    """What a budget has spent so far. Failed candidates count as trials."""
 
     budget: Budget
     seconds: float = 0.0
@@ -80,8 +81,8 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
     energy_source: EnergySource | None = None
 
     def at(self, *, seconds: float, trials: int) -> Spending:
-        """The state when this much is spent in total. A clock that
-        steps back gives nothing back."""
+        """Returns the state once this much is spent in total. A clock that steps back returns
+        nothing."""
         return msgspec.structs.replace(
             self,
             seconds=max(self.seconds, seconds),
@@ -117,7 +118,7 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def limit(self) -> Limit | None:
-        """The limit that is reached, None while there is something left of each."""
+        """The limit reached, None while something of each is left."""
         if self.trials_left == 0:
             return "trials"
         if self.seconds_left == 0:
@@ -147,7 +148,7 @@ def _seconds_bought(usd: float | None, usd_per_hour: float | None) -> float | No
 
 
 class TotalEnergy(NamedTuple):
-    """A sum of joules and its counters; None where one part is unknown."""
+    """A sum of joules and its counters, None if one part is unknown."""
 
     joules: float | None
     source: EnergySource | None
@@ -157,7 +158,7 @@ NOT_COUNTED = TotalEnergy(None, None)
 
 
 def total_energy(costs: Sequence[Cost]) -> TotalEnergy:
-    """The sum; of several sources the first is named."""
+    """Returns the sum. Of several sources the first is named."""
     known = [cost.joules for cost in costs if cost.joules is not None]
     if not costs or len(known) < len(costs):
         return NOT_COUNTED
@@ -165,31 +166,30 @@ def total_energy(costs: Sequence[Cost]) -> TotalEnergy:
 
 
 class EnergyUse:
-    """Counts what the machine uses from here on."""
+    """Counts what the machine uses from its creation on."""
 
     def __init__(self, counter: EnergyCounter) -> None:
         self._counter = counter
         self._first = counter.reading()
 
     def total(self) -> TotalEnergy:
-        """Returns what has been used so far, and nothing while the counter is silent."""
+        """Returns what was used so far, 0 while the counter is silent."""
         now = self._counter.reading()
         if now is None or self._first is None:
             return NOT_COUNTED
         return TotalEnergy(now.joules - self._first.joules, self._first.source)
 
 
-# The test whether a model is fast enough: Trimmer's cost objective, on the end-to-end estimate
-# over all tasks. (IEEE CLOUD 2022. In the authors' code the sum is over the tasks that still run,
-# so that it drops when one is stopped, and it knows no weights; here every task counts, as often
-# as it is called.)
+# Trimmer's cost objective (IEEE CLOUD 2022): whether a model is fast enough, by the end-to-end
+# estimate over all tasks. The authors' code sums only tasks that still run, so the sum drops when a
+# task is stopped, and has no weights. Here every task counts, as often as it is called.
 
 TimedTask = tuple[TuningTask, float]
-"""A task, and the milliseconds of one call: measured, or what is expected."""
+"""A task and the milliseconds of one call, measured or expected."""
 
 
 def model_ms(tasks: Iterable[TimedTask]) -> dict[str, float]:
-    """The estimate of every model at head."""
+    """Returns the estimate of every model at head."""
     found: dict[str, float] = {}
     for task, milliseconds in tasks:
         for use in task.uses:
@@ -199,7 +199,7 @@ def model_ms(tasks: Iterable[TimedTask]) -> dict[str, float]:
 
 
 def is_reached(estimates: Mapping[str, float], targets_ms: Mapping[str, float]) -> bool:
-    """Returns whether there is a target, and every model is within its own."""
+    """Returns whether there is a target and every model is within its own."""
     return bool(targets_ms) and all(
         estimates.get(model, 0.0) <= limit for model, limit in targets_ms.items()
     )
@@ -208,8 +208,8 @@ def is_reached(estimates: Mapping[str, float], targets_ms: Mapping[str, float]) 
 def parts_of_target(
     shards: Sequence[Sequence[TimedTask]], target_ms: float
 ) -> list[dict[str, float]]:
-    """The time that the tasks of each shard of one hardware target may take of a model's target: in
-    proportion to what they are expected to take now."""
+    """Returns the part of a model's target for the tasks of each shard, in proportion to their
+    expected times."""
     whole = model_ms(timed for shard in shards for timed in shard)
     return [
         {model: target_ms * part / whole[model] for model, part in model_ms(shard).items() if part}

@@ -1,8 +1,8 @@
-"""The samples that are worth compiling: the best by a cheap score, and a few of the others.
+"""Chooses the samples worth compiling: the best by a cheap score, and a few others.
 
-What the score rejects is audited: a share of every batch is drawn at random from the rejected ones,
-and what they turn out to be says how often the filter is wrong. (Trimmer, IEEE CLOUD 2022, replaces
-poor candidates by likelier ones; the audit is ours.)
+Rejected samples are audited: a share of every batch is drawn from them at random, and their results
+tell how often the filter is wrong. Trimmer (IEEE CLOUD 2022) replaces poor candidates by likelier
+ones; the audit is added here.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from typing import Literal, NamedTuple
 
 AUDIT_SHARE = 0.1
 EXPLORING_SHARE = 0.5
-"""The share of rejected samples where a search is to teach others: with fewer, what is bad is not
-known to be so (exploration-biased code sampling, One-Shot Tuner, CC 2022)."""
+"""The share of rejected samples in a search that collects training data. Without them a model never
+sees what is bad (exploration-biased code sampling, One-Shot Tuner, CC 2022)."""
 MIN_EVIDENCE = 8
-"""Measured candidates of a task before anything is rejected."""
+"""The measured candidates of a task before anything is rejected."""
 MIN_CORRELATION = 0.2
-"""Rank correlation on candidates that it was not fitted to, below which a score decides nothing."""
+"""A score with a lower rank correlation, on candidates that it was not fitted to, decides
+nothing."""
 
 Reason = Literal["random", "predicted", "audit"]
 
@@ -37,11 +38,11 @@ def picks(
     rng: random.Random,
     audit_share: float = AUDIT_SHARE,
 ) -> Iterator[Pick]:
-    """Every sample once, in the order in which to try them: some will not apply. Higher scores are
-    better; without scores the order is random. `wanted` is how many the batch takes: a sample that
-    would not be among them is rejected. The first is never one of these: it may be all that a task
-    gets. Of samples that are `alike` a batch takes the best only: where the scores are wrong, they
-    are wrong about all of them."""
+    """Returns every sample once, in the order in which to try them, because some will not apply.
+    Higher scores are better; without scores the order is random. `wanted` is the size of the batch:
+    samples beyond it are rejected. An audited sample never comes first, because the first may be
+    all that a task gets. Of samples that are `alike` a batch takes the best one only: where the
+    score is wrong, it is wrong about all of them."""
     if scores is None:
         order = rng.sample(range(len(alike)), len(alike))
         yield from (Pick(index, "random") for index in order)
@@ -62,7 +63,7 @@ def picks(
 
 
 def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
-    """Spearman's, by the Pearson correlation of mid-ranks; 0 where either does not vary."""
+    """Returns Spearman's correlation, as Pearson's of mid-ranks. 0 if either does not vary."""
     a, b = _ranks(one), _ranks(other)
     middle = (len(a) - 1) / 2
     covariance = sum((x - middle) * (y - middle) for x, y in zip(a, b, strict=True))

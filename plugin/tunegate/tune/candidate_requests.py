@@ -1,5 +1,5 @@
-"""The way from candidates to requests, and from results to finished batches: how often
-and beside whom each is timed."""
+"""Turns candidates into requests, and results into finished batches: how often, and beside which
+others, each is timed."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from tunegate_cache.format.records import CONFIRMED_REPEATS
 _REPEATS = 3
 _REPEAT_MS, _CONFIRMED_REPEAT_MS = 10, 30
 _LOSER_FACTOR = 1.5
-"""The factor over the best from which one repeat is enough. On machines that others share one of 10
-ms may be 1.3 times off, and what could have won must not be lost by that."""
+"""Above this factor of the best time, one repeat is enough. On a shared machine a repeat of 10 ms
+may be off by 1.3, and no possible winner may be lost to that."""
 
 
 class ResultEffect(NamedTuple):
-    """The effect of a result: requests that follow from it, and the batch that it finished."""
+    """The effect of a result: the requests that follow, and the batch that it finished."""
 
     again: list[Measure]
     finished: Batch | None
 
 
 class CandidateMeasurements:
-    """The measurements of one run, on inputs of `seed`. `target_json` is
-    known once the models are open."""
+    """The measurements of one run, on inputs of `seed`. `target_json` is set once the models are
+    open."""
 
     def __init__(
         self, batches: OpenBatches, directory: Path, parallelism: Parallelism, seed: int
@@ -42,8 +42,8 @@ class CandidateMeasurements:
         self.target_json = ""
 
     def start(self, history: TaskHistory, candidates: Sequence[Candidate]) -> list[Measure]:
-        """The requests of a new batch, with as many at once as the device
-        has shown to bear with this task."""
+        """Returns the requests of a new batch, with as many at once as the device has shown to bear
+        for this task."""
         at_once = self._parallelism.at_once(history.workload)
         self._batches.start(history, candidates, at_once=at_once)
         return [self._request(history, candidate, at_once=at_once) for candidate in candidates]
@@ -51,13 +51,13 @@ class CandidateMeasurements:
     def confirm_in_turn(
         self, chosen: Sequence[tuple[TaskHistory, Sequence[Candidate]]]
     ) -> list[Measure]:
-        """The first of each task, then the second of each: should the budget
-        end, most tasks have an answer."""
+        """Returns the requests in turn: the first of each task, then the second of each. If the
+        budget ends, most tasks have an answer."""
         turns = zip_longest(*([(history, c) for c in candidates] for history, candidates in chosen))
         return [self.confirm(*one) for turn in turns for one in turn if one is not None]
 
     def confirm(self, history: TaskHistory, candidate: Candidate) -> Measure:
-        """The request for a candidate that may win: with all the repeats, and nobody beside it."""
+        """Returns the request for a possible winner: all repeats, nothing beside it."""
         return self._request(history, candidate, is_confirmation=True, alone=True)
 
     def take(self, request: Measure, measured: Measured, now: int) -> ResultEffect:
@@ -65,7 +65,8 @@ class CandidateMeasurements:
         return self._after(batch, now) if batch.is_back else ResultEffect([], None)
 
     def give_up(self, request: Measure, now: int) -> Batch | None:
-        """The batch if that was all it waited for; what it knows counts without a further check."""
+        """Returns the batch if it waited for this request only. What it knows counts without a
+        further check."""
         batch = self._batches.give_up(request.candidate)
         return self._finished(batch, now) if batch.is_back else None
 
@@ -110,8 +111,8 @@ class CandidateMeasurements:
             repeat_ms=_CONFIRMED_REPEAT_MS if is_confirmation else _REPEAT_MS,
             at_once=at_once,
             alone=alone,
-            # The default schedule is the reference of all, and what is
-            # measured again was in time before.
+            # The default schedule is the reference of all others. A candidate measured again was in
+            # time before.
             patience_seconds=None
             if alone or candidate.origin == "default"
             else history.patience_seconds,

@@ -1,7 +1,8 @@
-"""The claims of a pull request's own zone: what the run writes there, and nobody vouches for.
+"""The claims of a pull request's own zone: results that the run writes there, which nobody vouches
+for.
 
-It never ranks beside what is trusted. What it proposes is measured in this run before it counts, on
-either side; and it ends the search of a task only where that can harm nobody but the pull request.
+A claim never ranks beside trusted records. On either side it is measured in this run before it
+counts. It ends the search of a task only if that can harm nobody but the pull request.
 """
 
 from __future__ import annotations
@@ -18,15 +19,14 @@ from tunegate_cache.format.records import (
 )
 
 MAX_CLAIMS = 2
-"""The number of a task's claims that are measured; each costs a build and two measurements."""
+"""The most claims of a task that are measured. Each costs a build and two measurements."""
 MIN_SAMPLES_BESIDE = 16
-"""The number of samples of this run's own search that must have nothing better, before a claim
-ends the search of a task that the base uses. Else a slow schedule could stand in for the
-search, and slow the base down."""
+"""A claim ends the search of a task that the base uses only once so many samples of this run's own
+search are no better. Otherwise a slow schedule could replace the search, and slow down the base."""
 
 
 def claims_beside(trusted: Lookup, own: ExactHit | TransferHit | None) -> Claims | None:
-    """The claims of the `own` zone that are worth measuring, beside what trusted zones answer."""
+    """Returns the claims of the `own` zone worth measuring, beside the answer of trusted zones."""
     if own is None:
         return None
     if isinstance(own, TransferHit):
@@ -41,8 +41,8 @@ def claims_beside(trusted: Lookup, own: ExactHit | TransferHit | None) -> Claims
 
 def is_settled(resolved: ResolvedTask) -> bool:
     """Returns whether nothing is to be searched: trusted zones have the answer, this run does not
-    pay for the task, or the pull request's own search of a task that only the head has was
-    ended."""
+    pay for the task, or the pull request has finished the search of a task that only the head
+    has."""
     if resolved.skipped or isinstance(resolved.lookup, ExactHit):
         return True
     claims = resolved.claims
@@ -50,12 +50,12 @@ def is_settled(resolved: ResolvedTask) -> bool:
 
 
 def is_waiting(resolved: ResolvedTask) -> bool:
-    """Returns whether nobody has finished the task, and this run leaves it to `tunegate warm`."""
+    """Returns whether the task is unfinished and this run leaves it to `tunegate warm`."""
     return resolved.skipped == "shared" and not isinstance(resolved.lookup, ExactHit)
 
 
 def waiting_note(tasks: int) -> str:
-    """Returns a plan's note on the tasks that both sides have, and that nobody has tuned."""
+    """Returns a plan's note on untuned tasks that both sides have."""
     which = plural(tasks, "shared task waits", "shared tasks wait")
     return f"{which} for tunegate warm: base and head have the same schedule, tuned or not"
 
@@ -65,7 +65,7 @@ def is_of_base(task: TuningTask) -> bool:
 
 
 def _promises_more(claim: TuningRecord, known: tuple[TuningRecord, ...]) -> bool:
-    """Returns whether the claim promises more. Times of different devices cannot be compared."""
+    """Returns whether the claim promises more. Times of different devices are not comparable."""
     if not known or known[0].device.name != claim.device.name:
         return True
     return claim.shrunk_ms < known[0].shrunk_ms
@@ -75,26 +75,26 @@ def _schedule(record: TuningRecord) -> tuple[str, tuple[object, ...]]:
     return record.template, record.decisions
 
 
-# A task that an earlier run began and did not bring to its end: killed, cancelled, or out of
-# budget. What it measured is in the cache, but nothing is confirmed, so that nothing is an answer
-# yet. A search goes on from there.
+# Tasks that an earlier run began and did not finish: killed, cancelled, or out of budget. Their
+# measurements are in the cache, but unconfirmed, so they are no answer. A search continues from
+# them.
 
 
 def as_resumed(key: WorkloadKey, lookup: Lookup) -> Lookup:
-    """Returns the look-up, as a start instead of an answer where it is unfinished."""
+    """Returns the look-up. An unfinished task is a starting point instead of an answer."""
     if isinstance(lookup, ExactHit) and is_unfinished(lookup):
         return resume_point(key, lookup)
     return lookup
 
 
 def is_resumed(key: WorkloadKey, lookup: Lookup) -> bool:
-    """Returns whether the key is of a record that `resume_point` gives."""
+    """Returns whether the key belongs to a record from `resume_point`."""
     return isinstance(lookup, TransferHit) and lookup.source_workloads == (key,)
 
 
 def is_unfinished(lookup: ExactHit) -> bool:
-    """Going by the device whose records come first. A task too small to search has its default
-    schedule measured, no more, and is finished."""
+    """Returns whether the search is unfinished, by the device whose records come first. A task too
+    small to search only has its default schedule measured, and is finished."""
     first = lookup.records[0].device.name
     here = [record for record in lookup.records if record.device.name == first]
     is_searched = any(record.template for record in here)
@@ -102,5 +102,5 @@ def is_unfinished(lookup: ExactHit) -> bool:
 
 
 def resume_point(key: WorkloadKey, lookup: ExactHit) -> TransferHit:
-    """Its own records as a source at no distance: where the search goes on, not where it ends."""
+    """Returns the task's own records as a source at distance 0: where the search continues."""
     return TransferHit((key,), 0.0, lookup.records, lookup.failures)

@@ -1,5 +1,4 @@
-"""The places where the workers of a tuning run measure: each on a device
-of its own, or by turns on one."""
+"""Where the workers of a tuning run measure: each on its own device, or taking turns on one."""
 
 from __future__ import annotations
 
@@ -18,12 +17,12 @@ from tunegate.system.nvidia.gpus import MeasuredGpu
 from tunegate.tune.protocol import Measure, Placement, Slot
 
 _FOR_ANOTHER_WORKER_SECONDS = 600.0
-"""The worker's own limit is shorter: who hangs is killed, and then it is another one's turn."""
+"""The worker's own limit is shorter: a hanging worker is killed, and the next one's turn comes."""
 
 
 def on_cpu(workers: int, directory: Path, limit_seconds: float) -> list[Placement]:
-    """Candidates run on one core each while tuning, so there is a slot for every core
-    that has hardware of its own."""
+    """Returns a slot for every core with hardware of its own, because candidates use one core each
+    while tuning."""
     slots = tuple(
         _own_slot(str(n), directory, core) for n, core in enumerate(physical_cores()[:workers])
     )
@@ -31,9 +30,9 @@ def on_cpu(workers: int, directory: Path, limit_seconds: float) -> list[Placemen
 
 
 def on_gpus(workers: int, gpus: Sequence[MeasuredGpu], limit_seconds: float) -> list[Placement]:
-    """A place for every worker, at least one for each device: devices measure side by side. One
-    device has one slot: times that CUDA's events tell hold the slices of others. A worker waits for
-    its device as long as the claim says, and that is not the candidate's fault."""
+    """Returns a place for every worker, at least one for each device: devices measure side by side.
+    One device has one slot, because CUDA event times include the slices of others. A worker may
+    wait for its device for as long as the claim allows; that is not the candidate's fault."""
     homes = _homes(workers, gpus)
     return [_on_gpu(home, (Slot(claim=home.claim),), limit_seconds) for home in homes]
 
@@ -41,8 +40,8 @@ def on_gpus(workers: int, gpus: Sequence[MeasuredGpu], limit_seconds: float) -> 
 def on_held_gpus(
     workers: int, gpus: Sequence[MeasuredGpu], directory: Path, limit_seconds: float
 ) -> list[Placement]:
-    """The same where the devices are held for the whole run and tell the times of kernels
-    themselves: a slot for each worker of a device, among themselves."""
+    """Returns the same if the devices are held for the whole run and tell kernel times themselves:
+    each worker of a device has a slot."""
     homes = _homes(workers, gpus)
     slots = {
         uuid: tuple(_own_slot(f"{uuid}-{n}", directory) for n in range(count))
@@ -53,7 +52,7 @@ def on_held_gpus(
 
 
 def _own_slot(name: str, directory: Path, cores: tuple[int, ...] = ()) -> Slot:
-    """The slot for the workers of one run, which the run keeps in its directory."""
+    """Returns the slot of one run's workers, in the run's directory."""
     claim = Claim(
         uuid=f"timing-{name}",
         directory=str(directory),
@@ -63,7 +62,7 @@ def _own_slot(name: str, directory: Path, cores: tuple[int, ...] = ()) -> Slot:
 
 
 def _homes(workers: int, gpus: Sequence[MeasuredGpu]) -> list[MeasuredGpu]:
-    """The device of each worker."""
+    """Returns the device of each worker."""
     return list(islice(cycle(gpus), max(workers, len(gpus))))
 
 
@@ -81,15 +80,16 @@ def _on_gpu(gpu: MeasuredGpu, slots: tuple[Slot, ...], limit_seconds: float) -> 
 
 @contextmanager
 def in_slot(request: Measure) -> Iterator[None]:
-    """Raises EnvironmentUnfitError when the turn does not come in time."""
+    """Holds the slot of a request. Raises EnvironmentUnfitError if the turn does not come in
+    time."""
     slots = request.place.slots if request.place is not None else ()
     if len(slots) < 2:  # noqa: PLR2004
         with held_device(slots[0].claim) if slots else ExitStack():
             yield
         return
     with ExitStack() as stack:
-        # Who wants the device alone closes the door behind the others,
-        # and waits until they are gone.
+        # A request for the whole device closes the door to new ones, and waits for the present ones
+        # to leave.
         with held_device(_door(slots[0].claim)):
             if _is_exclusive(request):
                 taken = [stack.enter_context(held_device(slot.claim)) for slot in slots]
@@ -102,7 +102,7 @@ def in_slot(request: Measure) -> Iterator[None]:
 
 
 def _is_exclusive(request: Measure) -> bool:
-    """Returns whether the candidate is timed with nothing beside it: it is not checked later."""
+    """Returns whether nothing is timed beside the candidate: it is not checked later."""
     return request.alone or request.at_once == 1
 
 
@@ -112,8 +112,8 @@ def _door(claim: Claim) -> Claim:
 
 @contextmanager
 def _pinned(slot: Slot) -> Iterator[None]:
-    """Candidates beside each other must not share a core. One that has the device to itself runs
-    wherever the kernel finds most room."""
+    """Pins the process to the slot's cores. Candidates beside each other must not share a core; one
+    that is alone runs wherever the kernel puts it."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, slot.cores or before)
     try:

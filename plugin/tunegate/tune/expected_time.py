@@ -1,7 +1,7 @@
 """The expected time of a task, and the share that tuning can save, before anything is measured.
 
-Rough on purpose: it only decides who is served first and how the first trials are shared. The
-rates are what one small machine was seen to do; only their ratios matter.
+Rough on purpose: it only decides which task comes first and how the first trials are shared. The
+rates come from one small machine, and only their ratios matter.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OperatorClass = Literal["contraction", "reduction", "elementwise"]
 
 
 class Rates(msgspec.Struct, frozen=True, kw_only=True):
-    """Operations per second in float32 with the default schedule, and tuned."""
+    """Operations per second in float32, with the default schedule and tuned."""
 
     untuned: float
     tuned: float
@@ -44,17 +44,17 @@ RATES: dict[tuple[TargetKind, OperatorClass], Rates] = {
 }
 BYTES_PER_SECOND: dict[TargetKind, float] = {"llvm": 4e9, "cuda": 4e11}
 CALL_MS: dict[TargetKind, float] = {"llvm": 0.002, "cuda": 0.005}
-"""The least any call takes; also the time of what the flop count knows nothing of."""
+"""The least time of a call, and the time of calls without a flop count."""
 MIN_HEADROOM = 0.05
-"""Even what looks like pure data movement may hide a bad loop order."""
+"""Even apparent data movement may hide a bad loop order."""
 TRANSFER_HEADROOM = 0.25
-"""The share that a search still saves over a neighbour's schedule (3-15% seen, for matrix
+"""The share that a search still saves over a neighbour's schedule (3 to 15% for matrix
 products)."""
 TRANSFER_HEADROOM_PER_DISTANCE = 0.05
 PACES: dict[TargetKind, Pace] = {"llvm": INFORMED, "cuda": FROM_NOTHING}
-"""There is experience from before for CPUs (`cost_model/data`)."""
+"""Measurements of other tasks exist for CPUs only (`cost_model/data`)."""
 SECONDS_PER_TRIAL: dict[TargetKind, float] = {"llvm": 0.4, "cuda": 0.8}
-"""Search, build and overheads of one candidate, with all workers at work."""
+"""Search, build and overhead of one candidate, with all workers busy."""
 RUNS_PER_TRIAL = 20
 
 _CONTRACTIONS = ("conv", "matmul", "dense", "gemm", "einsum", "attention", "lstm", "gru")
@@ -62,13 +62,13 @@ _REDUCTIONS = ("pool", "softmax", "norm", "sum", "mean", "max", "min", "argmax",
 
 
 def prior_ms(task: TuningTask, kind: TargetKind = "llvm") -> float:
-    """The expected time of one call with the default schedule."""
+    """Returns the expected time of one call with the default schedule."""
     computing = task.flops / _rates(task, kind).untuned
     return CALL_MS[kind] + max(computing, _moving_seconds(task, kind)) * 1e3
 
 
 def known_ms(resolved: ResolvedTask, kind: TargetKind) -> float:
-    """The time of one call as it stands: measured where there are records of this very task."""
+    """Returns the present time of one call, measured if there are records of this task."""
     lookup = resolved.lookup
     if isinstance(lookup, ExactHit) or is_resumed(resolved.task.key, lookup):
         records = () if isinstance(lookup, Miss) else lookup.records
@@ -79,7 +79,8 @@ def known_ms(resolved: ResolvedTask, kind: TargetKind) -> float:
 
 
 def assumed_headroom(resolved: ResolvedTask, kind: TargetKind) -> float:
-    """The share of its time that a search is expected to save at best: 0 where there is none."""
+    """Returns the share of its time that a search is expected to save at best, 0 without a
+    search."""
     if is_settled(resolved):
         return 0.0
     match resolved.lookup:
@@ -93,17 +94,17 @@ def assumed_headroom(resolved: ResolvedTask, kind: TargetKind) -> float:
 
 
 def seconds_per_trial(task: TuningTask, kind: TargetKind) -> float:
-    """Wall clock that one candidate of a task costs, before anything is measured."""
+    """Returns the wall clock of one candidate of a task, before anything is measured."""
     return seconds_of_a_trial(prior_ms(task, kind), kind)
 
 
 def seconds_of_a_trial(call_ms: float, kind: TargetKind) -> float:
-    """Wall clock that one candidate costs; a slow function also costs the time of its runs."""
+    """Returns the wall clock of one candidate. A slow function adds the time of its runs."""
     return SECONDS_PER_TRIAL[kind] + min(1.0, RUNS_PER_TRIAL * call_ms / 10 / 1e3)
 
 
 def weight_of(task: TuningTask) -> int:
-    """Calls per inference, over all models; of each model the side that has more."""
+    """Returns the calls per inference over all models, counting the side with more."""
     calls: dict[str, dict[Side, int]] = {}
     for use in task.uses:
         sides = calls.setdefault(use.model, {})
@@ -112,7 +113,7 @@ def weight_of(task: TuningTask) -> int:
 
 
 def calls_on(side: Side, task: TuningTask) -> int:
-    """Calls per inference of that side, over all models."""
+    """Returns the calls per inference of that side over all models."""
     return sum(use.weight for use in task.uses if use.side == side)
 
 
@@ -121,7 +122,7 @@ def starting_state(planned: PlannedTask, kind: TargetKind) -> TaskState:
     return TaskState(
         weight=weight_of(planned.resolved.task),
         prior_ms=known_ms(planned.resolved, kind),
-        # A transferred schedule has yet to be measured: its first batch is worth the most.
+        # A transferred schedule is not measured yet: its first batch is worth the most.
         headroom=0.0
         if is_settled(planned.resolved)
         else _untuned_headroom(planned.resolved.task, kind),
@@ -133,7 +134,8 @@ def starting_state(planned: PlannedTask, kind: TargetKind) -> TaskState:
 
 
 def operator_class(operator: str) -> OperatorClass:
-    """The class of a fused operator by the names in it: `conv2d_add_relu` is a contraction."""
+    """Returns the class of a fused operator by the names in it: `conv2d_add_relu` is a
+    contraction."""
     name = operator.lower()
     if any(word in name for word in _CONTRACTIONS):
         return "contraction"
@@ -142,8 +144,8 @@ def operator_class(operator: str) -> OperatorClass:
 
 
 def _untuned_headroom(task: TuningTask, kind: TargetKind) -> float:
-    """The share of the whole call that tuning may save: its fixed part and
-    its traffic cannot be tuned away."""
+    """Returns the share of a call that tuning may save. Its fixed part and its memory traffic
+    stay."""
     tuned = max(task.flops / _rates(task, kind).tuned, _moving_seconds(task, kind))
     saved = 1 - (CALL_MS[kind] + tuned * 1e3) / prior_ms(task, kind)
     return max(MIN_HEADROOM, saved)
@@ -160,21 +162,21 @@ def _moving_seconds(task: TuningTask, kind: TargetKind) -> float:
 
 
 def _width_factor(dtype: str) -> float:
-    """Speed against float32: as many more values fit a vector as they are narrower."""
+    """Returns the speed against float32: more narrow values fit a vector."""
     digits = "".join(c for c in dtype.partition("x")[0] if c.isdigit())
     bits = int(digits) if digits else 32
     return 32 / min(max(bits, 8), 64)
 
 
-# The models that pay for the tuning of a task: those of which one side runs it, or runs it more
-# often. What both sides of a model run equally often gets the same schedule on both, however good
-# it is, so a comparison gains nothing from tuning it. `tunegate warm` tunes it, where nothing is
-# compared. One more run on one side is different: untuned there, it would stand against what is
-# tuned on the other.
+# The models that pay for a task: those with a side that runs it alone, or more often.
+#
+# A task that both sides run equally often gets one schedule on both, so a comparison gains nothing
+# from tuning it; `tunegate warm` tunes it. One more call on one side is different: untuned there,
+# it would stand against tuned tasks on the other side.
 
 
 def paying_sides(task: TuningTask) -> tuple[ModelSide, ...]:
-    """Returns the side that runs the task more often, for each model whose sides differ in that."""
+    """Returns, for each model whose sides differ, the side that runs the task more often."""
     surplus: Counter[ModelPath] = Counter()
     for use in task.uses:
         surplus[use.model] += use.weight if use.side == "head" else -use.weight
@@ -183,25 +185,25 @@ def paying_sides(task: TuningTask) -> tuple[ModelSide, ...]:
 
 
 def is_shared(task: TuningTask) -> bool:
-    """Returns whether both sides of every model that uses the task run it equally often."""
+    """Returns whether both sides of every model run the task equally often."""
     return not paying_sides(task)
 
 
-# Tasks that a run does not tune, whatever the cache has of them, and the reasons.
+# Tasks that a run does not tune, whatever the cache holds, and why.
 
 IsFarBehind = Callable[[Sequence[TuningTask]], Collection[ModelOnTarget]]
 """The models of these tasks that stay far behind another runtime."""
 
 
 def nobody(_: Sequence[TuningTask]) -> Collection[ModelOnTarget]:
-    """No model is known to be."""
+    """Returns no model: none is known to be far behind."""
     return ()
 
 
 def skipped_tasks(
     tasks: Sequence[TuningTask], behind: Collection[ModelOnTarget]
 ) -> dict[tuple[WorkloadKey, str], Skipped]:
-    """The reason for each task, '' for those that the run tunes."""
+    """Returns the reason for each task, '' for tasks that the run tunes."""
     at_head = {(u.model, task.target) for task in tasks for u in task.uses if u.side == "head"}
     return {(task.key, task.target): _skipped(task, behind, at_head) for task in tasks}
 
@@ -209,8 +211,8 @@ def skipped_tasks(
 def _skipped(
     task: TuningTask, behind: Collection[ModelOnTarget], at_head: Collection[ModelOnTarget]
 ) -> Skipped:
-    """The reason. A base pays for nothing where its head is not compiled: it is built from what is
-    known. A shared task of models that are all far behind waits for nothing."""
+    """Returns the reason. A base does not pay for a head that is not compiled; it is built from
+    known records. A shared task whose models are all far behind waits for nothing."""
     sides = paying_sides(task)
     paying = {model for model, _ in sides if (model, task.target) in at_head}
     concerned = paying or {use.model for use in task.uses}
@@ -223,6 +225,6 @@ def _skipped(
 
 
 def answers_next_run(outcome: TaskOutcome) -> bool:
-    """Returns whether the measurements are an answer: brought to the end, and confirmed."""
+    """Returns whether the search is finished and its winner confirmed."""
     own = tuple(record for record in outcome.records if record.key == outcome.key)
     return bool(own) and not is_unfinished(ExactHit(own))

@@ -21,8 +21,8 @@ from tunegate.tune.next_task import DEFAULT_POLICY
 
 
 def of_untuned(now_ms: float, tasks: Iterable[TaskOutcome]) -> float | None:
-    """Milliseconds, if it gains as much as the median of what the run did tune; None where that is
-    nothing."""
+    """Returns the milliseconds saved if the task gains as much as the median tuned task of the run,
+    None if that is nothing."""
     gains = [
         1 - task.best_ms / task.before_ms
         for task in tasks
@@ -32,8 +32,8 @@ def of_untuned(now_ms: float, tasks: Iterable[TaskOutcome]) -> float | None:
 
 
 def of_unfinished(now_ms: float, task: TaskOutcome, *, more: int = 1) -> float:
-    """Milliseconds, of as many trials again (or `more` times as many), by the improvement curve of
-    the task."""
+    """Returns the milliseconds that as many trials again (or `more` times as many) save, by the
+    task's improvement curve."""
     history = tuple(_history(task.costs)) or (
         MeasuredBatch(trials=task.trials, seconds=task.seconds, best_ms=task.best_ms),
     )
@@ -47,18 +47,19 @@ def of_unfinished(now_ms: float, task: TaskOutcome, *, more: int = 1) -> float:
 
 
 def of_transferred(now_ms: float) -> float:
-    """Milliseconds at most, over a neighbour's schedule."""
+    """Returns the most milliseconds saved over a neighbour's schedule."""
     return now_ms * TRANSFER_HEADROOM
 
 
 def _pace(history: Sequence[CandidateCost]) -> Pace:
-    """Returns the pace of the search: its first candidate was picked for a reason, or at random."""
+    """Returns the pace of the search, by how its first candidate was chosen: by prior knowledge, or
+    at random."""
     first = next((cost for cost in history if cost.origin == "search"), None)
     return INFORMED if first is not None and first.pick != "random" else FROM_NOTHING
 
 
 def _history(history: Iterable[CandidateCost]) -> Iterator[MeasuredBatch]:
-    """The looks in the order they came, a usual batch of them at a time."""
+    """Yields the batches in the order they came, of the usual size."""
     times: list[float] = []
     looks = (cost for cost in history if cost.stage == "quick")
     while costs := list(islice(looks, DEFAULT_POLICY.batch)):
@@ -67,25 +68,23 @@ def _history(history: Iterable[CandidateCost]) -> Iterator[MeasuredBatch]:
         yield MeasuredBatch(trials=len(costs), seconds=seconds, best_ms=min(times, default=None))
 
 
-# The end-to-end time as tuning sees it: over all tasks, whatever has become of them.
+# The end-to-end time as tuning estimates it, over all tasks in any state.
 
 CurvePoint = tuple[float, float]
 """(seconds spent, estimated end-to-end milliseconds)."""
 
 
 def end_to_end_ms(states: Sequence[TaskState]) -> float:
-    """Sum of weight x best so far; of what was never measured, the expected time.
-
-    A task that is parked, exhausted or was never started counts like any other: leaving it out
-    would look like an improvement.
-    """
+    """Returns the sum of weight x best time so far, or the expected time of a task never measured.
+    Parked, exhausted and unstarted tasks count too: leaving them out would look like an
+    improvement."""
     return sum(state.model_ms for state in states)
 
 
 def extended(
     curve: tuple[CurvePoint, ...], *, seconds: float, estimate_ms: float
 ) -> tuple[CurvePoint, ...]:
-    """The curve with this point, if the estimate has moved."""
+    """Returns the curve with this point, if the estimate has moved."""
     if curve and curve[-1][1] == estimate_ms:
         return curve
     return (*curve, (seconds, estimate_ms))

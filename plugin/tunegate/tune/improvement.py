@@ -1,10 +1,10 @@
-"""The improvement curve of a task: what the next candidates can be expected to gain.
+"""The improvement curve of a task: the gain that the next candidates can be expected to bring.
 
-The best of n candidates is taken to follow a power law, best(n) ~ n^-k: every doubling of the
-trials gains about the same share, so each further batch gains less. How far a task is behind what
-the machine can do says more of k than what its last batches gained: a search is a staircase
-(`docs/benchmarks`, "What the next batch gains"). The length of its last step says whether there
-is another.
+The best of n candidates is modelled by a power law, best(n) ~ n^-k: every doubling of the trials
+gains about the same share, so each further batch gains less. A search is a staircase, so the
+distance of a task from the best rate of the machine tells more about k than the gains of its last
+batches (`docs/benchmarks`, "What the next batch gains"). The length of the last step tells whether
+another follows.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ UNSEEN_SECONDS_PER_CANDIDATE = 0.5
 MIN_SECONDS_PER_CANDIDATE = 1e-3
 PRIOR_STRENGTH = 1.0
 FORGETTING = 0.6
-"""Weight of a batch against the one after it: late batches say more about what is left."""
+"""The weight of a batch against the next one: late batches tell more about what is left."""
 
 
 class Pace(msgspec.Struct, frozen=True):
-    """The pace of a task that is as fast as any, and what is added for
-    each e-fold that it is behind."""
+    """The exponent k of a task that is as fast as any, and the addition for each e-fold that it is
+    behind."""
 
     exponent: float
     per_behind: float
@@ -35,14 +35,14 @@ class Pace(msgspec.Struct, frozen=True):
 FROM_NOTHING = Pace(0.25, 0.2)
 """The pace of a search that begins with random candidates."""
 INFORMED = Pace(0.03, 0.15)
-"""The pace of a search whose first candidates are picked by what other tasks
-took: it finds most with these."""
+"""The pace of a search whose first candidates are picked by prior knowledge: these find most of the
+gain."""
 
 
 class MeasuredBatch(msgspec.Struct, frozen=True, kw_only=True):
-    """One finished batch: its candidates (failed ones included), the seconds they took, and the
-    best time per call of the task after it (None while nothing has run). What the default schedule
-    took, which comes once and may be very slow, stands apart."""
+    """One finished batch: its candidates (failed ones included), their seconds, and the task's best
+    time per call afterwards (None while nothing has run). The default schedule's time is apart: it
+    comes once, and may be very slow."""
 
     trials: int
     seconds: float
@@ -59,11 +59,9 @@ def expected_gain(
     pace: Pace,
     behind: float = 0.0,
 ) -> float:
-    """The share of the present time that this many further candidates save, 0 to `headroom`.
-
-    `behind` is ln(time / the time at the best rate of any task). A task without history is expected
-    to gain its whole `headroom` from the first batch.
-    """
+    """Returns the share of the present time that `candidates` more candidates save, 0 to
+    `headroom`. `behind` is ln(time / the time at the best rate of any task). The first batch of a
+    task is expected to gain all of `headroom`."""
     trials = sum(batch.trials for batch in history)
     if trials == 0:
         return headroom
@@ -75,15 +73,15 @@ def expected_gain(
 def is_plateaued(
     history: Sequence[MeasuredBatch], *, noise: float, warm_up: int, patience: int
 ) -> bool:
-    """Returns whether `patience` batches in a row together gained no more than the noise, the first
-    `warm_up` batches not counted: a search starts slowly while its cost model knows nothing."""
+    """Returns whether the last `patience` batches together gained no more than the noise. The first
+    `warm_up` batches do not count, because the cost model knows nothing yet."""
     if len(history) < warm_up + patience:
         return False
     return not _gain(history[-patience - 1], history[-1], noise=noise)
 
 
 def seconds_per_candidate(histories: Sequence[Sequence[MeasuredBatch]]) -> float:
-    """The mean over all these batches; a guess while there are none."""
+    """Returns the mean over all these batches, a guess without any."""
     batches = [batch for history in histories for batch in history]
     trials = sum(batch.trials for batch in batches)
     if trials == 0:
@@ -93,16 +91,15 @@ def seconds_per_candidate(histories: Sequence[Sequence[MeasuredBatch]]) -> float
 
 
 def seconds_of_a_default(histories: Sequence[Sequence[MeasuredBatch]]) -> float:
-    """The mean over the tasks that have had theirs; 0 while there are none."""
+    """Returns the mean over the tasks that measured their default schedule, 0 without any."""
     seconds = [batch.default_seconds for history in histories for batch in history[:1]]
     return sum(seconds) / len(seconds) if seconds else 0.0
 
 
 def _exponent(history: Sequence[MeasuredBatch], *, prior: float, noise: float) -> float:
-    """Least squares of ln(best) over ln(trials), late batches weighing more, drawn to the prior.
-
-    The first batch is left out: its gain is over the default schedule, not over a search.
-    """
+    """Returns k by least squares of ln(best) over ln(trials), with more weight on late batches,
+    shrunk towards the prior. The first batch is left out: it gained over the default schedule, not
+    over a search."""
     covariance, variance = PRIOR_STRENGTH * prior, PRIOR_STRENGTH
     trials = float(history[0].trials)
     age = len(history) - 2
@@ -117,9 +114,8 @@ def _exponent(history: Sequence[MeasuredBatch], *, prior: float, noise: float) -
 
 
 def _stalled(history: Sequence[MeasuredBatch], *, noise: float) -> float:
-    """Returns how often the candidates have grown e-fold since a batch last gained more than the
-    noise. Each counts against the pace as much as what was known of it before the task: a search
-    that is over shows in nothing else."""
+    """Returns ln(candidates now / candidates at the last gain above the noise). It counts against
+    the pace as much as the prior does; nothing else shows that a search is over."""
     counted = since = history[0].trials
     for before, after in pairwise(history):
         counted += after.trials
@@ -130,7 +126,7 @@ def _stalled(history: Sequence[MeasuredBatch], *, noise: float) -> float:
 
 
 def _gain(before: MeasuredBatch, after: MeasuredBatch, *, noise: float) -> float:
-    """The gain ln(before / after), 0 within the noise. A first time after none is no measured
+    """Returns the gain ln(before / after), 0 within the noise. A first time has no measured
     gain."""
     if before.best_ms is None or after.best_ms is None or after.best_ms <= 0:
         return 0.0
@@ -141,18 +137,15 @@ def _gain(before: MeasuredBatch, after: MeasuredBatch, *, noise: float) -> float
 # The state of a task while it is tuned.
 
 UNKNOWN_HEADROOM = 0.9
-"""The share to assume that tuning can save of a task without measurements."""
+"""The assumed headroom of a task without measurements."""
 
 
 class TaskState(msgspec.Struct, frozen=True, kw_only=True):
-    """All that is known of a task between batches.
-
-    `prior_ms` stands in until something is measured; `headroom` is the share of its time that
-    tuning is expected to save at best; `flops` and `bytes_moved` are of one call; `pace` is that of
-    its search; `history` holds the finished batches; `in_flight` counts candidates handed out and
-    not back yet; `exhausted` means that the search has nothing new; `is_searching` that its search
-    is busy, with this task or with another. `sides` are those that pay for it.
-    """
+    """A task between batches. `prior_ms` stands in until something is measured. `headroom` is the
+    share of its time that tuning may save. `flops` and `bytes_moved` are of one call. `pace` is
+    that of its search. `history` has the finished batches. `in_flight` counts candidates that are
+    out. `exhausted`: the search has nothing new. `is_searching`: its search child is busy, with
+    this task or another. `sides` pay for it."""
 
     weight: int
     prior_ms: float
@@ -174,10 +167,10 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_open(self) -> bool:
-        """Returns whether the task may get candidates, now or later."""
+        """Whether the task may get candidates, now or later."""
         return not self.exhausted and self.headroom > 0
 
     @property
     def trials(self) -> int:
-        """Returns the number of its candidates, finished and in flight."""
+        """The number of its candidates, finished and in flight."""
         return sum(batch.trials for batch in self.history) + self.in_flight

@@ -1,8 +1,8 @@
 """The loops of a sketch by the decisions that make them, before anything is lowered.
 
-MetaSchedule's multi-level tiling splits every axis of a block by a sampled tile and puts the parts
-in one order (on a CPU: spatial, spatial, reduction, spatial, reduction, spatial). Read from the
-sketch's own instructions, so that two tasks with different axes can be described in the same words.
+MetaSchedule's multi-level tiling splits every axis of a block by a sampled tile and orders the
+parts (on a CPU: spatial, spatial, reduction, spatial, reduction, spatial). This reads the order
+from the sketch's instructions, so tasks with different axes can be described in the same terms.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ Decided = tuple[tuple[int, ...], ...]
 
 
 class LoopNest(msgspec.Struct, frozen=True):
-    """`order` has the loops of the tiled block, outermost first, each as (which decision of the
-    sketch, level of its tile). `copied_at` is the level at which a copy of the output is written
-    back, 0 for the outermost; None where the block writes its output itself. `unrolls` are the
-    steps up to which loops are unrolled, one for each value of the decision `unrolled_by`."""
+    """`order` has the loops of the tiled block, outermost first, each as (index of the sketch's
+    decision, level of its tile). `copied_at` is the level at which a copy of the output is written
+    back, 0 for the outermost, None if the block writes its output itself. `unrolls` are the step
+    limits of unrolling, one for each value of the decision `unrolled_by`."""
 
     order: tuple[tuple[int, int], ...]
     copied_at: int | None = None
@@ -44,11 +44,11 @@ class LoopNest(msgspec.Struct, frozen=True):
 
     @property
     def reduced(self) -> tuple[int, ...]:
-        """Those of axes that are summed over."""
+        """The decisions of axes that are summed over."""
         return _by_depth(self.order)[1]
 
     def unrolled_steps(self, decided: Decided) -> int:
-        """Loops with more steps than this stay loops."""
+        """Returns the most steps of an unrolled loop."""
         if self.unrolled_by is None:
             return 1
         return max(1, self.unrolls[decided[self.unrolled_by][0]])
@@ -62,8 +62,8 @@ def _by_depth(order: tuple[tuple[int, int], ...]) -> tuple[tuple[int, ...], tupl
 
 
 def nest_of(signature: str) -> LoopNest | None:
-    """The loop nest of a sketch as `trace_form.Form.text` has it, or None where no block was
-    tiled."""
+    """Returns the loop nest of a sketch, given as `trace_form.Form.text` has it. None if no block
+    was tiled."""
     reader = _Reader()
     for kind, inputs, attributes, outputs in json.loads(signature):
         reader.read(kind, inputs, attributes, outputs)
@@ -71,8 +71,7 @@ def nest_of(signature: str) -> LoopNest | None:
 
 
 class _Reader:
-    """Follows the variables of the instructions, which are numbered in
-    the order of their making."""
+    """Follows the variables of the instructions, numbered in the order of their creation."""
 
     def __init__(self) -> None:
         self.nest = LoopNest(())

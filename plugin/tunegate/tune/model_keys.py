@@ -1,4 +1,4 @@
-"""The identity of a whole model on a target, to the tuner: which tasks it has, and how often."""
+"""The identity of a whole model on a target, for tuning: its tasks and their counts."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ ModelOnTarget = tuple[ModelPath, str]
 def model_keys(
     tasks: Iterable[TuningTask], version: str
 ) -> dict[ModelOnTarget, dict[Side, WorkloadKey]]:
-    """A key for each side of a model: equal for models of equal tasks, whatever their weights.
-    `version` is that of this product: another one may compile them otherwise."""
+    """Returns a key for each side of a model. Models of equal tasks have equal keys, whatever their
+    weights. `version` is this product's: another version may compile them differently."""
     parts: dict[tuple[ModelOnTarget, Side], list[tuple[str, int]]] = {}
     targets: dict[tuple[ModelOnTarget, Side], str] = {}
     for task in tasks:
@@ -35,21 +35,20 @@ def model_keys(
     return found
 
 
-# The schedules that a model is built with, as far as they are known: whoever is elected depends on
-# them.
+# The schedules that a model is built with, as far as they are known: the election depends on them.
 
 UsedSchedule = tuple[str, int, str]
-"""A workload, how often a model runs it, and the digest of its schedule."""
+"""A workload, its calls in the model, and the digest of its schedule."""
 
 
 def known_schedules(
     tasks: Iterable[ResolvedTask], outcomes: Iterable[TuningOutcome] = ()
 ) -> dict[tuple[ModelOnTarget, Side], list[UsedSchedule]]:
-    """Those of each side of a model, sorted; `outcomes` are what this run has measured: also what
-    is measured once without a trial is an answer of the cache from then on. What is transferred
-    from neighbours does not count: a run that tunes one task leaves neighbours to others, and the
-    next one would elect anew. Nor does a task without any: a plan lists none of a model that the
-    compiler has just refused, and the next run lists them all."""
+    """Returns the known schedules of each side of a model, sorted. `outcomes` add what this run
+    measured, defaults included, because the cache answers with it from now on. Transfers from
+    neighbours do not count: a run that tunes one task gives neighbours to others, and the next run
+    would elect anew. Tasks without a schedule do not count: a plan lists none for a model that the
+    compiler refused, and the next run lists them all."""
     measured = {
         task.key: own
         for each in outcomes

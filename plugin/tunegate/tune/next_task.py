@@ -1,9 +1,8 @@
-"""The choice of the task that gets the next batch of candidates, and of
-its size: made between batches.
+"""Chooses the task that gets the next batch, and the size of the batch.
 
-First every task that matters gets a small batch, biggest share of the model first; then the batch
-goes where the expected end-to-end gain per second is highest (Trimmer's cost objective, with
-task weights and an improvement curve in place of its round-robin).
+Every task that matters first gets a small batch, largest share of the model first. Later batches go
+where the expected end-to-end gain per second is highest: Trimmer's cost objective, with task
+weights and an improvement curve in place of its round-robin.
 """
 
 from __future__ import annotations
@@ -24,15 +23,14 @@ from tunegate.tune.improvement import (
 )
 
 MATTERS = 0.01
-"""The share of the estimated model time from which a task is served in the first round."""
+"""Tasks with this share of the estimated model time take part in the first round."""
 
 
 class SearchPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings of the search. `noise` is the least relative gain that counts. By
-    `first_round_seconds` after the start, or half of the time if that is earlier, all tasks that
-    matter shall have been given their first batch. `exploratory_share` of what is left may go to a
-    look, with `exploratory_batch` candidates, at each task that does not seem to matter.
-    `min_gain_percent_per_minute` of the end-to-end time is what a batch must promise."""
+    """`noise` is the least relative gain that counts. The first batches of all tasks that matter
+    end by `first_round_seconds`, or by half of the time. Up to `exploratory_share` of the rest goes
+    to batches of `exploratory_batch` for tasks that seem not to matter. A batch must promise
+    `min_gain_percent_per_minute` of the end-to-end time."""
 
     first_batch: int = 8
     exploratory_batch: int = 2
@@ -50,16 +48,15 @@ _IN_FLIGHT_PER_WORKER = 1.5
 
 
 def policy_for(workers: int, tasks: int) -> SearchPolicy:
-    """A policy with batches as large as it takes to keep all workers busy with few tasks, as a task
-    gets its next batch when the last one is back."""
+    """Returns a policy whose batches keep all workers busy with few tasks: a task gets its next
+    batch once the last is back."""
     wanted = -(-int(_IN_FLIGHT_PER_WORKER * workers) // max(1, tasks))
     batch = max(DEFAULT_POLICY.batch, wanted)
     return msgspec.structs.replace(DEFAULT_POLICY, batch=batch, first_batch=batch)
 
 
 class RemainingBudget(msgspec.Struct, frozen=True, kw_only=True):
-    """The rest of the budget, None where nothing limits it;
-    `spent_seconds` are those since the start."""
+    """The rest of the budget, None without a limit. `spent_seconds` count from the start."""
 
     trials: int | None = None
     seconds: float | None = None
@@ -67,7 +64,7 @@ class RemainingBudget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """`index` into the states that were passed."""
+    """`index` is that of the state passed in."""
 
     index: int
     candidates: int
@@ -76,11 +73,9 @@ class Choice(msgspec.Struct, frozen=True):
 def choose(
     states: Sequence[TaskState], left: RemainingBudget, policy: SearchPolicy = DEFAULT_POLICY
 ) -> Choice | None:
-    """The next batch, or None when none is worth it now.
-
-    With nothing in flight None is final: the budget is spent or the search has converged. With
-    candidates in flight, ask again when a batch is back.
-    """
+    """Returns the next batch, or None if none is worth it now. Without candidates in flight None is
+    final: the budget is spent, or the search has converged. Otherwise ask again when a batch is
+    back."""
     if left.trials == 0 or (left.seconds is not None and left.seconds <= 0):
         return None
     waiting = _first_round(states)
@@ -99,13 +94,13 @@ def choose(
 def _evenly(
     states: Sequence[TaskState], waiting: Sequence[int], policy: SearchPolicy
 ) -> Sequence[int]:
-    """The tasks that wait for their first batch, those of the side with less care first. All of
-    them get theirs."""
+    """Returns the tasks that wait for their first batch, those of the less served side first. All
+    of them get theirs."""
     return evenly_served(states, waiting, waiting, policy.batch) or waiting
 
 
 def _first_round(states: Sequence[TaskState]) -> list[int]:
-    """Tasks that matter and have had nothing yet, biggest share of the model first."""
+    """Returns the tasks that matter and have had nothing yet, largest share of the model first."""
     total_ms = sum(state.model_ms for state in states)
     return [index for index in _unseen(states) if states[index].model_ms >= MATTERS * total_ms]
 
@@ -122,8 +117,8 @@ def _unseen(states: Sequence[TaskState]) -> list[int]:
 def _is_cheap(
     states: Sequence[TaskState], unseen: int, left: RemainingBudget, policy: SearchPolicy
 ) -> bool:
-    """Returns whether a small batch of all tasks believed to be small takes little of what is left:
-    the belief is only a guess from the operator."""
+    """Returns whether a small batch for every seemingly small task takes little of what is left:
+    their size is a guess from the operator."""
     trials = unseen * policy.exploratory_batch
     seconds = trials * seconds_per_candidate([state.history for state in states])
     return (left.trials is None or trials <= policy.exploratory_share * left.trials) and (
@@ -134,12 +129,12 @@ def _is_cheap(
 def _first_batch(
     states: Sequence[TaskState], waiting: int, left: RemainingBudget, policy: SearchPolicy
 ) -> int:
-    """The size of a first batch: smaller than usual, down to one, when the time would not
-    reach all that wait for theirs."""
+    """Returns the size of a first batch: smaller, down to one, if the time would not reach all
+    waiting tasks."""
     affordable = float(policy.first_batch)
     if left.trials is not None:
         affordable = min(affordable, left.trials / waiting)
-    # Half of the time at most: the first round finds what is slow, the second half works on it.
+    # Half of the time at most: the first round finds what is slow, the second half tunes it.
     seconds = policy.first_round_seconds - left.spent_seconds
     if left.seconds is not None:
         seconds = min(seconds, left.seconds / 2)
@@ -161,10 +156,8 @@ def _later_batch(
 
 
 def _most_gainful(states: Sequence[TaskState], policy: SearchPolicy) -> int | None:
-    """The task whose next batch promises most per second.
-
-    A plateaued task is parked, not ended: it is resumed when no other is worth a batch.
-    """
+    """Returns the task whose next batch promises most per second. A plateaued task is parked: it
+    goes on when no other is worth a batch."""
     total_ms = sum(state.model_ms for state in states)
     floor = policy.min_gain_percent_per_minute / 100 * total_ms / 60
     gaps = roofline_gaps([Work(state.flops, state.bytes_moved, state.best_ms) for state in states])
@@ -188,8 +181,8 @@ def _is_ready(state: TaskState) -> bool:
 
 
 def _has_its_results(state: TaskState, policy: SearchPolicy) -> bool:
-    """Returns whether at most the tail of a batch is missing, so that the search knows what it
-    learned."""
+    """Returns whether at most the tail of a batch is missing, so the search knows most of its
+    results."""
     if not state.history:
         return state.in_flight == 0
     return state.in_flight <= policy.batch // 4
@@ -225,8 +218,8 @@ def _seconds_each(states: Sequence[TaskState], index: int) -> float:
     return seconds_per_candidate([own] if own else [state.history for state in states])
 
 
-# Base and head get the same care: neither side of a model is searched further than the other. Else
-# the comparison would lean to the side that was tuned more.
+# Base and head are searched equally far. Otherwise the comparison would favour the side that was
+# tuned more.
 
 _ROUNDING = 1e-6
 """The care of a side is a mean of whole numbers."""
@@ -253,8 +246,8 @@ def evenly_served(
 
 
 def _care_of_sides(states: Sequence[TaskState]) -> dict[ModelSide, float]:
-    """The trials that each side's tasks have had on average, by their share of its time. What has
-    nothing more to search counts for neither."""
+    """Returns the mean trials of each side's tasks, weighted by their share of its time. Tasks with
+    nothing more to search do not count."""
     weights: dict[ModelSide, float] = {}
     trials: dict[ModelSide, float] = {}
     for state in filter(lambda state: state.is_open, states):
@@ -264,12 +257,11 @@ def _care_of_sides(states: Sequence[TaskState]) -> dict[ModelSide, float]:
     return {side: trials[side] / weight if weight else 0.0 for side, weight in weights.items()}
 
 
-# The distance of a task from the rate that the other tasks of the run reach on this machine.
+# The distance of a task from the rate that the run's other tasks reach on this machine.
 
 
 class Work(NamedTuple):
-    """The work of one call of a task: operations, bytes that move at
-    least, and its best time so far."""
+    """One call of a task: operations, the least bytes moved, and its best time so far."""
 
     flops: float
     bytes_moved: float
@@ -277,13 +269,10 @@ class Work(NamedTuple):
 
 
 def roofline_gaps(works: Sequence[Work]) -> list[float]:
-    """The gap ln(best time / the time at the best rate of any) of each
-    task, 0 where nothing is known.
-
-    The rates are a roofline (Williams et al., CACM 2009) drawn by the tasks themselves: the most
-    operations per millisecond of any of them, and the most bytes. Ansor (OSDI 2020, its appendix on
-    the task scheduler) bounds a task by the rates of similar ones to the same end.
-    """
+    """Returns, for each task, ln(best time / the time at the best rate of any), 0 if unknown. The
+    rates are a roofline (Williams et al., CACM 2009) of the tasks themselves: the most operations,
+    and the most bytes, per millisecond of any task. Ansor (OSDI 2020, appendix on the task
+    scheduler) bounds a task by similar ones to the same end."""
     whole = [_whole(work) for work in works]
     timed = [(work, work.best_ms) for work in whole if work.best_ms]
     flops_per_ms = max((work.flops / ms for work, ms in timed), default=0.0)
@@ -292,7 +281,7 @@ def roofline_gaps(works: Sequence[Work]) -> list[float]:
 
 
 def _whole(work: Work) -> Work:
-    """Drops fractions of one operation or byte: their quotients overflow."""
+    """Drops fractions of an operation or byte: their quotients overflow."""
     return work._replace(
         flops=work.flops if work.flops >= 1 else 0.0,
         bytes_moved=work.bytes_moved if work.bytes_moved >= 1 else 0.0,

@@ -1,4 +1,4 @@
-"""Outcomes of several shards and attempts, made one set: in any order, and any number of times."""
+"""Merges the outcomes of several shards and attempts, in any order and any number of times."""
 
 from __future__ import annotations
 
@@ -23,11 +23,9 @@ from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit, W
 
 
 def merge_outcomes(outcomes: Iterable[TuningOutcome]) -> tuple[TuningOutcome, ...]:
-    """Returns one outcome per shard. Where a shard was tuned again after a kill, the longest
-    attempt speaks for the shard and each task has the best of all attempts.
-
-    Attempts are not summed: the same outcome twice must change nothing.
-    """
+    """Returns one outcome per shard. If a shard was tuned again after a kill, its longest attempt
+    describes it, and each task has the best of all attempts. Attempts are not summed: the same
+    outcome twice must change nothing."""
     by_shard: dict[tuple[int, str], list[TuningOutcome]] = {}
     for outcome in outcomes:
         by_shard.setdefault((outcome.shard, outcome.target), []).append(outcome)
@@ -56,10 +54,8 @@ def _attempt_order(outcome: TuningOutcome) -> tuple[float, bytes]:
 
 
 def _order(task: TaskOutcome) -> tuple[float, int, bytes]:
-    """Fastest first, then the most tried; the bytes decide what is left, whatever the order.
-
-    Records are left out: they grow by merging, and a merged outcome must rank as before.
-    """
+    """Sorts fastest first, then most tried, then by bytes, so that ties do not depend on the order.
+    Records are left out: they grow by merging, and a merged outcome must rank as before."""
     best_ms = float("inf") if task.best_ms is None else task.best_ms
     return (best_ms, -task.trials, _encoded(msgspec.structs.replace(task, records=())))
 
@@ -68,18 +64,19 @@ def _encoded(struct: msgspec.Struct) -> bytes:
     return msgspec.json.encode(struct, order="deterministic")
 
 
-# TuningPlan and TuningOutcomes -> TuningSummary: what tuning did, in one line of numbers.
+# TuningPlan and TuningOutcomes -> TuningSummary: what tuning did, in numbers.
 
 _WORST_FIRST = (
     *("cancelled", "failed", "lost"),
     *("usd", "seconds", "trials", "target-latency", "converged"),
 )
-"""The reasons from worst to best: of several shards a reader must know the worst;
-"finished" where none of these."""
+"""The reasons from worst to best. A reader of several shards needs the worst; "finished" if none of
+these."""
 
 
 def tally(plan: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> TuningSummary:
-    """Sum up; an outcome that came twice counts once. Without a plan nothing was done."""
+    """Returns the summary. An outcome that came twice counts once. Without a plan nothing was
+    done."""
     if plan is None:
         return TuningSummary(
             tasks=0,
@@ -119,7 +116,7 @@ def tally(plan: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> TuningS
 
 
 def lost_shards(plan: TuningPlan, outcomes: Sequence[TuningOutcome]) -> tuple[Shard, ...]:
-    """Those that had something to tune, and of which nothing came back: their runner was lost."""
+    """Returns the shards with something to tune and no outcome: their runner was lost."""
     came = {outcome.shard for outcome in outcomes}
     return tuple(
         shard
@@ -129,7 +126,7 @@ def lost_shards(plan: TuningPlan, outcomes: Sequence[TuningOutcome]) -> tuple[Sh
 
 
 def lost_shard_warnings(plan: TuningPlan, outcomes: Sequence[TuningOutcome]) -> Iterator[str]:
-    """A line for each of them."""
+    """Returns a line for each lost shard."""
     for shard in lost_shards(plan, outcomes):
         tasks = "1 task was" if len(shard.tasks) == 1 else f"{len(shard.tasks)} tasks were"
         yield (
@@ -160,13 +157,13 @@ def _stopped(reasons: set[str]) -> str:
     return next((reason for reason in _WORST_FIRST if reason in reasons), "finished")
 
 
-# The tasks of a model that are known after tuning: finished, now or by an earlier run.
+# The tasks of a model that are known after tuning: finished now, or by an earlier run.
 
 
 def known_after(
     resolved: Iterable[ResolvedTask], outcomes: Sequence[TuningOutcome]
 ) -> frozenset[WorkloadKey]:
-    """The tasks that the next run has an answer for."""
+    """Returns the tasks that the next run has an answer for."""
     known = {task.task.key for task in resolved if isinstance(task.lookup, ExactHit)}
     finished = {o.key for outcome in outcomes for o in outcome.tasks if answers_next_run(o)}
     return frozenset(known | finished)
@@ -175,7 +172,7 @@ def known_after(
 def warmed_models(
     resolved: Sequence[ResolvedTask], outcomes: Sequence[TuningOutcome]
 ) -> tuple[WarmedModel, ...]:
-    """Every model on every target, in order."""
+    """Returns every model on every target, in order."""
     parts = partition_of(resolved, outcomes)
     known = parts.before | parts.now | parts.measured
     tasks: dict[tuple[ModelPath, str], list[ResolvedTask]] = {}
@@ -201,8 +198,8 @@ def shippings(
     elected: Mapping[ModelOnTarget, CandidateBuild],
     remembered: Collection[ModelOnTarget],
 ) -> tuple[WarmedShipping, ...]:
-    """Returns the candidate that each model ships with: by its build of this run, else as it was
-    `elected`, by an earlier run where that is `remembered`."""
+    """Returns the candidate that each model ships with: by this run's build, or as an earlier run
+    `elected` it where that is `remembered`."""
     built = {(each.cell.model, each.cell.target): each for each in builds}
     return tuple(
         _of_build(built[where])
@@ -227,7 +224,8 @@ def _of_build(built: CellBuilds) -> WarmedShipping:
 
 
 def _trouble(head: Build) -> Iterator[str]:
-    """Yields problems that the next run may pay for again, since nobody decided them."""
+    """Yields problems that the next run may pay for again, because nothing was decided about
+    them."""
     if head.without_picks:
         yield f"built without transferred schedules, with them: {head.without_picks}"
     if head.without_graphs:
@@ -253,15 +251,15 @@ def _count(found: Sequence[ResolvedTask], part: frozenset[TaskOnTarget]) -> int:
     return sum((each.task.key, each.task.target) in part for each in found)
 
 
-# The partition of a run's tasks: every one in one part, for all who count them.
+# The partition of a run's tasks: each in one part.
 
 TaskOnTarget = tuple[WorkloadKey, str]
 
 
 class TaskPartition(msgspec.Struct, frozen=True, kw_only=True):
-    """`before` were known before, `now` tuned by this run to their end; of `measured` this run
-    timed the default schedule, and no trial paid; `begun` have trials of this run or an earlier one
-    and no answer; `waiting` are left to `tunegate warm`; `untuned` are all others."""
+    """`before`: known before the run. `now`: finished by it. `measured`: this run timed the default
+    schedule, without a trial. `begun`: trials of this run or an earlier one, and no answer.
+    `waiting`: left to `tunegate warm`. `untuned`: the rest."""
 
     before: frozenset[TaskOnTarget]
     now: frozenset[TaskOnTarget]
@@ -274,7 +272,7 @@ class TaskPartition(msgspec.Struct, frozen=True, kw_only=True):
 def partition_of(
     resolved: Iterable[ResolvedTask], outcomes: Sequence[TuningOutcome]
 ) -> TaskPartition:
-    """The parts after these outcomes; before any is there, what the cache had."""
+    """Returns the parts after these outcomes, or by the cache alone if there are none."""
     tasks = {(task.key, task.target): task for outcome in outcomes for task in outcome.tasks}
     parts: dict[str, set[TaskOnTarget]] = {each: set() for each in TaskPartition.__struct_fields__}
     for each in resolved:
@@ -284,7 +282,7 @@ def partition_of(
 
 
 def _part(resolved: ResolvedTask, outcome: TaskOutcome | None) -> Iterator[str]:
-    """The first that holds."""
+    """Returns the first part that fits."""
     if isinstance(resolved.lookup, ExactHit):
         yield "before"
     if outcome is not None and answers_next_run(outcome):

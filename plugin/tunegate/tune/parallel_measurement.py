@@ -1,5 +1,5 @@
-"""One batch whose candidates were timed beside each other: what is measured again
-alone, and what counts then."""
+"""One batch of candidates timed beside each other: which are measured again alone, and which times
+count."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import msgspec
 from tunegate.tune.protocol import Measured
 
 _BESIDE_OTHERS = frozenset({"runtime", "timeout", "wrong"})
-"""Failures that others on the device may have caused."""
+"""Failures that other candidates on the device may have caused."""
 
 
 class CheckedBatch(NamedTuple):
-    """`error` is the mean relative one before the check, None where nothing says it; `failures` are
-    those that did not happen alone."""
+    """`error` is the mean relative error before the check, None if unknown. `failures` counts those
+    that did not happen alone."""
 
     results: tuple[Measured, ...]
     error: float | None
@@ -27,8 +27,8 @@ class CheckedBatch(NamedTuple):
 
 
 def to_check(results: Sequence[Measured], rng: random.Random) -> tuple[int, ...]:
-    """Returns the numbers of candidates to be measured again alone: those that failed, a sample
-    with all outliers, and the fastest, so that nothing becomes the best by an optimistic time."""
+    """Returns the numbers of candidates to measure again alone: failed ones, a sample with all
+    outliers, and the fastest, so that no optimistic time becomes the best."""
     good = [result for result in results if result.status == "ok"]
     failed = [result.number for result in results if result.status in _BESIDE_OTHERS]
     places = checked([_share(result) for result in good], rng)
@@ -38,8 +38,8 @@ def to_check(results: Sequence[Measured], rng: random.Random) -> tuple[int, ...]
 
 
 def corrected_batch(results: Sequence[Measured], alone: Mapping[int, Measured]) -> CheckedBatch:
-    """Returns the batch with corrected times: those measured alone count, the others are reduced by
-    the error of the batch."""
+    """Returns the batch with corrected times: lone times count as they are, the others are reduced
+    by the error of the batch."""
     together = {result.number: result for result in results}
     both = {
         number: _median(again)
@@ -59,7 +59,7 @@ def corrected_batch(results: Sequence[Measured], alone: Mapping[int, Measured]) 
 
 
 def _share(result: Measured) -> float:
-    """The share of the device in the time that the measurement took."""
+    """Returns the share of the device's time in the measurement's time."""
     seconds = max(result.run_seconds - result.waited_seconds, 1e-6)
     return _median(result) / 1e9 / seconds
 
@@ -73,18 +73,17 @@ def _corrected(result: Measured, factor: float) -> Measured:
     return msgspec.structs.replace(result, nanoseconds=times)
 
 
-# The number of candidates of each task that are timed at once on one device, batch by batch.
+# The number of candidates of each task timed at once on one device, batch by batch.
 
 _WORTH_IT = 0.1
-"""Share of the workers' time that goes in waiting for the device, from which on more at once would
-save anything: on few cores the workers build most of the time, and nobody waits."""
+"""More at once saves time only if workers wait for the device for at least this share of their
+time. On few cores they build most of the time."""
 
 
 class Parallelism:
-    """DOPpler's law, with a state for each task as in the source: kernels that share what the
-    device has little of disturb each other more than others do. Batches of a run are too few
-    for every task to begin with one at a time, so a task begins where the last one stands.
-    `slots` is what the device has."""
+    """DOPpler's law, with a state for each task as in the source: kernels that share a scarce
+    resource disturb each other more. A run has too few batches for every task to begin with one
+    candidate, so a task begins where the last one stands. `slots` are the device's."""
 
     def __init__(self, slots: int, first: int = 1) -> None:
         self._slots = slots
@@ -97,20 +96,20 @@ class Parallelism:
         return self._degree_of(workload).now
 
     def note_alone(self, workload: str, results: Sequence[Measured]) -> None:
-        """A batch of which every candidate had the device to itself."""
+        """Books a batch whose candidates each had the device alone."""
         busy = sum(result.build_seconds + result.run_seconds for result in results)
         waited = sum(result.waited_seconds for result in results)
         if waited > _WORTH_IT * busy:
             self._adjust(workload, error=0.0, failures=0)
 
     def note_beside(self, workload: str, found: CheckedBatch) -> None:
-        """A batch that was timed beside each other, and checked."""
+        """Books a batch that was timed in parallel, and checked."""
         if found.error is not None:
             self._errors.append(found.error)
         self._adjust(workload, error=found.error or 0.0, failures=found.failures)
 
     def notes(self) -> tuple[str, ...]:
-        """Lines for the report."""
+        """Returns lines for the report."""
         if self._most == 1:
             return ()
         at_once = f"up to {self._most} candidates were timed at once"
@@ -130,16 +129,15 @@ class Parallelism:
         return self._degrees.get(workload, self._latest)
 
 
-# The number of candidates that one device measures at once: DOPpler's control law. Source: DOPpler
-# (Borowiec et al., IEEE TPDS 34(7), 2023), equations 6 and 7, with the constants of the authors'
-# code. It is the congestion control of BIC-TCP on a degree of parallelism in place of a window:
-# half way up to the last degree that was too much, then beyond it; down at once when the
-# measurements of a batch disturbed each other.
+# How many candidates one device measures at once: DOPpler's control law (Borowiec et al., IEEE TPDS
+# 34(7), 2023, equations 6 and 7, with the constants of the authors' code). It applies the
+# congestion control of BIC-TCP to a degree of parallelism: half way up to the last degree that was
+# too much, then beyond it, and down at once if the measurements of a batch disturbed each other.
 
 
 class DegreePolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """`tolerance` is both the mean relative error and the share of failures that are still taken;
-    `decrease` is the share a degree loses; `least_step` and `most_step` bound how much it grows."""
+    """`tolerance` bounds both the mean relative error and the share of failures. `decrease` is the
+    share that a degree loses. `least_step` and `most_step` bound its growth."""
 
     tolerance: float = 0.05
     decrease: float = 0.2
@@ -152,7 +150,7 @@ FIRST_CEILING = 128
 
 
 class Degree(msgspec.Struct, frozen=True, kw_only=True):
-    """`now` candidates at once; `ceiling` is what was too many the last time."""
+    """`now` is the number of candidates at once, `ceiling` the last number that was too many."""
 
     now: int = 1
     ceiling: int = FIRST_CEILING
@@ -161,11 +159,12 @@ class Degree(msgspec.Struct, frozen=True, kw_only=True):
 def adjusted(
     degree: Degree, *, error: float, failures: int, most: int, policy: DegreePolicy = PUBLISHED
 ) -> Degree:
-    """The degree for the next batch, 1 to `most`, after one whose times were off by `error` (mean,
-    relative) and in which `failures` candidates failed only because others ran beside them.
+    """Returns the degree for the next batch, 1 to `most`, after a batch whose times were off by
+    `error` (mean, relative) and in which `failures` candidates failed only because others ran
+    beside them.
 
-    Two things are not in the source. The published step down, floor(0.8 (n + 1)), gives n again for
-    2 to 4; here a degree that is too much always falls by at least one. And a device has an end.
+    Two things differ from the source. The published step down, floor(0.8 (n + 1)), maps 2, 3 and 4
+    to themselves; here a degree that is too much falls by at least one. And a device has a maximum.
     """
     tried = degree.now + 1
     if error > policy.tolerance or failures > int(degree.now * policy.tolerance):
@@ -177,23 +176,22 @@ def adjusted(
     return Degree(now=min(int(tried + step), max(1, most)), ceiling=degree.ceiling)
 
 
-# The error of a batch's times whose candidates were measured beside each other. Source: DOPpler
-# (Borowiec et al., IEEE TPDS 34(7), 2023), equations 3 to 5, with the constants of the authors'
-# code: a sample and the outliers are measured again alone, and what they show is applied to the
-# others.
+# The error of times measured in parallel: DOPpler, equations 3 to 5, with the constants of the
+# authors' code. A sample and the outliers are measured again alone, and their error is applied to
+# the others.
 
 SAMPLE_SHARE = 0.2
 MIN_TO_CHECK = 3
-"""Good results of a batch below which nothing is sampled."""
+"""With fewer good results in a batch, nothing is sampled."""
 OUTLIER_SCORE = 3.0
 MAX_CORRECTED = 0.25
-"""An error from which on the times are not corrected: they say too little."""
+"""From this error on times are not corrected, because they tell too little."""
 _NORMAL = 0.6745
 """The median absolute deviation of a normal distribution, in standard deviations."""
 
 
 def outliers(values: Sequence[float]) -> tuple[int, ...]:
-    """Places of values that are far from the median, by the deviations of their own side of it
+    """Returns the indexes of values far from the median, by the deviations on their own side
     (double MAD)."""
     if not values:
         return ()
@@ -208,9 +206,8 @@ def outliers(values: Sequence[float]) -> tuple[int, ...]:
 
 
 def checked(shares: Sequence[float], rng: random.Random) -> tuple[int, ...]:
-    """Places of the good results of one batch that are measured again alone: the outliers, and as
-    many others as make a fifth. A share is of a candidate's time on the device in the time that its
-    measurement took."""
+    """Returns the indexes of good results to measure again alone: the outliers, and others up to a
+    fifth of the batch. A share is a candidate's device time over the time of its measurement."""
     if len(shares) < MIN_TO_CHECK:
         return ()
     odd = outliers(shares)
@@ -220,7 +217,7 @@ def checked(shares: Sequence[float], rng: random.Random) -> tuple[int, ...]:
 
 
 def error(together_ms: Mapping[int, float], alone_ms: Mapping[int, float]) -> float | None:
-    """Mean relative error of what was measured both ways; None of fewer than two."""
+    """Returns the mean relative error of candidates measured both ways, None for fewer than two."""
     deltas = [
         abs(together_ms[place] - alone) / together_ms[place]
         for place, alone in alone_ms.items()

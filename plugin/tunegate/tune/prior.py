@@ -1,9 +1,8 @@
-"""Measurements of other tasks, in terms that are the same for all of them.
+"""Measurements of other tasks as training data, in terms that fit any task.
 
-Knowledge from before the first trial: One-Shot Tuner (CC 2022) and MetaTune (2021) train
-a cost model on many tasks, and let it choose for a task that it has never seen. Here a
-row says what the decisions of a sketch make of its loop nest, not what they are, so that
-it means the same for any shape.
+One-Shot Tuner (CC 2022) and MetaTune (2021) train a cost model on many tasks and let it choose for
+unseen ones. A row here describes the loop nest that a sketch's decisions make, not the decisions
+themselves, so it means the same for any shape.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from tunegate_cache.format.decompression import decompress
 
 
 class VectorRegisters(msgspec.Struct, frozen=True):
-    """`count` of them in a target, each of `lanes` numbers of 32 bits. Older data, which do not say
-    it, are of AVX-512."""
+    """A target's `count` vector registers, each of `lanes` numbers of 32 bits. Older data without
+    them are from AVX-512."""
 
     lanes: int = 16
     count: int = 32
@@ -31,8 +30,8 @@ class VectorRegisters(msgspec.Struct, frozen=True):
 
 class Sketch(msgspec.Struct, frozen=True):
     """The part of a template that is the same for any task; `variant` is that of the workload.
-    Without a loop nest it says nothing. A step of the innermost loop computes `lanes` numbers, in
-    the target's `registers`."""
+    Without a loop nest it predicts nothing. A step of the innermost loop computes `lanes` numbers,
+    in the target's `registers`."""
 
     variant: str
     nest: LoopNest | None
@@ -41,10 +40,10 @@ class Sketch(msgspec.Struct, frozen=True):
 
 
 class TaskExperience(msgspec.Struct, frozen=True):
-    """`rows` are (which sketch, milliseconds, decisions), measured on `device`, a CPU's name, with
-    so many `threads`. `layer` is a digest that is the same in each of the `models` that have the
-    layer, and `kind` the kind of layer; data are split by them, and `workload` is the key that the
-    cache has it under. Older data say none of this: 0 threads are not known."""
+    """`rows` are (sketch index, milliseconds, decisions), measured on `device`, a CPU's name, with
+    `threads` threads. `layer` is a digest equal in all `models` that have the layer, and `kind` the
+    kind of layer; data are split by them. `workload` is the layer's key in the cache. Older data
+    lack these: 0 threads means unknown."""
 
     name: str
     sketches: tuple[Sketch, ...]
@@ -58,7 +57,7 @@ class TaskExperience(msgspec.Struct, frozen=True):
 
 
 class _Tile(NamedTuple):
-    """Iterations of loops of one kind and level, in logarithms to 2."""
+    """Iterations of loops of one kind and level, as base-2 logarithms."""
 
     lanes: float
     second: float
@@ -72,10 +71,10 @@ class _Tile(NamedTuple):
 
 
 def nest_columns(sketch: Sketch, decided: Decided) -> list[float]:
-    """Returns a cost model's features of the loops: (`NEST_COLUMNS`,) floats, all NaN without a
-    loop nest. The last three are the share of all registers that holds the sums, how much of these
-    is filled, and the size of a register. A tile that needs more registers than there are is slower
-    by an order, on any target."""
+    """Returns the features of the loops: (`NEST_COLUMNS`,) floats, all NaN without a loop nest. The
+    last three are the share of registers that holds the sums, how full these are, and the size of a
+    register. A tile that needs more registers than exist is slower by an order of magnitude on any
+    target."""
     if sketch.nest is None:
         return [math.nan] * NEST_COLUMNS
     tile = _tile(sketch.nest, decided, sketch.lanes)
@@ -107,8 +106,8 @@ NEST_COLUMNS = len(_Tile._fields) + 15
 
 
 def innermost(sketch: Sketch, decided: Decided) -> Decided:
-    """Returns the decisions that matter most for the time: how much of each axis the innermost
-    loops do. All decisions without a loop nest."""
+    """Returns the decisions that matter most: how much of each axis the innermost loops do. Without
+    a loop nest, all decisions."""
     if sketch.nest is None:
         return decided
     return ((*(decided[place][-1] for place in sketch.nest.spatial),),)
@@ -138,10 +137,9 @@ def _log(factors: Sequence[int]) -> float:
     return math.log2(math.prod(factors))
 
 
-# A cost model from before the first trial: boosted trees on what was measured of other operators.
-# The measurements are in `data/`, one packed file for each kind of target, and the trees are
-# fitted to them once in a process: nothing is loaded that could be more than numbers. What it is
-# worth for operators that it has not seen stands in docs/benchmarks.
+# A cost model before the first trial: boosted trees on measurements of other operators. The
+# measurements are in `data/`, one packed file for each kind of target. The trees are fitted once in
+# a process, so only numbers are ever loaded. docs/benchmarks has its worth on unseen operators.
 
 _FOLDER = Path(__file__).parent / "data"
 _ROUNDS = 300
@@ -155,11 +153,11 @@ _PARAMETERS = {
     "colsample_bytree": 0.8,
 }
 _FAR = 3.0
-"""The distance that a column may lie outside of the fitted data: 8x, in logarithms to 2."""
+"""How far a column may lie outside the fitted data: 8x, in base-2 logarithms."""
 
 
 class _Fitted(NamedTuple):
-    """The trees, the mean of what they were fitted to, and the range of each column there."""
+    """The trees, the mean of their labels, and the fitted range of each column."""
 
     trees: BoostedTrees
     mean: float
@@ -168,21 +166,20 @@ class _Fitted(NamedTuple):
 
 
 class Prior:
-    """Expects time ratios, best / time. Fitted when it is first asked: not every run searches."""
+    """Predicts time ratios, best / time. Fitted on first use, because not every run searches."""
 
     def __init__(self, tasks: Sequence[TaskExperience]) -> None:
         self._tasks = tasks
 
     def ratios(self, rows: Sequence[Sequence[float]]) -> np.ndarray:
-        """Expected of samples, whose rows begin with the columns of their loop nest; one without a
-        nest is as good as the mean."""
+        """Returns the predicted ratios of samples, whose rows begin with the columns of their loop
+        nest. A sample without a nest gets the mean."""
         columns = _nest_columns_of(rows)
         expected = self._fitted.trees.predicted(columns)
         return np.where(np.isnan(columns).all(axis=1), self._fitted.mean, expected)
 
     def knows(self, rows: Sequence[Sequence[float]]) -> np.ndarray:
-        """Returns a mask (n,) bool: whether each sample has a loop nest that is not far from the
-        fitted data."""
+        """Returns a mask (n,) bool: whether each sample has a loop nest near the fitted data."""
         columns = _nest_columns_of(rows)
         low, high = self._fitted.least - _FAR, self._fitted.most + _FAR
         inside = (columns >= low) & (columns <= high)
@@ -211,8 +208,7 @@ def _nest_columns_of(rows: Sequence[Sequence[float]]) -> np.ndarray:
 
 @cache
 def prior_of(kind: str) -> Prior | None:
-    """The prior for a kind of target, `llvm` or `cuda`, or None where
-    nothing has been measured before."""
+    """Returns the prior for `llvm` or `cuda`, None without measurements."""
     tasks = experience_of(kind)
     return Prior(tasks) if tasks else None
 
@@ -229,14 +225,14 @@ def ratios_of(task: TaskExperience) -> list[float]:
     return [best / milliseconds for _, milliseconds, _ in task.rows]
 
 
-# The one door to xgboost: trees fitted to numbers, and what they expect of others.
+# The only importer of xgboost: fits trees, and predicts.
 
 _DEFAULTS = {"objective": "reg:squarederror", "nthread": 1, "seed": 1, "verbosity": 0}
 
 
 class BoostedTrees:
-    """Boosted trees over the features of candidates. Where `expected` is given, the trees correct
-    what was expected of each row."""
+    """Boosted trees over the features of candidates. With `expected`, the trees correct that
+    prediction of each row."""
 
     def __init__(
         self,
@@ -247,7 +243,7 @@ class BoostedTrees:
         rounds: int,
         expected: np.ndarray | None = None,
     ) -> None:
-        # Imported when there is something to fit: it is a sixth of what a search takes to start.
+        # Imported on first fit: it is a sixth of a search's start.
         import xgboost  # noqa: PLC0415
 
         matrix = xgboost.DMatrix(features, labels, base_margin=expected)

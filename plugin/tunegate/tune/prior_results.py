@@ -1,4 +1,4 @@
-"""Results of a task from before the run: the cache's answer, and the claims of the run's own
+"""The results of a task from before the run: the cache's answer, and the claims of the run's own
 zone."""
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class PriorResults:
 
     @property
     def is_served(self) -> bool:
-        """Returns whether nothing is run for this task: it stays as trusted zones have it."""
+        """Whether nothing runs for this task: the answer of trusted zones stays."""
         is_known = isinstance(self._lookup, ExactHit) and not self.is_measured_only
         return is_known or bool(self._skipped)
 
     @property
     def is_measured_only(self) -> bool:
-        """Returns whether nothing is searched, but the known schedules are measured here: their
-        times are of another device or compiler, or claims."""
+        """Whether known schedules are measured here without a search: their times are from another
+        device or compiler, or claims."""
         if self._skipped:
             return False
         return self._is_settled and (self.claims is not None or self._is_foreign)
@@ -52,14 +52,13 @@ class PriorResults:
 
     @property
     def incumbent(self) -> Schedule | None:
-        """Returns the schedule that a claim must beat: the best that trusted zones have for this
-        very task."""
+        """The schedule that a claim must beat: the best one of trusted zones for this very task."""
         if self.claims is None or not isinstance(self._lookup, ExactHit):
             return None
         return schedule_of(self._lookup.records[0])
 
     def seeds(self) -> tuple[tuple[Origin, Schedule], ...]:
-        """Schedules to try before any search."""
+        """Returns the schedules to try before any search."""
         claimed = self.claims.records if self.claims is not None else ()
         known: list[tuple[Origin, TuningRecord]] = []
         match self._lookup:
@@ -73,8 +72,8 @@ class PriorResults:
         return tuple((origin, schedule_of(record)) for origin, record in known if record.template)
 
     def failed(self) -> tuple[Schedule, ...]:
-        """Schedules that did not build, run or compute right when they were last tried with this
-        compiler. One that was only too slow then may be in time today."""
+        """Returns schedules that failed to build, run or compute right with this compiler. One that
+        was only too slow then may be in time today."""
         return tuple(
             schedule_of(record)
             for record in self._lookup.failures
@@ -84,7 +83,7 @@ class PriorResults:
         )
 
     def outcome(self) -> TaskOutcome:
-        """The outcome of a task for which nothing is run: what trusted zones answer."""
+        """Returns the outcome of a task for which nothing runs: the answer of trusted zones."""
         lookup = self._lookup
         records = lookup.records if isinstance(lookup, (ExactHit, TransferHit)) else ()
         known = isinstance(lookup, ExactHit) and bool(records)

@@ -23,7 +23,7 @@ class ModelFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Schedule(msgspec.Struct, frozen=True):
-    """The decisions of one candidate under the template they belong to; the default schedule has
+    """The decisions of one candidate and the template they belong to. The default schedule has
     neither."""
 
     template: str
@@ -39,8 +39,8 @@ class TensorArgument(msgspec.Struct, frozen=True):
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """One scheduled module, serialized for the workers of this run only. `expected` is what the
-    prior expects of it, more being better; None where it knows nothing."""
+    """One scheduled module, serialized for the workers of this run only. `expected` is the prior's
+    prediction, larger is better, None if it has none."""
 
     number: int
     workload: str
@@ -53,9 +53,9 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a candidate. `nanoseconds` is empty unless `status` is `ok`; `unfit` is why the
-    machine, and not the candidate, is at fault. Of `run_seconds` it waited `waited_seconds` for the
-    device. `has_killed_worker` is set where the worker's process ended on its own over it."""
+    """The result of a candidate. `nanoseconds` is empty unless `status` is `ok`. `unfit` says why
+    the machine, not the candidate, is at fault. `waited_seconds` of the `run_seconds` were spent
+    waiting for the device. `has_killed_worker`: the worker's process died of it."""
 
     number: int
     status: RecordStatus
@@ -90,9 +90,9 @@ class OpenModels(msgspec.Struct, frozen=True, tag="open"):
 
 
 class Propose(msgspec.Struct, frozen=True, tag="propose", kw_only=True):
-    """`results` are of earlier candidates of this task; `seeds` are tried before any search, once;
-    `failed` are schedules that are known not to work here, and need not be tried. `known` are those
-    that this run has measured while another child searched, with their milliseconds."""
+    """`results` are of earlier candidates of this task. `seeds` are tried once before any search.
+    `failed` schedules are known not to work here. `known` are schedules that this run measured
+    while another child searched, with their milliseconds."""
 
     workload: str
     count: int
@@ -108,8 +108,8 @@ class Opened(msgspec.Struct, frozen=True, tag="opened"):
 
 
 class Proposed(msgspec.Struct, frozen=True, tag="proposed"):
-    """`exhausted`: nothing is new for this task; `misfits` are seeds that it cannot have, even
-    refitted; `seconds` were spent on it; `sketches` are of its templates."""
+    """`exhausted`: nothing is new for this task. `misfits` counts seeds that do not apply, even
+    refitted. `seconds` were spent. `sketches` are those of its templates."""
 
     workload: str
     candidates: tuple[Candidate, ...]
@@ -120,10 +120,10 @@ class Proposed(msgspec.Struct, frozen=True, tag="proposed"):
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
-    """The `model` is at fault, not the machine; with `compiler` it is valid; `configuration`: what
-    it asks for is not there; `memory`: it lacked some, of which another child may have more;
-    `reference`: what does not run is the model under ONNX Runtime, which numbers are held
-    against."""
+    """The reason for a failed request. `model`: the model is at fault, not the machine. `compiler`:
+    the model is valid, the compiler refuses it. `configuration`: something asked for does not
+    exist. `memory`: the child lacked memory that another may have. `reference`: the model does not
+    run under ONNX Runtime, whose numbers are the reference."""
 
     reason: str
     model: bool
@@ -141,11 +141,11 @@ SearchReply = Opened | Proposed | Failed
 
 
 class Measure(msgspec.Struct, frozen=True, kw_only=True):
-    """Build and time one candidate. `reference` is a file of the expected output: it is written by
-    the default schedule and compared by the others. `loser_ms`: slower than this, one repeat is
-    enough. At most `at_once` candidates are timed beside each other on the device of the worker;
-    with `alone` none is, in any slot. Building, and measuring once the device is ours, may each
-    take `patience_seconds`. `place` is filled in by the pool. Inputs come from the run's `seed`."""
+    """Build and time one candidate. `reference` is a file of the expected output: the default
+    schedule writes it, the others are compared with it. Slower than `loser_ms`, one repeat is
+    enough. At most `at_once` candidates are timed side by side on the worker's device; with `alone`
+    none, in any slot. Building, and measuring once the device is held, may each take
+    `patience_seconds`. The pool fills in `place`. Inputs come from the run's `seed`."""
 
     candidate: Candidate
     target_json: str
@@ -162,8 +162,8 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def watched_seconds(self) -> float | None:
-        """The seconds after which the worker ends itself: the shorter of the
-        candidate's patience and its place's."""
+        """The seconds after which the worker ends itself: the shorter of the candidate's patience
+        and its place's."""
         place = None if self.place is None else self.place.measuring_seconds
         limits = [limit for limit in (self.patience_seconds, place) if limit is not None]
         return min(limits, default=None)
@@ -173,18 +173,16 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Slot(msgspec.Struct, frozen=True, kw_only=True):
-    """A slot that is held while timing. Where several are used at once, each has cores of its
-    own."""
+    """A slot, held while timing. Where several are used at once, each has its own cores."""
 
     claim: Claim
     cores: tuple[int, ...] = ()
 
 
 class Placement(msgspec.Struct, frozen=True, kw_only=True):
-    """The place of one worker: the slots of its device, and variables for its process.
-    `measuring_seconds` is how long building, and measuring once the device is ours, may each take;
-    `limit_seconds` all of it. With `has_kernel_clock` the device says itself how long kernels
-    took."""
+    """The place of one worker: the slots of its device, and variables for its process. Building,
+    and measuring once the device is held, may each take `measuring_seconds`; all of it,
+    `limit_seconds`. With `has_kernel_clock` the device itself tells how long kernels took."""
 
     slots: tuple[Slot, ...]
     variables: dict[str, str] = {}
@@ -194,5 +192,5 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def device(self) -> Claim:
-        """Returns the claim that tells the device from another one."""
+        """Returns the claim that distinguishes this device from others."""
         return self.slots[0].claim

@@ -1,7 +1,7 @@
-"""A source's tile sizes, adapted to a loop of another extent.
+"""Adapts a source's tile sizes to a loop of another extent.
 
-TVM's own repair lets one factor swallow the whole remaining loop where the source's does not
-divide; a tile that wide takes minutes to compile. Here the nearest factorization is taken instead.
+Where the source's factors do not divide, TVM's own repair lets one factor take the whole remaining
+loop, and a tile that wide takes minutes to compile. This takes the nearest factorization instead.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from functools import lru_cache
 from tunegate_cache.format.decisions import SamplingInstruction
 from tunegate_cache.format.records import Decision
 
-# Unrolling and vectorizing grow with the innermost factor; growing it costs more than shrinking it.
+# Unrolling and vectorizing grow with the innermost factor, so growing it costs more than shrinking
+# it.
 INNERMOST_GROWTH_PENALTY = 0.25
 
 
@@ -32,10 +33,8 @@ def nearest_factors(extent: int, source: Sequence[int], max_innermost: int) -> t
 def adapt(
     decisions: Sequence[Decision], template: Sequence[SamplingInstruction]
 ) -> tuple[Decision, ...] | None:
-    """A source's decisions for another workload of the same template, tiles refitted to its loops.
-
-    None where they cannot mean the same there. A tile whose extent is unknown stays as it is.
-    """
+    """Returns a source's decisions for another workload of the same template, with tiles refitted
+    to its loops, None if they cannot apply. A tile of unknown extent stays."""
     if [index for index, _ in decisions] != [instruction.index for instruction in template]:
         return None
     adapted: list[Decision] = []
@@ -57,7 +56,8 @@ def _fitted(values: tuple[int, ...], instruction: SamplingInstruction) -> tuple[
                 return values
             return nearest_factors(extent, values, instruction.max_innermost)
         case "partitioned-tile":
-            # Its parts are bound to each other; only a source that fits as it is can be used.
+            # The parts of this decision depend on each other, so only a source that fits unchanged
+            # is used.
             return values if extent is None or math.prod(values) == extent else None
         case "categorical":
             return values if len(values) == 1 and values[0] < instruction.candidates else None
@@ -67,7 +67,8 @@ def _fitted(values: tuple[int, ...], instruction: SamplingInstruction) -> tuple[
 
 @lru_cache(maxsize=65536)
 def _nearest(extent: int, inner: tuple[int, ...], max_innermost: int) -> tuple[int, ...]:
-    """Best factors by dynamic programming over (remaining extent, factors still to choose)."""
+    """Returns the best factors, by dynamic programming over (remaining extent, factors left to
+    choose)."""
     limit = max_innermost if max_innermost > 0 else extent
     best: dict[int, tuple[float, tuple[int, ...]]] = {}
     for factor in _divisors(extent):

@@ -1,8 +1,8 @@
-"""Records of others on their way into the zone: measured again here, or not believed.
+"""Records of others on their way into the zone: measured again here, or dropped.
 
-Nothing is copied. What a record proposes is rebuilt from this repository's own modules, its numbers
-are compared with the default schedule's, and it is timed beside what the zone has; what wins
-becomes a new record of this run.
+Nothing is copied. A record's schedule is rebuilt from this repository's own modules, its numbers
+are compared with the default schedule's, and it is timed beside the zone's best. A winner becomes a
+new record of this run.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ BEST_OF_EACH = 2
 MEASUREMENT_NOISE = 0.03
 """A record must beat the default schedule by more than two confirmed measurements differ."""
 IMPLAUSIBLE_RATIO = 1.3
-"""Measured on the same kind of device, a record that takes this many times its claim was wrong."""
+"""A record is wrong if its time on the same kind of device is this many times its claim."""
 
 RevalidationStatus = Literal["taken", "known", "slower", "rejected", "not-measured"]
 
 
 class Revalidated(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of revalidating the best record of one task. `slower` than what the zone has, or
-    no faster than no schedule at all; `rejected` did not replay, build, run or compute right."""
+    """The result for the best record of one task. `slower`: than the zone's best, or no faster than
+    the default. `rejected`: it did not replay, build, run or compute right."""
 
     name: str
     key: WorkloadKey
@@ -44,7 +44,7 @@ class Revalidated(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Challenge(msgspec.Struct, frozen=True, kw_only=True):
-    """A task with records to revalidate, and the record that they must beat."""
+    """A task with records to revalidate, and the record to beat."""
 
     task: TuningTask
     challengers: tuple[TuningRecord, ...]
@@ -56,7 +56,7 @@ def challenges(
     theirs: Mapping[WorkloadKey, Lookup],
     ours: Mapping[WorkloadKey, Lookup],
 ) -> tuple[Challenge, ...]:
-    """The best few schedules that the zone does not have, for every task."""
+    """Returns, for every task, the best few schedules that the zone lacks."""
     found = []
     for task in tasks:
         known = _schedules(ours.get(task.key))
@@ -95,7 +95,7 @@ def revalidation_shard(
 def results_of(
     challenges: Sequence[Challenge], outcomes: Mapping[WorkloadKey, TaskOutcome]
 ) -> tuple[tuple[Revalidated, TuningRecord | None], ...]:
-    """The result of every challenge, and the record to publish if it won."""
+    """Returns the result of every challenge, and the records to publish for those that won."""
     return tuple(_result_of(c, outcomes.get(c.task.key)) for c in challenges)
 
 
@@ -170,7 +170,7 @@ def revalidate(
     minutes: float | None,
     progress: Progress,
 ) -> tuple[tuple[Revalidated, TuningRecord | None], ...]:
-    """The result of every challenge, and the record to publish if it won."""
+    """Returns the result of every challenge, and the records to publish for those that won."""
     seconds = None if minutes is None else minutes * _SECONDS_PER_MINUTE
     outcomes: dict[WorkloadKey, TaskOutcome] = {}
     for target in dict.fromkeys(challenge.task.target for challenge in challenges):

@@ -1,6 +1,6 @@
-"""Features of a sample for a surrogate: its decisions, and their combined meaning.
+"""The features of a sample for a surrogate: its decisions, and what they make together.
 
-No lowering, no replay: features of a thousand samples cost milliseconds.
+Nothing is lowered or replayed, so the features of a thousand samples take milliseconds.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ _LEVELS = 4
 
 
 class SampleFeatures:
-    """First the columns that mean the same for every task (what the decisions make of the
-    loop nest of their sketch), then those of one task: its template, the logarithm of every
-    tile factor and the other decisions by their order, and for loops of each depth the volume
-    of all tiles at each level."""
+    """First the columns that mean the same for every task (the loop nest that the decisions make),
+    then those of one task: its template, the logarithm of every tile factor, the other decisions by
+    rank, and for loops of each depth the volume of all tiles at each level."""
 
     def __init__(
         self,
@@ -36,7 +35,7 @@ class SampleFeatures:
         return nest_columns(self._sketches[sample.template], _decided(sample)) + self._own(sample)
 
     def kind(self, sample: ScheduleSample) -> tuple[str, Decided]:
-        """Samples of one kind differ in what matters less than their innermost loops."""
+        """Returns the kind of a sample. Samples of one kind have the same innermost loops."""
         return sample.template, innermost(self._sketches[sample.template], _decided(sample))
 
     def is_bloated(self, sample: ScheduleSample) -> bool:
@@ -64,8 +63,8 @@ def _decided(sample: ScheduleSample) -> Decided:
 
 
 def _volumes(volumes: Mapping[int, Sequence[float]]) -> list[float]:
-    """Features of the spatial tiles (the deepest) and of the reduction
-    tiles (the others), level by level."""
+    """Returns features of the spatial tiles (the deepest) and of the reduction tiles (the others),
+    level by level."""
     deepest = max(volumes, default=0)
     spatial = list(volumes.get(deepest, ()))
     others = [
@@ -78,11 +77,12 @@ def _padded(values: Sequence[float]) -> list[float]:
     return [*values[:_LEVELS], *([math.nan] * (_LEVELS - len(values)))]
 
 
-# The size of a sample's code, before anything is lowered: samples that would keep the compiler
-# busy are not tried. Trimmer (IEEE CLOUD 2022) rejects candidates by a model of their cost alone;
-# that some need a hundred times as long to compile, and are no faster for it, was found here. On
-# CPUs it is the copy of a tile of the output, unrolled to the last statement (figures in
-# docs/benchmarks).
+# The size of a sample's code, before anything is lowered. Samples that would keep the compiler busy
+# are not tried.
+#
+# Trimmer (IEEE CLOUD 2022) rejects candidates by predicted cost alone. Here some took a hundred
+# times as long to compile without being faster. On CPUs the cause is the copy of an output tile,
+# unrolled to the last statement (figures in docs/benchmarks).
 
 MAX_STATEMENTS = 255
 
@@ -92,8 +92,8 @@ def is_bloated(nest: LoopNest | None, decided: Decided) -> bool:
 
 
 def copied_statements(nest: LoopNest, decided: Decided) -> int:
-    """Vectors that the unrolled copy of a tile of the output moves; 0 where
-    nothing is copied, or in a loop."""
+    """Returns the vectors that the unrolled copy of an output tile moves, 0 without a copy or if
+    the copy is a loop."""
     if nest.copied_at is None:
         return 0
     tile = math.prod(math.prod(decided[place][nest.copied_at + 1 :]) for place in nest.spatial)

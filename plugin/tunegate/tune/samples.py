@@ -1,8 +1,8 @@
 """Samples: candidates as decisions alone, made by the thousand without the compiler.
 
-A sample is random, or a change of a good schedule, or two good ones crossed. Which are worth
-compiling is for the filter to say. (Draft-then-verify is Pruner's order, ASPLOS 2025; the changes
-are those of MetaSchedule's own mutators.)
+A sample is random, a changed good schedule, or a cross of two good ones. The filter decides which
+to compile. (Draft-then-verify is Pruner's order, ASPLOS 2025; the changes are those of
+MetaSchedule's mutators.)
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from tunegate_cache.format.decisions import SamplingInstruction
 from tunegate_cache.format.records import Decision
 
 RANDOM_SHARE, CROSSED_SHARE = 0.5, 0.2
-"""The shares of a pool that are random and crossed; the rest are changes of good schedules."""
+"""The shares of a pool that are random and crossed. The rest are changed good schedules."""
 SELDOM = 0.25
-"""The probability of a template that is seldom the best, relative to others."""
+"""The relative probability of a template that is seldom the best."""
 _MORE_CHANGES = 0.4
 _FIRST_LOCATION = -2
 
@@ -31,8 +31,8 @@ class ScheduleSample(NamedTuple):
 
 class SampleSpace:
     """The decisions of a search space. `templates` have the `extent` of every tile, and for a
-    compute location the highest one that was seen as its `extent`. Those in `seldom` get fewer
-    random samples; what is good among them is followed like any other."""
+    compute location the highest one seen. Templates in `seldom` get fewer random samples; good ones
+    among them are followed like any other."""
 
     def __init__(
         self,
@@ -45,8 +45,7 @@ class SampleSpace:
         self._rng = rng
 
     def pool(self, good: Sequence[ScheduleSample], size: int) -> list[ScheduleSample]:
-        """Different samples, at most `size`, that are none of `good`; fewer where the space is
-        small."""
+        """Returns at most `size` different samples, none of `good`. A small space gives fewer."""
         found: dict[ScheduleSample, None] = {}
         known = set(good)
         for _ in range(2 * size):
@@ -72,7 +71,8 @@ class SampleSpace:
         return ScheduleSample(template, tuple((s.index, self._decided(s)) for s in sampling))
 
     def _changed(self, sample: ScheduleSample) -> ScheduleSample:
-        """Returns the sample with changed decisions: one more often than two, and so on."""
+        """Returns the sample with some decisions changed: one most often, two less often, and so
+        on."""
         decisions = list(sample.decisions)
         sampling = self._templates[sample.template]
         while decisions:  # a sketch may leave nothing to decide
@@ -98,11 +98,12 @@ class SampleSpace:
             case "compute-location":
                 return (self._rng.randint(_FIRST_LOCATION, sampling.extent or 0),)
             case "partitioned-tile":
-                # Its parts are bound to each other: it stays with the one that is known.
+                # The parts of this decision depend on each other, so it stays as it is.
                 return (*((1,) * (sampling.n - 1)), sampling.extent or 1)
 
     def _tile(self, sampling: SamplingInstruction) -> tuple[int, ...]:
-        """Every prime factor of the extent at some level, the innermost within its bound."""
+        """Returns a random tile: every prime factor of the extent at some level, the innermost
+        within its bound."""
         factors = [1] * sampling.n
         for prime in primes(sampling.extent or 1):
             factors[self._rng.randrange(sampling.n)] *= prime
@@ -121,7 +122,7 @@ class SampleSpace:
         return self._decided(sampling)
 
     def _moved(self, sampling: SamplingInstruction, values: tuple[int, ...]) -> tuple[int, ...]:
-        """A factor of one level goes to another."""
+        """Returns the tile with one factor moved to another level."""
         origins = [place for place, value in enumerate(values) if value > 1]
         if not origins:
             return values
@@ -138,7 +139,7 @@ class SampleSpace:
 
 @lru_cache(maxsize=4096)
 def primes(number: int) -> tuple[int, ...]:
-    """Prime factors, each as often as it divides."""
+    """Returns the prime factors, each as often as it divides."""
     found = []
     divisor = 2
     while divisor * divisor <= number:

@@ -1,4 +1,4 @@
-"""The search of a tuning run: as many children as the workers need, each with tasks of its own."""
+"""The search of a tuning run: as many children as the workers need, each with its own tasks."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ What a run measures itself adds to them."""
 
 
 Describe = Callable[[str, Mapping[str, Sketch]], None]
-"""Receives the templates of a workload, each time that candidates are proposed for it."""
+"""Receives the templates of a workload each time that candidates are proposed for it."""
 
 
 def ignore(workload: str, sketches: Mapping[str, Sketch]) -> None:
-    """Ignores its arguments: the callback where templates are not needed."""
+    """Ignores its arguments: the callback if templates are not needed."""
 
 
 class SearchProgram(NamedTuple):
@@ -41,9 +41,8 @@ class SearchProgram(NamedTuple):
 
 
 class Searchers:
-    """The search children, with the tasks dealt out one after the other: what a task has learned
-    stays in its child. More children may join, and take tasks over once they have opened the
-    models."""
+    """The search children. Tasks are dealt out in turn, and what a task has learned stays in its
+    child. More children may join, and take over tasks once they have opened the models."""
 
     def __init__(
         self,
@@ -74,11 +73,11 @@ class Searchers:
 
     @property
     def are_idle(self) -> bool:
-        """Returns whether no child searches. One that is still to join finds nothing by itself."""
+        """Whether no child searches. One that is still starting finds nothing by itself."""
         return all(child.is_idle for child in self._serving)
 
     def grow(self, count: int) -> None:
-        """Starts children until there are so many, but no more than tasks."""
+        """Starts children up to `count`, at most one for each task."""
         for number in range(len(self.children), min(count, self._most)):
             self._joining.append(self._child(number, count))
 
@@ -92,11 +91,11 @@ class Searchers:
         return self._of[workload].is_idle
 
     def knows(self, workload: str) -> bool:
-        """Returns whether its child has this task's schedules and results already."""
+        """Returns whether its child already has this task's schedules and results."""
         return self._of[workload].knows(workload)
 
     def asked_for(self, workload: str) -> int:
-        """The number of candidates that this task's child is asked for and has not proposed."""
+        """Returns the number of candidates requested of this task's child and not proposed yet."""
         return self._of[workload].asked_for(workload)
 
     def propose(self, request: Propose) -> None:
@@ -111,7 +110,7 @@ class Searchers:
         return received
 
     def _let_join(self) -> None:
-        """Those that have opened the models take over tasks. The run goes on without one that
+        """Gives tasks to children that have opened the models. The run goes on without one that
         cannot."""
         for child in tuple(self._joining):
             try:
@@ -128,8 +127,8 @@ class Searchers:
                 self._give_tasks(child)
 
     def _give_tasks(self, child: SearchChild) -> None:
-        """Its share of the tasks, each from who has most, but for those that are searched just now.
-        It learns what the run knows of one when it is first asked for that."""
+        """Gives a child its share of the tasks, each from the child with most, except tasks being
+        searched. It gets the run's results of a task with its first request."""
         for _ in range(len(self._of) // len(self._serving)):
             tasks = Counter(map(id, self._of.values()))
             free = [w for w, of in self._of.items() if of is not child and not of.asked_for(w)]
@@ -143,21 +142,20 @@ class Searchers:
 
 
 def _apart(request: OpenModels, number: int) -> OpenModels:
-    """The request with a folder of its own: each child prepares the models, and would read
-    what another has half written."""
+    """Returns the request with its own directory: each child prepares the models, and must not read
+    a file that another is still writing."""
     own = Path(request.directory) / f"searcher-{number}"
     own.mkdir(parents=True, exist_ok=True)
     return msgspec.structs.replace(request, directory=str(own))
 
 
 def searchers_for(workers: int, cores: int, kind: TargetKind, tasks: int) -> int:
-    """Returns the number of children that begin to search so many tasks for so many workers, on a
-    machine with so many cores."""
+    """Returns the number of children that start to search `tasks` tasks for `workers` workers on
+    `cores` cores."""
     return max(1, min(cores, tasks, -(-workers // _WORKERS_OF_ONE[kind])))
 
 
-# The searcher as the run sees it: restarted when it dies, given up on for a task that kills it
-# twice.
+# One searcher as the run sees it: restarted if it dies; a task that kills it twice is given up.
 
 _LIMIT_SECONDS = 60.0
 _OPENING_SECONDS = 300.0  # imports TVM and lowers every model: a busy machine takes over a minute
@@ -166,7 +164,7 @@ _NUMBERS_OF_ONE = 1_000_000
 
 
 class SearchChild:
-    """Opens the models at once; until they are open it is busy. `target_json` is known after.
+    """Opens the models at once and is busy until they are open. `target_json` is set then.
     `program` is the module that it runs."""
 
     def __init__(self, request: OpenModels, log: Path, program: str, memory: MemoryLimit) -> None:
@@ -189,11 +187,11 @@ class SearchChild:
         return self._child.pid
 
     def knows(self, workload: str) -> bool:
-        """Returns whether this very process has been asked for the task."""
+        """Returns whether this process has been asked for the task."""
         return workload in self._introduced
 
     def asked_for(self, workload: str) -> int:
-        """The number of candidates of this task that it is asked for and has not proposed."""
+        """Returns the number of candidates of this task requested and not proposed yet."""
         asked = self._asked
         return asked.count if asked is not None and asked.workload == workload else 0
 
@@ -201,14 +199,14 @@ class SearchChild:
         return self._child.fileno()
 
     def propose(self, request: Propose) -> None:
-        """Only when it is idle."""
+        """Requests candidates. The child must be idle."""
         self._asked = request
         self._introduced.add(request.workload)
         with contextlib.suppress(ChildDiedError):  # the next `receive` says so
             self._child.send(request)
 
     def receive(self) -> list[Proposed]:
-        """The answer if it has come. Raises ModelError, EnvironmentUnfitError."""
+        """Returns the answer if it has come. Raises ModelError, EnvironmentUnfitError."""
         try:
             reply = self._child.receive()
         except ChildDiedError as error:
@@ -239,7 +237,7 @@ class SearchChild:
             memory=self._memory,
             log=self._log,
         )
-        # What the last child was asked for may still be out, under its numbers.
+        # Candidates that the last child was asked for may still be out, under its numbers.
         generation = msgspec.structs.replace(
             self._request,
             seed=self._request.seed + self._restarts,
@@ -260,11 +258,10 @@ class SearchChild:
         self, how: str, *, by_signal: bool = False, is_hanging: bool = False
     ) -> list[Proposed]:
         """Starts a new child, which may be asked the same once more: something outside may have
-        killed the old one. The task that two of them die of, or that one hangs with, is given
-        up."""
+        killed the old one. A task that kills two children, or hangs one, is given up."""
         self._child.kill()
         self._restarts += 1
-        # What has never started and was not killed from outside would not start again either.
+        # A child that never started and was not killed from outside would not start again either.
         can_start = bool(self.target_json) or by_signal
         if not can_start or self._restarts > _RESTARTS:
             raise EnvironmentUnfitError(self._end_of_log(how))
@@ -278,7 +275,7 @@ class SearchChild:
         return [Proposed(asked.workload, (), exhausted=is_given_up)]
 
     def _end_of_log(self, how: str) -> str:
-        """Returns the message for a child that cannot be had, with its last line."""
+        """Returns the message for a child that does not start, with the last line of its log."""
         last = " ".join(self._log.read_text(errors="replace").strip().splitlines()[-1:])
         cause = f" ({last[:300]})" if last else ""
         return f"the search process {how}{cause}. Run tunegate doctor; its log is {self._log}."

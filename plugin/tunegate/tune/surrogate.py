@@ -1,5 +1,4 @@
-"""A cheap score for samples: boosted trees on what one task has measured so far, on top
-of what is known from before."""
+"""A cheap score for samples: boosted trees on one task's measurements, on top of the prior."""
 
 from __future__ import annotations
 
@@ -27,16 +26,15 @@ _SURROGATE_PARAMETERS = {
 
 
 Score = Callable[[Sequence[Sequence[float]]], np.ndarray]
-"""A function from rows of features to their scores; more is better."""
+"""Maps rows of features to scores, larger is better."""
 
 
 _HALF_TRUSTED = 16
-"""The measurements with which a correction counts half."""
+"""With so many measurements a correction counts half."""
 
 
 class _Known(NamedTuple):
-    """Rows, their labels, and what is expected of them without looking
-    at these labels one by one."""
+    """Rows, their labels, and the prediction for each that does not use its label."""
 
     features: np.ndarray
     labels: np.ndarray
@@ -47,14 +45,14 @@ class _Known(NamedTuple):
 
 
 class Surrogate:
-    """Learns time ratios, best / time, so that it is most exact where it matters; what failed
-    counts as infinitely slow: to learn that a region fails is to learn something.
+    """Learns time ratios, best / time, which makes it most exact near the best. Failures count as
+    infinitely slow, so failing regions are learned, too.
 
-    Before a task has evidence of its own the prior decides, from then on the trees that correct it.
-    Few measurements correct it a little, many nearly as the trees say: the weight of n is n / (n +
-    16), as that of a mean that is shrunk towards what was expected (James and Stein, 1961). With
-    enough to doubt the prior, the trees go without it where they are better so. Where they know
-    nothing, the prior goes on, unless what was measured contradicts it.
+    Before a task has evidence of its own the prior decides, then the trees that correct it. A
+    correction by n measurements has the weight n / (n + 16), shrunk towards the prior's prediction
+    (James and Stein, 1961). With enough evidence against the prior, the trees go without it if they
+    predict better so. Where the trees know nothing the prior goes on, unless measurements
+    contradict it.
     """
 
     def __init__(self, prior: Prior | None = None) -> None:
@@ -64,15 +62,14 @@ class Surrogate:
         self.evidence = 0.0
 
     def add(self, row: list[float], milliseconds: float | None) -> None:
-        """Adds a row and its time, which is None for a candidate that did
-        not build, run or compute right."""
+        """Adds a row and its time, None for a candidate that failed to build, run or compute
+        right."""
         self._rows.append(row)
         self._milliseconds.append(milliseconds)
 
     def score(self) -> Score | None:
-        """Fits the model, and returns a score that ranks samples; None until there is evidence that
-        it does. `evidence` is the rank correlation of predictions with measurements that they were
-        not fitted to."""
+        """Returns a score that ranks samples, None until there is evidence that it does. `evidence`
+        is the rank correlation of predictions with measurements that they were not fitted to."""
         times = [t for t in self._milliseconds if t is not None]
         if len(self._rows) < MIN_EVIDENCE or not times:
             return None if self.prior is None else self.prior.ratios
@@ -91,17 +88,17 @@ class Surrogate:
         return lambda rows: correct(np.array(rows, dtype=np.float32), expect(rows))
 
     def _is_credible(self, prior: Prior, labels: np.ndarray) -> bool:
-        """Returns whether the prior may continue where the task's own trees know nothing. What it
-        picks is alike, so a few of them say little of its ranks; with more there are some among
-        them that it would have rejected."""
+        """Returns whether the prior may go on where the task's own trees know nothing. Its picks
+        are alike, so a few of them tell little about its ranks; more of them include some that it
+        would have rejected."""
         if len(self._rows) < _ENOUGH_TO_DOUBT:
             return True
         expected = prior.ratios(self._rows).tolist()
         return rank_correlation(expected, labels.tolist()) > 0
 
     def _expectations(self, average: float) -> Iterator[Score]:
-        """Yields the predictions that the trees may correct: the prior's, and the average of the
-        task. Of a few measurements chance alone finds the average better as often as not."""
+        """Yields the predictions that the trees may correct: the prior's, and the task's average.
+        With few measurements chance alone makes the average look better half of the time."""
         if self.prior is not None:
             yield self.prior.ratios
         if self.prior is None or len(self._rows) >= _ENOUGH_TO_DOUBT:
@@ -119,8 +116,7 @@ def _evidence(known: _Known) -> float:
 
 
 def _correction(known: _Known) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """A function from features, and what is expected of each, to what
-    that is once it is corrected."""
+    """Returns a function from features and predictions to corrected predictions."""
     trees = BoostedTrees(
         known.features, known.labels, _SURROGATE_PARAMETERS, rounds=_ROUNDS, expected=known.expected
     )
@@ -133,25 +129,24 @@ def _correction(known: _Known) -> Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def correction_weight(measurements: int) -> float:
-    """The share of a correction that so many measurements are trusted with."""
+    """Returns the weight of a correction by so many measurements."""
     return measurements / (measurements + _HALF_TRUSTED)
 
 
-# Pools of samples: those worth compiling, and more bred from the best scores.
+# Pools of samples: those worth compiling, and others bred from the best scores.
 
 POOL = 512
-"""The number of samples that a batch is chosen from, small or large: two candidates of
-fewer samples are worse by more than finding them costs (docs/benchmarks, "How many
-samples a batch is chosen from")."""
+"""The number of samples that a batch is chosen from. Fewer samples cost more in quality than they
+save in time (docs/benchmarks, "How many samples a batch is chosen from")."""
 GOOD = 12
 """The number of schedules that are changed and crossed."""
 _GENERATIONS = 2
-"""The number of pools that are made from the best of the pool before."""
+"""The number of pools bred from the best of the pool before."""
 
 
 class SamplePools:
-    """Makes pools of `samples`. With `drops_bloated` what keeps a CPU's compiler busy is left
-    out."""
+    """Makes pools of `samples`. With `drops_bloated`, samples that keep a CPU's compiler busy are
+    left out."""
 
     def __init__(
         self, samples: SampleSpace, features: SampleFeatures, *, drops_bloated: bool
@@ -162,7 +157,7 @@ class SamplePools:
     def drawn(
         self, good: Sequence[ScheduleSample], seen: Collection[ScheduleSample]
     ) -> tuple[list[ScheduleSample], bool]:
-        """Returns a pool without those that were seen, and whether the space has no more."""
+        """Returns a pool without seen samples, and whether the space is exhausted."""
         pool = self._samples.pool(good, POOL)
         return self._worth_compiling(pool, seen), len(pool) < POOL
 
@@ -173,8 +168,8 @@ class SamplePools:
         good: Sequence[ScheduleSample],
         seen: Collection[ScheduleSample],
     ) -> dict[ScheduleSample, float]:
-        """The scores of these samples, and of more that are made from those with the best scores
-        as if they had been measured."""
+        """Returns the scores of these samples, and of others bred from the best-scored ones as if
+        those had been measured."""
         scores = self._scores(score, samples)
         for _ in range(_GENERATIONS):
             parents = [*good, *nlargest(GOOD, scores, key=scores.__getitem__)]

@@ -1,4 +1,4 @@
-"""The history of each task in a tuning run: results so far, as records and as an outcome."""
+"""The history of each task in a tuning run: its results, as records and as an outcome."""
 
 from __future__ import annotations
 
@@ -27,13 +27,11 @@ from tunegate_cache.format.records import (
 )
 
 _NEAR = 1.5
-"""The factor that separates two quick measurements of one schedule at most,
-on a machine that others share."""
+"""Two quick measurements of one schedule differ by at most this factor on a shared machine."""
 
 
 class TaskHistory:
-    """The history of one task. Records are made for every scheduled candidate, failures
-    included."""
+    """The history of one task. Every scheduled candidate gives a record, failures included."""
 
     def __init__(
         self,
@@ -57,7 +55,7 @@ class TaskHistory:
         self.trials = 0
         self.seconds = 0.0
         self.search_seconds = 0.0
-        # A task that is too small to search has its default schedule measured, no more.
+        # A task too small to search has its default schedule measured, and nothing else.
         self.exhausted = not planned.trials
         self.is_started = False
         self.default_ms: float | None = None
@@ -75,14 +73,13 @@ class TaskHistory:
 
     @property
     def now_ms(self) -> float:
-        """The time of one call: measured, or what is expected."""
+        """The time of one call, measured or expected."""
         return self._prior.prior_ms if self.best_ms is None else self.best_ms
 
     @property
     def needs_default(self) -> bool:
-        """Returns whether the default schedule is to be measured: the task is too small to search,
-        and one measurement makes it known for ever. Not so a task that only the budget kept from
-        it."""
+        """Whether to measure the default schedule: the task is too small to search, and one
+        measurement makes it known for good. False for a task that only the budget left out."""
         is_small = not self.planned.trials and not self.planned.is_unpaid
         return is_small and not self.is_started
 
@@ -97,16 +94,16 @@ class TaskHistory:
 
     @property
     def patience_seconds(self) -> float | None:
-        """The time that building, or measuring, the next candidate may take."""
+        """Returns the seconds that building, or measuring, the next candidate may take."""
         return patience_seconds(self._costs)
 
     def known(self) -> tuple[tuple[Schedule, float], ...]:
-        """The schedules of the task that this run has measured, with their milliseconds."""
+        """Returns the schedules that this run has measured, with their milliseconds."""
         return tuple((schedule, record.median_ms) for schedule, (record, _) in self._ok.items())
 
     def enter(self, candidate: Candidate, measured: Measured, now: int) -> TuningRecord:
-        """Books a result and gives the record to publish. The default schedule is a candidate like
-        any other, with an empty template."""
+        """Books a result and returns the record to publish. The default schedule is a candidate
+        with an empty template."""
         before = self.best_ms
         self.seconds += measured.build_seconds + measured.run_seconds
         if measured.status != "ok":
@@ -115,7 +112,7 @@ class TaskHistory:
         elif candidate.origin == "default":
             self.default_ms = measured.median_ms
         if self._incumbent is not None and candidate.origin == "exact":
-            # TVM replaces decisions of a record that its template does not allow.
+            # TVM replaces decisions that a record's template does not allow.
             self._incumbent = candidate.schedule
         self.trials += candidate.origin != "default"
         self._searched += candidate.origin == "search"
@@ -129,7 +126,8 @@ class TaskHistory:
         return record
 
     def note_proposal(self, seconds: float, misfits: int) -> None:
-        """Notes the time that finding candidates took, and how many seeds could not be applied."""
+        """Notes the time that finding candidates took, and the number of seeds that did not
+        apply."""
         self.search_seconds += seconds
         self._misfits += misfits
 
@@ -148,8 +146,8 @@ class TaskHistory:
         self._candidates = {s: c for s, c in self._candidates.items() if s in kept}
 
     def room(self, in_flight: int) -> int | None:
-        """The number of candidates that it may still be given; None is no limit. One that goes on
-        after its last trial has none."""
+        """Returns the number of candidates that it may still get, None without a limit. After its
+        last trial it is 0."""
         if self._most_trials is None or self.trials >= self._most_trials:
             return None
         return max(0, self._most_trials - self.trials - in_flight)
@@ -167,7 +165,7 @@ class TaskHistory:
         return has_ended and self._searched >= MIN_SAMPLES_BESIDE and self.best_origin == "own-zone"
 
     def state(self) -> TaskState:
-        """The task as the scheduler sees it, but for what is out."""
+        """Returns the task as the scheduler sees it, without candidates that are out."""
         return msgspec.structs.replace(
             self._prior,
             best_ms=self.best_ms,
@@ -176,8 +174,8 @@ class TaskHistory:
         )
 
     def finalists(self) -> list[Candidate]:
-        """The best candidates so far, to be measured again before one is confirmed; and the default
-        schedule where it is not far behind: nothing may replace it by luck."""
+        """Returns the best candidates so far, to be measured again before one is confirmed. They
+        include the default schedule if it is not far behind, so nothing replaces it by luck."""
         times = self._ranked()
         schedules = list(times)[: finalist_count(list(times.values()), self.trials)]
         is_near = self.default_ms is not None and self.default_ms < _NEAR * self.now_ms
@@ -188,18 +186,18 @@ class TaskHistory:
         return [self._candidates[s] for s in schedules if s in self._candidates]
 
     def ties(self) -> list[Candidate]:
-        """Returns the finalists that have been measured again and are still tied."""
+        """Returns the finalists that were measured again and are still tied."""
         times = {s: ms for s, ms in self._ranked().items() if s in self._confirmed}
         schedules = list(times)[: tie_count(list(times.values()))]
         return [self._candidates[s] for s in schedules if s in self._candidates]
 
     def _ranked(self) -> dict[Schedule, float]:
-        """Milliseconds, the best first."""
+        """Returns the candidates with their milliseconds, best first."""
         times = {schedule: record.median_ms for schedule, (record, _) in self._ok.items()}
         return dict(sorted(times.items(), key=lambda one: one[1]))
 
     def stopped(self, run: Stopped) -> Stopped:
-        """Returns why this task stopped, in a run that stopped for `run`."""
+        """Returns why this task stopped in a run that stopped for `run`."""
         if not self.is_started or not (self._ok or self._failures):
             return "not-started"
         if not self._ok:
@@ -207,8 +205,8 @@ class TaskHistory:
         return "finished" if self.exhausted else run
 
     def confirm(self, candidate: Candidate, measured: Measured, now: int) -> TuningRecord:
-        """Books a confirmed measurement; it replaces the quick one,
-        and joins earlier confirmations."""
+        """Books a confirmed measurement. It replaces the quick one, and adds to earlier
+        confirmations."""
         schedule = candidate.schedule
         self._costs.append(cost_of("confirm", candidate, measured, improved=False))
         if schedule in self._confirmed and schedule in self._ok:
@@ -229,8 +227,8 @@ class TaskHistory:
         return record
 
     def outcome(self, stopped: Stopped) -> TaskOutcome:
-        """The outcome of what was measured. What there was no time for is used as trusted zones
-        have it, and so is what a claim was to beat and did not run beside it."""
+        """Returns the outcome. A task without time for a measurement keeps the trusted zones'
+        answer, and so does one whose claim ran without the record that it had to beat."""
         is_unbeaten = self._incumbent is not None and self._incumbent not in self._confirmed
         if is_unbeaten or (self.before.is_answered and not self._ok):
             return self.before.outcome()
@@ -281,8 +279,7 @@ class TaskHistory:
         )
 
 
-# The cost of one measured candidate, for the history of its task, and the time limits of the next
-# ones.
+# The cost of one measured candidate, and the time limits of the next ones.
 
 _ENOUGH_SEEN = 4
 _TIMES_THE_SLOWEST, _MIN_SECONDS = 3.0, 5.0
@@ -304,10 +301,10 @@ def cost_of(
 
 
 def patience_seconds(costs: Sequence[CandidateCost]) -> float | None:
-    """Returns the seconds that building, or measuring, may take, by the times of the task's
-    candidates so far; None before there are enough of them. What takes several times the longest of
-    the others is hardly the best. (DOPpler's limit adapts to the load, IEEE TPDS 2023; that of
-    Helion's autotuner to what was seen, as here.)"""
+    """Returns the seconds that building, or measuring, may take, by the task's candidates so far,
+    None before there are enough. A candidate that takes several times the longest of the others is
+    hardly the best. (DOPpler adapts its limit to the load, IEEE TPDS 2023; Helion's autotuner to
+    what was seen, as here.)"""
     taken = [
         max(cost.build_seconds, cost.run_seconds)
         for cost in costs
@@ -318,26 +315,26 @@ def patience_seconds(costs: Sequence[CandidateCost]) -> float | None:
     return max(_MIN_SECONDS, _TIMES_THE_SLOWEST * max(taken))
 
 
-# The number of a task's candidates that are measured again before one of them is confirmed.
-# DOPpler (IEEE TPDS 2023) ranks the best hundredth again, alone, whatever the first measurement
-# said. Here it is those that the error of a quick measurement may have put behind, as many as the
-# trials of the task are worth; and once more those that this has not told apart, so that a slow
-# moment of the machine is nobody's.
+# How many of a task's candidates are measured again before one is confirmed.
+#
+# DOPpler (IEEE TPDS 2023) measures the best hundredth again, alone. Here it is those that the error
+# of a quick measurement may have put behind, as far as the task's trials are worth it. Candidates
+# that this does not separate are measured once more, so that no slow moment of the machine decides.
 
 MIN_FINALISTS, MAX_FINALISTS = 2, 8
 TIE_RATIO = WINNERS_CURSE
-"""Times the best: what luck may have put behind it."""
+"""Candidates within this factor of the best may be behind by bad luck only."""
 _TRIALS_FOR_ONE = 32
 
 
 def finalist_count(times_ms: Sequence[float], trials: int) -> int:
-    """The number of finalists among `times_ms`, which has the best first."""
+    """Returns the number of finalists among `times_ms`, best first."""
     worth = math.ceil(trials / _TRIALS_FOR_ONE)
     return min(len(times_ms), max(MIN_FINALISTS, min(MAX_FINALISTS, _close(times_ms), worth)))
 
 
 def tie_count(times_ms: Sequence[float]) -> int:
-    """Returns the number of finalists that are still tied, of their times, the best first."""
+    """Returns the number of finalists that are still tied, by their times, best first."""
     close = _close(times_ms)
     return close if close > 1 else 0
 
@@ -346,25 +343,25 @@ def _close(times_ms: Sequence[float]) -> int:
     return sum(each <= TIE_RATIO * times_ms[0] for each in times_ms)
 
 
-# The end of a search that may have few trials. One-Shot Tuner (CC 2022) measures one batch of what
-# its model expects most of, and stops. What was picked is alike, so that ranks within a batch say
-# little: only those that clearly contradict the model are a reason to search on.
+# The early end of a search. One-Shot Tuner (CC 2022) measures one batch of what its model predicts
+# best, and stops. Such candidates are alike, so ranks within a batch tell little: only a clear
+# contradiction of the model is a reason to search on.
 
 MIN_COMPARED = 4
-"""Fewer candidates say nothing of ranks."""
+"""Fewer candidates tell nothing about ranks."""
 CONTRADICTED = -0.3
-"""The rank correlation below which predictions and measurements disagree."""
+"""Below this rank correlation, predictions and measurements disagree."""
 
 
 class Prediction(NamedTuple):
-    """The expected score of a candidate (larger is better), and the milliseconds it took."""
+    """The predicted score of a candidate (larger is better), and the milliseconds that it took."""
 
     expected: float
     milliseconds: float
 
 
 def is_enough(trials: int, limit: int, predictions: Sequence[Prediction]) -> bool:
-    """Returns whether a search of `limit` trials ends after so many."""
+    """Returns whether a search of `limit` trials ends after `trials`."""
     return trials >= limit and not disagrees(predictions)
 
 

@@ -1,4 +1,4 @@
-"""Shard -> TuningOutcome: drives a tuner, and keeps what is done whatever happens."""
+"""Shard -> TuningOutcome: drives a tuner, and keeps every finished result whatever happens."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def tune(
     index: RecordQueue,
     context: RunContext,
 ) -> TuningOutcome:
-    """Tune one shard. When cancelled it returns what is done, with `stopped` 'cancelled'."""
+    """Tunes one shard. If cancelled it returns what is done, with `stopped` 'cancelled'."""
     fingerprint = context.device.fingerprint()
     run = _Run(shard, context, "cuda" if fingerprint.kind == "cuda" else "llvm")
     publisher = _Publisher(index)
@@ -102,11 +102,11 @@ class _Run:
         )
 
     def _name(self, outcome: TaskOutcome) -> str:
-        """A task of base has the name of head's where a layer was changed."""
+        """Returns the name of a task. A changed layer of the base has the head's name."""
         return f"{_short(outcome.name)}{' (base)' if outcome.key in self._of_base else ''}"
 
     def _estimate_ms(self) -> float:
-        """Returns the estimate of one side in ms: the sum of both would be the time of no model."""
+        """Returns the estimate of one side in ms. The sum of both would be the time of no model."""
         return sum(
             calls_on(self._side, p.resolved.task) * self._task_ms(p) for p in self._shard.tasks
         )
@@ -119,7 +119,8 @@ class _Run:
 
 
 class _Publisher:
-    """Publishes records, and knows which the cache has not taken; a tuner may offer them again."""
+    """Publishes records, and knows which ones the cache has not taken. A tuner may offer a record
+    again."""
 
     def __init__(self, index: RecordQueue) -> None:
         self._index = index
@@ -134,8 +135,8 @@ class _Publisher:
         return is_published
 
     def flush(self) -> int:
-        """The number of records that the cache has not got, after a last
-        wait for those on their way."""
+        """Returns the number of records that the cache lacks, after a last wait for those on their
+        way."""
         waiting = 0
         with suppress(KeyboardInterrupt, CancelledError):
             waiting = self._index.flush(_FLUSH_SECONDS)
@@ -143,14 +144,13 @@ class _Publisher:
 
 
 def _side_of(shard: Shard) -> Side:
-    """Returns the side whose time is shown: head, or base where no task is of head."""
+    """Returns the side whose time is shown: head, or base if no task is of head."""
     sides = {use.side for planned in shard.tasks for use in planned.resolved.task.uses}
     return "base" if sides == {"base"} else "head"
 
 
 def _reached(outcome: TaskOutcome) -> str:
-    """Returns the progress in words: the report has the time of a second measurement, of the best
-    few."""
+    """Returns the progress in words. The report has the second measurements of the best few."""
     best = "no time yet" if outcome.best_ms is None else f"{milliseconds(outcome.best_ms)} so far"
     if outcome.trials:
         return f"{best}, {plural(outcome.trials, 'trial')}"
@@ -164,12 +164,12 @@ def _spent(spending: Spending) -> str:
 
 
 def _short(name: str) -> str:
-    """A fused kernel is called by all of its operators."""
+    """Shortens the name of a fused kernel, which lists all of its operators."""
     return name if len(name) <= _NAME_LENGTH else f"{name[: _NAME_LENGTH - 1]}…"
 
 
 def _close(batches: Iterator[TaskOutcome]) -> None:
-    """Ends the tuner's children now; a second interrupt must not lose the outcome."""
+    """Ends the tuner's children now. A second interrupt must not lose the outcome."""
     close: Callable[[], None] | None = getattr(batches, "close", None)
     if close is not None:
         with suppress(KeyboardInterrupt, CancelledError):
@@ -181,8 +181,8 @@ def _close(batches: Iterator[TaskOutcome]) -> None:
 RunEnd = Literal["finished", "converged", "target-latency", "seconds", "usd", "trials", "failed"]
 
 _TOO_SHORT_SHARE = 0.5
-"""A run that measured nothing, and in which so much of its time has passed, had too little of it:
-it ends before its cap where no candidate would be measured by then."""
+"""A run that measured nothing and used this share of its time had too little of it: it ends before
+its cap if no candidate could be measured by then."""
 _UNTOUCHED = frozenset({"exact", "not-started", "shared", "behind"})
 
 
@@ -192,8 +192,8 @@ def final_outcomes(
     *,
     is_cancelled: bool,
 ) -> tuple[TaskOutcome, ...]:
-    """Returns an outcome for each planned task, in the plan's order; unfinished ones are
-    'cancelled': a tuner gives the end of a task only when all have ended."""
+    """Returns an outcome for each planned task, in the plan's order. Unfinished ones are
+    'cancelled', because a tuner ends a task only when all have ended."""
     outcomes = []
     for task in planned:
         outcome = latest.get(task.resolved.task.key) or _untouched(task)
@@ -204,8 +204,9 @@ def final_outcomes(
 
 
 def why_ended(tasks: Sequence[TaskOutcome], spending: Spending) -> RunEnd:
-    """The limit, if one kept tasks from their end; 'failed' if nothing that was tried ever ran;
-    'converged' if a task was left for what more trials promise; 'finished' if no trial was left."""
+    """Returns why the run ended: the limit, if one kept tasks from their end; 'failed' if nothing
+    ever ran; 'converged' if a task was left because more trials promise too little; 'finished' if
+    no trial was left."""
     stops = {task.stopped for task in tasks}
     if "target-latency" in stops:
         return "target-latency"
@@ -224,7 +225,7 @@ def _clock_share(spending: Spending) -> float:
 
 
 def _nearest_limit(spending: Spending) -> Limit:
-    """The limit that stopped a tuner when no further batch would fit."""
+    """Returns the limit that stopped a tuner when no further batch would fit."""
     budget = spending.budget
     clock = _clock_share(spending)
     counter = 0.0 if not budget.trials else spending.trials / budget.trials
@@ -232,7 +233,7 @@ def _nearest_limit(spending: Spending) -> Limit:
 
 
 def _untouched(planned: PlannedTask) -> TaskOutcome:
-    """The outcome of a task that the tuner had no reason, or no time, to touch."""
+    """Returns the outcome of a task that the tuner did not touch."""
     task, lookup = planned.resolved.task, planned.resolved.lookup
     known = lookup.records if isinstance(lookup, ExactHit) else ()
     best_ms = min((record.median_ms for record in known if record.status == "ok"), default=None)

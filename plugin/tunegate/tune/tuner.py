@@ -1,4 +1,4 @@
-"""An implementation of `ports.Tuner` over child processes."""
+"""`ports.Tuner` over child processes."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ USUAL_SEARCH = SearchOptions()
 
 
 class EngineTuner:
-    """Tunes shards with the compiler whose `programs` it starts, on this machine or on a
-    cluster, as `config` says. Candidates are run on inputs of `seed`."""
+    """Tunes shards with the compiler that `programs` start, on this machine or on a cluster, as
+    `config` says. Candidates run on inputs of `seed`."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class EngineTuner:
     def tune(
         self, shard: Shard, models: Mapping[tuple[ModelPath, Side], ShapedModel], publish: Publish
     ) -> Generator[TaskOutcome, None, None]:
-        """Outcomes as they come. Raises ModelError and EnvironmentUnfitError."""
+        """Yields outcomes as they come. Raises ModelError and EnvironmentUnfitError."""
         histories = self._histories(shard, self._origin)
         if pays_nothing(shard.budget) or all(history.before.is_served for history in histories):
             yield from (
@@ -97,8 +97,8 @@ class EngineTuner:
     def recheck(
         self, shard: Shard, models: Mapping[tuple[ModelPath, Side], ShapedModel]
     ) -> Iterator[TaskOutcome]:
-        """Measures the schedules that the cache has for each task, and searches nothing. Raises
-        ModelError and EnvironmentUnfitError."""
+        """Measures the cached schedules of each task, without a search. Raises ModelError and
+        EnvironmentUnfitError."""
         with self._run(shard, models, lambda _: True) as run:
             yield from run.rechecks()
 
@@ -141,7 +141,7 @@ class EngineTuner:
     def _measured_on(
         self, target: TargetConfig, directory: Path
     ) -> Iterator[tuple[Executor, RecordOrigin]]:
-        """The executor with the device as it is while something is measured there."""
+        """Returns the executor, with the device as it is while something is measured there."""
         if self._config.executor != LOCAL:
             worker = self._programs.worker
             with closing(open_cluster(self._config.executor, target, worker)) as cluster:
@@ -182,7 +182,8 @@ class EngineTuner:
     def _files(
         self, tasks: Sequence[TaskHistory], models: Mapping[tuple[ModelPath, Side], ShapedModel]
     ) -> tuple[ModelFile, ...]:
-        """The models the open tasks occur in; those that only the cache serves stay shut."""
+        """Returns the models of the open tasks. A model whose tasks are all served by the cache is
+        not opened."""
         used = {
             (use.model, use.side)
             for history in tasks
@@ -202,27 +203,27 @@ class EngineTuner:
 _: type[Tuner] = EngineTuner
 
 
-# Workers on other machines: a cluster, found by the entry-point group `tunegate.workers`. The name
-# of the entry point is what `executor` says in the configuration, and its value a function that
-# opens the cluster for one target.
+# Workers on other machines: a cluster, found by the entry-point group `tunegate.workers`. The
+# configuration's `executor` names the entry point, whose value is a function that opens the cluster
+# for one target.
 
 
 class Cluster(Executor, Protocol):
-    """An executor whose devices are not those of this machine."""
+    """An executor whose devices are on other machines."""
 
     def device(self) -> DeviceFingerprint:
-        """The device that records name. Raises EnvironmentUnfitError where no worker starts."""
+        """The device that records name. Raises EnvironmentUnfitError if no worker starts."""
         ...
 
     def close(self) -> None: ...
 
 
 OpenCluster = Callable[[TargetConfig, str], Cluster]
-"""Opens the cluster for a target; its workers run the module named."""
+"""Opens the cluster for a target. Its workers run the named module."""
 
 
 def open_cluster(name: str, target: TargetConfig, program: str) -> Cluster:
-    """Raises EnvironmentUnfitError where it is not installed, or cannot be reached."""
+    """Opens the cluster. Raises EnvironmentUnfitError if it is not installed or not reachable."""
     plugin = plugin_named(GROUPS["executor"], name)
     if plugin is None:
         raise EnvironmentUnfitError(f"executor: {name} is not installed.")

@@ -32,17 +32,17 @@ from tunegate_cache.format.records import TuningRecord
 
 _TICK_SECONDS = 0.5
 _LOOK_AHEAD = 4
-"""The number of waiting candidates below which more are searched for; with many workers, one
-candidate for as many of them. A batch is found in less time than two of them take to measure; to
-look further ahead would be to search without their results."""
+"""Below so many waiting candidates more are searched for; with many workers, one for each group of
+as many. Two candidates take longer to measure than a batch takes to find. Looking further ahead
+would search without their results."""
 _UNMEASURED_SHARE = 0.02
 _WORTH_JOINING_SECONDS = 60.0
 _BUSY_EVERY_SECONDS = 1.0
-"""The longest time that NVML takes together."""
+"""The longest time that NVML averages over."""
 
 
 class TuningRun:
-    """A run that drives the children through one shard. Iterate `outcomes`, and always `close`."""
+    """Drives the children through one shard. Iterate `outcomes`, and always `close`."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class TuningRun:
         seed: int,
         searcher: SearchProgram,
     ) -> None:
-        """Begins with nothing measured. Candidates are run on inputs of `seed`."""
+        """Begins with nothing measured. Candidates run on inputs of `seed`."""
         self._choose = fewest_trials if request.explores else choose
         self._request, self._publish, self._spending = request, publish, spending
         self._executor = executor
@@ -81,7 +81,7 @@ class TuningRun:
         )
 
     def outcomes(self) -> Iterator[TaskOutcome]:
-        """An outcome-so-far of a task after each of its batches; the last one is final."""
+        """Yields a task's outcome so far after each of its batches. The last one is final."""
         yield from (history.before.outcome() for history in self._served)
         stopped: Stopped = yield from self._search_until_done()
         yield from self._give_up_waiting()
@@ -89,8 +89,8 @@ class TuningRun:
         yield from self._confirm(stopped)
 
     def rechecks(self) -> Iterator[TaskOutcome]:
-        """Measures what the cache knows of each task beside the default schedule, searches
-        nothing, and confirms the best."""
+        """Yields the outcomes of measuring what the cache knows of each task beside the default
+        schedule, without a search. The best is confirmed."""
         yield from self._measure_defaults(of_all=True, seeded=True)
         yield from self._confirm("finished")
 
@@ -100,7 +100,7 @@ class TuningRun:
         return (*self._parallelism.notes(), *(self._throughput.notes() if is_gpu else ()))
 
     def close(self) -> None:
-        """Free the machine now, and keep what is measured but was not published yet."""
+        """Frees the machine now, and keeps what is measured but not published yet."""
         self._search.close()
         self._pool.close()
         unpublished = self._batches.take_unpublished()
@@ -138,15 +138,15 @@ class TuningRun:
             self._throughput.note_busy(self._executor.busy_percent())
 
     def _let_search_keep_up(self) -> None:
-        """More children search where the workers take more than these find, as both have been
-        measured, unless the run is over before one has opened the models."""
+        """Starts more search children if the workers take more candidates than these find, by
+        measured rates, unless the run ends before one has opened the models."""
         left = self._spending.seconds_left
         if left is None or left > _WORTH_JOINING_SECONDS:
             self._search.grow(self._throughput.searchers(len(self._search.children)))
 
     def _is_fast_enough(self) -> bool:
-        """Returns whether every model meets its target. It is False before what matters has been
-        measured: an expected time is no reason to stop."""
+        """Returns whether every model meets its target. It is False before the tasks that matter
+        are measured: an expected time is no reason to stop."""
         if not self._spending.budget.target_ms:
             return False
         states = [history.state() for history in self._histories]
@@ -158,14 +158,15 @@ class TuningRun:
         return is_reached(model_ms(timed), self._spending.budget.target_ms)
 
     def _give_up_waiting(self) -> Iterator[TaskOutcome]:
-        """Gives up what was searched ahead: it must not eat the time of the last steps."""
+        """Drops what was searched ahead, to save the time for the last steps."""
         for request in self._pool.drop_waiting():
             batch = self._measuring.give_up(request, int(self._spending.clock.time()))
             if batch is not None:
                 yield self._finish_batch(batch)
 
     def _measure_defaults(self, *, of_all: bool, seeded: bool = False) -> Iterator[TaskOutcome]:
-        """Measures defaults for the next run: of tasks too small to search, `of_all` not begun."""
+        """Measures defaults for the next run: of tasks too small to search, and with `of_all` of
+        tasks not begun."""
         waiting = self._without_default(of_all=of_all)
         while not self._spending.is_out():
             history = next((x for x in waiting if self._search.is_idle(x.workload)), None)
@@ -208,7 +209,7 @@ class TuningRun:
         history.is_started = True
 
     def _searchable(self, history: TaskHistory) -> TaskState:
-        """The state of a task for the choice of the next one."""
+        """Returns the state of a task for the choice of the next one."""
         in_flight = self._in_flight(history.workload)
         return msgspec.structs.replace(
             history.state(),
@@ -250,14 +251,14 @@ class TuningRun:
             if measured.unfit:
                 raise EnvironmentUnfitError(measured.unfit)
             if measured.status == "runtime":
-                # Else what a lost device does would be recorded as the candidate's fault.
+                # Otherwise a lost device would be recorded as the candidate's fault.
                 self._executor.require_devices(measured.detail)
             self._throughput.note_result(measured)
             yield request, measured
 
     def _confirm(self, stopped: Stopped) -> Iterator[TaskOutcome]:
-        """Measures the best few again, in turn, alone on the machine and with all its threads: a
-        winner counts only then (no winner's curse)."""
+        """Measures the best few again, in turn, alone on the machine and with all its threads. Only
+        this makes a winner (no winner's curse)."""
         self._search.close()
         self._leave_one_worker_each()
         by_share = sorted(self._histories, key=lambda x: -x.state().model_ms)
@@ -284,7 +285,7 @@ class TuningRun:
     def _measured_in_turn(
         self, requests: list[Measure]
     ) -> Iterator[tuple[TaskHistory, Candidate, Measured]]:
-        """Measures one request after the other, as far as the budget goes."""
+        """Measures one request after the other, as far as the budget allows."""
         by_workload = {history.workload: history for history in self._histories}
         self._pool.add(requests)
         while self._pool.pending and not self._spending.is_out():
@@ -304,18 +305,18 @@ class TuningRun:
         return sum(x.trials + self._in_flight(x.workload) for x in self._histories)
 
     def _in_flight(self, workload: str) -> int:
-        """The number of candidates that are trials of the budget already: those that the search is
-        asked for, and those that are out."""
+        """Returns the number of candidates that already count as trials of the budget: those
+        requested of the search, and those that are out."""
         return self._search.asked_for(workload) + self._batches.in_flight(workload)
 
 
-# Workers that die before anything has run say something about the machine, not the candidates.
+# Workers that die before anything has run point to the machine, not to the candidates.
 
 _DEATHS_OF_A_BROKEN_MACHINE = 4
 
 
 class BrokenMachineWatch:
-    """Sees every result of a run; `log` is what the workers have written."""
+    """Sees every result of a run. `log` is what the workers wrote."""
 
     def __init__(self, log: Path) -> None:
         self._log = log
@@ -334,19 +335,21 @@ class BrokenMachineWatch:
             raise EnvironmentUnfitError(message)
 
 
-# The throughput of a tuning run: the cost of a candidate, who was busy, and whom the others waited
-# for. Candidates go through two queues, one after the other: search children find them, workers
-# build and time them. So the run is as fast as the slower of both, and the search keeps up where
-# its children find as many candidates as the workers take.
+# The throughput of a tuning run: the cost of a candidate, which processes were busy, and which the
+# others waited for.
+#
+# Candidates pass two queues: search children find them, workers build and time them. The run is as
+# fast as the slower one, and the search keeps up if its children find as many candidates as the
+# workers take.
 
 _ENOUGH = 8
-"""The candidates from which on their costs are known: the first of each task pays for its space."""
+"""Costs are known from so many candidates on: the first of each task pays for its space."""
 _MOST_SHARE = 0.5
-"""The share of the cores that may search: what is found must also be built."""
+"""The most cores that search, as a share: candidates must be built as well."""
 
 
 class Throughput:
-    """Of one run with so many workers on so many cores."""
+    """Measures one run of so many workers on so many cores."""
 
     def __init__(self, workers: int, cores: int) -> None:
         self._workers, self._cores = workers, cores
@@ -367,11 +370,11 @@ class Throughput:
         self._waited_for_device += measured.waited_seconds
 
     def note_wait(self, seconds: float, *, has_idle_worker: bool) -> None:
-        """The run has waited: for candidates where a worker had none, else for the workers."""
+        """Books a wait: for candidates if a worker had none, else for the workers."""
         self._waits["search" if has_idle_worker else "workers"] += seconds
 
     def note_busy(self, percent: float | None) -> None:
-        """The GPUs were busy for so much of the last moment; None where nobody knows."""
+        """Books how busy the GPUs were in the last moment, None if unknown."""
         if percent is not None:
             self._busy_percents.append(percent)
 
@@ -388,7 +391,7 @@ class Throughput:
         return max(now, min(wanted, int(_MOST_SHARE * self._cores)))
 
     def notes(self) -> tuple[str, ...]:
-        """A line for the report; none where nothing was measured."""
+        """Returns a line for the report, none if nothing was measured."""
         seconds = sum(self._waits.values())
         if not self._measured or seconds <= 0:
             return ()

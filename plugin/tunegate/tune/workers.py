@@ -25,18 +25,18 @@ from tunegate.tune.protocol import Measure, Measured, Placement
 
 
 class LostWorkerError(Exception):
-    """The machine that it was on is gone: what it had to do is no candidate's fault."""
+    """The machine of the worker is gone. Its request is no candidate's fault."""
 
 
 class Worker(Protocol):
-    """Takes one request at a time. `send` and `receive` raise ChildDiedError when the worker is
-    gone, and LostWorkerError when its machine is. `busy_since` is on the monotonic clock."""
+    """Takes one request at a time. `send` and `receive` raise ChildDiedError if the worker is gone,
+    and LostWorkerError if its machine is. `busy_since` is on the monotonic clock."""
 
     busy_since: float | None
 
     @property
     def is_ready(self) -> bool:
-        """Returns whether the worker takes requests: False while it is still being started."""
+        """Whether the worker takes requests. False while it starts."""
         ...
 
     def fileno(self) -> int: ...
@@ -50,18 +50,18 @@ Begin = Callable[[Placement], Worker]
 """Starts a worker at a place."""
 
 
-# The workers of one tuning run: who measures what, who hangs, who is replaced.
+# The workers of one tuning run: dispatch, timeouts, replacement.
 
 _MAX_MOVES = 2
 _MAX_BYTES = 2 * 1024**3
-"""LLVM and TVM keep what they compiled; a worker that has grown to this is replaced."""
+"""LLVM and TVM keep what they compiled. A worker that has grown to this size is replaced."""
 _LOOK_EVERY = 8
 
 
 class WorkerPool:
-    """Hands queued candidates to idle workers, one at each of the places. A worker that dies or
-    outlasts the limit of its place costs the candidate it had, and is replaced; what was on a
-    machine that is gone is tried elsewhere."""
+    """Hands queued candidates to idle workers, one at each place. A worker that dies or exceeds its
+    place's limit costs its candidate and is replaced. Work on a machine that is gone is tried
+    elsewhere."""
 
     def __init__(self, places: Sequence[Placement], begin: Begin) -> None:
         self._begin = begin
@@ -80,7 +80,7 @@ class WorkerPool:
 
     @property
     def slots(self) -> int:
-        """Returns the number of candidates that can be timed at once on one device."""
+        """The number of candidates that can be timed at once on one device."""
         return min(len(place.slots) for place in self._places.values())
 
     @property
@@ -89,7 +89,7 @@ class WorkerPool:
 
     @property
     def has_idle(self) -> bool:
-        """Returns whether a worker has nothing to do."""
+        """Whether a worker has nothing to do."""
         return len(self._busy) < len(self._served)
 
     @property
@@ -106,7 +106,7 @@ class WorkerPool:
         return dropped
 
     def dispatch(self) -> None:
-        """Give every idle worker a candidate."""
+        """Gives every idle worker a candidate."""
         for worker in list(self._served):
             if not self._queue:
                 return
@@ -122,7 +122,7 @@ class WorkerPool:
                 self._try_elsewhere(worker, str(error))
 
     def collect(self) -> list[tuple[Measure, Measured]]:
-        """Returns the requests that have finished, died or hung since the last call, with their
+        """Returns the requests that finished, died or hung since the last call, with their
         results."""
         finished = []
         for worker in tuple(self._busy):
@@ -134,8 +134,7 @@ class WorkerPool:
         return finished + lost
 
     def keep_one_each(self) -> None:
-        """Let all but one worker for each device go, the busy ones first:
-        what they were at is given up."""
+        """Ends all but one worker for each device, busy ones first. Their requests are given up."""
         kept: set[Claim] = set()
         for worker in sorted(self._served, key=lambda worker: worker in self._busy):
             device = self._places[worker].device
@@ -149,7 +148,7 @@ class WorkerPool:
             self._dismiss(worker)
 
     def _received(self, worker: Worker) -> Measured | None:
-        """Returns what a worker has measured; one that died or hangs is replaced."""
+        """Returns what a worker has measured. One that died or hangs is replaced."""
         try:
             measured = worker.receive()
         except ChildDiedError as error:
@@ -164,7 +163,8 @@ class WorkerPool:
         return measured
 
     def _on_exit(self, worker: Worker, exit_reason: str) -> None:
-        """A worker that has watched its own time, and ended itself, was too late like any other."""
+        """Returns the result for a worker that ended. One that ended itself by its own watch was
+        too late like any other."""
         own_limit = self._busy[worker].watched_seconds
         if own_limit is not None and _busy_seconds(worker) >= own_limit:
             self._lose(worker, "timeout", f"no result in {own_limit:.0f} s")
@@ -228,25 +228,24 @@ def _busy_seconds(worker: Worker) -> float:
 
 
 class Executor(Protocol):
-    """Spawns pools. A candidate runs with one thread while tuning; `confirming_pool` is for
-    the end, when a winner is measured with all the threads it will have, or None where one
-    worker of the pool will do."""
+    """Spawns pools. While tuning, a candidate runs with one thread. `confirming_pool` measures
+    winners with all the threads that they will have, or is None if one worker of the pool can."""
 
     def pool(self) -> WorkerPool: ...
     def confirming_pool(self, threads: int) -> WorkerPool | None: ...
     def require_devices(self, reason: str) -> None:
-        """Raises EnvironmentUnfitError where a device that candidates run on is gone. `reason` is
-        why that is asked."""
+        """Raises EnvironmentUnfitError if a device that candidates run on is gone. `reason` is why
+        it is asked."""
         ...
 
     def busy_percent(self) -> float | None:
-        """Returns how busy the GPUs were a moment ago; None where nobody knows."""
+        """Returns how busy the GPUs were a moment ago, None if unknown."""
         ...
 
 
 class LocalExecutor:
-    """An executor on this machine: a worker for each core, and one for each GPU
-    at least; each runs `program`."""
+    """An executor on this machine: a worker for each core, and at least one for each GPU; each runs
+    `program`."""
 
     def __init__(
         self,
@@ -288,7 +287,7 @@ class LocalExecutor:
 _: type[Executor] = LocalExecutor
 
 
-# The pool for a tuning run on the devices that it has.
+# The pool for a tuning run on its devices.
 
 _CANDIDATE_LIMIT_SECONDS = 20.0
 WORKERS_LOG = "workers.log"
@@ -304,9 +303,9 @@ def spawn_pool(
     directory: Path,
     are_held: bool = False,
 ) -> WorkerPool:
-    """A pool of so many workers that run `program`, or one for each GPU if those are
-    more; candidates run with so many threads. GPUs that `are_held` by this run
-    measure several candidates at once."""
+    """Returns a pool of `size` workers that run `program`, or one for each GPU if those are more.
+    Candidates run with `threads` threads. GPUs that `are_held` by this run measure several
+    candidates at once."""
     if gpus and are_held:
         places = on_held_gpus(size, gpus, directory, _CANDIDATE_LIMIT_SECONDS)
     elif gpus:
@@ -321,7 +320,7 @@ def spawn_pool(
 
 
 def worker_variables(threads: int, kind: TargetKind) -> dict[str, str]:
-    """The variables of every process that builds or measures candidates, wherever it is."""
+    """Returns the variables of every process that builds or measures candidates, on any machine."""
     return {
         "TVM_NUM_THREADS": str(threads),
         "TVM_BIND_THREADS": "0",
@@ -333,6 +332,6 @@ def worker_variables(threads: int, kind: TargetKind) -> dict[str, str]:
 def begin_child(
     program: str, variables: Mapping[str, str], memory: MemoryLimit, log: Path, place: Placement
 ) -> Worker:
-    """A worker on this machine."""
+    """Starts a worker on this machine."""
     own = {**variables, **place.variables}
     return Child(program, Measured, variables=own, memory=memory, log=log)
