@@ -1,4 +1,4 @@
-"""A head beside its base: other outputs, and other numbers though the weights are the same.
+"""Compares a head with its base: other outputs, and other numbers though the weights are the same.
 
 Neither fails a gate, which is about time. Whoever consumes the outputs wants to know both.
 """
@@ -27,7 +27,7 @@ _MAX_SHOWN = 300
 def lines_beside_base(
     base: Path, head: Path, inputs: Sequence[RuledTensor], seed: int
 ) -> tuple[str, ...]:
-    """Returns a line for each kind of difference; none where the base cannot be read."""
+    """Returns a line for each kind of difference, none if the base cannot be read."""
     with suppress(Exception):  # protobuf's errors differ by version, and a base may be anything
         was, now = (onnx.load(file, load_external_data=False) for file in (base, head))
         if was == now:
@@ -55,7 +55,7 @@ def _other_outputs(was: onnx.ModelProto, now: onnx.ModelProto) -> Iterator[str]:
 
 
 def _weights(model: onnx.ModelProto) -> Counter[str] | None:
-    """The weights, by their content; None where they are in data files, which nobody reads here."""
+    """Returns the weights by content, None if they are in data files, which are not read here."""
     found: Counter[str] = Counter()
     for tensor in tensors_in(model):
         if is_external(tensor):
@@ -68,7 +68,7 @@ def _weights(model: onnx.ModelProto) -> Counter[str] | None:
 def _other_numbers(
     base: Path, head: Path, inputs: Sequence[RuledTensor], seed: int
 ) -> Iterator[str]:
-    """As both run in production, so with all optimizations. They must take the same inputs."""
+    """Runs both as in production, with all optimizations, if they take the same inputs."""
     feed = seeded_inputs(inputs, seed)
     before = ReferenceSession(base).run(feed)
     session = ReferenceSession(head)

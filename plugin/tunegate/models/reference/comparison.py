@@ -1,4 +1,4 @@
-"""A build's numbers beside those of the reference: every output, on the inputs of every seed."""
+"""Compares a build's numbers with the reference's: every output, on the inputs of every seed."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from tunegate.system.output.artifact_file import ArtifactFile
 
 
 class DidNotRun(NamedTuple):
-    """The runtime's reason why an inference failed; that of the reference where `of_reference`."""
+    """The runtime's reason why an inference failed; the reference's if `of_reference`."""
 
     reason: str
     of_reference: bool = False
 
 
 _Allowed = Callable[[int, str], float]
-"""The allowed relative error of an output, by its place and its dtype."""
+"""Returns the allowed relative error of an output, by its index and dtype."""
 _UNCHECKED = NumericCheck(passed=True, max_absolute=0.0, max_relative=0.0, tolerance=0.0)
 
 
@@ -48,9 +48,9 @@ def compared(
     artifact: ArtifactFile,
     seeds: Sequence[int],
 ) -> NumericCheck | DidNotRun:
-    """Runs the inputs of each seed through both, and each case that the user gave; the worst error
-    decides. The reference is the model as it is written, without optimizations. Where one is too
-    large by its dtype, how far the reference is from itself is measured, and counts."""
+    """Runs the inputs of each seed, and each case that the user gave, through both; the worst error
+    decides. The reference is the unoptimized model. If an error is too large for its dtype, the
+    reference's own noise is measured and added to the tolerance."""
     feeds = checked_feeds(artifact.inputs, seeds)
     try:
         right = _reference(reference, feeds)
@@ -68,12 +68,12 @@ def compared(
         return msgspec.structs.replace(worst, passed=False, detail=broken)
     precision = precision_of(reference)
     if worst.passed or not worst.max_relative:
-        return _with_optimized(worst, right, reference, feeds, precision)
-    in_sets = _as_sets(artifact, reference, right, feeds, got)
+        return _add_own_noise(worst, right, reference, feeds, precision)
+    in_sets = _check_as_sets(artifact, reference, right, feeds, got)
     if in_sets is not None:
         return in_sets
     noise = own_noise(reference, feeds, expected)
-    # Rows in another order are no noise of their numbers.
+    # Rows in another order say nothing about noise.
     is_sorted = [name in right.sorted_names for name in right.names]
 
     def allowed(at: int, dtype: str) -> float:
@@ -81,18 +81,18 @@ def compared(
 
     again = _worst(artifact, got, expected, allowed)
     again = msgspec.structs.replace(again, reference_noise=max(noise))
-    return _with_optimized(again, right, reference, feeds, precision)
+    return _add_own_noise(again, right, reference, feeds, precision)
 
 
-def _as_sets(
+def _check_as_sets(
     artifact: ArtifactFile,
     model: Path,
     right: _Reference,
     feeds: Sequence[Mapping[str, Any]],
     got: Sequence[Sequence[Any]],
 ) -> NumericCheck | None:
-    """The check with rows behind a sort as sets; None where there are none, or where it does not
-    pass so, either. A row that comes and goes is allowed where the reference's own rows do."""
+    """Checks rows behind a sort as sets. Returns None if there are no such rows, or the check fails
+    even so. A row may be missing where the reference's own variants lose rows."""
     if not right.sorted_names:
         return None
     tables = [RowPairs(right.names, right.sorted_names, wanted) for wanted in right.expected]
@@ -104,6 +104,7 @@ def _as_sets(
         return check
     of_variants: list[list[Missing]] = [[] for _ in feeds]
     for session in _variants(model, seeds=_MOVED_SEEDS):
+        # Rows may be missing only where the reference's variants lose rows, too.
         for feed, table, found in zip(feeds, tables, of_variants, strict=True):
             with suppress(Exception):  # a variant that does not run says nothing
                 found.append(table.aligned(session.run(feed))[1])
@@ -115,8 +116,8 @@ def _as_sets(
 
 
 class _Reference(NamedTuple):
-    """The names of the outputs, and what they should be; `is_written`: without optimizations.
-    `sorted_names` are those of outputs behind a sort."""
+    """The names and expected values of the outputs; `is_written` if computed without optimizations.
+    `sorted_names` are the outputs behind a sort."""
 
     names: tuple[str, ...]
     expected: list[Sequence[Any]]
@@ -125,21 +126,23 @@ class _Reference(NamedTuple):
 
 
 def _reference(model: Path, feeds: Sequence[Mapping[str, Any]]) -> _Reference:
-    """Raises what ONNX Runtime raises where it runs the model in neither way."""
+    """Runs the reference. Raises ONNX Runtime's error if it runs neither with nor without
+    optimizations."""
     behind = behind_a_sort(onnx.load(model, load_external_data=False))
     session, first = session_as_written(model, feeds[0])
     expected = [first, *(session.run(feed) for feed in feeds[1:])]
     return _Reference(session.outputs, expected, session.is_written, behind)
 
 
-def _with_optimized(
+def _add_own_noise(
     check: NumericCheck,
     right: _Reference,
     reference: Path,
     feeds: Sequence[Mapping[str, Any]],
     precision: ModelPrecision,
 ) -> NumericCheck:
-    """Tells how far ONNX Runtime's own optimizations are off, where no build might be so far."""
+    """Adds how far ONNX Runtime's own optimizations are off, if that is more than any build may
+    be."""
     if not right.is_written or not check.passed:
         return check
     found = [0.0]
@@ -157,8 +160,8 @@ def _with_optimized(
 def _broken_promise(
     artifact: ArtifactFile, names: Sequence[str], got: Sequence[Sequence[Any]]
 ) -> str:
-    """Returns where an artifact says other outputs than the model has, or than it gives; '' where
-    it does not. A size may follow the values of the inputs, so ranks count."""
+    """Returns where an artifact declares other outputs than the model has, or than it gives, '' if
+    it does not. Ranks are compared, not sizes, which may depend on input values."""
     said_names = [each.name for each in artifact.outputs]
     if said_names != list(names):
         return f"its outputs are {', '.join(said_names)} instead of {', '.join(names)}"[:300]
@@ -204,7 +207,7 @@ def _worse(
         detail = f"{len(got)} outputs instead of {len(expected)}"
     outputs_of_both = zip(artifact.outputs, got, expected, strict=False)
     for at, (tensor, ours, theirs) in enumerate(outputs_of_both):
-        pairs, other = _paired(ours, theirs)
+        pairs, other = _pair_arrays(ours, theirs)
         detail = detail or (f"output {tensor.name} is {other}" if other else "")
         for part, should_be in pairs:
             limit = allowed(at, str(should_be.array.dtype))
@@ -226,16 +229,19 @@ def _worse(
     )
 
 
-def _paired(got: Any, expected: Any) -> tuple[list[tuple[PlacedArray, PlacedArray]], str]:
-    """Returns the pairs of arrays to compare, and a message where others are present."""
+def _pair_arrays(got: Any, expected: Any) -> tuple[list[tuple[PlacedArray, PlacedArray]], str]:
+    """Returns the pairs of arrays to compare, and a message if different arrays are present."""
     ours, theirs = list(arrays_in(got)), list(arrays_in(expected))
     places, should_be = ([part.place for part in each] for each in (ours, theirs))
     if places != should_be:
-        return [], f"of another structure: {_named(places)} instead of {_named(should_be)}"
+        return (
+            [],
+            f"of another structure: {_join_places(places)} instead of {_join_places(should_be)}",
+        )
     return list(zip(ours, theirs, strict=True)), ""
 
 
-def _named(places: Sequence[str]) -> str:
+def _join_places(places: Sequence[str]) -> str:
     return ", ".join(place or "a tensor" for place in places[:3])[:100]
 
 
@@ -254,28 +260,28 @@ def _worst_of(
     return OutputDifference(name=name, max_absolute=absolute, max_relative=relative)
 
 
-# The arrays inside of an output: a tensor is one, and a sequence or a map has several.
+# The arrays in an output: a tensor is one; a sequence or a map has several.
 
 
 class PlacedArray(NamedTuple):
-    """An array, and where in its output it is: '' where it is the output. Equal places of two
-    outputs mean equal structure."""
+    """An array and its position in its output, '' if it is the output. Equal positions mean equal
+    structure."""
 
     place: str
     array: Any
 
 
 def arrays_in(value: Any, place: str = "") -> Iterator[PlacedArray]:
-    """Yields the arrays of a tensor, a sequence, a map, a sequence of maps, or an optional value
-    that is absent."""
+    """Yields the arrays of a tensor, a sequence, a map, a sequence of maps, or an absent optional
+    value."""
     if value is None:
         yield PlacedArray(f"{place} (absent)".lstrip(), np.empty(0))
     elif isinstance(value, Mapping):
-        yield from _of_maps([value], place)
+        yield from _map_arrays([value], place)
     elif not isinstance(value, list | tuple):
         yield PlacedArray(place, np.asarray(value))
     elif value and all(isinstance(each, Mapping) for each in value):
-        yield from _of_maps(value, place)
+        yield from _map_arrays(value, place)
     else:
         yield PlacedArray(f"{place} ({len(value)} long)".lstrip(), np.empty(0))
         for at, each in enumerate(value):
@@ -283,8 +289,8 @@ def arrays_in(value: Any, place: str = "") -> Iterator[PlacedArray]:
 
 
 def kind(value: Any) -> tuple[tuple[int, ...], str]:
-    """Returns the shape of an output and NumPy's name of its dtype; what is no tensor has no shape,
-    and says what it is."""
+    """Returns the shape of an output and NumPy's name of its dtype; a non-tensor has no shape, and
+    its form as the name."""
     if value is None:
         return (), "optional"
     if isinstance(value, Mapping):
@@ -296,9 +302,9 @@ def kind(value: Any) -> tuple[tuple[int, ...], str]:
     return tuple(array.shape), str(array.dtype)
 
 
-def _of_maps(maps: Sequence[Mapping[Any, Any]], place: str) -> Iterator[PlacedArray]:
-    """The keys of all of them, and the values: a classifier's hundred maps are a table. Their
-    floats have lost their type: they are taken for the usual one."""
+def _map_arrays(maps: Sequence[Mapping[Any, Any]], place: str) -> Iterator[PlacedArray]:
+    """Yields the keys of all maps, and their values: a classifier's hundred maps are one table.
+    Floats have lost their type, and count as float32."""
     where = f"{place} ({len(maps)} maps)".lstrip()
     keys = [(at, key) for at, each in enumerate(maps) for key in sorted(each)]
     yield PlacedArray(
@@ -309,20 +315,20 @@ def _of_maps(maps: Sequence[Mapping[Any, Any]], place: str) -> Iterator[PlacedAr
     yield PlacedArray(f"{where} values", values.astype(np.float32) if is_float else values)
 
 
-# The noise of the reference: no build can be asked to be closer to it than that. Its optimization
-# levels add up in another order and quantize at other places. Where all of them share an order,
-# weights that are moved by as much as a sum is rounded show what rounding alone does: a model that
-# takes the difference of nearly equal sums turns it into numbers that can be seen.
+# Measures the noise of the reference: no build can be closer to it than that. Its optimization
+# levels sum in another order and quantize at other points. If all of them share an order, weights
+# moved by the rounding of a sum show the effect of rounding alone: a model that subtracts nearly
+# equal sums makes it visible.
 
 _MOVES: dict[int, float] = {
     TensorProto.FLOAT16: 2**-10,
     TensorProto.FLOAT: 2**-20,
     TensorProto.DOUBLE: 2**-49,
 }
-"""Relative distances: to compute with weights that far away is as exact as to add up some hundred
+"""Relative distances: computing with weights moved this far is as exact as summing some hundred
 products in that type."""
 _MAX_BYTES = 2**30
-"""The largest model whose weights are moved."""
+"""The largest model whose weights are moved, in bytes."""
 _SEED = 1
 _MOVED_SEEDS = (1, 2, 3, 4)
 
@@ -330,8 +336,8 @@ _MOVED_SEEDS = (1, 2, 3, 4)
 def own_noise(
     model: Path, feeds: Sequence[Mapping[str, Any]], expected: Sequence[Sequence[Any]]
 ) -> tuple[float, ...]:
-    """Returns the largest error of each output, relative to its largest magnitude, over all feeds.
-    A variant of the reference that does not run says nothing."""
+    """Returns the largest error of each output over all feeds, relative to its largest magnitude.
+    Variants of the reference that do not run are skipped."""
     noise = [0.0] * max(map(len, expected), default=0)
     for session in _variants(model):
         for feed, wanted in zip(feeds, expected, strict=True):
@@ -341,12 +347,13 @@ def own_noise(
 
 
 def _variants(model: Path, seeds: Sequence[int] = (_SEED,)) -> Iterator[ReferenceSession]:
-    """The model at other levels, and with weights moved by each seed. One at a time is open."""
+    """Yields the model at other levels, and with weights moved by each seed; only one is open at a
+    time."""
     for level in LEVELS:
         with suppress(Exception):  # the errors of ONNX Runtime have no common base class
             yield ReferenceSession(model, level=level)
     for seed in seeds:
-        moved = _with_moved_weights(model, seed)
+        moved = _move_weights(model, seed)
         if moved:
             with suppress(Exception):
                 yield ReferenceSession(moved)
@@ -364,7 +371,8 @@ def _relative_errors(
 
 
 def _relative_error(ours: Any, theirs: Any) -> float:
-    """0 where one of them is no tensor of floats or of quantized numbers, or has another shape."""
+    """Returns the relative error, 0 unless both are tensors of one shape with float or quantized
+    numbers."""
     if not (_is_inexact(ours) and _is_inexact(theirs)) or ours.shape != theirs.shape:
         return 0.0
     return errors(ours.astype("float64"), theirs.astype("float64"))[1]
@@ -376,8 +384,8 @@ def _is_inexact(value: Any) -> bool:
     )
 
 
-def _with_moved_weights(model: Path, seed: int) -> bytes:
-    """The model, each of its weights a little up or down; nothing where it is too large."""
+def _move_weights(model: Path, seed: int) -> bytes:
+    """Returns the model with each weight moved a little up or down; b"" if it is too large."""
     proto = onnx.load(model, load_external_data=False)
     if proto.ByteSize() > _MAX_BYTES or any(map(uses_external_data, proto.graph.initializer)):
         return b""

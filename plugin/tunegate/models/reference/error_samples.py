@@ -1,4 +1,4 @@
-"""Samples of the error of a build: it and the reference run on the same inputs, one by one."""
+"""Samples a build's error: it and the reference run on the same inputs, one by one."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from tunegate.models.seeded_inputs import RuledTensor, cases_of, seeded_inputs
 from tunegate.system.nvidia.device_errors import raise_lost_device
 
 MAX_SAMPLING_SECONDS = 90.0
-"""The longest that samples are taken: what comes later is not run."""
+"""The time limit of sampling; later inputs are not run."""
 MAX_CASES = 300
-"""The most cases of the user's that are run, unless the budget needs more."""
+"""The most user cases to run, unless the budget needs more."""
 
 
 def sampled_errors(
@@ -38,15 +38,15 @@ def sampled_errors(
     *,
     cases: str = "",
 ) -> SampledErrors | DidNotRun:
-    """Runs the inputs of each seed through both, and each case that the user gave, up to
-    `MAX_CASES` drawn from them. Where nothing else is drawn, each case counts once. With `cases`,
-    what both computed is kept in that directory."""
+    """Runs the inputs of each seed through both, and up to `MAX_CASES` of the user's cases, drawn
+    by the seeds. If nothing else is drawn, each case counts once. With `cases`, both results are
+    saved in that directory."""
     watch = _Watch(names)
     kept = CaseFiles(Path(cases), inputs, names) if cases else None
     started, seen = time.monotonic(), set()
     try:
         session = None
-        for case, seed in _numbered(seeds, cases_of(inputs)):
+        for case, seed in _seeded_cases(seeds, cases_of(inputs)):
             feed = seeded_inputs(inputs, seed, case)
             arrays = (part.array for each in feed.values() for part in arrays_in(each))
             drawn = tuple((array.shape, array.tobytes()) for array in arrays)
@@ -69,8 +69,8 @@ def sampled_errors(
     return watch.found()
 
 
-def _numbered(seeds: Sequence[int], cases: int) -> Iterator[tuple[int, int]]:
-    """The numbers of cases, each with a seed for what is drawn beside it."""
+def _seeded_cases(seeds: Sequence[int], cases: int) -> Iterator[tuple[int, int]]:
+    """Yields case numbers, each with a seed for what is drawn beside it."""
     number = max(len(seeds), min(cases, MAX_CASES))
     order = itertools.cycle(lasting_order(cases))
     return itertools.islice(zip(order, itertools.cycle(seeds), strict=False), number)
@@ -80,15 +80,15 @@ _NO_NUMBER = "an output has another shape, text, NaN or infinity than in float32
 
 
 class _Sample(NamedTuple):
-    """The observations on one input: the largest error, the outputs that carry information, and
-    whether the largest value of an output is in the same place."""
+    """Observations on one input: the largest error, the outputs that carry information, and whether
+    each output's largest value is in the same place."""
 
     relative: float
     telling: frozenset[str]
     agrees: dict[str, bool]
 
     def agreements(self, names: Collection[str]) -> list[bool]:
-        """Returns for each of these outputs whether its largest value is in the same place."""
+        """Returns, for each of these outputs, whether its largest value is in the same place."""
         return [is_same for name, is_same in self.agrees.items() if name in names]
 
 
@@ -129,8 +129,7 @@ class _Watch:
         self._samples.append(_Sample(largest, frozenset(telling), agrees))
 
     def found(self) -> SampledErrors:
-        """Returns the errors of the inputs on which an output that is not always the same carries
-        information."""
+        """Returns the errors of the inputs on which a varying output carries information."""
         varying = {name for (name, _), each in self._arrays.items() if each.varies}
         telling = [at for at, each in enumerate(self._samples) if each.telling & varying]
         counting = [self._samples[at] for at in telling]
@@ -147,10 +146,12 @@ class _Watch:
             disagrees=_most(self._moved),
             inputs=len(self._samples),
             telling=tuple(telling),
-            mostly_saturated=tuple(each for each in self._bounded() if each.output in told),
+            mostly_saturated=tuple(
+                each for each in self._saturated_outputs() if each.output in told
+            ),
         )
 
-    def _bounded(self) -> Iterator[SaturatedOutput]:
+    def _saturated_outputs(self) -> Iterator[SaturatedOutput]:
         for name in self._names:
             arrays = [each for (of, _), each in self._arrays.items() if of == name]
             count = sum(each.elements for each in arrays)
@@ -160,17 +161,17 @@ class _Watch:
 
 
 _MOST_PERCENT = 50.0
-"""The percentage of elements at a bound above which an output is reported."""
+"""The percentage of elements at a bound from which an output is reported."""
 
 
 def _most(counts: Mapping[str, float]) -> str:
-    """The output with the most of it; '' where none has any."""
+    """Returns the output with the highest count, '' if all are zero."""
     name = max(counts, key=counts.__getitem__, default="")
     return name if counts.get(name) else ""
 
 
 def _relative(got: Any, expected: Any) -> float:
-    """Infinite for what is no error that has a size: another shape, text or NaN."""
+    """Returns the relative error, infinite if it has no size: another shape, text or NaN."""
     if got.shape != expected.shape:
         return float("inf")
     if not is_numeric(got) or not is_numeric(expected):
@@ -182,14 +183,14 @@ def _relative(got: Any, expected: Any) -> float:
     return errors(ours, theirs)[1]
 
 
-# Elements of an output that carry information about an error. A clip, a sigmoid or a mask ends in
-# values that an error before it does not move: elements that both sides have at such a bound say
-# nothing of how far the two are apart.
+# Elements that carry information about an error. A clip, a sigmoid or a mask ends in values that an
+# earlier error does not change: elements that both sides have at such a bound say nothing about
+# their distance.
 
 
 class TellingElements:
-    """One array of an output, over all inputs. Its bounds are 0, 1, and the least and the largest
-    value of it where several inputs end in them."""
+    """One array of an output, over all inputs. Its bounds are 0, 1, and its minimum and maximum if
+    several inputs end in them."""
 
     def __init__(self) -> None:
         self._first: Any = None
@@ -200,8 +201,7 @@ class TellingElements:
         self.at_bounds = 0
 
     def tell(self, got: Any, reference: Any) -> bool:
-        """Records an output, and returns whether at least one element carries information on this
-        input."""
+        """Records an output, and returns whether any element carries information on this input."""
         self._compare(reference)
         if kind_of(reference.dtype) != "f" or not reference.size or got.shape != reference.shape:
             return bool(reference.size)
@@ -231,8 +231,8 @@ class TellingElements:
 
 
 def largest_places(reference: Any) -> Any | None:
-    """The place of the largest value of each row along the last axis, -1 for rows that have it in
-    several places, or are 0 and 1 alone. None where no row has a place."""
+    """Returns the index of the largest value in each row along the last axis, -1 if it occurs
+    several times, or the row has only 0 and 1. None if no row has an index."""
     if kind_of(reference.dtype) != "f" or not reference.ndim or reference.shape[-1] < 2:  # noqa: PLR2004 -- one has no rival
         return None
     rows = reference.reshape(-1, reference.shape[-1])
@@ -246,8 +246,8 @@ def largest_places(reference: Any) -> Any | None:
 
 
 def agreement(got: Any, reference: Any) -> bool | None:
-    """Returns whether the largest value is in the same place in each row that has one; None where
-    none has."""
+    """Returns whether the largest value is in the same place in every row that has one, None if no
+    row has."""
     places = largest_places(reference)
     if places is None:
         return None
@@ -258,8 +258,8 @@ def agreement(got: Any, reference: Any) -> bool | None:
 
 
 class MovingPlaces:
-    """The places of the largest values of one array of an output, over all inputs. A model that
-    answers the same whatever it is asked agrees with anything that always answers so."""
+    """The positions of the largest values of one array, over all inputs. A model with a constant
+    answer agrees with any other constant answer, which proves nothing."""
 
     def __init__(self) -> None:
         self._first: Any = None
@@ -279,14 +279,13 @@ class MovingPlaces:
         self._first = np.where(self._first >= 0, self._first, places)
 
 
-# Outputs of a build and of the reference on the same inputs, as files for a program of the user's.
-# Each case is an archive of NumPy's, and `cases.json` says what is in it. Names of a model are
-# written there alone: they may hold anything, and an archive's names are paths to whoever unpacks
-# it.
+# Saves the outputs of a build and of the reference on the same inputs, for a user's program. Each
+# case is a NumPy archive, described by `cases.json`. Only that file has the model's names: they may
+# hold anything, and names in an archive become paths when it is unpacked.
 
 CASES_FILE = "cases.json"
 MAX_CASES_BYTES = 512 * 2**20
-"""The most that the files of one build take: what comes later is not kept."""
+"""The most bytes to save for one build; later cases are left out."""
 
 
 class _Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -297,8 +296,8 @@ class _Case(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Arrays(msgspec.Struct, frozen=True, kw_only=True):
-    """`inputs` has the name of each array `input_N`, and `outputs` of each `reference_N`: with its
-    place where it is one of several in a sequence."""
+    """`inputs` has the name of each array `input_N`, `outputs` that of each `reference_N`, with its
+    position if it is one of several in a sequence."""
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -306,7 +305,7 @@ class _Arrays(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CaseFiles:
-    """The arrays of a case are `input_N`, `reference_N` and `candidate_N`."""
+    """Writes cases; their arrays are `input_N`, `reference_N` and `candidate_N`."""
 
     def __init__(
         self, directory: Path, inputs: Sequence[RuledTensor], outputs: Sequence[str]
@@ -319,20 +318,20 @@ class CaseFiles:
     def add(
         self, case: int, feed: Mapping[str, Any], got: Sequence[Any], expected: Sequence[Any]
     ) -> None:
-        """Keeps a case, listed in `cases.json`, as long as there is room for it."""
+        """Saves a case and lists it in `cases.json`, as long as there is room."""
         of_inputs = list(_arrays((each.name, feed[each.name]) for each in self._inputs))
-        of_outputs = list(self._of_outputs(expected))
+        of_outputs = list(self._output_arrays(expected))
         arrays = {
             **{f"input_{n}": array for n, (_, array) in enumerate(of_inputs)},
             **{f"reference_{n}": array for n, (_, array) in enumerate(of_outputs)},
-            **{f"candidate_{n}": array for n, (_, array) in enumerate(self._of_outputs(got))},
+            **{f"candidate_{n}": array for n, (_, array) in enumerate(self._output_arrays(got))},
         }
         self._bytes += sum(array.nbytes for array in arrays.values())
         if self._bytes > MAX_CASES_BYTES:
             return
         name = f"case-{len(self._cases):04}.npz"
         np.savez(self._directory / name, allow_pickle=False, **arrays)
-        self._cases.append(_Case(file=name, given=self._given(case)))
+        self._cases.append(_Case(file=name, given=self._given_files(case)))
         described = _Arrays(
             inputs=tuple(name for name, _ in of_inputs),
             outputs=tuple(name for name, _ in of_outputs),
@@ -340,10 +339,10 @@ class CaseFiles:
         )
         (self._directory / CASES_FILE).write_bytes(msgspec.json.encode(described))
 
-    def _of_outputs(self, values: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    def _output_arrays(self, values: Sequence[Any]) -> Iterator[tuple[str, Any]]:
         return _arrays(zip(self._outputs, values, strict=True))
 
-    def _given(self, case: int) -> dict[str, str]:
+    def _given_files(self, case: int) -> dict[str, str]:
         values = {each.name: each.rule.values for each in self._inputs if each.rule is not None}
         return {
             name: drawn.names[case % len(drawn.names)]
@@ -359,6 +358,6 @@ def _arrays(values: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
 
 
 def _plain(array: Any) -> Any:
-    """Texts without the objects that only a pickle could hold."""
+    """Returns the array without objects, which only a pickle could hold."""
     found = np.asarray(array)
     return found.astype(str) if found.dtype.kind == "O" else found

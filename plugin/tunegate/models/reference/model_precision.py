@@ -1,4 +1,4 @@
-"""The precision that a model asks for, by the types of its weights and its operators."""
+"""The precision that a model requires, by the types of its weights and operators."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from tunegate.models.reference.onnx_runtime import float16_tool
 from tunegate.models.reference.tolerance import tolerance
 
 QUANTIZED = frozenset({"int8", "uint8", "int4", "uint4", "int2", "uint2"})
-"""Types of outputs whose numbers are steps of a quantization."""
+"""Output types whose numbers are steps of a quantization."""
 _LEAST_WEIGHTS = 16
-"""The elements from which a tensor counts as weights, and not as a setting such as a scale."""
+"""The elements from which a tensor counts as weights, not as a setting such as a scale."""
 _NARROW: dict[int, str] = {TensorProto.FLOAT16: "float16", TensorProto.BFLOAT16: "bfloat16"}
 _QUANTIZING = ("Quantize", "Dequantize", "DynamicQuantize", "QLinear", "QGemm")
 _MAX_OF_FLOATS, _MAX_OF_QUANTIZED = 0.01, 0.05
-"""The largest error that is ever allowed for the noise of a reference, whatever that is."""
+"""The largest error ever allowed for the noise of a reference."""
 _SLACK = 2.0
-"""A build may be off in one direction where the reference is in the other."""
+"""A build may be off in one direction where the reference is off in the other."""
 
 
 class ModelPrecision(msgspec.Struct, frozen=True, kw_only=True):
-    """`tolerance` follows from the type of the weights, `max_noise` bounds what the noise of the
-    reference may add."""
+    """`tolerance` follows from the weights' type; `max_noise` limits what the reference's noise may
+    add."""
 
     tolerance: float = 0.0
     max_noise: float = _MAX_OF_FLOATS
 
     def allowed(self, dtype: str, noise: float) -> float:
-        """The allowed error of an output, relative to its largest magnitude, where the reference is
-        off from itself by `noise`."""
+        """Returns the allowed error of an output relative to its largest magnitude, if the
+        reference's own noise is `noise`."""
         usual = tolerance(dtype)
         if not usual and dtype not in QUANTIZED:
             return 0.0
@@ -46,7 +46,7 @@ class ModelPrecision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def precision_of(model: Path) -> ModelPrecision:
-    """Reads the graph, without data files beside it."""
+    """Returns the precision, read from the graph without its data files."""
     graph = onnx.load(model, load_external_data=False).graph
     narrow = _narrow_weights(graph)
     if any(_is_quantizing(node.op_type) for node in graph.node):
@@ -69,7 +69,7 @@ def constant_weights(graph: onnx.GraphProto) -> Iterator[TensorProto]:
 
 
 def _narrow_weights(graph: onnx.GraphProto) -> float:
-    """The tolerance of the narrow type that most weights have; 0 where most are wider."""
+    """Returns the tolerance of the narrow type that most weights have, 0 if most are wider."""
     sizes: Counter[int] = Counter()
     for tensor in constant_weights(graph):
         sizes[tensor.data_type] += math.prod(tensor.dims)
@@ -81,18 +81,18 @@ def _is_quantizing(operator: str) -> bool:
     return operator.startswith(_QUANTIZING) or operator.endswith("Integer")
 
 
-# A model in float16, whose inputs and outputs stay as they are.
+# Converts a model to float16, except for its inputs and outputs.
 
 _FLOAT16 = onnx.TensorProto.FLOAT16
 
 
 def save_float16(model: PreparedModel, file: Path) -> None:
-    """Writes the model with its weights in float16, but for operators that count or sort. Raises
-    NotOfferedError for one that is too large, or has nothing to convert."""
+    """Writes the model with float16 weights, except for operators that count or sort. Raises
+    NotOfferedError if it is too large, or has nothing to convert."""
     if model.weights is not None:
         message = "its tool converts no model of 2 GB"
         raise NotOfferedError(message)
-    # Weights below the least float16 are told one by one.
+    # The tool logs each weight below the least float16.
     logging.getLogger().setLevel(logging.ERROR)
     proto = onnx.load(model.original if model.unfixable else model.fixed)
     converted = float16_tool().convert_float_to_float16(proto, keep_io_types=True)

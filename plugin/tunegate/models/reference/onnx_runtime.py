@@ -1,4 +1,4 @@
-"""ONNX Runtime without telemetry: its builds send what they run to their maker, unless this
+"""ONNX Runtime without telemetry: its builds report what they run to their maker unless this
 variable is set before they are loaded (Privacy.md of the package). Models are their owners'
 business, and what a session may do is ours."""
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-# Else a model's own metadata may choose the settings of the session that measures it.
+# Otherwise a model's metadata may choose the settings of the session that measures it.
 os.environ["ORT_LOAD_CONFIG_FROM_MODEL"] = "0"
 
 import onnxruntime
@@ -54,15 +54,15 @@ _UNOPTIMIZED = (
 
 
 class Opened(NamedTuple):
-    """A session, and a line about how it was opened, '' where nothing stood in the way."""
+    """A session, and a line about how it was opened, '' if nothing went wrong."""
 
     session: Any
     note: str = ""
 
 
 class FallingBack:
-    """A session that is opened again without optimizations where these fail: as it loads, or as it
-    runs. What fails without them, too, is the model's own fault. `options` makes new settings."""
+    """A session that is reopened without optimizations if these fail, on loading or on a run. What
+    fails even then is the model's own fault. `options` makes new settings."""
 
     def __init__(
         self, model: Path | bytes, options: Callable[[], onnxruntime.SessionOptions]
@@ -80,8 +80,8 @@ class FallingBack:
             self._fall_to(plain, error)
 
     def run(self, feed: Mapping[str, Any], options: Any = None) -> Sequence[Any]:
-        """One inference: every output, in the order of the model's. `options` are those of this
-        run, which may be told to stop."""
+        """Runs one inference and returns every output in the model's order. `options` are those of
+        this run, which may be told to stop."""
         try:
             return narrow_types.run(self.opened.session, feed, options)
         except Exception as error:
@@ -89,20 +89,20 @@ class FallingBack:
             plain = None if is_stopped else self._without_optimizations(error)
             if plain is None:
                 raise
-            with suppress(Exception):  # the first error is the one to tell
+            with suppress(Exception):  # the first error is the one to report
                 outputs = narrow_types.run(plain, feed, options)
                 self._fall_to(plain, error)
                 return outputs
             raise
 
     def _without_optimizations(self, error: Exception) -> Any:
-        """Returns a session, None where there is nothing to leave out, or it does not load."""
+        """Returns a session, None if there is nothing to turn off, or it does not load."""
         if not self._is_optimized or memory_problem(error):
             return None
         if self._plain is None:
             options = self._options()
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-            with suppress(Exception):  # the first error is the one to tell
+            with suppress(Exception):  # the first error is the one to report
                 self._plain = open_session(self._model, options, _ON_CPU).session
         return self._plain
 
@@ -141,16 +141,15 @@ def open_session(
 
 
 def exact_options() -> onnxruntime.SessionOptions:
-    """Returns settings with which sums of int8 are right on every CPU. Without VNNI, ONNX Runtime
-    adds pairs of products in 16 bits by default, and they saturate."""
+    """Returns settings with which int8 sums are exact on every CPU. Without VNNI, ONNX Runtime adds
+    pairs of products in 16 bits by default, and they saturate."""
     options = onnxruntime.SessionOptions()
     options.add_session_config_entry(_EXACT, "1")
     return options
 
 
 def timed_options(threads: int) -> onnxruntime.SessionOptions:
-    """Returns the settings of a session that is timed: all optimizations, one inference at a
-    time."""
+    """Returns the settings of a timed session: all optimizations, one inference at a time."""
     options = exact_options()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
@@ -159,31 +158,32 @@ def timed_options(threads: int) -> onnxruntime.SessionOptions:
 
 
 def quantization() -> Any:
-    """Returns the package's own tool, which no process that measures needs."""
+    """Returns the package's own tool, imported on demand: measuring processes do not need it."""
     import onnxruntime.quantization as tool  # noqa: PLC0415
 
     return tool
 
 
 def float16_tool() -> Any:
-    """Returns the package's own converter, which no process that measures needs."""
+    """Returns the package's own converter, imported on demand: measuring processes do not need
+    it."""
     from onnxruntime.transformers import float16  # noqa: PLC0415
 
     return float16
 
 
-# The error of a runtime in one line.
+# An ONNX Runtime error in one line.
 
 _MAX_CHARACTERS = 300
 _ONNX_RUNTIME = re.compile(
     r"\[ONNXRuntimeError\] : \d+ : [A-Z_]+ : (Load model from .*? failed: ?)?(.*)", re.DOTALL
 )
-"""An error of it: a number, a word, maybe a file of ours, and lines of which the last is not all.
-"""
+"""An error it raises: a number, a word, maybe a file of ours, and lines whose last is not the whole
+message."""
 
 
 def said(error: Exception) -> str:
-    """Returns the message without parts about the library itself: the last line of a traceback, and
+    """Returns the message without parts about the library itself: the last line of a traceback, or
     all of ONNX Runtime's message, which puts the cause last."""
     text = _ONNX_RUNTIME.sub(lambda found: " ".join(found[2].split()), str(error))
     lines = _without_places(text).strip().splitlines() or [type(error).__name__]
@@ -201,8 +201,8 @@ _TEMPLATE = re.compile(r"^\[with [^\]]*\] ")
 
 
 def _without_places(text: str) -> str:
-    """The message without files, lines and signatures of functions, which are long and cost it its
-    end."""
+    """Returns the message without files, lines and function signatures, which are long and push its
+    end off."""
     found = _PLACE.search(text)
     while found is not None:
         depth, end = 0, found.end()

@@ -1,9 +1,9 @@
-"""A quantized model as ONNX Runtime must have it to add up exactly on CPUs without VNNI, where sums
-of int8 products with uint8 saturate.
+"""Rewrites a quantized model so that ONNX Runtime sums exactly on CPUs without VNNI, where sums of
+int8 products with uint8 saturate.
 
-As it optimizes, it makes weights uint8 itself: each constant once for every node that reads it, and
-it fails at the second. Graph slimmers merge equal zero points, so many models share them. Without
-optimizations nobody does that: then the model must say it.
+With optimizations it makes weights uint8 itself: each constant once per node that reads it, and it
+fails at the second. Graph slimmers merge equal zero points, so many models share them. Without
+optimizations nothing does that, so the model must contain it.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ _OPERANDS = {
     **dict.fromkeys(("MatMulInteger", "ConvInteger"), ((0, 2), (1, 3))),
     **dict.fromkeys(("QLinearMatMul", "QLinearConv", "QGemm"), ((0, 2), (3, 5))),
 }
-"""The places of two operands that are multiplied, each with that of its zero point."""
+"""The positions of two factors, each with that of its zero point."""
 _OF_ONNX_RUNTIME = frozenset(
     {"MatMulIntegerToFloat", "QAttention", "DynamicQuantizeMatMul", "DynamicQuantizeLSTM"}
 )
-"""Products of int8 that only models have which it has optimized and saved."""
+"""int8 products that only occur in models which ONNX Runtime optimized and saved."""
 _MANY = 4096
-"""More numbers in a tensor are weights, on which no type depends."""
+"""A tensor with more numbers holds weights: no type depends on it."""
 _OFFSET = 128
-"""What int8 and uint8 lie apart, and so their zero points."""
+"""The distance of int8 and uint8 codes, and of their zero points."""
 
 
 def with_own_constants(model: Path | bytes) -> bytes:
-    """Returns the model, nothing where no two nodes share one, or where it cannot be read; data
-    files beside it are named, and not read."""
+    """Returns the model, b"" if no two nodes share a constant or it cannot be read. Data files
+    beside it are named, not read."""
     try:
         if isinstance(model, bytes):
             proto = onnx.ModelProto.FromString(model)
@@ -59,8 +59,8 @@ def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
 
 
 def _separate(graph: onnx.GraphProto) -> bool:
-    """Returns whether nodes shared one. The first reader keeps the constant, so a graph inside that
-    reads it, too, finds it."""
+    """Returns whether nodes shared a constant. The first reader keeps it, so that a nested graph
+    that reads it, too, still finds it."""
     is_shared = False
     constants = _int8_constants(graph)
     taken = {name for node in graph.node for name in (*node.input, *node.output)}
@@ -89,9 +89,9 @@ def _int8_constants(graph: onnx.GraphProto) -> dict[str, TensorProto]:
 
 
 def with_unsigned_operands(model: Path | bytes) -> bytes | None:
-    """Returns the model with int8 as uint8 wherever it is multiplied with uint8: each number and
-    its zero point are one step of 128 further, so every difference stays. Nothing where no such
-    product is, None where a node is not known well enough; data files are named, and not read."""
+    """Returns the model with int8 as uint8 wherever it is multiplied by uint8: numbers and zero
+    points move by 128, so every difference stays. b"" if there is no such product, None if a node
+    is not understood; data files are named, not read."""
     if isinstance(model, bytes):
         proto = onnx.ModelProto.FromString(model)
     else:
@@ -104,11 +104,11 @@ def with_unsigned_operands(model: Path | bytes) -> bytes | None:
         return b""
     types = _types(proto, graphs)
     is_changed = False
-    for graph in reversed(graphs):  # a graph inside is copied with the node that has it
+    for graph in reversed(graphs):  # a nested graph is copied with its node
         nodes: list[onnx.NodeProto] = []
         for node in graph.node:
             if node.op_type in _OPERANDS:
-                before = _made_unsigned(node, types)
+                before = _make_unsigned(node, types)
                 if before is None:
                     return None
                 is_changed = is_changed or bool(before)
@@ -121,7 +121,7 @@ def with_unsigned_operands(model: Path | bytes) -> bytes | None:
 
 
 def _types(proto: onnx.ModelProto, graphs: list[onnx.GraphProto]) -> dict[str, int]:
-    """The type of each value that is known."""
+    """Returns the known types of values."""
     inferred = onnx.shape_inference.infer_shapes(without_weights(proto, _MANY)).graph
     found = {
         value.name: value.type.tensor_type.elem_type
@@ -133,9 +133,9 @@ def _types(proto: onnx.ModelProto, graphs: list[onnx.GraphProto]) -> dict[str, i
     return found
 
 
-def _made_unsigned(node: onnx.NodeProto, types: Mapping[str, int]) -> list[onnx.NodeProto] | None:
-    """Makes the node read the int8 one of its two operands as uint8, and returns the nodes that
-    make it so; None where a type is not known."""
+def _make_unsigned(node: onnx.NodeProto, types: Mapping[str, int]) -> list[onnx.NodeProto] | None:
+    """Makes the node read its int8 factor as uint8, and returns the nodes that convert it; None if
+    a type is unknown."""
     places = _OPERANDS[node.op_type]
     kinds = [types.get(node.input[operand], 0) for operand, _ in places]
     if not all(kinds):

@@ -1,4 +1,4 @@
-"""ONNX Runtime as the reference, and as the graph optimizer before a compiler."""
+"""ONNX Runtime as the reference, and as the graph optimizer for a compiler."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ LEVELS = (
     _Level.ORT_ENABLE_EXTENDED,
     _Level.ORT_ENABLE_ALL,
 )
-"""The levels at which ONNX Runtime optimizes a model; the last is what it does by itself."""
+"""ONNX Runtime's optimization levels; the last is its default."""
 _MAKING_UNSIGNED = LEVELS[2:]
-"""Those at which it makes its sums of int8 exact itself."""
+"""The levels at which ONNX Runtime makes its int8 sums exact itself."""
 
 
 class Stopping:
-    """Stops a run from another thread, after the operator that it is at."""
+    """Stops a run from another thread, after the current operator."""
 
     def __init__(self) -> None:
         self.options = onnxruntime.RunOptions()
@@ -47,9 +47,8 @@ class Stopping:
 
 
 class ReferenceSession:
-    """A model whose outputs others are held against: a file, or its bytes. Sums of int8 are exact,
-    but for a model that nobody knows how to make so: it is not `is_exact`. It `is_written` where
-    nothing is optimized."""
+    """The model that others are compared with: a file, or its bytes. int8 sums are exact unless
+    `is_exact` is false: some models cannot be made so. It `is_written` if nothing is optimized."""
 
     def __init__(self, model: Path | bytes, *, level: Any = _Level.ORT_ENABLE_ALL) -> None:
         unsigned = b"" if level in _MAKING_UNSIGNED else with_unsigned_operands(model)
@@ -68,8 +67,8 @@ class ReferenceSession:
         self.outputs = tuple(each.name for each in outputs)
 
     def run(self, feed: Mapping[str, Any], stopping: Stopping | None = None) -> Sequence[Any]:
-        """Returns every output, in the order of the model's. Raises what ONNX Runtime raises, also
-        where it was told to stop."""
+        """Returns every output in the model's order. Raises what ONNX Runtime raises, also when it
+        is stopped."""
         options = None if stopping is None else stopping.options
         return self._session.run(feed, options)
 
@@ -77,9 +76,8 @@ class ReferenceSession:
 def session_as_written(
     model: Path, feed: Mapping[str, Any]
 ) -> tuple[ReferenceSession, Sequence[Any]]:
-    """Returns the session that is right, with its outputs: the model as it is written, or with all
-    optimizations where it does not run without, or not exactly. Raises what ONNX Runtime raises
-    where it runs in neither way."""
+    """Returns the right session with its outputs: the model as written, or fully optimized if it
+    does not run otherwise, or not exactly. Raises ONNX Runtime's error if neither runs."""
     with suppress(Exception):  # its errors have no common base class
         session = ReferenceSession(model, level=NO_OPTIMIZATION)
         if session.is_exact:
@@ -89,17 +87,17 @@ def session_as_written(
 
 
 _DIVISION = "DivMulFusion"
-"""Loses an axis where the one that is divided has more, and a value that nobody gives any more
-where a product with 1 is folded (microsoft/onnxruntime#32413)."""
+"""Loses an axis if the dividend has more of them, and a value that has no producer any more if a
+product with 1 is folded (microsoft/onnxruntime#32413)."""
 _LAYER_NORM = ("LayerNormFusionL1", "LayerNormFusionL2", "SimplifiedLayerNormFusion")
-"""Its fusions that take `keepdims` for granted (microsoft/onnxruntime#30513)."""
+"""ONNX Runtime's fusions that assume `keepdims` (microsoft/onnxruntime#30513)."""
 _PADDING = "Pad_Fusion"
-"""Takes a padding by zeros for that of a MaxPool, which never wins."""
+"""Mistakes a padding with zeros for that of a MaxPool, which never wins."""
 
 
 def write_optimized(model: Path, to: Path, *, level: Any = _Level.ORT_ENABLE_BASIC) -> None:
     """Writes the model with constants folded and batch norms merged, without fusions that would
-    make another model of it. Raises what ONNX Runtime raises, which has no common base class."""
+    change the model. Raises what ONNX Runtime raises, which has no common base class."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = level
     options.optimized_model_filepath = str(to)
@@ -110,8 +108,8 @@ def write_optimized(model: Path, to: Path, *, level: Any = _Level.ORT_ENABLE_BAS
 
 
 def _wrong_fusions(model: Path) -> list[str]:
-    """The fusions whose patterns are in the model, and may mean something else there: a mean that
-    does not keep its axis is none of a layer norm."""
+    """Returns the fusions whose patterns occur in the model with another meaning: a mean that drops
+    its axis belongs to no layer norm."""
     found = [_DIVISION]
     try:
         nodes = [*nodes_of(onnx.load(model, load_external_data=False))]

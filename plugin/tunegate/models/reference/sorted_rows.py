@@ -1,8 +1,8 @@
-"""Rows behind a sort, compared as sets.
+"""Compares rows behind a sort as sets.
 
-A detector picks its best rows by their scores. Where nothing is detected all scores lie within
-rounding of each other, and so their order, and who is among the last, is rounding. Equal rows in
-another order are equal detections.
+A detector picks its best rows by score. If nothing is detected, all scores are equal up to
+rounding, so rounding decides their order and which rows are last. Equal rows in another order are
+equal detections.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from tunegate.models.reference.tolerance import is_numeric, tolerance
 
 _SORTS = frozenset({"TopK", "NonMaxSuppression"})
 _MAX_ROWS = 2048
-"""More rows are compared in their order alone: each is held against every other."""
+"""With more rows only their order is compared: each row is compared with every other."""
 _MAX_SHARE = 0.25
-"""The largest share of rows, from the end, that may come and go by rounding in the reference."""
+"""The largest share of rows, from the end, that rounding may add or drop in the reference."""
 Missing = Mapping[tuple[int, int], Any]
 """Which rows have no equal, `[batch, rows]`, by the shape of the table."""
 
 
 def behind_a_sort(model: onnx.ModelProto) -> frozenset[str]:
-    """The outputs of a model that are computed from what a sort picks."""
+    """Returns a model's outputs that are computed from what a sort selects."""
     picked: set[str] = set()
     for node in nodes_of(model):
         inside = (inner for body in bodies_of(node) for inner in body.node)
@@ -37,8 +37,8 @@ def behind_a_sort(model: onnx.ModelProto) -> frozenset[str]:
 
 
 class RowPairs:
-    """The rows of one inference beside those of the reference. Outputs with the same batch and the
-    same number of rows are one table: a box, its score and its class stay together."""
+    """Rows of one inference paired with the reference's. Outputs with the same batch and number of
+    rows form one table: a box, its score and its class stay together."""
 
     def __init__(
         self, names: Sequence[str], behind: frozenset[str], expected: Sequence[Any]
@@ -51,14 +51,14 @@ class RowPairs:
                 self._tables.setdefault(shape, []).append(place)
 
     def aligned(self, got: Sequence[Any]) -> tuple[list[Any], Missing]:
-        """Returns the outputs with their rows in the order of the reference's, and which rows of
-        each table have no equal there: what is returned has the reference's own for them."""
+        """Returns the outputs with rows in the reference's order, and which rows of each table have
+        no equal there; those get the reference's values."""
         found, missing = list(got), dict[tuple[int, int], Any]()
         for shape, places in self._tables.items():
             theirs = [self._expected[place] for place in places]
             ours = [got[place] for place in places]
             if any(_misfit(one, other) for one, other in zip(ours, theirs, strict=True)):
-                continue  # another shape or type is told as that
+                continue  # another shape or type is reported as such
             arrays = [np.array(each) for each in theirs]
             missing[shape] = np.zeros(shape, bool)
             for batch in range(shape[0]):
@@ -74,9 +74,9 @@ class RowPairs:
 
 
 def may_be_missing(missing: Missing, of_variants: Sequence[Missing]) -> bool:
-    """Returns whether rows may be missing by rounding alone: the reference's own variants lose some
-    of its last rows, and a build may lose twice as many, twice as far from the end. Where most are
-    rounding nothing may, for nothing would be compared."""
+    """Returns whether rounding alone may explain missing rows. The reference's own variants lose
+    some of its last rows; a build may lose twice as many, twice as far from the end. If most rows
+    are rounding, none may: nothing would be compared."""
     for shape, lost in missing.items():
         variants = [each[shape] for each in of_variants if shape in each]
         for batch in np.flatnonzero(lost.any(axis=1)):
@@ -91,7 +91,7 @@ def may_be_missing(missing: Missing, of_variants: Sequence[Missing]) -> bool:
 
 
 def _table_of(value: Any) -> tuple[int, int] | None:
-    """The batch and the number of rows of an output."""
+    """Returns the batch and the number of rows of an output."""
     if not isinstance(value, np.ndarray) or not is_numeric(value) or not value.size:
         return None
     shape = (1, len(value)) if value.ndim == 1 else value.shape[:2]
@@ -108,15 +108,15 @@ def _misfit(ours: Any, theirs: Any) -> bool:
 
 
 def _rows(array: Any, shape: tuple[int, int]) -> Any:
-    """A view of `[batch, rows, numbers]`."""
+    """Returns the array as a view of `[batch, rows, numbers]`."""
     return array.reshape(*shape, -1)
 
 
 def _pairs(
     ours: Sequence[Any], theirs: Sequence[Any], shape: tuple[int, int], batch: int
 ) -> np.ndarray:
-    """For each row of the reference the place of ours that is equal to it, each of ours once; -1
-    where there is none."""
+    """Returns, for each row of the reference, the index of an equal row of ours, each used once; -1
+    if there is none."""
     # Loads a part of SciPy that only these models need.
     from scipy.sparse import csr_array  # noqa: PLC0415
     from scipy.sparse.csgraph import maximum_bipartite_matching  # noqa: PLC0415

@@ -1,5 +1,5 @@
-"""A model quantized to int8 with ranges of given inputs: an ONNX file with pairs of QuantizeLinear
-and DequantizeLinear (QDQ), which every runtime reads that knows the standard."""
+"""Quantizes a model to int8 with ranges of given inputs: an ONNX file with pairs of QuantizeLinear
+and DequantizeLinear (QDQ), which every runtime that knows the standard reads."""
 
 from __future__ import annotations
 
@@ -22,31 +22,30 @@ from tunegate.models.reference.session import write_optimized
 
 _QUANTIZED = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
 _PER_CHANNEL_OPSET = 13
-"""The first opset in which weights have a scale for each channel."""
+"""The first opset with a weight scale per channel."""
 _TARGET_OPSET = 17
 _GEMM_INPUTS = 3
 _SYMMETRIC = {"ActivationSymmetric": True, "WeightSymmetric": True, "QuantizeBias": False}
 
 
 def save_static(model: PreparedModel, file: Path, *, is_symmetric: bool = False) -> None:
-    """Writes the model, with weights by channel in int8 and activations in uint8, as x86 has
-    instructions for; where it is symmetric, activations are int8 around 0 and biases stay float32,
-    as tensor cores take them. Raises NotOfferedError for a model with nothing to quantize, or too
-    large."""
+    """Writes the model with int8 weights per channel and uint8 activations, as x86 has instructions
+    for. If symmetric, activations are int8 around 0 and biases stay float32, as tensor cores need.
+    Raises NotOfferedError if the model is too large or has nothing to quantize."""
     if model.weights is not None:
         message = "its tool quantizes no model of 2 GB"
         raise NotOfferedError(message)
     # Advice to optimize the model first: that was done.
     logging.getLogger().setLevel(logging.ERROR)
     with TemporaryDirectory(dir=file.parent) as scratch:
-        optimized = _optimized(onnx.load(model.original), Path(scratch))
+        optimized = _merge_batch_norms(onnx.load(model.original), Path(scratch))
         _refuse_nothing_to_quantize(onnx.load(optimized))
         _quantize(optimized, file, model.calibration, is_symmetric=is_symmetric)
 
 
 def _refuse_nothing_to_quantize(proto: onnx.ModelProto) -> None:
-    """The tool leaves the bodies of If, Loop and Scan as they are: a model that computes there
-    alone would be float32 under another name."""
+    """Raises NotOfferedError if nothing is quantized. The tool skips the bodies of If, Loop and
+    Scan: a model that computes only there would stay float32 under another name."""
     if any(node.op_type in _QUANTIZED for node in proto.graph.node):
         return
     is_within = any(node.op_type in _QUANTIZED for node in nodes_of(proto))
@@ -55,8 +54,8 @@ def _refuse_nothing_to_quantize(proto: onnx.ModelProto) -> None:
     raise NotOfferedError(message)
 
 
-def _optimized(proto: onnx.ModelProto, scratch: Path) -> Path:
-    """Batch norms are merged into convolutions before these are quantized."""
+def _merge_batch_norms(proto: onnx.ModelProto, scratch: Path) -> Path:
+    """Merges batch norms into convolutions before these are quantized."""
     opset = next(each.version for each in proto.opset_import if each.domain in STANDARD_DOMAINS)
     if opset < _PER_CHANNEL_OPSET:
         proto = onnx.version_converter.convert_version(proto, _TARGET_OPSET)
@@ -69,8 +68,8 @@ def _optimized(proto: onnx.ModelProto, scratch: Path) -> Path:
 
 
 def with_flat_biases(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with biases of one row as vectors. ONNX Runtime merges a product and a sum to such
-    a Gemm, and its tool takes only vectors (microsoft/onnxruntime#24815)."""
+    """Returns the model with one-row biases as vectors. ONNX Runtime merges a product and a sum
+    into such a Gemm, and its tool takes only vectors (microsoft/onnxruntime#24815)."""
     constants = {each.name: each for each in proto.graph.initializer}
     for node in proto.graph.node:
         bias = constants.get(node.input[2]) if len(node.input) == _GEMM_INPUTS else None
