@@ -1,1 +1,1 @@
-"""What may run a model, a folder each. The protocol is `runtime.py`."""
+"""What can run a model: one folder per runtime, and their protocol in `runtime.py`."""

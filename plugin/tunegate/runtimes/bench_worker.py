@@ -1,4 +1,4 @@
-"""The fresh process of one side of one launch: loads, warms up, serves blocks of timings."""
+"""The fresh process of one side of a launch: loads, warms up, serves blocks of timings."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ _STEADY = 0.02
 _MAX_WARM_UP_SECONDS = 30.0
 _loaded: list[Inference] = []
 
-# The main thread's stack begins at a random place, and where the spilled registers of a kernel lie
-# on it makes some processes slower for their whole life: by 7% in two of three, seen on a
-# convolutional network. A thread's stack begins on a page boundary, in every process.
+# The main thread's stack begins at a random address, and where a kernel's spilled registers lie on
+# it slows some processes for their whole life: by 7% in two of three, seen on a convolutional
+# network. A thread's stack begins on a page boundary in every process.
 _thread = ThreadPoolExecutor(1)
 
 
 def handle_request(request: BenchRequest) -> BenchReply:
-    """Serve one request, always in the same thread."""
+    """Serves one request, always in the same thread."""
     return _thread.submit(_answer, request).result()
 
 
 def _answer(request: BenchRequest) -> BenchReply:
-    """A model that does not run is an answer, not a crash."""
+    """Answers a request. A model that does not run is a reply, not a crash."""
     try:
         match request:
             case Start():
@@ -66,13 +66,12 @@ def _answer(request: BenchRequest) -> BenchReply:
 
 
 def _start(request: Start) -> Ready:
-    """Starts the artifact, or starts it again for other inputs: what was loaded before goes
-    first."""
+    """Starts the artifact, or restarts it for other inputs, after dropping the loaded one."""
     _loaded.clear()
     _pin(request.threads)
     run = bound_inference(Path(request.artifact), request.seed, request.inputs, request.case)
     if request.slowdown_percent:
-        run = _slowed(run, request.slowdown_percent / 100)
+        run = _slow_down(run, request.slowdown_percent / 100)
     _loaded.append(run)
     before = _memory_bytes("RssAnon")
     recent = _warm_up(run, request.warm_up_seconds)
@@ -80,9 +79,9 @@ def _start(request: Start) -> Ready:
     return Ready(recent, _memory_bytes("VmHWM"), max(0, _memory_bytes("RssAnon") - before))
 
 
-def _slowed(run: Inference, share: float) -> Inference:
-    """An inference that takes longer, as a slower model would: the wait takes part in
-    whatever befalls the inference."""
+def _slow_down(run: Inference, share: float) -> Inference:
+    """Returns an inference that takes longer, as a slower model would: the added wait suffers from
+    the same disturbances."""
     counter = time.perf_counter_ns
 
     def slower() -> object:
@@ -98,7 +97,7 @@ def _slowed(run: Inference, share: float) -> Inference:
 
 
 def _memory_bytes(kind: str) -> int:
-    """Memory of this process by Linux's name for it, in bytes; 0 on other systems."""
+    """Returns this process's memory by Linux's name for it, in bytes; 0 on other systems."""
     for line in _STATUS.read_text().splitlines() if _STATUS.exists() else ():
         if line.startswith(f"{kind}:"):
             return int(line.split()[1]) * 1024
@@ -106,15 +105,15 @@ def _memory_bytes(kind: str) -> int:
 
 
 def _pin(threads: int) -> None:
-    """Both sides of a launch on the very same cores: else the two would compare two cores, and
-    what else runs on each."""
+    """Pins the process, so that both sides of a launch use the very same cores: otherwise a launch
+    would compare two cores and what else runs on them."""
     allowed = sorted(os.sched_getaffinity(0))
     if threads < len(allowed):
         os.sched_setaffinity(0, allowed[-threads:])
 
 
 def _warm_up(run: Inference, seconds: float) -> float:
-    """Runs until the medians of the last windows agree, but no longer than the cap."""
+    """Runs until the medians of the last windows agree, at most for `seconds`."""
     started = time.monotonic()
     medians: list[float] = []
     while True:
@@ -129,7 +128,8 @@ def _warm_up(run: Inference, seconds: float) -> float:
 
 
 def _time(run: Inference, inferences: int, most_seconds: float) -> tuple[int, ...]:
-    """Another process on the same cores can make an inference a thousand times longer."""
+    """Times inferences, at most for `most_seconds`: another process on the same cores can make one
+    a thousand times longer."""
     for _ in range(_THROWN_AWAY):
         run()
     counter = time.perf_counter_ns

@@ -1,6 +1,6 @@
-"""The child that makes an artifact for a runtime that compiles nothing beforehand.
+"""The child that makes an artifact for a runtime that does not compile ahead.
 
-Runtimes parse what a pull request brings; what breaks one breaks this process only.
+Runtimes parse what a pull request brings; whatever breaks one breaks only this process.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Request = WriteArtifact
 
 
 def handle_request(request: WriteArtifact) -> WriteReply:
-    """Serves one request; a model that the runtime cannot run is a reply, not a crash."""
+    """Serves one request. A model that the runtime cannot run is a reply, not a crash."""
     try:
         runtime = runtime_named(request.runtime)
         if not saves(runtime):
@@ -50,7 +50,7 @@ def handle_request(request: WriteArtifact) -> WriteReply:
     except TunegateError as error:
         return Refused(str(error), memory=lacked_memory(error))
     try:
-        return _written(runtime, prepared, request)
+        return _write_artifact(runtime, prepared, request)
     except NotOfferedError as error:
         precision = request.settings.get(PRECISION, FLOAT32)
         told = f"{request.path}: {runtime.title} does not offer {precision}: {error}."
@@ -67,7 +67,7 @@ def _cannot_run(title: str, path: str, error: Exception) -> str:
     return f"{path}: {problem or f'{title} cannot run the model ({said(error)})'}."
 
 
-def _written(
+def _write_artifact(
     runtime: SavingRuntime, prepared: PreparedModel, request: WriteArtifact
 ) -> Written | Refused:
     started = time.monotonic()
@@ -75,7 +75,7 @@ def _written(
     directory.mkdir(parents=True, exist_ok=True)
     drawing = draw_inputs(prepared, request.inputs, request.path)
     inputs = drawing.tensors
-    prepared, kept = _calibrated(prepared, inputs, request)
+    prepared, kept = _add_calibration(prepared, inputs, request)
     file = runtime.save(prepared, directory, request.settings)
     artifact = ArtifactFile(
         runtime=runtime.name,
@@ -99,7 +99,7 @@ def _written(
             notes = (*notes, *lines_beside_base(base, prepared.original, inputs, seed))
         notes = (*notes, *_wrong_by_itself(runtime, prepared, artifact, request))
         notes = (*notes, *_dull(drawing, request))
-    found = _judged(runtime, prepared, artifact, request, kept)
+    found = _check_or_sample(runtime, prepared, artifact, request, kept)
     if isinstance(found, DidNotRun):
         unchecked = "its numbers cannot be checked, ONNX Runtime"
         who = unchecked if found.of_reference else runtime.title
@@ -119,7 +119,7 @@ def _written(
 
 
 def _dull(drawing: Drawing, request: WriteArtifact) -> tuple[str, ...]:
-    """Returns in a line that the drawn inputs show little of what the model does."""
+    """Returns a line if the drawn inputs show little of what the model does."""
     dull = drawing.outcome.dull if drawing.outcome is not None else ""
     invented = [each.name for each in drawing.tensors if each.name not in request.inputs.given]
     if not dull or not invented:
@@ -128,10 +128,10 @@ def _dull(drawing: Drawing, request: WriteArtifact) -> tuple[str, ...]:
     return (f"on drawn inputs {dull}: give values for {names} under inputs: in tunegate.yaml",)
 
 
-def _calibrated(
+def _add_calibration(
     prepared: PreparedModel, inputs: tuple[ArtifactTensor, ...], request: WriteArtifact
 ) -> tuple[PreparedModel, tuple[ArtifactTensor, ...]]:
-    """The model with what a runtime may learn from, and the inputs that are kept from it."""
+    """Returns the model with its calibration inputs, and the inputs kept apart from them."""
     if not request.calibration:
         return prepared, inputs
     given = request.inputs.given.keys()
@@ -145,8 +145,8 @@ def _first_run(
     artifact: ArtifactFile,
     request: WriteArtifact,
 ) -> tuple[tuple[ArtifactTensor, ...], tuple[str, ...]]:
-    """Runs one inference, and returns the outputs, since a graph need not have their shapes, and
-    notes on how it ran. Raises ModelError where it loads, and does not run on these inputs."""
+    """Runs one inference. Returns the outputs, whose shapes a graph need not state, and notes on
+    how it ran. Raises ModelError if the model loads but does not run on these inputs."""
     loaded = runtime.load(Path(request.directory), artifact)
     feed = seeded_inputs(artifact.inputs, request.seeds[0])
     loaded.bound(feed)
@@ -165,8 +165,8 @@ def _first_run(
 def _does_not_run(
     title: str, artifact: ArtifactFile, request: WriteArtifact, error: Exception
 ) -> str:
-    """Returns why the artifact does not run: a value that is not a float is likely an index, a
-    length or a category, and invented here. Without one it is the sizes that it does not take."""
+    """Returns why the artifact does not run: an input that is not a float is likely an index, a
+    length or a category, and was invented here. Without one the sizes are wrong."""
     problem = memory_problem(error)
     if problem:
         return f"{artifact.model}: {problem}."
@@ -185,19 +185,19 @@ def _does_not_run(
     )
 
 
-def _judged(
+def _check_or_sample(
     runtime: SavingRuntime,
     prepared: PreparedModel,
     artifact: ArtifactFile,
     request: WriteArtifact,
     kept: Sequence[ArtifactTensor],
 ) -> tuple[NumericCheck | None, SampledErrors | None] | DidNotRun:
-    """Its check, or samples of its error where these are asked for, on inputs that were kept from
-    it; neither for the reference."""
+    """Returns the artifact's check, or samples of its error if requested, on inputs kept from
+    calibration; neither for the reference."""
     if not request.samples:
         if request.is_reference:
             return None, None
-        check = _checked(runtime, prepared, artifact, request)
+        check = _check(runtime, prepared, artifact, request)
         return check if isinstance(check, DidNotRun) else (check, None)
     run = runtime.load(Path(request.directory), artifact).run
     errors = sampled_errors(
@@ -212,15 +212,15 @@ def _wrong_by_itself(
     artifact: ArtifactFile,
     request: WriteArtifact,
 ) -> tuple[str, ...]:
-    """Returns in a line that the reference's own optimizations give other numbers than the model as
-    it is written: production has them, whoever else may ship."""
-    check = _checked(runtime, prepared, artifact, request)
+    """Returns a line if the reference's own optimizations give other numbers than the model as
+    written: production gets them, whatever else ships."""
+    check = _check(runtime, prepared, artifact, request)
     if isinstance(check, DidNotRun) or check.passed:
         return ()
     return (f"{runtime.title} computes another model than is written: {check.detail}",)
 
 
-def _checked(
+def _check(
     runtime: SavingRuntime,
     prepared: PreparedModel,
     artifact: ArtifactFile,
@@ -231,7 +231,8 @@ def _checked(
 
 
 def _key(files: Mapping[str, str], artifact: ArtifactFile, request: WriteArtifact) -> str:
-    """Equal keys mean the same model run in the same way: such a pair needs no measuring."""
+    """Returns a key: equal keys mean the same model run in the same way, which needs no
+    measuring."""
     versions = artifact.toolchain
     inputs = [
         {"name": t.name, "shape": t.shape, "dtype": t.dtype} | ({"form": t.form} if t.form else {})

@@ -12,11 +12,11 @@ from tunegate.artifacts.inputs import NOTHING_KNOWN, DrawnInput, KnownInputs
 
 
 class WriteArtifact(msgspec.Struct, frozen=True, tag="write", kw_only=True):
-    """`path` is what messages call the model in `file`; `scratch` is private to the request; the
-    model is run on the inputs of `seeds`, beside the reference unless this is its own runtime.
-    Where its numbers are others, `samples` are the seeds of the inputs that tell its error, and
-    `calibration` those of inputs that it may learn from; what both computed on the samples is kept
-    in the directory `cases`, if there is one."""
+    """A request to make an artifact of the model in `file`, called `path` in messages; `scratch` is
+    private to it. The model runs on the inputs of `seeds`, compared with the reference unless this
+    is its own runtime. For a build in lower precision, `samples` are the seeds of inputs that
+    measure its error, `calibration` those it may learn from, and the results on the samples are
+    saved in the directory `cases`, if given."""
 
     runtime: RuntimeName
     variant: str
@@ -37,8 +37,8 @@ class WriteArtifact(msgspec.Struct, frozen=True, tag="write", kw_only=True):
 
 
 class Written(msgspec.Struct, frozen=True, tag="written", kw_only=True):
-    """`key` is the digest of all that decides what runs. A `check` that did not pass is told by
-    who asked. `notes` say what a user should know of how it runs."""
+    """`key` is the digest of everything that decides what runs. The requester reports a failed
+    `check`. `notes` tell a user how it runs."""
 
     key: str
     size_bytes: int
@@ -50,7 +50,7 @@ class Written(msgspec.Struct, frozen=True, tag="written", kw_only=True):
 
 
 class Refused(msgspec.Struct, frozen=True, tag="refused"):
-    """The model cannot be taken; `memory` where it lacked memory, of which another child may have
+    """The model cannot be built; `memory` if memory ran out, of which another child may have
     more."""
 
     reason: str
@@ -58,4 +58,4 @@ class Refused(msgspec.Struct, frozen=True, tag="refused"):
 
 
 WriteReply = Written | Refused
-"""An answer of the child."""
+"""A reply of the child."""

@@ -1,5 +1,5 @@
-"""Implements ports.Builder for a runtime that compiles nothing: a child for each model. Those that
-build on a GPU build one after the other, since some choose kernels by timing them."""
+"""Implements ports.Builder for a runtime that does not compile ahead: one child per model. Builds
+on a GPU run one after another, since some choose kernels by timing them."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from tunegate.tune.expected_time import TargetKind
 
 _CHILD = "tunegate.runtimes.build_child"
 _CHECKS = 2
-"""Inputs that a build must compute right."""
+"""The number of inputs that a build must compute correctly."""
 MAX_BUILD_SECONDS = 300.0
 
 
 class SavingBuilder:
-    """`scratch` is a private directory; models are checked on inputs of `seed`. A model that
-    takes longer than `limit_seconds` is an error."""
+    """Builds in children. `scratch` is a private directory; models are checked on inputs of `seed`.
+    A model that takes longer than `limit_seconds` is an error."""
 
     def __init__(
         self,
@@ -126,13 +126,14 @@ class SavingBuilder:
 
 
 def _device_variables() -> dict[str, str]:
-    """Those of a process that is to see the first GPU, on which builds are measured later."""
+    """Returns the variables of a process that sees only the first GPU, where builds are measured
+    later."""
     first = next(iter(visible_gpus()), None)
     return {} if first is None else variables_for(first)
 
 
 def reference_builder(scratch: Path, seed: int) -> Builder:
-    """Returns the builder for what others are held against."""
+    """Returns the builder of the reference, which others are compared with."""
     return SavingBuilder(runtime_named(REFERENCE), scratch, seed=seed)
 
 

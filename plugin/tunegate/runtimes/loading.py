@@ -1,4 +1,4 @@
-"""An artifact, loaded by the runtime that it names: that one alone is imported."""
+"""Loads an artifact with the runtime that it names, and imports no other."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor, b
 
 
 def load(directory: Path | str) -> Loaded:
-    """Raises ArtifactError, and ConfigError where its runtime is not installed."""
-    loaded, _ = _loaded(Path(directory))
+    """Returns the loaded artifact. Raises ArtifactError, and ConfigError if its runtime is not
+    installed."""
+    loaded, _ = _load(Path(directory))
     return loaded
 
 
 def titled_artifact(directory: Path) -> Build:
-    """Returns the artifact as a build with the title of its runtime. Raises ArtifactError, and
-    ConfigError where its runtime is not installed."""
+    """Returns the artifact as a build with its runtime's title. Raises ArtifactError, and
+    ConfigError if its runtime is not installed."""
     build = built_artifact(directory)
     return msgspec.structs.replace(build, title=runtime_named(build.runtime).title)
 
@@ -30,18 +31,18 @@ def titled_artifact(directory: Path) -> Build:
 def bound_inference(
     directory: Path, seed: int, inputs: Sequence[ArtifactTensor] = (), case: int | None = None
 ) -> Inference:
-    """Returns one inference on the inputs of `seed`, by these rules or by the artifact's own. Of
-    cases that were given it takes `case`, or one that the seed chooses."""
-    loaded, artifact = _loaded(directory)
+    """Returns a function that runs one inference on the inputs of `seed`, by these rules or the
+    artifact's own. Of given cases it takes `case`, or one that the seed chooses."""
+    loaded, artifact = _load(directory)
     return loaded.bound(seeded_inputs(inputs or artifact.inputs, seed, case))
 
 
 def operators_ms(directory: Path, inferences: int, seed: int) -> dict[str, float]:
-    """Returns what each operator takes in one inference of the whole model: medians."""
-    loaded, artifact = _loaded(directory)
+    """Returns the median time of each operator in one inference of the whole model."""
+    loaded, artifact = _load(directory)
     return dict(loaded.operators_ms(seeded_inputs(artifact.inputs, seed), inferences))
 
 
-def _loaded(directory: Path) -> tuple[Loaded, ArtifactFile]:
+def _load(directory: Path) -> tuple[Loaded, ArtifactFile]:
     artifact = ArtifactFile.read(directory)
     return runtime_named(artifact.runtime).load(directory, artifact), artifact

@@ -1,6 +1,6 @@
 """The runtimes of this installation, by the entry points of the group `tunegate.runtimes`.
 
-One that cannot be used is a line for the user, and everything else goes on without it.
+An unusable one is a line for the user, and everything else goes on without it.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ _TUNES = ("toolchain", "compiler", "require", "checks")
 
 
 class Installed(NamedTuple):
-    """Runtimes are in the order in which they are tried, and keep their place where two are equally
-    fast: ours first, and of those the ones that tune. Each of the `problems` is one line."""
+    """Runtimes in the order in which they are tried, which also decides ties: ours first, and among
+    those the ones that tune. Each of the `problems` is one line."""
 
     runtimes: tuple[Runtime, ...]
     problems: tuple[str, ...]
 
     @property
     def tuning(self) -> TuningRuntime:
-        """The one whose tasks are tuned. Raises ConfigError where there is none."""
+        """Returns the runtime whose tasks are tuned. Raises ConfigError if there is none."""
         for runtime in self.runtimes:
             if tunes(runtime):
                 return runtime
         raise ConfigError("runtimes: none is installed that tunes. Install tunegate again.")
 
     def versions(self) -> dict[str, str]:
-        """The version of this product, and of each distribution that decides what runs."""
+        """Returns the version of this product, and of each distribution that decides what runs."""
         found = {"tunegate": __version__}
         for runtime in self.runtimes:
             found |= runtime.versions()
@@ -67,7 +67,7 @@ class Installed(NamedTuple):
 
 
 def installed_runtimes() -> Installed:
-    """Imports all of them."""
+    """Imports and returns all runtimes."""
     problems = [
         f'{plugin.offered_by[0]}: the name "{plugin.name}" is taken, and it is left out'
         for plugin in ignored(RUNTIME_GROUP)
@@ -75,7 +75,7 @@ def installed_runtimes() -> Installed:
     runtimes: list[tuple[tuple[bool, bool, str], Runtime]] = []
     for plugin in installed(RUNTIME_GROUP).values():
         try:
-            runtime = _loaded(plugin)
+            runtime = _load(plugin)
         except PluginError as error:
             problems.append(str(error))
             continue
@@ -86,14 +86,14 @@ def installed_runtimes() -> Installed:
 
 
 def runtime_named(name: RuntimeName) -> Runtime:
-    """Imports this one only. Raises ConfigError where it is not installed, or cannot be used."""
+    """Imports and returns this one only. Raises ConfigError if it is not installed or unusable."""
     plugin = plugin_named(RUNTIME_GROUP, name)
     if plugin is None:
         refuse_missing("runtime", name)
         known = ", ".join(installed(RUNTIME_GROUP))
         raise ConfigError(f"runtime {name} is not installed. Installed: {known}.")
     try:
-        return _loaded(plugin)
+        return _load(plugin)
     except PluginError as error:
         raise ConfigError(f"runtimes: {error}.") from error
 
@@ -103,8 +103,8 @@ def tunes(runtime: Runtime) -> TypeGuard[TuningRuntime]:
 
 
 def may_compile(targets: Iterable[TargetConfig]) -> bool:
-    """Returns whether the models of one of these targets may be compiled, so that `tunegate warm`
-    has something to tune. A runtime that cannot be used compiles nothing."""
+    """Returns whether models of one of these targets may be compiled, so that `tunegate warm` has
+    something to tune. An unusable runtime compiles nothing."""
     return any(each.runtime == AUTO or _compiles(each.runtime) for each in targets)
 
 
@@ -132,8 +132,8 @@ def _is_ours(plugin: Plugin) -> bool:
     return plugin.offered_by[0].partition(" ")[0] == "tunegate"
 
 
-def _loaded(plugin: Plugin) -> Runtime:
-    """Raises PluginError for what is no runtime."""
+def _load(plugin: Plugin) -> Runtime:
+    """Returns the runtime. Raises PluginError if it is none."""
     found = load_plugin(plugin)
     problem = _problem(plugin.name, found)
     if problem:
@@ -165,8 +165,8 @@ _VARIANT = re.compile(r"|[a-z0-9][a-z0-9_.]*")
 
 
 class Offered(msgspec.Struct, frozen=True):
-    """Candidates by the names of targets, each in the order in which they are tried. A runtime that
-    cannot say what it offers offers nothing, and is one of the `problems`."""
+    """Candidates by target name, in the order in which they are tried. A runtime that fails to say
+    what it offers offers nothing, and is one of the `problems`."""
 
     candidates: Mapping[str, tuple[CandidateBuild, ...]]
     problems: tuple[str, ...] = ()
@@ -175,14 +175,14 @@ class Offered(msgspec.Struct, frozen=True):
 def offered(
     targets: Sequence[TargetConfig], installed: Installed, only: Collection[RuntimeName] = ()
 ) -> Offered:
-    """Returns what all runtimes offer, or those named. Raises ConfigError where one that is named
+    """Returns what all runtimes offer, or those in `only`. Raises ConfigError if one that is named
     here or by a target cannot run there."""
     problems: dict[str, None] = {}
     found: dict[str, tuple[CandidateBuild, ...]] = {}
     for target in targets:
         named = only or ((target.runtime,) if target.runtime != AUTO else ())
         remedy = "" if only else f" Write runtime: {AUTO}."
-        candidates = [each for name in named for each in _named(name, target, remedy)]
+        candidates = [each for name in named for each in _required_candidates(name, target, remedy)]
         for runtime in () if named else installed.runtimes:
             try:
                 candidates += tuple(_candidates(runtime, target))
@@ -193,16 +193,18 @@ def offered(
     return Offered(found, tuple(problems))
 
 
-def _named(name: RuntimeName, target: TargetConfig, remedy: str) -> Sequence[CandidateBuild]:
+def _required_candidates(
+    name: RuntimeName, target: TargetConfig, remedy: str
+) -> Sequence[CandidateBuild]:
     runtime = runtime_named(name)
-    reason = _unsupported(runtime, target)
+    reason = _why_unsupported(runtime, target)
     if reason:
         raise ConfigError(f"target {target.name}: runtime {name} {reason}.{remedy}")
     return tuple(_candidates(runtime, target))
 
 
 def _candidates(runtime: Runtime, target: TargetConfig) -> Iterator[CandidateBuild]:
-    if _unsupported(runtime, target):
+    if _why_unsupported(runtime, target):
         return
     for variant, settings in runtime.variants(target).items():
         if not _VARIANT.fullmatch(variant):
@@ -217,8 +219,9 @@ def _candidates(runtime: Runtime, target: TargetConfig) -> Iterator[CandidateBui
         )
 
 
-def _unsupported(runtime: Runtime, target: TargetConfig) -> str:
-    """Returns its own reason, or that it does not compile: only a compiler has kernels to link."""
+def _why_unsupported(runtime: Runtime, target: TargetConfig) -> str:
+    """Returns the runtime's own reason, or that it does not compile: only a compiler has kernels to
+    link."""
     if target.artifact == "native" and not tunes(runtime):
         return "writes no native artifact"
     return runtime.unsupported(target)

@@ -1,5 +1,5 @@
-"""Requirements of a configuration on this installation, checked before any work: with a compiler
-missing, a run would go on with what is left and say nothing of what it was asked for."""
+"""Checks a configuration's requirements on this installation before any work: without its compiler,
+a run would go on with the rest and not mention what was requested."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def require_installed(
     targets: Collection[str] = (),
     runtimes: Collection[RuntimeName] = (),
 ) -> None:
-    """Looks at all targets and runtimes, or at those named. Raises ConfigError with the command
-    that installs what one needs for this step, and EnvironmentUnfitError where this machine cannot
-    do it."""
+    """Checks all targets and runtimes, or those named. Raises ConfigError with the command that
+    installs what one needs for this step, and EnvironmentUnfitError if this machine cannot do
+    it."""
     wanted = [target for target in config.targets if not targets or target.name in targets]
     installed = installed_runtimes()
     found = offered(wanted, installed, only=runtimes).candidates
@@ -54,12 +54,12 @@ def _require_workers(executor: str) -> None:
         raise ConfigError(f"executor: {executor} is not installed. Write executor: local.")
 
 
-# Requirements of the runtimes, each as a check with its detail.
+# The requirements of runtimes, each as a check with its detail.
 
 
 def runtime_checks(targets: Sequence[TargetConfig] = ()) -> tuple[HealthCheck, ...]:
-    """A line for each runtime that one of these targets may use, for what compilers need,
-    and for what cannot be used; without targets all."""
+    """Returns a line for each runtime that these targets may use, each compiler requirement, and
+    each problem; without targets for all runtimes."""
     return in_section(_checks(targets), "runtimes")
 
 
@@ -92,7 +92,7 @@ def _optional(runtime: Runtime, targets: Sequence[TargetConfig]) -> Iterator[Hea
 def _may_use(runtime: Runtime, target: TargetConfig) -> bool:
     try:
         return target.runtime == AUTO and not runtime.unsupported(target)
-    except Exception:  # noqa: BLE001 -- it is not our code, and its versions are asked next
+    except Exception:  # noqa: BLE001 -- not our code; its versions are read next
         return True
 
 

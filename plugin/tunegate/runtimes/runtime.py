@@ -1,7 +1,7 @@
-"""The protocol of a runtime: `docs/how-to/extend.md` shows one.
+"""The protocol of a runtime; `docs/how-to/extend.md` shows one.
 
-Its module is imported by the command and by each process that measures, so whatever is heavy is
-imported inside of the methods.
+Its module is imported by the command and by each measuring process, so heavy imports belong inside
+the methods.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ Step = Literal["plan", "tune", "gate", "run"]
 
 
 class Loaded(Protocol):
-    """An artifact in this process. Threads are those that the artifact says."""
+    """An artifact, loaded in this process. It uses as many threads as the artifact states."""
 
     def run(self, feed: Feed) -> Sequence[Any]:
-        """Returns the outputs in the order of the model's: an array for a tensor, a list for a
-        sequence, a dictionary for a map, None for an optional value that is absent."""
+        """Returns the outputs in the model's order: an array for a tensor, a list for a sequence, a
+        dictionary for a map, None for an absent optional value."""
         ...
 
     def bound(self, feed: Feed) -> Inference:
-        """Returns what is timed: nothing but an inference on these inputs, until it has ended."""
+        """Returns what is timed: only an inference on these inputs, until it has finished."""
         ...
 
     def operators_ms(self, feed: Feed, inferences: int) -> Mapping[str, float]:
-        """Returns what each operator takes in one inference of the whole model: medians."""
+        """Returns the median time of each operator in one inference of the whole model."""
         ...
 
 
 class NotingLoaded(Loaded, Protocol):
-    """A loaded model that may run otherwise than asked, as on another device."""
+    """A loaded model that may run differently than requested, as on another device."""
 
     def notes(self) -> Sequence[str]:
-        """Returns what a user should know of that, once it has run."""
+        """Returns what a user should know about that, once it has run."""
         ...
 
 
 class Runtime(Protocol):
-    """One way to run models. `name` is that of its entry point, `title` is for people."""
+    """A way to run models. `name` is its entry point's, `title` is for people."""
 
     @property
     def name(self) -> RuntimeName: ...
@@ -60,11 +60,11 @@ class Runtime(Protocol):
     def title(self) -> str: ...
 
     def unsupported(self, target: TargetConfig) -> str:
-        """Says why it runs nothing on this target, as in "is for CPUs"; '' where it does."""
+        """Returns why it runs nothing on this target, as in "is for CPUs"; '' if it does."""
         ...
 
     def variants(self, target: TargetConfig) -> Mapping[str, Mapping[str, str]]:
-        """Returns the ways to run a model there: a name, '' for the usual one, and settings."""
+        """Returns its variants there: a name ('' for the usual one) and settings."""
         ...
 
     def versions(self) -> Mapping[str, str]:
@@ -75,7 +75,7 @@ class Runtime(Protocol):
 
 
 class SavingRuntime(Runtime, Protocol):
-    """A runtime that takes a model nearly as it is: its artifacts are made by `build_child.py`."""
+    """A runtime that takes a model nearly as it is: `build_child.py` makes its artifacts."""
 
     def save(self, model: PreparedModel, directory: Path, settings: Mapping[str, str]) -> str:
         """Writes files into the directory, and returns the name of the one to load."""
@@ -89,25 +89,26 @@ class OpenCompiler(Compiler, Protocol):
 
 
 class LackingRuntime(Runtime, Protocol):
-    """A runtime with variants that some processors have no instructions for."""
+    """A runtime with variants that some processors lack instructions for."""
 
     def lacking(self, settings: Mapping[str, str]) -> str:
-        """Says what this machine lacks for these settings, and what it has; '' for nothing."""
+        """Returns what this machine lacks for these settings, and what it has; '' if nothing is
+        missing."""
         ...
 
 
 class TuningRuntime(Runtime, Protocol):
-    """A runtime that compiles, and has tasks to tune. `programs` are what the engine drives."""
+    """A runtime that compiles, and has tasks to tune. `programs` are what the tuner drives."""
 
     @property
     def programs(self) -> Programs: ...
     def toolchain(self) -> Toolchain: ...
     def compiler(self, scratch: Path, *, seed: int, limit_seconds: float) -> OpenCompiler: ...
     def require(self, targets: Sequence[TargetConfig], step: Step, instead: RuntimeName) -> None:
-        """Raises ConfigError or EnvironmentUnfitError where it cannot do this step here. `instead`
-        runs on the targets too, and is '' where nothing else does."""
+        """Raises ConfigError or EnvironmentUnfitError if it cannot do this step here. `instead` is
+        another runtime for these targets, '' if there is none."""
         ...
 
     def checks(self) -> Iterator[HealthCheck]:
-        """Yields what `tunegate doctor` shows of it."""
+        """Yields its lines of `tunegate doctor`."""
         ...

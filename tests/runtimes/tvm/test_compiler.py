@@ -125,11 +125,11 @@ class Dying(MetaScheduleCompiler):
         self._children = Unasked("", object, scratch / "log", 1.0)
         self.asked: list[BuildModel] = []
 
-    def _building(
+    def _build_conversation(
         self, job: BuildJob, request: BuildModel, memory: MemoryLimit
     ) -> Conversation[Any]:
         self.asked.append(request)
-        return super()._building(job, request, memory)
+        return super()._build_conversation(job, request, memory)
 
     def _finish(self, job: BuildJob, talk: Conversation[Any]) -> Build:
         has_died = self.is_broken or "transfer" in job.sources.values()
@@ -208,7 +208,7 @@ def test_a_build_is_run_on_inputs_of_the_runs_seed(tmp_path: Path) -> None:
     for seed in (1, 2):
         compiler, asking = MetaScheduleCompiler(tmp_path, seed=seed), job(tmp_path, CPU)
         request = CompileRequests(tmp_path, seed).build(asking)
-        talk = compiler._building(asking, request, memory)
+        talk = compiler._build_conversation(asking, request, memory)
         asked, check = talk._first, talk._then(built)
         assert isinstance(asked, BuildModel)
         assert isinstance(check, CheckArtifact)
@@ -221,7 +221,7 @@ def test_a_build_without_memory_says_less_than_a_refusal(tmp_path: Path, memory:
     """How much a child may take hangs on how many models the run has."""
     compiler, asking = MetaScheduleCompiler(tmp_path, seed=1), job(tmp_path, CPU)
     request = CompileRequests(tmp_path, 1).build(asking)
-    talk = compiler._building(asking, request, MemoryLimit(1 << 30))
+    talk = compiler._build_conversation(asking, request, MemoryLimit(1 << 30))
     talk.replies.append(Failed("m.onnx: no", model=True, compiler=True, memory=memory))
     build = compiler._finish(asking, talk)
     assert (build.error, build.crashed) == ("m.onnx: no", memory)
@@ -233,9 +233,9 @@ def test_a_model_that_cannot_be_imported_is_not_built_unless_it_lacked_memory(
 ) -> None:
     device, asking = Device(tmp_path, seed=1), job(tmp_path, CPU)
     request = CompileRequests(tmp_path, 1).build(asking)
-    talk = device._building(asking, request, MemoryLimit(1 << 30))
+    talk = device._build_conversation(asking, request, MemoryLimit(1 << 30))
     talk.replies.append(Failed("m.onnx: no", model=True, compiler=True, memory=memory))
-    device._listed(asking.model, talk)
+    device._read_tasks(asking.model, talk)
     (found,) = device.build([asking])
     assert found.error == (None if memory else "m.onnx: no")
 

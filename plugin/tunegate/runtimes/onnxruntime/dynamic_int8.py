@@ -1,6 +1,6 @@
-"""A model whose matrix products are of int8, quantized by ONNX Runtime's own tool.
+"""Quantizes a model's matrix products to int8 with ONNX Runtime's own tool.
 
-Weights are quantized here, by column; activations in each inference, by what they hold then.
+Weights are quantized here, by column; activations in each inference, by their range in it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _QUANTIZED = "MatMulInteger"
 
 
 def save_quantized(model: PreparedModel, file: Path) -> None:
-    """Writes the model. Raises NotOfferedError where it would be the same, or is too large."""
+    """Writes the model. Raises NotOfferedError if it would not change, or is too large."""
     if model.weights is not None:
         message = "its tool quantizes no model of 2 GB"
         raise NotOfferedError(message)
     # Advice to optimize the model first: the session does.
     logging.getLogger().setLevel(logging.ERROR)
-    # Not its path: the tool would write beside the file of the user.
+    # Not by path: the tool would write beside the user's file.
     tool = quantization()
     tool.quantize_dynamic(
         onnx.load(model.original),

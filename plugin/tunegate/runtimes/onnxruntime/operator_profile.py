@@ -48,8 +48,8 @@ class OpensProfiled(Protocol):
 def profiled_ms(
     model: Path, feed: Mapping[str, Any], inferences: int, opened: OpensProfiled
 ) -> dict[str, float]:
-    """Milliseconds in one inference by node name: the median, the first inference aside. What
-    ONNX Runtime has inserted counts for the layer that it was inserted for."""
+    """Returns the milliseconds of each node in one inference, by name: the median, without the
+    first inference. Nodes inserted by ONNX Runtime count for the layer they serve."""
     proto = onnx.load(model, load_external_data=False)
     with tempfile.TemporaryDirectory() as folder:
         graph = Path(folder) / "optimized.onnx" if _may_be_saved(model, proto) else None
@@ -67,15 +67,15 @@ def profiled_ms(
 
 
 def _may_be_saved(file: Path, model: onnx.ModelProto) -> bool:
-    """The graph is saved with its weights: not gigabytes of them, for the sake of names."""
+    """Returns whether the graph is small enough to save: its weights are saved with it."""
     is_small = file.stat().st_size < _MAX_SAVED_BYTES
     external = onnx.TensorProto.EXTERNAL
     return is_small and all(each.data_location != external for each in model.graph.initializer)
 
 
 def _own_times(events: Iterable[_Event]) -> list[tuple[_Event, int]]:
-    """Returns the microseconds of each event without those inside of it: a loop lasts as long as
-    its body, and the body's operators count by themselves."""
+    """Returns the microseconds of each event without those inside it: a loop lasts as long as its
+    body, whose operators count by themselves."""
     own: list[tuple[_Event, int]] = []
     around: list[int] = []
     for event in sorted(events, key=lambda each: (each.tid, each.ts, -each.dur)):
@@ -94,7 +94,7 @@ def _is_inside(event: _Event, outer: _Event) -> bool:
 
 
 def _each_ms(microseconds: list[int], inferences: int) -> float:
-    """Some nodes of one name may run in each inference: their times are added up."""
+    """Returns the milliseconds of one inference; several nodes of one name are added up."""
     calls = max(1, len(microseconds) // inferences)
     sums = [sum(microseconds[i : i + calls]) for i in range(0, len(microseconds), calls)]
     return statistics.median(sums[1:] or sums) / 1e3
@@ -107,22 +107,22 @@ class _Layers:
         nodes = list(nodes_of(model))
         self._named = {node.name: node for node in nodes if node.name}
         self._makers = {out: node for node in nodes for out in node.output}
-        self._inserted = InsertedNodes(nodes_of(run), self._known)
+        self._inserted = InsertedNodes(nodes_of(run), self._user_name)
 
     def named(self, event: _Event) -> str:
-        """An inserted node has the name of its layer, and in words what it is where that is not
-        known."""
+        """Returns an event's layer. An inserted node gets the name of its layer, or a description
+        if that is unknown."""
         name = event.name.removesuffix(_KERNEL)
-        known = self._known(name, event.args.op_name) or self._inserted.layer_of(name)
+        known = self._user_name(name, event.args.op_name) or self._inserted.layer_of(name)
         if known:
             return known
         if _INSERTED.fullmatch(event.args.op_name):
             return _OF_THE_RUNTIME
         return _ADDED.sub("", name) or f"{event.args.op_name}_{event.args.node_index}"
 
-    def _known(self, name: str, operator: str) -> str:
-        """A fused node is called like its last operator, or like that one's output; people know
-        it by its first, which does the work."""
+    def _user_name(self, name: str, operator: str) -> str:
+        """Returns the user's name of a fused node: that of its first operator, which does the work.
+        ONNX Runtime names it after the last one, or that one's output."""
         plain = _ADDED.sub("", name)
         node = self._named.get(plain) or self._makers.get(plain)
         for _ in range(_FUSED_AT_MOST):
@@ -132,19 +132,18 @@ class _Layers:
         return str(node.name) if node is not None and node.op_type == operator else ""
 
 
-# The layers that nodes belong to which ONNX Runtime's optimizer inserts, such as changes of
-# layout.
+# The layers that inserted nodes belong to, such as changes of layout by ONNX Runtime's optimizer.
 
 _BEFORE_ITS_LAYER = "ReorderInput"
 _MAX_STEPS = 8
 
 
 class InsertedNodes:
-    """The optimized graph. `known` says what people call a node of it by its name and operator, ''
-    for one that they do not know."""
+    """The optimized graph. `known` returns a node's name for the user by its name and operator, ''
+    for an unknown node."""
 
     def __init__(self, nodes: Iterable[onnx.NodeProto], known: Callable[[str, str], str]) -> None:
-        self._known = known
+        self._user_name = known
         self._named: dict[str, onnx.NodeProto] = {}
         self._makers: dict[str, onnx.NodeProto] = {}
         self._readers: dict[str, onnx.NodeProto] = {}
@@ -155,23 +154,23 @@ class InsertedNodes:
                 self._readers.setdefault(name, node)
 
     def layer_of(self, name: str) -> str:
-        """The layer whose result the node changes, or the one that it prepares a value for; ''
-        where neither is known."""
+        """Returns the layer whose result the node changes, or that it prepares a value for; '' if
+        neither is known."""
         node = self._named.get(name)
         if node is None:
             return ""
         steps = [self._before, self._after]
         if node.op_type == _BEFORE_ITS_LAYER:
             steps.reverse()
-        return next(filter(None, (self._walked(node, step) for step in steps)), "")
+        return next(filter(None, (self._first_known(node, step) for step in steps)), "")
 
-    def _walked(
+    def _first_known(
         self, node: onnx.NodeProto, step: Callable[[onnx.NodeProto], onnx.NodeProto | None]
     ) -> str:
         at: onnx.NodeProto | None = node
         for _ in range(_MAX_STEPS):
             at = step(at) if at is not None else None
-            layer = self._known(at.name, at.op_type) if at is not None else ""
+            layer = self._user_name(at.name, at.op_type) if at is not None else ""
             if layer:
                 return layer
         return ""

@@ -37,7 +37,7 @@ def opened(
 
 
 class OnnxArtifact:
-    """An ONNX file, in this process."""
+    """An ONNX file, loaded in this process."""
 
     def __init__(self, directory: Path, artifact: ArtifactFile) -> None:
         self._file, self._threads = directory / artifact.file, artifact.threads
@@ -46,7 +46,7 @@ class OnnxArtifact:
         return self._session.run(feed)
 
     def bound(self, feed: Mapping[str, Any]) -> Callable[[], object]:
-        self.run(feed)  # the session that runs the model is the one that is timed
+        self.run(feed)  # falls back first, so that the timed session is the one that runs
         return narrow_types.bound(self._session.opened.session, feed)
 
     def operators_ms(self, feed: Mapping[str, Any], inferences: int) -> Mapping[str, float]:
@@ -56,7 +56,7 @@ class OnnxArtifact:
         return profiled_ms(self._file, feed, inferences, partial(opened, self._file, self._threads))
 
     def notes(self) -> Sequence[str]:
-        """Returns how its session was opened, where that is not plain."""
+        """Returns how its session was opened, if that was not plain."""
         note = self._session.opened.note
         return [note] if note else []
 

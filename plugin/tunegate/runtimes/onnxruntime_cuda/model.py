@@ -1,4 +1,4 @@
-"""A model opened by ONNX Runtime on a GPU as it is shipped."""
+"""A model opened by ONNX Runtime on a GPU, as it is shipped."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tunegate.wording import plural
 
 
 class CudaModel:
-    """An ONNX file, in this process, on the first GPU that it sees."""
+    """An ONNX file, loaded in this process on the first visible GPU."""
 
     def __init__(self, directory: Path, artifact: ArtifactFile) -> None:
         self._file, self._artifact = directory / artifact.file, artifact
@@ -42,8 +42,8 @@ class CudaModel:
         return [*([told] if told else []), *([without] if self._without_graphs else [])]
 
     def operators_ms(self, feed: Mapping[str, Any], inferences: int) -> Mapping[str, float]:
-        """Returns the time of each operator in ms; each kernel is waited for, so the times are the
-        device's, and no graph is captured."""
+        """Returns the milliseconds of each operator. Each kernel is waited for, so the times are
+        the device's, and no graph is captured."""
         os.environ["CUDA_LAUNCH_BLOCKING"] = "1"
         # Reads the graph with the `onnx` package, which would double the time to start.
         from tunegate.runtimes.onnxruntime.operator_profile import profiled_ms  # noqa: PLC0415
@@ -64,8 +64,8 @@ class CudaModel:
 
     @cached_property
     def _session(self) -> Any:
-        """Opens it with CUDA graphs where they were asked for, and without where ONNX Runtime
-        refuses: some operators are on the CPU then."""
+        """Opens the session with CUDA graphs if requested, and without them if ONNX Runtime
+        refuses: then some operators are on the CPU."""
         settings, threads = self._artifact.settings, self._artifact.threads
         try:
             return opened_on_device(self._file, settings, threads)
@@ -77,9 +77,9 @@ class CudaModel:
             return opened_on_device(self._file, self._plain_settings, threads)
 
 
-# A session of ONNX Runtime on the device, which is there or an error. Left alone, ONNX Runtime
-# opens a session on the CPU where the libraries of CUDA cannot be loaded, and runs operators there
-# that the provider does not have; it says so in a log at most.
+# Opens a session on the device, or fails. Left alone, ONNX Runtime opens a session on the CPU if
+# the CUDA libraries cannot be loaded, and runs operators there that the provider lacks; at most a
+# log says so.
 
 _CPU = "CPUExecutionProvider"
 _RECORD = "session.record_ep_graph_assignment_info"
@@ -96,9 +96,9 @@ def opened_on_device(
     profile: Path | None = None,
     optimized: Path | None = None,
 ) -> Any:
-    """Opens a session with all optimizations; its operators' times go to files that begin with
-    `profile`, and the graph that it runs to `optimized`. Raises UnsupportedModelError where the
-    device does not take it."""
+    """Opens a session with all optimizations. Operator times go to files that begin with `profile`,
+    the optimized graph to `optimized`. Raises UnsupportedModelError if the device cannot take the
+    model."""
     options = timed_options(threads)
     options.add_session_config_entry(_RECORD, "1")
     if profile is not None:
@@ -106,7 +106,7 @@ def opened_on_device(
         options.profile_file_prefix = str(profile)
     if optimized is not None:
         options.optimized_model_filepath = str(optimized)
-    # What it loads is told on the standard output.
+    # It reports what it loads on standard output.
     with contextlib.redirect_stdout(sys.stderr):
         onnxruntime.preload_dlls()
         providers = [(CUDA, provider_options(settings)), _CPU]
@@ -116,16 +116,16 @@ def opened_on_device(
 
 
 def require_device(providers: list[str]) -> None:
-    """Raises UnsupportedModelError where the session runs on the CPU alone."""
+    """Raises UnsupportedModelError if the session runs on the CPU alone."""
     if CUDA not in providers:
         raise UnsupportedModelError(_NO_DEVICE)
 
 
-# Inputs and outputs that stay on a device, so that copies are no part of an inference.
+# Inputs and outputs that stay on a device, so that an inference contains no copies.
 
 
 class DeviceBinding:
-    """The places of a session's inputs on a device. They stay the same for each feed: a CUDA graph
+    """Buffers of a session's inputs on a device. They stay the same for each feed, as a CUDA graph
     reads where it was captured. Outputs of known sizes stay, too."""
 
     def __init__(self, session: Any, feed: Mapping[str, Any], device: str) -> None:
@@ -133,7 +133,9 @@ class DeviceBinding:
         self._binding = session.io_binding()
         self._inputs: dict[str, Any] = {}
         for each in session.get_inputs():
-            value = onnxruntime.OrtValue.ortvalue_from_numpy(_packed(feed[each.name]), device, 0)
+            value = onnxruntime.OrtValue.ortvalue_from_numpy(
+                _contiguous(feed[each.name]), device, 0
+            )
             self._inputs[each.name] = value
             self._binding.bind_ortvalue_input(each.name, value)
         for each in session.get_outputs():
@@ -146,9 +148,10 @@ class DeviceBinding:
         return outputs
 
     def bound(self, feed: Mapping[str, Any]) -> Callable[[], object]:
-        """Copies the feed, and returns one inference on it, until the device has ended it."""
+        """Copies the feed, and returns a function that runs one inference on it until the device
+        has finished."""
         for name, place in self._inputs.items():
-            place.update_inplace(_packed(feed[name]))
+            place.update_inplace(_contiguous(feed[name]))
         session, binding = self._session, self._binding
 
         def inference() -> None:
@@ -158,11 +161,11 @@ class DeviceBinding:
         return inference
 
 
-def _packed(value: Any) -> Any:
+def _contiguous(value: Any) -> Any:
     return np.ascontiguousarray(value)
 
 
-# Operators of a model that ONNX Runtime runs elsewhere than it was told to.
+# Operators that ONNX Runtime runs elsewhere than requested.
 
 _MOST_NAMED = 5
 
@@ -175,7 +178,7 @@ class PlacedNode(NamedTuple):
 
 
 def placed_nodes(session: Any) -> list[PlacedNode]:
-    """Returns all nodes of a session that was told to record them."""
+    """Returns all nodes of a session that records their placement."""
     return [
         PlacedNode(part.ep_name, node.op_type)
         for part in session.get_provider_graph_assignment_info()
@@ -184,8 +187,8 @@ def placed_nodes(session: Any) -> list[PlacedNode]:
 
 
 def told_of_placement(nodes: Iterable[PlacedNode], provider: str) -> str:
-    """Says how many nodes another provider runs, and which operators they are; '' for none. Raises
-    UnsupportedModelError where this one runs nothing."""
+    """Returns how many nodes another provider runs, and which operators they are; '' for none.
+    Raises UnsupportedModelError if this provider runs nothing."""
     every = list(nodes)
     away = Counter(node.operator for node in every if node.provider != provider)
     if not away:

@@ -20,7 +20,7 @@ PACKAGES: Final = (
     *("onnxruntime-gpu", "nvidia-cudnn-cu13", "nvidia-cublas", "nvidia-cudnn-cu12"),
     "nvidia-cublas-cu12",
 )
-"""The distributions that have its kernels, where they are not the machine's own."""
+"""The distributions with its kernels, if they are not installed on the machine."""
 
 _CPU_WHEEL: Final = "onnxruntime"
 _INSTALL: Final = (
@@ -29,8 +29,8 @@ _INSTALL: Final = (
 
 
 def provider_options(settings: Mapping[str, str]) -> dict[str, str]:
-    """Returns all that decides numbers and times, with nothing left to defaults: those compute
-    float32 in TF32. The device is the first that the process sees."""
+    """Returns every option that decides numbers and times; the defaults would compute float32 in
+    TF32. The device is the first visible one."""
     return {
         "device_id": "0",
         "use_tf32": "1" if settings.get(PRECISION, FLOAT32) == TFLOAT32 else "0",
@@ -42,7 +42,7 @@ def provider_options(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def missing_provider() -> str:
-    """Returns what this installation lacks, with the commands that mend it; '' for nothing."""
+    """Returns what this installation lacks and the commands that mend it, '' if nothing."""
     # Asked for targets of CUDA alone, and heavy.
     from tunegate.models.reference.onnx_runtime import onnxruntime  # noqa: PLC0415
 
@@ -52,8 +52,8 @@ def missing_provider() -> str:
 
 
 def lacking_wheel(providers: Collection[str], wheels: Collection[str]) -> str:
-    """The same from what the imported package offers, and which of the two wheels are there: both
-    have the same files, and the one that came last has written them."""
+    """Returns the same from the imported package's providers and the installed wheels: the CPU and
+    GPU wheels have the same files, and the one installed last has overwritten them."""
     if CUDA in providers:
         return ""
     if len(wheels) > 1:
@@ -76,13 +76,13 @@ class OnnxRuntimeCuda:
         return cuda_variants(target)
 
     def versions(self) -> Mapping[str, str]:
-        """Libraries that choose its kernels decide what runs, too."""
+        """Returns the versions, including the libraries that choose its kernels."""
         if missing_provider():
             return {}
         return {name: found for name in PACKAGES if (found := installed_version(name))}
 
     def save(self, model: PreparedModel, directory: Path, settings: Mapping[str, str]) -> str:
-        """Shapes are fixed where they can be: a CUDA graph has no others."""
+        """Writes the model, with fixed shapes if possible: a CUDA graph needs them."""
         if settings.get(PRECISION) == FLOAT16:
             # Loads what converts, which no process that measures needs.
             from tunegate.models.reference.model_precision import save_float16  # noqa: PLC0415

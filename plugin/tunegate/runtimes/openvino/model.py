@@ -1,4 +1,4 @@
-"""A model opened by OpenVINO as it is shipped."""
+"""A model opened by OpenVINO, as it is shipped."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
 
 
 class OpenVinoModel:
-    """An ONNX file, in this process."""
+    """An ONNX file, loaded in this process."""
 
     def __init__(self, directory: Path, artifact: ArtifactFile) -> None:
         self._file, self._artifact = directory / artifact.file, artifact
 
     def run(self, feed: Mapping[str, Any]) -> Sequence[Any]:
-        request = bound_request(self._compiled, feed)
+        request = bound_request(self._compiled_model, feed)
         request.infer(share_outputs=True)
         return [np.array(tensor.data) for tensor in request.output_tensors]
 
     def bound(self, feed: Mapping[str, Any]) -> Callable[[], object]:
-        """Outputs stay where OpenVINO writes them."""
-        request = bound_request(self._compiled, feed)
+        """Returns a function that runs one inference; outputs stay where OpenVINO writes them."""
+        request = bound_request(self._compiled_model, feed)
         return lambda: request.infer(share_outputs=True)
 
     def operators_ms(self, feed: Mapping[str, Any], inferences: int) -> Mapping[str, float]:
@@ -44,7 +44,7 @@ class OpenVinoModel:
         return layers_ms(profiled, bound_request(profiled, feed), self._file, inferences)
 
     @cached_property
-    def _compiled(self) -> Any:
+    def _compiled_model(self) -> Any:
         told = settings_of(self._artifact.settings, self._artifact.threads)
         return compiled(self._file, self._artifact.inputs, told)
 
@@ -58,7 +58,7 @@ def bound_request(model: Any, feed: Mapping[str, Any]) -> Any:
     return request
 
 
-# A model read and compiled by OpenVINO, in this process, with nothing left to its defaults.
+# Reads and compiles a model with OpenVINO, with nothing left to its defaults.
 
 _DEVICE: Final = "CPU"
 _HINT: Final = "INFERENCE_PRECISION_HINT"
@@ -67,15 +67,15 @@ _TELLING: Final = (
     (re.compile(r"Unsupported value_info type: ([^\n]+)"), "{} is no tensor"),
     (re.compile(r"^-- (\S+) with a message", re.MULTILINE), "does not take {}"),
 )
-"""Lines that say what is wrong, in errors of many lines."""
+"""The lines that name the problem, in errors of many lines."""
 _MAX_CHARACTERS: Final = 200
 
 
 def settings_of(
     settings: Mapping[str, str], threads: int, *, is_profiled: bool = False
 ) -> dict[str, Any]:
-    """Returns OpenVINO's settings. Its own default of a precision is bfloat16 where the processor
-    has it. The gate chooses the cores, so it must not pin its threads."""
+    """Returns OpenVINO's settings. Its default precision is bfloat16 on processors that have it.
+    The gate chooses the cores, so OpenVINO must not pin threads."""
     return {
         _HINT: HINTS.get(settings.get(PRECISION, FLOAT32), HINTS[FLOAT32]),
         "INFERENCE_NUM_THREADS": threads,
@@ -88,8 +88,8 @@ def settings_of(
 
 
 def compiled(model: Path, inputs: Sequence[ArtifactTensor], told: Mapping[str, Any]) -> Any:
-    """Compiles the model for inputs of these shapes. Raises UnsupportedModelError where it cannot
-    be taken, and where OpenVINO would compute in other numbers than it was told."""
+    """Compiles the model for inputs of these shapes. Raises UnsupportedModelError if OpenVINO
+    cannot take it, or would compute in another precision than told."""
     try:
         core = openvino.Core()
         graph = core.read_model(model)
@@ -116,14 +116,14 @@ def refusal_of(error: Exception) -> str:
     ]
 
 
-# Times of a model's operators under OpenVINO, by its own profiling.
+# Times of a model's operators, by OpenVINO's own profiling.
 
 _ORIGINAL_NAMES = "originalLayersNames"
 
 
 def layers_ms(model: Any, request: Any, file: Path, inferences: int) -> dict[str, float]:
-    """Milliseconds in one inference by the names of the user's nodes: the median, the first
-    inference aside. `model` was compiled to be profiled."""
+    """Returns the milliseconds of each of the user's nodes in one inference: the median, without
+    the first inference. `model` was compiled for profiling."""
     layers = _layers_of(model)
     named = names_of_layers(layers, names_in(file, openvino.Core().read_model))
     found: dict[str, list[float]] = defaultdict(list)
@@ -158,7 +158,8 @@ def _after(layer: Any) -> str:
 
 
 def _one_inference(request: Any, named: Mapping[str, str]) -> dict[str, float]:
-    """Layers of one name are added up; what was fused into another did not run."""
+    """Returns one inference's times. Layers of one name are added up; a fused layer did not run by
+    itself."""
     total: dict[str, float] = defaultdict(float)
     for layer in request.profiling_info:
         milliseconds = layer.real_time.total_seconds() * 1e3

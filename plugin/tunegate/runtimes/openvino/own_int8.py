@@ -1,7 +1,8 @@
-"""A model quantized by OpenVINO's own tool, NNCF, as the files that OpenVINO writes.
+"""Quantizes a model with OpenVINO's own tool, NNCF, into the files that OpenVINO writes.
 
-Batch norms are merged first. Where two activations are multiplied, as in attention, it is told that
-the model is a transformer: it then quantizes with more care, and such models are four times nearer.
+Batch norms are merged first. If two activations are multiplied, as in attention, NNCF is told that
+the model is a transformer: it then quantizes with more care, and such models get four times more
+exact.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ _ATTENTION: Final = "ScaledDotProductAttention"
 
 
 def save_own(model: PreparedModel, directory: Path) -> str:
-    """Writes the model, and returns the name of the file to load. Raises NotOfferedError for one
-    with nothing to quantize."""
+    """Writes the model, and returns the name of the file to load. Raises NotOfferedError if there
+    is nothing to quantize."""
     nncf.set_log_level(logging.ERROR)
     graph = openvino.convert_model(model.original)
     graph.reshape({each.name: list(each.shape) for each in model.inputs})
@@ -48,7 +49,7 @@ def save_own(model: PreparedModel, directory: Path) -> str:
 
 
 def multiplies_activations(graph: Any) -> bool:
-    """Says whether a matrix product has no constant operand, or is part of an attention."""
+    """Returns whether a matrix product has no constant operand, or belongs to an attention."""
     found = graph.get_ops()
     if any(each.get_type_name() == _ATTENTION for each in found):
         return True
@@ -57,7 +58,7 @@ def multiplies_activations(graph: Any) -> bool:
 
 
 def _is_constant(value: Any) -> bool:
-    """A constant of fewer bits stands behind a conversion."""
+    """Returns whether the value is constant; a constant of fewer bits is behind a conversion."""
     node = value.get_node()
     if node.get_type_name() == "Convert":
         return _is_constant(node.input_value(0))

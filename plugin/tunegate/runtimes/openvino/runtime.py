@@ -1,6 +1,6 @@
 """OpenVINO on CPUs: needs no compiler, and takes the model as it is.
 
-Its cache of compiled models is not used: it spares 0.1 s of a launch, and is as large as the model.
+Its cache of compiled models is not used: it saves 0.1 s of a launch, and is as large as the model.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class OpenVino:
         return variants()
 
     def versions(self) -> Mapping[str, str]:
-        """Returns the versions that decide what runs, the quantizer's too."""
+        """Returns the versions that decide what runs, including the quantizer's."""
         return {name: version(name) for name in (self.name, OWN) if _is_installed(name)}
 
     def lacking(self, settings: Mapping[str, str]) -> str:
@@ -74,18 +74,17 @@ def _is_installed(name: str) -> bool:
 RUNTIME: SavingRuntime = OpenVino()
 
 
-# The precisions for which this processor has instructions of its own. OpenVINO takes bfloat16 on
-# each processor with AVX-512, and computes in float32 with conversions where there is nothing
-# else, so its word alone does not do.
+# The precisions that this processor has instructions for. OpenVINO accepts bfloat16 on every
+# processor with AVX-512, and then computes in float32 with conversions, so its word alone is not
+# enough.
 
 HINTS: Final[Mapping[str, str]] = {FLOAT32: "f32", "bfloat16": "bf16", "float16": "f16"}
-"""OpenVINO's names of precisions. A model of int8 says where it is quantized: the rest is
-float32."""
+"""OpenVINO's names of precisions. An int8 model says where it is quantized; the rest is float32."""
 
 QUANTIZER: Final = "quantizer"
-"""The setting for the tool that quantizes: ONNX Runtime's without it."""
+"""The setting for the quantizing tool: ONNX Runtime's if it is absent."""
 OWN: Final = "nncf"
-"""The tool of OpenVINO's makers."""
+"""OpenVINO's own tool."""
 
 _INSTRUCTIONS: Final[Mapping[str, frozenset[str]]] = {
     "bfloat16": frozenset({"avx512_bf16", "amx_bf16"}),
@@ -95,14 +94,14 @@ _INSTRUCTIONS: Final[Mapping[str, frozenset[str]]] = {
 
 
 def variants() -> Mapping[str, Mapping[str, str]]:
-    """Returns float32, and all precisions besides, by the names of variants: what a processor lacks
-    is refused by name."""
+    """Returns float32 and all other precisions by variant name: one that a processor lacks is
+    refused by name."""
     lower = {HINTS[precision]: {PRECISION: precision} for precision in ("bfloat16", "float16")}
     int8 = {PRECISION: "int8", QUANTIZATION: STATIC}
     return {"": {}, **lower, "int8": int8, f"int8.{OWN}": {**int8, QUANTIZER: OWN}}
 
 
 def lacking(settings: Mapping[str, str], cpu_info: Path = CPU_INFO) -> str:
-    """Returns what this processor lacks for a precision, and what it has; '' where it lacks
-    nothing."""
+    """Returns what this processor lacks for a precision, and what it has; '' if nothing is
+    missing."""
     return lacks_any(_INSTRUCTIONS.get(settings.get(PRECISION, FLOAT32), ()), cpu_info)

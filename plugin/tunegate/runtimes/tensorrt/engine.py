@@ -1,4 +1,4 @@
-"""An engine of TensorRT, opened as it is shipped: all places on the device are bound once."""
+"""A TensorRT engine, opened as it is shipped: all device buffers are bound once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tunegate.system.output.artifact_file import ArtifactFile
 
 
 class OpenEngine:
-    """An engine in this process. The log outlives what was made with it."""
+    """An engine in this process. The log must outlive what was made with it."""
 
     def __init__(self, file: Path) -> None:
         self._log = Log()
@@ -35,7 +35,7 @@ class OpenEngine:
             self._bind(engine.get_tensor_name(each))
 
     def begin(self) -> None:
-        """Begins an inference. Raises EnvironmentUnfitError."""
+        """Starts an inference. Raises EnvironmentUnfitError."""
         if not self.context.execute_async_v3(self.stream.handle):
             raise EnvironmentUnfitError(f"TensorRT {engine_refusal(self._log.errors)}")
 
@@ -50,7 +50,7 @@ class OpenEngine:
 
 
 class EngineModel:
-    """A file with an engine, in this process. Outputs are in the order of the model's."""
+    """An engine file, loaded in this process. Outputs are in the model's order."""
 
     def __init__(self, directory: Path, artifact: ArtifactFile) -> None:
         self._file, self._artifact = directory / artifact.file, artifact
@@ -90,7 +90,8 @@ class EngineModel:
 
     @cached_property
     def _begin(self) -> Callable[[], None]:
-        """The first inference sets up what cannot be captured."""
+        """Runs a first inference, which sets up what cannot be captured, and returns a function
+        that starts one."""
         opened = self._open
         opened.begin()
         opened.stream.wait()

@@ -1,8 +1,8 @@
-"""An engine built from an ONNX file, for the first GPU that this process sees.
+"""Builds an engine from an ONNX file, for the first visible GPU.
 
-Networks are strongly typed: an operator computes in the numbers that the file says, and in no
-others. What TensorRT may choose besides is TF32, which is told to it. No timing cache and no engine
-of anybody else is read: an engine is code.
+Networks are strongly typed: each operator computes in the precision of the file, and no other. TF32
+is the only freedom, and a setting decides it. No timing cache and no foreign engine is read: an
+engine is code.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from tunegate.runtimes.tensorrt.library import Log, tensorrt
 from tunegate.runtimes.tensorrt.runtime import engine_refusal
 
 _TIMED = 8
-"""The number of timings of each kernel before one is chosen: two builds of a model differ less."""
+"""Timings per kernel before one is chosen: with more, two builds of a model differ less."""
 
 
 def built_engine(model: Path, settings: Mapping[str, str]) -> bytes:
-    """Builds an engine."""
+    """Builds an engine and returns its bytes."""
     log = Log()
     try:
         builder = tensorrt.Builder(log)
-    except TypeError as error:  # it found no device, or no driver
-        raise _refused(log.errors or [str(error)]) from error
+    except TypeError as error:  # no device, or no driver
+        raise _unsupported(log.errors or [str(error)]) from error
     typed = 1 << int(tensorrt.NetworkDefinitionCreationFlag.STRONGLY_TYPED)
     network = builder.create_network(typed)
     parser = tensorrt.OnnxParser(network, log)
     if not parser.parse_from_file(str(model)):
         errors = [parser.get_error(each).desc() for each in range(parser.num_errors)]
-        raise _refused(errors or log.errors)
+        raise _unsupported(errors or log.errors)
     plan = builder.build_serialized_network(network, _config(builder, settings))
     if plan is None:
-        raise _refused(log.errors)
+        raise _unsupported(log.errors)
     return bytes(plan)
 
 
@@ -51,5 +51,5 @@ def _config(builder: Any, settings: Mapping[str, str]) -> Any:
     return config
 
 
-def _refused(said: list[str]) -> UnsupportedModelError:
+def _unsupported(said: list[str]) -> UnsupportedModelError:
     return UnsupportedModelError(f"TensorRT {engine_refusal(said)}")

@@ -1,7 +1,7 @@
-"""TensorRT on NVIDIA GPUs: builds an engine of the whole model, or refuses it.
+"""TensorRT on NVIDIA GPUs: builds an engine of the whole model, or rejects it.
 
-Not by ONNX Runtime's provider of that name: that one leaves operators to other providers, decides
-on precision by itself, and comes with a wheel that overwrites the one for CPUs.
+ONNX Runtime's provider of that name is not used: it leaves operators to other providers, decides on
+precision by itself, and comes with a wheel that overwrites the one for CPUs.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class TensorRt:
         # Both load what no process that measures needs.
         from tunegate.runtimes.tensorrt.engine_build import built_engine  # noqa: PLC0415
 
-        source = self._typed(model, directory, settings)
+        source = self._write_typed(model, directory, settings)
         with device_turn():
             engine = built_engine(source, settings)
         if source.parent == directory:
@@ -61,8 +61,10 @@ class TensorRt:
 
         return EngineModel(directory, artifact)
 
-    def _typed(self, model: PreparedModel, directory: Path, settings: Mapping[str, str]) -> Path:
-        """The model in the numbers that it is to compute in."""
+    def _write_typed(
+        self, model: PreparedModel, directory: Path, settings: Mapping[str, str]
+    ) -> Path:
+        """Writes the model in the precision of its settings, and returns the file."""
         typed = directory / "typed.onnx"
         if settings.get(QUANTIZATION) == STATIC:
             from tunegate.models.reference.static_int8 import save_static  # noqa: PLC0415
@@ -87,15 +89,15 @@ def _is_installed(name: str) -> bool:
 RUNTIME: SavingRuntime = TensorRt()
 
 
-# The device for the time of a build: TensorRT chooses kernels by timing them.
+# Holds the device during a build: TensorRT chooses kernels by timing them.
 
 _WAIT_SECONDS = 120.0
 
 
 @contextmanager
 def device_turn() -> Iterator[None]:
-    """Holds the first GPU that this process sees against all others of this host; nothing where
-    there is none. Raises EnvironmentUnfitError where others have it for too long."""
+    """Locks the first visible GPU against all other processes of this host; does nothing without
+    one. Raises EnvironmentUnfitError if others hold it for too long."""
     first = next(iter(visible_gpus()), None)
     if first is None:
         yield
@@ -104,7 +106,7 @@ def device_turn() -> Iterator[None]:
         yield
 
 
-# TensorRT's reason for refusing a model, in one line.
+# TensorRT's reason for rejecting a model, in one line.
 
 _PREFIX: Final = re.compile(r"^(IBuilder::\w+: )?(Error Code \d+: )?(\w+ \(|\[\w+\.cpp[^\]]*\] )?")
 _NO_DRIVER: Final = re.compile(r"CUDA (initialization|driver).*", re.IGNORECASE)
@@ -112,7 +114,7 @@ _MAX_CHARACTERS: Final = 200
 
 
 def engine_refusal(said: Sequence[str]) -> str:
-    """Returns the first error, which those after it come from."""
+    """Returns the first error, which the later ones follow from."""
     lines = [line.strip() for text in said for line in text.splitlines() if line.strip()]
     if not lines:
         return "gives no reason"

@@ -1,4 +1,4 @@
-"""Requests to the compiler's children, each with a private directory of its own."""
+"""Requests to the compiler's children, each with a private directory."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def opened_key(job: ModelJob) -> OpenedKey:
 
 
 def has_graphs(job: BuildJob) -> bool:
-    """Returns whether CUDA graphs launch its kernels; a form launches them by itself."""
+    """Returns whether CUDA graphs launch the build's kernels; a form launches its own."""
     target = job.model.target
     return target.kind == "cuda" and target.cuda_graphs and LAUNCH not in job.settings
 
 
 class CompileRequests:
-    """`scratch` holds the directories; builds are checked on inputs of `seed`."""
+    """Makes requests. `scratch` holds their directories; builds are checked on inputs of `seed`."""
 
     def __init__(self, scratch: Path, seed: int) -> None:
         self._scratch, self._seed = scratch, seed
@@ -92,11 +92,11 @@ class CompileRequests:
         )
 
     def checks(self) -> tuple[int, ...]:
-        """Returns the seeds of the inputs that a build must compute right."""
+        """Returns the seeds of the inputs that a build must compute correctly."""
         return tuple(derived(self._seed, "check", n) for n in range(_CHECKS))
 
     def samples(self, job: BuildJob) -> tuple[int, ...]:
-        """Returns the seeds of the inputs that tell the error of a build in other numbers."""
+        """Returns the seeds of the inputs that measure the error of a build in lower precision."""
         return error_seeds(job.samples)
 
     def export(self, job: BuildJob) -> ExportDatabase:
@@ -130,10 +130,10 @@ def _records(job: BuildJob) -> dict[str, tuple[TuningRecord, ...]]:
     return {key.workload: tuple(found) for key, found in job.records.items()}
 
 
-# Requests to a child that has built a model: to check it, and to mend it if it is wrong.
+# Further requests to a child that built a model: to check it, and to mend it if it is wrong.
 
 MAX_MENDING_SECONDS = 180.0
-"""The time in which the kernels that compute other numbers must be found."""
+"""The time limit for finding the wrong kernels."""
 
 
 def questions_after_build(
@@ -144,10 +144,10 @@ def questions_after_build(
     cases: str = "",
     limit_seconds: float,
 ) -> Callable[[CompileReply | CheckReply], CheckArtifact | MendBuild | None]:
-    """Returns what makes the next question of a reply. Where there are `samples`, the build is run
-    on the inputs of these seeds, to tell its error, in place of the check, and `cases` is where
-    what it computes is kept. A child has `limit_seconds` for each: one that mends stops in time to
-    say so."""
+    """Returns a function that makes the next request from a reply. With `samples` the build runs on
+    the inputs of these seeds to measure its error, instead of the check, and its results are saved
+    in `cases`. A child has `limit_seconds` per request; one that mends stops early enough to
+    reply."""
     checks: list[CheckArtifact] = []
 
     def ask(reply: CompileReply | CheckReply) -> CheckArtifact | MendBuild | None:
@@ -172,13 +172,13 @@ def questions_after_build(
     return ask
 
 
-# The variables of a process that builds for a target, and times what it has built.
+# The variables of a process that builds for a target, and times its builds.
 
 
 def child_variables(target: TargetConfig) -> Mapping[str, str]:
-    """TVM by itself would give kernels half of the machine's cores as threads, whatever the target
-    has, and bind the first to the machine's first core, whatever we may use. They are timed in turn
-    with ONNX Runtime, so they must not wait awake while that computes."""
+    """Returns the variables that give kernels the target's threads, unbound and without long
+    spinning. TVM's defaults are half of the machine's cores, bound from the first one on. Kernels
+    are timed in turn with ONNX Runtime, so they must not spin while it computes."""
     return {
         **(cuda_variables() if target.kind == "cuda" else {}),
         **thread_variables(target.threads or default_threads()),
@@ -186,19 +186,19 @@ def child_variables(target: TargetConfig) -> Mapping[str, str]:
     }
 
 
-# The children of a compiler, each with a model open: those that are asked again stay.
+# A compiler's children, each with an open model: those that are needed again stay.
 
 _KEPT_BYTES = 512 * 1024 * 1024
-"""The size of all files whose children stay: an open model takes several times its file."""
+"""The total size of files whose children stay: an open model takes several times its file."""
 _BYTES_OF_ONE = 2**30
-"""What such a child may take by itself."""
+"""The memory that such a child takes by itself."""
 
 _Reply = TypeVar("_Reply")
 
 
 class CompileChildren(Generic[_Reply]):
-    """Children that answer with `module`. Each question has the time limit, and what they write
-    goes to `log`. `close` ends those that stay."""
+    """Children that run `module`. Each request has the time limit; their output goes to `log`.
+    `close` ends the remaining ones."""
 
     def __init__(self, module: str, replies: type[_Reply], log: Path, limit_seconds: float) -> None:
         self._module, self._replies = module, replies
@@ -212,7 +212,7 @@ class CompileChildren(Generic[_Reply]):
         self._kept.clear()
 
     def begin(self, job: ModelJob, memory: MemoryLimit) -> Callable[[], Child[_Reply]]:
-        """Returns what gives the child that has the model open, or else a new one."""
+        """Returns a function that gives the child with this model open, or a new one."""
 
         def begin() -> Child[_Reply]:
             kept = self._kept.pop(opened_key(job), None)
@@ -234,8 +234,8 @@ class CompileChildren(Generic[_Reply]):
         shares: Shares,
         stay: Sequence[bool],
     ) -> None:
-        """Holds a conversation about each job. Those children that are to stay for the next do, as
-        far as there is room."""
+        """Holds a conversation about each job. Children marked in `stay` stay open for the next
+        one, as far as there is room."""
         places = {id(t): job for t, job, stays in zip(talks, jobs, stay, strict=True) if stays}
         most_kept = memory_limit().limit_bytes // _BYTES_OF_ONE // 2
 
@@ -261,16 +261,17 @@ class CompileChildren(Generic[_Reply]):
 
 
 def memory_for(jobs: Sequence[ModelJob]) -> Shares:
-    """Returns how many children may have these models open at once, and what each may take."""
+    """Returns how many children may have these models open at once, and how much memory each may
+    take."""
     is_cuda = any(job.target.kind == "cuda" for job in jobs)
     return memory_shares([job.file for job in jobs], usable_cores(), "cuda" if is_cuda else "llvm")
 
 
-# Models with the same tasks: one of them is opened to list them.
+# Models with equal tasks: only one of them is opened to list them.
 
 
 class KernelDigests:
-    """Those of the files of a run, each of which is read once."""
+    """Kernel digests of a run's files, each read once."""
 
     def __init__(self) -> None:
         self._known: dict[Path, str] = {}
@@ -284,8 +285,8 @@ class KernelDigests:
 def with_same_kernels(
     jobs: Mapping[int, ModelJob], kernels: Callable[[ModelJob], str]
 ) -> dict[int, int]:
-    """Returns the place of the first job that has the kernels of each later one, as base and head
-    have that differ in weights alone."""
+    """Returns, for each later job, the index of the first job with the same kernels, as base and
+    head have that differ only in weights."""
     first: dict[object, int] = {}
     found: dict[int, int] = {}
     versions = Counter(job.path for job in jobs.values())
@@ -302,8 +303,8 @@ def ask_each_once(
     kernels: Callable[[ModelJob], str],
     asking: Callable[[Mapping[int, ModelJob]], dict[int, Conversation[_Reply]]],
 ) -> tuple[dict[int, Conversation[_Reply]], Collection[int]]:
-    """Returns the answer for each job, and the places whose answer is another job's: only one of
-    those with the same kernels is asked about, unless it has no tasks."""
+    """Returns the reply for each job, and the indices whose reply is another job's: of jobs with
+    the same kernels only one is asked, unless it has no tasks."""
     same = with_same_kernels(jobs, kernels)
     talks = asking({n: job for n, job in jobs.items() if n not in same})
     taken = {n: talks[at] for n, at in same.items() if _is_listed(talks[at])}
@@ -312,20 +313,20 @@ def ask_each_once(
 
 
 def _is_listed(talk: Conversation[_Reply]) -> bool:
-    """Returns whether a child has listed the tasks."""
+    """Returns whether a child listed the tasks."""
     return bool(talk.replies) and isinstance(talk.replies[0], Tasks)
 
 
 class TakenLists:
-    """The tasks that models were said to have since others have them: the other side, or the same
-    model in an earlier run. A build that has others could have no schedule for these, where its
-    other side has one: it is none."""
+    """Task lists copied from another model: the other side, or the same model in an earlier run. A
+    build that finds other tasks is rejected: they could have no schedule on this side while the
+    other side has one."""
 
     def __init__(self) -> None:
         self._lists: dict[OpenedKey, tuple[str, frozenset[WorkloadKey]]] = {}
 
     def add(self, job: ModelJob, tasks: Sequence[TuningTask] | ModelError, whose: str) -> None:
-        """`whose` they are, for messages."""
+        """Stores copied tasks; `whose` names their origin in messages."""
         if isinstance(tasks, ModelError):
             return
         self._lists[opened_key(job)] = whose, frozenset(task.key for task in tasks)

@@ -1,7 +1,7 @@
 """An implementation of `ports.Compiler` over children: a model that crashes one costs a message.
 
-The child that listed a model's tasks has the model open, so it stays and builds it later; the child
-that built a model runs it beside ONNX Runtime at once.
+The child that listed a model's tasks has the model open, so it stays and builds it later. The child
+that built a model compares it with ONNX Runtime at once.
 """
 
 from __future__ import annotations
@@ -60,15 +60,15 @@ from tunegate_cache.format.records import WorkloadKey
 _CHILD = "tunegate.compiler.compile"
 _MAX_SECONDS = 900.0
 _MOST_DEATHS = 3
-"""The schedules that are given up one by one before all are."""
+"""The schedules that are dropped one by one before all are."""
 
 _Wanted = TypeVar("_Wanted", Exported, Imported)
 _Reply = CompileReply | Checked | Mended
 
 
 class MetaScheduleCompiler:
-    """Every model has a child of its own; each request has a time limit. `scratch` is a private
-    directory; builds are run on inputs of `seed`. Use as a context manager, or `close` it."""
+    """Compiles each model in its own child; each request has a time limit. `scratch` is a private
+    directory; builds run on inputs of `seed`. Use it as a context manager, or `close` it."""
 
     def __init__(self, scratch: Path, *, seed: int, limit_seconds: float = _MAX_SECONDS) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
@@ -94,13 +94,13 @@ class MetaScheduleCompiler:
         for n, listed in known.items():
             self._taken.add(jobs[n], listed, "an earlier run")
         asked = {n: job for n, job in enumerate(jobs) if n not in known}
-        talks, taken = ask_each_once(asked, self._kernels, self._listing)
-        answers = {**known, **{n: self._listed(job, talks[n]) for n, job in asked.items()}}
+        talks, taken = ask_each_once(asked, self._kernels, self._list_tasks)
+        answers = {**known, **{n: self._read_tasks(job, talks[n]) for n, job in asked.items()}}
         for n in taken:
             self._taken.add(jobs[n], answers[n], "the other side")
         return [answers[n] for n in range(len(jobs))]
 
-    def _listing(self, jobs: Mapping[int, ModelJob]) -> dict[int, Conversation[_Reply]]:
+    def _list_tasks(self, jobs: Mapping[int, ModelJob]) -> dict[int, Conversation[_Reply]]:
         shares = memory_for([*jobs.values()])
         talks = {
             n: Conversation(self._children.begin(job, shares.memory), self._requests.tasks(job))
@@ -111,42 +111,43 @@ class MetaScheduleCompiler:
         return talks
 
     def refused(self, jobs: Sequence[ModelJob]) -> Sequence[str]:
-        """Builds each with default schedules, and remembers what cannot be."""
+        """Builds each model with default schedules, and remembers which fail. Returns the
+        reasons."""
         wanted = [job for job in jobs if opened_key(job) not in self._refused]
         tried = [self._requests.untuned(job) for job in wanted]
-        builds = self._built([(job, False) for job in tried])
+        builds = self._build_all([(job, False) for job in tried])
         built = {opened_key(job): build for job, build in zip(wanted, builds, strict=True)}
         self._refused |= refused_builds(built)
         return [refusal_of_tuning(job, built.get(opened_key(job))) for job in jobs]
 
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
-        """Models that are known not to be taken, or to end the process that builds them, are not
+        """Builds each job. Models that are known to be rejected, or to kill their process, are not
         tried again."""
         known = [self._refused.get(opened_key(job.model)) or self._dead.of(job) for job in jobs]
         wanted = [job for job, build in zip(jobs, known, strict=True) if build is None]
-        builds = self._with_graphs(wanted)
+        builds = self._build_with_graphs(wanted)
         for job, build in zip(wanted, builds, strict=True):
             self._dead.add(job, build)
         built = iter(builds)
         return [build or next(built) for build in known]
 
-    def _with_graphs(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
-        """Builds with CUDA graphs where jobs have them, and without where such a one fails."""
+    def _build_with_graphs(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
+        """Builds with CUDA graphs the jobs that want them, and again without if that fails."""
         graphs = [compile_requests.has_graphs(job) for job in jobs]
-        builds = self._built(list(zip(jobs, graphs, strict=True)))
+        builds = self._build_all(list(zip(jobs, graphs, strict=True)))
         refused = [n for n, build in enumerate(builds) if graphs[n] and build.key and build.error]
-        again = self._plain([jobs[n] for n in refused])
+        again = self._build_plain([jobs[n] for n in refused])
         for n, build in zip(refused, again, strict=True):
             builds[n] = msgspec.structs.replace(build, without_graphs=builds[n].error or "")
         return builds
 
-    def _built(self, jobs: Sequence[tuple[BuildJob, bool]], deaths: int = 0) -> list[Build]:
-        """Builds each; one that dies of a schedule that nobody has run, up to so many `deaths`, is
-        made again without that one, and then without any."""
+    def _build_all(self, jobs: Sequence[tuple[BuildJob, bool]], deaths: int = 0) -> list[Build]:
+        """Builds each job. One that dies of an untried schedule is rebuilt without that schedule,
+        up to so many `deaths`, and then without any untried one."""
         shares = memory_for([job.model for job, _ in jobs])
         requests = [self._requests.build(job, cuda_graphs=graphs) for job, graphs in jobs]
         talks = [
-            self._building(job, request, shares.memory)
+            self._build_conversation(job, request, shares.memory)
             for (job, _), request in zip(jobs, requests, strict=True)
         ]
         stay = [job.is_followed for job, _ in jobs]
@@ -156,22 +157,22 @@ class MetaScheduleCompiler:
 
         def again(those: Sequence[BuildJob]) -> list[Build]:
             graphs = (has_graphs and compile_requests.has_graphs(job) for job in those)
-            return self._built(list(zip(those, graphs, strict=True)), deaths + 1)
+            return self._build_all(list(zip(those, graphs, strict=True)), deaths + 1)
 
         blamed = {
             n: running_kernel(Path(request.scratch))
             for n, (request, talk) in enumerate(zip(requests, talks, strict=True))
             if talk.died is not None and deaths < _MOST_DEATHS
         }
-        return in_other_layout(given, made_again(given, builds, again, blamed), self._plain)
+        return in_other_layout(given, made_again(given, builds, again, blamed), self._build_plain)
 
-    def _plain(self, jobs: Sequence[BuildJob]) -> list[Build]:
-        return self._built([(job, False) for job in jobs])
+    def _build_plain(self, jobs: Sequence[BuildJob]) -> list[Build]:
+        return self._build_all([(job, False) for job in jobs])
 
     def export(self, jobs: Sequence[BuildJob]) -> Sequence[Export]:
-        """Exports each job into the database in its directory, one after the other: several may
-        share one. Raises ModelError."""
-        return [self._exported(job) for job in jobs]
+        """Exports jobs one after another into the database of their directory, which several may
+        share. Raises ModelError."""
+        return [self._export(job) for job in jobs]
 
     def import_schedules(
         self, jobs: Sequence[ModelJob], foreign: Sequence[ForeignSchedule]
@@ -180,16 +181,16 @@ class MetaScheduleCompiler:
         found: dict[WorkloadKey, list[ImportedSchedule]] = {}
         for job in jobs:
             request = self._requests.import_schedules(job, foreign)
-            reply = self._asked(job, request, Imported)
+            reply = self._request(job, request, Imported)
             for key in {schedule.key for schedule in reply.schedules}:
                 found[key] = [s for s in reply.schedules if s.key == key]
         return [schedule for schedules in found.values() for schedule in schedules]
 
-    def _exported(self, job: BuildJob) -> Export:
-        reply = self._asked(job.model, self._requests.export(job), Exported)
+    def _export(self, job: BuildJob) -> Export:
+        reply = self._request(job.model, self._requests.export(job), Exported)
         return Export(written=reply.written, misfits=reply.misfits)
 
-    def _asked(self, job: ModelJob, request: CompileRequest, wanted: type[_Wanted]) -> _Wanted:
+    def _request(self, job: ModelJob, request: CompileRequest, wanted: type[_Wanted]) -> _Wanted:
         shares = memory_for([job])
         talk = Conversation(self._children.begin(job, shares.memory), request)
         self._children.converse([job], [talk], shares, [False])
@@ -198,7 +199,7 @@ class MetaScheduleCompiler:
             raise self._model_error(job.path, talk)
         return reply
 
-    def _building(
+    def _build_conversation(
         self, job: BuildJob, request: BuildModel, memory: MemoryLimit
     ) -> Conversation[_Reply]:
         checking = questions_after_build(
@@ -212,10 +213,10 @@ class MetaScheduleCompiler:
         seconds = self._limit_seconds * (RISKY_SHARE if is_hasty else 1.0)
         return Conversation(self._children.begin(job.model, memory), request, checking, seconds)
 
-    def _listed(
+    def _read_tasks(
         self, job: ModelJob, talk: Conversation[_Reply]
     ) -> Sequence[TuningTask] | ModelError:
-        """The answer; a model that is refused is remembered."""
+        """Returns the listed tasks or the error; a rejected model is remembered."""
         reply = talk.replies[0] if talk.replies else None
         if isinstance(reply, Failed) and reply.compiler and not reply.memory:
             self._refused[opened_key(job)] = unbuilt(reply.reason)

@@ -1,4 +1,4 @@
-"""The answer of a compile child as a build: its numbers were checked, or it has none."""
+"""Turns a compile child's reply into a build: its numbers were checked, or it has none."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _Key = TypeVar("_Key")
 
 
 def finished(job: BuildJob, reply: Built, later: Sequence[_Reply]) -> Build:
-    """The finished build, with an error where the check found one that could not be mended."""
+    """Returns the finished build, with an error if the check failed and could not be mended."""
     checked, *mended = later
     match mended:
         case [Mended(built=Built() as built, check=check, wrong=wrong)]:
@@ -42,7 +42,7 @@ def finished(job: BuildJob, reply: Built, later: Sequence[_Reply]) -> Build:
 
 
 def _wrong(job: BuildJob, reply: Built, checked: _Reply, reason: str, *, crashed: bool) -> Build:
-    check, error = _judged(job.model.path, checked)
+    check, error = _check_or_error(job.model.path, checked)
     error = f"{error} {reason[0].upper()}{reason[1:]}." if error and reason else error
     sampled = checked.sampled if isinstance(checked, Checked) else None
     found = _build(job, reply, check=check, error=error, crashed=crashed)
@@ -75,14 +75,14 @@ def _build(
 
 
 def refusal_of_build(build: Build) -> str:
-    """Returns why a model is not built; '' where it is, or where only running it failed: the
-    machine that tunes it may be another."""
+    """Returns why a model is not built, '' if it is, or if only running it failed: the machine that
+    tunes it may be another."""
     has_only_not_run = build.crashed and build.key
     return "" if build.error is None or has_only_not_run else build.error
 
 
 def refused_builds(tried: Mapping[_Key, Build]) -> dict[_Key, Build]:
-    """Returns the failed builds as refusals: one that died is still one that died."""
+    """Returns the failed builds as rejections; a build that died stays one that died."""
     return {
         key: unbuilt(reason, crashed=build.crashed)
         for key, build in tried.items()
@@ -91,11 +91,11 @@ def refused_builds(tried: Mapping[_Key, Build]) -> dict[_Key, Build]:
 
 
 def _has_died(checked: _Reply) -> bool:
-    """Returns whether the child ended, or lacked memory, while it checked."""
+    """Returns whether the child ended, or ran out of memory, during the check."""
     return isinstance(checked, ChildDiedError) or (isinstance(checked, Failed) and checked.memory)
 
 
-def _judged(path: str, checked: _Reply) -> tuple[NumericCheck | None, str | None]:
+def _check_or_error(path: str, checked: _Reply) -> tuple[NumericCheck | None, str | None]:
     match checked:
         case Checked(check=check):
             wrong = check.detail if check is not None else ""
@@ -110,19 +110,19 @@ def _judged(path: str, checked: _Reply) -> tuple[NumericCheck | None, str | None
             return None, f"{path}: the compiled model {checked} when it was run."
 
 
-# The cause where a compile child gave no answer: the model, the configuration, the machine.
+# The cause of a missing reply: the model, the configuration or the machine.
 
 
 class CompileFailures:
-    """`log` is what the children wrote."""
+    """Explains failures of children; `log` is what they wrote."""
 
     def __init__(self, log: Path) -> None:
         self._log = log
         self._is_known_to_work = False
 
     def of(self, path: str, reply: msgspec.Struct | ChildDiedError) -> ModelError:
-        """The error of the model. Raises ConfigError or EnvironmentUnfitError where it is none of
-        the model's."""
+        """Returns the model's error. Raises ConfigError or EnvironmentUnfitError if the model is
+        not the cause."""
         if isinstance(reply, Failed) and reply.model:
             return (UnsupportedModelError if reply.compiler else ModelError)(reply.reason)
         if isinstance(reply, Failed):
@@ -133,8 +133,8 @@ class CompileFailures:
         )
 
     def _require_working_compiler(self) -> None:
-        """Raises unless the compiler works: one that dies of every model says nothing about this
-        one."""
+        """Raises unless the compiler works at all: one that dies of every model says nothing about
+        this one."""
         failure = "" if self._is_known_to_work else compiler_failure()
         if failure:
             message = (
@@ -144,18 +144,18 @@ class CompileFailures:
         self._is_known_to_work = True
 
 
-# Schedules that nobody has compiled and run here: a build that they kill, or slow down too much,
-# is made again without.
+# Schedules that were never compiled and run here: a build that they kill, or slow down too much, is
+# repeated without them.
 
 RISKY_SHARE = 1 / 3
-"""The share of a build's time that one with such schedules may take."""
+"""The share of the time limit that a build with such schedules may take."""
 _UNTRIED = ("prior", "transfer")
 NOBODY_BLAMED: Mapping[int, str] = MappingProxyType({})
 
 
 def risky_schedules(job: BuildJob) -> frozenset[WorkloadKey]:
-    """The tasks for which a schedule is picked; the build of the other side has compiled those that
-    are settled."""
+    """Returns the tasks with a picked schedule; settled ones were compiled in the other side's
+    build."""
     return frozenset(k for k, source in job.sources.items() if source in _UNTRIED) - job.settled
 
 
@@ -165,9 +165,9 @@ def made_again(
     build: Callable[[Sequence[BuildJob]], Sequence[Build]],
     blamed: Mapping[int, str] = NOBODY_BLAMED,
 ) -> list[Build]:
-    """Returns the builds, those that died in the making with default schedules for what was risky.
-    `blamed` has the workloads that were run when builds died, by their places: then the others
-    keep their schedules, and `build` may find the next one that is bad."""
+    """Returns the builds; those that died are rebuilt with default schedules for risky tasks.
+    `blamed` has the workload that ran when a build died, by index: then only that one is replaced,
+    and `build` may find the next bad one."""
     made = list(builds)
     died = [n for n, each in enumerate(builds) if each.crashed and risky_schedules(jobs[n])]
     if not died:
@@ -179,13 +179,13 @@ def made_again(
 
 
 def _bad(job: BuildJob, blamed: str | None) -> frozenset[WorkloadKey]:
-    """Returns the risky schedules that a build is made again without: the blamed one, or all."""
+    """Returns the risky schedules to leave out of a rebuild: the blamed one, or all."""
     risky = risky_schedules(job)
     return frozenset(key for key in risky if key.workload == blamed) or risky
 
 
-# A build that computes other numbers with the channels of images last: made again with channels
-# first, before its model is given up.
+# A build that computes other numbers with channels last is repeated with channels first, before its
+# model is given up.
 
 
 def in_other_layout(
@@ -193,13 +193,14 @@ def in_other_layout(
     builds: Sequence[Build],
     build: Callable[[Sequence[BuildJob]], Sequence[Build]],
 ) -> list[Build]:
-    """Returns the builds, those that were linked and are wrong in the other layout, where they are
-    right in it. One that died says nothing of its layout: the other side might have had it."""
+    """Returns the builds; those that were linked but are wrong are replaced by the other layout if
+    that is right. A build that died says nothing about its layout: the other side might not have
+    died."""
     made = list(builds)
     wrong = [n for n, each in enumerate(builds) if _is_wrong(each) and _has_other(jobs[n].model)]
     if not wrong:
         return made
-    again = build([_with_channels_first(jobs[n]) for n in wrong])
+    again = build([_channels_first(jobs[n]) for n in wrong])
     for n, each in zip(wrong, again, strict=True):
         if each.error is None:
             made[n] = msgspec.structs.replace(each, without_channels_last=builds[n].error or "")
@@ -207,8 +208,8 @@ def in_other_layout(
 
 
 def refusal_of_tuning(job: ModelJob, tried: Build | None) -> str:
-    """Returns why a model is not tuned that was tried as this build, if at all; '' where it is. Its
-    tasks are those of the preferred layout."""
+    """Returns why a model is not tuned, from a build that tried it; '' if it is. Its tasks are
+    those of the preferred layout."""
     if tried is None or not tried.without_channels_last:
         return "" if tried is None else refusal_of_build(tried)
     return (
@@ -225,28 +226,27 @@ def _has_other(job: ModelJob) -> bool:
     return job.target.kind == "llvm" and job.target.layout == "auto"
 
 
-def _with_channels_first(job: BuildJob) -> BuildJob:
+def _channels_first(job: BuildJob) -> BuildJob:
     target = msgspec.structs.replace(job.model.target, layout="nchw")
     model = msgspec.structs.replace(job.model, target=target)
     return msgspec.structs.replace(job, model=model, is_followed=False)
 
 
-# Builds whose process died, or that are refused after long work: what would end the same way is
-# not paid for twice in a run.
+# Builds whose process died, or that were rejected after long work: a run does not pay twice for the
+# same end.
 
 
 class DeadBuilds:
-    """`kernels` gives the digest of a model's kernels, '' where there is none: base and head have
-    the same one where they differ in weights alone."""
+    """Failed builds of a run. `kernels` gives the digest of a model's kernels, '' if there is none:
+    base and head share it if they differ only in weights."""
 
     def __init__(self, kernels: Callable[[ModelJob], str]) -> None:
         self._kernels = kernels
         self._builds: dict[Hashable, Build] = {}
 
     def add(self, job: BuildJob, build: Build) -> None:
-        """Remembers a build that died before anything was linked, and one launch that is refused,
-        for which every kernel is timed. What fails when it is run may do so on the inputs of its
-        side alone."""
+        """Remembers a build that died before anything was linked, and a rejected one-launch build,
+        which times every kernel. A failure at run time may depend on the inputs of one side."""
         is_costly = build.crashed or LAUNCH in job.settings
         if build.error is not None and is_costly and not build.key:
             self._builds[self._alike(job)] = build

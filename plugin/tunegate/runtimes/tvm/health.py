@@ -1,4 +1,4 @@
-"""Requirements of TVM on a machine, each as a check with its detail."""
+"""TVM's requirements on a machine, each as a check with its detail."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tunegate.system.processes import interpreter
 
 
 def compiler_checks() -> Iterator[HealthCheck]:
-    """Yields versions, whether bytecode is kept, the compiler's own self-test, and the linker."""
-    yield from map(_pinned, PINNED)
+    """Yields the versions, whether byte code is kept, the compiler's self-test, and the linker."""
+    yield from map(_version_check, PINNED)
     bytecode = bytecode_check("tvm")
     if bytecode is not None:
         yield bytecode
@@ -33,7 +33,7 @@ def compiler_checks() -> Iterator[HealthCheck]:
         yield from form.checks()
 
 
-def _pinned(distribution: str) -> HealthCheck:
+def _version_check(distribution: str) -> HealthCheck:
     problem = wrong_version(distribution)
     advice = f"{problem}. Run: python -m pip install 'tunegate[tvm]'"
     return HealthCheck(
@@ -41,18 +41,18 @@ def _pinned(distribution: str) -> HealthCheck:
     )
 
 
-# Requirements of TVM on this installation.
+# TVM's requirements on this installation.
 
 PINNED = {"apache-tvm": "0.27.0.post1", "apache-tvm-ffi": "0.1.14.post1"}
-"""Other versions end the process at the first write of a database."""
+"""Other versions kill the process at the first write of a database."""
 LINKERS = ("g++", "gcc", "clang++", "clang", "c++", "cc")
 _MODULES = ("tvm", "tvm_ffi", "xgboost")
 _INSTALL = "Run: python -m pip install 'tunegate[{extra}]'"
 
 
 def require(targets: Sequence[TargetConfig], step: Step, instead: RuntimeName) -> None:
-    """Raises ConfigError with the command that installs what one of these needs for this step, and
-    EnvironmentUnfitError where nothing links."""
+    """Raises ConfigError with the command that installs what a target needs for this step, and
+    EnvironmentUnfitError without a linker."""
     other = f", or write runtime: {instead}" if instead else ""
     problem = next(_missing(targets, step, other), None)
     if problem is not None:
@@ -74,7 +74,7 @@ def linker() -> str | None:
 
 
 def wrong_version(distribution: str) -> str:
-    """Returns which version is installed instead of the working one; empty where that is."""
+    """Returns which version is installed instead of the working one, '' if that is."""
     wanted, found = PINNED[distribution], installed_version(distribution)
     if not found:
         return f"{distribution} {wanted} is not installed"
@@ -103,15 +103,15 @@ def _absent(module: str) -> str:
     return "" if find_spec(module) is not None else f"the module {module} is missing"
 
 
-# The check whether the compiler works on this machine at all, in a child: one whose parts do not
-# fit ends the process.
+# Checks in a child whether the compiler works at all on this machine: mismatched parts kill the
+# process.
 
 _MODULE = "tunegate.compiler.self_test"
 _LIMIT_SECONDS = 120
 
 
 def compiler_failure() -> str:
-    """Returns how the smallest use of the compiler ends; empty where it works."""
+    """Returns how the smallest use of the compiler fails, '' if it works."""
     done = interpreter.ask(_MODULE, variables={}, limit_seconds=_LIMIT_SECONDS)
     if done is None:
         return f"hangs ({_LIMIT_SECONDS} s)"
