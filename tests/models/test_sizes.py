@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+import yaml
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.models.test_export_models import CHANGE, CONFIG, NoValues, Versions
@@ -20,6 +21,7 @@ from tunegate.models.sizes import (
     demanded_ranks,
     demanded_sizes,
     guessed_sizes,
+    likeliest_keys,
 )
 from tunegate.tools import ModelSource
 
@@ -236,6 +238,19 @@ def test_a_protein_has_the_atoms_of_its_residues() -> None:
     made = model([("Relu", ["x"], "a"), ("Relu", ["r"], "y")], shapes, {})
     assert sizes(made) == [512, 64]
     assert sizes(model([("Relu", ["x"], "y")], {"x": ["num_atoms", 3]}, {})) == [16]
+
+
+def test_keys_with_the_likeliest_sizes_can_be_pasted_for_what_is_open() -> None:
+    made = model(
+        [],
+        {"image": ["batch", 3, "?", "?"], "tokens": ["batch", "seq"]},
+        {},
+        TensorProto.INT64,
+    )
+    keys = likeliest_keys(made, {("image", 2), ("image", 3), ("tokens", 1)})
+    assert keys == 'dims: {"seq": 128}, inputs: {"image": [1, 3, 224, 224]}'
+    assert yaml.safe_load(f"{{{keys}}}")["inputs"] == {"image": [1, 3, 224, 224]}
+    assert likeliest_keys(made, ()) == ""
 
 
 def test_an_input_without_a_rank_has_that_of_who_reads_it() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +27,7 @@ from tunegate.artifacts.changes import (
 from tunegate.artifacts.inputs import InputRule, KnownInputs, ShapedModel
 from tunegate.config import Config, TargetConfig, ValuesConfig
 from tunegate.errors import ModelError
+from tunegate.models.sizes import likeliest_keys
 from tunegate.ports import ModelJob, Repository, Shapes
 from tunegate.review.covered_model import names_in_head
 from tunegate.review.input_shapes import ResolvedShapes, ShapeLevel, takes
@@ -37,6 +39,7 @@ from tunegate.review.model_settings import (
     shapes_for,
     values_for,
 )
+from tunegate.system.onnx_scan import parsed_model
 from tunegate.tools import ModelSource
 
 # Settings that only the base's configuration has: for inputs that its model has and the head's has
@@ -176,7 +179,7 @@ class _Exporting:
         for side, file in files.items():
             said = said_of[side]
             try:
-                shapes = self._shapes(change.path, side, inputs[side], same[side], said)
+                shapes = self._shapes(change.path, side, inputs[side], same[side], said, file=file)
                 if side == "base":
                     same["head"] |= same_as_base(names.of(shapes), head)
                 given = self._given(change.path, side, file, shapes, said)
@@ -205,6 +208,8 @@ class _Exporting:
         inputs: Sequence[ModelInput] | None,
         same: Shapes,
         said: _Said,
+        *,
+        file: Path,
     ) -> Shapes:
         """Returns one side's shapes; `same` are the other side's sizes, which this side runs at.
         Raises ModelError with everything that is wrong in the configuration."""
@@ -213,7 +218,8 @@ class _Exporting:
         levels = (lost, *(_without(level, said.not_of_it) for level in given))
         found = entry_shapes(levels, inputs)
         if found.problems:
-            raise ModelError(f"{name}: {' '.join(found.problems)}")
+            likely = () if found.mistakes else _likely_sizes(file, found)
+            raise ModelError(f"{name}: {' '.join((*found.problems, *likely))}")
         if not same:
             return found.shapes
         shapes = entry_shapes((*levels, ShapeLevel(where="both", shapes=same)), inputs).shapes
@@ -221,6 +227,16 @@ class _Exporting:
         if resized:
             self.resized[name, side] = resized
         return shapes
+
+
+def _likely_sizes(file: Path, found: ResolvedShapes) -> Iterator[str]:
+    """Yields a sentence with what could be pasted. A run takes no size that nobody wrote: sides of
+    later changes would be timed at others."""
+    open_places = {(each.input, each.axis) for each in found.dimensions if each.size is None}
+    with suppress(ModelError, OSError):
+        keys = likeliest_keys(parsed_model(file.read_bytes()), open_places)
+        if keys:
+            yield f"Likely, as keys of its entry: {keys}. tunegate init tries such sizes."
 
 
 def _of_values(revisions: Revisions) -> tuple[str, ...]:

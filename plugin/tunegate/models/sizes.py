@@ -3,7 +3,8 @@ order a person would send them. Pure; `size_trials.py` asks ONNX Runtime."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -136,12 +137,31 @@ def guessed_sizes(model: onnx.ModelProto, evidence: Evidence = NO_EVIDENCE) -> G
     return next(size_candidates(model, evidence))
 
 
+def likeliest_keys(model: onnx.ModelProto, open_places: Collection[Place]) -> str:
+    """Returns the keys of an entry that give the open dimensions their likeliest sizes, by names,
+    places and weights alone: nothing is run or inferred. '' where none is known."""
+    likely, symbols = _likely_places(model, NO_EVIDENCE)
+    guesses = _guesses(likely, dict.fromkeys((each.kind for each in likely.values()), 0), symbols)
+    wanted = [each for each in guesses if (each.input, each.axis) in open_places]
+    dims = {each.symbol: each.size for each in wanted if is_symbol(each.symbol) and not each.is_sum}
+    unnamed = {each.input for each in wanted if not is_symbol(each.symbol)}
+    shapes = {
+        value.name: [size if size is not None else sizes[axis] for axis, size in enumerate(given)]
+        for value in graph_inputs(model.graph)
+        if value.name in unnamed
+        for sizes in [{each.axis: each.size for each in guesses if each.input == value.name}]
+        for given in [value.dimensions or (None,) * len(sizes)]
+    }
+    keys = (("dims", dims), ("inputs", shapes))
+    return ", ".join(
+        f"{key}: {json.dumps(sizes, ensure_ascii=False)}" for key, sizes in keys if sizes
+    )
+
+
 def size_candidates(model: onnx.ModelProto, evidence: Evidence = NO_EVIDENCE) -> Iterator[Guesses]:
     """Yields sizes to try, the likeliest first, without those that shape inference rejects; the
     likeliest alone if it rejects all."""
-    inputs = _whole(_fill_ranks(graph_inputs(model.graph), model.graph), model.graph)
-    likely = _likely_sizes(inputs, model.graph, evidence)
-    symbols = {place: _symbol(inputs, *place) for place in likely}
+    likely, symbols = _likely_places(model, evidence)
     lengths = {each.kind: len(each.sizes) for each in likely.values()}
     usual = dict.fromkeys(lengths, 0)
     if model.ByteSize() >= _MAX_CHECKED_BYTES or all(n == 1 for n in lengths.values()):
@@ -155,6 +175,13 @@ def size_candidates(model: onnx.ModelProto, evidence: Evidence = NO_EVIDENCE) ->
             yield _guesses(likely, chosen, symbols)
     if not is_any:
         yield _guesses(likely, usual, symbols)
+
+
+def _likely_places(model: onnx.ModelProto, evidence: Evidence) -> tuple[_Places, dict[Place, str]]:
+    """Returns the likely sizes of each open dimension, and its symbol."""
+    inputs = _whole(_fill_ranks(graph_inputs(model.graph), model.graph), model.graph)
+    likely = _likely_sizes(inputs, model.graph, evidence)
+    return likely, {place: _symbol(inputs, *place) for place in likely}
 
 
 def _guesses(likely: _Places, chosen: _Chosen, symbols: Mapping[Place, str]) -> Guesses:
