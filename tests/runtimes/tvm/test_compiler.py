@@ -77,7 +77,7 @@ class Device(MetaScheduleCompiler):
 
     is_broken = False
 
-    def _built(self, jobs: Sequence[tuple[BuildJob, bool]], deaths: int = 0) -> list[Build]:
+    def _build_all(self, jobs: Sequence[tuple[BuildJob, bool]], deaths: int = 0) -> list[Build]:
         return [
             build("capture failed" if graphs else "broken" if self.is_broken else None)
             for _, graphs in jobs
