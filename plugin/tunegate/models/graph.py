@@ -32,20 +32,16 @@ _MAX_SHAPE = 64
 """Integer tensors up to this size are shapes, axes and indices: structure, not weights."""
 
 Digests = Mapping[str, str]
-"""The digests of data files, by their names in the model.
-Returns the SHA-256 of the graph without weights: equal for two models that differ only in those.
-
-A tensor that decides a shape, a count or a condition is no weight. Names of nodes and tensors
-count; documentation and the producer do not. Raises ModelError.
-"""
+"""The digests of data files, by their names in the model."""
 _NO_DATA: Digests = {}
 
 
 def graph_digest(model: bytes, data: Digests = _NO_DATA) -> str:
-    """The sha-256 of the graph without weights: equal for two models that differ in those only.
+    """Returns the SHA-256 of the graph without weights: equal for two models that differ only in
+    those.
 
-    A tensor from which a shape, a count or a condition is computed is no weight. Names of nodes and
-    tensors count, documentation and the producer do not. Raises ModelError.
+    A tensor that decides a shape, a count or a condition is no weight. Names of nodes and tensors
+    count; documentation and the producer do not. Raises ModelError.
     """
     proto = _parse(model)
     for field in ("producer_name", "producer_version", "doc_string", "metadata_props"):

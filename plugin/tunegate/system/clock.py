@@ -19,27 +19,26 @@ class SystemClock:
 
 
 def today(clock: Clock) -> datetime.date:
-    """The day by which waivers expire, in UTC."""
+    """Returns the day (UTC) by which waivers expire."""
     return datetime.datetime.fromtimestamp(clock.time(), tz=datetime.UTC).date()
 
 
 _: type[Clock] = SystemClock
 
 
-# The number that everything random in a measurement comes from. It is new in each run: a model
-# that knew its inputs, or the order of the launches, could be fast where it is measured and slow
-# elsewhere.
+# The seed of everything random in a measurement, new in each run: a model that knew its inputs, or
+# the order of launches, could be fast where it is measured and slow elsewhere.
 
 BITS = 64
 
 
 def new_seed() -> int:
-    """A seed from the operating system."""
+    """Returns a seed from the operating system."""
     return secrets.randbits(BITS)
 
 
 def derived(seed: int, *purpose: str | int) -> int:
-    """The seed of one purpose. It says nothing of another's: what a model sees of its inputs does
-    not tell it the order of the blocks."""
+    """Returns the seed of one purpose, which does not reveal another's: a model's inputs must not
+    tell it the order of the blocks."""
     text = "/".join(str(part) for part in (seed, *purpose))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[: BITS // 8])

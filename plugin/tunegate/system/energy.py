@@ -1,4 +1,4 @@
-"""An implementation of `EnergyCounter`: the processors of this machine, and its GPUs."""
+"""An implementation of `EnergyCounter`: this machine's processors and GPUs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tunegate.ports import NO_COUNTER, EnergyCounter, EnergyReading
 from tunegate.system.nvidia.gpus import visible_gpus
 from tunegate.system.nvidia.nvml import asked, nvml
 
-# Energy of the processors: RAPL, as Linux shows it under /sys/class/powercap. Every package
-# counts, and the memory (`dram`) beside it, which is no part of a package. `core` and `uncore` are
-# parts of one, `psys` is the platform with the packages in it, and `intel-rapl-mmio` shows the
-# same packages a second time: none of these is added. AMD's counters have the same names.
+# Energy of the processors: RAPL, as Linux shows it under /sys/class/powercap. Every package counts,
+# and beside it its memory (`dram`), which no package includes. `core` and `uncore` are parts of a
+# package, `psys` includes the packages, and `intel-rapl-mmio` shows the same packages again: none
+# of these is added. AMD's counters have the same names.
 
 POWERCAP = Path("/sys/class/powercap")
 _ZONE = re.compile(r"intel-rapl:\d+(?::\d+)?")
@@ -26,17 +26,17 @@ _MICRO = 1e-6
 
 
 class Rapl:
-    """The packages of this machine as one counter, which has to be read more often than the
-    shortest of theirs wraps around: a minute at hundreds of watts."""
+    """This machine's packages as one counter. It must be read before the shortest one wraps around:
+    within a minute at hundreds of watts."""
 
     def __init__(self, powercap: Path = POWERCAP) -> None:
         self._zones = tuple(_zones(powercap))
-        self._last = self._read()
+        self._last = self._read_microjoules()
         self._microjoules = 0
 
     def joules(self) -> float | None:
-        """The sum since the beginning; None without a package, or where one may not be read."""
-        now = self._read()
+        """Returns the sum since the beginning, None without a package or with an unreadable one."""
+        now = self._read_microjoules()
         if now is None or self._last is None:
             self._last = None
             return None
@@ -45,7 +45,7 @@ class Rapl:
         self._last = now
         return self._microjoules * _MICRO
 
-    def _read(self) -> dict[Path, int] | None:
+    def _read_microjoules(self) -> dict[Path, int] | None:
         values = {zone: _number(zone / "energy_uj") for zone in self._zones}
         known = {zone: value for zone, value in values.items() if value is not None}
         return known if known and len(known) == len(values) else None
@@ -62,7 +62,7 @@ def _zones(powercap: Path) -> Iterator[Path]:
 
 
 def _advance(before: int, after: int, zone: Path) -> int:
-    """The difference; a counter that fell has begun again at 0 after its largest value."""
+    """Returns the difference. A counter that fell has wrapped from its largest value to 0."""
     if after >= before:
         return after - before
     largest = _number(zone / "max_energy_range_uj")
@@ -75,7 +75,7 @@ def _number(path: Path) -> int | None:
 
 
 def _text(path: Path) -> str:
-    """The text, or '' where it may not be read: the kernel lets only root read the counters."""
+    """Returns the text, '' if it is unreadable: the kernel lets only root read the counters."""
     try:
         return path.read_text(errors="replace").strip()
     except OSError:
@@ -83,8 +83,8 @@ def _text(path: Path) -> str:
 
 
 class MachineEnergy:
-    """The processors by RAPL and the GPUs by NVML. Where GPUs work their counter is needed:
-    processors alone would count a small part of it."""
+    """The processors by RAPL and the GPUs by NVML. If GPUs work their counter is required:
+    processors alone are a small part of the energy."""
 
     def __init__(self, processors: Rapl, gpus: JoulesReader | None = None) -> None:
         self._processors, self._gpus = processors, gpus
@@ -105,7 +105,7 @@ class MachineEnergy:
 
 @contextmanager
 def energy_for(config: Config) -> Iterator[EnergyCounter]:
-    """This machine's counters for a run; none where the machines of a cluster do the work."""
+    """Yields this machine's counters for a run, none if a cluster's machines do the work."""
     if config.executor != LOCAL:
         yield NO_COUNTER
         return
@@ -116,7 +116,7 @@ def energy_for(config: Config) -> Iterator[EnergyCounter]:
 
 @contextmanager
 def opened_energy(*, with_gpus: bool, powercap: Path = POWERCAP) -> Iterator[MachineEnergy]:
-    """The counters of this machine; with those of its visible GPUs where they work."""
+    """Yields this machine's counters, with those of its visible GPUs if they work."""
     processors = Rapl(powercap)
     if not with_gpus:
         yield MachineEnergy(processors)
@@ -127,7 +127,7 @@ def opened_energy(*, with_gpus: bool, powercap: Path = POWERCAP) -> Iterator[Mac
 
 @contextmanager
 def device_energy(gpu: Gpu | None, powercap: Path = POWERCAP) -> Iterator[MachineEnergy]:
-    """The counters of the device that something is measured on: the processors, and this GPU."""
+    """Yields the counters of the measured device: the processors, and this GPU."""
     processors = Rapl(powercap)
     if gpu is None:
         yield MachineEnergy(processors)
@@ -137,7 +137,7 @@ def device_energy(gpu: Gpu | None, powercap: Path = POWERCAP) -> Iterator[Machin
 
 
 def _countable() -> Sequence[str]:
-    """The devices whose counter is theirs alone."""
+    """Returns the devices whose counter is theirs alone."""
     gpus = visible_gpus()
     return () if any(gpu.is_part for gpu in gpus) else [gpu.uuid for gpu in gpus]
 
@@ -145,7 +145,7 @@ def _countable() -> Sequence[str]:
 _: type[EnergyCounter] = MachineEnergy
 
 
-# Energy of GPUs: NVML's counter of all that a device has used since its driver was loaded.
+# Energy of GPUs: NVML's counter of everything a device has used since its driver was loaded.
 
 _MILLI = 1e-3
 
@@ -154,10 +154,10 @@ JoulesReader = Callable[[], float | None]
 
 @contextmanager
 def counted_gpus(uuids: Sequence[str]) -> Iterator[JoulesReader]:
-    """A reading of the devices' sum in joules that can be repeated; None where one of them does not
-    count (before Volta)."""
+    """Yields a repeatable reading of the devices' sum in joules; None if one does not count (before
+    Volta)."""
     with nvml() as library:
-        yield lambda: _sum([_used(library, uuid) for uuid in uuids])
+        yield lambda: _sum([_joules_of(library, uuid) for uuid in uuids])
 
 
 def _sum(joules: Sequence[float | None]) -> float | None:
@@ -165,8 +165,8 @@ def _sum(joules: Sequence[float | None]) -> float | None:
     return sum(known) if known and len(known) == len(joules) else None
 
 
-def _used(library: Any | None, uuid: str) -> float | None:
-    """Joules since the driver was loaded; NVML counts millijoules."""
+def _joules_of(library: Any | None, uuid: str) -> float | None:
+    """Returns the joules since the driver was loaded; NVML counts millijoules."""
     if library is None:
         return None
     handle = asked(library, library.nvmlDeviceGetHandleByUUID, uuid.encode())

@@ -1,7 +1,7 @@
-"""A scan of an ONNX file before it is parsed: it must be of a moderate size in every way, and its
-data files are collected, wherever in it a tensor stands.
+"""Scans an ONNX file before it is parsed: its size must be moderate in every respect, and its data
+files are collected, wherever in it a tensor is.
 
-Parsed, a few bytes become a large object each; the parser itself has no limits.
+A few bytes become a large object each when parsed, and the parser itself has no limits.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from google.protobuf.message import DecodeError
 from tunegate.errors import ModelError, NoOnnxError
 
 MAX_MODEL_BYTES = 2**31 - 1
-"""The largest protobuf file. Tensors that do not fit are kept in data files."""
+"""The largest protobuf file in bytes. Larger tensors are in data files."""
 _MIN_PARSED_BYTES = 256 * 2**20
 _MAX_GROWTH = 8
-"""The times of its size that a file may take when it is parsed, above the least that any may. A
-forest of 25 MB takes five times as much, a language model of 30,000 nodes far less."""
+"""How many times its size a file may take in memory, above the minimum that any may take. A forest
+of 25 MB takes five times, a language model of 30,000 nodes far less."""
 _MAX_PARSED_BYTES = 2**31
 _MESSAGE_BYTES, _TEXT_BYTES, _NUMBER_BYTES = 200, 32, 16
-"""What protobuf takes for a message, for a text beside its length, and for a number of a list."""
+"""protobuf's memory for a message, for a text beside its length, and for a number in a list."""
 _DEEPEST = 100
-"""The deepest nesting that protobuf reads; a branch inside a branch is three deeper."""
+"""The deepest nesting that protobuf reads; a branch inside a branch is three levels deeper."""
 _MAX_NAME_BYTES = 64 * 1024
 _MAX_PATH = 4096
 _FREE_TEXT = {"doc_string", "value", "denotation"}
@@ -46,10 +46,10 @@ _AS_LARGE_AS_WRITTEN = {
     _KINDS.TYPE_FIXED32,
     _KINDS.TYPE_FIXED64,
 }
-"""A packed list of other numbers takes eight bytes and more for each byte of it."""
+"""A packed list of other numbers takes at least eight bytes per byte of the file."""
 _Fields = dict[int, Any]
-"""The fields of a message that are read, by number: the fields of a message inside it, or what
-else is read. All others are stepped over."""
+"""The fields of a message to read, by number: the fields of the nested message, or what else is
+read. All others are skipped."""
 _NO_ONNX = "not an ONNX file, or cut short"
 _NAME = "name"
 _DATA = "data"
@@ -66,15 +66,15 @@ _OWN_NUMBERS = (
     "string_data",
 )
 _IN_MEMORY = "*/_ORT_MEM_ADDR_/*"
-"""Where ONNX Runtime takes the offset for an address in its own memory."""
+"""The location with which ONNX Runtime reads the offset as an address in its own memory."""
 
 
 def data_files(model: bytes) -> tuple[str, ...]:
-    """The data files the model refers to, relative to it, each once and in order.
+    """Returns the data files the model refers to, relative to it, each once and in order.
 
-    Raises ModelError for a file whose parts do not fit together, that is too large, takes far more
-    memory than it is large, has too many levels or names that are no names; for a tensor that says
-    in two ways where its numbers are; and for a data file outside of the model's directory.
+    Raises ModelError for a file that is inconsistent, too large, much larger in memory, nested too
+    deeply, or has names that are none; for a tensor that gives two locations for its numbers; and
+    for a data file outside the model's directory.
     """
     if len(model) > MAX_MODEL_BYTES:
         raise ModelError(too_large(len(model)))
@@ -83,7 +83,7 @@ def data_files(model: bytes) -> tuple[str, ...]:
         raise ModelError(message)
     if not _has_external_data(model):
         return ()
-    names = list(dict.fromkeys(map(_data_file, filter(is_external, tensors_in(_parsed(model))))))
+    names = list(dict.fromkeys(map(_data_file, filter(is_external, tensors_in(_parse(model))))))
     for name in names:
         path = PurePosixPath(name)
         is_inside = not path.is_absolute() and ".." not in path.parts and bool(path.name)
@@ -94,15 +94,15 @@ def data_files(model: bytes) -> tuple[str, ...]:
 
 
 def parsed_model(model: bytes) -> onnx.ModelProto:
-    """The model, looked through before. Raises ModelError for what `data_files` refuses, and what
-    is no ONNX file."""
+    """Returns the parsed model, after a scan. Raises ModelError for what `data_files` rejects, and
+    for what is no ONNX file."""
     data_files(model)
-    return _parsed(model)
+    return _parse(model)
 
 
 def tensors_in(message: Any) -> Iterator[onnx.TensorProto]:
-    """Yields all tensors of a message in their order, by protobuf's own reflection: a list of
-    places would miss one."""
+    """Yields all tensors of a message in order, by protobuf's reflection: a list of places would
+    miss one."""
     waiting = [message]
     while waiting:
         inside = waiting.pop()
@@ -118,13 +118,13 @@ def tensors_in(message: Any) -> Iterator[onnx.TensorProto]:
 
 def is_external(tensor: onnx.TensorProto) -> bool:
     """Returns whether the tensor's numbers are in a data file. ONNX Runtime goes by the location
-    alone, so one that says both is refused by `data_files`."""
+    alone, so `data_files` rejects a tensor that has both."""
     return bool(tensor.external_data) or tensor.data_location == onnx.TensorProto.EXTERNAL
 
 
 def _data_file(tensor: onnx.TensorProto) -> str:
-    """The data file of an external tensor. Raises ModelError for one that two readers could
-    understand in two ways."""
+    """Returns the data file of an external tensor. Raises ModelError for one that two readers could
+    understand differently."""
     entries: dict[str, str] = {entry.key: entry.value for entry in tensor.external_data}
     problem = ""
     if tensor.data_location != onnx.TensorProto.EXTERNAL:
@@ -145,7 +145,7 @@ def _data_file(tensor: onnx.TensorProto) -> str:
     return entries["location"]
 
 
-def _parsed(model: bytes) -> onnx.ModelProto:
+def _parse(model: bytes) -> onnx.ModelProto:
     proto = onnx.ModelProto()
     try:
         proto.ParseFromString(model)
@@ -162,8 +162,8 @@ def too_large(size_bytes: int) -> str:
 
 
 def _has_external_data(data: bytes) -> bool:
-    """Returns whether any tensor has an entry of a data file, or says that it is in one; every
-    part of the file is read, and its memory is added up before protobuf takes it."""
+    """Returns whether any tensor names a data file or says it has one. Reads every part of the
+    file, and adds up its memory before protobuf parses it."""
     position, memory_bytes = 0, 0
     most = max(_MIN_PARSED_BYTES, min(_MAX_GROWTH * len(data), _MAX_PARSED_BYTES))
     inside = [(len(data), _MODEL)]
@@ -204,13 +204,13 @@ def _has_external_data(data: bytes) -> bool:
 
 
 _BYTES_WITH_TAG = {_VARINT: 2, _EIGHT_BYTES: 9, _FOUR_BYTES: 5}
-"""The fewest bytes of a number and its tag. Other kinds are refused where they are stepped over."""
+"""The fewest bytes of a number and its tag. Other kinds are rejected where they are skipped."""
 _VALUES = {_VARINT: rb"[\x80-\xff]{0,9}[\x00-\x7f]", _EIGHT_BYTES: rb".{8}", _FOUR_BYTES: rb".{4}"}
 
 
 @cache
 def _run_of(tag: int) -> re.Pattern[bytes]:
-    """Some of the next numbers that stand behind the same tag."""
+    """Returns a pattern for the next numbers behind the same tag."""
     pattern = b"(?:%s%s){1,1000}" % (re.escape(bytes([tag])), _VALUES[tag & 7])
     return re.compile(pattern, re.DOTALL)
 
@@ -260,7 +260,8 @@ def _require_shallow(levels: int) -> None:
 
 
 def _fields_of(message: Any, known: dict[str, _Fields]) -> _Fields:
-    """Messages hold each other, so what is known already is not read again."""
+    """Returns the fields of a message type. Messages contain each other, so known ones are not read
+    again."""
     if message.full_name in known:
         return known[message.full_name]
     found = known[message.full_name] = {}

@@ -1,5 +1,5 @@
-"""YAML without its surprises: what YAML 1.1 reads into a word or a clock time is text here, and
-what it lets pass, such as a key given twice, is refused with its line."""
+"""YAML without its surprises: what YAML 1.1 turns into booleans or clock times is text here, and
+what it lets pass, such as a duplicate key, is rejected with its line."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import yaml
 
 MAX_YAML_CHARACTERS = 256 * 1024
 _MAX_VALUES = 50_000
-"""The number of values in a file with everything that an alias repeats: a few lines of aliases
-can stand for billions of values."""
+"""The most values in a file, counting repeats by aliases: a few lines of aliases can stand for
+billions of values."""
 _DEEPEST = 50
 _MAX_INTEGER = 2**63 - 1
 
 
 class YamlProblemError(yaml.YAMLError):
-    """A text that is no YAML of ours; `line` is 0 where it is about none."""
+    """A text that is no YAML of ours; `line` is 0 if the problem is on no line."""
 
     def __init__(self, text: str, line: int = 0) -> None:
         super().__init__(text)
@@ -26,12 +26,12 @@ class YamlProblemError(yaml.YAMLError):
 
 
 def read_yaml(text: str) -> Any:
-    """Raises YamlProblemError, whose text is one line for who wrote the file."""
+    """Parses the text. Raises YamlProblemError, whose text is one line for the file's author."""
     if len(text) > MAX_YAML_CHARACTERS:
         message = f"larger than {MAX_YAML_CHARACTERS // 1024} KiB. Shorten it."
         raise YamlProblemError(message)
     try:
-        return _read(_Loader(text))
+        return _construct(_Loader(text))
     except yaml.YAMLError as error:
         raise _problem(error) from error
     except RecursionError as error:
@@ -42,8 +42,8 @@ def read_yaml(text: str) -> Any:
         raise YamlProblemError(message) from error
 
 
-def _read(loader: _Loader) -> Any:
-    """The values are counted before any is made."""
+def _construct(loader: _Loader) -> Any:
+    """Returns the document; its values are counted before any is made."""
     document = loader.get_single_node()
     if document is None:
         return None
@@ -52,7 +52,7 @@ def _read(loader: _Loader) -> Any:
 
 
 class _Extent:
-    """Counts the values of a document; what has several aliases is counted for each."""
+    """Counts the values of a document, an aliased one once per alias."""
 
     def __init__(self) -> None:
         self._known: dict[int, int | None] = {}
@@ -60,15 +60,15 @@ class _Extent:
     def values(self, node: yaml.Node, depth: int) -> int:
         if id(node) not in self._known:
             if depth > _DEEPEST:
-                raise _refused("nested too deeply", node)
+                raise _mark_problem("nested too deeply", node)
             self._known[id(node)] = None
             inside = (self.values(part, depth + 1) for part in _parts(node))
             self._known[id(node)] = 1 + sum(inside)
         count = self._known[id(node)]
         if count is None:
-            raise _refused("an alias of what it is part of", node)
+            raise _mark_problem("an alias of what it is part of", node)
         if count > _MAX_VALUES:
-            raise _refused(f"more than {_MAX_VALUES} values, with what aliases repeat", node)
+            raise _mark_problem(f"more than {_MAX_VALUES} values, with what aliases repeat", node)
         return count
 
 
@@ -83,30 +83,30 @@ def _parts(node: yaml.Node) -> Iterator[yaml.Node]:
 
 class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """The second of two equal keys would silently win."""
+        """Builds a mapping; rejects a duplicate key, whose second value would silently win."""
         seen: set[str] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                raise _refused("a key must be a text", key)
+                raise _mark_problem("a key must be a text", key)
             if key.value in seen:
-                raise _refused(f"key {key.value} is given twice", key)
+                raise _mark_problem(f"key {key.value} is given twice", key)
             seen.add(key.value)
         return super().construct_mapping(node, deep)
 
 
 def _text(_: _Loader, node: yaml.ScalarNode) -> str:
-    """No setting is a date: what looks like one is a name."""
+    """Returns dates as text: no setting is a date, so what looks like one is a name."""
     return str(node.value)
 
 
 def _truth(loader: _Loader, node: yaml.ScalarNode) -> bool | str:
-    """Only true and false are: `mode: off` is a word."""
+    """Returns a boolean for true and false only: `mode: off` is a word."""
     is_truth = node.value.lower() in {"true", "false"}
     return loader.construct_yaml_bool(node) if is_truth else str(node.value)
 
 
 def _integer(loader: _Loader, node: yaml.ScalarNode) -> int | str:
-    """`1:30` is not 90."""
+    """Returns an integer, but `1:30` as text: it is not 90."""
     if ":" in node.value:
         return str(node.value)
     number = loader.construct_yaml_int(node)
@@ -134,10 +134,10 @@ for _tag, _constructor in {
 
 
 def _no_number(node: yaml.ScalarNode) -> yaml.MarkedYAMLError:
-    return _refused(f"{node.value[:40]} is no number to work with", node)
+    return _mark_problem(f"{node.value[:40]} is no number to work with", node)
 
 
-def _refused(problem: str, node: yaml.Node) -> yaml.MarkedYAMLError:
+def _mark_problem(problem: str, node: yaml.Node) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
 
 

@@ -15,17 +15,13 @@ _RELATIVE = {
     **dict.fromkeys(("float8_e5m2", "float8_e5m2fnuz"), 2**-2),
     "float4_e2m1fn": 1 / 3,
 }
-"""The narrowest types may differ by a step, if the sum lies between two values.
-Returns the allowed error relative to the largest magnitude of the expected output.
-
-Reordered float32 sums of a deep network differ by about 1e-5; a wrong schedule by far more.
-"""
+"""The narrowest types may differ by a step, if the sum lies between two values."""
 
 
 def tolerance(dtype: str) -> float:
-    """Allowed error relative to the largest magnitude of the expected output.
+    """Returns the allowed error relative to the largest magnitude of the expected output.
 
-    Reordered sums of a deep network in float32 differ by about 1e-5; a wrong schedule by far more.
+    Reordered float32 sums of a deep network differ by about 1e-5; a wrong schedule by far more.
     """
     return _RELATIVE.get(dtype, 0.0)
 

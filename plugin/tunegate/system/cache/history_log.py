@@ -22,7 +22,7 @@ _LATER = "the next run on this machine writes it"
 
 
 class ReadHistory(msgspec.Struct, frozen=True, kw_only=True):
-    """The lines, oldest first, and how many were refused."""
+    """The history's lines, oldest first, and how many were rejected."""
 
     entries: tuple[HistoryEntry, ...]
     refused: int = 0
@@ -35,9 +35,9 @@ def write_history(
     milliseconds: int,
     kept: MaintainedStore,
 ) -> str:
-    """Appends entries to the history, and returns why nothing was written, or an empty string: a
-    run does not fail with its history. What the store does not take lies in `kept`, from where the
-    next run delivers it."""
+    """Appends entries to the history. Returns why nothing was written, or an empty string: a run
+    does not fail because of its history. What the store does not take stays in `kept`, and the next
+    run delivers it."""
     if not entries or config.mode != "rw":
         return ""
     lines = b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries)
@@ -47,9 +47,9 @@ def write_history(
     except LinesTooLongError as error:
         return f"{told} ({error})"
     waiting = {name: lines, **_waiting(kept, config.zone)}
-    with suppress(StoreUnavailableError):  # a full disk: then there is this one attempt
+    with suppress(StoreUnavailableError):  # a full disk: then this is the only attempt
         append_history(kept, config.zone, lines, milliseconds=milliseconds)
-    answers = _delivered(store, kept, waiting)
+    answers = _deliver(store, kept, waiting)
     if name not in answers:
         return f"{told} (no answer in {WRITE_SECONDS:g} s); {_LATER}"
     answer = answers[name]
@@ -64,11 +64,11 @@ def _waiting(kept: MaintainedStore, zone: str) -> Mapping[str, bytes]:
         return {}
 
 
-def _delivered(
+def _deliver(
     store: ObjectStore, kept: MaintainedStore, waiting: Mapping[str, bytes]
 ) -> Mapping[str, Trouble | None]:
-    """Sends waiting objects, and returns the store's trouble with each, None for success, as far as
-    it answered in time. What it took is kept no longer."""
+    """Sends waiting objects and forgets the delivered ones. Returns the store's trouble with each
+    (None: delivered), as far as it answered in time."""
     asked = {name: partial(store.write, name, body) for name, body in waiting.items()}
     deadline = time.monotonic() + WRITE_SECONDS
     answers = dict(gather_with_deadline(asked, deadline=deadline, monotonic=time.monotonic))
@@ -80,8 +80,8 @@ def _delivered(
 
 
 def read_history(store: ObjectStore, zone: str, most: int) -> ReadHistory:
-    """The lines of the latest runs. A line that is none of ours, or breaks a limit of its type, is
-    refused. Raises StoreUnavailableError."""
+    """Returns the lines of the latest runs. A line that is not ours, or exceeds a limit of its
+    type, is rejected. Raises StoreUnavailableError."""
     bodies = recent_history(store, zone, most).values()
     lines = [line for body in bodies for line in body.splitlines()]
     found = list(_entries(lines))

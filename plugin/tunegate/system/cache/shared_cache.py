@@ -44,8 +44,8 @@ _SHOWN = 3
 
 
 class SharedCache:
-    """The cache of one run. `state` is a local directory for undelivered records and heads that
-    were seen, `copies` one for what was read, None for the same."""
+    """The cache of one run. `state` is a local directory for undelivered records and seen heads,
+    `copies` one for what was read (None: the same)."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class SharedCache:
 
     def use(self) -> CacheUse:
         counted = self._cache.statistics
-        refused = (_refused(count, reason) for reason, count in counted.refused.items())
+        refused = (_refusal(count, reason) for reason, count in counted.refused.items())
         return CacheUse(
             location=redacted(self._config.url, ()),
             zone=self._config.zone,
@@ -142,7 +142,7 @@ class SharedCache:
             yield f"cache: records of {', '.join(served_by)}{rest}"
 
     def _usd(self, requests: Mapping[str, int]) -> float | None:
-        """Returns what they cost; list prices say nothing about an endpoint of one's own."""
+        """Returns the cost; list prices say nothing about a private endpoint."""
         prices = self._kind.usd_per_1000_requests
         if prices is None or self._config.endpoint_url:
             return None
@@ -155,26 +155,25 @@ def _require_zone(key: str, zone: str) -> None:
         raise ConfigError(f"{key}: {problem}.")
 
 
-def _refused(count: int, reason: str) -> str:
+def _refusal(count: int, reason: str) -> str:
     records = "1 record was" if count == 1 else f"{count} records were"
     return f"cache: {records} refused ({reason})"
 
 
 def open_shared_store(config: CacheConfig, *, root: Path) -> MaintainedStore:
-    """Asks the store nothing yet. Raises ConfigError for an address that is none."""
+    """Opens the store without a request to it. Raises ConfigError for an invalid address."""
     with _bad_address_is_config_error():
         return stores.open_store(_address(config, root))
 
 
 def objects_in_zone(config: CacheConfig, *, root: Path) -> int:
-    """The number of objects with results of tuning in the zone that is written; lines of history
-    are none. Raises ConfigError, and StoreUnavailableError where the store does not answer."""
+    """Returns the number of objects with tuning results in the written zone, without history.
+    Raises ConfigError, and StoreUnavailableError if the store does not answer."""
     return len(open_shared_store(config, root=root).names(f"ms1/z/{config.zone}/g/"))
 
 
 def store_kind(config: CacheConfig, *, root: Path) -> StoreKind:
-    """Returns the kind of store that is configured. Raises ConfigError
-    for an address that is none."""
+    """Returns the kind of the configured store. Raises ConfigError for an invalid address."""
     with _bad_address_is_config_error():
         return stores.kind_of(_address(config, root))
 
@@ -204,7 +203,7 @@ def undelivered(config: CacheConfig, *, root: Path) -> int:
 
 
 def location_of(config: CacheConfig, *, root: Path) -> str:
-    """Returns the address of the cache as it is opened: a directory has an absolute path."""
+    """Returns the address that the cache is opened at; a directory's is absolute."""
     return _address(config, root).url
 
 
@@ -224,13 +223,12 @@ def _address(config: CacheConfig, root: Path) -> StoreAddress:
 _: type[TaskIndex] = SharedCache
 
 
-# The cache's directory where it lies in the checkout: nothing that was committed is trusted.
+# The cache's directory, if it is in the checkout: nothing that was committed is trusted.
 
 
 def cache_directory(url: str, root: Path) -> Path:
-    """A relative one lies under `root`. Raises ConfigError for one that the
-    checkout brings: through a link it would be anywhere, and files in it would be
-    records that nobody has measured."""
+    """Returns the directory; a relative one is below `root`. Raises ConfigError if the checkout
+    contains it: a link could lead anywhere, and its files would be records that nobody measured."""
     named = cache_home() if url == DEFAULT_CACHE_URL else Path(url).expanduser()
     directory = Path(os.path.normpath(root / named))
     top = working_tree(root)
@@ -250,13 +248,13 @@ def cache_directory(url: str, root: Path) -> Path:
     return directory
 
 
-# The private key that signs what a run writes: from the environment, and never shown.
+# The private key that signs a run's records: from the environment, and never shown.
 
 VARIABLE = "TUNEGATE_SIGNING_KEY"
 
 
 def signing_key() -> Signer | None:
-    """Raises ConfigError where the variable holds something else."""
+    """Returns the signer. Raises ConfigError if the variable holds something else."""
     pem = os.environ.get(VARIABLE, "")
     if not pem.strip():
         return None

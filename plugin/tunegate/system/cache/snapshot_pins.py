@@ -1,4 +1,4 @@
-"""`tunegate.lock`: which snapshot of the cache a repository builds with."""
+"""`tunegate.lock`: the cache snapshots that a repository builds with."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PINS_FILE = "tunegate.lock"
 
 
 class Pin(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`target` is the start of the target key, `index` the digest of a snapshot's index."""
+    """`target` is the beginning of the target key, `index` the digest of a snapshot's index."""
 
     zone: str
     target: str
@@ -36,7 +36,7 @@ SnapshotPins = Mapping[Group, str]
 
 
 def read_pins(root: Path) -> SnapshotPins:
-    """Empty where the repository has no lock file. Raises ConfigError."""
+    """Returns the pins, none without a lock file. Raises ConfigError."""
     path = root / PINS_FILE
     try:
         body = read_regular(path)
@@ -48,16 +48,16 @@ def read_pins(root: Path) -> SnapshotPins:
 
 
 def own_pins(repository: GitRepository) -> SnapshotPins:
-    """Those of the checkout: the file as it is here, or as committed where it is not, as in a
-    sparse checkout. Raises ConfigError."""
+    """Returns the checkout's pins: of the file as it is here, or as committed if it is absent, as
+    in a sparse checkout. Raises ConfigError."""
     if (repository.root / PINS_FILE).exists():
         return read_pins(repository.root)
     return pins_at(repository, repository.head())
 
 
 def pins_at(repository: GitRepository, revision: str) -> SnapshotPins:
-    """Those of a revision; none where they cannot be read: then the latest snapshots count, which
-    know the most. Raises RevisionError where the content cannot be fetched."""
+    """Returns a revision's pins; none if they are invalid: then the latest snapshots count, which
+    know most. Raises RevisionError if the content cannot be fetched."""
     entry = repository.entry(revision, PINS_FILE)
     if entry is None or entry.kind != "file":
         return {}
@@ -71,20 +71,20 @@ def pinned_otherwise(own: SnapshotPins, judging: SnapshotPins) -> PolicyChange:
     """Returns the policy change of a head whose pins differ from the judging ones."""
     return PolicyChange(
         key=PINS_FILE,
-        old=_pinned(judging),
-        new=_pinned(own),
+        old=_pins_text(judging),
+        new=_pins_text(own),
         effect="changed",
         counts="once merged",
     )
 
 
-def _pinned(pins: SnapshotPins) -> str:
+def _pins_text(pins: SnapshotPins) -> str:
     shown = (f"{group.zone}/{group.target[:12]} {index[:12]}" for group, index in pins.items())
     return ", ".join(sorted(shown)) or "no pins"
 
 
 def parse_pins(body: bytes, path: str) -> SnapshotPins:
-    """`path` names the file in messages. Raises ConfigError."""
+    """Parses pins; `path` names the file in messages. Raises ConfigError."""
     try:
         pinned = msgspec.json.decode(body, type=PinFile)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -94,7 +94,7 @@ def parse_pins(body: bytes, path: str) -> SnapshotPins:
 
 
 def write_pins(root: Path, pins: tuple[Pin, ...]) -> Path:
-    """Raises ConfigError where the file cannot be written."""
+    """Writes the pins. Raises ConfigError if the file cannot be written."""
     path = root / PINS_FILE
     body = msgspec.json.format(msgspec.json.encode(PinFile(pins=pins)), indent=2)
     try:

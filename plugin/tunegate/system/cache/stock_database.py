@@ -1,7 +1,7 @@
-"""A stock MetaSchedule database, read as data that anybody may have written.
+"""Reads a stock MetaSchedule database as data that anybody may have written.
 
-TVM's own loader would build the modules and the traces in it; here its records are JSON lines with
-limits, and the file of workloads (serialized modules) is not opened at all.
+TVM's own loader would build its modules and traces. Here records are JSON lines with limits, and
+the file of workloads (serialized modules) is not opened at all.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MAX_INSTRUCTIONS = 2_000
 _MAX_DECISIONS = 256
 _MAX_RUN_SECONDS = 3600.0
 _BEST_OF_EACH = 16
-"""The number of records that are kept of each workload: more could not be tried anyway."""
+"""The number of records kept per workload: more could not be tried anyway."""
 
 # Nothing here nests deeper than TVM writes it.
 _Integer = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
@@ -44,7 +44,7 @@ _Line = tuple[
 
 
 class StockDatabase(msgspec.Struct, frozen=True, kw_only=True):
-    """`schedules` are the fastest of each workload, by what the file claims. `read` counts lines,
+    """`schedules` are the fastest of each workload, by the file's claims. `read` counts lines,
     `refused` those without a schedule, by reason."""
 
     schedules: tuple[ForeignSchedule, ...]
@@ -53,7 +53,7 @@ class StockDatabase(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_database(directory: Path) -> StockDatabase:
-    """Raises ConfigError where there is no such database."""
+    """Reads the database. Raises ConfigError if there is none."""
     file = directory / RECORDS
     if not file.is_file():
         message = f"{directory}: holds no MetaSchedule database (no {RECORDS}). Name its directory."
@@ -78,7 +78,7 @@ def read_database(directory: Path) -> StockDatabase:
 
 
 def _lines(file: Path) -> Iterator[bytes]:
-    """The lines of a file. A line that is too long is cut, and what is left is no JSON."""
+    """Yields the lines of a file. A line that is too long is cut, which leaves no valid JSON."""
     with file.open("rb") as stream:
         for _ in range(_MAX_LINES):
             line = stream.readline(_MAX_LINE)
@@ -114,7 +114,7 @@ def _schedule(line: bytes) -> tuple[int, ForeignSchedule] | str:
 
 
 def _kind(target: str | dict[str, Any]) -> Any:
-    """A target is JSON in JSON, in some versions as text."""
+    """Returns the kind of a target, which is JSON in JSON, in some versions as text."""
     if isinstance(target, str):
         try:
             target = msgspec.json.decode(target, type=dict[str, Any])

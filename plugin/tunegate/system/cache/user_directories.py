@@ -1,7 +1,7 @@
-"""The directories of this user's cache and state, as the XDG base directories say.
+"""The directories of this user's cache and state, by the XDG base directories.
 
-What an earlier version left under `~/.cache/tunegate` stays in use, so that nothing of
-it has to be tuned again.
+What an earlier version left under `~/.cache/tunegate` stays in use, so that nothing has to be tuned
+again.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ def cache_home(variables: Mapping[str, str] = os.environ) -> Path:
 
 
 def state_home(variables: Mapping[str, str] = os.environ) -> Path:
-    """Returns the directory of what must outlive a cache: undelivered records, heads seen."""
+    """Returns the directory of what must outlive a cache: undelivered records, seen heads."""
     return _home("XDG_STATE_HOME", _STATE_PARTS, variables)
 
 
 def _home(name: str, parts: tuple[str, ...], variables: Mapping[str, str]) -> Path:
-    """Returns the directory that holds a part already, else the one in the variable. A relative one
+    """Returns the directory that already holds a part, else the one in the variable. A relative one
     would depend on the working directory, which may be a checkout: it is ignored."""
     usual = Path(DEFAULT_CACHE_URL).expanduser()
     base = Path(variables.get(name, ""))

@@ -1,5 +1,5 @@
-"""Run by the Python of an environment: prints what is installed there, as JSON. The arguments are
-names of a runtime. Standard library only."""
+"""Prints what is installed in an environment, as JSON. Run by that environment's Python, with names
+of a runtime as arguments. Standard library only."""
 
 import json
 import re
@@ -14,23 +14,23 @@ def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _required(listed: list[str]) -> list[str]:
-    """The names of what a package needs, without its extras."""
+def _requirement_names(listed: list[str]) -> list[str]:
+    """Returns the names of a package's requirements, without its extras."""
     found = [_NAME.match(each) for each in listed if "extra ==" not in each]
     return [_normal(match.group()) for match in found if match]
 
 
-def _installed() -> dict[str, dict[str, object]]:
+def _describe_packages() -> dict[str, dict[str, object]]:
     found: dict[str, dict[str, object]] = {}
     for each in metadata.distributions():
         if name := each.metadata["Name"]:
-            needs = _required(each.requires or [])
+            needs = _requirement_names(each.requires or [])
             found.setdefault(_normal(name), {"version": each.version, "needs": needs})
     return found
 
 
 if __name__ == "__main__":
-    packages, modules = _installed(), metadata.packages_distributions()
+    packages, modules = _describe_packages(), metadata.packages_distributions()
     owners = {
         name: [_normal(name)]
         if _normal(name) in packages

@@ -1,4 +1,4 @@
-"""A virtual environment that the user named, and what of it a runtime is made of."""
+"""A virtual environment that the user named, and the packages that form a runtime in it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _LIMIT_SECONDS = 60.0
 
 
 class RuntimeEnvironment(msgspec.Struct, frozen=True, kw_only=True):
-    """One with the runtime in it: `version` is that of the runtime. `packages` are the versions of
-    the runtime and of all that it requires, `others` those of the rest."""
+    """An environment with the runtime in it, of this `version`. `packages` are the versions of the
+    runtime and its requirements, `others` those of the rest."""
 
     directory: Path
     python: Path
@@ -32,7 +32,7 @@ class _Package(msgspec.Struct, frozen=True):
     needs: tuple[str, ...] = ()
 
 
-class _Described(msgspec.Struct, frozen=True):
+class _Description(msgspec.Struct, frozen=True):
     python: str
     platform: str
     packages: dict[str, _Package]
@@ -40,18 +40,17 @@ class _Described(msgspec.Struct, frozen=True):
 
 
 def read_environment(directory: Path, runtime: str, names: Sequence[str]) -> RuntimeEnvironment:
-    """Starts the Python of the environment. `names` are the packages that the runtime is. Raises
-    ConfigError for what is no environment, one that does not fit to this Python, and one without
-    the runtime."""
+    """Reads an environment with its own Python. `names` are the packages that form the runtime.
+    Raises ConfigError if it is no environment, does not fit this Python, or lacks the runtime."""
     python = directory.absolute() / "bin" / "python"
-    described = _described(directory, python, names)
+    described = _describe(directory, python, names)
     _require_alike(directory, described)
     roots = {name for owners in described.owners.values() for name in owners}
     if not roots or not roots <= set(described.packages):
         named = " or ".join(names)
         message = f"--env {directory}: {runtime} is not installed there (no package {named})."
         raise ConfigError(message)
-    relevant = _with_needs(roots, described.packages)
+    relevant = _add_requirements(roots, described.packages)
     versions = {name: each.version for name, each in sorted(described.packages.items())}
     return RuntimeEnvironment(
         directory=directory,
@@ -63,7 +62,7 @@ def read_environment(directory: Path, runtime: str, names: Sequence[str]) -> Run
 
 
 def differences(base: Mapping[str, str], head: Mapping[str, str]) -> tuple[str, ...]:
-    """Each package that differs, like `onnxruntime 1.19.2 -> 1.20.1`."""
+    """Returns a line for each package that differs, like `onnxruntime 1.19.2 -> 1.20.1`."""
     return tuple(
         f"{name} {base.get(name, 'none')} -> {head.get(name, 'none')}"
         for name in sorted({*base, *head})
@@ -71,7 +70,7 @@ def differences(base: Mapping[str, str], head: Mapping[str, str]) -> tuple[str, 
     )
 
 
-def _described(directory: Path, python: Path, names: Sequence[str]) -> _Described:
+def _describe(directory: Path, python: Path, names: Sequence[str]) -> _Description:
     if not python.is_file():
         message = (
             f"--env {directory}: no virtual environment (there is no {python}). "
@@ -81,7 +80,7 @@ def _described(directory: Path, python: Path, names: Sequence[str]) -> _Describe
     try:
         done = ask_environment(python, _SCRIPT, names, limit_seconds=_LIMIT_SECONDS)
         if done is not None and done.returncode == 0:
-            return msgspec.json.decode(done.stdout, type=_Described)
+            return msgspec.json.decode(done.stdout, type=_Description)
         lines = done.stderr.decode(errors="replace").strip().splitlines() if done else ()
         why = lines[-1][:200] if lines else "no answer"
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -89,8 +88,8 @@ def _described(directory: Path, python: Path, names: Sequence[str]) -> _Describe
     raise ConfigError(f"--env {directory}: its Python does not say what is installed ({why}).")
 
 
-def _require_alike(directory: Path, described: _Described) -> None:
-    """The code that measures is ours, and is compiled for this Python."""
+def _require_alike(directory: Path, described: _Description) -> None:
+    """Raises ConfigError for another Python: our measuring code is compiled for this one."""
     major, minor = sys.version_info[:2]
     here = f"{sys.implementation.name} {major}.{minor}", sysconfig.get_platform()
     there = described.python, described.platform
@@ -102,7 +101,7 @@ def _require_alike(directory: Path, described: _Described) -> None:
         raise ConfigError(message)
 
 
-def _with_needs(roots: set[str], packages: Mapping[str, _Package]) -> set[str]:
+def _add_requirements(roots: set[str], packages: Mapping[str, _Package]) -> set[str]:
     found: set[str] = set()
     waiting = set(roots)
     while waiting:

@@ -13,8 +13,8 @@ from tunegate.system.git.process import GitProcess, new_repository
 
 
 def first_tracked(root: Path, directory: Path) -> str | None:
-    """The first file that git tracks in this directory below the working tree's `root`; '' where
-    where there is none, None where git cannot say. Below a submodule all is the checkout's."""
+    """Returns the first file that git tracks in this directory below `root`; '' if there is none,
+    None if git cannot say. Everything below a submodule belongs to the checkout."""
     git, inside = GitProcess(root), directory.relative_to(root)
     above = tracked_above(git, inside.as_posix())
     if above:
@@ -24,16 +24,16 @@ def first_tracked(root: Path, directory: Path) -> str | None:
 
 
 def tracked_above(git: GitProcess, path: str) -> str:
-    """Returns the directory on the way to this path that git tracks as one thing, a submodule or a
-    link; '' where there is none. Of what is below it, git lists nothing."""
+    """Returns the directory above this path that git tracks as one thing, a submodule or a link; ''
+    if there is none. Git lists nothing below it."""
     above = [str(each) for each in PurePosixPath(path).parents][:-1]
     ask = ("rev-parse", "--verify", "-q")
     return next((each for each in above if git.text(*ask, f":0:{each}") is not None), "")
 
 
-# Attributes that make a checkout write other bytes than were committed. What is judged are the
-# committed bytes. Where `.gitattributes` has them converted on their way out, users get another
-# model, so such a file is refused.
+# Attributes that make a checkout write other bytes than were committed. The committed bytes are
+# judged, but where `.gitattributes` converts them on checkout users get another model: such a file
+# is rejected.
 
 ATTRIBUTES_FILE = ".gitattributes"
 _ASKED = ("text", "crlf", "eol", "ident", "working-tree-encoding")
@@ -42,8 +42,8 @@ _BY_CONTENT = "text=auto "
 
 
 def conversions(attributes: Mapping[str, bytes], paths: Sequence[str]) -> dict[str, str]:
-    """Returns the attribute that converts each of these paths, such as `eol=crlf`; unconverted
-    paths are left out. `attributes` are the contents of the revision's `.gitattributes` by path."""
+    """Returns the attribute that converts each of these paths, such as `eol=crlf`, without
+    unconverted paths. `attributes` are the revision's `.gitattributes` by path."""
     if not attributes or not paths:
         return {}
     with tempfile.TemporaryDirectory() as directory:
@@ -63,19 +63,19 @@ def conversions(attributes: Mapping[str, bytes], paths: Sequence[str]) -> dict[s
 
 
 def is_safe(path: str) -> bool:
-    """Returns whether a tree's path stays below its root: a handmade tree may hold any name."""
+    """Returns whether a tree's path stays below its root: a crafted tree may hold any name."""
     parts = PurePosixPath(path).parts
     return not path.startswith("/") and not {"..", ".git"} & {part.casefold() for part in parts}
 
 
 def changes_bytes(attribute: str, content: bytes) -> bool:
-    """Returns whether the conversion changes this content. `text=auto` leaves alone what holds a
-    zero byte."""
+    """Returns whether the conversion changes this content. `text=auto` leaves content with a zero
+    byte alone."""
     return not (attribute.startswith(_BY_CONTENT) and b"\0" in content)
 
 
 def _conversion(values: Mapping[str, str]) -> str:
-    """The conversion that gitattributes(5) gives these values: `crlf` is the old name of
+    """Returns the conversion that gitattributes(5) gives these values: `crlf` is the old name of
     `text`, and `eol` alone means text."""
     if values["ident"] == "set":
         return "ident"
@@ -87,23 +87,23 @@ def _conversion(values: Mapping[str, str]) -> str:
     return f"{_BY_CONTENT}eol=crlf" if text == "auto" else "eol=crlf"
 
 
-# Trees that `git fsck` calls broken. A checkout writes one of two entries of a name, and git reads
-# the other by its path: what was judged would be another file than what users get.
+# Trees that `git fsck` calls broken. Of two entries with one name, a checkout writes one and git
+# reads the other by its path: another file would be judged than users get.
 
 _NO_NAMES = {b"", b".", b"..", b".git"}
 _OF_A_DIRECTORY = {b"40000", b"040000"}
 
 
 class Trees:
-    """The trees of a repository that were looked through: most are those of other revisions too."""
+    """The checked trees of a repository: most belong to other revisions, too."""
 
     def __init__(self, git: GitProcess) -> None:
         self._git = git
         self._sound: set[str] = set()
 
     def problem(self, revision: str) -> str:
-        """Returns what is wrong with a tree of the revision; '' where nothing is. Raises
-        RevisionError for a tree that is not here."""
+        """Returns what is wrong with a tree of the revision, '' if nothing. Raises RevisionError
+        for a tree that is not here."""
         listed = self._git.output("ls-tree", "-r", "-d", "-z", "--full-tree", revision)
         root = self._git.text("rev-parse", "--verify", "-q", f"{revision}^{{tree}}")
         if listed is None or root is None:
@@ -131,7 +131,7 @@ class Trees:
 
 
 def _broken(tree: bytes, id_bytes: int) -> str:
-    """Returns what is wrong with the entries of a tree: a mode, a name and an id each."""
+    """Returns what is wrong with a tree's entries (each a mode, a name and an id)."""
     seen: set[bytes] = set()
     position, before = 0, b""
     while position < len(tree):
@@ -152,14 +152,14 @@ def _broken(tree: bytes, id_bytes: int) -> str:
     return ""
 
 
-# Trailers of commit messages: `Key: value` lines at their ends.
+# Trailers of commit messages: `Key: value` lines at their end.
 
 
 def trailers_between(
     git: GitProcess, base: str, head: str, key: str, *, may_fetch: bool
 ) -> tuple[Trailer, ...]:
-    """The trailers of the commits that `head` has and `base` has not, the newest first. Folded
-    lines are one. None where a shallow clone cannot tell those commits from older ones."""
+    """Returns the trailers of the commits in `head` but not in `base`, newest first, with folded
+    lines joined. None if a shallow clone cannot tell which commits those are."""
 
     def is_whole() -> bool:
         return is_history_whole(git, base, head)

@@ -1,4 +1,4 @@
-"""The two revisions to compare, in a shell and where no event gives them."""
+"""The two revisions to compare, in a shell and where no event names them."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ _READ_AS = "(tunegate.yaml is read as it is here, models and their data as commi
 
 
 class GitHistory:
-    """The ways to find base and head that need no event."""
+    """Finds base and head without an event."""
 
     def __init__(self, path: Path) -> None:
-        """Raises RevisionError where there is no repository."""
+        """Raises RevisionError if there is no repository."""
         self._git = GitProcess(path)
         self.root = self._git.root
 
     def state(self) -> str:
-        """The state of the repository, in one line for people."""
+        """Returns the state of the repository in one line for people."""
         commit = self._git.text("rev-parse", "--short=12", "HEAD") or "no commit yet"
         branch = self._git.text("symbolic-ref", "--short", "-q", "HEAD") or "detached head"
         uncommitted = len(self._status().splitlines())
@@ -62,12 +62,12 @@ class GitHistory:
         return ", ".join([*parts, self._git.text("version") or "git"])
 
     def head(self) -> str:
-        """The commit that is checked out. Raises RevisionError."""
+        """Returns the checked out commit. Raises RevisionError."""
         return self.named("HEAD", "--head")
 
     def default_branch_name(self) -> str:
-        """Returns the name of the default branch on the remote, and before the first commit that of
-        the unborn branch; '' where none is known here."""
+        """Returns the name of the default branch on the remote, or before the first commit that of
+        the unborn branch; '' if none is known here."""
         try:
             found = known_default_branch(self._git)
         except EnvironmentUnfitError:
@@ -79,7 +79,7 @@ class GitHistory:
         return None if has_commit else self._git.text("symbolic-ref", "-q", "HEAD")
 
     def uncommitted(self) -> tuple[str, ...]:
-        """The paths that are changed, new or gone in the working tree, and not committed."""
+        """Returns the uncommitted paths: changed, new or deleted in the working tree."""
         lines = self._status("-z", "--no-renames", "--untracked-files=all").split("\0")
         changed = ((line[:2], line[3:]) for line in lines if line)
         return tuple(
@@ -93,8 +93,8 @@ class GitHistory:
         return self._git.text(*line, settings=self._git.without_filters()) or ""
 
     def before_last_change(self, revision: str, *paths: str) -> tuple[str, int] | None:
-        """The commit of the last change but one of any of these files, along first parents, and how
-        many commits back it is; None where the history here has no such commit."""
+        """Returns the commit of the last change but one of any of these files along first parents,
+        and its age in commits; None if the history here has no such commit."""
         line = ("--first-parent", "--format=%H", "-n", "2", revision, "--", *paths)
         commits = (self._git.text("--literal-pathspecs", "log", *line) or "").split()
         if len(commits) < 2:  # noqa: PLR2004 -- the present content has one
@@ -105,16 +105,16 @@ class GitHistory:
         return commits[1], int(counted or 0)
 
     def release(self, commit: str) -> str:
-        """The tag of a commit, the one of the highest version where it has several; an
-        empty string where it has none."""
+        """Returns the tag of a commit (of several, that of the highest version), an empty string
+        without one."""
         if not commit:
             return ""
         tags = (self._git.text("tag", "--points-at", commit) or "").splitlines()
-        return max(tags, key=_by_version, default="")
+        return max(tags, key=_version_key, default="")
 
     def authored(self, commit: str) -> int | None:
-        """The seconds since 1970 when a commit was written, wherever it was moved to since; None
-        where it is not here, or lies before."""
+        """Returns when a commit was written, in seconds since 1970, wherever it was moved since;
+        None if it is not here, or was written before 1970."""
         if not is_commit_id(commit):
             return None
         told = self._git.text("show", "-s", "--format=%at", commit) or ""
@@ -125,16 +125,16 @@ class GitHistory:
         return self.authored(commit) is not None and is_beside_default(self._git, commit)
 
     def name(self) -> str:
-        """The name of the repository: its path on the server that it came from, or else the name
-        of its directory."""
+        """Returns the name of the repository: its path on the server it came from, or the name of
+        its directory."""
         address = self._git.text("remote", "get-url", "origin") or ""
         return name_of_remote(address) or self.root.name
 
     def revisions(self, base: str | None, head: str | None) -> Revisions:
-        """The head against where it left the base branch, and on that branch against its parent.
-        Without a base, or with zeros, by which CIs say that there was no commit before, that is the
-        default branch; any other base is one commit, and taken literally. Raises RevisionError,
-        NoBaselineError, EnvironmentUnfitError."""
+        """Returns the head against the point where it left the base branch, or on that branch
+        against its parent. Without a base (or with zeros, by which CIs mean "no commit before")
+        that is the default branch; any other base is one commit, taken literally. Raises
+        RevisionError, NoBaselineError, EnvironmentUnfitError."""
         commit = self.named(head or "HEAD", "--head")
         if base is None or (is_commit_id(base) and set(base) == {"0"}):
             return self._against(default_branch(self._git), commit)
@@ -145,13 +145,13 @@ class GitHistory:
         return Revisions(base=given, head=commit, reason="given by --base")
 
     def revisions_without_base(self, head: str | None) -> Revisions:
-        """The head alone: everything in it is new. Raises RevisionError."""
+        """Returns the head alone: everything in it is new. Raises RevisionError."""
         commit = self.named(head or "HEAD", "--head")
         return Revisions(base=None, head=commit, reason="--no-base")
 
     def since_release(self, head: str | None, pattern: str) -> Revisions:
-        """The head against the release before it. Tags are fetched each time, as a kept clone has
-        old ones, and so is the history that a CI checkout lacks. Raises RevisionError."""
+        """Returns the head against the release before it. Tags are fetched each time, as a kept
+        clone has old ones, and so is the history that a CI checkout lacks. Raises RevisionError."""
         commit = self.named(head or "HEAD", "--head")
         is_current = fetch_tags(self._git, pattern)
         release = release_before(self._git, commit, pattern)
@@ -170,18 +170,19 @@ class GitHistory:
         )
 
     def commit_of(self, revision: str | None, option: str) -> str | None:
-        """The commit that an option names, fetched where it is missing. Raises RevisionError."""
+        """Returns the commit that an option names, fetched if it is missing. Raises
+        RevisionError."""
         return None if revision is None else self.named(revision, option)
 
     def named(self, revision: str, option: str) -> str:
-        """The commit of a name that somebody gave, fetched where it is missing. Raises
+        """Returns the commit of a name that somebody gave, fetched if it is missing. Raises
         RevisionError."""
         return named_commit(self._git, revision, option)
 
     def commits_between(self, good: str, bad: str) -> tuple[str, ...]:
-        """The commits after `good` up to `bad` along first parents, the oldest first: a merge
+        """Returns the commits after `good` up to `bad` along first parents, oldest first: a merge
         stands for what it brought. History that a shallow clone lacks is fetched. Raises
-        RevisionError where the one is no ancestor of the other, or both are one."""
+        RevisionError unless `good` is a proper ancestor of `bad`."""
         shared = self._merge_base(good, bad)
         if shared is None or shared.commit != good or good == bad:
             what = "the same commit" if good == bad else "no ancestor of it"
@@ -192,17 +193,17 @@ class GitHistory:
         return tuple((self._git.text(*line) or "").split())
 
     def subject(self, commit: str) -> str:
-        """The first line of the commit's message."""
+        """Returns the first line of the commit's message."""
         return self._git.text("show", "-s", "--format=%s", commit) or ""
 
     def fetched(self, commit: str) -> bool:
-        """Fetches the commit if it is missing, and returns whether it is here: the checkout of a
-        later job may lack it."""
+        """Fetches the commit if it is missing, and returns whether it is here: a later job's
+        checkout may lack it."""
         return ensure_here(self._git, commit)
 
     def merged_before(self, head: str | None) -> str | None:
-        """The newest ancestor of the head, or the head itself, that the default branch has; None
-        where there is no such branch."""
+        """Returns the newest ancestor of the head, or the head itself, that is on the default
+        branch; None without such a branch."""
         branch = known_default_branch(self._git)
         if branch is None:
             return None
@@ -212,8 +213,8 @@ class GitHistory:
     # ---------------------------------------------------------------------------
 
     def _against_named(self, name: str, branch: str, head: str) -> Revisions:
-        """Returns the head against the branch of a name; the reason names the branch where it
-        differs."""
+        """Returns the head against the branch of a name; the reason names the branch if it is
+        another."""
         found = self._against(branch, head)
         if short(branch) == short(name).removeprefix("heads/"):
             return found
@@ -221,12 +222,12 @@ class GitHistory:
         return msgspec.structs.replace(found, reason=f"{why}: {found.reason}")
 
     def _against(self, branch: str, head: str) -> Revisions:
-        """The head against the branch, and on it against the parent."""
+        """Returns the head against the branch, or on it against the parent."""
         on_it = f"the head is on {short(branch)}"
         return self._against_branch(branch, head) or self._against_parent(head, on_it)
 
     def _against_branch(self, branch: str, head: str, why: str = "") -> Revisions | None:
-        """The head against the branch, or None where the head is on the branch itself."""
+        """Returns the head against the branch, None if the head is on the branch itself."""
         tip = self._git.text("rev-parse", "--verify", "-q", f"{branch}^{{commit}}") or ""
         found = SharedCommit(head, "") if tip == head else self._merge_base(branch, head)
         if found is None:
@@ -238,8 +239,8 @@ class GitHistory:
         return Revisions(base=found.commit, head=head, reason=reason, policy=policy)
 
     def _nearest(self, branches: Sequence[str], head: str) -> str:
-        """Returns the branch that the head left last: a local one may be older than that of the
-        remote, or have unpushed commits."""
+        """Returns the branch that the head left last: a local one may be older than the remote's,
+        or have unpushed commits."""
         chosen, *others = branches
         for branch in others:
             left, later = self._merge_base(chosen, head), self._merge_base(branch, head)
@@ -254,7 +255,7 @@ class GitHistory:
         return Revisions(base=self._fetched_parent(head), head=head, reason=f"{why}: its parent")
 
     def _fetched_parent(self, commit: str) -> str:
-        """The parent of a commit that has one, fetched where it is missing."""
+        """Returns the parent of a commit that has one, fetched if it is missing."""
         parent = self._parents(commit)[0]
         if not ensure_here(self._git, parent):
             message = f"the parent {parent[:12]} of {commit[:12]} could not be fetched. {REMEDY}"
@@ -272,14 +273,14 @@ class GitHistory:
         return merge_base(self._git, branch, head)
 
     def _parents(self, commit: str) -> tuple[str, ...]:
-        """The parents of a commit, read from the commit itself: where a clone is shallow,
-        git denies that there are any."""
+        """Returns the parents of a commit, read from the commit itself: in a shallow clone git
+        denies them."""
         raw = self._git.text("cat-file", "commit", commit) or ""
         header = raw.partition("\n\n")[0].splitlines()
         return tuple(line.split()[1] for line in header if line.startswith("parent "))
 
 
-# The release that a revision comes after.
+# The release before a revision.
 
 
 class Release(NamedTuple):
@@ -293,16 +294,16 @@ _CANDIDATE = re.compile(
     r"|[abcm](?=[0-9*]))",
     re.IGNORECASE,
 )
-"""The part of a version that says of itself that it comes before the release: behind a number, or
-behind the `*` of a pattern."""
+"""The part of a version that marks a pre-release: behind a number, or behind the `*` of a
+pattern."""
 _NUMBER = re.compile(r"[0-9]{1,18}")
 
 
 def release_before(git: GitProcess, head: str, pattern: str) -> Release | None:
-    """The tag like `pattern` of the highest version among ancestors of `head`, not on itself: a
-    release is compared with the one before. When a tag was made says nothing: a hotfix is made
-    after the release that has it, and an old commit may be tagged again. Candidates of a release
-    count only where the pattern names them. Looks at what is here, and fetches nothing."""
+    """Returns the tag like `pattern` with the highest version among ancestors of `head`, but not on
+    `head`: a release is compared with the one before. Tag dates are ignored: a hotfix is made after
+    later releases, and an old commit may be tagged again. Pre-releases count only if the pattern
+    names them. Fetches nothing."""
     # %(*objectname) is the commit of an annotated tag, and empty for another.
     listed = git.text(
         "for-each-ref",
@@ -318,11 +319,11 @@ def release_before(git: GitProcess, head: str, pattern: str) -> Release | None:
             found.append(Release(tag, commits[-1]))
     highest = max((_numbers(each.tag) for each in found), default=())
     equal = [each for each in found if _numbers(each.tag) == highest]
-    return max(equal, key=lambda each: (_by_version(each.tag), _height(git, each)), default=None)
+    return max(equal, key=lambda each: (_version_key(each.tag), _height(git, each)), default=None)
 
 
-def _by_version(tag: str) -> tuple[tuple[int, ...], bool, tuple[int, ...]]:
-    """A key that sorts tags as their versions are: `v1.10` after `v1.9`, a candidate before its
+def _version_key(tag: str) -> tuple[tuple[int, ...], bool, tuple[int, ...]]:
+    """Returns a key that sorts tags by version: `v1.10` after `v1.9`, a pre-release before its
     release, `-rc.10` after `-rc.2`."""
     candidate = _CANDIDATE.search(tag)
     which = _integers(tag[candidate.start() :]) if candidate else ()
@@ -330,8 +331,7 @@ def _by_version(tag: str) -> tuple[tuple[int, ...], bool, tuple[int, ...]]:
 
 
 def _numbers(tag: str) -> tuple[int, ...]:
-    """The numbers of the version, which end where a candidate says which one it is. `v1.0` is
-    `v1.0.0`."""
+    """Returns the numbers of the version, up to a pre-release mark. `v1.0` is `v1.0.0`."""
     candidate = _CANDIDATE.search(tag)
     found = _integers(tag[: candidate.start()] if candidate else tag)
     while found and found[-1] == 0:
@@ -348,7 +348,7 @@ def _is_candidate(tag: str) -> bool:
 
 
 def _height(git: GitProcess, release: Release) -> int:
-    """Returns how many commits the release has: of two of one version, or of none, the later one
+    """Returns how many commits the release has: of two with one version, or none, the later one
     counts."""
     return int(git.text("rev-list", "--count", release.commit) or 0)
 
@@ -357,12 +357,12 @@ def _height(git: GitProcess, release: Release) -> int:
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://[^/]*/(?P<path>.*)", re.IGNORECASE)
 _SHORT = re.compile(r"[^/]*:(?P<path>.*)")
-"""The form `user@host:path` of SSH."""
+"""SSH's short form, `user@host:path`."""
 _NAME = re.compile(r"[\w][\w.-]*(/[\w][\w.-]*)*", re.ASCII)
 
 
 def name_of_remote(address: str) -> str:
-    """The path, as in `owner/name`: never the host's part, where a secret may stand. '' for a
+    """Returns the path, as in `owner/name`, never the host part, which may hold a secret. '' for a
     directory, and for what is no name."""
     found = _URL.fullmatch(address) or _SHORT.fullmatch(address)
     if found is None or address.startswith("file:"):

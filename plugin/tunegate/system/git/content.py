@@ -1,4 +1,4 @@
-"""The content of a model where git holds only a pointer: its bytes must match the pointer."""
+"""Reads the content of a model for which git holds only a pointer: its bytes must match."""
 
 from __future__ import annotations
 
@@ -21,17 +21,15 @@ from tunegate.system.git.process import GitProcess, Writer
 from tunegate.system.strict_yaml import read_yaml
 
 _PIECE_BYTES = 2**20
-"""The size of a piece that is copied at once, as large as the pieces
-in which DVC replaces line ends."""
+"""The size of pieces that are copied at once, the same in which DVC converts line ends."""
 
 
 def copy_content(
     git: GitProcess, version: ModelVersion, into: BinaryIO, stage: StageOutput | None = None
 ) -> None:
-    """Copies the content into an empty file, piece by piece; `stage` is what a pipeline of DVC says
-    of it. Raises ModelError naming the pointer
-    that is not hydrated, and what to run, or bytes that are not those of the pointer;
-    RevisionError for a file that is not there."""
+    """Copies the content into an empty file, piece by piece; `stage` is what a DVC pipeline says
+    about it. Raises ModelError naming the pointer that is not hydrated and the command to run, or
+    bytes that do not match the pointer; RevisionError for a missing file."""
     path = version.path
     if version.storage == "link":
         message = f"{path}: a symbolic link, which is not followed. Commit the file itself."
@@ -70,7 +68,8 @@ def _copy_from_lfs(
     version: ModelVersion,
     into: BinaryIO,
 ) -> None:
-    """The advice names the revision: `git lfs pull` gets what the head has, and not the base."""
+    """Copies an LFS file. The advice names the revision: `git lfs pull` fetches the head's files,
+    not the base's."""
     path, oid = version.path, pointer.digest
     fetch = f'git lfs fetch {{}}origin {version.revision} --include="{path}"'
     checked = _Checked(into, pointer)
@@ -107,7 +106,7 @@ def _copy_from_dvc(
             checked.copy(stored)
             checked.require(f"{path}: the DVC cache", advice)
             return
-    # The cache may lie elsewhere; then the working tree has what is checked out.
+    # If the cache is elsewhere, the working tree may still have the checked out file.
     checked_out = opened_inside(git.root, path)
     if checked_out is not None:
         checked.copy(checked_out)
@@ -125,7 +124,7 @@ def _dvc_file(git: GitProcess, version: ModelVersion) -> bytes:
 
 
 class _Checked:
-    """A file to write to that knows what it must become."""
+    """A file to write to that checks what is written against a pointer."""
 
     def __init__(self, into: BinaryIO, pointer: ContentPointer) -> None:
         self._into, self._pointer = into, pointer
@@ -144,7 +143,7 @@ class _Checked:
         return len(piece)
 
     def copy(self, source: BinaryIO) -> None:
-        """Ends behind the first piece that is too much."""
+        """Copies the source, and stops after the first piece that is too much."""
         most = self._pointer.size_bytes
         with source:
             while piece := source.read(_PIECE_BYTES):
@@ -178,7 +177,7 @@ def _is_pointer(into: BinaryIO) -> bool:
 
 
 def _common_dir(git: GitProcess) -> Path:
-    """The directory with the objects: a worktree has them in the repository it belongs to."""
+    """Returns the directory with the objects: a worktree's are in the repository it belongs to."""
     named = git.text("rev-parse", "--git-common-dir")
     return (git.root / named).resolve() if named else git.git_dir
 
@@ -192,16 +191,17 @@ MAX_POINTER_BYTES = 1024
 MAX_DVC_BYTES = 256 * 1024
 _OLDER_VERSIONS = {b"version http://git-media.io/v/2", b"version https://hawser.github.com/spec/v1"}
 _MIN_LINES = 3
-"""The number of lines after the version: the digest, the size, and the end of the last line."""
+"""The lines after the version: the digest, the size, and the empty one after the last newline."""
 _HERE = (".", "./")
-"""What `wdir` may say: by any other one DVC's pointer stands for a file of another directory."""
+"""The allowed values of `wdir`: with another one DVC's pointer stands for a file of another
+directory."""
 _MD5 = re.compile(r"[0-9a-f]{32}")
 
 
 class ContentPointer(msgspec.Struct, frozen=True):
-    """A pointer to content. `digest` is its sha-256 for LFS, its md5 for DVC; before 3.0, DVC took
-    the md5 of what looked like text with its line ends as Unix writes them (`md5-text`). No
-    `size_bytes`: the pointer does not say."""
+    """A pointer to content. `digest` is its SHA-256 for LFS, its MD5 for DVC; before 3.0, DVC took
+    the MD5 of apparent text with Unix line ends (`md5-text`). `size_bytes` is None if the pointer
+    does not say."""
 
     digest: str
     size_bytes: int | None
@@ -209,7 +209,7 @@ class ContentPointer(msgspec.Struct, frozen=True):
 
 
 def lfs_pointer(content: bytes) -> ContentPointer | None:
-    """The pointer in a file, or None for any other content."""
+    """Returns the LFS pointer in a file, None for any other content."""
     if len(content) > MAX_POINTER_BYTES:
         return None
     version, *lines = content.split(b"\n")
@@ -223,7 +223,7 @@ def lfs_pointer(content: bytes) -> ContentPointer | None:
 
 
 def is_odd_lfs_pointer(content: bytes) -> bool:
-    """Returns whether Git LFS would take for a pointer what is none to us: it forgives white space,
+    """Returns whether Git LFS would accept a pointer that we do not: it allows extra white space
     and knows older versions."""
     if len(content) > MAX_POINTER_BYTES or lfs_pointer(content) is not None:
         return False
@@ -234,8 +234,8 @@ def is_odd_lfs_pointer(content: bytes) -> bool:
 
 
 def dvc_pointer(content: bytes, path: str) -> ContentPointer:
-    """Returns the pointer in the DVC file of `path`. Raises ModelError where it says nothing of
-    this file."""
+    """Returns the pointer in the DVC file of `path`. Raises ModelError if it does not mention this
+    file."""
     out = _output(content, path)
     md5 = out.get("md5")
     if isinstance(md5, str) and md5.endswith(".dir"):
@@ -250,7 +250,7 @@ def dvc_pointer(content: bytes, path: str) -> ContentPointer:
 
 
 def _output(content: bytes, path: str) -> dict[str, Any]:
-    """That of several which has the file's name."""
+    """Returns the one of several outputs that has the file's name."""
     try:
         parsed = read_yaml(content[:MAX_DVC_BYTES].decode())
     except (yaml.YAMLError, UnicodeDecodeError):
@@ -270,9 +270,8 @@ def _output(content: bytes, path: str) -> dict[str, Any]:
     return named[0]
 
 
-# Downloads by Git LFS of missing files, from the server that the job's own settings name.
-# `.lfsconfig` is a file of the checkout, so a pull request could send the job's credentials
-# anywhere with it.
+# Downloads missing files by Git LFS, from the server that the job's own settings name. `.lfsconfig`
+# is a file of the checkout: with it, a pull request could send the job's credentials anywhere.
 
 _SERVER = "lfs.url"
 _OF_THE_CHECKOUT = ".lfsconfig"
@@ -285,7 +284,7 @@ _NOT_HAD = "git-lfs could not fetch it"
 
 
 def lfs_download(git: GitProcess, pointer: bytes, path: str, into: Writer) -> str:
-    """Writes the answer of git-lfs into a file. Returns why there is none, '' where there is."""
+    """Writes git-lfs's answer into a file. Returns why there is none, '' if there is."""
     if shutil.which("git-lfs") is None:
         return "git-lfs is not installed"
     server = git.text("config", "--get", _SERVER)
@@ -298,7 +297,7 @@ def lfs_download(git: GitProcess, pointer: bytes, path: str, into: Writer) -> st
 
 
 def names_a_server(git: GitProcess) -> bool:
-    """Returns whether the checkout has a file by which git-lfs may ask another server: it looks in
+    """Returns whether the checkout has a file that may name another server to git-lfs, which reads
     the working tree, the index and the head."""
     stored = (f":{_OF_THE_CHECKOUT}", f"HEAD:{_OF_THE_CHECKOUT}")
     known = [each for each in stored if git.text("rev-parse", "--verify", "-q", each)]
@@ -309,7 +308,7 @@ def names_a_server(git: GitProcess) -> bool:
 
 
 def _text_of(path: Path) -> bytes | None:
-    """The content of a plain file; None for anything else, which may be read for ever."""
+    """Returns the content of a plain file, None for anything else, which might never end."""
     try:
         return read_regular(path)
     except OSError:
@@ -317,7 +316,7 @@ def _text_of(path: Path) -> bytes | None:
 
 
 def _may_name_a_server(git: GitProcess, settings: bytes) -> bool:
-    """Returns whether there is a setting that is not known to be harmless."""
+    """Returns whether any setting is not known to be harmless."""
     listed = git.output("config", "-f", "-", "-z", "--list", "--name-only", standard_input=settings)
     if listed is None:
         return True
@@ -326,8 +325,8 @@ def _may_name_a_server(git: GitProcess, settings: bytes) -> bool:
 
 
 def is_what_pointer_says(git: GitProcess, path: str) -> bool:
-    """Returns whether the file of the working tree has the bytes that the pointer in the index
-    stands for: git without its filters, which the checkout chooses, takes it for changed."""
+    """Returns whether the working tree's file has the bytes that the indexed pointer stands for:
+    git without its filters, which the checkout chooses, reports it as changed."""
     known = git.output("cat-file", "--batch-check", standard_input=f":0:{path}\n".encode()) or b""
     words = known.split()
     if words[1:2] != [b"blob"] or int(words[2]) > MAX_POINTER_BYTES:

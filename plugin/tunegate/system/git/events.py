@@ -1,4 +1,4 @@
-"""Base and head of what can happen to a repository: pull requests, pushes and merge queues."""
+"""Base and head of what happens to a repository: pull requests, pushes and merge queues."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from tunegate.system.git.fetch import (
 from tunegate.system.git.named_revision import default_branch, fetch_if_branch, short
 
 _OF_A_MERGE = 2
-"""The number of parents."""
+"""The number of a merge's parents."""
 
 
 class GitEvents(GitHistory):
-    """Checks that the checkout is what the event is about."""
+    """Finds base and head of an event, and checks that its commit is checked out."""
 
     def merge_commit_revisions(self, base_tip: str, head_tip: str) -> Revisions:
-        """The revisions of a pull request with these tips: its merge commit against the first
-        parent, which a shallow checkout does not have but the commit itself names.
+        """Returns the revisions of a pull request with these tips: its merge commit against the
+        first parent, which a shallow checkout lacks but the commit itself names.
 
-        Where the pull request's own head is checked out instead, against its merge base with the
-        base branch's tip. Raises RevisionError where something else is checked out.
+        If the pull request's own head is checked out, against its merge base with the base branch's
+        tip. Raises RevisionError if something else is checked out.
         """
         head = self.require_pull_request(head_tip)
         if head == head_tip:
@@ -43,8 +43,8 @@ class GitEvents(GitHistory):
         return Revisions(base=parent, head=head, reason="first parent of the merge commit")
 
     def require_pull_request(self, tip: str) -> str:
-        """The commit that is checked out. Raises RevisionError where it
-        is not of the pull request."""
+        """Returns the checked out commit. Raises RevisionError if it does not belong to the pull
+        request."""
         head = self.head()
         if self.is_of_pull_request(head, tip):
             return head
@@ -56,12 +56,12 @@ class GitEvents(GitHistory):
 
     def is_of_pull_request(self, commit: str, tip: str) -> bool:
         """Returns whether this is the head of a pull request with this tip, or its merge with the
-        target, whichever of the two was merged into the other."""
+        target, in either direction."""
         parents = self._parents(commit)
         return commit == tip or (len(parents) == _OF_A_MERGE and tip in parents)
 
     def require_checked_out(self, commit: str) -> None:
-        """Raises RevisionError where another commit is."""
+        """Raises RevisionError if another commit is checked out."""
         head = self.head()
         if head != commit:
             message = (
@@ -71,14 +71,13 @@ class GitEvents(GitHistory):
             raise RevisionError(message)
 
     def merge_base_revisions(self, target: str) -> Revisions:
-        """The revisions of what is checked out, against where it left this commit or branch of
-        the remote, whose rules judge."""
+        """Returns the checked out revision against the point where it left this commit or remote
+        branch, whose rules judge."""
         return self._from_merge_base(self._target(target), self.head())
 
     def usual_revisions(self, default_branch: str, *, is_here_enough: bool = False) -> Revisions:
-        """The revisions of what is checked out, against this default branch as the remote has it;
-        '' is the one that is found here. Where it cannot be fetched, the one of this name that is
-        here may be enough."""
+        """Returns the checked out revision against this default branch as the remote has it ('' is
+        the one found here). If it cannot be fetched, a local one of this name may be enough."""
         if not default_branch:
             return self.revisions(None, None)
         head, branch = self.head(), fetch_branch(self._git, default_branch)
@@ -86,16 +85,16 @@ class GitEvents(GitHistory):
         if branch is None and is_here_enough and is_ref(self._git, here):
             branch = here
         if branch is None:
-            raise _unfetched(default_branch)
+            raise _fetch_error(default_branch)
         return self._against(branch, head)
 
     def parent_revisions(self, default_branch: str) -> Revisions:
-        """The revisions of what is checked out, which is on the default branch."""
+        """Returns the checked out revision, which is on the default branch, against its parent."""
         return self._against_parent(self.head(), f"the head is on {default_branch}")
 
     def asked_revisions(self, base: str | None, head: str | None) -> Revisions:
-        """Returns the revisions that the job names. A branch of the remote is the one of today: a
-        checkout that is used again has an old one."""
+        """Returns the revisions that the job names. A remote branch is fetched: a reused checkout
+        has an old one."""
         if base is not None:
             fetch_if_branch(self._git, base)
         return self.revisions(base, head)
@@ -103,8 +102,8 @@ class GitEvents(GitHistory):
     def push_revisions(
         self, before: str, after: str, default_branch: str = "", *, is_default: bool = False
     ) -> Revisions:
-        """The revisions of a push. A new branch has nothing before it, nor has anything in it if
-        it is the default one; a forced push may have lost it."""
+        """Returns the revisions of a push. A new branch has no commit before it, and nothing to
+        compare if it is the default one; a forced push may have lost it."""
         head, is_new = self.named(after, "--head"), set(before) == {"0"}
         if is_new and is_default:
             reason = "the first push of the default branch, and nothing was there before"
@@ -124,7 +123,8 @@ class GitEvents(GitHistory):
         raise NoBaselineError(message)
 
     def range_revisions(self, base: str, head: str) -> Revisions:
-        """The two commits that the event names (merge queue), fetched where they are missing."""
+        """Returns the two commits that the event names (merge queue), fetched if they are
+        missing."""
         for commit in filter(is_commit_id, (base, head)):
             if not ensure_here(self._git, commit):
                 raise EnvironmentUnfitError(f"{commit[:12]} could not be fetched. {REMEDY}")
@@ -137,20 +137,20 @@ class GitEvents(GitHistory):
     # ---------------------------------------------------------------------------
 
     def _branch_now(self, name: str) -> str:
-        """The default branch: of this name fetched, as a checkout that
-        is used again has an old one."""
+        """Returns the default branch, fetched under this name, as a reused checkout has an old
+        one."""
         branch = fetch_branch(self._git, name) if name else default_branch(self._git)
         if branch is None:
-            raise _unfetched(name)
+            raise _fetch_error(name)
         return branch
 
     def _target(self, target: str) -> str:
-        """The commit. A branch is fetched. Raises EnvironmentUnfitError."""
+        """Returns the commit; a branch is fetched. Raises EnvironmentUnfitError."""
         if is_commit_id(target):
             return target
         ref = fetch_branch(self._git, target)
         if ref is None:
-            raise _unfetched(target)
+            raise _fetch_error(target)
         return self.named(ref, "--base")
 
     def _from_merge_base(self, tip: str, head: str) -> Revisions:
@@ -162,5 +162,5 @@ class GitEvents(GitHistory):
         return Revisions(base=found.commit, head=head, reason=reason, policy=policy)
 
 
-def _unfetched(branch: str) -> EnvironmentUnfitError:
+def _fetch_error(branch: str) -> EnvironmentUnfitError:
     return EnvironmentUnfitError(f"the branch {branch} could not be fetched. {REMEDY}")

@@ -1,4 +1,4 @@
-"""Getting the commits that a shallow clone lacks, without their blobs: those of changed models are
+"""Fetches the commits that a shallow clone lacks, without their blobs: those of changed models are
 fetched when they are read."""
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ ASK_SECONDS = 30
 
 
 def is_commit_id(text: str) -> bool:
-    """Returns whether the text is a full commit id. Anything else git would take for a branch, or
-    an option."""
+    """Returns whether the text is a full commit id. Git would take anything else for a branch or an
+    option."""
     return _COMMIT_ID.fullmatch(text) is not None
 
 
@@ -50,7 +50,7 @@ def is_reachable(git: GitProcess) -> bool:
 
 
 def ensure_here(git: GitProcess, commit: str) -> bool:
-    """Tries to fetch the commit if it is missing, and returns whether it is here."""
+    """Fetches the commit if it is missing, and returns whether it is here."""
     if is_here(git, commit) or not is_commit_id(commit):
         return is_here(git, commit)
     # A depth would make a full clone shallow.
@@ -60,8 +60,8 @@ def ensure_here(git: GitProcess, commit: str) -> bool:
 
 
 def deepened_until(git: GitProcess, is_enough: Callable[[], bool], *heads: str) -> bool:
-    """Deepens a shallow clone step by step, in the end to all of its history, until `is_enough()`,
-    and returns whether it is."""
+    """Deepens a shallow clone step by step, up to its whole history, until `is_enough()`, and
+    returns whether it is."""
     for commits in (*_DEEPENINGS, None):
         if is_enough():
             return True
@@ -71,9 +71,9 @@ def deepened_until(git: GitProcess, is_enough: Callable[[], bool], *heads: str) 
 
 
 def deepen(git: GitProcess, commits: int | None, *heads: str) -> bool:
-    """Fetches that many more commits, all for None, and returns whether it could. Git deepens only
-    what it is asked for: a pull request's commit is on no branch. A commit that was never pushed
-    spoils the request, so each is asked for alone, and the branches."""
+    """Fetches that many more commits (None: all), and returns whether it could. Git deepens only
+    what it is asked for, and a pull request's commit is on no branch. A commit that was never
+    pushed spoils a request, so each head is asked for alone, and the branches."""
     more = "--unshallow" if commits is None else f"--deepen={commits}"
     fetch = (*_FETCH, more, "origin")
     if git.text(*fetch, *heads) is not None:
@@ -83,7 +83,7 @@ def deepen(git: GitProcess, commits: int | None, *heads: str) -> bool:
 
 
 def fetch_branch(git: GitProcess, name: str) -> str | None:
-    """The full name here of a branch of the remote, as it is there now."""
+    """Fetches a branch of the remote, and returns its full name here."""
     if git.text("check-ref-format", f"refs/heads/{name}") is None:
         return None
     ref = f"refs/remotes/origin/{name}"
@@ -93,14 +93,14 @@ def fetch_branch(git: GitProcess, name: str) -> str | None:
 
 
 def has_branch(git: GitProcess, name: str) -> bool | None:
-    """Returns whether the remote has a branch of this name now; None where it does not say."""
+    """Returns whether the remote has a branch of this name now, None if it does not say."""
     line = ("ls-remote", "origin", f"refs/heads/{name}")
     said = git.text(*line, limit_seconds=ASK_SECONDS)
     return None if said is None else bool(said)
 
 
 def fetch_tag(git: GitProcess, name: str) -> None:
-    """Fetches a tag of this name, if the remote has one and this clone has none."""
+    """Fetches a tag of this name, if the remote has one and this clone has not."""
     ref = f"refs/tags/{name}"
     if git.text("check-ref-format", ref) is not None:
         depth = ("--depth=1",) if is_shallow(git) else ()
@@ -108,9 +108,9 @@ def fetch_tag(git: GitProcess, name: str) -> None:
 
 
 def fetch_tags(git: GitProcess, pattern: str) -> bool:
-    """Fetches the tags that match, with all the history that a shallow clone lacks, as a release
-    may be any number of commits back. Returns whether those here are the remote's of now: it may be
-    out of reach, or have moved one."""
+    """Fetches the matching tags, with all the history that a shallow clone lacks, as a release may
+    be any number of commits back. Returns whether the tags here are the remote's of now: it may be
+    unreachable, or have moved one."""
     if git.text("config", "--get", "remote.origin.url") is None:
         return True
     whole = ("--unshallow",) if is_shallow(git) else ()
@@ -118,31 +118,31 @@ def fetch_tags(git: GitProcess, pattern: str) -> bool:
     return git.text(*_FETCH, *whole, "origin", tags) is not None
 
 
-# The commit at which two histories parted, also in a clone that has only the ends of them.
+# The commit at which two histories parted, even if a clone has only their ends.
 
 
 class SharedCommit(NamedTuple):
-    """A commit shared by two histories; `doubt` says in words for the report why another one may be
-    nearer, '' if not."""
+    """A commit shared by two histories; `doubt` says for the report why another may be nearer, ''
+    if not."""
 
     commit: str
     doubt: str
 
 
 def merge_base(git: GitProcess, tip: str, head: str) -> SharedCommit | None:
-    """The newest commit that the head shares with the branch of this tip. History that a shallow
-    clone lacks is fetched.
+    """Returns the newest commit that the head shares with the branch of this tip. History that a
+    shallow clone lacks is fetched.
 
     Branches that were merged into each other share several. Then it is the one that was on the
     branch: what the branch got since is not the head's.
     """
 
     def is_certain() -> bool:
-        shared = _shared(git, tip, head)
+        shared = _merge_bases(git, tip, head)
         return bool(shared) and is_history_whole(git, shared[0], head)
 
     is_cut = not deepened_until(git, is_certain, tip, head) and is_shallow(git)
-    shared = _shared(git, tip, head)
+    shared = _merge_bases(git, tip, head)
     if not shared:
         return None
     if len(shared) > 1:
@@ -151,15 +151,14 @@ def merge_base(git: GitProcess, tip: str, head: str) -> SharedCommit | None:
 
 
 def is_history_whole(git: GitProcess, base: str, head: str) -> bool:
-    """Returns whether each commit that the head has and the base has not is known with its parents.
-    A shallow clone cuts them off, and git then knows the commit as the first one of a
-    repository."""
+    """Returns whether each commit in the head but not in the base is known with its parents. A
+    shallow clone cuts them off, and git then takes the commit for a repository's first."""
     line = ("rev-list", "--max-parents=0", "--max-count=1", f"{base}..{head}")
     return git.text(*line) == ""
 
 
 def is_ancestor(git: GitProcess, ancestor: str, commit: str) -> bool:
-    """Returns whether the commit's history has the ancestor. What a shallow clone lacks is
+    """Returns whether the commit's history contains the ancestor. What a shallow clone lacks is
     fetched."""
 
     def is_one() -> bool:
@@ -168,13 +167,14 @@ def is_ancestor(git: GitProcess, ancestor: str, commit: str) -> bool:
     return ancestor == commit or deepened_until(git, is_one, commit)
 
 
-def _shared(git: GitProcess, tip: str, head: str) -> list[str]:
-    """An empty answer in a shallow clone means 'cannot walk', not 'no ancestor'."""
+def _merge_bases(git: GitProcess, tip: str, head: str) -> list[str]:
+    """Returns the merge bases. In a shallow clone none means that git cannot walk there, not that
+    there is none."""
     return (git.text("merge-base", "--all", tip, head) or "").split()
 
 
 def _on_branch(git: GitProcess, tip: str, shared: list[str]) -> str:
-    """The first of these that the branch itself was at, along first parents."""
+    """Returns the first of these that was on the branch itself, along first parents."""
     for commit in shared:
         line = ("rev-list", "--first-parent", tip, "--not", f"{commit}^@")
         if commit in (git.text(*line) or "").split():

@@ -1,4 +1,4 @@
-"""The commit of our own repository that this installation is: a workflow pins it."""
+"""The commit of our own repository that this installation comes from, for workflows to pin."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 class InstalledCommit(msgspec.Struct, frozen=True, kw_only=True):
-    """A commit, and the address of the repository that has it."""
+    """A commit, and the address of its repository."""
 
     source: str
     """Such as https://example.com/owner/name."""
     commit: str
     release: str = ""
-    """The tag, such as v1.2.3. Empty where it is no release."""
+    """The tag, such as v1.2.3; empty if it is no release."""
 
     @property
     def repository(self) -> str:
@@ -35,24 +35,23 @@ class InstalledCommit(msgspec.Struct, frozen=True, kw_only=True):
 
 def installed_commit() -> InstalledCommit | None:
     """Returns the commit that the release workflow wrote into the distribution, else the one that
-    pip installed, else that of the checkout of an editable installation. None where nobody
-    knows."""
+    pip installed, else an editable installation's checkout. None if it is unknown."""
     try:
         ours = distribution("tunegate")
     except PackageNotFoundError:
         return None
     stamp = (resources.files("tunegate") / "released.txt").read_text(encoding="utf-8")
-    found = _released(stamp, ours) or _from_origin(ours)
+    found = _from_stamp(stamp, ours) or _from_origin(ours)
     return found if found and found.source else None
 
 
 def repository_of(source: str) -> str:
-    """The owner and the name: the path of the address."""
+    """Returns owner and name: the path of the address."""
     return urlsplit(source).path.strip("/").removesuffix(".git")
 
 
 def public_address() -> str:
-    """The address of the project, whichever commit is installed."""
+    """Returns the address of the project, whichever commit is installed."""
     try:
         return public_source(distribution("tunegate"))
     except PackageNotFoundError:
@@ -65,7 +64,7 @@ def public_source(ours: Distribution) -> str:
     return str(urls.get("Source", ""))
 
 
-def _released(stamp: str, ours: Distribution) -> InstalledCommit | None:
+def _from_stamp(stamp: str, ours: Distribution) -> InstalledCommit | None:
     found = _STAMP.fullmatch(stamp)
     if not found:
         return None
@@ -82,11 +81,11 @@ def _from_origin(ours: Distribution) -> InstalledCommit | None:
         path = address.path.rstrip("/").removesuffix(".git")
         return InstalledCommit(source=f"https://{place}{path}", commit=commit)
     if address.scheme == "file" and origin.get("dir_info", {}).get("editable"):
-        return _checked_out(Path(url2pathname(address.path)), ours)
+        return _from_checkout(Path(url2pathname(address.path)), ours)
     return None
 
 
-def _checked_out(checkout: Path, ours: Distribution) -> InstalledCommit | None:
+def _from_checkout(checkout: Path, ours: Distribution) -> InstalledCommit | None:
     try:
         head = GitProcess(checkout).text("rev-parse", "HEAD")
     except TunegateError:

@@ -24,13 +24,13 @@ _OF_REMOTE = "refs/remotes/origin/"
 _ANCESTOR = re.compile(r"([^~^]+)[~^][~^0-9]*")
 _WAY = re.compile(r"[~^@:]")
 _SURELY_AN_ID = 7
-"""Git shows no shorter ids. A shorter name, such as a year, is one only where an object has it."""
+"""Git shows no shorter ids. A shorter name, such as a year, is an id only if an object has it."""
 _SHORT_ID = re.compile(r"[0-9a-fA-F]{4,63}")
 
 
 def named_commit(git: GitProcess, name: str, option: str) -> str:
-    """The commit. What is not here is fetched: a full id, a branch or a tag of the remote, and the
-    history that `HEAD~1` needs. Raises RevisionError."""
+    """Returns the commit. What is missing is fetched: a full id, a branch or tag of the remote, and
+    the history that `HEAD~1` needs. Raises RevisionError."""
     found = _here(git, name)
     if found is None:
         _fetch(git, name)
@@ -48,12 +48,12 @@ def named_commit(git: GitProcess, name: str, option: str) -> str:
 
 def named_branches(git: GitProcess, name: str) -> tuple[str, ...]:
     """Returns the full names of the branches of this name here: local, remote, or both. Empty for
-    whatever names one commit, such as an id, a tag, `HEAD` and `main~1`."""
+    anything that names one commit: an id, a tag, `HEAD`, `main~1`."""
     if is_commit_id(name) or name in {"HEAD", "@"}:
         return ()
     if name.startswith(_BRANCHES) and is_ref(git, name):
         return (name,)
-    plain = dict.fromkeys((*(f"{prefix}{name}" for prefix in _BRANCHES), _of_remote(name)))
+    plain = dict.fromkeys((*(f"{prefix}{name}" for prefix in _BRANCHES), _remote_ref(name)))
     found = tuple(ref for ref in plain if is_ref(git, ref))
     if found:
         return found
@@ -62,12 +62,12 @@ def named_branches(git: GitProcess, name: str) -> tuple[str, ...]:
 
 
 def fetch_if_branch(git: GitProcess, name: str) -> None:
-    """Fetches the branch of the remote that is named so, as it is there now. Raises RevisionError
-    for one that the remote no longer has: what a kept clone has of it is as old as that."""
+    """Fetches the remote branch of this name as it is now. Raises RevisionError if the remote no
+    longer has it: a kept clone's copy is as old as that."""
     if is_commit_id(name) or fetch_branch(git, _plain(name)) is not None:
         return
     is_known = any(is_ref(git, f"{prefix}{name}") for prefix in ("refs/heads/", "refs/tags/"))
-    if not is_known and is_ref(git, _of_remote(name)) and has_branch(git, _plain(name)) is False:
+    if not is_known and is_ref(git, _remote_ref(name)) and has_branch(git, _plain(name)) is False:
         message = (
             f'--base: the remote has no branch "{_plain(name)}" any more, and the one here is old. '
             "Name a branch that it has."
@@ -76,8 +76,8 @@ def fetch_if_branch(git: GitProcess, name: str) -> None:
 
 
 def _here(git: GitProcess, name: str) -> str | None:
-    """The commit, also of a branch that only the remote has."""
-    asked = (name, _of_remote(name))
+    """Returns the commit, also of a branch that only the remote has."""
+    asked = (name, _remote_ref(name))
     ask = ("rev-parse", "--verify", "-q", _END)
     if is_commit_id(name) and git.text(*ask, name) != name:
         return None  # git takes an id of another length for a name
@@ -93,7 +93,7 @@ def _fetch(git: GitProcess, name: str) -> None:
 
 
 def _ancestor(git: GitProcess, name: str) -> str | None:
-    """Returns the commit of a name like `HEAD~2`: a shallow clone has the first one alone."""
+    """Returns the commit of a name like `HEAD~2`: a shallow clone has only the first one."""
     way = _ANCESTOR.fullmatch(name)
     start = None if way is None else _here(git, way[1])
     if start is None:
@@ -103,14 +103,14 @@ def _ancestor(git: GitProcess, name: str) -> str | None:
 
 
 def _plain(name: str) -> str:
-    """The name that a branch has at the remote."""
+    """Returns the branch's name at the remote."""
     for prefix in ("refs/heads/", _OF_REMOTE, "origin/"):
         if name.startswith(prefix):
             return name.removeprefix(prefix)
     return name
 
 
-def _of_remote(name: str) -> str:
+def _remote_ref(name: str) -> str:
     return f"{_OF_REMOTE}{_plain(name)}"
 
 
@@ -121,14 +121,14 @@ def _advice(name: str) -> str:
 
 
 def _refuse_ambiguous(git: GitProcess, name: str, option: str) -> None:
-    """Git takes a tag before a branch of the same name, and a reference before a commit's short id:
-    who may push tags would choose the base."""
+    """Raises RevisionError for an ambiguous name. Git prefers a tag to a branch of the same name,
+    and a reference to a commit's short id: whoever may push tags could choose the base."""
     _refuse_id_as_name(git, name, option)
     tag, branches = f"refs/tags/{name}", [f"{prefix}{name}" for prefix in _BRANCHES]
     if not is_ref(git, tag):
         return
     ask = ("rev-parse", "--verify", "-q")
-    branches = [ref for ref in branches if is_ref(git, ref)] or [_of_remote(name)]
+    branches = [ref for ref in branches if is_ref(git, ref)] or [_remote_ref(name)]
     found = {git.text(*ask, f"{ref}^{{commit}}") for ref in (tag, *branches)} - {None}
     if len(found) > 1:
         message = (
@@ -139,8 +139,8 @@ def _refuse_ambiguous(git: GitProcess, name: str, option: str) -> None:
 
 
 def _refuse_id_as_name(git: GitProcess, name: str, option: str) -> None:
-    """A full id is that commit, whatever else is called so. Of a shorter one, and of what begins
-    with one such as `1a2b3c4d~1`, nobody can say what was meant."""
+    """Raises RevisionError for an ambiguous id. A full id is that commit, whatever else has its
+    name. For a shorter one, or a name such as `1a2b3c4d~1`, the intention is unclear."""
     start = _WAY.split(name, maxsplit=1)[0]
     if is_commit_id(start) or not _SHORT_ID.fullmatch(start):
         return
@@ -156,20 +156,19 @@ def _refuse_id_as_name(git: GitProcess, name: str, option: str) -> None:
 
 
 def _references(name: str) -> tuple[str, ...]:
-    """The full names that git would take this one for, before a commit's short id."""
-    return (f"refs/tags/{name}", *(f"{prefix}{name}" for prefix in _BRANCHES), _of_remote(name))
+    """Returns the full names that git would prefer to a commit's short id."""
+    return (f"refs/tags/{name}", *(f"{prefix}{name}" for prefix in _BRANCHES), _remote_ref(name))
 
 
-# The default branch, where nothing names it.
+# The default branch, if nothing names it.
 
 _REMOTE = "refs/remotes/origin/"
 _USUAL = ("main", "master")
 
 
 def default_branch(git: GitProcess) -> str:
-    """The full name of the default branch here, as a tag or a local branch may have the short one
-    too. Raises RevisionError where none can be told, EnvironmentUnfitError where it is not to be
-    had."""
+    """Returns the full name of the default branch here: a tag or a local branch may share the short
+    one. Raises RevisionError if it is unknown, EnvironmentUnfitError if it cannot be fetched."""
     found = known_default_branch(git)
     if found is not None:
         return found
@@ -184,28 +183,33 @@ def default_branch(git: GitProcess) -> str:
 
 
 def known_default_branch(git: GitProcess) -> str | None:
-    """Returns the remote's answer, else the branch that the clone was told, else one of the usual
-    names; without a remote the only branch that there is. An old clone keeps what it was told when
-    the remote has renamed its default branch, so the remote is asked first.
+    """Returns the remote's answer, else the branch recorded in the clone, else one with a usual
+    name; without a remote, the only branch. The remote is asked first: an old clone keeps its
+    record after the remote renamed its default branch.
 
-    Raises EnvironmentUnfitError where it does not answer and two branches may be the one."""
-    told = _told(git)
+    Raises EnvironmentUnfitError if the remote does not answer and two branches are possible.
+    """
+    told = _recorded_default(git)
     if not _has_remote(git):
-        return told or _local(git) or _only_branch(git)
-    said = _said_by_remote(git)
+        return told or _local_default(git) or _only_branch(git)
+    said = _ask_remote(git)
     if said is None:
-        return _unconfirmed(git, told) if told else _tracked(git) or _local(git)
+        return (
+            _recorded_unless_ambiguous(git, told)
+            if told
+            else _usual_branch(git) or _local_default(git)
+        )
     if said.default:
         here = f"{_REMOTE}{said.default}"
         return here if is_ref(git, here) else fetch_branch(git, said.default)
     if told and short(told).removeprefix("origin/") in said.branches:
         return told
-    return _tracked(git) or _local(git)
+    return _usual_branch(git) or _local_default(git)
 
 
-def _unconfirmed(git: GitProcess, told: str) -> str:
-    """The branch that the clone was told, which the remote does not confirm now: believed unless
-    the clone has another one of a usual name."""
+def _recorded_unless_ambiguous(git: GitProcess, told: str) -> str:
+    """Returns the recorded branch although the remote does not confirm it; raises if the clone has
+    another one with a usual name."""
     others = [each for each in _usual_refs() if each != told and is_ref(git, each)]
     if others:
         message = (
@@ -218,8 +222,10 @@ def _unconfirmed(git: GitProcess, told: str) -> str:
 
 def is_beside_default(git: GitProcess, commit: str) -> bool:
     """Returns whether a commit is on no default branch, neither the remote's nor the local one of
-    its name, by what is known here; False where no such branch is. Asks nobody."""
-    ref = _told(git) or next((each for each in _usual_refs() if is_ref(git, each)), _local(git))
+    its name, as known here; False if there is no such branch. Asks nobody."""
+    ref = _recorded_default(git) or next(
+        (each for each in _usual_refs() if is_ref(git, each)), _local_default(git)
+    )
     if ref is None:
         return False
     here = f"refs/heads/{short(ref).removeprefix('origin/')}"
@@ -228,11 +234,11 @@ def is_beside_default(git: GitProcess, commit: str) -> bool:
 
 
 def short(ref: str) -> str:
-    """The name of a branch as people know it."""
+    """Returns a branch's name as people know it."""
     return ref.removeprefix("refs/remotes/").removeprefix("refs/heads/")
 
 
-def _told(git: GitProcess) -> str | None:
+def _recorded_default(git: GitProcess) -> str | None:
     told = git.text("symbolic-ref", "-q", f"{_REMOTE}HEAD")
     return told if told and is_ref(git, told) else None
 
@@ -245,17 +251,17 @@ def _has_remote(git: GitProcess) -> bool:
     return git.text("config", "--get", "remote.origin.url") is not None
 
 
-class _Said(NamedTuple):
-    """A remote's answer: the name of its default branch, '' where it names none that it has, and of
-    the branch that the clone was told, if the remote has it."""
+class _RemoteAnswer(NamedTuple):
+    """A remote's answer: the name of its default branch ('' if it names none that it has), and the
+    recorded branch if the remote has it."""
 
     default: str
     branches: tuple[str, ...]
 
 
-def _said_by_remote(git: GitProcess) -> _Said | None:
-    """Returns what the remote answers; None where it cannot be asked."""
-    told = short(_told(git) or "").removeprefix("origin/")
+def _ask_remote(git: GitProcess) -> _RemoteAnswer | None:
+    """Returns the remote's answer, None if it cannot be asked."""
+    told = short(_recorded_default(git) or "").removeprefix("origin/")
     asked = ("HEAD", *([f"refs/heads/{told}"] if told else []))
     line = ("ls-remote", "--symref", "origin", *asked)
     said = git.text(*line, limit_seconds=ASK_SECONDS)
@@ -263,10 +269,10 @@ def _said_by_remote(git: GitProcess) -> _Said | None:
         return None
     named = re.match(r"ref: refs/heads/(\S+)\tHEAD", said)
     branches = re.findall(r"^[0-9a-f]+\trefs/heads/(\S+)$", said, re.MULTILINE)
-    return _Said(named[1] if named else "", tuple(branches))
+    return _RemoteAnswer(named[1] if named else "", tuple(branches))
 
 
-def _tracked(git: GitProcess) -> str | None:
+def _usual_branch(git: GitProcess) -> str | None:
     """Returns a usual name among the branches of a remote that names no default."""
     here = next((each for each in _usual_refs() if is_ref(git, each)), None)
     if here is not None:
@@ -274,7 +280,7 @@ def _tracked(git: GitProcess) -> str | None:
     return next(filter(None, (fetch_branch(git, name) for name in _USUAL)), None)
 
 
-def _local(git: GitProcess) -> str | None:
+def _local_default(git: GitProcess) -> str | None:
     names = filter(None, (git.text("config", "--get", "init.defaultBranch"), *_USUAL))
     refs = (f"refs/heads/{name}" for name in names)
     return next((ref for ref in refs if is_ref(git, ref)), None)

@@ -1,4 +1,4 @@
-"""Git as a child process: the only door to it, with the settings of settings.py."""
+"""Git as a child process: the only place that runs it."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from tunegate.system.git.working_tree import working_tree
 
 _PIECE_BYTES = 2**20
 _MAX_SECONDS = 900
-"""A remote that does not answer must not hold a job for hours; a download may take minutes."""
+"""An unresponsive remote must not hold a job for hours; a download may take minutes."""
 
 
 class Writer(Protocol):
-    """A writer of git's output: a file, or a filter on its way."""
+    """A writer of git's output: a file, or a filter before one."""
 
     def write(self, piece: bytes, /) -> int: ...
 
 
 class GitProcess:
-    """Runs git in one repository, whatever GIT_DIR is set to: inside a hook it is another one."""
+    """Runs git in one repository, whatever GIT_DIR says: inside a hook it names another one."""
 
     def __init__(self, path: Path) -> None:
-        """Raises RevisionError where there is no working tree, or git refuses to read it."""
+        """Raises RevisionError if there is no working tree, or git refuses to read it."""
         self.root = _working_tree(path)
         self.git_dir = self._checked_git_dir(path)
         self._check_settings()
@@ -43,10 +43,9 @@ class GitProcess:
         settings: Mapping[str, str] | None = None,
         limit_seconds: float | None = None,
     ) -> str | None:
-        """Returns standard output without its last newline; None when git fails, or does not
-        end."""
+        """Returns standard output without its last newline, None if git fails or does not end."""
         content = BytesIO()
-        code, _ = _run(
+        code, _ = _run_git(
             self.root, arguments, content, settings=settings, limit_seconds=limit_seconds
         )
         body = content.getvalue() if code == 0 else None
@@ -58,8 +57,8 @@ class GitProcess:
         standard_input: bytes = b"",
         settings: Mapping[str, str] | None = None,
     ) -> bytes | None:
-        """Returns the output of git with these settings beside ours, or None when it fails, or does
-        not end."""
+        """Returns the output of git with these additional settings, None if it fails or does not
+        end."""
         content = BytesIO()
         is_said = self.copy(
             *arguments, into=content, standard_input=standard_input, settings=settings
@@ -73,23 +72,24 @@ class GitProcess:
         standard_input: bytes = b"",
         settings: Mapping[str, str] | None = None,
     ) -> bool:
-        """Copies standard output into the writer, piece by piece, and returns whether git
+        """Copies standard output into the writer piece by piece, and returns whether git
         succeeded."""
-        code, _ = _run(self.root, arguments, into, standard_input, settings or {})
+        code, _ = _run_git(self.root, arguments, into, standard_input, settings or {})
         return code == 0
 
     def without_filters(self) -> dict[str, str]:
-        """Settings that switch off what is configured to run on files of the working tree: which of
-        them it runs on, the attributes in the checkout say."""
+        """Returns settings that turn off the configured filters for working tree files; the
+        checkout's attributes decide which files those would run on."""
         listed = self.text("config", "-z", "--name-only", "--get-regexp", r"^filter\.") or ""
         names = {name.rpartition(".")[0] for name in listed.split("\0") if name}
         off = {"clean": "", "smudge": "", "process": "", "required": "false"}
         return {f"{name}.{key}": value for name in sorted(names) for key, value in off.items()}
 
     def _checked_git_dir(self, path: Path) -> Path:
-        """Git finds it from the working tree, so that it looks at who owns it."""
+        """Returns the git directory. Git finds it from the working tree, so that it checks its
+        owner."""
         said = BytesIO()
-        code, errors = _run(self.root, ("rev-parse", "--absolute-git-dir"), said)
+        code, errors = _run_git(self.root, ("rev-parse", "--absolute-git-dir"), said)
         if b"safe.directory" in errors:
             message = (
                 f"{self.root}: belongs to another user, so git does not read it. "
@@ -102,8 +102,8 @@ class GitProcess:
         return git_dir
 
     def _check_settings(self) -> None:
-        """A file of settings may include one that was committed, or the
-        home may lie in the checkout."""
+        """Raises for committed settings: a settings file may include one of the checkout, or the
+        home directory may be in it."""
         listed = self.text("config", "-z", "--list", "--show-origin", "--name-only") or ""
         words = iter(listed.split("\0"))
         taken = {(origin, key) for origin, key in zip(words, words, strict=False)}
@@ -125,15 +125,15 @@ class GitProcess:
 
 
 def new_repository(root: Path) -> GitProcess:
-    """An empty one, on branch `main`."""
+    """Creates an empty repository on branch `main`."""
     root.mkdir(parents=True)
-    _run(root, ("init", "-q", "--initial-branch=main"), BytesIO())
+    _run_git(root, ("init", "-q", "--initial-branch=main"), BytesIO())
     return GitProcess(root)
 
 
 def _working_tree(path: Path) -> Path:
-    """The checkout as we find it. Git itself, asked from inside, takes a directory with the shape
-    of a bare repository for one, and the settings that were committed with it for its own."""
+    """Returns the checkout's root, found by ourselves. Git, run inside, takes a directory shaped
+    like a bare repository for one, and the settings committed in it for its own."""
     place = path.resolve()
     found = working_tree(place) if place.is_dir() else None
     if found is None:
@@ -154,7 +154,7 @@ def _no_repository(path: Path) -> RevisionError:
     return RevisionError(message)
 
 
-def _run(
+def _run_git(
     root: Path,
     arguments: tuple[str, ...],
     into: Writer,
@@ -163,14 +163,14 @@ def _run(
     *,
     limit_seconds: float | None = None,
 ) -> tuple[int, bytes]:
-    """Runs git, and returns its exit code and standard error. Where git is stopped, by its limit,
-    an interrupt or the writer, so is what it has started."""
+    """Runs git, and returns its exit code and standard error. If git is stopped, by its limit, an
+    interrupt or the writer, so are the processes it started."""
     pairs = {**SETTINGS, **(settings or {})}.items()
     words = (word for key, value in pairs for word in ("-c", f"{key}={value}"))
     with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as errors:
         stdin.write(standard_input)
         stdin.seek(0)
-        with _begun(["git", *words, *arguments], root, stdin, errors) as process:
+        with _start(["git", *words, *arguments], root, stdin, errors) as process:
             alarm = threading.Timer(limit_seconds or _MAX_SECONDS, _end, [process])
             alarm.start()
             try:
@@ -187,7 +187,7 @@ def _run(
         return process.returncode, errors.read()
 
 
-def _begun(
+def _start(
     line: list[str], root: Path, stdin: IO[bytes], errors: IO[bytes]
 ) -> subprocess.Popen[bytes]:
     try:
@@ -225,16 +225,16 @@ _ENVIRONMENT = {
 }
 _PROTOCOLS = ("file", "git", "http", "https", "ssh")
 _NO_PROTOCOLS = ("ext", "fd")
-"""Their address is a command, or a number of a file that is open."""
+"""Protocols whose address is a command, or the number of an open file."""
 _OF_ANOTHER_REPOSITORY = (
     *("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_PREFIX"),
     *("GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"),
     *("GIT_GRAFT_FILE", "GIT_SHALLOW_FILE", "GIT_REPLACE_REF_BASE", "GIT_NAMESPACE"),
     *("GIT_EXTERNAL_DIFF", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_CONFIG"),
 )
-"""The variables that name the repository of a hook while it runs."""
+"""The variables that name a hook's repository while it runs."""
 _OF_A_CHECKOUT = ("GIT_LFS_SKIP_SMUDGE",)
-"""The variable spares a checkout the files of Git LFS. Those that we ask for are needed."""
+"""The variable that leaves LFS files out of a checkout. The files we ask for are needed."""
 SETTINGS = {
     "safe.bareRepository": "explicit",
     "core.hooksPath": os.devnull,
@@ -242,7 +242,7 @@ SETTINGS = {
     "core.alternateRefsCommand": "true",
     "core.quotePath": "false",
     "log.showSignature": "false",
-    # A fetch may start `gc --auto`, which lives on behind us and repacks what we read.
+    # A fetch may start `gc --auto`, which outlives us and repacks what we read.
     "gc.auto": "0",
     "maintenance.auto": "false",
 }
@@ -250,11 +250,12 @@ _OF_A_FETCH = (
     *("core.sshcommand", "core.gitproxy", "core.askpass", "credential.", "remote.", "url."),
     *("http.", "https.", "ssh.", "uploadpack.", "lfs.", "extensions."),
 )
-"""Settings that stay as they are, because a fetch needs them: they name servers and programs."""
+"""Settings that stay as they are: they name servers and programs that a fetch needs."""
 
 
 def git_environment(root: Path, variables: Mapping[str, str]) -> dict[str, str]:
-    """The environment for git in this working tree, whatever repository the variables name."""
+    """Returns the environment for git in this working tree, whatever repository the variables
+    name."""
     kept = dict(variables)
     for name in (*_OF_ANOTHER_REPOSITORY, *_OF_A_CHECKOUT):
         kept.pop(name, None)

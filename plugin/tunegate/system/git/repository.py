@@ -1,5 +1,5 @@
-"""An implementation of `ports.Repository` over git: reads any revision,
-never touches the working tree."""
+"""An implementation of `ports.Repository` over git: reads any revision, never touches the working
+tree."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _KINDS: dict[bytes, Literal["file", "link", "submodule"]] = {
 
 
 MAX_COMMITTED_TEXT_BYTES = 4 * 1024 * 1024
-"""The largest text file that is read of a commit."""
+"""The largest text file that is read from a commit."""
 _TIMES_IN_MEMORY = 4
-"""A model is held as bytes, parsed, and written without its weights. A
-file of zeros is small in git."""
+"""A model is held as bytes, parsed, and written without its weights. A file of zeros is small in
+git."""
 
 
 class _Short:
-    """A writer that ends git once it gives more than expected."""
+    """A writer that stops git once it gives more than expected."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -58,7 +58,7 @@ class _Short:
 
 
 class _Bounded(BytesIO):
-    """Memory for a file of at most so many bytes: a pointer is small, whatever it stands for."""
+    """Memory for a file of at most `most_bytes`: a pointer is small, whatever it stands for."""
 
     def __init__(self, path: str, most_bytes: int) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ def _over(path: str, most_bytes: int) -> ModelError:
 
 
 class GitRepository(GitEvents):
-    """One repository: which revisions to compare, and what is in them."""
+    """One repository: the revisions to compare, and their contents."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -84,9 +84,9 @@ class GitRepository(GitEvents):
         self._stages = cache(self._read_stages)
 
     def files(self, revision: str) -> Sequence[TreeEntry]:
-        """The files of a revision, without sizes: to say them, git would fetch every
-        blob that a blobless clone lacks. Raises RevisionError for a revision that a checkout writes
-        otherwise than it is listed."""
+        """Returns the files of a revision, without sizes: for those git would fetch every blob that
+        a blobless clone lacks. Raises RevisionError if a checkout would write the revision
+        differently."""
         broken = self._broken(revision)
         if broken:
             message = (
@@ -101,23 +101,23 @@ class GitRepository(GitEvents):
         return tuple(_entry(line) for line in listed.split(b"\0") if line)
 
     def entry(self, revision: str, path: str) -> TreeEntry | None:
-        """Returns the revision's entry at this very path, without its content; None without one.
-        Raises RevisionError."""
+        """Returns the revision's entry at exactly this path, without its content, or None. Raises
+        RevisionError."""
         listed = self._git.output("ls-tree", "-z", "--full-tree", revision, "--", path)
         if listed is None:
             raise RevisionError(f"{revision}: it cannot be read. Fetch the whole commit.")
         return next((_entry(line) for line in listed.split(b"\0") if line), None)
 
     def submodule_above(self, revision: str, path: str) -> str:
-        """Returns the submodule that the revision has on the way to this path; '' without one.
-        Raises RevisionError."""
+        """Returns the revision's submodule above this path, '' without one. Raises
+        RevisionError."""
         above = [str(each) for each in PurePosixPath(path).parents][:-1]
         found = (self.entry(revision, each) for each in above)
         return next((each.path for each in found if each and each.kind == "submodule"), "")
 
     def directories(self, revision: str) -> Mapping[str, str]:
-        """The identifier of each directory in git, by path: equal ones are equal down to
-        the last file. The root is `.`."""
+        """Returns git's id of each directory, by path: equal ids mean equal contents. The root is
+        `.`."""
         listed = self._git.output("ls-tree", "-r", "-d", "-z", "--full-tree", revision) or b""
         root = self._git.text("rev-parse", "--verify", "-q", f"{revision}^{{tree}}") or ""
         lines = (line.partition(b"\t") for line in listed.split(b"\0") if line)
@@ -125,15 +125,15 @@ class GitRepository(GitEvents):
         return {**trees, ".": root}
 
     def require_own(self, path: str, what: str) -> None:
-        """Raises ConfigError for a place in a submodule of the checkout, whose commit a change
-        chooses without showing a line of it."""
+        """Raises ConfigError for a path in a submodule of the checkout, whose commit a change can
+        move without showing a line of it."""
         above = tracked_above(self._git, path)
         if above:
             message = f"{path}: {above} is a submodule. Keep {what} in this repository."
             raise ConfigError(message)
 
     def read(self, revision: str, path: str) -> bytes:
-        """A file for people, such as a configuration, or a pointer; never a model."""
+        """Returns a text file, such as a configuration or a pointer; never a model."""
         short = _Short(path)
         if not self._git.copy("cat-file", "blob", f"{revision}:{path}", into=short):
             message = f"{path}: not in {revision[:12]}, or its content cannot be fetched."
@@ -141,8 +141,8 @@ class GitRepository(GitEvents):
         return bytes(short.content)
 
     def data(self, revision: str, path: str, most_bytes: int) -> bytes:
-        """A file of numbers, through LFS. Raises RevisionError where there is none, and ModelError
-        for one that is a link, too large, or not hydrated."""
+        """Returns a file of numbers, through LFS. Raises RevisionError if there is none, and
+        ModelError if it is a link, too large, or not hydrated."""
         entry = self.entry(revision, path)
         if entry is None:
             raise RevisionError(f"{path}: not in {revision[:12]}.")
@@ -168,14 +168,15 @@ class GitRepository(GitEvents):
         return trailers_between(self._git, base, head, key, may_fetch=may_fetch)
 
     def sizes(self, blobs: Sequence[str]) -> Mapping[str, int]:
-        """Bytes of each of these blobs that can be had."""
+        """Returns the bytes of each of these blobs that is available."""
         asked = "".join(f"{blob}\n" for blob in blobs).encode()
         told = self._git.output("cat-file", "--batch-check", standard_input=asked) or b""
         answers = [line.split() for line in told.decode().splitlines()]
         return {answer[0]: int(answer[2]) for answer in answers if answer[1] == "blob"}
 
     def content(self, version: ModelVersion) -> bytes:
-        """The model's real bytes, through LFS or DVC. Raises ModelError where they are not here."""
+        """Returns the model's real bytes, through LFS or DVC. Raises ModelError if they are not
+        here."""
         if version.size_bytes > MAX_MODEL_BYTES:
             raise ModelError(f"{version.path}: {too_large(version.size_bytes)}.")
         if _TIMES_IN_MEMORY * version.size_bytes > available_bytes():
@@ -186,7 +187,7 @@ class GitRepository(GitEvents):
         return content.getvalue()
 
     def stage_outputs(self, revision: str) -> StageOutputs:
-        """Returns what DVC's pipelines keep of this revision."""
+        """Returns the outputs of DVC's pipelines in this revision."""
         return self._stages(revision)
 
     def _read_stages(self, revision: str) -> StageOutputs:
@@ -198,8 +199,8 @@ class GitRepository(GitEvents):
         copy_content(self._git, version, into, stages.get(version.path))
 
     def conversions(self, revision: str, paths: Sequence[str]) -> Mapping[str, str]:
-        """Returns the attribute that makes a checkout write other bytes than are committed, for
-        each path that has one."""
+        """Returns, for each path that has one, the attribute that makes a checkout write other
+        bytes than were committed."""
         return conversions(self._attributes(revision), paths) if paths else {}
 
     def _read_attributes(self, revision: str) -> Mapping[str, bytes]:
@@ -208,7 +209,7 @@ class GitRepository(GitEvents):
         return {path: self.read(revision, path) for path in named if is_safe(path)}
 
     def export_model(self, version: ModelVersion, into: Path) -> Path:
-        """The model and its external data as files, laid out as in the repository."""
+        """Writes the model and its external data as files, laid out as in the repository."""
         model = into / PurePosixPath(version.path).name
         body = self.content(version)
         into.mkdir(parents=True, exist_ok=True)
@@ -241,7 +242,8 @@ class GitRepository(GitEvents):
             raise ModelError(message) from error
 
     def _data_file(self, version: ModelVersion, name: str) -> ModelVersion:
-        """An external data file, wherever it is stored. Raises ModelError for what is no file."""
+        """Returns an external data file's version, wherever it is stored. Raises ModelError for
+        what is no file."""
         path = str(PurePosixPath(version.path).parent / name)
         storages: tuple[tuple[Literal["git", "dvc"], str], ...] = (
             ("git", path),
@@ -276,7 +278,7 @@ def _entry(line: bytes) -> TreeEntry:
 
 
 def _text(path: bytes) -> str:
-    """A name that is not UTF-8 cannot be written into JSON: it is shown with its bytes escaped."""
+    """Returns the path as text; bytes that are not UTF-8, which JSON cannot hold, are escaped."""
     return path.decode("utf-8", "backslashreplace")
 
 

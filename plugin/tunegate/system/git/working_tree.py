@@ -1,4 +1,4 @@
-"""The checkout that a place lies in.
+"""Finds the checkout that a path is in.
 
 Standard library only, and nothing newer than Python 3.8: the Action's clean-up step uses it too.
 """
@@ -10,6 +10,6 @@ from pathlib import Path
 
 
 def working_tree(place: Path) -> Path | None:
-    """The nearest checkout that has this place, if one does. It is found by its `.git`, which
-    nobody can commit."""
+    """Returns the nearest checkout that contains this path, if any. It is found by its `.git`,
+    which nobody can commit."""
     return next((p for p in (place, *place.parents) if os.path.lexists(p / ".git")), None)

@@ -1,4 +1,4 @@
-"""The number of cores that this process may use: the affinity mask, cut by the container's
+"""The number of cores that this process may use: the affinity mask, reduced by the container's
 quota."""
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ def usable_cores(cgroup: Path = Path("/sys/fs/cgroup")) -> int:
 
 
 def physical_cores(devices: Path = Path("/sys/devices/system/cpu")) -> tuple[tuple[int, ...], ...]:
-    """The cores of the affinity mask, each with the processors that are its threads: two threads of
-    one core slow each other down. Where the machine does not say, each processor is a core."""
+    """Returns the cores of the affinity mask, each with its hardware threads: two threads of one
+    core slow each other down. If the machine does not say, each processor is a core."""
     found: dict[str, list[int]] = {}
     for thread in sorted(os.sched_getaffinity(0)):
         try:
@@ -29,7 +29,8 @@ def physical_cores(devices: Path = Path("/sys/devices/system/cpu")) -> tuple[tup
 
 
 def default_threads() -> int:
-    """Every core but one: what else runs on the machine needs it, and would disturb the others."""
+    """Returns every core but one, which other work on the machine needs: it would disturb the
+    rest."""
     return max(1, usable_cores() - 1)
 
 
@@ -41,18 +42,18 @@ def _quota(cgroup: Path) -> float | None:
     return None if limit == "max" else int(limit) / int(period)
 
 
-# The processor's features for precisions below float32, by Linux's own names.
+# The processor's features for precisions below float32, by Linux's names.
 
 CPU_INFO: Final = Path("/proc/cpuinfo")
 _KNOWN: Final = (
     *("avx", "avx2", "avx_vnni", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16"),
     *("amx_tile", "amx_int8", "amx_bf16", "amx_fp16"),
 )
-"""Features of processors for a precision, oldest first."""
+"""Processor features by precision, oldest first."""
 
 
 def lacks_any(wanted: Collection[str], cpu_info: Path = CPU_INFO) -> str:
-    """Says that the processor has none of these, and what it has; '' where it has one."""
+    """Returns that the processor has none of these, and what it has; '' if it has one."""
     flags = _flags(cpu_info)
     if not wanted or flags & {*wanted}:
         return ""
@@ -60,7 +61,7 @@ def lacks_any(wanted: Collection[str], cpu_info: Path = CPU_INFO) -> str:
 
 
 def lacks_some(wanted: Collection[str], cpu_info: Path = CPU_INFO) -> str:
-    """Says which of these the processor lacks, and what it has; '' where it has all."""
+    """Returns which of these the processor lacks, and what it has; '' if it has all."""
     flags = _flags(cpu_info)
     missing = sorted({*wanted} - flags)
     return f"the processor lacks {', '.join(missing)} ({_has(flags)})" if missing else ""

@@ -27,8 +27,8 @@ NO_VERSIONS: Mapping[str, str] = MappingProxyType({})
 
 
 class ThisMachine:
-    """`kind` is the kind of the targets that run here: their device is the one to name. `versions`
-    are those of the packages that decide what runs, for the report."""
+    """`kind` is the kind of the targets that run here, whose device is named. `versions` are those
+    of the packages that decide what runs, for the report."""
 
     def __init__(self, kind: str, versions: Mapping[str, str] = NO_VERSIONS) -> None:
         self._kind, self._versions = kind, versions
@@ -45,13 +45,13 @@ class ThisMachine:
         )
 
     def machine(self) -> str:
-        """Jobs in containers of one machine have the same name, machines that were made from one
-        image have others: it is given anew at every start."""
+        """Returns the host's boot id. Jobs in containers of one machine share it; machines made
+        from one image do not, as it is new at every start."""
         started = _first_line(_BOOT) or platform.node()
         return hashlib.sha256(started.encode()).hexdigest()[:16]
 
     def environment(self) -> Mapping[str, str]:
-        """Facts about the machine for the report. They never decide."""
+        """Returns facts about the machine for the report. They never decide anything."""
         load = os.getloadavg()
         found = {
             "cpu": _cpu_name(),
@@ -72,7 +72,7 @@ class ThisMachine:
 
 
 def _gpu_environment() -> dict[str, str]:
-    """Returns facts about the first visible GPU; those that it does not report are left out."""
+    """Returns facts about the first visible GPU, without those it does not report."""
     gpus = visible_gpus()
     if not gpus:
         return {}
@@ -86,7 +86,7 @@ def _gpu_facts(gpu: Gpu) -> dict[str, str | None]:
         "gpu": gpu.name,
         "gpu uuid": gpu.uuid,
         "gpu driver": gpu.driver,
-        "gpu power cap": _in_units(gpu.power_cap_watts, "W"),
+        "gpu power cap": _add_unit(gpu.power_cap_watts, "W"),
         "gpu ECC": None if gpu.ecc is None else "on" if gpu.ecc else "off",
         "gpu is a part (MIG)": "yes" if gpu.is_part else None,
     }
@@ -94,20 +94,20 @@ def _gpu_facts(gpu: Gpu) -> dict[str, str | None]:
 
 def _state_facts(state: GpuState) -> dict[str, str | None]:
     return {
-        "gpu clock": _in_units(state.sm_mhz, "MHz"),
-        "gpu memory clock": _in_units(state.memory_mhz, "MHz"),
-        "gpu temperature": _in_units(state.celsius, "C"),
+        "gpu clock": _add_unit(state.sm_mhz, "MHz"),
+        "gpu memory clock": _add_unit(state.memory_mhz, "MHz"),
+        "gpu temperature": _add_unit(state.celsius, "C"),
         "gpu slowed down by": ", ".join(state.throttled) or "nothing",
         "gpu processes": str(len(state.processes)),
     }
 
 
-def _in_units(value: float | None, unit: str) -> str | None:
+def _add_unit(value: float | None, unit: str) -> str | None:
     return None if value is None else f"{value:g} {unit}"
 
 
 def _cpu_name() -> str:
-    for line in _read(_CPUINFO).splitlines():
+    for line in _read_text(_CPUINFO).splitlines():
         key, _, value = line.partition(":")
         if key.strip() == "model name":
             return value.strip()
@@ -120,10 +120,10 @@ def _steal_ticks() -> int | None:
 
 
 def _first_line(path: Path) -> str:
-    return _read(path).partition("\n")[0].strip()
+    return _read_text(path).partition("\n")[0].strip()
 
 
-def _read(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text()
     except OSError:

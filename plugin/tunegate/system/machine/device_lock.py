@@ -1,4 +1,4 @@
-"""A claim on a device: which one, and where its lock is."""
+"""Claims a device: which one, and where its lock is."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tunegate.errors import EnvironmentUnfitError
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """A claim on the device with this identity, by a run that can be found under `run`. Whoever
-    gets a claim, in whatever process, can ask for the device with it."""
+    """A claim on the device with this identity, by a run that can be found under `run`. Any process
+    that gets a claim can request the device with it."""
 
     uuid: str
     directory: str
@@ -34,8 +34,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
         return Path(self.directory) / f"tunegate-{name}.lock"
 
 
-# A lock of the kernel's on a file: one user of a device at a time on this host. A CI's own
-# concurrency groups know one repository; runners of several, and people, share a GPU.
+# A kernel lock on a file: one user of a device at a time on this host. A CI's own concurrency
+# groups know only one repository, but runners of several, and people, share a GPU.
 
 LOCK_DIRECTORY = "TUNEGATE_LOCK_DIR"
 _USUAL = Path("/run/lock")
@@ -46,8 +46,8 @@ _OPENED = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
-    """The holder of the device, by the lock's file. Anybody may write it: show it, and believe
-    nothing."""
+    """The holder of the device, by the lock's file. Anybody may write it: it is shown, never
+    trusted."""
 
     pid: int
     run: str = ""
@@ -55,8 +55,8 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def claim_on(uuid: str, *, wait_seconds: float, variables: Mapping[str, str] = os.environ) -> Claim:
-    """The file lies where every job of the host finds it: for a job in a container
-    `TUNEGATE_LOCK_DIR` must be a directory of the host's."""
+    """Returns a claim whose lock file every job of the host finds; for a job in a container
+    `TUNEGATE_LOCK_DIR` must be a directory of the host."""
     usual = _USUAL if os.access(_USUAL, os.W_OK) else Path(tempfile.gettempdir())
     directory = Path(variables.get(LOCK_DIRECTORY) or usual).absolute()
     run = run_address(variables)
@@ -65,15 +65,14 @@ def claim_on(uuid: str, *, wait_seconds: float, variables: Mapping[str, str] = o
 
 @contextmanager
 def held_device(claim: Claim, *others: Claim) -> Iterator[Claim]:
-    """The first of the claims that is free, for as short a time as possible. The kernel
-    frees the lock with the process that holds it, however that ends; the file stays.
-    Raises EnvironmentUnfitError when others have them all for longer than the first claim
-    waits, or a file cannot be used."""
+    """Holds the first of the claims that becomes free, for as short as possible. The kernel frees
+    the lock when the holding process ends in any way; the file stays. Raises EnvironmentUnfitError
+    if others have all of them for longer than the first claim waits, or a file is unusable."""
     claims = (claim, *others)
     with ExitStack() as stack:
         files = []
         for each in claims:
-            files.append(_opened(each))
+            files.append(_open(each))
             stack.callback(os.close, files[-1])
         taken = _acquire(files, claims)
         _sign(files[taken], claims[taken])
@@ -81,7 +80,7 @@ def held_device(claim: Claim, *others: Claim) -> Iterator[Claim]:
 
 
 def holder_of(claim: Claim) -> Holder | None:
-    """The holder of the device, or None where nobody has written it, or not legibly."""
+    """Returns the holder of the device, None if nobody wrote one, or not legibly."""
     try:
         written = claim.path.read_bytes()[:_MAX_BYTES]
         return msgspec.json.decode(written, type=Holder)
@@ -89,7 +88,7 @@ def holder_of(claim: Claim) -> Holder | None:
         return None
 
 
-def _opened(claim: Claim) -> int:
+def _open(claim: Claim) -> int:
     try:
         # O_CREAT on an existing file of another user is refused in a sticky
         # directory (protected_regular).
@@ -107,13 +106,13 @@ def _opened(claim: Claim) -> int:
         os.close(file)
         message = f"{claim.path}: the device's lock is no file. Remove it, or set {LOCK_DIRECTORY}."
         raise EnvironmentUnfitError(message)
-    with contextlib.suppress(OSError):  # of another user, who has done it
+    with contextlib.suppress(OSError):  # of another user, who has already done it
         os.fchmod(file, _EVERYBODY)
     return file
 
 
 def _acquire(files: Sequence[int], claims: Sequence[Claim]) -> int:
-    """The place of the one that was free."""
+    """Locks the first free file, and returns its index."""
     started = time.monotonic()
     while True:
         for place, file in enumerate(files):

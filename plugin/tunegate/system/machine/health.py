@@ -21,8 +21,8 @@ from tunegate_cache.stores.store import StoreUnavailableError
 
 
 def machine_checks(config: Config | None = None) -> tuple[HealthCheck, ...]:
-    """The versions of what every run needs, the load, and the devices that this configuration has;
-    without one, all."""
+    """Returns checks of the versions that every run needs, of the load, and of this configuration's
+    devices; without a configuration of all devices."""
     return in_section(_machine_checks(config), "machine")
 
 
@@ -38,8 +38,8 @@ def _machine_checks(config: Config | None) -> Iterator[HealthCheck]:
 
 
 def load_check(load: float, *, machine: int, usable: int) -> HealthCheck:
-    """Returns the check whether other work leaves a target its threads. `load` is the average of
-    the last minute, `machine` and `usable` are cores."""
+    """Returns the check that other work leaves a target its threads. `load` is the last minute's
+    average; `machine` and `usable` are numbers of cores."""
     free = max(0.0, min(usable, machine - load))
     told = f"{load:.1f} on {plural(machine, 'core')}, {free:.1f} free"
     if free >= max(0.5, usable - 1):
@@ -72,8 +72,8 @@ def _gpu_checks() -> Iterator[HealthCheck]:
 
 
 def check_cache(config: CacheConfig, *, root: Path, is_compiled: bool = True) -> HealthCheck:
-    """Returns the check of the cache by one listing; the store's own time-outs bound it. Where
-    nothing `is_compiled`, nothing fills it."""
+    """Checks the cache by one listing, bounded by the store's own time-outs. If nothing
+    `is_compiled`, nothing fills it."""
     if config.mode == "off":
         return _cache("off")
     try:
@@ -81,14 +81,14 @@ def check_cache(config: CacheConfig, *, root: Path, is_compiled: bool = True) ->
         found = objects_in_zone(config, root=root)
     except (StoreUnavailableError, ConfigError) as error:
         return _cache(str(error), ok=False)
-    return _cache(_held(where, found, config.zone, is_compiled=is_compiled))
+    return _cache(_objects_text(where, found, config.zone, is_compiled=is_compiled))
 
 
 def _cache(detail: str, *, ok: bool = True) -> HealthCheck:
     return HealthCheck("cache", ok=ok, detail=detail, section="cache")
 
 
-def _held(where: str, objects: int, zone: str, *, is_compiled: bool) -> str:
+def _objects_text(where: str, objects: int, zone: str, *, is_compiled: bool) -> str:
     if not objects:
         fills = "tunegate warm fills it" if is_compiled else "no target compiles anything"
         return f"{where}: nothing in zone {zone} yet; {fills}"

@@ -1,4 +1,4 @@
-"""One line of what `tunegate doctor` found."""
+"""One line of `tunegate doctor`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Literal
 import msgspec
 
 CheckPart = Literal["machine", "runtimes", "configuration", "cache", "models"]
-"""The part of the check-up; parts that are fine are shown as a line each."""
+"""The section of the check-up; sections that are fine are shown as one line each."""
 
 
 class HealthCheck(msgspec.Struct, frozen=True):
-    """`detail` says what was found, or what is wrong and what to do. What `warns` is in the way of
-    no run, and makes it worse; what `is_absent` is not installed, and no run needs it."""
+    """`detail` says what was found, or what is wrong and what to do. A check that `warns` stops no
+    run, but makes it worse; what `is_absent` is not installed, and no run needs it."""
 
     name: str
     ok: bool
@@ -24,5 +24,5 @@ class HealthCheck(msgspec.Struct, frozen=True):
 
 
 def in_section(checks: Iterable[HealthCheck], section: CheckPart) -> tuple[HealthCheck, ...]:
-    """The same checks, of that part."""
+    """Returns the checks, moved to that section."""
     return tuple(msgspec.structs.replace(each, section=section) for each in checks)

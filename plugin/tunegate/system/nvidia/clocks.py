@@ -1,8 +1,8 @@
-"""Clocks that are locked while something measures, and free again afterwards, whatever happens.
+"""Locks clocks while something measures, and frees them afterwards, whatever happens.
 
-A process of its own locks them and waits for its parent: the end of the parent, however it comes,
-closes its standard input, and it unlocks. What even a machine's crash leaves locked, a note on disk
-tells to the next run.
+A separate process locks them and waits for its parent: when the parent ends in any way, its
+standard input closes and it unlocks. If a crash of the machine leaves them locked, a note on disk
+tells the next run.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _DRIVER_SECONDS = 30.0
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
-    """The process that has locked the clocks of a device; `started` tells it from a later one with
-    its number."""
+    """The process that locked the clocks of a device; `started` tells it from a later one with the
+    same number."""
 
     uuid: str
     mhz: int
@@ -40,9 +40,9 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
 
 @contextmanager
 def locked_clocks(gpu: Gpu, mhz: int, directory: Path) -> Iterator[bool]:
-    """Locks the clocks inside. Yields False where this machine does not let us:
-    then the clocks float as before."""
-    # Its process group is its own: a signal to ours, or its killing,
+    """Locks the clocks inside. Yields False if this machine does not allow it: then they float as
+    before."""
+    # It has a process group of its own: a signal to ours, or its killing,
     # must not take the guard with it.
     with interpreter.begin(
         *(_GUARD, gpu.uuid, str(mhz), str(directory.absolute())),
@@ -59,14 +59,14 @@ def locked_clocks(gpu: Gpu, mhz: int, directory: Path) -> Iterator[bool]:
 
 
 def _is_ready(guard: interpreter.BinaryProcess) -> bool:
-    """Returns whether the guard has locked the clocks: a hanging driver has not."""
+    """Returns whether the guard has locked the clocks; with a hanging driver it has not."""
     if guard.stdout is None or not select.select([guard.stdout], [], [], _DRIVER_SECONDS)[0]:
         return False
     return guard.stdout.readline() == _READY
 
 
 def _wait(guard: interpreter.BinaryProcess) -> None:
-    """Waits for the guard, and kills one that does not end: its note tells the next run that clocks
+    """Waits for the guard, and kills it if it does not end: its note tells the next run that clocks
     may be locked."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         guard.wait(_DRIVER_SECONDS)
@@ -75,10 +75,10 @@ def _wait(guard: interpreter.BinaryProcess) -> None:
 
 
 def repair_clocks(directory: Path) -> tuple[str, ...]:
-    """Unlock what a guard that is gone has left locked. The devices that were unlocked."""
+    """Unlocks what a dead guard left locked, and returns those devices."""
     repaired = []
     for path in sorted(directory.glob("tunegate-clocks-*.json")):
-        note = _read(path)
+        note = _read_note(path)
         if note is None or _lives(note):
             continue
         if unlock(note.uuid):
@@ -88,16 +88,16 @@ def repair_clocks(directory: Path) -> tuple[str, ...]:
 
 
 def lock(uuid: str, mhz: int, directory: Path) -> Path | None:
-    """Both ends of the range at `mhz`. The note that says so; None where it is not
-    permitted. The note comes first: a crash between the two may leave a note too
-    many, never a lock without one."""
+    """Locks both ends of the range at `mhz`. Returns the note on disk, None if that is not
+    permitted. The note is written first: a crash in between may leave a needless note, never a lock
+    without one."""
     note = Note(uuid=uuid, mhz=mhz, pid=os.getpid(), started=psutil.Process().create_time())
     path = directory / f"tunegate-clocks-{uuid}.json"
     try:
         path.write_bytes(msgspec.json.encode(note))
     except OSError:
         return None
-    if not _set(
+    if not _apply(
         uuid, lambda library, handle: library.nvmlDeviceSetGpuLockedClocks(handle, mhz, mhz)
     ):
         path.unlink(missing_ok=True)
@@ -106,12 +106,11 @@ def lock(uuid: str, mhz: int, directory: Path) -> Path | None:
 
 
 def unlock(uuid: str) -> bool:
-    return _set(uuid, lambda library, handle: library.nvmlDeviceResetGpuLockedClocks(handle))
+    return _apply(uuid, lambda library, handle: library.nvmlDeviceResetGpuLockedClocks(handle))
 
 
-def _set(uuid: str, setting: Callable[[Any, Any], object]) -> bool:
-    """Makes the setting. Returns False where the device is not there, cannot do it, or we may
-    not."""
+def _apply(uuid: str, setting: Callable[[Any, Any], object]) -> bool:
+    """Applies the setting. Returns False if the device is missing, cannot do it, or we may not."""
     with nvml() as library:
         if library is None:
             return False
@@ -122,7 +121,7 @@ def _set(uuid: str, setting: Callable[[Any, Any], object]) -> bool:
     return True
 
 
-def _read(path: Path) -> Note | None:
+def _read_note(path: Path) -> Note | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=Note)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):

@@ -1,5 +1,4 @@
-"""Finds what compiles CUDA: TVM looks in three places, and not in the
-packages that pip installs."""
+"""Finds the CUDA toolkit: TVM looks in three places, but not in packages that pip installs."""
 
 from __future__ import annotations
 
@@ -24,10 +23,10 @@ def cuda_variables(
     usual: Path = _USUAL,
     packages: Sequence[str] = _PACKAGES,
 ) -> dict[str, str]:
-    """The variables for processes that compile for CUDA; none where there is no toolkit.
+    """Returns the variables for processes that compile for CUDA, none without a toolkit.
 
-    NVRTC compiles several times as fast as nvcc, but only with bindings of the toolkit's own major
-    version; where those are missing it is nvcc.
+    NVRTC compiles several times as fast as nvcc, but needs bindings of the toolkit's major version;
+    without them nvcc is used.
     """
     root = next((at for at in _roots(variables, usual, packages) if _is_toolkit(at)), None)
     if root is None:
@@ -45,9 +44,9 @@ def cuda_variables(
 
 
 def _roots(variables: Mapping[str, str], usual: Path, packages: Sequence[str]) -> Iterator[Path]:
-    """The machine's own toolkit first: it fits the machine's driver."""
+    """Yields the possible roots, the machine's own toolkit first: it fits the machine's driver."""
     named = (Path(variables.get(name, "")) for name in _PLACES)
-    yield from (place for place in named if place.is_absolute())  # else: of the checkout
+    yield from (place for place in named if place.is_absolute())  # not in the checkout
     compiler = shutil.which("nvcc", path=variables.get("PATH"))
     if compiler is not None:
         yield Path(compiler).resolve().parent.parent

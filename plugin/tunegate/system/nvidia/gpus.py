@@ -1,4 +1,4 @@
-"""A GPU that is measured on, and how to ask for it."""
+"""A GPU to measure on, and how to select it."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from tunegate_cache.format.records import DeviceFingerprint
 
 
 class MeasuredGpu(msgspec.Struct, frozen=True):
-    """A device, and what to hold while timing on it."""
+    """A device, and the claim to hold while timing on it."""
 
     gpu: Gpu
     claim: Claim
 
     @property
     def variables(self) -> dict[str, str]:
-        """The variables of a process that is to see this device and no other."""
+        """Returns the variables of a process that may see only this device."""
         return variables_for(self.gpu)
 
 
 def variables_for(gpu: Gpu) -> dict[str, str]:
-    """The same for a device that is not measured on."""
+    """Returns the same for a device that is not measured on."""
     return {"CUDA_VISIBLE_DEVICES": gpu.uuid, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 
 
@@ -37,21 +37,21 @@ _VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def visible_gpus(variables: Mapping[str, str] = os.environ) -> tuple[Gpu, ...]:
-    """The GPUs in the order in which CUDA programs count them; none where there is no driver.
+    """Returns the GPUs in the order in which CUDA programs count them, none without a driver.
 
-    `CUDA_VISIBLE_DEVICES` names them by index or by UUID, of which the beginning is enough; what
-    follows the first one that does not exist is not visible, as with CUDA itself.
+    `CUDA_VISIBLE_DEVICES` names them by index, or by the beginning of their UUID; what follows the
+    first nonexistent one is invisible, as with CUDA itself.
     """
     with nvml() as library:
         if library is None:
             return ()
         count = asked(library, library.nvmlDeviceGetCount) or 0
         found = [gpu for index in range(count) for gpu in _gpus(library, index)]
-    return _chosen(found, variables.get(_VISIBLE))
+    return _select_visible(found, variables.get(_VISIBLE))
 
 
 def fingerprint_of(gpu: Gpu) -> DeviceFingerprint:
-    """The fingerprint of a GPU as records and reports carry it."""
+    """Returns the fingerprint of a GPU for records and reports."""
     return DeviceFingerprint(
         name=gpu.name,
         kind="cuda",
@@ -64,7 +64,7 @@ def fingerprint_of(gpu: Gpu) -> DeviceFingerprint:
 
 
 def _gpus(library: Any, index: int) -> Iterator[Gpu]:
-    """The device at a place of the bus, or the parts that it is divided into (MIG)."""
+    """Yields the device at an index of the bus, or its partitions (MIG)."""
     whole = asked(library, library.nvmlDeviceGetHandleByIndex, index)
     if whole is None:
         return  # lost, or not ours to see
@@ -86,7 +86,8 @@ def _gpus(library: Any, index: int) -> Iterator[Gpu]:
 
 
 def _gpu(library: Any, index: int, whole: Any, handle: Any) -> Gpu:
-    """`handle` is the device itself or a part of it: clocks and power are the whole device's."""
+    """Describes a GPU. `handle` is the device or a partition of it; clocks and power are the whole
+    device's."""
     major, minor = library.nvmlDeviceGetCudaComputeCapability(whole)
     milliwatts = asked(library, library.nvmlDeviceGetEnforcedPowerLimit, whole)
     ecc = asked(library, library.nvmlDeviceGetEccMode, whole)
@@ -105,7 +106,7 @@ def _gpu(library: Any, index: int, whole: Any, handle: Any) -> Gpu:
     )
 
 
-def _chosen(gpus: list[Gpu], visible: str | None) -> tuple[Gpu, ...]:
+def _select_visible(gpus: list[Gpu], visible: str | None) -> tuple[Gpu, ...]:
     if visible is None:
         return tuple(gpus)
     chosen: list[Gpu] = []

@@ -1,9 +1,9 @@
-"""Times of kernels as the device itself takes them: the only door to CUPTI.
+"""Times of kernels as the device itself takes them: the only use of CUPTI.
 
-CUDA's events, by which TVM times, also hold the slices of time that other processes had between
-them; a kernel's own begin and end hardly do. So who times several candidates at once on one device
-needs these. The module `cupti` comes from the distribution cupti-python; a host may forbid what it
-asks for. Run as a program it says whether this one permits it, and why not.
+CUDA events, which TVM uses, include the time slices of other processes between them; a kernel's own
+start and end hardly do. So timing several candidates at once on one device needs these. The module
+`cupti` comes from the distribution cupti-python; a host may forbid it. Run as a program, it reports
+whether this host permits it, and why not.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _MAX_INFERENCES = 2000
 
 
 class KernelClock:
-    """Listens to the kernels of this process, of all its CUDA contexts."""
+    """Listens to the kernels of this process in all its CUDA contexts."""
 
     def __init__(self, library: Any) -> None:
-        """Raises what the library raises where there is no driver, or no permission."""
+        """Raises the library's error if there is no driver, or no permission."""
         self._library = library
         self._nanoseconds: list[int] = []
         library.activity_register_callbacks(lambda: (_BUFFER_BYTES, 0), self._take)
@@ -36,15 +36,15 @@ class KernelClock:
     def repeat_ns(
         self, run: Callable[[], object], *, repeats: int, milliseconds: float
     ) -> tuple[int, ...]:
-        """The nanoseconds of one inference, `repeats` times: each the mean over as many inferences
-        as take the device `milliseconds`. `run` must not come back before the device is done.
-        Raises EnvironmentUnfitError where kernels were missed."""
-        once = self._listened(run, 1)
+        """Returns the nanoseconds of one inference, `repeats` times: each is the mean over as many
+        inferences as take the device `milliseconds`. `run` must not return before the device is
+        done. Raises EnvironmentUnfitError if kernels were missed."""
+        once = self._mean_ns(run, 1)
         count = max(1, min(_MAX_INFERENCES, math.ceil(milliseconds * 1e6 / once)))
-        return tuple(round(self._listened(run, count)) for _ in range(repeats))
+        return tuple(round(self._mean_ns(run, count)) for _ in range(repeats))
 
-    def _listened(self, run: Callable[[], object], count: int) -> float:
-        """Mean nanoseconds of one inference, one at least."""
+    def _mean_ns(self, run: Callable[[], object], count: int) -> float:
+        """Returns the mean nanoseconds of one inference, at least one."""
         self._library.activity_flush_all(_FORCED)
         self._nanoseconds.clear()
         for _ in range(count):
@@ -62,15 +62,15 @@ class KernelClock:
 
 
 def kernel_clock() -> KernelClock | None:
-    """The clock of this process, from now on to its end, or None where there is no
-    driver, no permission or no library."""
+    """Returns this process's clock, which runs until its end, or None without a driver, permission
+    or library."""
     found = _clock_or_reason()
     return None if isinstance(found, str) else found
 
 
 def why_no_kernel_clock(variables: Mapping[str, str]) -> str:
-    """Returns why this host does not give the times of kernels; '' where it does. Asked in a
-    process of its own with these variables: this one need not load a CUDA driver for it."""
+    """Returns why this host does not give the times of kernels, '' if it does. Asks in a separate
+    process with these variables: this one need not load a CUDA driver."""
     asked = interpreter.ask(__name__, variables=variables, limit_seconds=_PROBE_SECONDS)
     if asked is None:
         return f"no answer in {_PROBE_SECONDS} s"

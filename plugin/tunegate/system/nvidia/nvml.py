@@ -1,4 +1,4 @@
-"""The only door to NVML. The module `pynvml` comes from the distribution nvidia-ml-py."""
+"""The only use of NVML. The module `pynvml` comes from the distribution nvidia-ml-py."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Value = TypeVar("Value")
 
 @contextmanager
 def nvml() -> Iterator[Any | None]:
-    """The library between init and shutdown; None where there is no driver or no binding."""
-    library = _initialized()
+    """Yields the library between init and shutdown, None without a driver or binding."""
+    library = _init_library()
     try:
         yield library
     finally:
@@ -23,7 +23,7 @@ def nvml() -> Iterator[Any | None]:
 
 
 def asked(library: Any, question: Callable[..., Value], *about: Any) -> Value | None:
-    """The answer; None where this device, driver or permission has none."""
+    """Returns the answer, None if this device, driver or permission gives none."""
     try:
         return question(*about)
     except library.NVMLError:
@@ -31,11 +31,11 @@ def asked(library: Any, question: Callable[..., Value], *about: Any) -> Value | 
 
 
 def text(value: str | bytes) -> str:
-    """Older bindings answer with bytes."""
+    """Returns the value as text: older bindings return bytes."""
     return value.decode() if isinstance(value, bytes) else value
 
 
-def _initialized() -> Any | None:
+def _init_library() -> Any | None:
     try:
         # An install extra: most machines that run the gate have no NVIDIA device.
         import pynvml  # noqa: PLC0415
@@ -48,7 +48,7 @@ def _initialized() -> Any | None:
     return pynvml
 
 
-# The present state of a GPU, read through NVML.
+# The current state of a GPU, by NVML.
 
 _REASONS = {
     0x4: "power cap",
@@ -58,23 +58,23 @@ _REASONS = {
     0x40: "temperature (hardware)",
     0x80: "power brake",
 }
-"""Bits of the clocks event reasons. Idle, clocks that were set and the display clock slow nothing
-down that runs."""
+"""Bits of the clocks event reasons. Idle, set clocks and the display clock slow no running work
+down."""
 
 
 StateReader = Callable[[], GpuState | None]
 
 
 def state_of(uuid: str) -> GpuState | None:
-    """The state of a device, or None where it does not answer."""
+    """Returns the state of a device, None if it does not answer."""
     with watched(uuid) as look:
         return look()
 
 
 @contextmanager
 def watched(uuid: str) -> Iterator[StateReader]:
-    """A reading of a device that can be repeated: opening the driver's
-    library takes longer than a look."""
+    """Yields a repeatable reading of a device: opening the driver's library takes longer than a
+    reading."""
     with nvml() as library:
         handle = library and asked(library, library.nvmlDeviceGetHandleByUUID, uuid.encode())
         yield lambda: None if handle is None else _state(library, handle)
@@ -94,23 +94,24 @@ def _state(library: Any, handle: Any) -> GpuState:
         watts=None if milliwatts is None else milliwatts / 1000,
         used_bytes=None if memory is None else int(memory.used),
         busy_percent=None if rates is None else int(rates.gpu),
-        throttled=_throttled(library, handle),
+        throttled=_throttle_reasons(library, handle),
         processes=tuple(sorted(int(process.pid) for process in processes)),
     )
 
 
-def _throttled(library: Any, handle: Any) -> tuple[str, ...]:
+def _throttle_reasons(library: Any, handle: Any) -> tuple[str, ...]:
     bits = asked(library, library.nvmlDeviceGetCurrentClocksThrottleReasons, handle) or 0
     return tuple(name for bit, name in _REASONS.items() if bits & bit)
 
 
 BusyMeter = Callable[[], float | None]
-"""Returns the percentage of a moment in which devices ran anything; None where none says."""
+"""Returns the percentage of recent time in which devices ran anything, None if none reports it."""
 
 
 @contextmanager
 def busy_meter(uuids: Iterable[str]) -> Iterator[BusyMeter]:
-    """The mean over these devices, by NVML: of the last sixth of a second to one second."""
+    """Yields a meter of the mean over these devices; NVML averages a sixth of a second to a
+    second."""
     with nvml() as library:
         found = (
             asked(library, library.nvmlDeviceGetHandleByUUID, uuid.encode())

@@ -1,5 +1,5 @@
-"""The GPUs that a target is measured on here: the right ones, ours for the
-time of a measurement, idle."""
+"""The GPUs that a target is measured on here: the right ones, held by us during a measurement, and
+idle."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ from tunegate.system.nvidia.nvml import state_of
 
 
 def gpus_of(target: TargetConfig) -> tuple[MeasuredGpu, ...]:
-    """All visible devices that are like the first one: times of another would not be
-    of this target. Raises EnvironmentUnfitError where there is none, or it is not the
-    one that the target expects."""
+    """Returns all visible devices of the first one's kind: times of another kind would not be this
+    target's. Raises EnvironmentUnfitError if there is none, or it is not the expected one."""
     gpus = visible_gpus()
     if not gpus:
         message = (
@@ -47,13 +46,14 @@ def gpus_of(target: TargetConfig) -> tuple[MeasuredGpu, ...]:
 
 
 def is_expected(name: str, expected: str) -> bool:
-    """Whole words of the device's name: L4 is a part of NVIDIA L4 and not of NVIDIA L40S."""
+    """Returns whether the expected words are whole words of the device's name: L4 occurs in NVIDIA
+    L4, not in NVIDIA L40S."""
     return re.search(rf"(?<!\w){re.escape(expected)}(?!\w)", name, re.IGNORECASE) is not None
 
 
 def require_present(gpus: Iterable[Gpu], doing: str, reason: str) -> None:
-    """Raises EnvironmentUnfitError where the driver no longer knows one of these devices, which it
-    knew before. `reason` is what was seen of that."""
+    """Raises EnvironmentUnfitError if the driver no longer knows one of these devices. `reason` is
+    the symptom that was seen."""
     present = {gpu.uuid for gpu in visible_gpus()}
     lost = next((gpu for gpu in gpus if gpu.uuid not in present), None)
     if lost is not None:
@@ -73,8 +73,8 @@ class Prepared(NamedTuple):
 
 @contextmanager
 def prepared(gpus: Sequence[MeasuredGpu], target: TargetConfig) -> Iterator[Prepared]:
-    """Shown to be idle, and with clocks locked where the target asks for it and the machine permits
-    it. Raises EnvironmentUnfitError."""
+    """Waits until the devices are idle, and locks their clocks if the target asks for it and the
+    machine permits it. Raises EnvironmentUnfitError."""
     directory = Path(gpus[0].claim.directory)  # one for all devices of the host
     notes = [
         f"the clocks of {uuid} were locked by a run that is gone"
@@ -96,9 +96,9 @@ def prepared(gpus: Sequence[MeasuredGpu], target: TargetConfig) -> Iterator[Prep
 
 @contextmanager
 def held_together(gpus: Sequence[MeasuredGpu]) -> Iterator[bool]:
-    """All of them until the end, where the host permits to ask CUPTI for the times of kernels: then
-    the workers of one run measure beside each other, and nobody else in between. False where it
-    does not, and whoever measures takes its turn. Raises EnvironmentUnfitError."""
+    """Holds all devices until the end if the host permits CUPTI: then a run's workers measure
+    beside each other, with nobody else in between. Yields False if it does not, and each
+    measurement takes its turn. Raises EnvironmentUnfitError."""
     if why_no_kernel_clock(gpus[0].variables):
         yield False
         return
@@ -108,7 +108,7 @@ def held_together(gpus: Sequence[MeasuredGpu]) -> Iterator[bool]:
         yield True
 
 
-# The check that nobody else uses a GPU that is measured.
+# Checks that nobody else uses a measured GPU.
 
 _POLL_SECONDS = 0.5
 
@@ -116,9 +116,9 @@ _StateOf = Callable[[str], GpuState | None]
 
 
 def wait_until_idle(gpu: Gpu, *, wait_seconds: float, look: _StateOf = state_of) -> None:
-    """Waits until nothing runs on the device. Hold its lock meanwhile: other runs of
-    ours may keep memory there, but run nothing without the lock. Raises
-    EnvironmentUnfitError when somebody else goes on."""
+    """Waits until nothing runs on the device. Hold its lock meanwhile: our other runs may keep
+    memory there, but run nothing without the lock. Raises EnvironmentUnfitError if somebody else
+    continues."""
     deadline = time.monotonic() + wait_seconds
     while True:
         state = look(gpu.uuid)
@@ -130,8 +130,8 @@ def wait_until_idle(gpu: Gpu, *, wait_seconds: float, look: _StateOf = state_of)
 
 
 def _refusal(gpu: Gpu, state: GpuState, wait_seconds: float) -> str:
-    """The error for a device that stays busy. In a container the driver's process numbers say
-    little, but a person may know them."""
+    """Returns the error for a device that stays busy. In a container the driver's process numbers
+    mean little, but a person may know them."""
     shown = ", ".join(str(pid) for pid in state.processes[:5])
     busy = "" if state.busy_percent is None else f", {state.busy_percent}% busy"
     return (

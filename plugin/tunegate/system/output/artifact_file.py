@@ -1,4 +1,4 @@
-"""`artifact.json`: what is in a deployable directory, and what made it."""
+"""`artifact.json`: the contents of a deployable directory, and what made it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tunegate.ports import Shipping
 
 ARTIFACT_FILE = "artifact.json"
 _INPUTS = "inputs"
-"""The directory of an artifact with the arrays that the user gave."""
+"""The directory of an artifact for arrays that the user gave."""
 
 
 class ArtifactTensor(msgspec.Struct, frozen=True):
     """An input or output; `dtype` is NumPy's name. An output that is no tensor has no shape, and
-    says what it is, like `sequence(map)`. Only inputs have a `rule`, and a `form`: shape and
-    type are then those of each of its tensors."""
+    names its form, like `sequence(map)`. Only inputs have a `rule` and a `form`: shape and type are
+    then those of each of its tensors."""
 
     name: str
     shape: tuple[int, ...]
@@ -39,8 +39,8 @@ class ArtifactTensor(msgspec.Struct, frozen=True):
 
 
 class ArtifactFile(msgspec.Struct, frozen=True, kw_only=True):
-    """`file` is beside it, and `files` are the SHA-256 digests of all that is; `threads` is what
-    the code was tuned for. The rest is provenance."""
+    """`file` is beside it, and `files` are the SHA-256 digests of everything there; `threads` is
+    what the code was tuned for. The rest is provenance."""
 
     schema: Literal[1] = 1
     runtime: str
@@ -61,21 +61,21 @@ class ArtifactFile(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def read(cls, directory: Path) -> ArtifactFile:
-        """Raises ArtifactError."""
+        """Reads the file. Raises ArtifactError."""
         found = artifact_io.read(directory / ARTIFACT_FILE, cls)
-        inputs = tuple(_located(tensor, directory) for tensor in found.inputs)
+        inputs = tuple(_make_absolute(tensor, directory) for tensor in found.inputs)
         return msgspec.structs.replace(found, inputs=inputs)
 
     def write(self, directory: Path) -> None:
-        """Writes the last file of a build: it lists the others, and takes in the files of given
-        inputs. Raises OutputError."""
-        inputs = tuple(_taken_in(tensor, at, directory) for at, tensor in enumerate(self.inputs))
+        """Writes the last file of a build: it lists the others, and copies the files of given
+        inputs into the directory. Raises OutputError."""
+        inputs = tuple(_copy_files(tensor, at, directory) for at, tensor in enumerate(self.inputs))
         found = msgspec.structs.replace(self, inputs=inputs, files=files_in(directory))
         artifact_io.write(directory / ARTIFACT_FILE, found)
 
 
-def _located(tensor: ArtifactTensor, directory: Path) -> ArtifactTensor:
-    """The input, with the paths of its files; in `artifact.json` they have none."""
+def _make_absolute(tensor: ArtifactTensor, directory: Path) -> ArtifactTensor:
+    """Returns the input with absolute paths of its files; `artifact.json` has relative ones."""
     if tensor.rule is None or not isinstance(tensor.rule.values, Files):
         return tensor
     for file in tensor.rule.values.files:
@@ -83,12 +83,12 @@ def _located(tensor: ArtifactTensor, directory: Path) -> ArtifactTensor:
             message = f"{directory / ARTIFACT_FILE}: its file {file!r} lies outside of it."
             raise ArtifactError(message)
     files = tuple(str((directory / file).absolute()) for file in tensor.rule.values.files)
-    return _with_files(
+    return _replace_files(
         tensor, tensor.rule, msgspec.structs.replace(tensor.rule.values, files=files)
     )
 
 
-def _taken_in(tensor: ArtifactTensor, at: int, directory: Path) -> ArtifactTensor:
+def _copy_files(tensor: ArtifactTensor, at: int, directory: Path) -> ArtifactTensor:
     if tensor.rule is None or not isinstance(tensor.rule.values, Files):
         return tensor
     copies = []
@@ -99,10 +99,10 @@ def _taken_in(tensor: ArtifactTensor, at: int, directory: Path) -> ArtifactTenso
             copy.parent.mkdir(exist_ok=True)
             shutil.copyfile(file, copy)
     found = msgspec.structs.replace(tensor.rule.values, files=tuple(copies))
-    return _with_files(tensor, tensor.rule, found)
+    return _replace_files(tensor, tensor.rule, found)
 
 
-def _with_files(tensor: ArtifactTensor, rule: InputRule, files: Files) -> ArtifactTensor:
+def _replace_files(tensor: ArtifactTensor, rule: InputRule, files: Files) -> ArtifactTensor:
     return msgspec.structs.replace(tensor, rule=msgspec.structs.replace(rule, values=files))
 
 
@@ -120,16 +120,17 @@ def _sha256(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-# An artifact that lies somewhere, as a build: of an earlier run, or what production has.
+# An existing artifact as a build: from an earlier run, or from production.
 
 
 def built_artifact(directory: Path) -> Build:
-    """Raises ArtifactError for a directory that holds none, or other files than were built."""
-    artifact, files = _verified(directory)
+    """Returns the build. Raises ArtifactError if the directory holds none, or other files than were
+    built."""
+    artifact, files = _read_verified(directory)
     try:
         tasks = msgspec.convert(artifact.tasks, tuple[BuiltTask, ...])
     except msgspec.ValidationError:
-        tasks = ()  # of another version; they only explain
+        tasks = ()  # of another version; tasks only explain
     return Build(
         key=_content_key(artifact, files),
         digest=digest_of(artifact),
@@ -145,15 +146,15 @@ def built_artifact(directory: Path) -> Build:
 
 
 def check_unchanged(directory: Path, digest: str) -> None:
-    """That the artifact is the one with this digest. Raises ArtifactError."""
-    artifact, _ = _verified(directory)
+    """Raises ArtifactError unless the artifact has this digest."""
+    artifact, _ = _read_verified(directory)
     if digest_of(artifact) != digest:
         message = f"{directory}: another build than the one that was made here. Run it again."
         raise ArtifactError(message)
 
 
-def _verified(directory: Path) -> tuple[ArtifactFile, dict[str, str]]:
-    """Returns the artifact, and the digests of its files, after checking them."""
+def _read_verified(directory: Path) -> tuple[ArtifactFile, dict[str, str]]:
+    """Returns the artifact and the digests of its files, after checking them."""
     artifact = ArtifactFile.read(directory)
     link = next((each for each in sorted(directory.rglob("*")) if each.is_symlink()), None)
     if link is not None:
@@ -173,8 +174,8 @@ def _verified(directory: Path) -> tuple[ArtifactFile, dict[str, str]]:
 
 
 def _content_key(artifact: ArtifactFile, files: dict[str, str]) -> str:
-    """Returns a digest of all that decides what runs, by its bytes: an artifact's own description
-    may be edited."""
+    """Returns a digest of the bytes of everything that decides what runs: the artifact's own
+    description may be edited."""
     said = msgspec.structs.replace(
         artifact, files=files, model="", key="", target={}, toolchain={}, tasks=[]
     )

@@ -1,7 +1,7 @@
-"""The door to `--out`: whatever is written or removed there is ours, and no other run's.
+"""Guards `--out`: whatever is written or removed there is ours, and no other run's.
 
-Nothing of a checkout may lead elsewhere or be taken for ours, so nothing in the directory is a
-link, tracked by git, or there before us without our marker.
+A checkout's content must not lead elsewhere or pass for ours. So nothing in the directory may be a
+link, be tracked by git, or have been there before us without our marker.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _OF_THE_DISK = {"lost+found"}
 
 @dataclass(frozen=True)
 class OutputDirectory:
-    """One that this process may write to, and has for itself."""
+    """A directory that this process may write to, and has for itself."""
 
     path: Path
 
@@ -64,31 +64,30 @@ class OutputDirectory:
         return self.path / WORK
 
     def forget(self, *, since: EarlierStep) -> None:
-        """Removes what this step and the later ones wrote in an earlier run: a gate reads
-        every outcome it finds, and who reads a verdict cannot see that the run which
-        should have written it failed."""
+        """Removes what this step and the later ones wrote in an earlier run: a gate reads every
+        outcome it finds, and a reader of a verdict cannot see that the run which should have
+        written it failed."""
         for name in _names(self.path):
             if _FORGOTTEN[since].fullmatch(name):
-                with _told(self.path / name):
+                with _write_errors_named(self.path / name):
                     (self.path / name).unlink()
 
     def forget_shard(self, shard: int) -> None:
-        """Removes what this measuring shard wrote in an earlier run. Those of others stay."""
+        """Removes what this measuring shard wrote in an earlier run. Others' files stay."""
         path = self.path / f"measurements-{shard}.json"
-        with _told(path):
+        with _write_errors_named(path):
             path.unlink(missing_ok=True)
 
     def empty_workdir(self) -> Path:
-        """Empties the working directory of what an earlier run left in it, however that ended."""
-        with _told(self.workdir):
+        """Empties the working directory of what an earlier run left in it."""
+        with _write_errors_named(self.workdir):
             if self.workdir.exists():
                 shutil.rmtree(self.workdir)
             self.workdir.mkdir()
         return self.workdir
 
     def keep_logs(self) -> None:
-        """Removes all of the working directory but the logs, because
-        errors in the report name them."""
+        """Empties the working directory except for the logs, which errors in the report name."""
         for directory, _, names in os.walk(self.workdir, topdown=False):
             for name in names:
                 if not name.endswith(".log"):
@@ -98,37 +97,37 @@ class OutputDirectory:
 
 
 def forget_verdict(path: Path, command: str) -> None:
-    """Removes the verdict of an earlier run and what renders it, where the directory is there and
-    ours; plans, outcomes and measurements took longer, and stay. Raises OutputError, and
-    OutputInUseError while another run has it."""
+    """Removes an earlier run's verdict and its renderings, if the directory exists and is ours;
+    plans, outcomes and measurements took longer, and stay. Raises OutputError, and OutputInUseError
+    while another run has it."""
     if is_marked_here(path):
         with opened_output(path, command) as out:
             out.forget(since="verdict")
 
 
 def shared_output(path: Path) -> Path:
-    """The directory for a file that no run reads or writes, while one may be at work there. Raises
-    OutputError for a directory that is not ours."""
-    _made_ours(path)
-    with _told(path):
+    """Returns the directory for a file that no run reads or writes, so a run may be at work there.
+    Raises OutputError if the directory is not ours."""
+    _make_ours(path)
+    with _write_errors_named(path):
         _refuse_odd_entries(path)
     return path
 
 
 @contextmanager
 def opened_output(path: Path, command: str) -> Iterator[OutputDirectory]:
-    """The directory, made where it is missing, until the command ends. Nothing in it is changed yet
-    but for the marker, the lock and a `.gitignore`. Raises OutputError for a directory that is not
-    ours, OutputInUseError while another run has it."""
-    _made_ours(path)
+    """Opens the directory until the command ends, and creates it if necessary. Only the marker, the
+    lock and a `.gitignore` are written yet. Raises OutputError if the directory is not ours,
+    OutputInUseError while another run has it."""
+    _make_ours(path)
     with held_directory(path, command):
-        with _told(path):
+        with _write_errors_named(path):
             _refuse_odd_entries(path)
         yield OutputDirectory(path)
 
 
-def _made_ours(path: Path) -> None:
-    with _told(path):
+def _make_ours(path: Path) -> None:
+    with _write_errors_named(path):
         refuse_links(path)
         _refuse_foreign(path)
         path.mkdir(parents=True, exist_ok=True)
@@ -137,7 +136,7 @@ def _made_ours(path: Path) -> None:
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _write_errors_named(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -156,7 +155,7 @@ def _refuse_foreign(path: Path) -> None:
     _refuse_tracked(path)
     is_ours = is_marked(path) or all(_is_handed_over(path / name) for name in names)
     if ".git" in names or not is_ours:
-        raise OutputError(_cut_off(path, names) or _foreign(path, names))
+        raise OutputError(_truncation_advice(path, names) or _foreign(path, names))
 
 
 def _foreign(path: Path, names: Sequence[str]) -> str:
@@ -166,9 +165,9 @@ def _foreign(path: Path, names: Sequence[str]) -> str:
     )
 
 
-def _cut_off(path: Path, names: Sequence[str]) -> str:
-    """Returns what to do about a file of an earlier step that ends too soon; '' where none does.
-    Such a download is no reason to doubt the directory."""
+def _truncation_advice(path: Path, names: Sequence[str]) -> str:
+    """Returns what to do about an earlier step's truncated file, '' if there is none. Such a
+    download is no reason to doubt the directory."""
     cut = [name for name in names if _HANDED_OVER.fullmatch(name) and _ends_too_soon(path / name)]
     if not cut or not all(name in cut or _is_handed_over(path / name) for name in names):
         return ""
@@ -176,7 +175,7 @@ def _cut_off(path: Path, names: Sequence[str]) -> str:
 
 
 def _ends_too_soon(file: Path) -> bool:
-    """Returns whether the file begins as one of ours, and is no whole JSON."""
+    """Returns whether the file begins as one of ours, but is no complete JSON."""
     try:
         text = read_regular(file)
     except OSError:
@@ -189,8 +188,7 @@ def _ends_too_soon(file: Path) -> bool:
 
 
 def _refuse_tracked(path: Path) -> None:
-    """Refuses a directory in which the checkout brought something, or
-    that it brought as a submodule."""
+    """Raises for a directory that contains content of the checkout, or is its submodule."""
     place = Path(os.path.realpath(path))
     root = working_tree(place.parent)
     if root is None:
@@ -207,7 +205,7 @@ def _refuse_tracked(path: Path) -> None:
 
 
 def _is_handed_over(file: Path) -> bool:
-    """Returns whether an earlier step of the pipeline may have written the file, on another
+    """Returns whether an earlier step of the pipeline may have written the file on another
     machine."""
     if file.name == STUDY:
         return _are_cells(file)
@@ -225,13 +223,13 @@ def _has_schema(file: Path) -> bool:
 
 
 def _are_cells(directory: Path) -> bool:
-    """Returns whether the directory holds only the cells that shards of a study have left."""
+    """Returns whether the directory holds only the cells of a study's shards."""
     found = [Path(at, name) for at, _, names in os.walk(directory) for name in names]
     return all(each.parent == directory / CELLS and _has_schema(each) for each in found)
 
 
 def _refuse_odd_entries(path: Path) -> None:
-    """A link, or something else where a file or directory of ours belongs."""
+    """Raises for a link, or for anything else in place of a file or directory of ours."""
     for name in _names(path):
         wanted = stat.S_ISDIR if name in {WORK, BUILDS} else stat.S_ISREG
         is_ours = name in {WORK, BUILDS} or _OURS.fullmatch(name)

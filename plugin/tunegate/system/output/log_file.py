@@ -1,4 +1,4 @@
-"""`--log-file`: all messages of a command, in plain text, with the time and without secrets."""
+"""`--log-file`: all messages of a command in plain text, with the time and without secrets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from tunegate.system.output.owned_directory import refuse_links
 
 _OPENED = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
-"""Sequences that move a cursor or colour a terminal. A line is told whole, however it was drawn."""
+"""Sequences that move a cursor or colour a terminal. Lines are logged whole, however they were
+drawn."""
 
 
 _STAMP = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ tunegate ")
@@ -28,7 +29,7 @@ _STAMP_BYTES = 64
 
 
 class LogFile:
-    """Keeps whole lines. `problem` says why the file has ended early, if it has."""
+    """Writes whole lines. `problem` says why the file ended early, if it did."""
 
     def __init__(
         self,
@@ -36,14 +37,14 @@ class LogFile:
         variables: Mapping[str, str] = os.environ,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Replaces the log that the file holds. Raises OutputError where it cannot be written, is
-        no plain file, or holds anything else."""
+        """Replaces an earlier log. Raises OutputError if the file cannot be written, is no plain
+        file, or holds anything but a log."""
         self.path = path
         self.problem = ""
         self._secrets = secrets_of(variables)
         self._now = now
         self._begun = ""
-        self._file: FileIO | None = _opened(path)
+        self._file: FileIO | None = _open(path)
 
     def write(self, text: str) -> None:
         """Writes whole lines, and keeps the rest for the next call."""
@@ -52,10 +53,10 @@ class LogFile:
             self._keep(line)
 
     def flush(self) -> None:
-        """A whole line is in the file already."""
+        """Does nothing: whole lines are in the file already."""
 
     def close(self) -> None:
-        """Closes the file; nothing is written after it."""
+        """Closes the file; later writes are dropped."""
         if self._begun:
             self.write("\n")
         if self._file is not None:
@@ -76,7 +77,7 @@ class LogFile:
             self._file = None
 
 
-def _opened(path: Path) -> FileIO:
+def _open(path: Path) -> FileIO:
     refuse_links(path.parent)
     try:
         descriptor = os.open(path, _OPENED, 0o666)
@@ -91,7 +92,7 @@ def _opened(path: Path) -> FileIO:
 
 
 def _refusal(descriptor: int) -> str:
-    """Returns why the file must not be replaced, '' if it may: a mistyped name would otherwise cost
+    """Returns why the file must not be replaced, '' if it may: a mistyped name could otherwise cost
     a model."""
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         return "no plain file"
@@ -99,11 +100,11 @@ def _refusal(descriptor: int) -> str:
     return "no log of tunegate's, and is not empty" if held and not _STAMP.match(held) else ""
 
 
-# The stderr of a running command: messages go to the terminal, to the log file, or to both.
+# The stderr of a running command: messages go to the terminal, the log file, or both.
 
 
 class Talk(io.TextIOBase):
-    """Stands for `sys.stderr`. Without `begin` it is the stream that it was made of."""
+    """Stands for `sys.stderr`. Before `begin` it behaves like the wrapped stream."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
@@ -112,7 +113,7 @@ class Talk(io.TextIOBase):
         self.is_verbose = False
 
     def begin(self, *, quiet: bool, verbose: bool, log: LogFile | None) -> None:
-        """Begins to talk as the command line asks."""
+        """Sets what is shown, by the command line."""
         self.is_quiet, self.is_verbose, self.log = quiet, verbose, log
 
     def write(self, text: str) -> int:
@@ -122,7 +123,7 @@ class Talk(io.TextIOBase):
         return len(text)
 
     def insist(self, text: str) -> None:
-        """Writes what `--quiet` asks for too, where it was asked: an error."""
+        """Writes an error, which `--quiet` does not suppress."""
         if self.is_quiet:
             self.stream.write(text)
             self.note(text)
@@ -133,7 +134,7 @@ class Talk(io.TextIOBase):
             self.log.write(text)
 
     def end(self) -> None:
-        """Closes the log file, and warns where it is not whole."""
+        """Closes the log file, and warns if it is incomplete."""
         if self.log is None:
             return
         self.log.close()
@@ -155,7 +156,7 @@ class Talk(io.TextIOBase):
 
 @contextmanager
 def talking() -> Iterator[Talk]:
-    """`sys.stderr` is a Talk, and what it was again afterwards."""
+    """Replaces `sys.stderr` by a Talk, and restores it afterwards."""
     talk = Talk(sys.stderr)
     with redirect_stderr(talk):
         try:

@@ -1,5 +1,5 @@
-"""The check whether a directory is ours: no link of a checkout leads to it, and our marker says
-that we made it.
+"""Checks that a directory is ours: no link of a checkout leads to it, and our marker says that we
+made it.
 
 Standard library only, and nothing newer than Python 3.8: the Action's clean-up step uses it too.
 """
@@ -27,8 +27,8 @@ _VERSION = 1
 
 
 def refuse_links(directory: Path) -> None:
-    """Raises OutputError for a directory that is a link, or that a link of a checkout leads to.
-    What is named from the current directory on is taken for a checkout's, and so is all below a
+    """Raises OutputError for a directory that is a link, or that a checkout's link leads to. Parts
+    of a relative path count as a checkout's, and so does everything below a directory with a
     `.git`; links on the way to a checkout are the user's own."""
     for link in _links(directory):
         message = (
@@ -51,12 +51,12 @@ def is_marked_here(directory: Path) -> bool:
 
 
 def mark(directory: Path) -> None:
-    """Raises OSError."""
+    """Writes the marker. Raises OSError."""
     replace(directory / MARKER, json.dumps(_identity(directory)).encode() + b"\n")
 
 
 def _links(directory: Path) -> Iterator[Path]:
-    """Those that may not be there, on the way to the directory."""
+    """Yields the forbidden links on the way to the directory."""
     parts = directory.parts[1:] if directory.is_absolute() else directory.parts
     place = Path(directory.anchor) if directory.is_absolute() else Path.cwd()
     for number, part in enumerate(parts, 1):
@@ -82,17 +82,17 @@ def _identity(directory: Path) -> dict[str, Any]:
     return {"tunegate": _VERSION, "device": at.st_dev, "inode": at.st_ino}
 
 
-# A lock of the kernel's on a file: one run at a time in an output directory. The kernel frees it
-# with the process that holds it, however that ends. Standard library only, and nothing newer than
-# Python 3.8: the Action's clean-up step uses it too.
+# A kernel lock on a file: one run at a time in an output directory. The kernel frees it when the
+# holding process ends in any way. Standard library only, and nothing newer than Python 3.8: the
+# Action's clean-up step uses it too.
 
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 @contextmanager
 def held_directory(directory: Path, command: str) -> Iterator[None]:
-    """Raises OutputInUseError, which names the run that has it, and OutputError where no file
-    of this kind can be locked."""
+    """Holds the directory. Raises OutputInUseError, which names the run that has it, and
+    OutputError if a file cannot be locked there."""
     try:
         file = os.open(directory / LOCK, _OPEN, 0o666)
     except OSError as error:
@@ -106,15 +106,15 @@ def held_directory(directory: Path, command: str) -> Iterator[None]:
 
 
 def writer_at_work(directory: Path) -> str:
-    """The run that has the directory, in words, or '' where none does. Nothing is locked for it: a
-    run that begins must not meet a reader."""
+    """Returns the run that has the directory, in words, '' if none. Takes no lock: a run that
+    begins must not meet a reader's."""
     try:
         inode = os.lstat(directory / LOCK).st_ino
         held = Path("/proc/locks").read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError):
         return ""
     has_lock = any(f":{inode} " in line and "FLOCK" in line for line in held.splitlines())
-    return _named(_holder(directory)) if has_lock else ""
+    return _describe_holder(_holder(directory)) if has_lock else ""
 
 
 def _take(file: int, directory: Path) -> None:
@@ -124,7 +124,7 @@ def _take(file: int, directory: Path) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         message = (
-            f"{directory}: {_named(_holder(directory))} writes there. "
+            f"{directory}: {_describe_holder(_holder(directory))} writes there. "
             f"Wait for it to end, or choose another directory with --out."
         )
         raise OutputInUseError(message) from error
@@ -152,7 +152,7 @@ def _holder(directory: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _named(holder: dict[str, Any]) -> str:
+def _describe_holder(holder: dict[str, Any]) -> str:
     pid, started = holder.get("pid"), holder.get("started")
     if not isinstance(pid, int) or not isinstance(started, int):
         return "another run"

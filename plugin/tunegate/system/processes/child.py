@@ -22,21 +22,21 @@ _Reply = TypeVar("_Reply")
 
 _START = "tunegate.system.processes.run_child"
 _SURELY_IN_THE_PIPE = 4096
-"""The number of bytes that can be written at once, whatever the child does."""
+"""The number of bytes that always fit the pipe, whatever the child does."""
 _LOOK_SECONDS = 0.2
 _STOPPED_SECONDS = 10.0
 _MAX_OF_A_LOOK = 2.0
-"""The longest pause that counts as the child's. Where this process itself was stopped
+"""The longest pause between looks that counts as the child's. If this process itself was stopped
 for longer, the child was not."""
 _END_SECONDS = 10.0
 _MOST_WORDS = 300
-"""The most characters that are kept of a child's last words."""
+"""The most characters kept of a child's last words."""
 _THROWN = "what():"
-"""What the runtime of C++ writes before the text of an error that nobody caught."""
+"""What the C++ runtime writes before the text of an uncaught error."""
 
 
 class ChildDiedError(Exception):
-    """The process ended without an answer; `str` says how, and `by_signal` that it did not end
+    """The process ended without a reply; `str` says how, and `by_signal` that it did not end
     itself."""
 
     def __init__(self, how: str, *, by_signal: bool = False) -> None:
@@ -45,12 +45,12 @@ class ChildDiedError(Exception):
 
 
 class Child(Generic[_Reply]):
-    """One child that answers with `module`. It is isolated (see interpreter.py), leads a process
-    group of its own, and dies with its parent. Paths in its requests are absolute. `python` is that
-    of an environment whose packages it imports before ours.
+    """A child that answers with `module`. It is isolated (see interpreter.py), leads its own
+    process group, and dies with its parent. Paths in its requests are absolute. `python` is that of
+    an environment whose packages it imports before ours.
 
-    While it is waited for it is watched: one that takes more memory than it may, or that somebody
-    has stopped, is killed. How long it may take is for who waits.
+    While its parent waits, the child is watched: it is killed if it exceeds its memory, or somebody
+    stopped it. The waiting caller limits its time.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Child(Generic[_Reply]):
 
     @property
     def is_ready(self) -> bool:
-        """Returns whether the child takes requests: always, since they wait in its pipe."""
+        """Returns True: requests wait in the child's pipe."""
         return True
 
     @property
@@ -101,7 +101,8 @@ class Child(Generic[_Reply]):
         return self._output.fileno()
 
     def send(self, request: msgspec.Struct) -> None:
-        """Ask; the child must be idle. Never waits for it to read. Raises ChildDiedError."""
+        """Sends a request to the idle child without waiting for it to read. Raises
+        ChildDiedError."""
         self.busy_since = time.monotonic()
         frame = framed(msgspec.msgpack.encode(request))
         if len(frame) > _SURELY_IN_THE_PIPE:
@@ -111,23 +112,23 @@ class Child(Generic[_Reply]):
         try:
             self._write(frame)
         except OSError as error:
-            raise self._ended() from error
+            raise self._end_error() from error
 
     def receive(self) -> _Reply | None:
-        """The answer if it has come whole, else None. Raises ChildDiedError."""
+        """Returns the reply if it has arrived whole, else None. Raises ChildDiedError."""
         received = self._output.read()
         if received is None:
             self._look()
             return None
         if received == b"":
-            raise self._ended()
+            raise self._end_error()
         try:
             bodies = self._buffer.feed(received)
             if not bodies:
                 return None
             self.busy_since = None
             if bodies[0].startswith(LAST_WORDS):
-                raise self._failed(bodies[0].removeprefix(LAST_WORDS))
+                raise self._failure_error(bodies[0].removeprefix(LAST_WORDS))
             return self._decoder.decode(bodies[0])
         except (FrameError, msgspec.DecodeError, UnicodeDecodeError) as error:
             self.kill()
@@ -138,10 +139,10 @@ class Child(Generic[_Reply]):
         return process_state(self.pid).resident_bytes
 
     def kill(self) -> None:
-        """End the whole process group now."""
+        """Ends the whole process group now."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        with contextlib.suppress(subprocess.TimeoutExpired):  # a driver or a disk holds it
+        with contextlib.suppress(subprocess.TimeoutExpired):  # a driver or a disk holds the process
             self._process.wait(timeout=_END_SECONDS)
         if self._writing is not None:
             self._writing.join(_END_SECONDS)
@@ -158,7 +159,7 @@ class Child(Generic[_Reply]):
         self._input.flush()
 
     def _look(self) -> None:
-        """Raises ChildDiedError."""
+        """Raises ChildDiedError if the child exceeded its memory or was stopped."""
         now = time.monotonic()
         passed = now - self._watched_at
         if passed < _LOOK_SECONDS:
@@ -179,13 +180,13 @@ class Child(Generic[_Reply]):
     def _gigabytes(self) -> str:
         return f"{self._memory.limit_bytes / 1e9:.1f} GB"
 
-    def _failed(self, words: bytes) -> ChildDiedError:
-        """Returns the error for a process that has given the reason of its end."""
+    def _failure_error(self, words: bytes) -> ChildDiedError:
+        """Returns the error for a process that gave the reason for its end."""
         self.kill()
         return ChildDiedError(f"failed ({words.decode(errors='replace')[:_MOST_WORDS]})")
 
-    def _ended(self) -> ChildDiedError:
-        """Returns what to raise of a process that is gone."""
+    def _end_error(self) -> ChildDiedError:
+        """Returns the error for a process that is gone."""
         try:
             code = self._process.wait(timeout=2)
         except subprocess.TimeoutExpired:
@@ -194,13 +195,13 @@ class Child(Generic[_Reply]):
             return ChildDiedError(f"exited with {code}")
         is_refusal = -code in {signal.SIGABRT, signal.SIGSEGV} and self._memory.is_kernels
         limit = f" (it may take {self._gigabytes} of memory)" if is_refusal else ""
-        thrown = self._thrown() if -code == signal.SIGABRT else ""
+        thrown = self._uncaught_error() if -code == signal.SIGABRT else ""
         how = f"killed by {signal.Signals(-code).name}{f': {thrown}' if thrown else limit}"
         return ChildDiedError(how, by_signal=True)
 
-    def _thrown(self) -> str:
-        """Returns the error of C++ that nobody caught, which aborts a process: the last one in the
-        log since the child began. A device that has failed makes destructors throw."""
+    def _uncaught_error(self) -> str:
+        """Returns the uncaught C++ error that aborted the process: the last one in the log since
+        the child began. A failed device makes destructors throw."""
         with contextlib.suppress(OSError), self.log.open("rb") as written:
             written.seek(self._began_at)
             lines = written.read().decode(errors="replace").splitlines()
@@ -213,18 +214,18 @@ class Child(Generic[_Reply]):
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _STATE, _RESIDENT_PAGES = 0, 21
-"""Places behind the name of the program, which may hold anything."""
+"""Field numbers behind the program's name, which may hold anything."""
 
 
 class ProcessState(NamedTuple):
-    """`is_stopped`: by a signal, until another one lets it go on."""
+    """A process's state; `is_stopped` means by a signal, until another one continues it."""
 
     resident_bytes: int
     is_stopped: bool
 
 
 def process_state(pid: int) -> ProcessState:
-    """Returns the state of a process, empty for one that is gone."""
+    """Returns the state of a process, empty if it is gone."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return ProcessState(int(fields[_RESIDENT_PAGES]) * _PAGE_BYTES, fields[_STATE] == "T")

@@ -1,4 +1,4 @@
-"""Several children, each asked a few questions in turn, in one thread: a signal ends them all."""
+"""Talks to several children in turn, in one thread: a signal ends them all."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _TICK_SECONDS = 1.0
 
 
 class Conversation(Generic[_Reply]):
-    """One child and what it is asked: `first`, then whatever `then` makes of a reply until that is
-    None. `died` says how the child ended where it did not answer everything. `patience_seconds`
-    is for one that has less time than the others."""
+    """A child and its requests: `first`, then whatever `then` makes of a reply until that is None.
+    `died` says how the child ended if it did not answer everything. `patience_seconds` is for a
+    child with less time than the others."""
 
     def __init__(
         self,
@@ -42,7 +42,8 @@ class Conversation(Generic[_Reply]):
         return self.child
 
     def is_over(self, limit_seconds: float) -> bool:
-        """Take the answer if it has come, and ask on."""
+        """Takes the reply if it has arrived, and sends the next request. Returns whether the
+        conversation is over."""
         if self.child is None or self.died is not None:
             return True
         limit_seconds = min(limit_seconds, self._patience_seconds)
@@ -62,12 +63,12 @@ class Conversation(Generic[_Reply]):
         return False
 
     def dismiss(self) -> None:
-        """The child is no longer wanted."""
+        """Kills the child, which is no longer needed."""
         if self.child is not None:
             self.child.kill()
 
     def _is_late(self, child: Child[_Reply], limit_seconds: float) -> bool:
-        """Returns whether the time is over, without that in which others had the cores."""
+        """Returns whether the time is up, not counting time in which others had the cores."""
         elapsed = time.monotonic() - self._asked
         if elapsed < limit_seconds:
             return False
@@ -95,9 +96,9 @@ def converse(
     limit_seconds: float,
     ended: Callable[[Conversation[_Reply]], None] = lambda _: None,
 ) -> None:
-    """Hold every conversation to its end, at most `at_once` at a time; each question has
-    the time limit. `ended` is told of each at once: children that did not die stay
-    alive, and are the caller's."""
+    """Holds every conversation to its end, at most `at_once` at a time; each request has the time
+    limit. `ended` is called after each: children that did not die stay alive, and belong to the
+    caller."""
     waiting = list(conversations)
     running: dict[Child[_Reply], Conversation[_Reply]] = {}
     try:
@@ -125,13 +126,13 @@ def _wait(children: Sequence[Child[_Reply]]) -> None:
 # Time that a process waited for a core: on a busy machine that is most of its time.
 
 MOST_WAITED = 3.0
-"""The waiting that a limit of time forgives, in limits: everything that waits has an end."""
+"""The waiting that a time limit forgives, in multiples of the limit: waiting must end, too."""
 _NANOSECONDS = 1e9
 
 
 def waited_for_core(pid: int, proc: Path = Path("/proc")) -> float:
-    """Returns the seconds that the thread which waited longest was ready and did not run, since it
-    began. 0 of a process that is gone, and where the kernel does not count them."""
+    """Returns the seconds that the longest-waiting thread has been ready without running. 0 if the
+    process is gone, or the kernel does not count them."""
     waited = 0.0
     with suppress(OSError):
         for thread in (proc / str(pid) / "task").iterdir():
@@ -142,6 +143,6 @@ def waited_for_core(pid: int, proc: Path = Path("/proc")) -> float:
 
 
 def is_time_up(elapsed: float, limit: float, waited: float) -> bool:
-    """Returns whether `elapsed` seconds exceed the limit, without those in which the process
-    `waited` for a core: one that sleeps or computes gets no longer by it."""
+    """Returns whether `elapsed` exceeds the limit, not counting the time that the process `waited`
+    for a core; a process that sleeps or computes gains nothing."""
     return elapsed - min(max(0.0, waited), MOST_WAITED * limit) >= limit

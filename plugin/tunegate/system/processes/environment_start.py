@@ -1,8 +1,8 @@
-"""The first lines of a Python of another environment: `environment_start.py
-SEARCH-PATH MODULE ARGUMENT...`.
+"""The first lines of a Python of another environment: `environment_start.py SEARCH-PATH MODULE
+ARGUMENT...`.
 
-What is installed there comes first, but tunegate's own code is that of its parent. Standard library
-only; see interpreter.py.
+Packages installed there come first, but tunegate's own code is its parent's. Standard library only;
+see interpreter.py.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""Messages between our processes: MessagePack bodies, each behind its length."""
+"""Messages between our processes: MessagePack bodies, each after its length."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 _HEADER = struct.Struct("<I")
 MAX_FRAME_BYTES = 512 * 1024 * 1024
-"""The schedules of a large model's tasks take a few."""
+"""The largest body: the schedules of a large model's tasks take a few bytes less."""
 
 LAST_WORDS = b"\xc1"
 """The first byte of a body that is no message, but the reason why its sender ends. MessagePack
@@ -17,11 +17,11 @@ never uses this byte."""
 
 
 class FrameError(Exception):
-    """An error for bytes that are no message of ours."""
+    """The received bytes are no message of ours."""
 
 
 def framed(body: bytes) -> bytes:
-    """The body behind its length."""
+    """Returns the body after its length."""
     return _HEADER.pack(len(body)) + body
 
 
@@ -31,7 +31,7 @@ def write_frame(stream: BinaryIO, body: bytes) -> None:
 
 
 def read_frame(stream: BinaryIO) -> bytes | None:
-    """The next body, or None when the other side is gone."""
+    """Returns the next body, None if the other side is gone."""
     header = stream.read(_HEADER.size)
     if len(header) < _HEADER.size:
         return None
@@ -41,13 +41,14 @@ def read_frame(stream: BinaryIO) -> bytes | None:
 
 
 class FrameBuffer:
-    """Collects bytes as they come and gives whole bodies back."""
+    """Collects bytes as they come, and gives whole bodies back."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
 
     def feed(self, received: bytes) -> list[bytes]:
-        """Raises FrameError for a body that is announced to be larger than any of ours."""
+        """Adds bytes, and returns the bodies that are complete. Raises FrameError if one is
+        announced that is too large."""
         self._bytes += received
         bodies = []
         while len(self._bytes) >= _HEADER.size:
@@ -64,7 +65,7 @@ class FrameBuffer:
 
 
 def claim_standard_output() -> BinaryIO:
-    """A child's private copy of its standard output; whatever else prints goes to stderr."""
+    """Returns the child's private copy of its standard output; other prints then go to stderr."""
     private = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
     sys.stdout = sys.stderr

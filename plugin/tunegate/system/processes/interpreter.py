@@ -1,8 +1,8 @@
 """The only place that starts a Python. Nothing of the checkout is imported or loaded there.
 
-Such a process imports from where this one does, works in no directory of anybody's, and inherits no
-variable that could hold a secret or name code to load. An environment that the user named is the
-one other place that a process may import from.
+Such a process imports from where this one does, works in no user directory, and inherits no
+variable that could hold a secret or name code to load. Only a Python environment that the user
+named can add another place to import from.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _FLAGS = ("-P", "-s")
 """Neither the working directory nor the user's site directory is searched. With the variables that
 are passed on, this is `-I`, but for PYTHONHASHSEED, which that would ignore."""
 _NOWHERE = "/"
-"""Libraries and compilers read settings from their working directory."""
+"""The working directory: libraries and compilers read settings from it."""
 _PASSED_ON = (
     *("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_HOME"),
     *("PYTHONUTF8", "PYTHONDONTWRITEBYTECODE"),
 )
 _PASSED_ON_PREFIXES = ("NVIDIA_", "CUDA_VISIBLE_")
 _PLACES = ("HOME", "TMPDIR", "CUDA_HOME")
-"""A relative one would be another place there."""
+"""Path variables that must be absolute: the working directory differs there."""
 
 
 def begin(
@@ -42,8 +42,8 @@ def begin(
     errors: int | IO[bytes],
     python: Path | None = None,
 ) -> BinaryProcess:
-    """`python -m module`, leading a process group of its own, with pipes to it and from it.
-    `python` is that of an environment whose packages come before ours."""
+    """Starts `python -m module` in a process group of its own, with pipes to and from it. `python`
+    is that of an environment whose packages come before ours."""
     return subprocess.Popen(
         _command_line(module, arguments, python),
         stdin=subprocess.PIPE,
@@ -58,7 +58,7 @@ def begin(
 def ask(
     module: str, *, variables: Mapping[str, str], limit_seconds: float
 ) -> subprocess.CompletedProcess[bytes] | None:
-    """Runs `python -m module`, and returns how it ended; None where it did not in this time."""
+    """Runs `python -m module`, and returns how it ended, None if it did not in time."""
     try:
         return subprocess.run(
             _command_line(module, (), None),
@@ -76,8 +76,8 @@ def ask(
 def ask_environment(
     python: Path, script: Path, arguments: Sequence[str], *, limit_seconds: float
 ) -> subprocess.CompletedProcess[bytes] | None:
-    """Runs a script of ours under the Python of an environment, and returns how it ended; None
-    where it did not in this time."""
+    """Runs a script of ours under the Python of an environment, and returns how it ended, None if
+    it did not in time."""
     try:
         return subprocess.run(
             [str(python), *_FLAGS, str(script), *arguments],
@@ -93,7 +93,7 @@ def ask_environment(
 
 
 def child_environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """These, and of our own those that can hold no secret."""
+    """Returns these variables, and those of ours that can hold no secret."""
     kept = {
         name: value
         for name, value in os.environ.items()

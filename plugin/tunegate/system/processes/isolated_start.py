@@ -1,5 +1,5 @@
-"""The first lines of every Python that we start: `isolated_start.py
-SEARCH-PATH MODULE ARGUMENT...`.
+"""The first lines of every Python that we start: `isolated_start.py SEARCH-PATH MODULE
+ARGUMENT...`.
 
 It imports from exactly where its parent does. Standard library only; see interpreter.py.
 """

@@ -14,18 +14,18 @@ import psutil
 from tunegate.system.processes.run_child import MEMORY_VARIABLE
 
 _SHARE = 0.8
-"""The share of the available memory that children get: the rest is for this
-process, and for what else runs here."""
+"""The share of the available memory for children: the rest is for this process, and for what else
+runs here."""
 _MIN_BYTES = 2**30
-"""A compiler takes half of it before it has read anything."""
+"""The smallest limit: a compiler takes half of it before it has read anything."""
 _USUAL_BYTES = 2 * 2**30
 _TIMES_ITS_FILES = 8
-"""A model takes several times its files while it is compiled."""
+"""A model being compiled takes several times its files."""
 
 
 class MemoryLimit(msgspec.Struct, frozen=True):
-    """The memory limit of one child. Where `is_kernels`, the kernel refuses it more. The driver of
-    a GPU maps far more than it uses, so there the parent looks at what is used."""
+    """The memory limit of one child. If `is_kernels`, the kernel enforces it. A GPU driver maps far
+    more than it uses, so there the parent watches what is used."""
 
     limit_bytes: int
     is_kernels: bool = True
@@ -36,14 +36,14 @@ class MemoryLimit(msgspec.Struct, frozen=True):
 
 
 class Shares(NamedTuple):
-    """The shares of children: how many may run at once, and the memory of each."""
+    """How many children may run at once, and the memory of each."""
 
     at_once: int
     memory: MemoryLimit
 
 
 def memory_limit(kind: Literal["llvm", "cuda"] = "llvm", *, children: int = 1) -> MemoryLimit:
-    """The memory limit for each of so many children that run at once."""
+    """Returns the memory limit of each of `children` that run at once."""
     share = int(_SHARE * available_bytes()) // children
     return MemoryLimit(max(share, _MIN_BYTES), is_kernels=kind != "cuda")
 
@@ -51,8 +51,8 @@ def memory_limit(kind: Literal["llvm", "cuda"] = "llvm", *, children: int = 1) -
 def memory_shares(
     models: Sequence[Path], cores: int, kind: Literal["llvm", "cuda"] = "llvm"
 ) -> Shares:
-    """The shares of children for each of these models: fewer run at
-    once where the models are large."""
+    """Returns the shares for children that build these models: fewer run at once if the models are
+    large."""
     wanted = max([_USUAL_BYTES, *(_TIMES_ITS_FILES * _size_bytes(model) for model in models)])
     fitting = int(_SHARE * available_bytes()) // wanted
     at_once = max(1, min(cores, len(models), fitting))
@@ -60,7 +60,7 @@ def memory_shares(
 
 
 def _size_bytes(model: Path) -> int:
-    """The size of a model with what lies beside it, because its data files do."""
+    """Returns the size of a model with the files beside it, as its data files are there."""
     return sum(file.stat().st_size for file in model.parent.iterdir() if file.is_file())
 
 
@@ -73,7 +73,7 @@ _WORDS = (
 
 
 def memory_problem(error: BaseException) -> str:
-    """Returns a sentence on the lack of memory; an empty string for an error of another kind."""
+    """Returns a sentence on the lack of memory, '' for an error of another kind."""
     text = f"{type(error).__name__}: {error}"
     if not any(words in text for words in _WORDS):
         return ""
@@ -96,16 +96,16 @@ _OWN = Path("/proc/self/cgroup")
 
 
 def available_bytes(groups: Path = _GROUPS, own: Path = _OWN) -> int:
-    """Returns the bytes that can be taken without swapping, and without being killed by the limit
-    of a container."""
+    """Returns the bytes that can be taken without swapping, and without being killed by a
+    container's limit."""
     room = [_room(directory) for directory in _own_groups(groups, own)]
     left = [each for each in room if each is not None]
     return int(min(psutil.virtual_memory().available, *left, 2**63))
 
 
 def _own_groups(groups: Path, own: Path) -> list[Path]:
-    """Ours and those above it: every limit counts. Version 1 has a
-    directory for each controller."""
+    """Returns our control groups and those above: every limit counts. Version 1 has one directory
+    per controller."""
     try:
         lines = [line.split(":", 2) for line in own.read_text().splitlines()]
     except OSError:
@@ -122,16 +122,16 @@ def _own_groups(groups: Path, own: Path) -> list[Path]:
 
 
 def _room(group: Path) -> int | None:
-    """The memory that a group has left, or None for a group without a limit. What it
-    holds of files can be had back."""
+    """Returns the memory that a group has left, None without a limit. Memory that caches files can
+    be reclaimed."""
     limit = _number(group / "memory.max") or _number(group / "memory.limit_in_bytes")
     used = _number(group / "memory.current") or _number(group / "memory.usage_in_bytes")
     if limit is None or used is None:
         return None
-    return max(0, limit - used + _of_files(group / "memory.stat"))
+    return max(0, limit - used + _cached_file_bytes(group / "memory.stat"))
 
 
-def _of_files(statistics: Path) -> int:
+def _cached_file_bytes(statistics: Path) -> int:
     try:
         lines = dict(line.split() for line in statistics.read_text().splitlines())
         return int(lines.get("inactive_file") or lines.get("total_inactive_file") or 0)

@@ -1,8 +1,8 @@
-"""The first lines of every child process: `python -m
-tunegate.system.processes.run_child PARENT MODULE`.
+"""The first lines of every child process: `python -m tunegate.system.processes.run_child PARENT
+MODULE`.
 
-The child asks the kernel to be killed when its parent dies, limits itself as its parent says, then
-serves MODULE's `handle_request`. What that raises is the last that the child says.
+The child asks the kernel to be killed when its parent dies, limits itself as told, and serves
+MODULE's `handle_request`. If that raises, the error is the child's last message.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tunegate.system.processes.frames import (
 
 _PR_SET_PDEATHSIG = 1
 MEMORY_VARIABLE = "TUNEGATE_MEMORY_BYTES"
-"""The variable with the memory limit of a child, in bytes."""
+"""The variable with a child's memory limit in bytes."""
 
 
 def main(parent: int, module: str) -> int:
@@ -37,21 +37,21 @@ def main(parent: int, module: str) -> int:
         return 1  # the parent died before the kernel knew
     _limit(os.environ.get(MEMORY_VARIABLE, ""))
     output = claim_standard_output()
-    program = _imported(module)
+    program = _import_frozen(module)
     decoder = msgspec.msgpack.Decoder(program.Request)
     while (body := read_frame(sys.stdin.buffer)) is not None:
         request = decoder.decode(body)
         try:
             reply = program.handle_request(request)
-        except Exception as error:  # noqa: BLE001 -- whatever it is, the parent tells it
+        except Exception as error:  # noqa: BLE001 -- whatever it is, the parent reports it
             _end(output, error)
         write_frame(output, msgspec.msgpack.encode(reply))
     return 0
 
 
 def _end(output: BinaryIO, error: Exception) -> NoReturn:
-    """Ends the process at once: where a device has failed, whatever would free its memory fails,
-    too, and aborts."""
+    """Ends the process at once: on a failed device, whatever would free its memory fails too, and
+    aborts."""
     traceback.print_exc()
     sys.stderr.flush()
     lines = str(error).strip().splitlines()
@@ -61,10 +61,10 @@ def _end(output: BinaryIO, error: Exception) -> NoReturn:
     os._exit(1)
 
 
-def _imported(module: str) -> Any:
-    """The module, with all that it imports taken from the collector of garbage. A compiler has a
-    hundred thousand objects, and none is garbage: to go through them again and again is a tenth of
-    the time to import it, and a twentieth of a second in each full collection later."""
+def _import_frozen(module: str) -> Any:
+    """Imports the module, and exempts everything it imports from garbage collection. None of a
+    compiler's hundred thousand objects is garbage: scanning them again and again takes a tenth of
+    the import time, and a twentieth of a second in each full collection later."""
     gc.disable()
     program = importlib.import_module(module)
     gc.freeze()
@@ -75,7 +75,7 @@ def _imported(module: str) -> Any:
 def _limit(memory_bytes: str) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory_bytes:
-        # What is only mapped, such as libraries and the arenas of threads, takes nothing.
+        # Mapped but unused memory, such as libraries and thread arenas, is not counted.
         resource.setrlimit(resource.RLIMIT_DATA, (int(memory_bytes), int(memory_bytes)))
 
 

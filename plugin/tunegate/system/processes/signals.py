@@ -1,4 +1,4 @@
-"""Ctrl-C, a CI runner's SIGTERM and a lost terminal's SIGHUP, each as one KeyboardInterrupt.
+"""Turns Ctrl-C, a CI runner's SIGTERM and a lost terminal's SIGHUP into one KeyboardInterrupt.
 
 The first one lets the run keep what is finished; a second Ctrl-C or SIGTERM ends the process at
 once (its children ask the kernel to go with it).
@@ -22,13 +22,13 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextlib.contextmanager
 def cancellable() -> Iterator[None]:
-    """Makes the first of these signals raise KeyboardInterrupt inside. Only the main
-    thread may set handlers; in any other this does nothing. Who started the command
-    under `nohup` wants it to go on."""
+    """Makes the first of these signals raise KeyboardInterrupt inside. Does nothing outside the
+    main thread, which alone may set handlers, and ignores SIGHUP under `nohup`, whose user wants
+    the command to go on."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = _handled_by(_first)
+    before = _handled_by(_interrupt_once)
     try:
         yield
     finally:
@@ -37,8 +37,8 @@ def cancellable() -> Iterator[None]:
 
 @contextlib.contextmanager
 def postponed() -> Iterator[None]:
-    """Makes the first of these signals wait for the end of what is inside, which must be short: it
-    raises KeyboardInterrupt then. What must be known before it can be undone is done in here."""
+    """Delays the first of these signals until the end of the block, which must be short: it then
+    raises KeyboardInterrupt. For steps that must be recorded before they can be undone."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -46,7 +46,7 @@ def postponed() -> Iterator[None]:
 
     def remember(number: int, frame: FrameType | None) -> None:
         if came:
-            _second(number, frame)
+            _exit_at_once(number, frame)
         came.append(number)
 
     before = _handled_by(remember)
@@ -55,11 +55,11 @@ def postponed() -> Iterator[None]:
     finally:
         _restore(before)
     if came:
-        _first(came[0], None)
+        _interrupt_once(came[0], None)
 
 
 def _handled_by(handler: _Handler) -> _Handlers:
-    """The handlers that were there before."""
+    """Sets the handler, and returns the previous ones."""
     is_kept_alive = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     heeded = [s for s in _SIGNALS if not (s is signal.SIGHUP and is_kept_alive)]
     return {number: signal.signal(number, handler) for number in heeded}
@@ -70,13 +70,13 @@ def _restore(handlers: _Handlers) -> None:
         signal.signal(number, handler)
 
 
-def _first(number: int, frame: FrameType | None) -> None:
-    signal.signal(signal.SIGINT, _second)
-    signal.signal(signal.SIGTERM, _second)
-    # The kernel and the shell both tell of a lost terminal: nobody is impatient.
+def _interrupt_once(number: int, frame: FrameType | None) -> None:
+    signal.signal(signal.SIGINT, _exit_at_once)
+    signal.signal(signal.SIGTERM, _exit_at_once)
+    # The kernel and the shell both report a lost terminal: a second one is no impatience.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
-def _second(number: int, frame: FrameType | None) -> None:
+def _exit_at_once(number: int, frame: FrameType | None) -> None:
     os._exit(CANCELLED)

@@ -1,5 +1,4 @@
-"""A command line of the user's, run without a shell: what it prints,
-as far as time and memory go."""
+"""Runs a user's command line without a shell, within limits of time and memory."""
 
 from __future__ import annotations
 
@@ -24,8 +23,8 @@ _PIECE_BYTES = 65536
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
-    """The place of a command, and what it may take: the user's directory and variables where none
-    are given. `most_bytes` is of what it prints: a million latencies; `memory_bytes` of each of its
+    """Where a command runs, and its limits; the user's own directory and variables if none are
+    given. `most_bytes` limits its output (a million latencies), `memory_bytes` each of its
     processes."""
 
     directory: Path | None = None
@@ -39,12 +38,11 @@ _USERS = Surroundings()
 
 
 def output_of(line: str, *more: str, within: Surroundings = _USERS) -> str:
-    """Runs a command line of the user's, and returns its output; `more` are arguments behind those
-    of the line. Raises MeasurementError for a command that cannot be run, fails, prints without
-    end, or does not end in time."""
-    with _begun(line, more, within) as process:
+    """Runs a user's command line with the arguments `more` added, and returns its output. Raises
+    MeasurementError if it cannot be run, fails, prints without end, or does not end in time."""
+    with _start(line, more, within) as process:
         try:
-            printed, said = _read(process, line, within)
+            printed, said = _read_output(process, line, within)
         finally:
             _end(process)
     if process.returncode != 0:
@@ -55,7 +53,7 @@ def output_of(line: str, *more: str, within: Surroundings = _USERS) -> str:
 
 
 def printed_number(word: str) -> float | None:
-    """The finite number that a command printed; None for anything else."""
+    """Returns the finite number that a command printed, None for anything else."""
     try:
         number = float(word)
     except ValueError:
@@ -63,7 +61,7 @@ def printed_number(word: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _begun(line: str, more: tuple[str, ...], within: Surroundings) -> subprocess.Popen[bytes]:
+def _start(line: str, more: tuple[str, ...], within: Surroundings) -> subprocess.Popen[bytes]:
     try:
         process = subprocess.Popen(
             [*shlex.split(line), *more],
@@ -83,8 +81,10 @@ def _begun(line: str, more: tuple[str, ...], within: Surroundings) -> subprocess
     return process
 
 
-def _read(process: subprocess.Popen[bytes], line: str, within: Surroundings) -> tuple[str, str]:
-    """Reads until the command has ended: what it leaves running behind it is not waited for."""
+def _read_output(
+    process: subprocess.Popen[bytes], line: str, within: Surroundings
+) -> tuple[str, str]:
+    """Reads until the command has ended, without waiting for processes it leaves behind."""
     until = time.monotonic() + within.limit_seconds
     pipes = [cast("IO[bytes]", pipe) for pipe in (process.stdout, process.stderr)]
     texts = {pipe.fileno(): bytearray() for pipe in pipes}
@@ -131,6 +131,6 @@ def _refuse_endless(
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ends the process with all that it has started."""
+    """Ends the process with all that it started."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Steps that are expected to take as long as they took in earlier runs on this machine."""
+"""Shows progress, with times expected from earlier runs on this machine."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from tunegate.system.output.log_file import Talk
 from tunegate.system.progress.time_left import TimeLeft, load_words, plan_line, time_left
 
 _LEAST, _MOST = 0.02, 50.0
-"""The limits of a pace. A machine that was asleep says nothing of the next run."""
+"""The limits of a pace. A machine that was asleep says nothing about the next run."""
 _MOST_KEPT = 200
 
 
 Paces = dict[str, tuple[float, ...]]
-"""The pace of each part by step; under a kind alone one of all steps of that kind."""
+"""The pace of each part of each step; a kind alone has one pace for all its steps."""
 
 
 class Paced:
-    """A progress that knows the paces in a file, and keeps what a finished run took. A pace is the
-    time that a part of a step took, over what was expected of it. Tuning has none: it ends at its
-    cap. `busy` is told beside the plan."""
+    """A progress that knows the paces in a file, and saves those of a finished run. A pace is a
+    part's time relative to the expected one. Tuning has none: it ends at its cap. `busy` is shown
+    beside the plan."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Paced:
         clock: Callable[[], float] = time.monotonic,
         busy: str = "",
     ) -> None:
-        self._shown, self._file, self._clock, self._busy = shown, file, clock, busy
+        self._display_for, self._file, self._clock, self._busy = shown, file, clock, busy
         self._expected: dict[StepKind, ExpectedStep] = {}
         self._under_way: ExpectedStep | None = None
         self._began: list[float] = []
@@ -58,9 +58,9 @@ class Paced:
         self._expected = {step.kind: step for step in steps if step.kind != "tune"}
         self._under_way = None
         paces = read_paces(self._file)
-        self._shown.expect([_at_pace(step, paces) for step in steps])
+        self._display_for.expect([_pace_step(step, paces) for step in steps])
         if steps and self._busy:
-            self._shown.warn(self._busy)
+            self._display_for.warn(self._busy)
 
     def step(self, text: str, kind: StepKind | None = None) -> None:
         if kind is not None:
@@ -68,20 +68,20 @@ class Paced:
                 self._take()
                 self._under_way, self._began = self._expected.get(kind), []
             self._began.append(self._clock())
-        self._shown.step(text, kind)
+        self._display_for.step(text, kind)
 
     def update(self, text: str, seconds_left: float | None = None) -> None:
-        self._shown.update(text, seconds_left)
+        self._display_for.update(text, seconds_left)
 
     def warn(self, text: str) -> None:
-        self._shown.warn(text)
+        self._display_for.warn(text)
 
     def close(self) -> None:
-        self._shown.close()
+        self._display_for.close()
 
     def finished(self) -> None:
-        """Keeps the paces of a run that came to its end. A file that cannot be written costs the
-        next run an estimate."""
+        """Saves the paces of a run that finished. A file that cannot be written only costs the next
+        run an estimate."""
         self._take()
         if self._measured:
             paces = read_paces(self._file)
@@ -99,15 +99,15 @@ class Paced:
             return
         ends = [*self._began[1:], self._clock()]
         took = [end - began for began, end in zip(self._began, ends, strict=True)]
-        self._measured[step.kind] = (_bounded(sum(took) / step.seconds),)
+        self._measured[step.kind] = (_clamp(sum(took) / step.seconds),)
         if len(took) == len(step.parts) and all(step.parts):
             paces = zip(took, step.parts, strict=True)
-            self._measured[_name(step)] = tuple(_bounded(each / part) for each, part in paces)
+            self._measured[_name(step)] = tuple(_clamp(each / part) for each, part in paces)
 
 
 @contextmanager
 def paced_progress(file: Path) -> Iterator[Paced]:
-    """The right kind of progress, with the paces in this file, until the run ends."""
+    """Yields the right kind of progress, with the paces in this file, until the run ends."""
     busy = load_words(os.getloadavg()[0], os.cpu_count() or 1)
     paced = Paced(progress(), file, busy=busy)
     try:
@@ -118,17 +118,17 @@ def paced_progress(file: Path) -> Iterator[Paced]:
 
 
 def read_paces(file: Path) -> Paces:
-    """The paces in a file; none where it cannot be read."""
+    """Returns the paces in a file, none if it cannot be read."""
     try:
         found = msgspec.json.decode(read_regular(file), type=Paces)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return {}
-    return {name: tuple(map(_bounded, paces)) for name, paces in found.items() if paces}
+    return {name: tuple(map(_clamp, paces)) for name, paces in found.items() if paces}
 
 
-def _at_pace(step: ExpectedStep, paces: Paces) -> ExpectedStep:
-    """The step as it was when it had the same parts. Other models say less of it: the root of the
-    pace of its kind."""
+def _pace_step(step: ExpectedStep, paces: Paces) -> ExpectedStep:
+    """Returns the step at the pace it had with the same parts; else, as other models tell less, at
+    the square root of its kind's pace."""
     if step.kind == "tune":
         return step
     own = paces.get(_name(step), ())
@@ -139,13 +139,13 @@ def _at_pace(step: ExpectedStep, paces: Paces) -> ExpectedStep:
 
 
 def _between(before: tuple[float, ...], now: tuple[float, ...]) -> tuple[float, ...]:
-    """The geometric means, so that the latest run counts like all before it."""
+    """Returns the geometric means, so that the latest run counts as much as all before it."""
     if len(before) != len(now):
         return now
     return tuple(math.sqrt(old * new) for old, new in zip(before, now, strict=True))
 
 
-def _bounded(pace: float) -> float:
+def _clamp(pace: float) -> float:
     return min(_MOST, max(_LEAST, pace))
 
 
@@ -169,8 +169,8 @@ class Lines(Protocol):
 
 
 class PlainLog:
-    """One line per step with the seconds since the start; updates are thinned out, so that a long
-    step shows life and does not fill the log."""
+    """One line per step with the seconds since the start. Updates are thinned out: a long step
+    shows life without filling the log."""
 
     def __init__(
         self,
@@ -181,7 +181,7 @@ class PlainLog:
         self._stream = stream
         self._clock = clock
         self._update_seconds = update_seconds
-        self._started = self._shown = self._entered = clock()
+        self._started = self._display_for = self._entered = clock()
         self._text = ""
         self._left = TimeLeft()
         self._lock = threading.RLock()
@@ -201,13 +201,13 @@ class PlainLog:
         with self._lock:
             self._left.tell(seconds_left, self._clock())
             self._text = text
-            if self._clock() - self._shown >= self._update_seconds:
+            if self._clock() - self._display_for >= self._update_seconds:
                 self._line(f"  {text}{self._end()}")
 
     def pulse(self) -> None:
         """Shows that the step goes on, after a long silence."""
         with self._lock:
-            if self._clock() - self._shown >= MAX_SILENT_SECONDS:
+            if self._clock() - self._display_for >= MAX_SILENT_SECONDS:
                 text = self._text or f"{self._clock() - self._entered:.0f} s so far"
                 self._line(f"  {text}{self._end()}")
 
@@ -223,10 +223,10 @@ class PlainLog:
         return f"; {told}" if told else ""
 
     def _line(self, text: str) -> None:
-        self._shown = self._clock()
-        # What a model calls its parts may be in it: a line of its own would be a CI's instruction.
+        self._display_for = self._clock()
+        # It may hold names of the model: on their own line, a CI would read them as commands.
         shown = "".join(c if c.isprintable() else " " for c in text)
-        self._stream.write(f"tunegate {self._shown - self._started:7.1f} s  {shown}\n")
+        self._stream.write(f"tunegate {self._display_for - self._started:7.1f} s  {shown}\n")
         self._stream.flush()
 
 
@@ -267,7 +267,7 @@ _BAR_COLUMNS = 16
 
 
 class Terminal:
-    """One live line for the step under way; finished steps stay above it with their time."""
+    """One live line for the current step; finished steps stay above it with their time."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = Console(file=stream, highlight=False)
@@ -310,7 +310,7 @@ class Terminal:
         self._console.print(Text.assemble(("warning: ", "yellow"), text))
 
     def close(self) -> None:
-        """End the live line; must come before anything else is printed."""
+        """Ends the live line; must be called before anything else is printed."""
         if self._live is None:
             return
         self._live.stop()
@@ -321,7 +321,7 @@ class Terminal:
         )
 
     def _line(self) -> RenderableType:
-        """Drawn anew four times a second, so that time is seen to pass."""
+        """Renders the line, four times a second, so that time visibly passes."""
         now = self._clock()
         line = Table.grid(padding=(0, 1))
         cells: list[RenderableType] = [
@@ -342,35 +342,35 @@ def _row(line: Table, cells: Sequence[RenderableType]) -> Table:
     return line
 
 
-# The choice of the display while a run works: a live line on a terminal, plain lines in a log.
-# Everything here goes to stderr; stdout belongs to the product.
+# Chooses the display: a live line on a terminal, plain lines in a log. Everything here goes to
+# stderr; stdout belongs to the product.
 
 Shown = Terminal | PlainLog | Pulsed
 
 
 def progress(stream: TextIO | Talk | None = None) -> Shown | Both:
-    """The right kind of progress for where stderr goes, and for what the command line asks."""
+    """Returns the progress for where stderr goes, and for the command line's options."""
     target = stream if stream is not None else sys.stderr
     if not isinstance(target, Talk):
-        return _fitting(target)
-    shown = _shown(target)
+        return _terminal_or_log(target)
+    shown = _display_for(target)
     return shown if target.log is None else Both(shown, PlainLog(target.log, update_seconds=0.0))
 
 
 def unread_progress() -> PlainLog:
-    """Progress that nobody reads."""
+    """Returns progress that nobody reads."""
     return PlainLog(io.StringIO())
 
 
-def _shown(talk: Talk) -> Shown:
+def _display_for(talk: Talk) -> Shown:
     if talk.is_quiet:
         return unread_progress()
     if talk.is_verbose:
         return Pulsed(PlainLog(talk.stream, update_seconds=0.0))
-    return _fitting(talk.stream)
+    return _terminal_or_log(talk.stream)
 
 
-def _fitting(stream: TextIO) -> Terminal | Pulsed:
+def _terminal_or_log(stream: TextIO) -> Terminal | Pulsed:
     return Terminal(stream) if stream.isatty() else Pulsed(PlainLog(stream))
 
 

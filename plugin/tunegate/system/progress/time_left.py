@@ -1,4 +1,4 @@
-"""The place of a run among its expected steps, and the time that it still takes."""
+"""Where a run is among its expected steps, and the time it still needs."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from tunegate.artifacts.plans import ExpectedStep, StepKind
 from tunegate.wording import plural
 
 _LAST_SHARE, _OVERDUE_SHARE = 0.05, 0.25
-"""Shares of a late part that count as left: of its expected length, and of the time beyond it."""
+"""The remaining time of a late part, as shares of its expected length and of its delay."""
 _ALIKE = 0.25
-"""The share of a step's excess that the later ones are expected to have too: the machine may be
-slow, or this step alone was larger than expected."""
+"""The share of a step's excess that later steps are expected to have too: the machine may be slow,
+or only this step was larger than expected."""
 _FIRST_WEIGHT = 0.25
-"""The weight of the expectation, in parts, against the measured ones."""
+"""The weight of the expectation, in parts, against measured parts."""
 _LATE_SECONDS, _LATE_SHARE = 5.0, 0.1
-"""A part is late once it is over its end by both, the share being of what was expected."""
+"""A part is late if its delay exceeds both: seconds, and a share of the expected time."""
 
 
 class TimeLeft:
-    """Knows nothing until there are steps. A step or part that was skipped is done. All times are
-    readings of one clock."""
+    """Estimates the time left, once steps are known. A skipped step or part counts as done. All
+    times are readings of one clock."""
 
     def __init__(self) -> None:
         self._steps: Sequence[ExpectedStep] = ()
@@ -36,7 +36,7 @@ class TimeLeft:
         self._steps, self._at, self._slower = steps, None, 1.0
 
     def enter(self, kind: StepKind | None, now: float) -> None:
-        """Goes to the next part of the step of that kind, if it is expected, and never back."""
+        """Enters the next part of the step of that kind, if it is expected; never goes back."""
         kinds = [step.kind for step in self._steps]
         place = kinds.index(kind) if kind in kinds else -1
         if self._at is not None and place == self._at:
@@ -48,26 +48,26 @@ class TimeLeft:
         self._end = None
 
     def tell(self, seconds: float | None, now: float) -> None:
-        """Takes what the part itself knows of the seconds that it still needs."""
+        """Takes the part's own report of the seconds that it still needs."""
         if seconds is not None:
             self._end, self._told = now + seconds, seconds
 
     @property
     def place(self) -> str:
-        """Such as `[2/4] `; empty where nothing is expected."""
+        """Returns the position, such as `[2/4] `; empty if nothing is expected."""
         return "" if self._at is None else f"[{self._at + 1}/{len(self._steps)}] "
 
     def seconds(self, now: float) -> float | None:
-        """Returns the seconds that the run still takes; None where they are unknown."""
+        """Returns the seconds that the run still needs, None if unknown."""
         if self._at is None:
             return None
-        return self._of_part(now) + self._after_part(now)
+        return self._left_of_part(now) + self._after_part(now)
 
     def late(self, now: float) -> float | None:
-        """The seconds that a part has taken which is late by now, else None."""
+        """Returns the seconds that the current part has taken if it is late, else None."""
         if self._at is None:
             return None
-        expected = self._expected()
+        expected = self._expected_seconds()
         end = self._began + expected
         if self._end is not None:
             end = self._end if self._is_certain else max(end, self._end)
@@ -79,33 +79,34 @@ class TimeLeft:
         """Returns the seconds after the current part."""
         return 0.0 if self._at is None else self._after_part(now)
 
-    def _of_part(self, now: float) -> float:
-        expected = self._expected()
-        left = _left(self._began + expected, expected, now)
+    def _left_of_part(self, now: float) -> float:
+        expected = self._expected_seconds()
+        left = _seconds_left(self._began + expected, expected, now)
         if self._end is None:
             return left
         if self._is_certain:
             return max(0.0, self._end - now)
-        told = _left(self._end, self._told, now)
+        told = _seconds_left(self._end, self._told, now)
         trust = self._trust(now)
         return math.pow(told, trust) * math.pow(left, 1 - trust)
 
     def _trust(self, now: float) -> float:
         """Returns the weight of the part's own report against the expectation: half at its
-        beginning, and all once the expected time has passed."""
-        expected = self._expected()
+        beginning, one once the expected time has passed."""
+        expected = self._expected_seconds()
         passed = min(1.0, (now - self._began) / expected) if expected > 0 else 1.0
         return (1 + passed**2) / 2
 
     def _after_part(self, now: float) -> float:
         step = self._steps[self._at or 0]
         others = self._pace() * sum(step.parts[self._part + 1 :])
-        still = self._of_part(now) + others
+        still = self._left_of_part(now) + others
         later = sum(each.seconds for each in self._steps[(self._at or 0) + 1 :])
         return others + self._slower_after(now, still) * later
 
-    def _expected(self) -> float:
-        """The seconds of the part under way; one beyond those expected is like their mean."""
+    def _expected_seconds(self) -> float:
+        """Returns the expected seconds of the current part; an unexpected one counts as their
+        mean."""
         parts = self._steps[self._at or 0].parts
         mean = sum(parts) / len(parts)
         return self._pace() * (parts[self._part] if self._part < len(parts) else mean)
@@ -117,12 +118,13 @@ class TimeLeft:
 
     @property
     def _is_certain(self) -> bool:
-        """Returns whether the step's own report is certain: a gate may decide long before."""
+        """Returns whether the step's own report is certain. A gate's is not: it may decide long
+        before."""
         return self._steps[self._at or 0].kind == "tune"
 
     def _pace(self) -> float:
-        """Returns the ratio of measured to expected time of this step's parts, by those that are
-        done."""
+        """Returns the measured time of this step's finished parts, relative to the expected
+        time."""
         parts = self._steps[self._at or 0].parts
         done = sum(parts[: len(self._took)])
         weight = _FIRST_WEIGHT * max(parts, default=0.0)
@@ -130,9 +132,9 @@ class TimeLeft:
         return (sum(self._took) + self._slower * weight) / known if known else self._slower
 
     def _slower_after(self, now: float, still: float) -> float:
-        """Returns the ratio by which later steps are slower, from the time of this one, `still`
-        included. One that tells its own end says nothing of the machine, nor does tuning, which
-        ends at its cap."""
+        """Returns the factor by which later steps are slower, from this step's time, `still`
+        included. A step that reports its own end says nothing about the machine, nor does tuning,
+        which ends at its cap."""
         if self._at is None or self._end is not None or self._is_certain:
             return self._slower
         expected = self._steps[self._at].seconds
@@ -141,8 +143,8 @@ class TimeLeft:
         return max(self._slower, 1 + _ALIKE * excess)
 
 
-def _left(end: float, length: float, now: float) -> float:
-    """Returns the seconds left of a part of that length that should end by `end`, and may be
+def _seconds_left(end: float, length: float, now: float) -> float:
+    """Returns the seconds left of a part of that length that should end at `end`, and may be
     late."""
     return max(end - now, _LAST_SHARE * length + _OVERDUE_SHARE * (now - end))
 
@@ -150,12 +152,12 @@ def _left(end: float, length: float, now: float) -> float:
 # The expected time of a run in words, for a terminal and a log.
 
 _MUCH_LOAD = 1.5
-"""A load of so many times the cores: what was expected holds no more."""
+"""The load per core above which the expected times no longer hold."""
 _SECONDS_UP_TO, _HALF_MINUTES_UP_TO = 57.5, 570
 
 
 def plan_line(steps: Sequence[ExpectedStep]) -> str:
-    """The steps to come, and which of them a cap on tuning does not count."""
+    """Returns the steps to come, and which of them a cap on tuning does not include."""
     tuning = [step.text for step in steps if step.kind == "tune"]
     others = ", ".join(step.text for step in steps if step.kind != "tune")
     total = f"about {rounded(sum(step.seconds for step in steps))} in all"
@@ -166,7 +168,7 @@ def plan_line(steps: Sequence[ExpectedStep]) -> str:
 
 
 def load_words(load: float, cores: int) -> str:
-    """That the plan's times are of a quiet machine, where this one is far from it, else ''."""
+    """Returns that the plan assumes a quiet machine, if this one is far from it, else ''."""
     if load <= _MUCH_LOAD * cores:
         return ""
     told = f"the load is {load:.1f} on {plural(cores, 'core')}"
@@ -174,8 +176,8 @@ def load_words(load: float, cores: int) -> str:
 
 
 def time_left(left: TimeLeft, now: float) -> str:
-    """The time that the run still takes. A part that takes longer than expected says for how long
-    it has run, since nobody knows its end. Empty where nothing is known."""
+    """Returns the time that the run still needs. For a part that is late it says how long it has
+    run, since its end is unknown. Empty if nothing is known."""
     seconds = left.seconds(now)
     if seconds is None:
         return ""
@@ -190,8 +192,8 @@ def time_left(left: TimeLeft, now: float) -> str:
 
 
 def rounded(seconds: float) -> str:
-    """A duration that claims no more than is known: in steps of 5 s, of half a minute, and from ten
-    minutes on of whole ones."""
+    """Returns a duration without false precision: in steps of 5 s, then of half a minute, and from
+    ten minutes on of a minute."""
     if seconds < _SECONDS_UP_TO:
         return f"{max(5, 5 * round(seconds / 5)):.0f} s"
     if seconds < _HALF_MINUTES_UP_TO:
