@@ -1,4 +1,4 @@
-"""Checks on the files of earlier steps, perhaps of another job: they must belong together, to this
+"""Checks the files of earlier steps, perhaps of another job: they must belong together, to this
 checkout and to this configuration."""
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def origin_of(changes: ChangeSet, tasks: TaskSet, config: Config) -> PlanOrigin:
 
 
 def read_plan(out: Path) -> TuningPlan:
-    """Raises ArtifactError for one of another version, or beside files of another plan."""
+    """Returns the plan. Raises ArtifactError for one of another version, or beside files of another
+    plan."""
     path = out / "plan.json"
     planned = artifact_io.read(path, TuningPlan)
     origin = planned.origin
@@ -53,8 +54,7 @@ def read_plan(out: Path) -> TuningPlan:
 def check_revisions(
     planned: TuningPlan, out: Path, *, head: str | None, base: str | None, policy: str | None
 ) -> None:
-    """Raises ArtifactError for a plan that is not of this head, or not of the base
-    or the policy that is named."""
+    """Raises ArtifactError for a plan of another head, or of another base or policy than named."""
     found = planned.changes.revisions
     for name, wanted, planned_for in (
         ("head", head, found.head),
@@ -70,7 +70,7 @@ def check_revisions(
 
 
 def check_release(planned: Revisions, found: Revisions) -> None:
-    """Raises ArtifactError where a plan since a release is of another one than the tags say."""
+    """Raises ArtifactError if a plan since a release is of another release than the tags tell."""
     if (planned.base, planned.release, planned.policy) != (found.base, found.release, found.policy):
         message = (
             f"the plan is of everything since {planned.release or 'no release'}, and the release "
@@ -80,7 +80,7 @@ def check_release(planned: Revisions, found: Revisions) -> None:
 
 
 def check_changes(planned: ChangeSet, found: ChangeSet) -> None:
-    """Raises ArtifactError where a plan is not of what differs between its revisions."""
+    """Raises ArtifactError if a plan does not match the difference of its revisions."""
     older = frozenset(each.path for each in planned.models if each.ancestor is not None)
     if _subjects(planned, older) != _subjects(found, older):
         message = f"the plan is not of the models that differ between its revisions. {_PLAN_AGAIN}"
@@ -88,7 +88,7 @@ def check_changes(planned: ChangeSet, found: ChangeSet) -> None:
 
 
 def check_config_digest(planned: TuningPlan, out: Path, config: Config) -> None:
-    """Raises ArtifactError where the configuration has changed since."""
+    """Raises ArtifactError if the configuration has changed since."""
     if planned.origin is not None and planned.origin.config != _digest_of_config(config):
         message = (
             f"{out / 'plan.json'}: made with another configuration (models, targets, executor or "
@@ -98,8 +98,7 @@ def check_config_digest(planned: TuningPlan, out: Path, config: Config) -> None:
 
 
 def read_outcomes(out: Path, planned: TuningPlan) -> Sequence[TuningOutcome]:
-    """Reads the outcomes of the shards that were tuned. Raises
-    ArtifactError for one of another plan."""
+    """Returns the outcomes of the tuned shards. Raises ArtifactError for one of another plan."""
     plan = digest_of(planned)
     shards = {shard.index: shard.target for shard in planned.shards}
     outcomes = []
@@ -118,7 +117,7 @@ def read_outcomes(out: Path, planned: TuningPlan) -> Sequence[TuningOutcome]:
 def binding(
     planned: TuningPlan, outcomes: Sequence[TuningOutcome], rules: GateRules
 ) -> ShardBinding:
-    """Returns the binding of measurements to this plan. Of the rules it is what measuring obeys: a
+    """Returns what binds measurements to this plan. Of the rules only those on measuring count: a
     waiver may be written in between."""
     obeyed = GateRules(gate=rules.gate, policies=Policies(objectives=rules.policies.objectives))
     return ShardBinding(
@@ -129,7 +128,7 @@ def binding(
 
 
 def read_measurements(out: Path) -> Sequence[HandedShard]:
-    """Reads what each runner measured. One that cannot be read is told in its place."""
+    """Returns the measurements of each runner. An unreadable file gets its problem in its place."""
     return [_handed(path) for path in sorted(out.glob("measurements-*.json"))]
 
 
@@ -144,8 +143,8 @@ def _handed(path: Path) -> HandedShard:
 
 
 def _subjects(changes: ChangeSet, older: frozenset[ModelPath]) -> frozenset[tuple[object, ...]]:
-    """Returns the subjects that are built and measured. A base that is `older` than the base
-    revision, which cannot be compiled, is known to the plan only."""
+    """Returns the subjects that are built and measured. `older` bases, before a base revision that
+    cannot be compiled, are known to the plan only."""
     return frozenset(
         (
             change.path,
@@ -164,15 +163,16 @@ def _content(version: ModelVersion) -> tuple[object, ...]:
 
 
 def _refuse_other(path: Path, kind: type[msgspec.Struct], digest: str) -> None:
-    """A step need not have it; a file that is there must be the one that the plan was made of."""
+    """Raises ArtifactError if the file exists and is not the one that the plan was made of. A step
+    need not have it."""
     if path.exists() and digest_of(artifact_io.read(path, kind)) != digest:
         message = f"{path}: not the one that {path.parent / 'plan.json'} was made of. {_PLAN_AGAIN}"
         raise ArtifactError(message)
 
 
 def _digest_of_config(config: Config) -> str:
-    """The digest of a configuration without what the command line of each step may say for
-    itself, and what only tuning reads."""
+    """Returns the digest of a configuration, without what each step's command line may set and what
+    only tuning reads."""
     gate, usual = config.gate, GateConfig()
     margins = {
         "margin_percent": usual.margin_percent,

@@ -1,23 +1,22 @@
-"""Keeps a checkout out of this process: no module, program or library is taken from it.
+"""Keeps a checkout out of this process: no module, program or library comes from it.
 
-It runs before anything else is imported, so it imports only what every Python has loaded already.
+It runs before any other import, so it imports only what every Python has loaded already.
 """
 
 import os
 import sys
 
 _DIRECTORIES = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH")
-"""The variables with directories to look in. An entry that is empty or
-relative means the working directory."""
+"""Variables with directories to search. An empty or relative entry means the working directory."""
 _LIBRARIES = ("LD_PRELOAD", "LD_AUDIT")
 _READ_BY_LOADER = ("LD_LIBRARY_PATH", *_LIBRARIES)
-"""Read once, when a process begins."""
+"""Read once, when a process starts."""
 _OURS = ("action", "plugin", "cache")
 
 
 def isolate() -> None:
-    """The first thing that a command does. Starts the process anew where its loader was told to
-    look into the working directory."""
+    """Runs first in every command. Restarts the process if its loader was told to search the
+    working directory."""
     for place in (os.getcwd(), *_named(sys.argv[1:])):
         keep_out(place)
     before = dict(os.environ)
@@ -28,8 +27,7 @@ def isolate() -> None:
 
 
 def keep_out(directory: str) -> None:
-    """Removes this directory, and the checkout that it is in, from
-    all that is imported from now on."""
+    """Removes this directory, and the checkout that contains it, from all later imports."""
     place = os.path.realpath(directory)
     checkout = _checkout_of(place)
     sys.path[:] = [
@@ -40,14 +38,14 @@ def keep_out(directory: str) -> None:
 
 
 def absolute_only(variables: dict[str, str]) -> dict[str, str]:
-    """The variables, naming no place that depends on the working directory."""
+    """Returns the variables without places that depend on the working directory."""
     kept = dict(variables)
     for name in _DIRECTORIES:
         entries = _entries(name, kept.pop(name, ""))
         if absolute := ":".join(entry for entry in entries if os.path.isabs(entry)):
             kept[name] = absolute
     for name in _LIBRARIES:
-        # One without a slash is looked for where the system keeps its libraries.
+        # A library without a slash is searched for in the system's directories.
         files = kept.pop(name, "").replace(":", " ").split()
         if safe := " ".join(file for file in files if "/" not in file or os.path.isabs(file)):
             kept[name] = safe
@@ -55,19 +53,19 @@ def absolute_only(variables: dict[str, str]) -> dict[str, str]:
 
 
 def _named(arguments: list[str]) -> list[str]:
-    """Directories of what the command is asked about: `--repository ../other`, or a model."""
+    """Returns directories named on the command line: `--repository ../other`, or a model's."""
     values = [each.partition("=")[2] if each.startswith("-") else each for each in arguments]
     places = [each if os.path.isdir(each) else os.path.dirname(each) for each in values if each]
     return [place for place in places if os.path.isdir(place)]
 
 
 def _entries(name: str, listed: str) -> list[str]:
-    """The loader takes a semicolon for a colon."""
+    """Splits a list of directories. The loader takes semicolons as well as colons."""
     return (listed.replace(";", ":") if name == "LD_LIBRARY_PATH" else listed).split(":")
 
 
 def _checkout_of(place: str) -> str | None:
-    """The nearest directory, upwards, that has a `.git`: nobody can commit one."""
+    """Returns the nearest parent directory with a `.git`, which nobody can commit."""
     while not os.path.lexists(os.path.join(place, ".git")):
         above = os.path.dirname(place)
         if above == place:
@@ -77,8 +75,8 @@ def _checkout_of(place: str) -> str | None:
 
 
 def _is_of_the_environment(entry: str) -> bool:
-    """Returns whether the entry is Python's own, or installed there, or the sources of ours that
-    run now: an environment may lie in a checkout."""
+    """Returns whether the entry is Python's own, installed there, or our running sources. An
+    environment may lie in a checkout."""
     libraries = [
         os.path.join(prefix, folder, "")
         for prefix in (sys.prefix, sys.base_prefix, sys.exec_prefix)
@@ -99,15 +97,15 @@ def _own_sources() -> list[str]:
 
 
 def _is_refused(entry: str, place: str, checkout: str | None) -> bool:
-    """Returns whether the entry is the place, or lies in the checkout. A link in a checkout is the
-    checkout's, wherever it leads."""
+    """Returns whether the entry is the place, or lies in the checkout. A link in a checkout belongs
+    to the checkout, wherever it leads."""
     if not os.path.isabs(entry) or os.path.realpath(entry) == place:
         return True
     return checkout in _above(entry) or checkout in _above(os.path.realpath(entry))
 
 
 def _above(entry: str) -> list[str]:
-    """The real paths of the entry and of all directories above it as it is written."""
+    """Returns the real paths of the entry and of all directories above it as written."""
     found = [os.path.realpath(entry)]
     while (above := os.path.dirname(entry)) != entry:
         entry = above

@@ -1,4 +1,4 @@
-"""The run, as a list of its stages: they branch, and the tools touch the world."""
+"""The stages of a run. They branch here; the tools touch the world."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def run(
     fixed: Fixed = NOTHING_FIXED,
     upgrades: Upgrades | None = None,
 ) -> Report:
-    """Runs every stage after the plan in one process. Raises CancelledError when the tuning was
+    """Runs every stage after the plan in one process. Raises CancelledError if the tuning was
     cancelled."""
     tools.context.progress.expect(run_forecast(planned, tools.config, tools.source.candidates))
     outcomes = [tune_shard(tools, planned, shard) for shard in planned.shards]
@@ -100,15 +100,15 @@ def make_plan(
 
 
 def extracted(tools: Tools, changes: ChangeSet, lists: Lists | None = None) -> TaskSet:
-    """The tasks of these changes, with the bases that they name, as the compiler or the `lists`
-    have them."""
+    """Returns the tasks of these changes, with the bases that they name, from the compiler or from
+    `lists`."""
     progress = tools.context.progress
     asked = lists or tools.compiler.tasks
     return extract(changes, source=tools.source, lists=asked, progress=progress)
 
 
 def tune_shard(tools: Tools, planned: TuningPlan, shard: Shard) -> TuningOutcome:
-    """Writes outcome-<shard>.json, also when it is cancelled: then it raises CancelledError."""
+    """Writes outcome-<shard>.json, also if cancelled: then it raises CancelledError afterwards."""
     context = tools.context
     if any(task.trials for task in shard.tasks):
         context.progress.step(f"tune: shard {shard.index} on {shard.target}", "tune")
@@ -153,7 +153,7 @@ def measure_shard(
     outcomes: Sequence[TuningOutcome],
     upgrades: Upgrades | None = None,
 ) -> ShardMeasurements:
-    """Builds and measures the models of one shard, and decides nothing. Writes
+    """Builds and measures the models of one shard, without a decision. Writes
     measurements-<shard>.json."""
     context, mine = tools.context, of_shard(planned, shard)
     builds = built(tools, mine, outcomes)
@@ -185,7 +185,7 @@ def judge(
     outcomes: Sequence[TuningOutcome] = (),
     upgrades: Upgrades | None = None,
 ) -> Report:
-    """Measures what is built, and decides. Writes measurements.json and verdict.json."""
+    """Measures the builds and decides. Writes measurements.json and verdict.json."""
     machine = tools.context.device.machine()
     judged = Judged(changes=changes, plan=planned, outcomes=tuple(outcomes), machine=machine)
     measured = _measured(tools, builds, references or {}, upgrades=upgrades)
@@ -193,7 +193,8 @@ def judge(
 
 
 def decide(run: MeasurementRun | None, judged: Judged, rules: GateRules, out: Path) -> Report:
-    """Decides about what was measured, if anything. Writes measurements.json and verdict.json."""
+    """Decides about the measurements, if there are any. Writes measurements.json and
+    verdict.json."""
     if run is not None:
         artifact_io.write(out / "measurements.json", run)
     comparisons = compare(run, rules.gate) if run is not None else ()
@@ -224,7 +225,7 @@ def decide(run: MeasurementRun | None, judged: Judged, rules: GateRules, out: Pa
 
 
 def _check_builds(tools: GateTools, builds: Sequence[CellBuilds]) -> None:
-    """Raises ArtifactError where a build is no longer what was built."""
+    """Raises ArtifactError if a build is no longer what was built."""
     for side in (side for built in builds for side in (built.base, built.head)):
         if side is not None and side.digest:
             tools.shipping.check(tools.context.out / side.directory, side.digest)
@@ -238,7 +239,7 @@ def _measured(
     others: int = 0,
     upgrades: Upgrades | None = None,
 ) -> MeasurementRun:
-    """The measurements, with the user's own metric where there is one."""
+    """Returns the measurements, with the user's own metric if there is one."""
     _check_builds(tools, builds)
     context = tools.context
     measured = measure(
@@ -259,7 +260,8 @@ def built(
     outcomes: Sequence[TuningOutcome],
     fixed: Fixed = NOTHING_FIXED,
 ) -> tuple[CellBuilds, ...]:
-    """Returns one build a side: made for each candidate of its target, then the one that ships."""
+    """Returns one build a side: built for each candidate of its target, then reduced to the one
+    that ships."""
     context, rules = tools.context, tools.gate.rules.gate
     device = context.device.fingerprint()
     planned = with_elections_after(tools, planned, outcomes)
@@ -281,12 +283,12 @@ def built(
 def require_same_device(
     before: DeviceFingerprint, now: DeviceFingerprint, builds: Sequence[CellBuilds]
 ) -> None:
-    """Raises EnvironmentUnfitError where the device was lost while models were built on it: what
-    failed is no model's fault, and what did not was not checked."""
+    """Raises EnvironmentUnfitError if the device was lost while models were built on it: a failed
+    build is then no model's fault, and a successful one was not checked."""
     if before.uuid == now.uuid:
         return
     sides = [side for built in builds for side in (built.base, built.head) if side is not None]
-    # Without the device a second try was not run, and has no error.
+    # Without the device a second try did not run, and has no error.
     seen = (side.without_picks or side.without_graphs or side.error for side in sides)
     error = next(filter(None, seen), "")
     message = (
@@ -297,13 +299,13 @@ def require_same_device(
 
 
 def gate_upgrades(tools: GateTools, changes: ChangeSet, upgrades: Upgrades) -> Report:
-    """The gate of a change that touches lock files and no model: no compiler is needed for it."""
+    """Gates a change that touches lock files and no model. This needs no compiler."""
     artifact_io.write(tools.context.out / "changes.json", changes)
     return judge(tools, changes, upgrades.builds(changes, tools.context), upgrades=upgrades)
 
 
 def nothing_to_do(config: Config, changes: ChangeSet, out: Path) -> Report:
-    """The report of a change that touches no model; no compiler is needed for it."""
+    """Returns the report of a change that touches no model. This needs no compiler."""
     artifact_io.write(out / "changes.json", changes)
     return decide(None, Judged(changes=changes), GateRules(gate=config.gate), out)
 
@@ -316,7 +318,7 @@ def _judging(tools: Tools, changes: ChangeSet) -> GateTools:
 def _references(
     tools: Tools, changes: ChangeSet, builds: Sequence[CellBuilds]
 ) -> dict[ModelPath, Reference]:
-    """The head models, for the column of the reference."""
+    """Returns the head models, for the reference column."""
     files = export_models(changes, tools.source).files
     return {
         built.cell.model: Reference(

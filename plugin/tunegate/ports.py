@@ -1,5 +1,5 @@
-"""What a run needs from the outside world. The real ones live in `system/`, `models/`, `measure/`
-and the runtimes; fakes stand in tests."""
+"""What a run needs from the outside world. The implementations are in `system/`, `models/`,
+`measure/` and the runtimes; tests use fakes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 NOTHING_LISTED: Mapping[int, Sequence[TuningTask]] = MappingProxyType({})
 
 Publish = Callable[[Sequence[TuningRecord]], bool]
-"""Hands finished records to the cache; False when they could not be stored now."""
+"""Hands finished records to the cache. Returns False if they could not be stored now."""
 
 
 class Clock(Protocol):
@@ -51,7 +51,7 @@ class Clock(Protocol):
 
 
 class TreeEntry(msgspec.Struct, frozen=True):
-    """One entry of a revision; `blob` is git's id of its content, of a submodule the commit."""
+    """One entry of a revision. `blob` is git's id of its content, for a submodule the commit."""
 
     path: str
     blob: str
@@ -68,11 +68,13 @@ class Trailer(msgspec.Struct, frozen=True):
 class Repository(Protocol):
     """A git repository.
 
-    **Revisions.** `revisions` turns any revision text into full commit ids or raises
-    `RevisionError` naming it. **Reading** never needs a second checkout and never changes the
-    working tree; blobs that are missing locally (a shallow or blobless clone) are fetched. `data`
-    goes through LFS. `trailers` are of the commits that `head` has and `base` has not, the newest
-    first; `may_fetch` says whether history may be fetched for them.
+    **Revisions.** `revisions` turns any revision text into full commit ids, or raises
+    `RevisionError` naming it.
+
+    **Reading** needs no second checkout and never changes the working tree. Blobs that are missing
+    locally (a shallow or blobless clone) are fetched. `data` resolves LFS pointers. `trailers` are
+    those of the commits between `base` and `head`, newest first; `may_fetch` allows fetching
+    history for them.
     """
 
     def revisions(self, base: str | None, head: str | None) -> Revisions: ...
@@ -111,15 +113,15 @@ class ModelReader(Protocol):
 
 
 class RecordQueue(Protocol):
-    """The way of records out of a tuning run. Never raises."""
+    """Takes records out of a tuning run. Never raises."""
 
     def enqueue(self, records: Sequence[TuningRecord]) -> bool:
-        """Takes records as `publish` does, without waiting for the store: when it returns, they are
-        safe on this machine and on their way. Returns False where they will not be stored."""
+        """Takes records as `publish` does, without waiting for the store: on return they are safe
+        on this machine and on their way. Returns False if they will not be stored."""
         ...
 
     def flush(self, seconds: float) -> int:
-        """Waits up to so many seconds, and returns the number of queued records that are not stored
+        """Waits up to `seconds`, and returns the number of queued records that are not stored
         yet."""
         ...
 
@@ -133,7 +135,8 @@ class TaskIndex(RecordQueue, Protocol):
         wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
         fastest: Mapping[WorkloadKey, int] | None = None,
     ) -> Mapping[WorkloadKey, Lookup]:
-        """`fastest` is in nanoseconds: a record that claims less time is refused and counted."""
+        """Returns an answer for each key. `fastest` is in nanoseconds: a record that claims less
+        time is refused and counted."""
         ...
 
     def claims(
@@ -141,15 +144,16 @@ class TaskIndex(RecordQueue, Protocol):
         wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
         fastest: Mapping[WorkloadKey, int] | None = None,
     ) -> Mapping[WorkloadKey, ExactHit | TransferHit]:
-        """Returns what only the run's own zone has, where it is not trusted. Ask after `lookup`."""
+        """Returns what only the run's own zone has, if it is not trusted. Call it after
+        `lookup`."""
         ...
 
     def standings(self, keys: Sequence[WorkloadKey]) -> Mapping[WorkloadKey, Lookup]:
-        """Returns what trusted zones have of whole models, without counting it."""
+        """Returns what trusted zones hold of whole models, without counting it."""
         ...
 
     def targets(self) -> frozenset[str]:
-        """Returns the starts of the keys of all targets that the trusted zones know."""
+        """Returns the beginnings of the keys of all targets that trusted zones know."""
         ...
 
     def publish(self, records: Sequence[TuningRecord]) -> bool: ...
@@ -157,7 +161,7 @@ class TaskIndex(RecordQueue, Protocol):
 
 
 class ModelJob(msgspec.Struct, frozen=True, kw_only=True):
-    """One model file for the compiler; `path` is what messages call it."""
+    """One model file for the compiler. Messages call it `path`."""
 
     file: Path
     path: ModelPath
@@ -167,15 +171,18 @@ class ModelJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BuildJob(msgspec.Struct, frozen=True, kw_only=True):
-    """A model to build with the best of these records that replays, into `directory`. `sources`
-    says where a task's records came from, for the report. `variant` and `settings` are those of a
-    candidate. Whether a schedule that nobody measured is worth its place is tried in the model, but
-    for tasks that are `settled`: the build of the other side has tried them. `how` is known of an
-    earlier build of the same graph: then nothing is tried. `decided` are marks of choices of the
-    other side's build, as those of `how`, for the kernels that both have. A build in other numbers
-    is run on `samples` inputs to tell its error, in place of the check; what it and float32 compute
-    is kept in `cases`, if that is given. One that `is_followed` is built for another candidate
-    next, so that a compiler keeps what they have in common."""
+    """A model to build into `directory` with the best of these records that replays.
+
+    `sources` tells the report where a task's records came from. `variant` and `settings` are a
+    candidate's. A schedule that nobody measured is tried inside the model, except for `settled`
+    tasks, which the other side's build has tried. With `how`, known from an earlier build of the
+    same graph, nothing is tried. `decided` marks choices of the other side's build, in the form of
+    `how`, for kernels that both have.
+
+    A build in other numbers runs on `samples` inputs to measure its error, in place of the check;
+    with `cases`, outputs of both are kept there. `is_followed`: another candidate is built next, so
+    a compiler keeps what they share.
+    """
 
     model: ModelJob
     records: Mapping[WorkloadKey, Sequence[TuningRecord]]
@@ -191,15 +198,15 @@ class BuildJob(msgspec.Struct, frozen=True, kw_only=True):
     is_followed: bool = False
 
     def with_default_schedules(self, keys: Collection[WorkloadKey]) -> BuildJob:
-        """The job, these tasks with nothing that is known of them."""
+        """Returns the job with nothing known of these tasks."""
         records = {key: () if key in keys else found for key, found in self.records.items()}
         sources = {key: source for key, source in self.sources.items() if key not in keys}
         return msgspec.structs.replace(self, records=records, sources=sources)
 
 
 class Export(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of an export: the number of records written to a stock database; `misfits` are
-    layers whose records do not replay here."""
+    """The result of an export: the number of records in the stock database. `misfits` are layers
+    whose records do not replay here."""
 
     written: int
     misfits: tuple[str, ...]
@@ -214,48 +221,51 @@ class Compiler(Protocol):
     """
 
     def kernels(self, jobs: Sequence[ModelJob]) -> Sequence[str]:
-        """Returns the digest that decides the kernels of each model, whatever its weights are; ''
-        where there is none."""
+        """Returns the digest that decides the kernels of each model, whatever its weights; ''
+        without one."""
         ...
 
     def tasks(
         self, jobs: Sequence[ModelJob], known: Mapping[int, Sequence[TuningTask]] = NOTHING_LISTED
     ) -> Sequence[Sequence[TuningTask] | ModelError]:
-        """`uses` of each task has one entry, side 'head'. What is `known` of a job, by its place,
-        is the answer: such a model is not opened, and a build of it with other kernels is none."""
+        """Returns the tasks of each job. Their `uses` have one entry, side 'head'. `known` lists,
+        by the place of a job, are the answer: such a model is not opened, and a build of it with
+        other kernels is refused."""
         ...
 
     def refused(self, jobs: Sequence[ModelJob]) -> Sequence[str]:
-        """Returns for each whole model why it cannot be built, or computes other numbers untuned,
+        """Returns, for each whole model, why it cannot be built or computes other numbers untuned,
         else ''."""
         ...
 
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]: ...
 
     def export(self, jobs: Sequence[BuildJob]) -> Sequence[Export]:
-        """The best records of each model into a stock MetaSchedule database in its directory."""
+        """Exports the best records of each model into a stock MetaSchedule database in its
+        directory."""
         ...
 
     def import_schedules(
         self, jobs: Sequence[ModelJob], foreign: Sequence[ForeignSchedule]
     ) -> Sequence[ImportedSchedule]:
-        """The fastest few, by their claims, of those that fit a task of these models exactly."""
+        """Returns the few fastest schedules, by their claims, that fit a task of these models
+        exactly."""
         ...
 
 
 class Builder(Protocol):
-    """Artifacts for a runtime that compiles nothing beforehand. Order and faults as a
-    Compiler's."""
+    """Builds artifacts for a runtime that compiles nothing beforehand. Order and faults as for
+    Compiler."""
 
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]: ...
 
 
 class CaseScorer(Protocol):
-    """The user's own measure of how wrong a build is."""
+    """Runs the user's own measure of how wrong a build is."""
 
     def scores(self, command: str, cases: Path) -> tuple[float, ...]:
-        """Returns the command's score for each of the cases in a directory, which is gone
-        afterwards: larger is worse. Raises MeasurementError."""
+        """Returns the command's score for each case in a directory, which is then removed. Larger
+        is worse. Raises MeasurementError."""
         ...
 
 
@@ -263,12 +273,12 @@ class Shipping(Protocol):
     """The directories of builds."""
 
     def keep(self, chosen: Path, others: Sequence[Path], at: Path) -> str:
-        """`chosen` becomes `at`; the others go. The digest of what is there. Raises OutputError,
-        ArtifactError."""
+        """Moves `chosen` to `at`, removes the others, and returns the digest of what is there.
+        Raises OutputError, ArtifactError."""
         ...
 
     def check(self, at: Path, digest: str) -> None:
-        """That nothing else lies there by now. Raises ArtifactError."""
+        """Raises ArtifactError if something else is there by now."""
         ...
 
 

@@ -1,7 +1,8 @@
-"""Artifacts to JSON files and back. Unknown fields are tolerated, an unknown schema is not.
+"""Writes artifacts to JSON files and reads them. Unknown fields are tolerated, an unknown schema is
+not.
 
-Every file says the digest of its content: one that was edited, cut short or mixed is no artifact.
-It is no signature, since whoever writes a file can compute it.
+Every file has the digest of its content, so an edited, cut or mixed file is refused. The digest is
+no signature: whoever writes a file can compute it.
 """
 
 from __future__ import annotations
@@ -22,24 +23,24 @@ _ANOTHER_OUT = "Choose another directory with --out."
 
 
 def sealed(artifact: msgspec.Struct) -> bytes:
-    """The artifact as indented JSON, with its digest."""
+    """Returns the artifact as indented JSON, with its digest."""
     document = document_of(artifact)
     body = msgspec.json.encode({**document, _DIGEST: digest_of_document(document)})
     return msgspec.json.format(body, indent=2)
 
 
 def write(path: Path, artifact: msgspec.Struct) -> None:
-    """Write an artifact, atomically. Raises OutputError."""
+    """Writes an artifact atomically. Raises OutputError."""
     write_bytes(path, sealed(artifact) + b"\n")
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a rendering, atomically. Raises OutputError."""
+    """Writes a rendering atomically. Raises OutputError."""
     write_bytes(path, text.encode())
 
 
 def write_bytes(path: Path, body: bytes, advice: str = _ANOTHER_OUT) -> None:
-    """Raises OutputError, with what to do where the file cannot be written."""
+    """Writes bytes atomically. Raises OutputError with what to do if the file cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace(path, body)
@@ -49,7 +50,7 @@ def write_bytes(path: Path, body: bytes, advice: str = _ANOTHER_OUT) -> None:
 
 
 def read(path: Path, kind: type[_Artifact]) -> _Artifact:
-    """Read an artifact written by `write`. Raises ArtifactError."""
+    """Reads an artifact written by `write`. Raises ArtifactError."""
     try:
         return decoded(read_regular(path), kind)
     except FileNotFoundError as error:
@@ -66,11 +67,11 @@ def read(path: Path, kind: type[_Artifact]) -> _Artifact:
 
 
 class AlteredError(ValueError):
-    """The digest is not that of the content."""
+    """The digest does not match the content."""
 
 
 def decoded(body: bytes, kind: type[_Artifact]) -> _Artifact:
-    """The artifact of a file's bytes. Raises msgspec.DecodeError or AlteredError, which are
+    """Returns the artifact in a file's bytes. Raises msgspec.DecodeError or AlteredError, both
     ValueErrors."""
     artifact, document = msgspec.json.decode(body, type=kind), msgspec.json.decode(body)
     if document.pop(_DIGEST, "") != digest_of_document(document):
@@ -82,13 +83,13 @@ def decoded(body: bytes, kind: type[_Artifact]) -> _Artifact:
 
 
 def digest_of(artifact: msgspec.Struct) -> str:
-    """Equal for an artifact and for what is read of the file that it was written to."""
+    """Returns a digest that is equal for an artifact and for its file read back."""
     return digest_of_document(document_of(artifact))
 
 
 def document_of(artifact: msgspec.Struct) -> dict[str, object]:
-    """The artifact as JSON has it. What goes through a file once may change: an
-    integer where a float belongs."""
+    """Returns the artifact as JSON has it. One pass through a file may change it, such as an
+    integer in a float's place."""
     body = msgspec.json.encode(artifact)
     with suppress(msgspec.DecodeError):  # an infinity becomes null, which no float is
         body = msgspec.json.encode(msgspec.json.decode(body, type=type(artifact)))
@@ -97,5 +98,5 @@ def document_of(artifact: msgspec.Struct) -> dict[str, object]:
 
 
 def digest_of_document(document: object) -> str:
-    """The order of keys does not count."""
+    """Returns a digest that ignores the order of keys."""
     return hashlib.sha256(msgspec.json.encode(document, order="sorted")).hexdigest()

@@ -15,8 +15,8 @@ from tunegate_cache.format.records import Decision, Toolchain, WorkloadKey, Work
 
 
 class OutputDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """The worst of one output over all seeds; relative error is to the largest magnitude of the
-    reference output."""
+    """The worst error of one output over all seeds. The relative error is to the largest magnitude
+    of the reference output."""
 
     name: str
     max_absolute: float
@@ -25,9 +25,9 @@ class OutputDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 class NumericCheck(msgspec.Struct, frozen=True, kw_only=True):
     """The build against ONNX Runtime, over all outputs and seeds, and each output by itself.
-    `reference_noise` is how far ONNX Runtime is from itself, None where that was not asked.
-    `as_written`: the errors are to the model without ONNX Runtime's optimizations, which are off
-    from it by more than may be allowed."""
+    `reference_noise` is how far ONNX Runtime is from itself, None if not measured. `as_written`:
+    the errors are to the model without ONNX Runtime's optimizations, because those are off by more
+    than is allowed."""
 
     passed: bool
     max_absolute: float
@@ -40,8 +40,8 @@ class NumericCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WrongKernel(msgspec.Struct, frozen=True, kw_only=True):
-    """A kernel whose schedule computes other numbers than its default one on what the model gives
-    it: the largest error, absolute and relative to its largest output."""
+    """A kernel whose schedule computes other numbers than its default one on the model's values.
+    The largest error is absolute, and relative to its largest output."""
 
     key: WorkloadKey
     shape: WorkloadShape
@@ -54,10 +54,10 @@ class WrongKernel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BuiltTask(msgspec.Struct, frozen=True, kw_only=True):
-    """The schedule of a built task. `rid` identifies the decisions ('' for the default schedule);
-    `ms` is its measured time per call where one is known; a schedule that is not `verified` was
-    transferred, picked by the prior or only claimed, and never measured. `algorithm` is set where
-    its target asks for one and the task has it."""
+    """The schedule of a built task. `rid` identifies the decisions ('' for the default schedule).
+    `ms` is its measured time per call, if known. A schedule that is not `verified` was transferred,
+    picked by the prior or claimed, and never measured. `algorithm` is set if the target asks for
+    one and the task has it."""
 
     key: WorkloadKey
     name: str
@@ -70,10 +70,9 @@ class BuiltTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CandidateTime(msgspec.Struct, frozen=True, kw_only=True):
-    """The time of one inference of a side under one candidate; `title` is the candidate's name in
-    reports. `ms` is the median of its launches, `low_ms` and `high_ms` the least and the most of
-    one; `error` is set for other numbers than float32. Of one that an earlier run measured in such
-    numbers nothing tells the error: it `has_unknown_error`."""
+    """The time of one inference of a side under one candidate. `title` is the candidate's name in
+    reports. `ms` is the median of its launches, `low_ms` and `high_ms` the extremes. `error` is set
+    for numbers other than float32; if an earlier run measured it there, it `has_unknown_error`."""
 
     candidate: str
     title: str
@@ -85,9 +84,9 @@ class CandidateTime(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RefusedCandidate(msgspec.Struct, frozen=True, kw_only=True):
-    """A candidate that a side cannot ship with; `reason` says why. `is_lasting`: another run would
-    refuse it too, as neither time nor memory was missing. `error` is set where its
-    budget of accuracy refuses it."""
+    """A candidate that a side cannot ship with, and the `reason`. `is_lasting`: another run would
+    refuse it too, because neither time nor memory was missing. `error` is set if its accuracy
+    budget refuses it."""
 
     candidate: str
     title: str
@@ -97,11 +96,10 @@ class RefusedCandidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RuntimeChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """The measurements and reasons behind the choice of a build's runtime: `times` of what was
-    measured, `refused` candidates that do not run it, and in `reason` why the others were not
-    measured. `is_complete`: another run would elect among the same, since nothing crashed or was
-    too late; `is_cut_short`: nothing but the time was missing for that. `is_remembered`: an earlier
-    run has measured the times."""
+    """How a build's runtime was chosen. `times` are those measured, `refused` are candidates that
+    do not run the model, `reason` is why the others were not measured. `is_complete`: another run
+    would elect among the same candidates. `is_cut_short`: only time was missing for that.
+    `is_remembered`: an earlier run measured the times."""
 
     times: tuple[CandidateTime, ...] = ()
     refused: tuple[RefusedCandidate, ...] = ()
@@ -115,21 +113,24 @@ class RuntimeChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Build(msgspec.Struct, frozen=True, kw_only=True):
-    """One side of a cell, compiled. `key` is the digest of all that decides the code and weights;
-    `directory` is relative to `--out`. With `error` set nothing was shipped. `dropped` are kernels
-    whose unmeasured schedule was slower inside the model than the default one, which they have now;
-    `wrong_kernels` have it because theirs computes other numbers. `crashed`: its process died, did
-    not end in time or lacked memory, which says less of the model than a refusal does. `digest` is
-    that of its `artifact.json`, which has those of its files; '' where there is none.
-    `is_needless`: its runtime has nothing to add to the others here, which `error` says. `choice`
-    is set where there was one between runtimes. `without_graphs` is what went wrong with it on the
-    device when it had CUDA graphs, `without_picks` when it had schedules that nobody had measured,
-    `without_channels_last` when its images had their channels last; `notes` are what its runtime
-    says of how it runs. `inputs` are what it is run on.
-    `error_estimate` is set for other numbers than float32: one for each part of the budget;
-    `sampled` is what it is estimated from, until then. `limits` is the
-    budget of its model, whether or not this build is in other numbers. `how` is what times decided
-    while it was built."""
+    """One side of a cell, compiled.
+
+    `key` is the digest of all that decides code and weights. `directory` is relative to `--out`.
+    `digest` is that of `artifact.json`, which has those of its files, '' without one. `inputs` are
+    what it runs on. `choice` is set if there were several runtimes. `how` is what times decided
+    during the build. `notes` are the runtime's remarks.
+
+    With `error` set nothing shipped. `crashed`: the build's process died, hung or lacked memory,
+    which says less of the model than a refusal. `is_needless`: its runtime adds nothing to the
+    others here, as `error` says. `without_graphs`, `without_picks` and `without_channels_last` hold
+    what went wrong on the device with CUDA graphs, with unmeasured schedules, and with channels
+    last.
+
+    `dropped` kernels have the default schedule because their unmeasured one was slower inside the
+    model; `wrong_kernels` because theirs computes other numbers. `error_estimate` is set for
+    numbers other than float32, one for each part of the budget; until then `sampled` has its data.
+    `limits` is the model's budget, whatever this build's numbers are.
+    """
 
     key: str
     directory: str
@@ -159,12 +160,12 @@ class Build(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def candidate(self) -> str:
-        """Tells it from the other builds of its side."""
+        """Its name among the builds of its side."""
         return candidate_name(self.runtime, self.variant)
 
 
 def unbuilt(reason: str, *, crashed: bool = False) -> Build:
-    """A side of which nothing was built."""
+    """Returns a side of which nothing was built."""
     return Build(
         key="",
         directory="",
@@ -185,10 +186,9 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CellCandidates(msgspec.Struct, frozen=True, kw_only=True):
-    """Every build of a cell, one for each runtime that its target allows; a side without the model
-    has none. Where an earlier run had too little time to elect, this one goes on: `first` is the
-    candidate that led, and `earlier` has the times of those that lost to it, `refused` those that
-    cannot ship: neither are built."""
+    """Every build of a cell, one for each allowed runtime; a side without the model has none. If an
+    earlier election ran out of time, this one continues it: `first` led, `earlier` has the times of
+    the losers, `refused` those that cannot ship. Losers and refused are not built."""
 
     cell: Cell
     base: tuple[Build, ...]
@@ -204,16 +204,15 @@ class CellBuilds(msgspec.Struct, frozen=True, kw_only=True):
     head: Build | None
 
 
-# Errors of builds in lower precision against float32: on each input, and bounds for all inputs
+# Errors of builds in lower precision against float32: on each input, with bounds for all inputs
 # like them.
 
 What = Literal["max-error", "min-agreement", "metric"]
-"""The part of a budget, as the configuration calls it; a metric is the user's own."""
+"""The part of a budget, named as in the configuration. A metric is the user's own."""
 
 
 class SaturatedOutput(msgspec.Struct, frozen=True, kw_only=True):
-    """An output that is at a bound, such as 0 or 1, in `percent` of its elements: these show no
-    error."""
+    """An output at a bound, such as 0 or 1, in `percent` of its elements, which show no error."""
 
     output: str
     percent: float
@@ -221,13 +220,15 @@ class SaturatedOutput(msgspec.Struct, frozen=True, kw_only=True):
 
 class SampledErrors(msgspec.Struct, frozen=True, kw_only=True):
     """The errors on each of the `inputs` that carry information: the largest error of its outputs
-    `relative` to the largest magnitude of the output, and whether the largest value is in the same
-    place. `saturated` are outputs that never tell one, `mostly_saturated` those that tell it in
-    less than half of their elements. `one_place` are those that vary, and have their largest value
-    in the same place on every input. `largest_of` is the output with the largest error, `disagrees`
-    the one whose largest value moves most often; '' where none does. `telling` are the numbers of
-    these inputs among all that were run, and `scores` what a command of the user's said of all of
-    them, in that order."""
+    `relative` to the output's largest magnitude, and whether the largest value is in the same
+    place.
+
+    `saturated` outputs never show an error, `mostly_saturated` ones in less than half of their
+    elements. `one_place` outputs vary, but have their largest value in the same place on every
+    input. `largest_of` has the largest error, `disagrees` is the output whose largest value moves
+    most often; '' without one. `telling` are these inputs' numbers among all that ran. `scores` are
+    a user command's scores of all of them, in that order.
+    """
 
     relative: tuple[float, ...] = ()
     agrees: tuple[bool, ...] = ()
@@ -242,7 +243,7 @@ class SampledErrors(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ErrorLimit(msgspec.Struct, frozen=True, kw_only=True):
-    """One part of a budget, in percent, or in the unit of a metric."""
+    """One part of a budget, in percent or in the unit of a metric."""
 
     what: What
     limit: float
@@ -254,12 +255,14 @@ class ErrorLimit(msgspec.Struct, frozen=True, kw_only=True):
 
 class ErrorEstimate(msgspec.Struct, frozen=True, kw_only=True):
     """The error of a build against float32, in percent or in the unit of a metric, over `samples`
-    inputs, with 95% bounds for all inputs like them. `limit` is the budget, None where nobody said
-    it; `output` the one that is off the most, '' where none is. `saturated` are outputs that are at
-    their bounds, such as 0 and 1, or always the same: they show no error. Those of a min-agreement
-    have their largest value in the same place on every input, too. `mostly_saturated` are at them
-    in most elements; `silent` are inputs that tell nothing, beside the samples. `high` is None
-    where the samples are too few for a bound."""
+    inputs, with 95% bounds for all inputs like them.
+
+    `limit` is the budget, None without one. `output` is the one with the largest error, '' if none
+    has any. `saturated` outputs are at their bounds, such as 0 and 1, or constant, and show no
+    error; for min-agreement, outputs with their largest value always in the same place count as
+    well. `mostly_saturated` are at a bound in most elements. `silent` inputs show nothing, beside
+    the samples. `high` is None if the samples are too few for a bound.
+    """
 
     what: What
     center: float
@@ -278,17 +281,17 @@ class ErrorEstimate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SideError(msgspec.Struct, frozen=True, kw_only=True):
-    """The error of the build that ships on one side: `title` is its candidate's name in reports.
-    `estimates` has one for each part of the budget; none where it computes in float32."""
+    """The error of the build that ships on one side. `title` is its candidate's name in reports.
+    `estimates` has one for each part of the budget, none for float32."""
 
     title: str
     estimates: tuple[ErrorEstimate, ...] = ()
 
 
 class ShippedErrors(msgspec.Struct, frozen=True, kw_only=True):
-    """The errors of what ships, under a budget of accuracy; None for a side that ships nothing.
-    `moved` are the parts of the budget by which the head is clearly less exact than the base, and
-    not clearly faster. `limits` is the budget, of float32 too, which is always inside."""
+    """The errors of what ships under an accuracy budget, None for a side that ships nothing.
+    `moved` are the parts by which the head is clearly less exact than the base, and not clearly
+    faster. `limits` is the budget, which float32 always meets."""
 
     base: SideError | None = None
     head: SideError | None = None

@@ -27,8 +27,8 @@ STATIC: Final = "static"
 
 
 class CandidateBuild(msgspec.Struct, frozen=True, kw_only=True):
-    """A runtime with settings that mean something to it alone. `variant` names them, and is '' for
-    the usual ones; `title` is for people. `is_tuned`: its runtime has tasks to tune."""
+    """A runtime with its own settings. `variant` names them, '' for the usual ones. `title` is for
+    people. `is_tuned`: the runtime has tasks to tune."""
 
     runtime: RuntimeName
     title: str
@@ -38,18 +38,17 @@ class CandidateBuild(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """Tells it from the other candidates of its target."""
+        """Its name among the candidates of its target."""
         return candidate_name(self.runtime, self.variant)
 
     @property
     def precision(self) -> str:
-        """The numbers in which it computes: `float32`, `bfloat16`, `float16` or `int8`."""
+        """The numbers that it computes in: `float32`, `bfloat16`, `float16` or `int8`."""
         return self.settings.get(PRECISION, FLOAT32)
 
     @property
     def is_calibrated(self) -> bool:
-        """Returns whether the candidate is calibrated on values that the user gave for the
-        inputs."""
+        """Whether it is calibrated on values that the user gave for the inputs."""
         return self.settings.get(QUANTIZATION) == STATIC
 
 
@@ -61,14 +60,14 @@ def candidate_name(runtime: RuntimeName, variant: str) -> str:
     return f"{runtime}-{variant}" if variant else runtime
 
 
-# Elections of earlier runs, for models that are unchanged.
+# Elections of earlier runs, for unchanged models.
 
 
 class RememberedElection(msgspec.Struct, frozen=True, kw_only=True):
-    """`winner` is the name of a candidate, and `how` it was built, if that is known; `milliseconds`
-    are those of one inference under each candidate, as they were measured at `elected_at`, in
-    seconds since 1970, on a `device` of this name and number of `units`. `is_cut_short`: it goes on
-    with those that have no time here, but for the `refused`, which cannot ship."""
+    """`winner` names a candidate, and `how` it was built, if known. `milliseconds` are those of one
+    inference under each candidate, measured at `elected_at` (seconds since 1970) on a `device` of
+    this name and number of `units`. `is_cut_short`: candidates without a time are still to be
+    measured, except the `refused`, which cannot ship."""
 
     model: ModelPath
     target: str
@@ -82,8 +81,8 @@ class RememberedElection(msgspec.Struct, frozen=True, kw_only=True):
     refused: tuple[str, ...] = ()
 
     def leaves_out(self, candidate: str) -> bool:
-        """Returns whether a candidate is not tried again: it lost, or cannot ship, or the election
-        is over."""
+        """Returns whether a candidate is not tried again: it lost, cannot ship, or the election is
+        over."""
         has_lost = not self.is_cut_short or candidate in {*self.milliseconds, *self.refused}
         return has_lost and candidate != self.winner
 

@@ -16,8 +16,8 @@ Effect = Literal["loosened", "tightened", "changed"]
 
 
 class ModelPin(msgspec.Struct, frozen=True, kw_only=True):
-    """The content behind an address when it was read: `version` in the words of the registry, empty
-    without one, and the SHA-256 of the measured content."""
+    """The content behind an address when it was read: `version` in the registry's words, '' without
+    one, and the SHA-256 of the measured content."""
 
     address: str
     version: str
@@ -25,11 +25,11 @@ class ModelPin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Revisions(msgspec.Struct, frozen=True, kw_only=True):
-    """Full commit ids. `base` is None when there is nothing to compare with; `reason` says how
-    the two were chosen, in words for the report. `release` is the tag of the base where everything
-    since a release is judged together. `policy` is the commit whose configuration judges, where
-    that is not the base. `pins` are what base and head were read from, where that is no repository:
-    then the ids are digests of content."""
+    """Full commit ids. `base` is None if there is nothing to compare with. `reason` tells the
+    report how the two were chosen. `release` is the base's tag if everything since a release is
+    judged together. `policy` is the commit whose configuration judges, if that is not the base.
+    `pins` are the sources of base and head outside a repository; the ids are then digests of
+    content."""
 
     base: str | None
     head: str
@@ -45,26 +45,23 @@ class Revisions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def forked_at(self) -> str | None:
-        """The base, where what judges is newer: rules that the head has
-        from there are not its own."""
+        """The base, if the judging commit is newer: rules that the head took from that commit are
+        not its own."""
         return self.base if self.policy and not self.release else None
 
 
 class ExternalFile(msgspec.Struct, frozen=True):
-    """A file of tensor data beside the model; `digest` names its content."""
+    """A file of tensor data beside the model. `digest` identifies its content."""
 
     path: str
     digest: str
 
 
 class ModelVersion(msgspec.Struct, frozen=True, kw_only=True):
-    """One model at one revision.
-
-    `content_digest` names the bytes (for LFS and DVC it comes from the pointer, nothing is
-    downloaded); a `link` is a symbolic link, which nobody follows, and what is stored in git and by
-    DVC as well (`both`) has no content that all agree on. `graph_digest` is the sha-256 of the
-    graph without tensor data, None where the bytes are not at hand, '' where they are no ONNX file.
-    """
+    """One model at one revision. `content_digest` identifies the bytes (for LFS and DVC it comes
+    from the pointer, without a download). A `link` is a symbolic link and is not followed. A file
+    stored in git and by DVC (`both`) has no single content. `graph_digest` is the SHA-256 of the
+    graph without tensor data, None if the bytes are not at hand, '' if they are no ONNX file."""
 
     revision: str
     path: ModelPath
@@ -76,22 +73,20 @@ class ModelVersion(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def contents(self) -> tuple[str, ...]:
-        """The digests of the model and of its data files: equal for equal bytes, wherever they
-        lie."""
+        """The digests of the model and of its data files: equal for equal bytes in any place."""
         return (self.content_digest, *(file.digest for file in self.external))
 
 
 class Ancestor(msgspec.Struct, frozen=True, kw_only=True):
-    """An older base: it lies `commits` before the base revision, because no version in between can
-    be compiled."""
+    """An older base, `commits` before the base revision. No version in between can be compiled."""
 
     commits: int
     reason: str
 
 
 class LayerChange(msgspec.Struct, frozen=True):
-    """A layer of the graph that differs between base and head, and how, in a few words: its
-    operator, the shapes of its weights, its attributes."""
+    """A layer that differs between base and head, and how: its operator, weight shapes and
+    attributes."""
 
     name: str
     change: str
@@ -99,10 +94,10 @@ class LayerChange(msgspec.Struct, frozen=True):
 
 class ModelChange(msgspec.Struct, frozen=True, kw_only=True):
     """The difference of one configured model between base and head. `change` is set for `modified`:
-    weights only, the graph, what the config asks of it, or unknown (treated as structural). An
-    `unreadable` model has turned into something that is no file: it is an error. An `upgraded` one
-    is the head's on both sides, with the packages of a lock file at base and head. `layers` are the
-    first that a change of structure touches, `more_layers` counts the others."""
+    weights only, the graph, the configuration, or unknown (treated as structural). An `unreadable`
+    model turned into something that is no file, which is an error. An `upgraded` one is the head's
+    on both sides, with the packages of a lock file at base and head. `layers` are the first that
+    changed, `more_layers` counts the rest."""
 
     path: ModelPath
     kind: Literal["added", "modified", "renamed", "deleted", "unreadable", "upgraded"]
@@ -117,11 +112,9 @@ class ModelChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PolicyChange(msgspec.Struct, frozen=True, kw_only=True):
-    """One difference. `key` is the key of the file; `old` and `new` are what base and head write.
-
-    `counts` says whether this verdict was already reached with the new value. `model` is a path, or
-    the glob of an entry where several of its models are concerned.
-    """
+    """One difference. `key` is the key in the file; `old` and `new` are its values at base and
+    head. `counts` tells whether this verdict already used the new value. `model` is a path, or an
+    entry's glob if several of its models are concerned."""
 
     key: str
     old: str
@@ -133,13 +126,13 @@ class PolicyChange(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def weakens(self) -> bool:
-        """Returns whether somebody has to agree to the change: it is not stricter than before."""
+        """Whether someone must agree to the change: it is not stricter than before."""
         return self.effect != "tightened"
 
 
 class ChangeSet(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of `changes.json`. `unchanged` are the configured models the change does not
-    touch, `uncovered` the model files of the head that no rule covers."""
+    """The content of `changes.json`. `unchanged` are configured models that the change does not
+    touch, `uncovered` the head's model files without a rule."""
 
     schema: Literal[1] = 1
     revisions: Revisions
@@ -151,23 +144,23 @@ class ChangeSet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def has_base(changes: ChangeSet) -> bool:
-    """Returns whether anything is compared: warmed and new models have a head alone."""
+    """Returns whether anything is compared. Warmed and new models have a head alone."""
     return any(change.base is not None for change in changes.models)
 
 
 def side_named(path: ModelPath, side: Side, *, is_compared: bool) -> str:
-    """The model with its side, where there are two."""
+    """Returns the model with its side, if there are two."""
     return f"{path} ({side})" if is_compared else path
 
 
-# An outline of a model, seen without running it: enough to recognise a model that was renamed.
+# The outline of a model, without running it: enough to recognise a renamed model.
 
 
 class ModelInput(msgspec.Struct, frozen=True):
-    """An input of a model; a dimension that the model leaves open is None. `symbols` are the names
-    of its dimensions, '' for one without; an input that is not `is_ranked` leaves open how many
-    dimensions it has. `dtype` is NumPy's name of its type, '' where it is no tensor. One that
-    `is_several` has the dimensions of the tensors in it, and each its own where they are open."""
+    """An input of a model. An open dimension is None. `symbols` are the names of its dimensions, ''
+    without one. If not `is_ranked`, the number of dimensions is open. `dtype` is NumPy's name of
+    its type, '' if it is no tensor. An input that `is_several` is a sequence; the dimensions are
+    those of its tensors, and each tensor may have its own where they are open."""
 
     name: str
     dimensions: tuple[int | None, ...]
@@ -177,14 +170,14 @@ class ModelInput(msgspec.Struct, frozen=True):
     is_several: bool = False
 
     def symbol(self, axis: int) -> str:
-        """The name of an open dimension, or ''."""
+        """Returns the name of an open dimension, or ''."""
         return self.symbols[axis] if axis < len(self.symbols) else ""
 
 
 class ModelOutline(msgspec.Struct, frozen=True, kw_only=True):
     """`parts` counts the operators and the shapes of the weights. `seeded` are the kinds of
-    operators whose random numbers begin at a seed of the model's, wherever in it they stand. Each
-    of the `layers` has its operator, the shapes of its weights and its attributes, in words."""
+    operators that draw random numbers from a seed in the model. Each of the `layers` has its
+    operator, weight shapes and attributes, in words."""
 
     graph_digest: str
     inputs: tuple[ModelInput, ...]
@@ -193,10 +186,11 @@ class ModelOutline(msgspec.Struct, frozen=True, kw_only=True):
     layers: dict[str, dict[str, str]] = {}
 
 
-# The name under which a model is gated: its path, and its profile where it has some.
-# `models/encoder.onnx@long` is unmistakable: no path of a model ends otherwise than in `.onnx`,
-# and no profile's name does. `models/encoder.onnx@long (onnxruntime of uv.lock)` is the same model
-# under the packages of that lock file, at base and head.
+# The name under which a model is gated: its path, with its profile if it has some.
+#
+# `models/encoder.onnx@long` is unambiguous: paths of models end in `.onnx`, and profile names never
+# do. `models/encoder.onnx@long (onnxruntime of uv.lock)` is the same model under the packages of
+# that lock file, at base and head.
 
 _SEPARATOR = "@"
 _ENDING = ".onnx"
@@ -204,28 +198,28 @@ _UPGRADE = re.compile(r"(.+) \([a-z][a-z0-9_]* of [^()]+\)")
 
 
 def gated_name(path: ModelPath, profile: str) -> ModelPath:
-    """The name of a model in one of its profiles; its path where `profile` is ''."""
+    """Returns the name of a model in a profile, its path if `profile` is ''."""
     return f"{path}{_SEPARATOR}{profile}" if profile else path
 
 
 def upgraded_name(name: ModelPath, runtime: str, lock: str) -> ModelPath:
-    """The name of a model that is gated for an upgrade of a runtime in a lock file."""
+    """Returns the name of a model gated for an upgrade of a runtime in a lock file."""
     return f"{name} ({runtime} of {lock.replace('(', '_').replace(')', '_')})"
 
 
 def without_upgrade(name: ModelPath) -> ModelPath:
-    """The name of the model itself."""
+    """Returns the name of the model itself."""
     found = None if name.casefold().endswith(_ENDING) else _UPGRADE.fullmatch(name)
     return found[1] if found else name
 
 
 def path_of(name: ModelPath) -> ModelPath:
-    """The path of the file."""
+    """Returns the path of the file."""
     return _parts(name)[0]
 
 
 def profile_of(name: ModelPath) -> str:
-    """The name of the profile, '' where there is none."""
+    """Returns the name of the profile, '' without one."""
     return _parts(name)[1]
 
 

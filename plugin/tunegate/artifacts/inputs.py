@@ -1,4 +1,4 @@
-"""The rule by which an input of a model is drawn, and its origin."""
+"""The rule by which a model's input is drawn, and where the rule comes from."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import msgspec
 
 Category = int | float | str
 InputForm = Literal["", "sequence", "optional", "optional sequence"]
-"""The form of an input: '' for a tensor, else a sequence of tensors, or a value that may be
-absent."""
+"""'' for a tensor, otherwise a sequence of tensors, or an optional value."""
 DRAWN_LENGTH = 3
-"""The number of tensors that are drawn for a sequence of unknown length."""
+"""The number of tensors drawn for a sequence of unknown length."""
 
 
 class Normal(msgspec.Struct, frozen=True, tag="normal"):
@@ -24,7 +23,7 @@ class Normal(msgspec.Struct, frozen=True, tag="normal"):
 
 
 class Uniform(msgspec.Struct, frozen=True, tag="uniform"):
-    """Floats from `low` to `high`."""
+    """Floats between `low` and `high`."""
 
     low: float
     high: float
@@ -38,7 +37,7 @@ class Integers(msgspec.Struct, frozen=True, tag="integers"):
 
 
 class OneOf(msgspec.Struct, frozen=True, tag="choice"):
-    """Some of `values`. A text takes `words` of them, with spaces between."""
+    """Some of `values`. A text joins `words` of them by spaces."""
 
     values: tuple[Category, ...]
     words: int = 1
@@ -54,15 +53,15 @@ Draw = Normal | Uniform | Integers | OneOf | Constant
 
 
 class Columns(msgspec.Struct, frozen=True, tag="columns"):
-    """One part for each index of an axis, as tables have a column for each kind of value."""
+    """A rule for each index of an axis, as in tables with a column for each kind of value."""
 
     axis: int
     parts: tuple[Draw, ...]
 
 
 class Files(msgspec.Struct, frozen=True, tag="files"):
-    """Arrays that the user gave, one for each case. Each file is called by the digest of what it
-    holds; `names` are what messages call them."""
+    """Arrays that the user gave, one for each case. Each file is stored under the digest of its
+    content; `names` are for messages."""
 
     files: tuple[str, ...]
     names: tuple[str, ...] = ()
@@ -79,12 +78,12 @@ class InputRule(msgspec.Struct, frozen=True):
 
 
 STANDARD = InputRule(Normal())
-"""The rule for an input of floats of which the graph says nothing."""
+"""The rule for a float input if the graph tells nothing."""
 
 
 class KnownInputs(msgspec.Struct, frozen=True, kw_only=True):
-    """The knowledge about a model's inputs from outside of the model: the rules that the user gave,
-    and the file of the base's model, whose inputs the head gets where it takes them."""
+    """What is known of a model's inputs from outside of it: the user's rules, and the base's model
+    file, whose inputs the head gets if it takes them."""
 
     given: dict[str, InputRule] = {}
     base: str = ""
@@ -94,8 +93,8 @@ NOTHING_KNOWN = KnownInputs()
 
 
 class DrawnInput(msgspec.Struct, frozen=True):
-    """An input of a build, as the report shows it; without a `rule` it has fair booleans. Shape,
-    type and rule of a `form` are those of each of its tensors."""
+    """An input of a build, as the report shows it. Without a `rule` it has fair booleans. For a
+    `form`, shape, type and rule are those of each tensor."""
 
     name: str
     shape: tuple[int, ...]
@@ -105,16 +104,15 @@ class DrawnInput(msgspec.Struct, frozen=True):
 
     @property
     def is_given(self) -> bool:
-        """Returns whether the value comes from files, and nothing was drawn."""
+        """Whether the value comes from files, so nothing was drawn."""
         return self.rule is not None and isinstance(self.rule.values, Files)
 
 
-# A model as it is run: its file, the sizes of its inputs, and their values.
+# A model as it is run: file, sizes and values of its inputs.
 
 
 class ShapedModel(msgspec.Struct, frozen=True):
-    """The file of a model, the shapes that its inputs get, and the values that are given for
-    them."""
+    """A model file, the shapes of its inputs, and the values given for them."""
 
     file: Path
     shapes: Mapping[str, tuple[int, ...]]

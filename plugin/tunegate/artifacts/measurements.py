@@ -14,9 +14,8 @@ from tunegate_cache.format.records import DeviceFingerprint
 
 
 class Gpu(msgspec.Struct, frozen=True, kw_only=True):
-    """One device that CUDA programs started here may use. `index` counts the devices of the machine
-    by their place on the bus; `is_part` is one that is a part of it (MIG). Facts that a driver does
-    not tell are None."""
+    """A device that CUDA programs started here may use. `index` counts the devices of the machine
+    in bus order. `is_part` is a MIG slice. Facts that a driver does not report are None."""
 
     index: int
     uuid: str
@@ -32,9 +31,9 @@ class Gpu(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GpuState(msgspec.Struct, frozen=True, kw_only=True):
-    """A device at one moment. `throttled` names the reasons for which its clocks are lower than
-    they could be, idleness aside; `busy_percent` is the share of the last moments in which
-    something ran; `processes` are those with a CUDA context, as the driver numbers them."""
+    """A device at one moment. `throttled` names the reasons for lowered clocks, idleness aside.
+    `busy_percent` is the share of the last moments in which something ran. `processes` are the
+    driver's numbers of those with a CUDA context."""
 
     sm_mhz: int | None = None
     memory_mhz: int | None = None
@@ -46,11 +45,11 @@ class GpuState(msgspec.Struct, frozen=True, kw_only=True):
     processes: tuple[int, ...] = ()
 
 
-# Measured launches, and the comparison made of them.
+# Measured launches, and their comparison.
 
 
 class Histogram(msgspec.Struct, frozen=True, kw_only=True):
-    """Latencies in bins of one percent; the first of `counts` is bin number `first`, which begins
+    """Latencies in bins of one percent. The first of `counts` is bin number `first`, which begins
     at 1.01**first milliseconds."""
 
     first: int
@@ -58,10 +57,10 @@ class Histogram(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Clocks(msgspec.Struct, frozen=True, kw_only=True):
-    """The clocks of a GPU in a launch, in MHz: the means of its SM clock after the blocks of either
-    side, and what held it back. They are `is_mediated` where the clock came with the side;
-    `dropped` pairs were left out because it moved otherwise, or something held the device back from
-    outside. A part of a device (MIG) may not tell its clock."""
+    """A GPU's clocks in a launch, in MHz: the mean SM clock after the blocks of either side, and
+    what held it back. `is_mediated`: the clock came with the side. `dropped` pairs were left out
+    because the clock moved otherwise, or something outside held the device back. A MIG slice may
+    not report its clock."""
 
     base_mhz: float | None
     head_mhz: float | None
@@ -71,9 +70,9 @@ class Clocks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stalls(msgspec.Struct, frozen=True, kw_only=True):
-    """The stalls of `base` and of `head`: an inference of so many `times` the usual time or more,
-    or several in a row. In `head_worse` of the quartets of blocks the head had more of them, in
-    `base_worse` the base. The head ran `inferences` in its blocks."""
+    """The stalls of `base` and of `head`: inferences of at least `times` the usual time,
+    consecutive ones counted once. The head had more in `head_worse` quartets of blocks, the base in
+    `base_worse`. The head ran `inferences` in its blocks."""
 
     times: float
     base: int
@@ -84,17 +83,17 @@ class Stalls(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
-    """One pair of fresh processes. `effect` is the Hodges-Lehmann estimate of ln(head / base)
-    over its block pairs, by the median of each block, `noise` its standard error by their
-    scatter; `mean_effect` is the same estimate by the mean of each block, None where nobody
-    knows. The medians are of all its samples. `pairs` are those that were made, also where
-    `clocks` says that some do not count. `*_peak_bytes` are the most memory that a process had
-    resident by the end of its warm-up, `*_workspace_bytes` what running added to the loaded
-    artifact, 0 where nobody knows. `*_joules` are those of one inference, by the counters that
-    `energy_source` names; None where there are none. `stalls` are those of each
-    size, the smallest first; none in older measurements.
-    `case` is which of the cases that were given
-    for the inputs it was run on, from 1; 0 where there are not several."""
+    """One pair of fresh processes.
+
+    `effect` is the Hodges-Lehmann estimate of ln(head / base) over block pairs, by block medians,
+    `noise` its standard error; `mean_effect` is the estimate by block means, None if unknown. The
+    medians are over all samples. `pairs` were made, even if `clocks` drops some. `*_peak_bytes` is
+    the most resident memory by the end of the warm-up, `*_workspace_bytes` what running added to
+    the loaded artifact, 0 if unknown. `*_joules` are those of one inference by the counters in
+    `energy_source`, None without any. `stalls` has one for each size, smallest first, none in older
+    measurements. `case` is the number of the given input case, from 1, or 0 if there are not
+    several.
+    """
 
     effect: float
     base_ms: float
@@ -118,8 +117,8 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
-    """The user's metric of both sides, larger is better; None where it was not asked. `problem` is
-    why there is no answer."""
+    """The user's metric of both sides, larger is better. None if not asked for. `problem` is why
+    there is no answer."""
 
     base: float | None = None
     head: float | None = None
@@ -127,13 +126,12 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CellMeasurement(msgspec.Struct, frozen=True, kw_only=True):
-    """`reference_ms` is ONNX Runtime on the head model, for the reference column only; `task_ms` is
-    what each operator takes in one inference, measured inside the model. `controls` are effects of
-    the base against itself. It is `disturbed` where too many launches were, or two controls.
-    `alone` are the latencies of a head without a base, where an objective asks for them. `probes`
-    are probes of more starts of the head, which only count for slow launches; `starts` says at
-    how many starts that question was answered, twice at most. `packages` says which package makes
-    an upgraded model slower."""
+    """`reference_ms` is ONNX Runtime on the head model, for the reference column. `task_ms` is the
+    time of each operator in one inference, measured inside the model. `controls` are effects of the
+    base against itself. `disturbed`: too many launches were, or two controls. `alone` are the
+    latencies of a head without a base, for an objective. `probes` are further starts of the head,
+    which count for slow launches only; `starts` has the at most two start counts at which slow
+    launches were looked for. `packages` tells which package makes an upgraded model slower."""
 
     cell: Cell
     launches: tuple[Launch, ...]
@@ -162,8 +160,8 @@ class CellMeasurement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MeasuredShard(msgspec.Struct, frozen=True, kw_only=True):
-    """One of several runners whose measurements were merged. `machine` is its name until it is
-    started anew."""
+    """One of several runners whose measurements were merged. `machine` is its name until it
+    restarts."""
 
     shard: int
     target: str
@@ -173,10 +171,9 @@ class MeasuredShard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MeasurementRun(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of `measurements.json`. `seed` is what the inputs and the order of all
-    measurements came from, in digits: JSON numbers of 64 bits are rounded by many who read them.
-    Where several runners measured, `shards` has each with its own seed, and `device` is that of
-    the first."""
+    """The content of `measurements.json`. `seed` is the source of inputs and order, in digits,
+    because many readers round 64-bit JSON numbers. If several runners measured, `shards` has each
+    with its seed, and `device` is the first one's."""
 
     schema: Literal[2] = 2
     device: DeviceFingerprint
@@ -194,15 +191,15 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def excludes_zero(self) -> bool:
-        """Returns whether the whole interval lies on one side of zero."""
+        """Whether the whole interval lies on one side of zero."""
         return not self.low <= 0 <= self.high
 
 
 class TaskDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """An operator's part in the change: milliseconds per inference (time x weight) on either side;
-    None on the side that does not have it. Its `source` is `library` where no schedule of ours runs
-    it; `library` is the runtime that does then, and '' else. It `is_alone` where tuning timed it by
-    itself, and no profile inside the model did."""
+    """An operator's part in the change: milliseconds per inference (time x weight) on either side,
+    None on a side without it. Its `source` is `library` if no schedule runs it; `library` then
+    names the runtime, else ''. `is_alone`: tuning timed it by itself, not a profile inside the
+    model."""
 
     name: str
     base_ms: float | None
@@ -217,9 +214,9 @@ class TaskDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Inside(msgspec.Struct, frozen=True, kw_only=True):
-    """The mean or a percentile of the latencies inside launches, on both sides. The `mean` leaves
-    out what befell a few blocks; `mean-of-all` is that of every inference, with their `stalls`. It
-    is `is_resolved` where this machine can tell it as finely as its margin asks."""
+    """The mean or a percentile of the latencies inside launches, on both sides. `mean` leaves out
+    what hit a few blocks; `mean-of-all` is over every inference, with their `stalls`.
+    `is_resolved`: this machine resolves it as finely as its margin needs."""
 
     what: Literal["mean", "mean-of-all", "p90", "p99"]
     base_ms: float
@@ -231,8 +228,8 @@ class Inside(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EnergyChange(msgspec.Struct, frozen=True, kw_only=True):
-    """The joules of one inference on both sides, of the whole machine. There is no `decision`
-    without a margin."""
+    """The joules of one inference on both sides, of the whole machine. Without a margin there is no
+    `decision`."""
 
     base_joules: float
     head_joules: float
@@ -242,14 +239,15 @@ class EnergyChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Excluded(msgspec.Struct, frozen=True, kw_only=True):
-    """The slow modes that the measurements exclude. `share_percent`: no such share of the head's
-    starts, or a larger one, is so slow that the mean over starts is more than `mean_percent`
-    slower; None where no share is excluded. `asked_percent` is the share that was asked for, 0
-    where nobody asked; `is_clean` whether that is excluded. `slow` of `starts` were over the
-    cut-off, slower by `cut_off_percent`, of that share. `slow_cases` are the cases of inputs that
-    were slow at each of their starts, where no other start was slow. Of each process its first
-    `inferences`, after its warm-up, were measured, and nothing is known of later ones; 0 where
-    nobody counted."""
+    """The slow modes that the measurements exclude.
+
+    No share of `share_percent` or more of the head's starts is so slow that the mean over starts is
+    more than `mean_percent` slower; None if no share is excluded. `asked_percent` is the share in
+    question, 0 if none; `is_clean` tells whether it is excluded. `slow` of `starts` exceeded the
+    cut-off of that share, `cut_off_percent`. `slow_cases` are input cases that were slow in each of
+    their starts while no other start was. The first `inferences` of each process after its warm-up
+    were measured; later ones are unknown. 0 if not counted.
+    """
 
     asked_percent: float
     share_percent: float | None
@@ -264,11 +262,11 @@ class Excluded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """`change_percent` is head against base: +10 means the head is ten percent slower; `low`
-    is the bound that FAIL uses, `high` the bound that PASS uses. `projected_launches` is how
-    many would decide an undecided cell; `clocks` are the means over its launches. `median` is
-    the decision by the medians alone: they may pass where what is `inside` fails, or slow
-    launches are not `excluded`. `energy` is what counters say of an inference."""
+    """`change_percent` is head against base: +10 means the head is ten percent slower. FAIL uses
+    `low`, PASS uses `high`. `projected_launches` would decide an undecided cell. `clocks` are the
+    means over its launches. `median` is the decision by the medians alone, which may pass although
+    a test `inside` a launch fails or slow launches are not `excluded`. `energy` is an inference's,
+    by counters."""
 
     cell: Cell
     base_ms: float | None
@@ -292,8 +290,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShardBinding(msgspec.Struct, frozen=True, kw_only=True):
-    """Digests that bind a shard's measurements: the plan, the rules on how long to measure, and the
-    outcomes of tuning behind the builds."""
+    """The digests that bind a shard's measurements: the plan, the rules on how long to measure, and
+    the tuning outcomes behind the builds."""
 
     plan: str
     rules: str
@@ -301,8 +299,8 @@ class ShardBinding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShardMeasurements(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of `measurements-<shard>.json`. `machine` is the name that the machine has until
-    it is started anew."""
+    """The content of `measurements-<shard>.json`. `machine` is the machine's name until it
+    restarts."""
 
     schema: Literal[1] = 1
     shard: int
@@ -323,7 +321,7 @@ class UnmeasuredShard(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reason(self) -> str:
-        """Returns the problem of the shard, and the command to run again."""
+        """The problem of the shard, and the command to run again."""
         return f"measuring shard {self.shard} on {self.target}: {self.problem}. {self.advice}"
 
     @property

@@ -22,17 +22,15 @@ Stopped = Literal[
     "shared",
     "behind",
 ]
-"""The reason why tuning of a task ended. "shared" was not tuned: both sides of its models have it;
-nor was "behind": its models stay far behind another runtime."""
+"""Why tuning of a task ended. "shared" was not tuned because both sides of its models have it,
+"behind" because its models stay far behind another runtime."""
 
 
 class CandidateCost(msgspec.Struct, frozen=True, kw_only=True):
-    """One candidate at one stage, and what it cost.
-
-    `stage` is `quick` for the first measurement and `confirm` for the second one, of the finalists;
-    `pick` says why the candidate was tried, `audit` meaning that the filter had rejected it. The
-    seconds are a worker's; `milliseconds` is the time that was measured, None where the candidate
-    failed. `improved` is whether the task's best time fell."""
+    """One candidate at one stage, and its cost. `stage` is `quick` for the first measurement,
+    `confirm` for a finalist's second. `pick` is why it was tried; `audit` means that the filter had
+    rejected it. The seconds are a worker's. `milliseconds` is the measured time, None if the
+    candidate failed. `improved`: the task's best time fell."""
 
     stage: Literal["quick", "confirm"]
     origin: ScheduleSource
@@ -45,13 +43,10 @@ class CandidateCost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of tuning one task.
-
-    `before_ms` is the best time known before (the default schedule where nothing was), `best_ms`
-    the best now; both per call, None if never measured. `failures` counts candidates by cause;
-    `misfit` are transferred schedules that this task cannot have.
-    `search_seconds` were spent on finding candidates; `costs` has what each of them cost.
-    """
+    """The result of tuning one task. `before_ms` is the best time known before (the default
+    schedule's if nothing was), `best_ms` the best now; both per call, None if never measured.
+    `failures` counts candidates by cause. `misfit` counts transferred schedules that do not apply.
+    `search_seconds` went into finding candidates. `costs` has each candidate's cost."""
 
     key: WorkloadKey
     target: str
@@ -70,9 +65,9 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TuningOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of `outcome-<shard>.json`. `plan` is the digest of the plan that the shard is of.
-    `curve` is (seconds spent, estimated end-to-end ms) over time; `unpublished` counts the records
-    that the cache did not take in time."""
+    """The content of `outcome-<shard>.json`. `plan` is the digest of the shard's plan. `curve` is
+    (seconds spent, estimated end-to-end ms). `unpublished` counts records that the cache did not
+    take in time."""
 
     schema: Literal[2] = 2
     shard: int

@@ -27,9 +27,9 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
-    """The cap, resolved: None is no limit of that kind. `seconds` already includes money, and so
+    """The resolved cap. None is no limit of that kind. `seconds` already includes money, and so
     does `min_gain_percent_per_minute`. `target_ms` is the latency at which each model is fast
-    enough: of a shard, what its tasks may take of it. `trials_per_task` are those of each."""
+    enough; in a shard, the part for its tasks. `trials_per_task` limits each task."""
 
     seconds: float | None
     trials: int | None
@@ -41,9 +41,9 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlannedTask(msgspec.Struct, frozen=True, kw_only=True):
-    """`trials` is the share of the budget; 0 with an exact hit. `gain_ms` is the expected
-    end-to-end saving that ordered the shares. A task that `is_unpaid` matters, and the budget has
-    no trials for it."""
+    """`trials` is the share of the budget, 0 with an exact hit. `gain_ms` is the expected
+    end-to-end saving that ordered the shares. `is_unpaid`: the task matters, and the budget has no
+    trials for it."""
 
     resolved: ResolvedTask
     trials: int
@@ -75,8 +75,8 @@ class MeasuringShard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlanOrigin(msgspec.Struct, frozen=True, kw_only=True):
-    """The origin of a plan: the version of this product, and the digests of `changes.json`, of
-    `tasks.json` and of the judging configuration."""
+    """A plan's origin: the version of this product, and the digests of `changes.json`, `tasks.json`
+    and the judging configuration."""
 
     version: str
     changes: str
@@ -85,11 +85,10 @@ class PlanOrigin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TuningPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of `plan.json`. `estimate` is what the shards are expected to cost
-    before anything is spent; `saved` is the least that tuning took of what the cache had exact
-    records of, by the times in these, and `saved_trials` how many candidates they are.
-    `measuring` are the shards of the gate, where several runners measure; `elections` are those
-    that are not held again."""
+    """The content of `plan.json`. `estimate` is the expected cost of the shards. `saved` is a lower
+    bound on what tuning the exact hits took, by the times in their records, and `saved_trials`
+    their number of candidates. `measuring` are the gate's shards if several runners measure.
+    `elections` are not held again."""
 
     schema: Literal[2] = 2
     changes: ChangeSet
@@ -105,16 +104,16 @@ class TuningPlan(msgspec.Struct, frozen=True, kw_only=True):
     elections: tuple[RememberedElection, ...] = ()
 
 
-# The steps that a run is expected to take once it has a plan.
+# The steps that a run is expected to take after its plan.
 
 StepKind = Literal["tune", "build", "choose", "measure"]
-"""The steps that take most of the time, in their order."""
+"""The steps that take most of the time, in order."""
 
 
 class ExpectedStep(msgspec.Struct, frozen=True):
     """A future step: what it does, and the expected seconds of each of its parts, in order. Steps
-    of equal kind and `subject` take about as long in the next run on the same machine. One with a
-    cap ends by it at the latest, and may long before."""
+    of equal kind and `subject` take about as long in the next run on the same machine. A step with
+    a cap ends by it at the latest, often long before."""
 
     kind: StepKind
     parts: tuple[float, ...]

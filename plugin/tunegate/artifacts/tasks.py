@@ -21,8 +21,8 @@ from tunegate_cache.format.records import (
 
 
 class TaskUse(msgspec.Struct, frozen=True, kw_only=True):
-    """A use of a task by one side of a model: `weight` is how often one inference of that side runs
-    it, `name` the compiler's name for it there."""
+    """A use of a task by one side of a model. One inference of that side runs it `weight` times.
+    `name` is the compiler's name for it there."""
 
     model: ModelPath
     side: Side
@@ -31,9 +31,9 @@ class TaskUse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TuningTask(msgspec.Struct, frozen=True, kw_only=True):
-    """One function to tune. `target` names a target of the config; `flops` and
-    `bytes_moved` (inputs and outputs together) are per call, 0 where unknown. `attributes` is the
-    JSON that the key of the target stands for, '' where a list of tasks had none."""
+    """One function to tune. `target` names a target of the configuration. `flops` and `bytes_moved`
+    (inputs and outputs together) are per call, 0 if unknown. `attributes` is the JSON behind the
+    target's key, '' in older task lists."""
 
     key: WorkloadKey
     shape: WorkloadShape
@@ -48,7 +48,7 @@ class TuningTask(msgspec.Struct, frozen=True, kw_only=True):
 
 class TaskSet(msgspec.Struct, frozen=True, kw_only=True):
     """The content of `tasks.json`: every task once, whichever models and sides use it.
-    `broken_bases` are models whose base cannot be compiled, and why."""
+    `broken_bases` maps models whose base cannot be compiled to the reason."""
 
     schema: Literal[1] = 1
     changes: ChangeSet
@@ -58,22 +58,22 @@ class TaskSet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Claims(msgspec.Struct, frozen=True):
-    """The records of an untrusted zone that this run may write; the best first, or the nearest.
-    They are measured in this run before they count, on either side. `is_searched` says that an
-    earlier run searched this very task to its end."""
+    """The records of an untrusted zone that this run may write, best or nearest first. On either
+    side they are measured in this run before they count. `is_searched`: an earlier run finished the
+    search of this very task."""
 
     records: tuple[TuningRecord, ...]
     is_searched: bool
 
 
 Skipped = Literal["", "shared", "behind"]
-"""The reason why a run does not tune a task, whatever the cache has of it: both sides of every
-model that uses it have it (or no head of them is compiled), or all models that would pay for it
-stay far behind another runtime. '' where the run tunes what is left of it."""
+"""Why a run does not tune a task, whatever the cache holds. `shared`: both sides of every model
+that uses it have it, or no head of them is compiled. `behind`: all models that would pay for it
+stay far behind another runtime. '' if the run tunes what is left of it."""
 
 
 class ResolvedTask(msgspec.Struct, frozen=True):
-    """`lookup` is what trusted zones answer. A task that is `skipped` has no claims."""
+    """`lookup` is the answer of trusted zones. A `skipped` task has no claims."""
 
     task: TuningTask
     lookup: Lookup
@@ -82,9 +82,9 @@ class ResolvedTask(msgspec.Struct, frozen=True):
 
 
 class CacheUse(msgspec.Struct, frozen=True, kw_only=True):
-    """The use of the cache in this run; `misses` counts by reason, `notes` are lines to show. `usd`
-    is at the list prices of S3; None where the store is none of Amazon's. `claimed` counts the
-    tasks of which only the run's own zone has something to measure."""
+    """The use of the cache in this run. `misses` counts by reason, `notes` are lines to show. `usd`
+    is at S3's list prices, None if no store is Amazon's. `claimed` counts tasks for which only the
+    run's own zone has something to measure."""
 
     location: str
     zone: str
@@ -105,13 +105,13 @@ class Resolution(msgspec.Struct, frozen=True, kw_only=True):
     cache: CacheUse
 
 
-# The origin of a record: the machine, the compiler and the change that it was measured for.
+# The origin of a record: machine, compiler and change.
 
 
 class RecordOrigin(msgspec.Struct, frozen=True, kw_only=True):
     """Goes on every record of a run: `device` and `toolchain` took its times, for `source`.
-    `installed` is the digest of the versions that decide what runs: this product's and those of the
-    runtimes, whatever else is installed beside them."""
+    `installed` is the digest of the versions that decide what runs: this product's and the
+    runtimes'."""
 
     device: DeviceFingerprint
     toolchain: Toolchain
@@ -124,23 +124,22 @@ class RecordOrigin(msgspec.Struct, frozen=True, kw_only=True):
 ScheduleSource = Literal[
     "exact", "transfer", "search", "default", "own-zone", "claimed", "prior", "tiles"
 ]
-"""The origin of a schedule. `own-zone` was proposed by the pull request's own zone and measured
-in this run, `claimed` was not. `prior` was picked by the prior, and nobody has measured it.
-`tiles` is our own kernel in lower precision."""
+"""The origin of a schedule. `own-zone` was proposed by the pull request's zone and measured in this
+run, `claimed` was not measured. `prior` was picked by the prior and never measured. `tiles` is our
+own kernel in lower precision."""
 UNMEASURED: tuple[ScheduleSource, ...] = ("transfer", "claimed", "prior")
-"""Sources of schedules that were not measured for their kernel, or not by anybody who is
-trusted."""
+"""Sources of schedules that nobody trusted has measured for their kernel."""
 
 
-# Schedules of other people's databases: proposals, until they replay on our own modules.
+# Schedules of other people's databases: proposals until they replay on our own modules.
 
 Instruction = tuple[str, list[Any], list[Any], list[str]]
 """(kind, inputs, attributes, outputs), as TVM's `Trace.as_json` writes it."""
 
 
 class ForeignSchedule(msgspec.Struct, frozen=True, kw_only=True):
-    """`arguments` are (dtype, shape) of each buffer; `instructions` have the names of a
-    module that is not ours. The times are claims."""
+    """`arguments` are (dtype, shape) of each buffer. `instructions` use the names of another
+    module. The times are claims."""
 
     kind: Literal["llvm", "cuda"]
     arguments: tuple[tuple[str, tuple[int, ...]], ...]
@@ -154,8 +153,8 @@ class ForeignSchedule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImportedSchedule(msgspec.Struct, frozen=True, kw_only=True):
-    """A foreign schedule as decisions under a template of our own task `key`; `number` is its place
-    in the list that was given."""
+    """A foreign schedule as decisions under a template of our task `key`. `number` is its place in
+    the given list."""
 
     number: int
     key: WorkloadKey

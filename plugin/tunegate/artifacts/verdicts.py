@@ -1,4 +1,4 @@
-"""Slowdowns that somebody has agreed to, for a while."""
+"""Slowdowns that someone has agreed to, for a while."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ WAIVERS_FILE = "tunegate-waivers.yaml"
 
 
 class Waiver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
-    """A waiver: one cell may be slower, up to `ceiling_percent` and through the day `expires`. A
-    model's path stands for all of its profiles."""
+    """One cell may be slower, up to `ceiling_percent` and through the day `expires`. A model's path
+    stands for all its profiles."""
 
     model: ModelPath
     target: str
@@ -46,15 +46,14 @@ class Waiver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 ISSUE_TO_WRITE = "<the address of the issue>"
 REASON_TO_WRITE = "<why this slowdown is accepted>"
-"""Placeholders for the issue and the reason of an offered waiver: a file that still has them is
-refused."""
+"""Placeholders for issue and reason in an offered waiver. A file that still has them is refused."""
 
 
 class WaiverOffer(msgspec.Struct, frozen=True, kw_only=True):
-    """Waivers that would let a red verdict pass, but for the issue and reason of new ones: these
-    are for the people who agree. The file has one for the cells that are `filed` already, which is
-    to be changed; it `has_wider` where a whole model has an entry, and a profile of it has none. A
-    file that `is_unread` may have any. `counts_from` says whose file counts."""
+    """Waivers that would make a red verdict pass once issue and reason are filled in. Cells in
+    `filed` have an entry in the file already, to be changed. `has_wider`: a whole model has an
+    entry, and a profile of it has none. `is_unread`: the file cannot be read and may have any.
+    `counts_from` tells whose file counts."""
 
     waivers: tuple[Waiver, ...]
     counts_from: Literal["base", "head"]
@@ -64,7 +63,7 @@ class WaiverOffer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def waiver_of(waivers: Sequence[Waiver], cell: Cell) -> Waiver | None:
-    """The waiver of a cell: its own, or else that of the model which it is a profile of."""
+    """Returns the waiver of a cell: its own, or that of the model whose profile it is."""
     by_cell = {waiver.cell: waiver for waiver in waivers}
     whole = msgspec.structs.replace(cell, model=path_of(cell.model))
     return by_cell.get(cell) or by_cell.get(whole)
@@ -78,10 +77,10 @@ Status = Literal[
 
 
 class CandidateOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one candidate for the head. `ms` is set where several were measured, with the
-    least and the most of one launch; `reason` says why it does not run the model, or why the one
-    that ships was not measured. `error` is set for other numbers than float32, unless it
-    `has_unknown_error`: then an earlier run measured it."""
+    """The result of one candidate for the head. `ms` is set if several were measured, with the
+    extremes of its launches. `reason` is why it does not run the model, or why the one that ships
+    was not measured. `error` is set for numbers other than float32, unless an earlier run measured
+    it: then it `has_unknown_error`."""
 
     candidate: str
     title: str
@@ -95,12 +94,11 @@ class CandidateOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one cell; `remarks` is the part of `reason` beside the change of the median
-    latency: all of it where that is not what decides. `inside` are the mean and the tail beside the
-    median, `excluded` the slow launches that there are not: what was not resolvable, or not shown,
-    is told there. `inputs` are what the head was run on; `runtimes` are all its candidates, and
-    what is wrong with those that do not ship. `accuracy` is set for models with a budget of it,
-    `energy` where something tells the joules of an inference."""
+    """The result of one cell. `remarks` is the part of `reason` beside the change of the median
+    latency, or all of it if the median does not decide. `inside` has the mean and the tail,
+    `excluded` the slow launches ruled out. `inputs` are what the head ran on. `runtimes` are all
+    its candidates, with what is wrong with those that do not ship. `accuracy` is set under an
+    accuracy budget, `energy` if something counts the joules of an inference."""
 
     model: ModelPath
     target: str
@@ -122,11 +120,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """`exact`, `transfer` and `miss` are what the cache had as the run began; `unfinished` of the
-    transfers are what an earlier run began. Afterwards the `tasks` are in six parts: `exact` were
-    known before, `tuned` in this run; of `measured` it timed the default schedule alone, as no
-    trial paid; `begun` have trials and no answer; `waiting` are shared by both sides, and left to
-    `tunegate warm`; the rest is not tuned. `joules` are set where counters tell them."""
+    """`exact`, `transfer` and `miss` are the cache's answers when the run began; `unfinished`
+    transfers were begun by an earlier run. Afterwards the `tasks` are in six parts: `exact` were
+    known before, `tuned` in this run, `measured` had only the default schedule timed because no
+    trial paid, `begun` have trials and no answer, `waiting` are shared by both sides and left to
+    `tunegate warm`, the rest is not tuned. `joules` are set if counters exist."""
 
     tasks: int
     exact: int
@@ -146,13 +144,13 @@ class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Named(msgspec.Struct, frozen=True):
-    """A name of a model, a target or a layer inside a sentence."""
+    """The name of a model, a target or a layer inside a sentence."""
 
     text: str
 
 
 class NextStep(msgspec.Struct, frozen=True):
-    """A sentence on what to do, in pieces: a rendering may draw the names as code."""
+    """A sentence on what to do, in pieces, so that a rendering may show the names as code."""
 
     pieces: tuple[str | Named, ...]
 
@@ -163,9 +161,9 @@ class NextStep(msgspec.Struct, frozen=True):
 
 
 class VerdictOrigin(msgspec.Struct, frozen=True, kw_only=True):
-    """The origin of a verdict: digests of the plan, of `measurements.json` and of the rules (''
-    where there is none), and the machine, by a name that lasts until it restarts. Where several
-    measured, `machine` has the names of all."""
+    """A verdict's origin: digests of the plan, of `measurements.json` and of the rules ('' without
+    one), and the machine by a name that lasts until it restarts. If several measured, `machine` has
+    all names."""
 
     plan: str = ""
     measurements: str = ""
@@ -174,9 +172,9 @@ class VerdictOrigin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of `verdict.json`. `seed` is that of the measurements, '' where there are
-    none. `policy_changes` are what the change does to the rules of its own gate, and
-    `policy_fails` whether it fails for that."""
+    """The content of `verdict.json`. `seed` is that of the measurements, '' without any.
+    `policy_changes` are what the change does to the rules of its own gate; `policy_fails` tells
+    whether it fails for that."""
 
     schema: Literal[1] = 1
     status: Status
@@ -193,7 +191,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything the renderers need, and nothing they must compute."""
+    """Everything that renderers need. They compute nothing."""
 
     verdict: Verdict
     changes: ChangeSet
@@ -211,8 +209,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WarmedModel(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers of a model's tasks that the cache knew before, and knows now; for `measured` of
-    these only the default schedule was timed, without a trial."""
+    """The numbers of a model's tasks that the cache knew before, and knows now. Of `measured` tasks
+    only the default schedule was timed, without a trial."""
 
     model: ModelPath
     target: str
@@ -223,11 +221,11 @@ class WarmedModel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WarmedShipping(msgspec.Struct, frozen=True, kw_only=True):
-    """The candidate that a model ships with; `title` is its name in reports. `estimates` are its
-    errors under a budget of accuracy, and `is_drawn` says that nobody gave inputs to tell them on.
-    It `has_unknown_error` where it computes in other numbers than float32 and this run built
-    nothing. `is_remembered`: an earlier run chose it. `reason` is why nothing ships, '' else.
-    `trouble` are candidates that died, and what this one was built without since it died."""
+    """The candidate that a model ships with. `title` is its name in reports. `estimates` are its
+    errors under an accuracy budget; `is_drawn`: no given inputs to measure them on.
+    `has_unknown_error`: it computes in numbers other than float32 and this run built nothing.
+    `is_remembered`: an earlier run chose it. `reason` is why nothing ships, else ''. `trouble`
+    names candidates that died, and what this one was built without."""
 
     model: ModelPath
     target: str
@@ -241,8 +239,8 @@ class WarmedShipping(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Warmed(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of `warm.json`. `left` counts the tasks that a later run goes on with.
-    `is_published` is False where records could not be delivered; they wait on this machine."""
+    """The content of `warm.json`. `left` counts the tasks that a later run continues.
+    `is_published` is False if records could not be delivered; they wait on this machine."""
 
     schema: Literal[1] = 1
     zone: str
@@ -254,10 +252,10 @@ class Warmed(msgspec.Struct, frozen=True, kw_only=True):
     ships: tuple[WarmedShipping, ...] = ()
 
 
-# The worst status of several, and the exit code of each.
+# The worst of several statuses, and the exit code of each.
 
-# The worst decides. A proven regression comes before all that could not be found out, so that it is
-# never hidden behind trouble with another model; a wrong or failed build comes before everything.
+# A wrong or failed build comes first, then a proven regression: nothing that is undecided about
+# another model hides either.
 SEVERITY: tuple[Status, ...] = (
     "error", "fail", "invalid-env", "no-baseline", "inconclusive", "waived", "new", "pass",
 )  # fmt: skip
