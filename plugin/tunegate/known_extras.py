@@ -48,6 +48,7 @@ KNOWN_EXTRAS = (
     KnownExtra("ray", {"executor": ("ray",)}),
     KnownExtra("upgrades", {"key": ("watch.files",)}),
     KnownExtra("whole-model", {"artifact": ("native", "native_whole", "whole")}),
+    KnownExtra("tuners", {"command": ("lent-gc",)}),
 )
 
 

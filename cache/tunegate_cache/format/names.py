@@ -6,6 +6,7 @@
     ms1/z/<zone>/g/<target16>/idx/<sha256>.idx      which block holds which workload
     ms1/z/<zone>/g/<target16>/HEAD                  the only object that changes
     ms1/z/<zone>/history/<milliseconds13>-<sha256>.jsonl    what a run said (history.py)
+    ms1/z/<zone>/lent/<tuner>/...           what other tuners keep (the extra tuners)
     ms1/z/exp/tasks/<device12>-<layer16>-<sha256>.jsonl    a task for cost models (research)
 
 The number in a placeholder counts its characters.

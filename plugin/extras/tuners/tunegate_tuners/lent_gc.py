@@ -1,0 +1,117 @@
+"""`tunegate lent-gc`: counts other tuners' objects, and deletes what is superseded, old or over the
+quota of a zone."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from tunegate.cli.handlers.cache_admin import answering, open_cache_admin
+from tunegate.cli.handlers.reporting import write_json
+from tunegate.cli.handlers.table import show_table
+from tunegate.errors import PASS
+from tunegate_cache.format.names import OBJECT_ROOT
+from tunegate_tuners.bucket import MAX_CLOCK_SKEW_MS
+from tunegate_tuners.command import LentGcOptions
+from tunegate_tuners.lent_objects import LentObject, lent_objects
+
+_GRACE_MS = 3_600_000
+"""A reader may have listed what was superseded since."""
+
+
+class LentCount(msgspec.Struct, frozen=True, kw_only=True):
+    """The objects of one tuner in a zone, and those that were deleted or would be."""
+
+    zone: str
+    tool: str
+    objects: int
+    bytes: int
+    deleted: int
+
+
+class LentCounts(msgspec.Struct, frozen=True, kw_only=True):
+    schema: int = 1
+    dry_run: bool
+    counts: tuple[LentCount, ...]
+
+
+def run(options: LentGcOptions) -> int:
+    """Every zone, unless one is named."""
+    settings = options.settings
+    admin = open_cache_admin(settings)
+    zone = settings.overrides.get("cache.zone")
+    with answering(admin.config):
+        prefix = f"{OBJECT_ROOT}/z/{zone}/lent/" if zone else f"{OBJECT_ROOT}/z/"
+        found = list(lent_objects(admin.store.names(prefix)))
+        unneeded = unneeded_objects(
+            found,
+            now_ms=int(time.time() * 1000),
+            days=options.days,
+            max_bytes=int(options.max_gb * 1e9),
+        )
+        if not options.dry_run:
+            for each in unneeded:
+                admin.store.delete(each.name)
+    counts = count_by_tool(found, unneeded)
+    if settings.as_json:
+        write_json(LentCounts(dry_run=options.dry_run, counts=counts))
+        return PASS
+    verb = "would be deleted" if options.dry_run else "deleted"
+    show_table(
+        admin.config.url,
+        ("zone", "tuner", "objects", "MB", verb),
+        ((c.zone, c.tool, c.objects, f"{c.bytes / 1e6:.1f}", c.deleted) for c in counts),
+    )
+    return PASS
+
+
+def unneeded_objects(
+    found: Iterable[LentObject], *, now_ms: int, days: float, max_bytes: int
+) -> list[LentObject]:
+    """Returns the objects that a newer one in their place supersedes, that are older than `days` or
+    from the future, and the oldest of a zone that has more than `max_bytes`."""
+    by_age = sorted(found, key=lambda each: each.milliseconds, reverse=True)
+    oldest_ms = now_ms - days * 86_400_000
+    newer_ms: dict[str, int] = {}
+    kept_bytes: Counter[str] = Counter()
+    unneeded = []
+    for each in by_age:
+        if each.milliseconds > now_ms + MAX_CLOCK_SKEW_MS:  # no reader takes it
+            unneeded.append(each)
+            continue
+        superseded_ms = newer_ms.get(each.place)
+        newer_ms[each.place] = each.milliseconds
+        is_superseded = superseded_ms is not None and superseded_ms < now_ms - _GRACE_MS
+        if (
+            is_superseded
+            or each.milliseconds < oldest_ms
+            or kept_bytes[each.zone] + each.size > max_bytes
+        ):
+            unneeded.append(each)
+        else:
+            kept_bytes[each.zone] += each.size
+    return unneeded
+
+
+def count_by_tool(
+    found: Sequence[LentObject], unneeded: Sequence[LentObject]
+) -> tuple[LentCount, ...]:
+    """Returns what each tuner has in each zone, and how much of it is unneeded."""
+    objects = Counter((each.zone, each.tool) for each in found)
+    deleted = Counter((each.zone, each.tool) for each in unneeded)
+    sizes: Counter[tuple[str, str]] = Counter()
+    for each in found:
+        sizes[each.zone, each.tool] += each.size
+    return tuple(
+        LentCount(
+            zone=zone,
+            tool=tool,
+            objects=count,
+            bytes=sizes[zone, tool],
+            deleted=deleted[zone, tool],
+        )
+        for (zone, tool), count in sorted(objects.items())
+    )
