@@ -216,11 +216,28 @@ def test_a_model_that_is_not_loaded_keeps_its_guesses_and_says_why(tmp_path: Pat
         found,
         size_candidates(model),
         model,
-        lambda _: NotLoaded("no operator of this name"),
+        lambda _: NotLoaded("ONNX Runtime does not load it (no operator of this name)"),
         scratch=tmp_path,
         deadline=time.monotonic() + 60,
     )
     assert made.trial.note == "ONNX Runtime does not load it (no operator of this name)"
+
+
+def test_why_nobody_reads_a_model_is_said_once_and_whole(tmp_path: Path) -> None:
+    name = "a-data-file-with-a-name-that-is-as-long-as-those-of-exporters-that-number-layers.bin"
+    model = graph_of([node("MatMul", "x w", "y")], [IMAGE], weights={"w": np.ones((8, 2), "f4")})
+    onnx.external_data_helper.set_external_data(model.graph.initializer[0], name)
+    model.graph.initializer[0].ClearField("raw_data")
+    note = chosen(opened(model, x=["N", 3, "H", "W"]), tmp_path).trial.note
+    assert note == (
+        f"not a valid ONNX model (its data file '{name}' is missing: commit it, or pull it with "
+        "Git LFS). Export it again"
+    )
+    model = graph_of([node("Softmax", "x", "y", name="layer " * 30)], [IMAGE])
+    model.graph.node[0].op_type = "Softermax"
+    note = chosen(model, tmp_path).trial.note
+    assert note.startswith("ONNX Runtime does not load it (")
+    assert note.endswith("Error No Op registered for Softermax with domain_version of 17)")
 
 
 def test_a_model_that_asks_for_all_memory_is_refused_and_the_next_is_tried(tmp_path: Path) -> None:

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 from onnx import helper, numpy_helper
 
 from tunegate.compiler.importing.rewriting import importable
-from tunegate.models.reference.onnx_runtime import exact_options
+from tunegate.models.reference.session import NO_OPTIMIZATION, ReferenceSession
 
 OPSET = 21
 Arrays = Mapping[str, Any]
@@ -34,14 +33,8 @@ def operator_model(
 
 
 def outputs_of(model: onnx.ModelProto, feed: Arrays) -> Sequence[Any]:
-    """What ONNX Runtime gives."""
-    options = exact_options()
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
-    outputs: Sequence[Any] = session.run(None, dict(feed))
-    return outputs
+    """What ONNX Runtime gives without optimizations, some of which take attributes for granted."""
+    return ReferenceSession(model.SerializeToString(), level=NO_OPTIMIZATION).run(feed)
 
 
 def rewritten(model: onnx.ModelProto, feed: Arrays) -> list[str]:

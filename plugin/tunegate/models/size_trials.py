@@ -152,7 +152,7 @@ def choose_sizes(
     trials = _Trials(request, proto, ask, deadline)
     runs = trials.first_good(candidates)
     if trials.not_loaded:
-        return _add_note(model, f"ONNX Runtime does not load it ({_short(trials.not_loaded)})")
+        return _add_note(model, trials.not_loaded)
     if not runs:
         return _none_runs(model, trials.tried, trials.refused)
     best = min(runs, key=_rank)
@@ -316,9 +316,9 @@ def _record_choice(model: FoundModel, run: _Run, tried: Sequence[str]) -> FoundM
 
 
 def _none_runs(model: FoundModel, tried: Sequence[str], refused: str) -> FoundModel:
-    note = f"ONNX Runtime runs at none of the sizes that were tried ({_short(refused)})"
+    note = f"ONNX Runtime runs at none of the sizes that were tried ({_cause(refused)})"
     if not model.guesses:
-        note = f"ONNX Runtime does not run it on drawn inputs ({_short(refused)})"
+        note = f"ONNX Runtime does not run it on drawn inputs ({_cause(refused)})"
     return msgspec.structs.replace(model, trial=ModelTrial(tried=_shorten(tried, ""), note=note))
 
 
@@ -347,8 +347,12 @@ def milliseconds_in_words(seconds: float) -> str:
     return f"{spent:.0f} ms" if spent >= 10 else f"{spent:.2g} ms"  # noqa: PLR2004
 
 
+def _cause(text: str) -> str:
+    return " ".join(_PREFIX.sub("", text).split())
+
+
 def _short(text: str) -> str:
-    cause = " ".join(_PREFIX.sub("", text).split())
+    cause = _cause(text)
     return cause if len(cause) <= _MAX_REASON else f"{cause[: _MAX_REASON - 1]}…"
 
 

@@ -32,9 +32,9 @@ def handle_request(request: TrySizes) -> TrialReply:
         )
         trial = _trial(request, prepared)
     except ModelError as error:
-        return NotLoaded(str(error))
+        return NotLoaded(str(error).removeprefix(f"{request.path}: ").removesuffix("."))
     except Exception as error:  # noqa: BLE001 -- its errors have no common base class
-        return NotLoaded(said(error))
+        return NotLoaded(f"ONNX Runtime does not load it ({said(error)})")
     try:
         drawing = draw_inputs(prepared, NOTHING_KNOWN, request.path, trial)
     except RefusedInputsError as error:

@@ -44,7 +44,8 @@ class TriedSizes(msgspec.Struct, frozen=True, kw_only=True, tag="tried"):
 
 
 class NotLoaded(msgspec.Struct, frozen=True, tag="not-loaded"):
-    """ONNX Runtime cannot load the model, whatever its sizes."""
+    """A sentence without its end: nobody reads the model, or ONNX Runtime does not load it,
+    whatever its sizes."""
 
     reason: str
 

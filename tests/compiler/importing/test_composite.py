@@ -13,6 +13,7 @@ from tests.support.operator_models import operator_model, rewritten
 from tests.support.small_onnx import conv_model, matmul_model, one_node_model
 from tunegate.compiler.importing.graph_view import Replacement
 from tunegate.compiler.importing.rewriting import importable
+from tunegate.errors import UnsupportedModelError
 
 RANDOM = np.random.default_rng(0)
 
@@ -39,12 +40,17 @@ def test_attention_of_rows_with_a_mask() -> None:
     assert "Attention" not in rewritten(operator_model(node, feed, opset=23), feed)
 
 
-def test_attention_that_shows_masked_scores_stays() -> None:
+def test_attention_that_shows_masked_scores_is_refused_in_a_sentence() -> None:
     feed = {"q": drawn(1, 2, 3, 4), "k": drawn(1, 2, 3, 4), "v": drawn(1, 2, 3, 4)}
     node = helper.make_node(
         "Attention", ["q", "k", "v"], ["y", "", "", "s"], is_causal=1, qk_matmul_output_mode=1
     )
-    assert "Attention" in rewritten(operator_model(node, feed, opset=23), feed)
+    with pytest.raises(UnsupportedModelError) as caught:
+        importable(operator_model(node, feed, opset=23))
+    assert str(caught.value) == (
+        "operator Attention (the node that makes y) is not supported by the compiler: its scores "
+        "are an output, and it masks some of them"
+    )
 
 
 @pytest.mark.parametrize("interleaved", [0, 1])

@@ -23,6 +23,10 @@ NODE = helper.make_node("Attention", ["q", "w"], ["y"], name="block/attention")
             "cannot be imported by the compiler (ValueError: rank 5 is one too many)",
         ),
         (
+            ValueError('Cannot parse attribute: \nname: "axes"\ntype: INTS\n\n.'),
+            'cannot be imported by the compiler (ValueError: Cannot parse attribute: name: "axes"',
+        ),
+        (
             NotImplementedError("Only const k is not supported"),
             "is not supported by the compiler (Only const k is not supported)",
         ),

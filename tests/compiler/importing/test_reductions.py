@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from onnx import TensorProto, helper
+from onnx import AttributeProto, TensorProto, helper
 
 from tests.support.operator_models import operator_model, rewritten
 from tunegate.compiler.importing.graph_view import GraphView
@@ -34,6 +34,16 @@ def test_no_axes_may_mean_nothing_is_reduced() -> None:
     feed = {"x": DATA, "a": np.zeros(0, np.int64)}
     node = helper.make_node("ReduceSum", ["x", "a"], ["y"], noop_with_empty_axes=1)
     assert rewritten(operator_model(node, feed), feed) == ["Identity"]
+
+
+@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceL2"])
+def test_an_attribute_without_axes_reaches_no_importer(operator: str) -> None:
+    """TVM cannot read it; it means all axes."""
+    node = helper.make_node(operator, ["x"], ["y"])
+    node.attribute.append(helper.make_attribute("axes", [], attr_type=AttributeProto.INTS))
+    model = operator_model(node, {"x": DATA}, opset=13)
+    assert rewritten(model, {"x": DATA}) == [operator]
+    assert [each.name for each in importable(model).graph.node[0].attribute if not each.ints] == []
 
 
 @pytest.mark.parametrize("operator", sorted(REDUCTIONS - {"ReduceMean"}))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from onnx import helper
 
 from tests.support.operator_models import operator_model, rewritten
+from tunegate.compiler.importing.rewriting import importable
 
 DATA = np.random.default_rng(0).standard_normal((1, 2, 4, 5)).astype(np.float32)
 WAYS = [
@@ -57,6 +58,16 @@ def test_by_sizes_of_some_axes(policy: str, mode: str) -> None:
         keep_aspect_ratio_policy=policy,
     )
     assert "Resize" not in rewritten(operator_model(node, feed), feed)
+
+
+def test_scales_without_elements_beside_sizes_are_none() -> None:
+    """As exporters of opset 11 write them; TVM takes only one of both."""
+    constants = {"r": np.zeros(0, np.float32), "s": np.zeros(0, np.float32)}
+    constants["n"] = np.array([1, 2, 7, 6], np.int64)
+    node = helper.make_node("Resize", ["x", "r", "s", "n"], ["y"])
+    model = operator_model(node, {"x": DATA}, constants)
+    assert rewritten(model, {"x": DATA}) == ["Resize"]
+    assert importable(model).graph.node[0].input[2] == ""
 
 
 def test_one_that_smooths_stays() -> None:

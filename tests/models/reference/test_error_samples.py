@@ -134,7 +134,7 @@ LOADING = """[ONNXRuntimeError] : 1 : FAIL : Load model from /p/fixed.onnx faile
             RuntimeError(LOADING),
             "Node () Op (If) [ShapeInferenceError] Incompatible dimensions",
         ),
-        (RuntimeError("word " * 100), "word " * 59 + "word …"),
+        (RuntimeError("word " * 100 + "cause"), "word " * 19 + "word … " + "word " * 38 + "cause"),
     ],
 )
 def test_an_error_is_told_in_one_line(error: Exception, line: str) -> None:

@@ -11,6 +11,8 @@ import onnx
 from onnx import inliner
 
 from tunegate.compiler.importing.graph_view import GraphView, Replacement, TensorType, attribute
+from tunegate.compiler.importing.node_errors import importing
+from tunegate.errors import UnsupportedModelError
 from tunegate.models.graph import operator_of
 from tunegate.models.inputs.constants import attributes_of
 
@@ -37,7 +39,8 @@ def with_definitions(model: onnx.ModelProto) -> onnx.ModelProto | None:
     view, called = GraphView(model), onnx.ModelProto()
     called.CopyFrom(model)
     for number, node in enumerate(called.graph.node):
-        definition = _definition(node, view) if _is_composite(node) else None
+        with importing(node):
+            definition = _definition(node, view) if _is_composite(node) else None
         if definition is not None:
             definition.name, definition.domain = f"{node.op_type}{number}", _DOMAIN
             called.functions.append(definition)
@@ -54,13 +57,13 @@ def _is_composite(node: onnx.NodeProto) -> bool:
 
 
 def _definition(node: onnx.NodeProto, view: GraphView) -> onnx.FunctionProto | None:
-    """Returns the ONNX definition of one node in the opset of the model; None where it is unknown,
-    or not what ONNX Runtime computes."""
+    """Returns the ONNX definition of one node in the opset of the model; None where it is unknown.
+    Raises UnsupportedModelError where it is not what ONNX Runtime computes."""
     types = [view.type_of(name) if name else None for name in node.input]
     if any(name and kind is None for name, kind in zip(node.input, types, strict=True)):
         return None
     if operator_of(node) == "Attention" and _shows_masked_scores(node, types):
-        return None
+        raise UnsupportedModelError("its scores are an output, and it masks some of them")
     schema: Any = onnx.defs.get_schema(node.op_type, view.opset, node.domain)
     definition = _definition_text(schema, node, types, view.opset)
     for opset in definition.opset_import:
@@ -119,13 +122,13 @@ def over_rows(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | N
     among them changes layout."""
     types = [view.type_of(name) for name in node.input if name]
     data = types[0]
-    if data is None or data.rank <= 1 or any(node.output[1:]):
+    if data is None or data.rank <= 1 or None in types:
         return None
     axis = attribute(node, "axis", -1) % data.rank
     size, rows = math.prod(data.shape[axis:]), math.prod(data.shape[:axis])
-    if axis == data.rank - 1:
-        return None
-    if any(kind is None or math.prod(kind.shape) != size for kind in types[1:]):
+    if any(kind is not None and kind.shape != data.shape[axis:] for kind in types[1:]):
+        return _with_whole_operands(node, data.shape[axis:])
+    if axis == data.rank - 1 or any(node.output[1:]):
         return None
     new = Replacement(node)
     given = [
@@ -135,6 +138,17 @@ def over_rows(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | N
     row = new.add(node.op_type, given, **{**attributes_of(node), "axis": 1})
     new.reshaped(row, data.shape, to=node.output[0])
     return new.nodes
+
+
+def _with_whole_operands(node: onnx.NodeProto, shape: tuple[int, ...]) -> list[onnx.NodeProto]:
+    """The norm with a scale and a bias for each element of a row: ONNX's definition and TVM take no
+    others."""
+    new, changed = Replacement(node), onnx.NodeProto()
+    changed.CopyFrom(node)
+    for place, name in enumerate(node.input):
+        if place and name:
+            changed.input[place] = new.add("Expand", [name, new.constant(shape, np.int64)])
+    return [*new.nodes, changed]
 
 
 def by_length(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:

@@ -67,5 +67,6 @@ def _reason(node: onnx.NodeProto, error: Exception) -> str:
 
 
 def _last_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1] if lines else ""
+    """The last line that says something; all of them where the first one ends with a colon."""
+    lines = [line.strip() for line in text.splitlines() if re.search("[A-Za-z]", line)]
+    return " ".join(lines) if lines and lines[0].endswith(":") else next(reversed(lines), "")

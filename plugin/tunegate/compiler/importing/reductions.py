@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 
 import numpy as np
@@ -36,16 +37,17 @@ def reduced(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | Non
         return None
     if 0 in data.shape:
         return _reduce_empty(node, result)
+    if attribute(node, "axes") == []:
+        return [_without_axes(node)]
     axes = operand(node, 1)
     given = view.type_of(axes) if axes else None
     if given is None or view.constant(axes) is not None:
         return None
     (count,) = given.shape
-    if not count and attribute(node, "noop_with_empty_axes", 0):
-        return _as_identity(node)
+    is_noop = not count and bool(attribute(node, "noop_with_empty_axes", 0))
     sets = _possible(data, result, count, is_kept=bool(attribute(node, "keepdims", 1)))
-    if not sets:
-        return None
+    if is_noop or not sets:
+        return _as_identity(node) if is_noop else None
     new = Replacement(node)
     value = _over(new, node, sets[0])
     for other in sets[1:]:
@@ -110,6 +112,15 @@ def _reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...], is_kept: bool)
     return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
 
 
+def _without_axes(node: onnx.NodeProto) -> onnx.NodeProto:
+    """Returns the reduction over all axes, which is what no axes mean, as TVM reads it."""
+    changed = onnx.NodeProto()
+    changed.CopyFrom(node)
+    del changed.attribute[:]
+    changed.attribute.extend(each for each in node.attribute if each.name != "axes")
+    return changed
+
+
 def _as_identity(node: onnx.NodeProto) -> list[onnx.NodeProto] | None:
     """Replaces a sum over no axes by its input; other reductions over no axes stay."""
     if node.op_type != "ReduceSum":
@@ -169,6 +180,8 @@ def _farthest(dtype: np.dtype, *, is_largest: bool) -> float:
 # Operators that pick or mark positions of a tensor.
 
 _TRAINING = 2
+_MANY = 2**20
+"""More numbers are better computed than kept."""
 _MASK_IS_BOOL = 12
 
 
@@ -190,6 +203,18 @@ def one_hot(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | Non
     every = new.constant(np.arange(depth).reshape([-1] + [1] * (result.rank - axis - 1)), np.int64)
     off, on = (new.sliced(node.input[2], 0, number, number + 1) for number in (0, 1))
     new.add("Where", [new.add("Equal", [place, every]), on, off], to=node.output[0])
+    return new.nodes
+
+
+def diagonal_of_ones(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """EyeLike, whose type TVM takes from its input alone: a constant."""
+    result = view.type_of(node.output[0])
+    if result is None or result.dtype.kind not in "fiub" or math.prod(result.shape) > _MANY:
+        return None
+    new = Replacement(node)
+    rows, columns = result.shape
+    ones = np.eye(rows, columns, k=attribute(node, "k", 0))
+    new.constant(ones, result.dtype, to=node.output[0])
     return new.nodes
 
 

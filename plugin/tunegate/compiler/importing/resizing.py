@@ -26,7 +26,12 @@ class _Axis(NamedTuple):
 
 def resized(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
     """Returns the nodes of a Resize whose scales or sizes are an input, for float32 without
-    antialiasing."""
+    antialiasing. Beside sizes, scales without elements are dropped."""
+    if operand(node, _SIZES) and _has_no_elements(operand(node, _SCALES), view):
+        changed = onnx.NodeProto()
+        changed.CopyFrom(node)
+        changed.input[_SCALES] = ""
+        return [changed]
     data, result = view.type_of(node.input[0]), view.type_of(node.output[0])
     if data is None or result is None or data.dtype != np.float32:
         return None
@@ -42,6 +47,11 @@ def resized(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | Non
         value = work.along(value, _Axis(axis % data.rank, *sizes, places), data.rank)
     work.new.add("Identity", [value], to=node.output[0])
     return work.new.nodes
+
+
+def _has_no_elements(name: str, view: GraphView) -> bool:
+    kind = view.type_of(name) if name else None
+    return kind is not None and 0 in kind.shape
 
 
 def _is_known(node: onnx.NodeProto, view: GraphView) -> bool:

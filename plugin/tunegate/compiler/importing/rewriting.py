@@ -133,6 +133,7 @@ RULES: Mapping[str, RewritingRule] = {
     **dict.fromkeys(("ReduceMax", "ReduceMin"), reductions.extreme),
     **dict.fromkeys(("CumSum", "CumProd"), reductions.cumulative),
     "OneHot": selections.one_hot,
+    "EyeLike": selections.diagonal_of_ones,
     "Trilu": selections.triangle,
     "ai.onnx.ml.ArrayFeatureExtractor": selections.picked_features,
     "IsInf": elementwise.infinite,

@@ -184,17 +184,18 @@ message."""
 
 def said(error: Exception) -> str:
     """Returns the message without parts about the library itself: the last line of a traceback, or
-    all of ONNX Runtime's message, which puts the cause last."""
+    ONNX Runtime's message, without its middle if it is long, as the cause comes last."""
     text = _ONNX_RUNTIME.sub(lambda found: " ".join(found[2].split()), str(error))
     lines = _without_places(text).strip().splitlines() or [type(error).__name__]
     line = lines[-1]
-    is_short = len(line) <= _MAX_CHARACTERS
-    if is_short:
+    if len(line) <= _MAX_CHARACTERS:
         return line
-    words = line[:_MAX_CHARACTERS].rpartition(" ")[0] or line[:_MAX_CHARACTERS]
-    return f"{words} …"
+    begin, end = line[: _MAX_CHARACTERS // 3], line[-_MAX_CHARACTERS * 2 // 3 :]
+    return f"{begin.rpartition(' ')[0] or begin} … {end.partition(' ')[2] or end}"
 
 
+_SHORT_PLACE = re.compile(r"\b\w+\.(?:cc|h|cpp|hpp):\d+ \w+ |\S*::<lambda\(\)> ")
+"""A file with a line and a function, or a function without a name."""
 _PLACE = re.compile(r"/\S+\.(?:cc|h|cpp|hpp|cu|cuh):\d+ ")
 
 _TEMPLATE = re.compile(r"^\[with [^\]]*\] ")
@@ -215,4 +216,4 @@ def _without_places(text: str) -> str:
         rest = _TEMPLATE.sub("", text[end + 1 :].removeprefix(" const").lstrip(), count=1)
         text = text[: found.start()] + rest
         found = _PLACE.search(text)
-    return text
+    return _SHORT_PLACE.sub("", text)
