@@ -163,6 +163,50 @@ def test_a_slowdown_that_comes_with_a_lower_clock_says_so() -> None:
     )
 
 
+def with_clocks(effects: tuple[float, ...], head_mhz: tuple[float, ...]) -> CellMeasurement:
+    measured = make_measurement(effects)
+    launches = tuple(
+        msgspec.structs.replace(
+            launch, clocks=Clocks(base_mhz=1500, head_mhz=mhz, dropped=0, is_mediated=False)
+        )
+        for launch, mhz in zip(measured.launches, head_mhz, strict=True)
+    )
+    return msgspec.structs.replace(measured, launches=launches)
+
+
+BARELY = (0.0352, 0.0356, 0.0354, 0.0353)
+
+
+def test_what_is_slower_in_seconds_alone_does_not_fail_where_the_clock_moved_by_itself() -> None:
+    judged = found(with_clocks(BARELY, (1480, 1502, 1480, 1500)), Policies())
+    assert judged.status == "inconclusive"
+    assert (
+        "in seconds, not in clock cycles; the clock moved by itself, not with the head: the "
+        in (judged.reason)
+    )
+    assert judged.reason.endswith("at 1490 MHz for the head; in cycles the change is +2.9%")
+
+
+def test_a_clock_that_is_lower_with_the_head_in_every_launch_is_the_heads_and_fails() -> None:
+    judged = found(with_clocks(BARELY, (1480, 1490, 1485, 1482)), Policies())
+    assert judged.status == "fail"
+    assert "clock-mediated: the GPU ran at 1500 MHz for the base and at 1484 MHz" in judged.reason
+
+
+def test_without_the_clock_of_every_launch_seconds_decide() -> None:
+    measured = with_clocks(BARELY, (1480, 1502, 1480, 1500))
+    first, *others = measured.launches
+    untold = msgspec.structs.replace(first, clocks=None)
+    judged = found(msgspec.structs.replace(measured, launches=(untold, *others)), Policies())
+    assert judged.status == "fail"
+
+
+def test_cycles_that_are_more_too_fail_under_a_clock_that_moves() -> None:
+    judged = found(with_clocks(SLOWER, (1480, 1502, 1480, 1500)), Policies())
+    assert judged.status == "fail"
+    assert "clock" not in judged.reason
+
+
 def test_what_passes_by_the_absolute_floor_names_the_floor() -> None:
     judged = verdict(make_measurement(SLOWER), Policies(), GateConfig(absolute_floor_us=1e6))
     assert judged.status == "pass"

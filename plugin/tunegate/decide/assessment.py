@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 
 import msgspec
@@ -10,6 +11,7 @@ import msgspec
 from tunegate.artifacts.measurements import EnergyChange, Excluded, Inside, Launch
 from tunegate.decide.decision import Bounds, CellDecision, bounds, projected_launches
 from tunegate.decide.energy import energy_change
+from tunegate.decide.gpu_clocks import effects_in_cycles
 from tunegate.decide.guards import counted, left_out
 from tunegate.decide.histogram import total
 from tunegate.decide.inside_launch import inside, mean_effects
@@ -36,9 +38,9 @@ _ENDLESS = 10.0
 
 
 class Assessment(msgspec.Struct, frozen=True, kw_only=True):
-    """`median` is the decision by block medians alone over the `launches` that count. `modes` are
-    the slow modes by block medians and by block means of every start. `energy` is not part of the
-    decision on latency."""
+    """`median` is the decision by block medians alone over the `launches` that count; on a GPU it
+    does not fail by a clock that moved by itself. `modes` are the slow modes by block medians and
+    by block means of every start. `energy` is not part of the decision on latency."""
 
     launches: tuple[Launch, ...]
     bounds: Bounds
@@ -70,6 +72,8 @@ def assess(
     found = bounds([launch.effect for launch in decisive], analyses=analyses, cells=rule.cells)
     tests = inside(decisive, margin=rule.tail_margin, analyses=analyses, cells=rule.cells)
     median = decide_median(found, len(decisive), rule)
+    if median == "fail" and not _is_slower_in_cycles(decisive, rule):
+        median = "undecided"
     second = starts[1] if len(starts) > 1 else None
     modes = tuple(
         msgspec.structs.replace(each, second=second)
@@ -86,6 +90,13 @@ def assess(
             decisive, rule.energy_margin_percent, analyses=analyses, cells=rule.cells
         ),
     )
+
+
+def _is_slower_in_cycles(launches: Sequence[Launch], rule: StoppingRule) -> bool:
+    """Returns whether what fails in seconds is over the margin in cycles, where these count. The
+    mean is enough: a clock is read now and then, so cycles scatter more than seconds."""
+    effects = effects_in_cycles(launches)
+    return effects is None or statistics.fmean(effects) > rule.margin
 
 
 def worst_median(rule: StoppingRule) -> float:

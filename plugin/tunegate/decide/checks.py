@@ -63,7 +63,9 @@ def check_latency(
         case _:
             result = _by_interval(comparison, gate)
             return result.with_remarks(
-                _by_clock(comparison), _ancestry(change), _packages(change, measured)
+                _by_clock(comparison, gate.margin_percent),
+                _ancestry(change),
+                _packages(change, measured),
             )
 
 
@@ -224,9 +226,14 @@ def _by_interval(comparison: Comparison, gate: GateConfig) -> CheckResult:
     if comparison.median == "pass":
         told = undecided(comparison, gate)
         return CheckResult("inconclusive", f"{told}; the median {text}", told)
-    spans = CheckResult("inconclusive", f"{text} spans the {margin}")
+    is_over = change.low > gate.margin_percent
+    in_seconds = f"slower by {text} in seconds, not in clock cycles"
+    open_still = CheckResult(
+        "inconclusive", in_seconds if is_over else f"{text} spans the {margin}"
+    )
+    needed = "" if is_over else _launches_to_decide(comparison)
     seen = (*slow_starts_clause(comparison), *stalls_clause(comparison))
-    return spans.with_remarks(_launches_to_decide(comparison), *seen)
+    return open_still.with_remarks(needed, *seen)
 
 
 def _passed(comparison: Comparison, low: float, text: str, gate: GateConfig) -> CheckResult:
@@ -239,17 +246,21 @@ def _passed(comparison: Comparison, low: float, text: str, gate: GateConfig) -> 
     return within.with_remarks(*assured(comparison))
 
 
-def _by_clock(comparison: Comparison) -> str:
-    """Returns the remark on a change that comes from the GPU's clock, empty if it does not."""
+def _by_clock(comparison: Comparison, margin_percent: float) -> str:
+    """Returns the remark on a change that comes from the GPU's clock, empty if it does not: one
+    that comes with the head counts, for whoever ships it gets that clock too."""
     clocks, change = comparison.clocks, comparison.change_percent
-    if clocks is None or change is None or not clocks.is_mediated:
-        return ""
-    if not clocks.base_mhz or not clocks.head_mhz:
+    if clocks is None or change is None or not clocks.base_mhz or not clocks.head_mhz:
         return ""
     cycles = 100 * ((1 + change.center / 100) * clocks.head_mhz / clocks.base_mhz - 1)
+    is_in_seconds_alone = change.low > margin_percent >= cycles
+    if not clocks.is_mediated and not is_in_seconds_alone:
+        return ""
+    is_open = is_in_seconds_alone and comparison.median == "undecided"
+    called = "the clock moved by itself, not with the head" if is_open else "clock-mediated"
     held = f", held back by: {', '.join(clocks.throttled)}" if clocks.throttled else ""
     return (
-        f"clock-mediated: the GPU ran at {clocks.base_mhz:.0f} MHz for the base and at "
+        f"{called}: the GPU ran at {clocks.base_mhz:.0f} MHz for the base and at "
         f"{clocks.head_mhz:.0f} MHz for the head{held}; in cycles the change is {cycles:+.1f}%"
     )
 

@@ -4,15 +4,20 @@ A clock that moved for its own reasons, a device held back by its heat, or someb
 process on it disturb a pair. A clock that is lower whenever one side runs does not: that side
 draws more power, and whoever ships it gets the lower clock too. Such a pair counts, and the
 change is called clock-mediated.
+
+Between launches the same question is asked once more. A slowdown in seconds that is none in clock
+cycles fails only where the lower clock came with the head: the sides take turns, so a clock that
+moves by itself befalls either of them.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Sequence
 
-from tunegate.artifacts.measurements import Clocks, GpuState
+from tunegate.artifacts.measurements import Clocks, GpuState, Launch
 
 MAX_DROPPED = 0.25
 """The share of a launch's pairs that may be dropped: with more of them it does not count."""
@@ -38,10 +43,12 @@ def clocks_of(base: Sequence[GpuState], head: Sequence[GpuState]) -> Clocks | No
     if all(state == GpuState() for state in (*base, *head)):
         return None
     reasons = {reason for state in (*base, *head) for reason in state.throttled}
+    kept = kept_pairs(base, head)
+    counts = kept if any(kept) else (True,) * len(kept)
     return Clocks(
-        base_mhz=_mean([state.sm_mhz for state in base]),
-        head_mhz=_mean([state.sm_mhz for state in head]),
-        dropped=kept_pairs(base, head).count(False),
+        base_mhz=_mean([state.sm_mhz for state in itertools.compress(base, counts)]),
+        head_mhz=_mean([state.sm_mhz for state in itertools.compress(head, counts)]),
+        dropped=kept.count(False),
         is_mediated=_explained(base, head) != 0.0,
         throttled=tuple(sorted(reasons)),
     )
@@ -58,6 +65,23 @@ def usual_clocks(launches: Sequence[Clocks]) -> Clocks | None:
         is_mediated=2 * sum(each.is_mediated for each in launches) > len(launches),
         throttled=tuple(sorted({reason for each in launches for reason in each.throttled})),
     )
+
+
+def effects_in_cycles(launches: Sequence[Launch]) -> list[float] | None:
+    """Returns ln(head / base) of each launch in clock cycles. None where seconds alone count: a
+    launch does not tell both clocks, or a lower clock comes with the head."""
+    known = [
+        (launch.effect, launch.clocks.base_mhz, launch.clocks.head_mhz)
+        for launch in launches
+        if launch.clocks and launch.clocks.base_mhz and launch.clocks.head_mhz
+    ]
+    clocks = usual_clocks([launch.clocks for launch in launches if launch.clocks])
+    if not known or len(known) < len(launches) or clocks is None:
+        return None
+    lower = sum(head_mhz < base_mhz for _, base_mhz, head_mhz in known)
+    if clocks.is_mediated or lower >= _STEADY * len(known):
+        return None
+    return [effect + math.log(head_mhz / base_mhz) for effect, base_mhz, head_mhz in known]
 
 
 def _mean(mhz: Sequence[float | None]) -> float | None:

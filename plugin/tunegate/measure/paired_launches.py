@@ -136,6 +136,9 @@ class _Series:
             return stop
         found = self._assessed() if stop is not None or self._has_passed else None
         self._has_passed = found is not None and found.median == "pass"
+        if stop == "decided" and found is not None and found.median == "undecided":
+            # Slower in seconds, not in clock cycles: more launches tell which it is.
+            stop = "budget" if len(self._launches) >= self._rule.budget else None
         if found is None or not self._has_passed:
             self._next = Next(launch=True, starts=self._next.starts)
             return stop
