@@ -151,7 +151,9 @@ def test_a_kill_while_opening_idle_or_asked_is_survived_and_the_fourth_is_one_to
 ) -> None:
     models, (workload, _) = two_models(tmp_path)
     request = OpenModels(models=models, target=TARGET, directory=str(tmp_path), seed=1)
-    with closing(SearchChild(request, tmp_path / "log", PROGRAMS.searcher, PLENTY)) as child:
+    with closing(
+        SearchChild(request, tmp_path / "log", SearchProgram(PROGRAMS.searcher), PLENTY)
+    ) as child:
         kill(child)
         first = child.pid
         search_child_received(child, lambda: child.is_idle)
@@ -190,7 +192,9 @@ def test_what_never_starts_is_not_started_again(tmp_path: Path) -> None:
         seed=1,
     )
     with (
-        closing(SearchChild(request, tmp_path / "log", "no.such.module", PLENTY)) as child,
+        closing(
+            SearchChild(request, tmp_path / "log", SearchProgram("no.such.module"), PLENTY)
+        ) as child,
         pytest.raises(EnvironmentUnfitError, match=r"exited with 1 .*No module named 'no'"),
     ):
         search_child_received(child, lambda: False)
@@ -202,7 +206,9 @@ def test_opening_may_take_longer_than_an_answer(
     monkeypatch.setattr("tunegate.tune.searchers._LIMIT_SECONDS", 0.1)
     models, _ = two_models(tmp_path)
     request = OpenModels(models=models, target=TARGET, directory=str(tmp_path), seed=1)
-    with closing(SearchChild(request, tmp_path / "log", PROGRAMS.searcher, PLENTY)) as child:
+    with closing(
+        SearchChild(request, tmp_path / "log", SearchProgram(PROGRAMS.searcher), PLENTY)
+    ) as child:
         first = child.pid
         os.kill(first, signal.SIGSTOP)
         time.sleep(0.2)

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple, cast
 
 import msgspec
@@ -34,10 +35,11 @@ def ignore(workload: str, sketches: Mapping[str, Sketch]) -> None:
 
 
 class SearchProgram(NamedTuple):
-    """The module that a child runs, and the receiver of its templates."""
+    """The module that a child runs with these variables, and the receiver of its templates."""
 
     module: str
     describe: Describe = ignore
+    variables: Mapping[str, str] = MappingProxyType({})
 
 
 class Searchers:
@@ -65,7 +67,7 @@ class Searchers:
     def _child(self, number: int, count: int) -> SearchChild:
         memory = memory_limit(self._request.target.kind, children=count)
         log = self._directory / f"searcher-{number}.log"
-        return SearchChild(_apart(self._request, number), log, self._program.module, memory)
+        return SearchChild(_apart(self._request, number), log, self._program, memory)
 
     @property
     def children(self) -> tuple[SearchChild, ...]:
@@ -165,9 +167,11 @@ _NUMBERS_OF_ONE = 1_000_000
 
 class SearchChild:
     """Opens the models at once and is busy until they are open. `target_json` is set then.
-    `program` is the module that it runs."""
+    `program` is what it runs."""
 
-    def __init__(self, request: OpenModels, log: Path, program: str, memory: MemoryLimit) -> None:
+    def __init__(
+        self, request: OpenModels, log: Path, program: SearchProgram, memory: MemoryLimit
+    ) -> None:
         self._request, self._log, self._program = request, log, program
         self._memory = memory
         self._restarts = 0
@@ -231,9 +235,9 @@ class SearchChild:
     def _start(self) -> Child[SearchReply]:
         kind = cast("type[SearchReply]", SearchReply)
         child = Child(
-            self._program,
+            self._program.module,
             kind,
-            variables={"OMP_NUM_THREADS": "1"},
+            variables={"OMP_NUM_THREADS": "1", **self._program.variables},
             memory=self._memory,
             log=self._log,
         )

@@ -24,7 +24,7 @@ from tunegate.system.nvidia.nvml import busy_meter
 from tunegate.system.nvidia.session import gpus_of, held_together, prepared
 from tunegate.tune.batches import BudgetMeter
 from tunegate.tune.budget import pays_nothing
-from tunegate.tune.programs import Programs
+from tunegate.tune.programs import Programs, gpu_variables
 from tunegate.tune.protocol import ModelFile, OpenModels
 from tunegate.tune.searchers import Describe, SearchProgram, ignore
 from tunegate.tune.task_history import TaskHistory
@@ -129,7 +129,11 @@ class EngineTuner:
                 publish=publish,
                 executor=executor,
                 seed=self._seed,
-                searcher=SearchProgram(self._programs.searcher, self._describe),
+                searcher=SearchProgram(
+                    self._programs.searcher,
+                    self._describe,
+                    gpu_variables(self._programs.shared_memory) if target.kind == "cuda" else {},
+                ),
             )
             try:
                 yield run

@@ -184,7 +184,7 @@ int check_limits(const Function& function, const LaunchConfig& config, bool is_c
     return INVALID_VALUE;
   const bool opted_in = function.max_dynamic_shared > SHARED_DEFAULT;
   if (config.dynamic_shared > function.max_dynamic_shared ||
-      shared > (opted_in ? SHARED_OPT_IN : SHARED_DEFAULT))
+      shared > (opted_in ? shared_opt_in() : SHARED_DEFAULT))
     return INVALID_VALUE;
   const size_t each = blocks_each(kernel, threads, shared);
   if (!each) {
@@ -253,6 +253,12 @@ int cuModuleGetFunction(Handle* found, Handle handle, const char* name) {
   return OK;
 }
 
+int cuDeviceGetAttribute(int* found, int which, int device) {
+  if (device < 0 || device >= device_count()) return INVALID_DEVICE;
+  *found = attribute(which);
+  return OK;
+}
+
 int cuFuncSetAttribute(Handle handle, int which, int value) {
   constexpr int MAX_DYNAMIC_SHARED = 8;
   Locked locked;
@@ -260,7 +266,8 @@ int cuFuncSetAttribute(Handle handle, int which, int value) {
   if (const int error = standing_error()) return error;
   if (!functions.count(function)) return INVALID_HANDLE;
   if (which != MAX_DYNAMIC_SHARED) return OK;
-  if (value < 0 || value + static_shared(*function->kernel) > SHARED_OPT_IN) return INVALID_VALUE;
+  if (value < 0 || value + static_shared(*function->kernel) > shared_opt_in()) return INVALID_VALUE;
+  if (setting("REFUSES_OPT_IN", 0)) return INVALID_VALUE;
   function->max_dynamic_shared = (size_t)value > SHARED_DEFAULT ? (size_t)value : SHARED_DEFAULT;
   return OK;
 }

@@ -100,6 +100,8 @@ int capability() { return (int)setting("CAPABILITY", DEFAULT_CAPABILITY); }
 unsigned multiprocessors() { return (unsigned)setting("MULTIPROCESSORS", DEFAULT_MULTIPROCESSORS); }
 size_t device_memory() { return (size_t)setting("MEMORY_MB", DEFAULT_MEMORY_MB) << 20; }
 
+size_t shared_opt_in() { return (size_t)setting("SHARED_OPT_IN_KB", 227) * KILOBYTE; }
+
 unsigned cores() {
   cpu_set_t set;
   const long given = setting("CORES", 0);
@@ -155,7 +157,7 @@ int attribute(int which) {
     case 95:
       return 1;  // cooperative launches
     case 97:
-      return (int)SHARED_OPT_IN;
+      return (int)shared_opt_in();
     case 106:
       return (int)BLOCKS_SM;
     default:

@@ -10,7 +10,6 @@ namespace stand_in {
 constexpr int MAX_DEVICES = 16;
 constexpr size_t KILOBYTE = 1024;
 constexpr size_t SHARED_DEFAULT = 48 * KILOBYTE;  // of a block, without asking for more
-constexpr size_t SHARED_OPT_IN = 227 * KILOBYTE;  // of a block
 constexpr size_t SHARED_SM = 228 * KILOBYTE;      // of a multiprocessor
 constexpr size_t SHARED_RESERVED = 1 * KILOBYTE;  // of each block, by the system
 constexpr size_t REGISTERS_SM = 65536;
@@ -23,6 +22,7 @@ int capability();    // such as 90
 unsigned multiprocessors();
 unsigned cores();  // threads of the system that run blocks
 size_t device_memory();
+size_t shared_opt_in();  // of a block, where it is asked for
 std::string device_name();
 int attribute(int which);  // 0 where it is not known
 

@@ -21,6 +21,7 @@ from tunegate.artifacts.tasks import Instruction
 from tunegate.compiler.schedules.algorithm_variants import DIRECT, AlgorithmVariant, variants_of
 from tunegate.compiler.schedules.grouped_convolutions import keep_vectors
 from tunegate.compiler.search.workload import Workload
+from tunegate.compiler.shared_memory import use_dynamic_arrays, with_more_memory
 from tunegate.compiler.targets import vector_registers
 from tunegate.tune.loop_nest import nest_of
 from tunegate.tune.prior import Sketch
@@ -61,12 +62,17 @@ class DesignSpace:
         self._digests: dict[str, str] = {}
         self._postprocessors: dict[str, Any] = {}
         self._sampling: dict[str, tuple[SamplingInstruction, ...]] = {}
+        self._verifiers: dict[str, Any] = {}
         for each in variants_of(workload.module, str(target.kind.name)):
             self._add(each, target, seed)
 
     def _add(self, each: AlgorithmVariant, target: Any, seed: int) -> None:
-        context = _context(each.module, target, seed)
+        roomy = with_more_memory(target)
+        context = _context(each.module, roomy or target, seed)
         self._postprocessors[each.name] = context.space_generator.postprocs
+        if roomy is not None:
+            usual = _context(each.module, target, seed).space_generator.postprocs
+            self._verifiers[each.name] = next(p for p in usual if _verifies_limits(p))
         for schedule in context.generate_design_space():
             body, _ = _split_trace(schedule.trace)
             if body in self._digests:
@@ -159,9 +165,16 @@ class DesignSpace:
                 keep_vectors(schedule)
             processors = self._postprocessors[template.variant.name]
             fits = all(bool(p.apply(schedule)) for p in processors)
+            verifier = self._verifiers.get(template.variant.name)
+            if fits and verifier is not None and not verifier.apply(schedule):
+                use_dynamic_arrays(schedule)
         except Exception:
             return None  # a schedule that does not apply here is a miss, whatever TVM says of it
         return schedule if fits else None
+
+
+def _verifies_limits(processor: Any) -> bool:
+    return isinstance(processor, ms.postproc.VerifyGPUCode)
 
 
 def _context(module: Any, target: Any, seed: int) -> Any:

@@ -11,14 +11,18 @@ from tunegate.compiler.forms import form_for, installed_forms
 from tunegate.config import TargetConfig
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate.runtimes.runtime import Step
+from tunegate.runtimes.tvm.runtime import PROGRAMS
 from tunegate.system.machine.health_check import HealthCheck
 from tunegate.system.machine.packages import bytecode_check, installed_version
 from tunegate.system.nvidia.cuda_toolkit import cuda_variables
+from tunegate.system.nvidia.gpus import visible_gpus
 from tunegate.system.processes import interpreter
+from tunegate.tune.programs import SHARED_MEMORY, USUAL_SHARED_MEMORY, gpu_variables
 
 
 def compiler_checks() -> Iterator[HealthCheck]:
-    """Yields the versions, whether byte code is kept, the compiler's self-test, and the linker."""
+    """Yields the versions, whether byte code is kept, the compiler's self-test, the shared memory
+    of a GPU, and the linker."""
     yield from map(_version_check, PINNED)
     bytecode = bytecode_check("tvm")
     if bytecode is not None:
@@ -26,6 +30,10 @@ def compiler_checks() -> Iterator[HealthCheck]:
     failure = compiler_failure()
     passed = "wrote a database, built a function"
     yield HealthCheck("compiler self-test", ok=not failure, detail=failure or passed)
+    if visible_gpus():
+        usable = int(gpu_variables(PROGRAMS.shared_memory).get(SHARED_MEMORY, USUAL_SHARED_MEMORY))
+        detail = f"{usable // 1024} KB for a block of a kernel"
+        yield HealthCheck("shared memory", ok=True, detail=detail)
     found = linker()
     missing = f"none of {', '.join(LINKERS)}: install one, builds are linked with it"
     yield HealthCheck("linker", ok=found is not None, detail=found or missing)

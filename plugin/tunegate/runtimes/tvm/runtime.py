@@ -17,7 +17,11 @@ from tunegate_cache.format.records import Toolchain
 
 # The child processes of this compiler that the engine drives.
 
-PROGRAMS = Programs(searcher="tunegate.compiler.searcher", worker="tunegate.compiler.worker")
+PROGRAMS = Programs(
+    searcher="tunegate.compiler.searcher",
+    worker="tunegate.compiler.worker",
+    shared_memory="tunegate.compiler.shared_memory",
+)
 
 
 class Tvm:

@@ -1,0 +1,109 @@
+"""More shared memory for a block than the usual 48 KB.
+
+A card from Ampere on has up to 227 KB, for arrays of dynamic size alone. So a schedule whose arrays
+do not fit into 48 KB gets dynamic ones; all others stay as they are, byte for byte. Templates and
+their digests do not depend on the limit: a record of a small card serves a large one, and on a
+small card a schedule that is too large for it is refused when it is replayed.
+
+Run as a child (`python -m`) on a device, it builds a kernel with all that the card offers, launches
+it and checks what it computes. It prints the bytes that a block may use, or fails.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import te
+from tvm.s_tir import SBlock, Schedule
+from tvm_ffi import structural_walk
+
+from tunegate.compiler.cuda_text import compile_texts_briefly
+from tunegate.tune.programs import SHARED_MEMORY, USUAL_SHARED_MEMORY
+
+_SPARE_BYTES = 1024
+"""What is left free: TVM aligns arrays, and its sums over threads have small static ones."""
+_LIMIT = "max_shared_memory_per_block"
+_SHARED, _DYNAMIC = "shared", "shared.dyn"
+_THREADS = 256
+
+
+def with_more_memory(target: Any) -> Any | None:
+    """Returns the target with what a block may use here, where that is more than it says."""
+    usable = int(os.environ.get(SHARED_MEMORY, "0"))
+    if str(target.kind.name) != "cuda" or usable <= int(
+        target.attrs.get(_LIMIT, USUAL_SHARED_MEMORY)
+    ):
+        return None
+    return tvm.target.Target({**dict(target.export()), _LIMIT: usable})
+
+
+def use_dynamic_arrays(schedule: Any) -> None:
+    """Gives the schedule's arrays in shared memory a dynamic size."""
+    blocks: list[Any] = []
+    structural_walk(schedule.mod["main"].body, [(SBlock, blocks.append)])
+    for block in blocks:
+        for number, written in enumerate(block.writes):
+            if written.source.scope() == _SHARED:
+                schedule.set_scope(schedule.get_sblock(block.name_hint), number, _DYNAMIC)
+
+
+# The trial on a device.
+
+_OPT_IN_ATTRIBUTE = 97
+
+
+def offered_bytes() -> int:
+    """Returns what the driver says that a block of the first device may opt in to; 0 where it does
+    not say."""
+    found = ctypes.c_int(0)
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+        failed = driver.cuInit(0) or driver.cuDeviceGetAttribute(
+            ctypes.byref(found), _OPT_IN_ATTRIBUTE, 0
+        )
+    except (OSError, AttributeError):
+        return 0
+    return 0 if failed else found.value
+
+
+def works_with(count: int) -> bool:
+    """Returns whether a kernel that turns around so many floats in shared memory is right on the
+    device. Raises what the compiler and the device raise."""
+    x = te.placeholder((count,), name="x")
+    y = te.compute((count,), lambda i: x[count - 1 - i] + 1.0, name="y")
+    schedule = Schedule(te.create_prim_func([x, y]).with_attr("global_symbol", "main"))
+    block = schedule.get_sblock("y")
+    kept = schedule.cache_read(block, 0, _DYNAMIC)
+    grid, _, thread = schedule.split(schedule.get_loops(block)[0], [1, None, _THREADS])
+    schedule.bind(grid, "blockIdx.x")
+    schedule.bind(thread, "threadIdx.x")
+    schedule.compute_at(kept, grid)
+    _, thread = schedule.split(schedule.get_loops(kept)[-1], [None, _THREADS])
+    schedule.bind(thread, "threadIdx.x")
+    compile_texts_briefly()
+    device = tvm.cuda()
+    architecture = "sm_" + str(device.compute_version).replace(".", "")
+    target = tvm.target.Target({"kind": "cuda", "arch": architecture, "host": {"kind": "llvm"}})
+    library = tvm.compile(schedule.mod, target=target)
+    given = np.arange(count, dtype="float32")
+    found = tvm.runtime.tensor(np.zeros_like(given), device)
+    library["main"](tvm.runtime.tensor(given, device), found)
+    return bool((found.numpy() == given[::-1] + 1).all())
+
+
+def main() -> int:
+    offered = offered_bytes()
+    floats = offered // 4 // _THREADS * _THREADS
+    if offered - _SPARE_BYTES <= USUAL_SHARED_MEMORY or not works_with(floats):
+        return 1
+    sys.stdout.write(f"{offered - _SPARE_BYTES}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
