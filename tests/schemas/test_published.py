@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import jsonschema
 import pytest
 import yaml
 
 from tests.schemas.published import configuration_page, properties, published, written
-from tests.support.golden import FOLDER, Golden
+from tests.support.golden import Golden
+from tests.support.reports import KINDS, make_report
+from tunegate.artifacts.artifact_io import sealed
 
 SCHEMAS = published()
 
@@ -37,8 +38,7 @@ def test_an_editor_refuses_what_the_reader_refuses() -> None:
         assert not validator.is_valid(yaml.safe_load(bad))
 
 
-@pytest.mark.parametrize("path", [*FOLDER.glob("*.verdict.json")], ids=lambda path: path.name)
-def test_a_verdict_that_was_written_is_valid(path: Path) -> None:
-    jsonschema.Draft202012Validator(SCHEMAS["verdict.schema.json"]).validate(
-        json.loads(path.read_text())
-    )
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_verdict_that_was_written_is_valid(kind: str) -> None:
+    written_verdict = json.loads(sealed(make_report(kind).verdict))
+    jsonschema.Draft202012Validator(SCHEMAS["verdict.schema.json"]).validate(written_verdict)
