@@ -17,7 +17,7 @@ NOTHING_BETTER = {
     # Memory that was refused has no class of its own in TVM and ONNX Runtime.
     "plugin/tunegate/system/processes/memory_limit.py memory_problem",
     # ONNX Runtime says which indices and which sizes it takes in the text of a refusal alone.
-    "plugin/tunegate/models/inputs/drawn_inputs.py _said_bound",
+    "plugin/tunegate/models/inputs/drawn_inputs.py _stated_bound",
     "plugin/tunegate/models/size_trials.py _named_sizes",
     # The rules of a CI host look into a refusal: is it one line, and does it show a token?
     "plugin/tunegate/ci/conformance.py _no_event",

@@ -1,1 +1,1 @@
-"""The CI that a job runs in: its event, and where it is told what came out."""
+"""The CI that a job runs in: its event, and where results are shown."""

@@ -1,6 +1,6 @@
-"""A comment for each report, replaced by every run: the same rules for every CI.
+"""Keeps one comment per report, replaced by every run: the same rules for every CI.
 
-Ours is found by its first line and by its author. It is never written twice for a lost answer.
+Ours is recognized by its first line and its author. After a lost answer it is never written twice.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class CommentThread(Protocol[_Id]):
     """The comments of one pull request. Each method raises HostRefusedError."""
 
     def ours(self) -> _Id | None:
-        """Ours among all of them; None where there is none."""
+        """Returns our comment, None if there is none."""
         ...
 
     def write(self, text: str) -> None: ...
@@ -37,8 +37,8 @@ class KeptComment(Generic[_Id]):
         self._thread = thread
 
     def publish(self, text: str, *, updates_only: bool = False) -> None:
-        """Replaces our comment, or writes the first one, unless only an earlier one is updated.
-        Raises HostRefusedError."""
+        """Replaces our comment, or writes the first one unless `updates_only`. Raises
+        HostRefusedError."""
         known = self._thread.ours()
         if known is not None and self._is_rewritten(known, text):
             return
@@ -46,7 +46,7 @@ class KeptComment(Generic[_Id]):
             self._write(text)
 
     def _is_rewritten(self, known: _Id, text: str) -> bool:
-        """Returns False where somebody has deleted it meanwhile."""
+        """Rewrites the comment; returns False if somebody has deleted it meanwhile."""
         try:
             self._thread.rewrite(known, text)
         except RestRefusedError as error:
@@ -56,7 +56,8 @@ class KeptComment(Generic[_Id]):
         return True
 
     def _write(self, text: str) -> None:
-        """Looks for the comment when the answer was lost, and writes once more if there is none."""
+        """Writes a comment. If the answer is lost, it looks for the comment, and writes once more
+        if there is none."""
         try:
             self._thread.write(text)
         except RestRefusedError as error:
@@ -66,11 +67,12 @@ class KeptComment(Generic[_Id]):
                 self._thread.write(text)
 
 
-# The hidden first line by which a later job finds the comment of an earlier one.
+# The hidden first line by which a later job finds an earlier job's comment.
 
 
 def report_marker(name: str) -> str:
-    """The first line of the report under this name: an HTML comment, which no Markdown shows."""
+    """Returns the first line of the report under this name: an HTML comment, which Markdown
+    hides."""
     plain = "".join(c for c in name if c.isalnum() or c in "._-/")
     return f"<!-- tunegate:report {plain} -->"
 
@@ -89,8 +91,8 @@ _SHOWN_ID = 7
 def with_links(
     markdown: str, links: Links, revisions: Revisions | None = None, *, job: str = ""
 ) -> str:
-    """The report with one more line below its first one, without addresses that could be more than
-    an address. The name of the job is of its workflow, so it may be anything."""
+    """Returns the report with a line of links below its first line, leaving out suspicious
+    addresses. The job's name comes from a workflow, so it may be anything."""
     named = (("This run", links.run), ("whole report", links.report), *_commits(links, revisions))
     shown = [f"[{name}]({address})" for name, address in named if _ADDRESS.fullmatch(address)]
     if job:
@@ -101,7 +103,7 @@ def with_links(
 
 
 def _commits(links: Links, revisions: Revisions | None) -> Iterator[tuple[str, str]]:
-    """Base and head, where both are commits: digests of content have no page."""
+    """Yields the pages of base and head if both are commits: digests of content have no page."""
     if revisions is None or revisions.pins or not links.commit:
         return
     for side, commit in (("base", revisions.base or ""), ("head", revisions.head)):

@@ -1,5 +1,5 @@
-"""The contract of `CiHost`, asked by doing: for the tests of whoever writes a host. Each rule is
-asked of a host outside of any job, so that it answers without a network."""
+"""The contract of `CiHost` as executable rules, for the tests of a host's author. Each rule is
+checked outside of any job, so a host answers without a network."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ Tokens = Mapping[str, str]
 
 
 class HostRule(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule of the contract; `problem` returns what is wrong with a class of hosts, given the
-    variables that hold its tokens, '' where the rule is kept."""
+    """A rule of the contract. `problem` returns what is wrong with a class of hosts, given the
+    variables that hold its tokens; '' if the rule is kept."""
 
     name: str
     problem: Callable[[type[CiHost], Tokens], str]

@@ -13,8 +13,7 @@ from tunegate.errors import ConfigError
 
 
 class JudgedEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """An event that is judged: its base and head, and the zone of the cache that the run may
-    write."""
+    """An event to judge: its base and head, and the cache zone that the run may write."""
 
     base: str
     head: str
@@ -39,55 +38,55 @@ def event_refusal(events: EventTable, name: str, instead: str) -> str:
     return f"event {name}: it is not one that tunegate knows. {instead}"
 
 
-# The variables of a CI job, checked: a value that contradicts its name is refused.
+# The variables of a CI job, checked: a value that contradicts its name is rejected.
 
 GIVEN = "Or name --base and --head, the two commits to compare."
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _NUMBER = re.compile(r"[1-9][0-9]{0,18}")
 _DEFAULT_BRANCH = "TUNEGATE_DEFAULT_BRANCH"
-"""The variable of ours for CIs that do not say which branch is the default one."""
+"""Our variable for CIs that do not say which branch is the default."""
 
 
 class JobVariables:
-    """Those of one job."""
+    """The variables of one job."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
 
     def text(self, name: str) -> str:
-        """An empty string where it is not set."""
+        """Returns the text, '' if it is not set."""
         return self._environment.get(name, "").strip()
 
     def commit(self, name: str) -> str:
-        """A full commit id. Raises ConfigError for anything else."""
+        """Returns a full commit id. Raises ConfigError for anything else."""
         found = self.text(name)
         if not _COMMIT.fullmatch(found):
             raise contradiction(f"{name} is no commit")
         return found
 
     def commit_or_none(self, name: str) -> str | None:
-        """A full commit id; None where the variable holds none, or only the beginning of one."""
+        """Returns a full commit id, None for anything else or only the beginning of one."""
         found = self.text(name)
         return found if _COMMIT.fullmatch(found) else None
 
     def number(self, name: str) -> int | None:
-        """A number from one on; None where the variable holds none."""
+        """Returns a number from one on, None if the variable holds none."""
         found = self.text(name)
         return int(found) if _NUMBER.fullmatch(found) else None
 
     def required_number(self, name: str) -> int:
-        """Raises ConfigError."""
+        """Returns the number. Raises ConfigError if there is none."""
         found = self.number(name)
         if found is None:
             raise contradiction(f"{name} is no number")
         return found
 
     def branch(self, name: str) -> str:
-        """The name of a branch, without what stands before it in a full reference."""
+        """Returns the name of a branch, without the prefix of a full reference."""
         return self.text(name).removeprefix("refs/heads/")
 
     def default_branch(self) -> str:
-        """The default branch by the variable of ours; '' where git has to find it."""
+        """Returns the default branch by our variable, '' if git has to find it."""
         return self.branch(_DEFAULT_BRANCH)
 
 
@@ -95,7 +94,7 @@ def contradiction(what: str) -> ConfigError:
     return ConfigError(f"the job cannot be used: {what}. {GIVEN}")
 
 
-# The part of the cache that a job of a CI may write, by its project and by what it is about.
+# The cache zone that a CI job may write, by its project and its event.
 
 MAIN = "main"
 _MAX_CHARACTERS = 120
@@ -103,13 +102,13 @@ _PROJECT = re.compile(r"[A-Za-z0-9_][\w.-]*(/[A-Za-z0-9_][\w.-]*)*", re.ASCII)
 
 
 def zone_of_pull_request(project: str, number: int) -> str:
-    """Raises ConfigError for a project that cannot be a part of a zone."""
+    """Returns the zone. Raises ConfigError for a project that cannot be part of a zone."""
     return _zone(project, str(number))
 
 
 def zone_of_branch(project: str, branch: str, default_branch: str) -> str:
-    """Other branches than the default one may not teach the main zone. Where nobody says which
-    branch that is, none may. Raises ConfigError."""
+    """Returns a branch's zone. Only the default branch may write the main zone; if nobody says
+    which that is, none may. Raises ConfigError."""
     if branch and branch == default_branch:
         return MAIN
     plain = "".join(c if c.isalnum() and c.isascii() else "_" for c in branch)
@@ -122,12 +121,12 @@ def zone_of_branch(project: str, branch: str, default_branch: str) -> str:
 
 
 def zone_of_queue(project: str) -> str:
-    """The zone of a merge queue. Raises ConfigError."""
+    """Returns the zone of a merge queue. Raises ConfigError."""
     return _zone(project, "queue")
 
 
 def _zone(project: str, part: str) -> str:
-    """Names of projects and branches can be long; a zone cannot."""
+    """Returns a zone's name; names of projects and branches can be long, a zone's cannot."""
     if not _PROJECT.fullmatch(project):
         raise contradiction("its variables name no project")
     zone = f"pr/{project}/{part}"
@@ -136,13 +135,13 @@ def _zone(project: str, part: str) -> str:
     return f"pr/long/{hashlib.sha256(zone.encode()).hexdigest()}"
 
 
-# Events that are alike in every CI: a tag, a branch, and what somebody names.
+# Events that are alike in every CI: a tag, a branch, and revisions that somebody names.
 
 _NAMED = "Name --since-release or --base."
 
 
 def require_judged(events: EventTable, name: str, variable: str, instead: str = GIVEN) -> None:
-    """Raises ConfigError for an event that is refused, or that the table does not have."""
+    """Raises ConfigError for an event that is refused, or that the table lacks."""
     if not name:
         message = f"{variable} is not set: no event says what to compare. {instead}"
         raise ConfigError(message)
@@ -151,12 +150,13 @@ def require_judged(events: EventTable, name: str, variable: str, instead: str = 
 
 
 def as_asked(number: int | None, tip: str) -> JobEvent:
-    """Returns the event of a job that names both base and head itself. It only reads the cache."""
+    """Returns the event of a job that names both base and head. It only reads the cache."""
     return JobEvent(revisions=Usual(), pull_request=number, tip=tip if number else "")
 
 
 def of_tag(asked: AskedRevisions, head: str, instead: str = _NAMED) -> JobEvent:
-    """Raises ConfigError, unless the job says what a tag is compared with."""
+    """Returns the event of a tag. Raises ConfigError unless the job says what to compare it
+    with."""
     if not asked.since_release and not asked.base:
         message = f"a tag says nothing of what to compare with. {instead}"
         raise ConfigError(message)
@@ -166,13 +166,13 @@ def of_tag(asked: AskedRevisions, head: str, instead: str = _NAMED) -> JobEvent:
 def of_branch(
     asked: AskedRevisions, head: str, revisions: RevisionChoice, zone: str | None
 ) -> JobEvent:
-    """A head that somebody names does not teach the main zone."""
+    """Returns the event of a branch. A head that somebody names does not write the main zone."""
     may_write = None if asked.head and zone == MAIN else zone
     return JobEvent(revisions=revisions, checked_out=head, zone=may_write)
 
 
 def of_pull_request(number: int, tip: str, target: str, zone: str | None) -> JobEvent:
-    """Returns the event of a pull request whose head, or a merge of it with its target, may be
-    checked out."""
+    """Returns the event of a pull request, whose head or merge with its target may be checked
+    out."""
     revisions = MergeBase(target=target) if target else Usual()
     return JobEvent(revisions=revisions, zone=zone, pull_request=number, tip=tip)

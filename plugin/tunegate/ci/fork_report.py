@@ -1,7 +1,7 @@
-"""Stage `comment`: a fork's run has ended, and its numbers are written on its pull request.
+"""Stage `comment`: writes the numbers of a fork's finished run on its pull request.
 
 The job has the rights of the default branch. It checks nothing out, starts nothing and judges
-nothing: its exit code says whether it could report.
+nothing: its exit code says only whether it could report.
 """
 
 from __future__ import annotations
@@ -41,28 +41,30 @@ from tunegate.wording import plural
 
 UNVERIFIED = "unverified"
 _NAME = "fork"
-"""A comment of its own: it never replaces one that a run of this repository wrote."""
+"""A separate comment: it never replaces one that a run of this repository wrote."""
 
 
 def comment_on_fork(
     host: FinishedRunHost, environment: Mapping[str, str], directory: Path, when: CommentWhen
 ) -> int:
-    """The exit code. `directory` has the files of the fork's run."""
+    """Comments, and returns the exit code. `directory` has the files of the fork's run."""
     try:
         run = host.finished_run()
         verdict = fork_verdict(directory)
         if verdict is None:
-            return _said(host, environment, f"the run of {run.source} kept no verdict.json")
-        return _commented(host, environment, run, verdict, when)
+            return _report_no_comment(
+                host, environment, f"the run of {run.source} kept no verdict.json"
+            )
+        return _comment(host, environment, run, verdict, when)
     except NothingToReportError as nothing:
-        return _said(host, environment, str(nothing))
+        return _report_no_comment(host, environment, str(nothing))
     except HostRefusedError as refused:
-        return _said(host, environment, str(refused), "error", UNFIT)
+        return _report_no_comment(host, environment, str(refused), "error", UNFIT)
     except TunegateError as error:
         return stopped(host, environment, Path(), (error.exit_code, str(error), None, ()))
 
 
-def _commented(
+def _comment(
     host: FinishedRunHost,
     environment: Mapping[str, str],
     run: FinishedRun,
@@ -81,7 +83,7 @@ def _commented(
     return PASS
 
 
-def _said(
+def _report_no_comment(
     host: FinishedRunHost,
     environment: Mapping[str, str],
     text: str,
@@ -101,8 +103,8 @@ _LIMIT = 60_000
 
 
 def render(verdict: Verdict, *, source: str, tip: str) -> str:
-    """The table of models. Names of models and targets are the fork's words, as code; reasons,
-    notes and advice are left out, and counted is what the table has."""
+    """Returns the table of models. Names of models and targets are the fork's words, shown as code;
+    reasons, notes and advice are left out, and counts come from the table itself."""
     shown = worst_first(verdict)[:MAX_FORK_CHECKS]
     rest = len(verdict.findings) - len(shown)
     table = markdown_table(models_table(shown).without("Energy")) if shown else ""
@@ -123,7 +125,7 @@ def _warning(source: str, tip: str) -> str:
     )
 
 
-# A verdict that a fork's own run wrote: hostile bytes, of which only what is checked here is used.
+# A verdict that a fork's own run wrote: hostile bytes, of which only checked parts are used.
 
 NAME = "verdict.json"
 MAX_BYTES = 2**20
@@ -135,18 +137,18 @@ _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 def fork_verdict(directory: Path) -> Verdict | None:
-    """The verdict in a directory that an artifact was unpacked to; None where there is none. Raises
-    ArtifactError, whose text quotes nothing of the file."""
+    """Returns the verdict in a directory that an artifact was unpacked to, None if there is none.
+    Raises ArtifactError, whose text quotes nothing of the file."""
     body = _body(directory)
     if body is None:
         return None
     try:
         verdict = artifact_io.decoded(body, Verdict)
     except (ValueError, RecursionError):
-        raise _refused("it is no verdict") from None
+        raise _refusal("it is no verdict") from None
     problem = next(_problems(verdict), "")
     if problem:
-        raise _refused(problem)
+        raise _refusal(problem)
     return verdict
 
 
@@ -156,16 +158,16 @@ def _body(directory: Path) -> bytes | None:
     except FileNotFoundError:
         return None
     if not is_directory:
-        raise _refused("it is in no directory of its own")
+        raise _refusal("it is in no directory of its own")
     if not os.path.lexists(directory / NAME):
         return None
     file = opened_inside(directory, NAME)
     if file is None:
-        raise _refused("it is no plain file")
+        raise _refusal("it is no plain file")
     with file:
         body = file.read(MAX_BYTES + 1)
     if len(body) > MAX_BYTES:
-        raise _refused(f"it has more than {MAX_BYTES} bytes")
+        raise _refusal(f"it has more than {MAX_BYTES} bytes")
     return body
 
 
@@ -196,6 +198,6 @@ def _problems_of(finding: Finding) -> Iterator[str]:
         yield "an interval in it is none"
 
 
-def _refused(why: str) -> ArtifactError:
+def _refusal(why: str) -> ArtifactError:
     message = f"{NAME} of the fork's run: {why}. Nothing of it is shown; look at the run itself."
     return ArtifactError(message)

@@ -14,27 +14,27 @@ from tunegate.ci.protocol import Annotation
 
 PREFIX = "ci-"
 _MAX_OUTPUT_BYTES = 4096
-"""The least that a CI takes is 5 KiB: more fails the job there."""
+"""The smallest limit of a CI is 5 KiB: more fails the job there."""
 
 
 def write_host_file(directory: Path, name: str, text: str) -> None:
-    """Raises OutputError."""
+    """Writes a text file. Raises OutputError."""
     artifact_io.write_text(directory / f"{PREFIX}{name}", text)
 
 
 def write_host_json(directory: Path, name: str, content: object) -> None:
-    """Raises OutputError."""
+    """Writes a JSON file. Raises OutputError."""
     write_host_file(directory, name, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
 def write_outputs(directory: Path, outputs: Mapping[str, str]) -> None:
-    """The outputs of a job, for its later steps. Raises OutputError."""
+    """Writes a job's outputs for its later steps. Raises OutputError."""
     write_host_file(directory, "outputs.env", dotenv(outputs, limit_bytes=_MAX_OUTPUT_BYTES))
 
 
 def report_inside(out: Path, workspace: str) -> str:
-    """The path of the report in the workspace whose files a CI keeps, as a part of an address; ''
-    where it lies elsewhere."""
+    """Returns the report's path in the workspace whose files a CI keeps, as part of an address; ''
+    if it is elsewhere."""
     try:
         inside = Path.cwd().joinpath(out).relative_to(workspace or "/dev")
     except (OSError, ValueError):
@@ -43,8 +43,8 @@ def report_inside(out: Path, workspace: str) -> str:
 
 
 def dotenv(values: Mapping[str, str], *, limit_bytes: int) -> str:
-    """`TUNEGATE_NAME=value`, a line for each value that is one line of plain characters, within the
-    limit: shells and CIs read such files each in a way of its own."""
+    """Returns a `TUNEGATE_NAME=value` line for each value that is one line of plain characters,
+    within the limit: every shell and CI reads such files differently."""
     lines = [
         f"TUNEGATE_{name.upper()}={value}\n"
         for name, value in values.items()
@@ -63,7 +63,7 @@ _MAX_CHARACTERS = 4000
 
 
 def log_annotations(annotations: Sequence[Annotation]) -> None:
-    """Writes a line for each to standard error, at once."""
+    """Writes a line for each annotation to standard error at once."""
     for annotation in annotations:
         sys.stderr.write(f"{log_line(annotation)}\n")
     sys.stderr.flush()

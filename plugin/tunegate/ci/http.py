@@ -1,7 +1,7 @@
-"""REST calls to the API of a CI.
+"""REST calls to a CI's API.
 
-What answers is not trusted: there is a limit to the size of an answer and to the time of all of
-them, no redirect is followed with the token, and no text of an answer is shown.
+Answers are not trusted: their size and the total time are limited, no redirect is followed with the
+token, and no text of an answer is shown.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tunegate.ci.protocol import HostRefusedError
 from tunegate_cache.certificates import untrusted_reason
 
 FIRST_WAIT_SECONDS = 1.0
-"""Doubled for each further one, where an answer does not say how long."""
+"""Doubled for each further wait, if an answer does not say how long."""
 _MAX_REPEATS = 4
 _STALLED_SECONDS = 10
 LAST_TRY_SECONDS = 4.5
@@ -31,8 +31,8 @@ _REPEATABLE = frozenset({"GET", "PUT", "PATCH", "DELETE"})
 
 
 class RestRefusedError(HostRefusedError):
-    """`status` is that of the answer, 0 where there was none. `may_be_done` says that a request
-    which must not be made twice may have been carried out all the same."""
+    """`status` is the answer's, 0 without one. `may_be_done` means that a request which must not be
+    made twice may have been carried out."""
 
     def __init__(self, text: str, status: int = 0, *, may_be_done: bool = False) -> None:
         super().__init__(text)
@@ -41,8 +41,8 @@ class RestRefusedError(HostRefusedError):
 
 
 class Patience:
-    """The time that one job gives an API that hangs. After a request without an answer there is one
-    short try more, and then none: a job must not wait for each of them. An answer ends that."""
+    """The time that one job gives a hanging API. After a request without an answer there is one
+    more short try, and then none: a job must not wait for each request. An answer resets it."""
 
     def __init__(self) -> None:
         self._lost = 0
@@ -56,11 +56,11 @@ class Patience:
 
 
 class RestApi:
-    """JSON to and from one address, for a minute. `headers` may hold the token,
-    `name` is the CI's for messages.
+    """JSON to and from one address, for a minute. `headers` may hold the token, `name` is the CI's
+    for messages.
 
-    A request that was refused for its time (429, or 403 with a limit) is made again when the answer
-    says; so is one that ended in a server error or a lost connection, if it is repeatable.
+    A rate-limited request (429, or 403 with a limit) is repeated when the answer says; one that
+    ended in a server error or a lost connection is repeated if it is repeatable.
     """
 
     def __init__(
@@ -72,8 +72,8 @@ class RestApi:
         limit_seconds: float = _TOTAL_SECONDS,
         patience: Patience | None = None,
     ) -> None:
-        """Raises HostRefusedError for an address that is none, and where the patience with it is at
-        its end."""
+        """Raises HostRefusedError for an invalid address, and if the patience with it is
+        exhausted."""
         self._name = name
         self._address = address.rstrip("/")
         self._headers = {**headers, "Content-Type": "application/json"}
@@ -94,20 +94,20 @@ class RestApi:
         *,
         is_repeatable: bool | None = None,
     ) -> Any:  # noqa: ANN401 -- JSON
-        """The answer. Raises RestRefusedError, with the status and without the query.
-        `is_repeatable` says that asking twice does no harm; the method says so by default."""
+        """Returns the answer. Raises RestRefusedError, with the status and without the query.
+        `is_repeatable` says that asking twice does no harm; by default the method decides."""
         asked = f"{method} {path.partition('?')[0]}"
         repeatable = method in _REPEATABLE if is_repeatable is None else is_repeatable
-        answer = self._answered(method, path, body)
+        answer = self._send(method, path, body)
         for repeat in range(_MAX_REPEATS):
             wait = self._wait_before_repeat(answer, repeat, is_repeatable=repeatable)
             if wait is None:
                 break
             time.sleep(wait)
-            answer = self._answered(method, path, body)
-        return self._read(answer, asked, is_repeatable=repeatable)
+            answer = self._send(method, path, body)
+        return self._parse_answer(answer, asked, is_repeatable=repeatable)
 
-    def _answered(self, method: str, path: str, body: object) -> _Answer:
+    def _send(self, method: str, path: str, body: object) -> _Answer:
         request = urllib.request.Request(  # noqa: S310 -- the scheme has been checked
             self._address + path,
             data=None if body is None else json.dumps(body).encode(),
@@ -123,7 +123,7 @@ class RestApi:
     def _wait_before_repeat(
         self, answer: _Answer, repeat: int, *, is_repeatable: bool
     ) -> float | None:
-        """Returns None where it is not asked again: that would do harm, or no time is left."""
+        """Returns the seconds to wait, None if a repeat would do harm or no time is left."""
         if answer.is_alive():
             return None
         is_worth_it = is_limited(answer.status, answer.headers) or (
@@ -134,7 +134,7 @@ class RestApi:
         wait = wait_seconds(answer.headers, FIRST_WAIT_SECONDS * 2**repeat, time.time())
         return wait if time.monotonic() + wait < self._end else None
 
-    def _read(self, answer: _Answer, asked: str, *, is_repeatable: bool) -> Any:  # noqa: ANN401 -- JSON
+    def _parse_answer(self, answer: _Answer, asked: str, *, is_repeatable: bool) -> Any:  # noqa: ANN401 -- JSON
         is_lost = answer.is_alive() or is_server_error(answer.status) or answer.was_lost
         unsure = is_lost and not is_repeatable
         said = self._refusal(answer, asked)
@@ -166,7 +166,7 @@ def _is_web_address(address: str) -> bool:
 
 
 class _Answer(threading.Thread):
-    """An answer, read in a thread of its own: a server can send a byte now and then for ever."""
+    """An answer, read in its own thread: a server can send a byte now and then for ever."""
 
     def __init__(
         self, opener: urllib.request.OpenerDirector, request: urllib.request.Request
@@ -208,14 +208,14 @@ def _is_of_answer(error: Exception) -> bool:
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A redirect would take the token to another host."""
+    """Refuses redirects, which would take the token to another host."""
 
     def redirect_request(self, *_: object) -> None:
         return None
 
 
-# Waiting times between requests to an API, as its answers demand. Pure. Limits are said by `Retry-
-# After`, or by how many requests are left and when there are new ones.
+# Waiting times between requests, as the answers demand. Pure. Limits come by `Retry-After`, or by
+# the number of remaining requests and when it resets.
 
 TOO_MANY = 429
 FORBIDDEN = 403
@@ -236,9 +236,8 @@ def is_server_error(status: int) -> bool:
 
 
 def wait_seconds(headers: Mapping[str, str], backoff_seconds: float, now: float) -> float:
-    """Returns the seconds that the answer demands, else `backoff_seconds`. `now` is in seconds
-    since 1970, and counts where the answer has no date of its own. The names of headers are in
-    lower case."""
+    """Returns the seconds that the answer demands, else `backoff_seconds`. `now` (seconds since
+    1970) counts if the answer has no date. Header names are in lower case."""
     asked = _retry_after(headers.get("retry-after", ""), _date(headers, now))
     if asked is None and _is_used_up(headers):
         asked = _reset(headers, _date(headers, now))
@@ -250,7 +249,7 @@ def _is_used_up(headers: Mapping[str, str]) -> bool:
 
 
 def _retry_after(text: str, now: float) -> float | None:
-    """Seconds, or a date."""
+    """Parses seconds or a date."""
     seconds = _number(text)
     return seconds if seconds is not None else _since(text, now)
 
@@ -262,7 +261,7 @@ def _reset(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def _date(headers: Mapping[str, str], now: float) -> float:
-    """The server's own clock: the one of the runner may differ."""
+    """Returns the server's own time: the runner's clock may differ."""
     since = _since(headers.get("date", ""), now)
     return now if since is None else now + since
 

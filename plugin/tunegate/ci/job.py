@@ -1,5 +1,5 @@
-"""A command in a job of a CI: its event decides what is compared and what may be written, and the
-CI gets the result. What a CI refuses never changes a verdict."""
+"""Runs a command as a CI job: its event decides what is compared and what may be written, and the
+CI gets the result. A refusal by the CI never changes a verdict."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ from tunegate.system.git.repository import GitRepository
 from tunegate.system.processes.signals import cancellable, postponed
 
 Ended = tuple[int, str, ConfigKey | None, tuple[str, ...]]
-"""An exit code, the problem in one line that was not printed yet, the key of the configuration
-behind it, and further lines."""
+"""An exit code, the problem in one line if it was not printed yet, the configuration key behind it,
+and further lines."""
 
 
 def run_job(
@@ -61,8 +61,8 @@ def run_job(
     request: JobRequest,
     carried_out: Callable[[Sequence[str]], Ended],
 ) -> int:
-    """The exit code of the command line, which `carried_out` runs. A signal ends it wherever it is,
-    and the CI is told."""
+    """Runs the command line with `carried_out`, and returns its exit code. A signal may end it
+    anywhere, and the CI is told."""
     try:
         event = host.event(request.asked)
         revisions = job_revisions(request, event)
@@ -80,14 +80,14 @@ def run_job(
             with host.literal_output():
                 ended = carried_out([*request.words, *event_words(request, event, revisions)])
             results = read_results(request.out, before, ended[0])
-            ended = _truthful(request, ended, results)
-            return _told(host, environment, _Job(request, event, begun), results, ended)
+            ended = _require_verdict(request, ended, results)
+            return _report_results(host, environment, _Job(request, event, begun), results, ended)
     except KeyboardInterrupt:
         cancelled = (CANCELLED, "cancelled; what was finished is kept", None, ())
-        return stopped(host, environment, request.out, cancelled, _cancelled(begun))
+        return stopped(host, environment, request.out, cancelled, _cancelled_progress(begun))
     except BaseException:
-        # What has begun must end. Whoever goes on begins again.
-        report_to_host(host, JobReport(progress=_cancelled(begun)), None)
+        # What has begun must end; a later report begins again.
+        report_to_host(host, JobReport(progress=_cancelled_progress(begun)), None)
         raise
 
 
@@ -98,7 +98,7 @@ def stopped(
     ended: Ended,
     progress: JobProgress | None = None,
 ) -> int:
-    """Says what went wrong where people look: beside the job, and in its summary."""
+    """Reports the error where people look: beside the job, and in its summary."""
     exit_code, text, about, others = ended
     place = place_of(about, Path())
     lines = tuple(_without_file(line, about, place) for line in (text, *others))
@@ -117,15 +117,14 @@ def stopped(
 
 
 def _without_file(line: str, about: ConfigKey | None, place: ConfigPlace | None) -> str:
-    """A host writes the place itself, so the text does not name the file again."""
+    """Returns the line without the file's name, as a host shows the place itself."""
     return line.removeprefix(f"{about.file}: ") if about and place else line
 
 
 def _progress(
     request: JobRequest, event: JobEvent, revisions: Revisions | None
 ) -> JobProgress | None:
-    """The beginning of a verdict; None where none is on its way, or nobody knows for which
-    commit."""
+    """Returns the beginning of a verdict, None if there will be none, or its commit is unknown."""
     commit = reported_commit(request, event, revisions)
     if request.step not in JUDGING or not commit:
         return None
@@ -138,7 +137,7 @@ class _Job(NamedTuple):
     begun: JobProgress | None
 
 
-def _told(
+def _report_results(
     host: CiHost, environment: Mapping[str, str], job: _Job, results: Results, ended: Ended
 ) -> int:
     request, event, begun = job
@@ -153,18 +152,19 @@ def _told(
 
 
 def _begin(host: CiHost, begun: JobProgress | None) -> None:
-    """A host that is interrupted while it asks does not learn what it has begun."""
+    """Reports the beginning. A cancel waits meanwhile: an interrupted host would not know what it
+    has begun."""
     if begun is not None:
         with postponed():
             report_to_host(host, JobReport(progress=begun), None)
 
 
-def _cancelled(begun: JobProgress | None) -> JobProgress | None:
+def _cancelled_progress(begun: JobProgress | None) -> JobProgress | None:
     return begun and concluded(begun, CANCELLED, None)
 
 
-def _truthful(request: JobRequest, ended: Ended, results: Results) -> Ended:
-    """A pass and a regression are let out only with the verdict that this run wrote."""
+def _require_verdict(request: JobRequest, ended: Ended, results: Results) -> Ended:
+    """Returns the ending; a pass or a regression needs the verdict that this run wrote."""
     exit_code, *_ = ended
     is_judged = request.step in JUDGING
     if exit_code not in {PASS, FAIL} or (exit_code == PASS and not is_judged):
@@ -207,8 +207,7 @@ def _comment(
 def _refusal(
     host: CiHost, request: JobRequest, event: JobEvent, results: Results, choice: CommentChoice
 ) -> str:
-    """Returns why there is no comment, or an empty string where there is one. A host may be of
-    others."""
+    """Returns why there is no comment, '' if there is one. The host may be a third party's."""
     report = NO_CHANGE if choice == "say that nothing changes" else results.markdown
     try:
         links = host.links(request.out)
@@ -233,7 +232,7 @@ def _links(host: CiHost, out: Path) -> Links:
 
 
 def _choice(request: JobRequest, event: JobEvent, results: Results) -> CommentChoice:
-    """Only on the pull request whose head or merge commit was judged."""
+    """Decides about the comment: only on the pull request whose head or merge commit was judged."""
     verdict, changes = results.verdict, results.changes
     if request.comment == "never" or verdict is None or not results.markdown:
         return "leave"
@@ -242,14 +241,14 @@ def _choice(request: JobRequest, event: JobEvent, results: Results) -> CommentCh
     return comment_choice(request.comment, verdict, len(changes.models) if changes else 0)
 
 
-# The choice whether to write a report on its pull request. Pure.
+# Decides whether to write a report on its pull request. Pure.
 
 CommentChoice = Literal["write", "update", "say that nothing changes", "leave"]
 
 
 def comment_choice(when: CommentWhen, verdict: Verdict, changed_models: int) -> CommentChoice:
     """Returns what to do with the comment. A report that nobody waits for replaces an earlier one,
-    and is not the first: an old alarm must not stay where there is none any more."""
+    but is not the first: an old alarm must not stay once it is over."""
     if when == "never":
         return "leave"
     is_weaker = any(each.weakens for each in verdict.policy_changes)
@@ -263,15 +262,15 @@ def comment_choice(when: CommentWhen, verdict: Verdict, changed_models: int) -> 
     return "write" if when == "on-change" else "update"
 
 
-# The name of a report among those on one pull request: two jobs must not write over each other's,
-# nor a job for one configuration over that for another. Pure.
+# The name of a report among those on one pull request: two jobs, or two configurations, must not
+# overwrite each other's. Pure.
 
 _DEFAULT_OUT, _DEFAULT_CONFIG = ".tunegate", "tunegate.yaml"
 
 
 def report_name(request: JobRequest, event: JobEvent) -> str:
-    """The name by which a later run of the same job finds the report. It has a digest: names of
-    jobs may have any characters."""
+    """Returns the name by which a later run of the same job finds the report. It contains a digest,
+    as job names may have any characters."""
     parts = (_config(request), event.job, event.matrix)
     if parts == (_DEFAULT_CONFIG, "", ""):
         return str(request.out)
@@ -280,51 +279,55 @@ def report_name(request: JobRequest, event: JobEvent) -> str:
 
 
 def job_in_words(request: JobRequest, event: JobEvent) -> str:
-    """The job whose report it is, for people; '' where the CI names none."""
+    """Returns the reporting job for people, '' if the CI does not name it."""
     job = f"{event.job} ({event.matrix})" if event.matrix else event.job
     config = _config(request)
     return job if config == _DEFAULT_CONFIG else ", ".join(filter(None, (job, config)))
 
 
 def check_words(request: JobRequest, event: JobEvent) -> str:
-    """Returns what tells this job's check beside the commit from those of others: of two of one
-    name the later one is shown. '' where there is nothing to tell them by."""
+    """Returns what distinguishes this job's check from others beside the commit, as of two with one
+    name only the later is shown; '' if nothing does."""
     usual = {_DEFAULT_OUT, _DEFAULT_CONFIG, ""}
     named = (event.job, event.matrix, _config(request), str(request.out))
     return ", ".join(each for each in named if each not in usual)
 
 
 def _config(request: JobRequest) -> str:
-    """Its path in the repository, wherever a runner keeps that."""
+    """Returns the configuration's path in the repository, wherever the runner keeps that."""
     root, config = Path(os.path.abspath(request.repository)), Path(os.path.abspath(request.config))  # noqa: PTH100
     return (config.relative_to(root) if config.is_relative_to(root) else config).as_posix()
 
 
-# The decisions of an event, as words of a command line. Pure.
+# The event's decisions as words of a command line. Pure.
 
 
 def event_words(request: JobRequest, event: JobEvent, revisions: Revisions | None) -> list[str]:
-    """`--name=value` throughout, so that no value can be taken for an option.
+    """Returns the words, always as `--name=value`, so that no value can be taken for an option.
 
-    The later steps refuse a plan of other revisions. Each may write to the cache: what it found
-    out about schedules, or what the history keeps.
+    Later steps refuse a plan of other revisions. Each may write to the cache: what it found out
+    about schedules, or what the history keeps.
     """
-    compared = _asked(request) if revisions is None else _found(request, revisions)
+    compared = (
+        _words_for_requested(request)
+        if revisions is None
+        else _words_for_revisions(request, revisions)
+    )
     if revisions is not None and request.step in PLANNING:
         compared.append(f"--chosen-by={revisions.reason}")
     return [*compared, *_trust(request, event)]
 
 
-def _found(request: JobRequest, revisions: Revisions) -> list[str]:
+def _words_for_revisions(request: JobRequest, revisions: Revisions) -> list[str]:
     base = ["--no-base"] if revisions.base is None else [f"--base={revisions.base}"]
     found = request.policy or revisions.policy
     policy = [f"--policy={found}"] if found else []
     return [f"--head={revisions.head}", *base, *policy]
 
 
-def _asked(request: JobRequest) -> list[str]:
+def _words_for_requested(request: JobRequest) -> list[str]:
     """Returns the words for base and head; the command finds the release before, as its
-    configuration has the tags."""
+    configuration has the tag pattern."""
     asked = request.asked
     chooses = asked.since_release and request.step in PLANNING
     head = [f"--head={asked.head}"] if asked.head else []
@@ -332,26 +335,26 @@ def _asked(request: JobRequest) -> list[str]:
 
 
 def _trust(request: JobRequest, event: JobEvent) -> list[str]:
-    """Returns the words for the cache: whoever may write no zone only reads, a fork for one,
-    whatever else is asked."""
+    """Returns the words for the cache: a job that may write no zone, such as a fork's, only reads,
+    whatever else is requested."""
     if event.zone is None:
         return [] if request.is_without_cache else ["--cache-mode=ro"]
     zone = request.zone or event.zone
     return [f"--zone={zone}"] if zone else []
 
 
-# The revisions that an event means, found in a repository.
+# Finds the revisions of an event in a repository.
 
 _BRANCH = re.compile(r"[^\x00-\x20\x7f~^:?*\[\\]{1,250}")
 """What git may call a branch."""
 
 
 def job_revisions(request: JobRequest, event: JobEvent) -> Revisions | None:
-    """Every step sees that the checkout is what the event is about. A later step refuses a plan of
-    other revisions; None where looking again may find others, such as a branch that has moved.
+    """Returns the revisions. Every step checks that the checkout belongs to the event. A later step
+    refuses a plan of other revisions; None if looking again may find others, as on a moved branch.
 
-    Raises RevisionError, and NoBaselineError or EnvironmentUnfitError where there should be a base
-    and it is not to be had.
+    Raises RevisionError, and NoBaselineError or EnvironmentUnfitError if a required base cannot be
+    had.
     """
     repository, asked = GitRepository(request.repository), request.asked
     if not asked.head:
@@ -363,11 +366,11 @@ def job_revisions(request: JobRequest, event: JobEvent) -> Revisions | None:
         return repository.revisions_without_base(asked.head or None)
     if asked.base or asked.head:
         return repository.asked_revisions(asked.base or None, asked.head or None)
-    return _with_target(_compared(repository, event.revisions), event)
+    return _name_target(_find_revisions(repository, event.revisions), event)
 
 
-def _with_target(found: Revisions, event: JobEvent) -> Revisions:
-    """The verdict names the branch that it is for: a pull request may get another target."""
+def _name_target(found: Revisions, event: JobEvent) -> Revisions:
+    """Names the target branch in the reason: a pull request may get another target."""
     choice, target = event.revisions, event.target
     if not target and isinstance(choice, MergeBase) and not is_commit_id(choice.target):
         target = choice.target
@@ -383,8 +386,8 @@ def is_of_pull_request(path: Path, commit: str, tip: str) -> bool:
 
 
 def reported_commit(request: JobRequest, event: JobEvent, revisions: Revisions | None) -> str:
-    """The commit that people look at: the head of a pull request, not its merge commit. An empty
-    string where the event is not about the commit that is judged, or nobody says it yet."""
+    """Returns the commit that people look at: a pull request's head, not its merge commit. '' if
+    the event is not about the judged commit, or it is not known yet."""
     if revisions is None and request.asked.head:
         return ""
     head = revisions.head if revisions else ""
@@ -398,7 +401,7 @@ def reported_commit(request: JobRequest, event: JobEvent, revisions: Revisions |
 
 
 def _require_checkout(repository: GitRepository, event: JobEvent) -> None:
-    """That the checkout is what the event is about."""
+    """Raises unless the checkout belongs to the event."""
     is_merged = isinstance(event.revisions, MergeBase) and event.tip and not event.checked_out
     if is_merged or isinstance(event.revisions, MergeCommit):
         repository.require_pull_request(event.tip)
@@ -411,7 +414,7 @@ def _is_settled(asked: AskedRevisions, choice: RevisionChoice) -> bool:
     return not (asked.base or asked.head) and isinstance(choice, MergeCommit | Range)
 
 
-def _compared(repository: GitRepository, choice: RevisionChoice) -> Revisions:
+def _find_revisions(repository: GitRepository, choice: RevisionChoice) -> Revisions:
     match choice:
         case MergeCommit(base_tip=base_tip, head_tip=head_tip):
             return repository.merge_commit_revisions(base_tip, head_tip)

@@ -16,8 +16,8 @@ JUDGING: frozenset[StepName] = frozenset({"run", "gate", "verdict"})
 
 
 class JobRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """`words` are the command line without what the event decides, which comes after them. The
-    other fields are what they say there."""
+    """`words` is the command line without what the event decides, which follows it. The other
+    fields are its parsed values."""
 
     words: tuple[str, ...]
     step: StepName

@@ -60,8 +60,8 @@ _LEVELS: dict[str, Level] = {
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):
-    """Whatever the stage has written; the rest is None or empty. `status` is that of the verdict,
-    or `error` where a run ended without one."""
+    """What the stage has written; the rest is None or empty. `status` is the verdict's, or `error`
+    if a run ended without one."""
 
     out: Path
     status: str
@@ -73,8 +73,8 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     markdown: str
 
     def outputs(self) -> dict[str, str]:
-        """Short words and compact JSON: a CI may drop a long output
-        that contains a secret's text."""
+        """Returns short words and compact JSON: a CI may drop a long output that happens to contain
+        a secret's text."""
         changed = [model.path for model in self.changes.models] if self.changes else []
         return {
             "verdict": self.status,
@@ -87,9 +87,8 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def annotations(self, repository: Path, config: Path) -> list[Annotation]:
-        """Returns the annotations: the loosened rules first, at their line of the configuration;
-        then the findings that need somebody, and errors that got larger for nothing, at their
-        model."""
+        """Returns the annotations: loosened rules first, at their line of the configuration; then
+        findings that need attention, and errors that grew for nothing, at their model."""
         if self.verdict is None:
             return []
         level: Level = "error" if self.verdict.policy_fails else "warning"
@@ -108,7 +107,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Stamps = Mapping[str, tuple[int, int]]
-"""Stamps of files by name: a file that is written again gets another one."""
+"""Stamps of files by name: a rewritten file gets another one."""
 
 
 def stamps(out: Path) -> Stamps:
@@ -121,10 +120,11 @@ def stamps(out: Path) -> Stamps:
 
 
 def read_results(out: Path, before: Stamps, exit_code: int) -> Results:
-    """Only of what was written since. A verdict with another exit code did not end this run."""
+    """Returns the results written since `before`. A verdict with another exit code did not end this
+    run."""
     now = stamps(out)
     written = {name for name in now if before.get(name) != now[name]}
-    verdict = _read(out / "verdict.json", Verdict) if "verdict.json" in written else None
+    verdict = _read_if_valid(out / "verdict.json", Verdict) if "verdict.json" in written else None
     if verdict is not None and verdict.exit_code != exit_code:
         verdict = None
     matrix, measure_matrix = (
@@ -135,7 +135,9 @@ def read_results(out: Path, before: Stamps, exit_code: int) -> Results:
         out=out,
         status=verdict.status if verdict else "error" if exit_code != PASS else "",
         verdict=verdict,
-        changes=_read(out / "changes.json", ChangeSet) if "changes.json" in written else None,
+        changes=_read_if_valid(out / "changes.json", ChangeSet)
+        if "changes.json" in written
+        else None,
         matrix=matrix,
         measure_matrix=measure_matrix,
         report=out / "report.html" if verdict and "report.html" in written else None,
@@ -171,7 +173,7 @@ def _policy_annotation(
 
 
 def _annotation(finding: Finding, repository: Path) -> Annotation:
-    """A model has no lines that anybody reads: it stands at the first."""
+    """Returns a finding's annotation at the first line of the model, whose lines nobody reads."""
     return Annotation(
         level=_LEVELS[finding.status],
         title=f"tunegate: {finding.model} on {finding.target}",
@@ -196,22 +198,22 @@ def _file(finding: Finding, repository: Path) -> str:
     return "" if file.is_absolute() else file.as_posix()
 
 
-def _read(path: Path, kind: type[_Artifact]) -> _Artifact | None:
+def _read_if_valid(path: Path, kind: type[_Artifact]) -> _Artifact | None:
     try:
         return artifact_io.read(path, kind)
     except ArtifactError:
         return None
 
 
-# Telling a CI what came out, with a directory for its files where there is one of ours.
+# Reports to a CI, with a directory for its files if there is one of ours.
 
 
 def report_to_host(host: CiHost, report: JobReport, out: Path | None) -> None:
-    """The files go to the directory of the results, if a command of ours has made it and no other
-    run is in it: what ended a job may be that the directory is somebody else's. None for no
-    files."""
+    """Reports to the host. Its files go to the directory of the results, if our command made it and
+    no other run is in it: the job may have failed because the directory is somebody else's. None
+    for no files."""
     with ExitStack() as stack:
-        directory = _entered(stack, out)
+        directory = _open_directory(stack, out)
         try:
             command = host.tell(msgspec.structs.replace(report, directory=directory))
             problem = told_by_agent(command, os.environ) if command else ""
@@ -223,7 +225,7 @@ def report_to_host(host: CiHost, report: JobReport, out: Path | None) -> None:
             sys.stderr.write(f"tunegate: the CI was not told ({type(error).__name__})\n")
 
 
-def _entered(stack: ExitStack, out: Path | None) -> Path | None:
+def _open_directory(stack: ExitStack, out: Path | None) -> Path | None:
     if out is None or not is_marked_here(out):
         return None
     try:
@@ -236,7 +238,7 @@ def _entered(stack: ExitStack, out: Path | None) -> Path | None:
 
 
 def concluded(begun: JobProgress, exit_code: int, verdict: Verdict | None) -> JobProgress:
-    """The end of what has begun, of a run without a verdict, too."""
+    """Returns the end of what has begun, also for a run without a verdict."""
     return msgspec.structs.replace(
         begun, outcome=_outcome(exit_code, verdict), title=_title(exit_code, verdict)
     )
@@ -278,8 +280,7 @@ _MEANINGS = {
 
 
 class JobProblem(msgspec.Struct, frozen=True):
-    """A problem in lines, its exit code, and the place that the first line is about, if there is
-    one."""
+    """A problem in lines, its exit code, and the place that the first line is about, if any."""
 
     lines: tuple[str, ...]
     exit_code: int
@@ -291,7 +292,7 @@ class JobProblem(msgspec.Struct, frozen=True):
         return Annotation(level="error", title="tunegate", text=text, file=file, line=line)
 
     def markdown(self) -> str:
-        """Returns the page in Markdown, in which whatever is quoted stays text."""
+        """Returns the page in Markdown, in which quoted text stays text."""
         meaning = _MEANINGS.get(self.exit_code, "no verdict")
         shown = "\n".join(html.escape(line).replace("\n", " ") for line in self.lines)
         return (
@@ -313,13 +314,13 @@ def job_problem(
     environment: Mapping[str, str],
     place: ConfigPlace | None = None,
 ) -> JobProblem:
-    """The problem without the value of any variable that is named like a secret, and without
-    what stands before the host of an address."""
+    """Returns the problem without the values of variables that look like secrets, and without
+    credentials in addresses."""
     secrets = secrets_of(environment)
     return JobProblem(tuple(redacted(line, secrets) for line in lines), exit_code, place)
 
 
-# The line of the configuration that an error is about, for an annotation beside it.
+# The configuration line that an error is about, for an annotation beside it.
 
 
 class ConfigPlace(NamedTuple):
@@ -328,8 +329,7 @@ class ConfigPlace(NamedTuple):
 
 
 def place_of(about: ConfigKey | None, workspace: Path) -> ConfigPlace | None:
-    """Returns the file and line to show it at, or None where it is about no file of the
-    workspace."""
+    """Returns the file and line to show it at, None if it is about no file of the workspace."""
     if about is None:
         return None
     path = (workspace / about.file).resolve()
@@ -341,16 +341,15 @@ def place_of(about: ConfigKey | None, workspace: Path) -> ConfigPlace | None:
     return ConfigPlace(name.as_posix(), line)
 
 
-# The agent of a CI as a child process, which gets a host's messages and nothing else. It works in
-# no directory of anybody's, and gets those variables of the job that the command names.
+# Runs a CI's agent as a child process, which gets a host's messages and nothing else: no user
+# directory, and only the job variables that the command names.
 
 _LIMIT_SECONDS = 60.0
 _NOWHERE = "/"
 
 
 def told_by_agent(command: AgentCommand, environment: Mapping[str, str]) -> str:
-    """Asks the agent, and returns why it did not do it, without what it printed; '' where it
-    did."""
+    """Asks the agent. Returns why it failed, without its output; '' if it did not."""
     program = _program(command, environment.get("PATH", ""))
     if program is None:
         return f"{command.program} was not found"

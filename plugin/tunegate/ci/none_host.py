@@ -23,30 +23,30 @@ _ADDRESS = "BUILD_URL"
 
 
 class NoCiHost:
-    """The host of a person at a shell, and of a CI that nobody has added yet."""
+    """The host of a person at a shell, and of an unknown CI."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
 
     @staticmethod
     def is_here(environment: Mapping[str, str]) -> bool:
-        """Returns False: it is chosen where no other host is."""
+        """Returns False: it is chosen if no other host is."""
         return False
 
     def event(self, asked: AskedRevisions) -> JobEvent:
-        """The usual revisions, and the cache that the configuration names."""
+        """Returns the usual revisions, and the cache that the configuration names."""
         return JobEvent(revisions=Usual(), zone="")
 
     def links(self, out: Path) -> Links:
-        """Returns the link in a variable that many a CI sets."""
+        """Returns the link in a variable that many CIs set."""
         return Links(run=self._environment.get(_ADDRESS, ""))
 
     def literal_output(self) -> AbstractContextManager[None]:
-        """Changes nothing: nobody reads instructions out of the output."""
+        """Changes nothing: nobody reads commands from the output."""
         return nullcontext()
 
     def tell(self, report: JobReport) -> None:
-        """Tells annotations in the log; in files outputs and annotations, too, and the summary."""
+        """Reports annotations in the log, and outputs, annotations and the summary in files."""
         log_annotations(report.annotations)
         if report.directory is None:
             return
@@ -58,7 +58,7 @@ class NoCiHost:
     def comment(
         self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False
     ) -> None:
-        """There is nothing to comment on."""
+        """Does nothing: there is nothing to comment on."""
         raise HostRefusedError("no CI says which pull request this is")
 
 

@@ -11,29 +11,28 @@ import msgspec
 
 
 class _Choice(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """One of several."""
+    """One of several choices."""
 
 
 class MergeCommit(_Choice, frozen=True, kw_only=True):
-    """The revisions of a pull request with these tips: its merge commit with the first parent,
-    or its head with the merge base, whichever is checked out."""
+    """A pull request with these tips: its merge commit against the first parent, or its head
+    against the merge base, whichever is checked out."""
 
     base_tip: str
     head_tip: str
 
 
 class MergeBase(_Choice, frozen=True, kw_only=True):
-    """The checkout, compared with where it left the target: a commit, or a branch of the remote.
-    The target's rules judge."""
+    """The checkout against where it left the target: a commit, or a remote branch. The target's
+    rules judge."""
 
     target: str
 
 
 class Push(_Choice, frozen=True, kw_only=True):
-    """The commit after a push with the one before. `before` is zeros for a new branch, which is
-    compared with its merge base with the default branch; '' is the one that git finds. With
-    `is_default` it is the default branch that was pushed, whose first push has nothing before
-    it."""
+    """The commit after a push against the one before. `before` is zeros for a new branch, which is
+    compared with its merge base with the default branch ('': git finds it). `is_default` means that
+    the default branch was pushed, whose first push has nothing before it."""
 
     before: str
     after: str
@@ -49,10 +48,10 @@ class Range(_Choice, frozen=True, kw_only=True):
 
 
 class Usual(_Choice, frozen=True, kw_only=True):
-    """The checkout, compared with its merge base with the default branch, and on that branch with
-    its parent. '' is the default branch that git finds. A branch that is named is fetched; with
-    `is_here_enough` it may be the one of the checkout where that fails, and where the event knows
-    that the head `is_on_it` nothing is."""
+    """The checkout against its merge base with the default branch, or on that branch against its
+    parent. '' is the default branch that git finds; a named one is fetched. `is_here_enough`: if
+    that fails, the checkout's own branch will do. `is_on_it`: the head is on the default branch, so
+    nothing is fetched."""
 
     default_branch: str = ""
     is_here_enough: bool = False
@@ -62,14 +61,14 @@ class Usual(_Choice, frozen=True, kw_only=True):
 RevisionChoice = MergeCommit | MergeBase | Push | Range | Usual
 
 
-# The protocol of a CI host: it reads the job's event, and shows the result. A CI is added as a
-# folder beside this file, or by a package of its own: docs/how-to/extend.md.
+# The protocol of a CI host: it reads the job's event and shows the result. A CI is added as a
+# folder beside this file, or as a package of its own: docs/how-to/extend.md.
 
 Level = Literal["error", "warning", "notice"]
 
 
 class AskedRevisions(msgspec.Struct, frozen=True, kw_only=True):
-    """The revisions that the job itself names, as options or inputs: '' leaves one to the event."""
+    """The revisions that the job itself names, as options or inputs; '' leaves one to the event."""
 
     base: str = ""
     head: str = ""
@@ -79,15 +78,15 @@ class AskedRevisions(msgspec.Struct, frozen=True, kw_only=True):
 
 class JobEvent(msgspec.Struct, frozen=True, kw_only=True):
     """The comparison that a job is about. `revisions` says how base and head are found.
-    `checked_out` is the commit that must be checked out, '' where finding them looks itself.
+    `checked_out` is the commit that must be checked out, '' if finding them checks that.
 
-    Where it is '' and `revisions` are a MergeBase, `tip` or a merge of it with its target must be.
+    If it is '' and `revisions` is a MergeBase, `tip` or a merge of it with its target must be
+    checked out.
 
-    `zone` is the part of the cache that the job may write: None for none, '' for what the
-    configuration says. `pull_request` is the number of what can be commented on, `tip` the commit
-    that it is about, and `target` the branch that it would be merged into, where the event names
-    it. `job` is the CI's name of the job that reports, with its workflow, and `matrix` its values
-    of a matrix: several jobs may report on one pull request.
+    `zone` is the cache zone that the job may write: None for none, '' for the configured one.
+    `pull_request` is the number to comment on, `tip` its commit, and `target` the branch it would
+    be merged into, if the event names it. `job` is the CI's name of the reporting job and its
+    workflow, `matrix` its matrix values: several jobs may report on one pull request.
     """
 
     revisions: RevisionChoice
@@ -101,8 +100,8 @@ class JobEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Links(msgspec.Struct, frozen=True, kw_only=True):
-    """The pages of this job and of its files; `commit` with a commit's id behind it is the page of
-    that commit. '' where one is unknown. '' where that is unknown."""
+    """The pages of this job and of its files; a commit's id behind `commit` gives the page of that
+    commit. Unknown ones are ''."""
 
     run: str = ""
     report: str = ""
@@ -110,7 +109,7 @@ class Links(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Annotation(msgspec.Struct, frozen=True, kw_only=True):
-    """One line that is shown beside the job, at a line of a file where it names one. The texts are
+    """One line to show beside the job, at a line of a file if it names one. The texts are
     untrusted."""
 
     level: Level
@@ -126,8 +125,8 @@ or to agree to changed rules. It is not green."""
 
 
 class JobProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """The progress of a judging job: `outcome` None says that it begins. `name` tells its report
-    from others on this `commit`; `title` is one line, in words of ours alone."""
+    """The progress of a judging job; `outcome` None means that it begins. `name` distinguishes its
+    report from others on this `commit`; `title` is one line in our own words."""
 
     name: str
     commit: str
@@ -138,7 +137,7 @@ class JobProgress(msgspec.Struct, frozen=True, kw_only=True):
 class JobReport(msgspec.Struct, frozen=True, kw_only=True):
     """The report of a job besides its exit code: outputs for later jobs, annotations with the most
     important first, and a page in Markdown. `directory` is where files may be written, if anywhere.
-    A report with nothing but `progress` says that a job begins."""
+    A report with only `progress` says that a job begins."""
 
     outputs: Mapping[str, str] = {}
     annotations: Sequence[Annotation] = ()
@@ -148,10 +147,9 @@ class JobReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentCommand(msgspec.Struct, frozen=True, kw_only=True):
-    """A command of the CI's own agent, which gets `text` on standard input. It is looked for in
-    `directory` and on the PATH, never in a place that is relative. `variables` are the names of
-    those that it needs of the job's; they may hold secrets.
-    """
+    """A command of the CI's own agent, which gets `text` on standard input. It is looked up in
+    `directory` and on the PATH, never in a relative directory. `variables` names the job variables
+    that it needs; they may hold secrets."""
 
     program: str
     arguments: tuple[str, ...]
@@ -161,19 +159,19 @@ class AgentCommand(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CiHost(Protocol):
-    """One CI, in a job of it.
+    """One CI, seen from a job of it.
 
-    Event. `event` reads the environment, and files that this names. It asks nobody and starts
-    nothing. It raises ConfigError for an event that says no two commits, or that has more rights
-    than the code that it checks out.
+    Event. `event` reads the environment, and files that it names, without calling or starting
+    anything. It raises ConfigError for an event that names no two commits, or that has more rights
+    than the code it checks out.
 
-    Report. `tell` says what is in a report in the ways that the CI has, and leaves out what has
-    none. All texts in it come from the repository: none of them may be an instruction to the CI.
-    It starts no process: what the CI's agent has to say is the command that it returns.
+    Report. `tell` shows a report in the ways the CI has, and leaves out the rest. All texts in it
+    come from the repository: none may be an instruction to the CI. It starts no process; if the
+    CI's agent must be called, it returns that command.
 
-    Comment. `comment` writes a text on the pull request of the event, or replaces what an earlier
-    job wrote there under this name; with `updates_only` it writes nothing where there is no earlier
-    one. It raises HostRefusedError, and its text shows no secret.
+    Comment. `comment` writes a text on the event's pull request, or replaces what an earlier job
+    wrote under this name; with `updates_only` it only replaces. It raises HostRefusedError, whose
+    text shows no secret.
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None: ...
@@ -186,11 +184,11 @@ class CiHost(Protocol):
     def event(self, asked: AskedRevisions) -> JobEvent: ...
 
     def links(self, out: Path) -> Links:
-        """The addresses of this job, which keeps `out` among its files."""
+        """Returns the addresses of this job, which keeps `out` among its files."""
         ...
 
     def literal_output(self) -> AbstractContextManager[None]:
-        """Makes the CI take nothing that this process prints inside for an instruction."""
+        """Keeps the CI from taking anything printed inside for an instruction."""
         ...
 
     def tell(self, report: JobReport) -> AgentCommand | None: ...
@@ -201,11 +199,11 @@ class CiHost(Protocol):
 
 
 class HostRefusedError(Exception):
-    """A CI did not do what was asked; the text says why, without any
-    secret. It changes no verdict."""
+    """A CI did not do what was asked. The text says why, without any secret. It changes no
+    verdict."""
 
 
-# A token that can be handed on without being shown.
+# A token that can be passed on without being shown.
 
 
 class Secret:
@@ -225,7 +223,7 @@ class Secret:
 
 
 # A finished run of a pull request from a fork, reported by a run with more rights. The run is the
-# fork's own: its files are hostile. What is said here comes from the CI alone.
+# fork's own, so its files are hostile; everything here comes from the CI alone.
 
 
 class FinishedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -242,10 +240,10 @@ class FinishedRunHost(CiHost, Protocol):
     """A CI that starts a job when another run has ended."""
 
     def finished_run(self) -> FinishedRun:
-        """Raises ConfigError for an event that is about no such run, NothingToReportError where
-        nobody waits for a report, and HostRefusedError where the CI cannot be asked."""
+        """Returns the run. Raises ConfigError for an event about no such run, NothingToReportError
+        if nobody waits for a report, and HostRefusedError if the CI cannot be asked."""
         ...
 
 
 class NothingToReportError(HostRefusedError):
-    """The run is not of a fork, or its pull request is closed or has moved on."""
+    """The run is not a fork's, or its pull request is closed or has moved on."""

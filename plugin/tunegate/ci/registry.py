@@ -1,5 +1,5 @@
-"""The known CIs: those that are installed, ours among them, by the entry-point group
-`tunegate.ci`. The value of each is a class that is a `CiHost`."""
+"""The installed CI hosts, ours among them, by the entry-point group `tunegate.ci`. The value of
+each entry point is a `CiHost` class."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ HOST_GROUP = "tunegate.ci"
 _AUTO = "auto"
 _Answer = TypeVar("_Answer")
 NO_CI = "none"
-"""The host of a process that is a job of no CI."""
+"""The host of a process that is no CI job."""
 
 
 def opened_host(name: str, environment: Mapping[str, str]) -> CiHost:
-    """The host of this name; for `auto` the one that this process is a job of. Raises
-    ConfigError, or EnvironmentUnfitError for a package that cannot be used."""
+    """Returns the host of this name, or for `auto` of this process's CI. Raises ConfigError, or
+    EnvironmentUnfitError for an unusable package."""
     known = installed(HOST_GROUP)
     if name == _AUTO:
         name = _name_here(known, environment)
     if name not in known:
         refuse_missing("CI", name)
         raise ConfigError(f'"{name}" is no CI that is known. Known are {", ".join(known)}.')
-    return _asked(known[name], lambda host: host(environment))
+    return _ask_host(known[name], lambda host: host(environment))
 
 
 def is_in_ci(environment: Mapping[str, str]) -> bool:
@@ -39,18 +39,18 @@ def is_in_ci(environment: Mapping[str, str]) -> bool:
 
 
 def run_address(environment: Mapping[str, str]) -> str:
-    """Returns the page of this job; '' outside of a job, or where it cannot be found."""
+    """Returns the page of this job, '' outside of a job or if it cannot be found."""
     try:
         return opened_host(_AUTO, environment).links(Path()).run
-    except Exception:  # noqa: BLE001 -- whatever a host of others does, a device is not lost for it
+    except Exception:  # noqa: BLE001 -- a third party's host must not cost a device
         return ""
 
 
 def job_event(environment: Mapping[str, str]) -> JobEvent | None:
-    """Returns the event of this job; None where it cannot be read."""
+    """Returns the event of this job, None if it cannot be read."""
     try:
         return opened_host(_AUTO, environment).event(AskedRevisions())
-    except Exception:  # noqa: BLE001 -- whatever a host of others does, no verdict is lost for it
+    except Exception:  # noqa: BLE001 -- a third party's host must not cost a verdict
         return None
 
 
@@ -58,7 +58,7 @@ def _name_here(known: Mapping[str, Plugin], environment: Mapping[str, str]) -> s
     here = [
         name
         for name, plugin in known.items()
-        if _asked(plugin, lambda host: host.is_here(environment))
+        if _ask_host(plugin, lambda host: host.is_here(environment))
     ]
     if len(here) > 1:
         message = f"this looks like a job of {' and of '.join(here)}. Name one of them with --ci."
@@ -68,9 +68,8 @@ def _name_here(known: Mapping[str, Plugin], environment: Mapping[str, str]) -> s
     return next(iter(here), NO_CI)
 
 
-def _asked(plugin: Plugin, question: Callable[[type[CiHost]], _Answer]) -> _Answer:
-    """The answer of a host that may be of others. Raises EnvironmentUnfitError where it has
-    none."""
+def _ask_host(plugin: Plugin, question: Callable[[type[CiHost]], _Answer]) -> _Answer:
+    """Asks a host, which may be a third party's. Raises EnvironmentUnfitError if it fails."""
     try:
         return question(cast("type[CiHost]", load_plugin(plugin)))
     except PluginError as error:
@@ -86,9 +85,9 @@ def _asked(plugin: Plugin, question: Callable[[type[CiHost]], _Answer]) -> _Answ
 def command_host(
     name: str, environment: Mapping[str, str], *, is_named: bool, is_json: bool
 ) -> CiHost | None:
-    """The host of this name. Where the command line names none it is that of the CI that this is a
-    job of, and None outside of all CIs; what is printed for a program then stays as it is. Raises
-    as `opened_host` does."""
+    """Returns the host of this name. If the command line names none, returns that of the CI this is
+    a job of, None outside of all CIs; output for a program then stays as it is. Raises as
+    `opened_host` does."""
     if not is_named and not is_in_ci(environment):
         return None
     host = opened_host(name, environment)
@@ -122,7 +121,7 @@ class UntoldHost:
         return nullcontext()
 
     def tell(self, report: JobReport) -> None:
-        """Tells annotations in the log."""
+        """Reports annotations in the log."""
         log_annotations(report.annotations)
 
     def comment(

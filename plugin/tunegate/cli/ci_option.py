@@ -1,4 +1,4 @@
-"""A command line as what a job of a CI asks for. Imports nothing of what does it."""
+"""Reads a command line as the request of a CI job. Imports nothing that carries it out."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ _FLAG = "--ci"
 
 
 class AskedJob(msgspec.Struct, frozen=True, kw_only=True):
-    """The request of a command line, and the CI that it is made in. Where the command line names
-    none, `is_named` is false: it may be no job at all. `is_json` is for a program, not for
-    people."""
+    """The request of a command line, and its CI. `is_named` is false if the command line names no
+    CI: it may then be no job. `is_json` output is for a program."""
 
     ci: str
     is_named: bool
@@ -28,8 +27,8 @@ class AskedJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def asked_job(arguments: Sequence[str]) -> AskedJob | None:
-    """Returns the request of a command line; None for a command that is never a job, and for a line
-    that is no command."""
+    """Returns the request of a command line, None for a command that is never a job and for a line
+    that names no command."""
     if not HELP_FLAGS.isdisjoint(arguments):
         return None
     try:
@@ -49,7 +48,8 @@ def asked_job(arguments: Sequence[str]) -> AskedJob | None:
 
 
 def _request(asked: Parsed, job: CiJob, arguments: Sequence[str]) -> JobRequest:
-    """The last of two equal options counts: the words end with the one that makes this no job."""
+    """Returns the job's request. Of equal options the last counts, so the words end with the one
+    that makes this no job."""
     settings = asked.options.settings
     return JobRequest(
         words=(*arguments, f"{_FLAG}="),

@@ -1,6 +1,6 @@
 """The declaration of a command: its options, help and examples, and where its code is.
 
-Nothing here or in `commands/` imports what carries a command out: help must not wait for it.
+Nothing here or in `commands/` imports what carries a command out: help must be fast.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from tunegate.cli.shared_options import Options
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
-    """`name` has a space for a command of a group. `options` is the struct that `handler` gets:
-    the function `module:name` that returns the exit code, imported when the command runs.
-    `judges` is true where that is the exit code of a written verdict. Where it
-    `replaces_verdict`, that of an earlier run is gone before anything is read: nobody takes it for
-    that of a run which ended in an error."""
+    """`name` has a space for a command of a group. `options` is the struct that `handler` gets: the
+    function `module:name`, imported when the command runs, which returns the exit code. `judges`:
+    that is the exit code of a written verdict. `replaces_verdict`: an earlier run's verdict is
+    removed before anything is read, so that nobody takes it for that of a failed run."""
 
     name: str
     summary: str

@@ -1,6 +1,6 @@
-"""The commands that there are: those of the core, and those of installed extras by the entry-point
-group `tunegate.cli.handlers`. The declaration of one is imported when somebody asks for it, and the
-extras are looked up only for a word that is no command of the core, and for a list of all."""
+"""All commands: those of the core, and those of installed extras, by the entry-point group
+`tunegate.cli.handlers`. A declaration is imported on demand, and extras are looked up only for a
+word that is no core command, and for a list of all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tunegate.errors import EnvironmentUnfitError
 from tunegate_cache.installed_plugins import PluginError, installed, load_plugin
 
 COMMAND_GROUP = "tunegate.cli.handlers"
-"""The value of each entry point is a `Command` whose name is that of the entry point."""
+"""Each entry point's value is a `Command` with the entry point's name."""
 _ROOM = "tunegate.cli.commands"
 _FILES = {
     "starting": ("init", "doctor", "demo", "completion"),
@@ -41,7 +41,7 @@ COMMANDS = (
     "completion",
 )
 HELP = "help"
-"""Shows the help of a command. The parser answers it: it is no command of its own."""
+"""Shows the help of a command. The parser handles it: it is no command of its own."""
 HELP_SUMMARY = "show the help of a command"
 
 CACHE_GROUP = CommandGroup(
@@ -68,13 +68,14 @@ GROUPS = {group.name: group for group in (CACHE_GROUP,)}
 
 
 def command_names() -> tuple[str, ...]:
-    """The first words of all commands, those of extras last. A name of the core is the core's."""
+    """Returns the first words of all commands, the extras' last. A core command cannot be
+    replaced."""
     return (*COMMANDS, *(name for name in installed(COMMAND_GROUP) if name not in COMMANDS))
 
 
 def declared(name: str) -> Command | CommandGroup:
-    """The declaration of a command that exists. Raises EnvironmentUnfitError for one of an extra
-    that cannot be used."""
+    """Returns the declaration of an existing command. Raises EnvironmentUnfitError for one of an
+    unusable extra."""
     if name in GROUPS:
         return GROUPS[name]
     if name.partition(" ")[0] not in COMMANDS:
@@ -99,12 +100,12 @@ def _declared_by_an_extra(name: str) -> Command:
 
 
 def core_commands() -> Iterator[Command]:
-    """Every command of the core, those of a group in its place."""
+    """Yields every core command; a group's commands come in its place."""
     return _commands(COMMANDS)
 
 
 def all_commands() -> Iterator[Command]:
-    """Every command, those of installed extras last."""
+    """Yields every command, those of installed extras last."""
     return _commands(command_names())
 
 

@@ -1,7 +1,7 @@
-"""The outermost frame of a command. What is missing or broken behind it ends in one line and an
-exit code of the contract; Python itself would end with 1, a regression.
+"""The outermost frame of a command. Whatever is missing or broken behind it ends in one line and a
+documented exit code; Python itself would exit with 1, a regression.
 
-It runs before anything else is imported, so it imports only what every Python has loaded already.
+It runs before anything else is imported, so it imports only what every Python has already loaded.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import NoReturn, TextIO
 
 _UNFIT = 4
-"""The exit code of an unfit environment, as in errors.py, which may be what is missing."""
+"""The exit code of an unfit environment. It repeats errors.py, which may be missing."""
 
 
 def entry() -> NoReturn:
@@ -24,26 +24,26 @@ def entry() -> NoReturn:
 
 
 def leave(program: Callable[[], int], say: Callable[[str], None]) -> NoReturn:
-    """End this process with the program's exit code, or with that of whatever went wrong."""
+    """Ends this process with the program's exit code, or that of its failure."""
     _open_closed_streams()
-    code = _delivered(guarded(program, say))
+    code = _exit_code_after_flush(guarded(program, say))
     _forget_handled_interrupt()
     sys.exit(code)
 
 
 def guarded(program: Callable[[], int], say: Callable[[str], None]) -> int:
-    """The program's exit code, in a process that takes nothing from the checkout. Whatever it
-    raises is said in one line, with an exit code that is never 1."""
+    """Returns the program's exit code, in a process that takes nothing from the checkout. Any
+    exception is reported in one line, with an exit code that is never 1."""
     try:
-        problem = _isolated() or _unsupported()
+        problem = _isolation_problem() or _machine_problem()
         if not problem:
             return program()
         code = _UNFIT
     except BaseException as error:  # noqa: BLE001 -- nothing may reach the interpreter
-        code, problem = _explained(error)
+        code, problem = _explain(error)
     try:
         say(problem)
-    except Exception:  # noqa: BLE001, S110 -- the exit code still tells
+    except Exception:  # noqa: BLE001, S110 -- the exit code still reports it
         pass
     return code
 
@@ -63,7 +63,7 @@ def _on_stderr(problem: str) -> None:
     sys.stderr.write(f"tunegate: error: {problem}\n")
 
 
-def _isolated() -> str:
+def _isolation_problem() -> str:
     """Returns what prevents isolation, '' if nothing does. Nothing may be imported after it."""
     try:
         from tunegate.isolation import isolate
@@ -76,13 +76,13 @@ def _isolated() -> str:
     return ""
 
 
-def _unsupported() -> str:
+def _machine_problem() -> str:
     from tunegate.cli.supported_machine import this_machine, why_unsupported
 
     return why_unsupported(this_machine())
 
 
-def _explained(error: BaseException) -> tuple[int, str]:
+def _explain(error: BaseException) -> tuple[int, str]:
     try:
         from tunegate.cli.unexpected import explained
 
@@ -93,27 +93,28 @@ def _explained(error: BaseException) -> tuple[int, str]:
 
 
 def _open_closed_streams() -> None:
-    """A file that got the number of a closed stream would be written to by whoever prints."""
+    """Replaces closed streams: a file that got the number of one would receive whatever is
+    printed."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
 
 
 def _forget_handled_interrupt() -> None:
-    """A KeyboardInterrupt that came while a string was executed, as `namedtuple` does, leaves a
-    mark in the interpreter. A module under `python -m` then ends by SIGINT, whatever its exit code
-    (`Py_RunMain` in Modules/main.c). The next string that is evaluated takes the mark away."""
+    """Clears a mark in the interpreter. A KeyboardInterrupt that was raised while a string was
+    executed (as `namedtuple` does) leaves it, and a module under `python -m` then ends by SIGINT,
+    whatever its exit code (`Py_RunMain` in Modules/main.c). The next evaluated string clears it."""
     eval("0")  # noqa: S307 -- a constant
 
 
-def _delivered(code: int) -> int:
-    """Returns the exit code once all output is flushed. Standard output that could not be is no
+def _exit_code_after_flush(code: int) -> int:
+    """Returns the exit code after flushing all output. If standard output is lost, it is no
     pass."""
-    lost = [stream for stream in (sys.stdout, sys.stderr) if not _flushed(stream)]
+    lost = [stream for stream in (sys.stdout, sys.stderr) if not _flush(stream)]
     return _UNFIT if code == 0 and sys.stdout in lost else code
 
 
-def _flushed(stream: TextIO) -> bool:
+def _flush(stream: TextIO) -> bool:
     try:
         stream.flush()
     except (OSError, ValueError):

@@ -1,5 +1,4 @@
-"""The command lines that a page answers: help and the version. Nothing that carries a command out
-is imported for them."""
+"""Answers help and version requests, without importing anything that carries a command out."""
 
 from __future__ import annotations
 
@@ -15,8 +14,8 @@ from tunegate.wording import PAGES
 
 
 def is_answered(arguments: Sequence[str]) -> bool:
-    """Prints the page that was asked for, and returns whether one was. What cannot be understood is
-    no page."""
+    """Prints the requested page, and returns whether there was one. An invalid command line
+    requests none."""
     try:
         text = page(arguments)
     except TunegateError:
@@ -26,7 +25,7 @@ def is_answered(arguments: Sequence[str]) -> bool:
 
 
 def page(arguments: Sequence[str]) -> str:
-    """Returns the page to show; empty where a command is to be carried out. Raises ConfigError."""
+    """Returns the page to show, '' if a command is to be carried out. Raises ConfigError."""
     words = list(arguments)
     match words:
         case ["--version", *_]:
@@ -49,13 +48,13 @@ def _asks_for_help(words: Sequence[str]) -> bool:
     return not HELP_FLAGS.isdisjoint(options)
 
 
-# The help of tunegate itself and of a group: which commands there are.
+# The help of tunegate itself and of a group: the commands there are.
 
 _COLUMN = 14
 
 
 def overview() -> str:
-    """The answer to `tunegate --help`."""
+    """Returns the output of `tunegate --help`."""
     listed = [(name, _summary(name)) for name in command_names()]
     return (
         "usage: tunegate [--version] COMMAND ...\n\n"
@@ -66,7 +65,7 @@ def overview() -> str:
 
 
 def _summary(name: str) -> str:
-    """An extra that cannot be used costs its own line."""
+    """Returns a command's summary; an unusable extra costs only its own line."""
     try:
         return declared(name).summary
     except EnvironmentUnfitError as error:
@@ -74,7 +73,7 @@ def _summary(name: str) -> str:
 
 
 def group_page(group: CommandGroup) -> str:
-    """The answer to `tunegate GROUP --help`."""
+    """Returns the output of `tunegate GROUP --help`."""
     listed = [(name, declared(f"{group.name} {name}").summary) for name in group.commands]
     return (
         f"usage: tunegate {group.name} COMMAND ...\n\n"

@@ -1,6 +1,6 @@
-"""The command line: what was asked, done, and turned into an exit code.
+"""The command line: parses it, carries it out, and turns the result into an exit code.
 
-What it cannot be imported for, `cli/entry.py` says. stdout carries the product, stderr the talk.
+`cli/entry.py` reports failures to import this. stdout carries the product, stderr the messages.
 """
 
 from __future__ import annotations
@@ -42,30 +42,30 @@ from tunegate.system.output.log_file import LogFile, Talk, talking
 from tunegate.system.processes.signals import cancellable
 
 _MAX_PROBLEM = 4000
-"""Characters of a message: names in it come from the checkout."""
+"""The most characters of a message: names in it come from the checkout."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Do what the arguments ask; the exit code of the contract comes back."""
+    """Does what the arguments ask, and returns the documented exit code."""
     job = asked_job(arguments)
-    return _said(carried_out(arguments)) if job is None else _in_job(job, arguments)
+    return _report(carried_out(arguments)) if job is None else _run_in_job(job, arguments)
 
 
-def _in_job(job: AskedJob, arguments: Sequence[str]) -> int:
+def _run_in_job(job: AskedJob, arguments: Sequence[str]) -> int:
     from tunegate.ci.registry import command_host  # noqa: PLC0415 -- few need it
 
     try:
         host = command_host(job.ci, os.environ, is_named=job.is_named, is_json=job.is_json)
     except TunegateError as error:
-        return _said(Ending(error.exit_code, str(error)))
+        return _report(Ending(error.exit_code, str(error)))
     if host is None:
-        return _said(carried_out(arguments))
+        return _report(carried_out(arguments))
     from tunegate.ci.job import run_job  # noqa: PLC0415 -- nor this
 
     return run_job(host, os.environ, job.request, carried_out)
 
 
-def _said(ended: Ending) -> int:
+def _report(ended: Ending) -> int:
     with suppress(OSError):  # the terminal may be what was lost
         for each in ended.problems:
             problem = redacted(each, secrets_of(os.environ))
@@ -75,8 +75,7 @@ def _said(ended: Ending) -> int:
 
 
 def carried_out(arguments: Sequence[str]) -> Ending:
-    """Carries out a command line, and returns how it ended, with the problems that nobody has
-    reported yet."""
+    """Carries out a command line, and returns how it ended, with the problems not yet reported."""
     with talking() as talk:
         ending = _ending(arguments, talk)
         for problem in ending.problems:
@@ -95,22 +94,22 @@ def _ending(arguments: Sequence[str], talk: Talk) -> Ending:
                 return Ending(PASS)
             asked = parse(arguments)
             _begin(talk, asked.options.common, arguments)
-            return Ending(_done(asked))
+            return Ending(_carry_out(asked))
     except (Exception, KeyboardInterrupt, SystemExit) as error:  # noqa: BLE001 -- one line, always
         say = talk.write if verbose else talk.note
-        say(_shown(traceback.format_exc()))
-        return _stopped(error, asked, talk)
+        say(_inert_traceback(traceback.format_exc()))
+        return _ending_of_error(error, asked, talk)
 
 
-def _shown(text: str) -> str:
-    """A traceback: what it quotes of a checkout draws nothing on a terminal, and begins no line,
-    which a CI may take for a command."""
+def _inert_traceback(text: str) -> str:
+    """Returns a traceback as inert text: what it quotes of a checkout draws nothing on a terminal,
+    and begins no line, which a CI might take for a command."""
     lines = redacted(text, secrets_of(os.environ)).splitlines()
     return "".join(f"| {drawn_as_text(line)}\n" for line in lines)
 
 
 def _begin(talk: Talk, asked: Common, arguments: Sequence[str]) -> None:
-    """Raises OutputError where the log file cannot be written."""
+    """Starts the messages and the log. Raises OutputError if the log file cannot be written."""
     log = None if asked.log_file is None else LogFile(asked.log_file)
     talk.begin(quiet=asked.quiet, verbose=asked.verbose, log=log)
     talk.note(
@@ -118,7 +117,7 @@ def _begin(talk: Talk, asked: Common, arguments: Sequence[str]) -> None:
     )
 
 
-def _done(asked: Parsed) -> int:
+def _carry_out(asked: Parsed) -> int:
     _forget(asked)
     return as_written(_handler(asked.command.handler)(asked.options), asked)
 
@@ -129,14 +128,14 @@ def _forget(asked: Parsed) -> None:
 
 
 def _handler(reference: str) -> Callable[[Options], int]:
-    """Imported when the command runs: drawing and statistics take two seconds, and most commands
-    need neither."""
+    """Imports the handler when the command runs: plotting and statistics take two seconds to
+    import, and most commands need neither."""
     module, _, name = reference.partition(":")
     function: Callable[[Options], int] = getattr(importlib.import_module(module), name)
     return function
 
 
-def _stopped(error: BaseException, asked: Parsed | None, talk: Talk) -> Ending:
+def _ending_of_error(error: BaseException, asked: Parsed | None, talk: Talk) -> Ending:
     if isinstance(error, Exception):
         error = as_full_disk(error, _written_to(asked))
     is_of_cancel = was_cancelled(error) and not isinstance(error, CancelledError)
@@ -161,13 +160,14 @@ def _kept_of(out: Path) -> str:
 
 
 def _written_to(asked: Parsed | None) -> list[Path]:
-    """`tempfile` would name another place where this one is full."""
+    """Returns the directories that were written to; `tempfile` would name another one if this is
+    full."""
     out = [asked.options.common.out] if asked else []
     return [*out, Path(os.environ.get("TMPDIR") or "/tmp")]  # noqa: S108 -- only its room is asked
 
 
 def _report_of(error: BaseException, kept: LogFile | None) -> str:
-    """Returns what to send with a report: the log of this run, or one that is made for it."""
+    """Returns what to send with a bug report: this run's log, or advice to make one."""
     if kept is not None:
         return f"the log {kept.path}"
     try:
@@ -180,12 +180,12 @@ def _report_of(error: BaseException, kept: LogFile | None) -> str:
     return f"the log {Path(log.name)}"
 
 
-# The exit code of a command that judges is that of the verdict it wrote: nothing else can be
-# green, and nothing else can be a regression.
+# A judging command's exit code is that of the verdict it wrote: nothing else can be green, and
+# nothing else can be a regression.
 
 
 def as_written(exit_code: int, asked: Parsed) -> int:
-    """The same code. Raises TunegateError, a bug of ours, where no written verdict says it."""
+    """Returns the exit code. Raises TunegateError, a bug of ours, if no written verdict has it."""
     if not asked.command.judges:
         if exit_code == FAIL:
             raise TunegateError(_bug(exit_code, f"{asked.command.name} judges nothing"))

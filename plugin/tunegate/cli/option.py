@@ -18,8 +18,8 @@ from tunegate.config_key import DeclaredKey, expected, keys_of
 class Option(msgspec.Struct, frozen=True):
     """One option, as an annotation of the field that holds its value.
 
-    A field of type `bool` is a switch. `flags` is empty where the option has the field's name.
-    `instead_of` names a field that cannot be given beside it.
+    A `bool` field is a switch. Empty `flags` mean the field's name. `instead_of` names a field that
+    cannot be given together with it.
     """
 
     help: str
@@ -32,7 +32,7 @@ class Option(msgspec.Struct, frozen=True):
 
 
 class Argument(msgspec.Struct, frozen=True):
-    """A value without an option's name. `count` other than 1 fills a tuple; 0 takes any number."""
+    """A value without an option name. A `count` other than 1 fills a tuple; 0 takes any number."""
 
     help: str
     metavar: str
@@ -41,7 +41,7 @@ class Argument(msgspec.Struct, frozen=True):
     count: int = 1
 
 
-# Values of the command line, each read or refused in words.
+# Parsers of values on the command line, which reject others in words.
 
 _SEED_BITS = 64
 _MAX_HOURS = 1e6
@@ -49,17 +49,17 @@ _ALL_PERCENT = 100.0
 
 
 def positive(text: str) -> float:
-    """A number above zero."""
+    """Parses a number above zero."""
     return _number(text, lowest=math.ulp(0.0), wanted="a number above zero")
 
 
 def not_negative(text: str) -> float:
-    """A number, zero included."""
+    """Parses a number, zero included."""
     return _number(text, lowest=0.0, wanted="zero or a number above it")
 
 
 def percentage(text: str) -> float:
-    """A number above zero, 100 at the most."""
+    """Parses a number above zero, and at most 100."""
     value = positive(text)
     if value > _ALL_PERCENT:
         raise argparse.ArgumentTypeError(f'"{text}" is more than {_ALL_PERCENT:.0f} percent')
@@ -77,14 +77,14 @@ def _number(text: str, *, lowest: float, wanted: str) -> float:
 
 
 def whole(text: str) -> int:
-    """A whole number, zero included."""
+    """Parses a whole number, zero included."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f'"{text}" is not a whole number')
     return int(text)
 
 
 def count(text: str) -> int:
-    """1 or more."""
+    """Parses a whole number from 1 on."""
     value = whole(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f'"{text}" is not 1 or more')
@@ -92,7 +92,7 @@ def count(text: str) -> int:
 
 
 def seed(text: str) -> int:
-    """A seed of 64 bits at most."""
+    """Parses a seed of at most 64 bits."""
     value = whole(text)
     if value >= 2**_SEED_BITS:
         raise argparse.ArgumentTypeError(f'"{text}" is not a number of 64 bits')
@@ -104,7 +104,7 @@ Shape = tuple[str, tuple[int, ...]]
 
 
 def shape(text: str) -> Shape:
-    """The name of an input and its whole shape."""
+    """Parses the name of an input and its whole shape."""
     name, equals, extents = text.rpartition("=")
     numbers = extents.split(",")
     if not (name and equals and all(n.isdecimal() and int(n) > 0 for n in numbers)):
@@ -113,7 +113,7 @@ def shape(text: str) -> Shape:
 
 
 def hours(text: str) -> float:
-    """A number of hours, zero included."""
+    """Parses a number of hours, zero included."""
     try:
         value = float(text)
     except ValueError:
@@ -124,7 +124,7 @@ def hours(text: str) -> float:
 
 
 def date(text: str) -> int:
-    """Seconds since 1970 of a day or a minute, in UTC."""
+    """Parses a day or a minute in UTC, and returns seconds since 1970."""
     for form in ("%Y-%m-%d", "%Y-%m-%dT%H:%M"):
         try:
             parsed = time.strptime(text, form)
@@ -136,22 +136,22 @@ def date(text: str) -> int:
     )
 
 
-# Options that replace keys of the configuration, made from the declarations of these keys.
+# Options that replace configuration keys, made from the keys' declarations.
 
 
 class KeyOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """A group of options of one section: those of its keys that have a flag. `given` has the
-    values by key: `budget.minutes`."""
+    """A group of options for one section: the keys that have a flag. `given` has the values by key,
+    as `budget.minutes`."""
 
     TITLE: ClassVar[str]
-    """That of the group, and the name of the section."""
+    """The title of the group, and the name of the section."""
     SECTION: ClassVar[type[msgspec.Struct]]
 
     given: Mapping[str, object] = {}
 
 
 def options_of(group: type[KeyOptions]) -> Iterator[tuple[str, Option]]:
-    """The options of a group by the keys that they replace."""
+    """Yields the options of a group by the keys that they replace."""
     for declared in keys_of(group.SECTION, group.TITLE):
         if declared.key.flag:
             yield declared.place, _option(declared)
@@ -170,7 +170,7 @@ def _option(declared: DeclaredKey) -> Option:
 
 
 def _reader(declared: DeclaredKey, kind: inspect.Type) -> Callable[[str], object]:
-    """Reads a text as it is, and a number within the bounds of its key."""
+    """Returns the parser of a key: text as it is, or a number within the key's bounds."""
     words = expected(kind, declared.key.unit)
     if words == "a text":
         return str

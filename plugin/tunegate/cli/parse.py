@@ -1,4 +1,4 @@
-"""A command line to the command that it names, and that command's options."""
+"""Parses a command line: the command it names, and that command's options."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tunegate.known_extras import refuse_missing
 
 
 class Parsed(msgspec.Struct, frozen=True):
-    """A command line that was understood; the options are of the command's own struct."""
+    """A parsed command line; the options are of the command's own struct."""
 
     command: Command
     options: Options
 
 
 def parse(arguments: Sequence[str]) -> Parsed:
-    """Raises ConfigError for what cannot be understood."""
+    """Parses a command line. Raises ConfigError if it is invalid."""
     found, words = named_command(arguments)
     if isinstance(found, CommandGroup):
         raise ConfigError(f"a command is missing. See: tunegate {found.name} --help")
@@ -39,7 +39,7 @@ HELP_FLAGS = frozenset({"-h", "--help"})
 
 
 def named_command(words: Sequence[str]) -> tuple[Command | CommandGroup, Sequence[str]]:
-    """The command, and the words after it: a group where no command of it is named. Raises
+    """Returns the command and the words after it; a group if no command of it is named. Raises
     ConfigError."""
     if not words:
         raise ConfigError("a command is missing. See: tunegate --help")
@@ -65,17 +65,17 @@ def _unknown(word: str, known: Sequence[str], program: str) -> ConfigError:
 
 
 def parsed_options(command: Command, words: Sequence[str]) -> Options:
-    """The command's struct. Raises ConfigError for words that the command does not take."""
+    """Returns the command's struct. Raises ConfigError for words that the command does not take."""
     parser = parser_of(command)
     given, unknown = parser.parse_known_args(words)
     if unknown:
-        parser.error(_refused(unknown[0], command))
+        parser.error(_refusal(unknown[0], command))
     values = {name: _frozen(value) for name, value in vars(given).items()}
     return filled(command.options, values)
 
 
 def command_help(command: Command) -> str:
-    """The answer to `tunegate COMMAND --help`."""
+    """Returns the output of `tunegate COMMAND --help`."""
     return parser_of(command).format_help()
 
 
@@ -86,15 +86,15 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser_of(command: Command) -> _Parser:
-    """Returns the argparse parser of a command, whose answer lacks what was not given: the struct
-    has the defaults."""
+    """Returns the argparse parser of a command. Its result lacks what was not given: the struct has
+    the defaults."""
     parser = _Parser(
         prog=f"tunegate {command.name}",
         usage=usage(command),
         description=command.sentence,
         epilog="\n".join(("examples:", *(f"  {line}" for line in command.examples))),
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        # An abbreviation that is clear today would be another option tomorrow.
+        # An abbreviation that is unique today may not be tomorrow.
         allow_abbrev=False,
         add_help=False,
         argument_default=argparse.SUPPRESS,
@@ -147,7 +147,7 @@ def _add(section: argparse._ArgumentGroup, field: Field) -> None:
         )
 
 
-def _refused(word: str, command: Command) -> str:
+def _refusal(word: str, command: Command) -> str:
     if not word.startswith("-"):
         return f'"{word}" is one argument too many'
     flags = [flag for field in fields_of(command.options) for flag in field.flags]
@@ -159,13 +159,13 @@ def _frozen(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
-# The fields of an options struct: which option or argument fills each of them.
+# The fields of an options struct: the option or argument that fills each.
 
 Struct = TypeVar("Struct", bound=msgspec.Struct)
 
 
 class Field(msgspec.Struct, frozen=True, kw_only=True):
-    """`title` is that of the group of options that it belongs to, empty for the command's own."""
+    """`title` is the field's option group, '' for the command's own."""
 
     name: str
     declared: Option | Argument
@@ -176,7 +176,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Returns the flags on the command line; empty for an argument."""
+        """Returns the flags on the command line, none for an argument."""
         if isinstance(self.declared, Argument):
             return ()
         return self.declared.flags or (f"--{self.name.replace('_', '-')}",)
@@ -188,13 +188,13 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def excluded_with(self) -> str:
-        """The first name of those of which one can be given."""
+        """Returns the first of the mutually exclusive names."""
         of_option = self.declared.instead_of if isinstance(self.declared, Option) else ""
         return of_option or self.name
 
     @property
     def help(self) -> str:
-        """The declared help with the default, where there is one to show."""
+        """Returns the declared help, with the default if there is one to show."""
         if self.is_switch or self.default in (None, "", ()):
             return self.declared.help
         shown = f"{self.default:g}" if isinstance(self.default, float) else self.default
@@ -202,7 +202,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fields_of(options: type[msgspec.Struct]) -> tuple[Field, ...]:
-    """The command's own fields first, then its groups', those of every command last."""
+    """Returns the command's own fields, then its groups', and last those of every command."""
     found = sorted(_fields(options, ""), key=lambda field: _TITLES.index(field.title))
     return tuple(found)
 
@@ -253,8 +253,7 @@ def _fields_of_group(group: type[Any]) -> Iterator[Field]:
 
 
 def filled(kind: type[Struct], given: Mapping[str, Any]) -> Struct:
-    """The struct, and the groups in it, with the values that were
-    given and defaults for the rest."""
+    """Returns the struct and its groups with the given values, and defaults for the rest."""
     if issubclass(kind, KeyOptions):
         return kind(given={key: given[key] for key, _ in options_of(kind) if key in given})
     values = {
@@ -275,7 +274,7 @@ _SHORT = 4
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """A sentence with the likeliest words, with a space before it; empty where none is near."""
+    """Returns a sentence with the likeliest words, after a space; '' if none is near."""
     names = sorted(known)
     bare = word.lstrip("-")
     begun = [name for name in names if bare and name.lstrip("-").startswith(bare)]
@@ -284,5 +283,6 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 
 
 def _cutoff(word: str) -> float:
-    """Returns the least likeness of a suggestion: one wrong letter weighs more in a short word."""
+    """Returns the least similarity of a suggestion: one wrong letter weighs more in a short
+    word."""
     return 0.6 if len(word) <= _SHORT else 0.7

@@ -1,5 +1,5 @@
-"""`docs/commands.md`: every command of the core, with its options and examples, as they are
-declared. The page of an extra has the section of its own."""
+"""Renders `docs/commands.md`: every core command with its options and examples, from the
+declarations. An extra's page has the sections of its own commands."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ abbreviated.
 
 
 def reference_page() -> str:
-    """The whole page, in Markdown."""
+    """Returns the whole page in Markdown."""
     commands = tuple(core_commands())
     return "\n".join(
-        (_HEAD, *_index(commands), *_shared(commands), *map(command_section, commands))
+        (_HEAD, *_index(commands), *_shared_sections(commands), *map(command_section, commands))
     )
 
 
 def shared_fields(commands: Iterable[Command]) -> dict[str, tuple[Field, ...]]:
-    """The groups of options that several commands take, by title."""
+    """Returns the option groups that several commands take, by title."""
     found: dict[str, dict[str, Field]] = {}
     for command in commands:
         for field in fields_of(command.options):
@@ -42,7 +42,7 @@ def shared_fields(commands: Iterable[Command]) -> dict[str, tuple[Field, ...]]:
 
 
 def titles_of(command: Command) -> tuple[str, ...]:
-    """The groups of options that a command takes."""
+    """Returns the titles of the option groups that a command takes."""
     return tuple(dict.fromkeys(f.title for f in fields_of(command.options) if f.title))
 
 
@@ -55,7 +55,7 @@ def _index(commands: Iterable[Command]) -> Iterator[str]:
     yield ""
 
 
-def _shared(commands: Iterable[Command]) -> Iterator[str]:
+def _shared_sections(commands: Iterable[Command]) -> Iterator[str]:
     yield "## Shared options\n"
     for title, fields in shared_fields(commands).items():
         yield f"### Options: {title}\n"
@@ -63,7 +63,7 @@ def _shared(commands: Iterable[Command]) -> Iterator[str]:
 
 
 def command_section(command: Command) -> str:
-    """The part of a page that is about one command."""
+    """Returns a command's section of a page."""
     own = [field for field in fields_of(command.options) if not field.title]
     links = (f"[{title}](#options-{title.replace(' ', '-')})" for title in titles_of(command))
     lines = [
@@ -80,11 +80,11 @@ def _table(fields: Iterable[Field]) -> Iterator[str]:
     yield "| option | what it does |"
     yield "|---|---|"
     for field in fields:
-        yield f"| {_cell(_written(field))} | {_cell(field.help)} |"
+        yield f"| {_cell(_option_text(field))} | {_cell(field.help)} |"
     yield ""
 
 
-def _written(field: Field) -> str:
+def _option_text(field: Field) -> str:
     if not field.flags:
         return f"`{field.metavar}`"
     value = "" if field.is_switch else f" {field.metavar}"

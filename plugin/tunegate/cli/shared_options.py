@@ -1,4 +1,4 @@
-"""The options that several commands take, in groups, and what they come to as settings."""
+"""The options that several commands take, in groups, and the settings they produce."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class PlannedRevisions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BudgetOptions(KeyOptions, frozen=True, kw_only=True):
-    """Options for the budget of tuning. The later jobs do not take it: the plan has settled it."""
+    """Options for the tuning budget. Later jobs do not take it: the plan has settled it."""
 
     TITLE: ClassVar[str] = "budget"
     SECTION: ClassVar[type[msgspec.Struct]] = BudgetConfig
@@ -142,8 +142,8 @@ Seed = Annotated[
 
 
 class MeasuringOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Options for measuring builds. The metric is no key of the configuration: a pull request would
-    choose what runs on the runner."""
+    """Options for measuring builds. The metric is no configuration key: a pull request could choose
+    what runs on the runner."""
 
     TITLE: ClassVar[str] = "measuring"
 
@@ -170,7 +170,7 @@ class JudgedMetric(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CiJob(msgspec.Struct, frozen=True, kw_only=True):
-    """The CI that a command is a job of, which knows what is compared."""
+    """The CI that a command is a job of, which knows what to compare."""
 
     TITLE: ClassVar[str] = "ci jobs"
 
@@ -199,7 +199,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def settings(self) -> Settings:
-        """The settings that the shared options come to."""
+        """Returns the settings that the shared options produce."""
         groups = [getattr(self, name) for name in self.__struct_fields__]
         replaced: dict[str, Any] = {}
         given: dict[str, Any] = {}

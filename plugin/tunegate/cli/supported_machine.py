@@ -1,5 +1,5 @@
-"""The machines that the product runs on. Standard library only: it is asked before anything else is
-imported, also by an interpreter that is too old for the rest."""
+"""The machines that the product supports. Standard library only: it runs before anything else is
+imported, also in an interpreter that is too old for the rest."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import NamedTuple
 SUPPORTED = "Linux with glibc 2.28 or newer on x86-64 or arm64, and a 64-bit CPython 3.11 to 3.14"
 OLDEST, NEWEST = (3, 11), (3, 14)
 _OLDEST_GLIBC = (2, 28)
-"""The oldest that the packages of TVM and numpy are built for."""
+"""The oldest glibc that the packages of TVM and numpy are built for."""
 _PROCESSORS = ("x86_64", "amd64", "aarch64", "arm64")
 _SYSTEMS = {"Darwin": "macOS"}
 
 
 class Machine(NamedTuple):
-    """The properties of a machine that decide; `libc` is empty where it is not glibc."""
+    """The relevant properties of a machine; `libc` is empty unless it is glibc."""
 
     system: str
     processor: str
@@ -42,7 +42,7 @@ def this_machine() -> Machine:
 
 
 def why_unsupported(machine: Machine) -> str:
-    """Returns why the machine is not supported, and what is; empty where it is."""
+    """Returns why the machine is not supported, and what is; '' if it is supported."""
     found = _system_in_the_way(machine) or _python_in_the_way(machine)
     return f"{found} is not supported. tunegate runs on {SUPPORTED}." if found else ""
 

@@ -1,5 +1,5 @@
-"""Unexpected exceptions as an exit code and one line. Never 1, which means a regression. Imports
-only the standard library and the exit codes."""
+"""Turns unexpected exceptions into an exit code and one line. Never 1, which means a regression.
+Imports only the standard library and the exit codes."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Ending(NamedTuple):
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Every line to say: most endings have one, or none."""
+        """Returns every line to print: most endings have one, or none."""
         return (self.problem, *self.others) if self.problem else ()
 
 
 def explained(error: BaseException) -> Ending:
-    """The machine's troubles are the environment; what is left is a bug of ours."""
+    """Returns the ending: machine trouble is an unfit environment, anything else a bug of ours."""
     if was_cancelled(error):
         return Ending(CANCELLED, "cancelled; what was finished is kept")
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
@@ -42,8 +42,8 @@ def explained(error: BaseException) -> Ending:
 
 
 def was_cancelled(error: BaseException | None) -> bool:
-    """Returns whether the exception is a cancel, or came of one: cleaning up after it may fail, for
-    example on a lost terminal."""
+    """Returns whether the exception is a cancel, or follows from one: cleaning up afterwards may
+    fail, for example on a lost terminal."""
     seen = set()
     while error is not None and id(error) not in seen:
         if isinstance(error, KeyboardInterrupt):
@@ -54,7 +54,7 @@ def was_cancelled(error: BaseException | None) -> bool:
 
 
 def _trouble(error: BaseException) -> str:
-    """The trouble of the machine or the installation, or an empty string where it is neither."""
+    """Returns the trouble of the machine or the installation, '' if it is neither."""
     match error:
         case ImportError() | SyntaxError():
             return f"the installation is damaged ({named(error)}). {_AGAIN}"
@@ -71,8 +71,8 @@ def _trouble(error: BaseException) -> str:
 
 
 def _came_of_an_import(error: BaseException) -> bool:
-    """Returns whether an import statement itself raised the exception, and no code of what it
-    imports: before Python 3.11.4 a source file with null bytes is a ValueError."""
+    """Returns whether an import statement itself raised the exception, not the imported code:
+    before Python 3.11.4 a source file with null bytes is a ValueError."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -82,7 +82,7 @@ def _came_of_an_import(error: BaseException) -> bool:
 
 
 def named(error: BaseException) -> str:
-    """Its type and the first line of its text; one that cannot be shown costs the text."""
+    """Returns its type and the first line of its text, or the type alone if the text fails."""
     try:
         lines = str(error).strip().splitlines()
     except Exception:  # noqa: BLE001 -- the text of a foreign exception may be code

@@ -1,4 +1,4 @@
-"""The API that a job may ask, and who its token is: the job's own, a person's or an app's."""
+"""The API that a job may call, and whose its token is: the job's own, a person's or an app's."""
 
 from __future__ import annotations
 
@@ -36,8 +36,7 @@ def opened_api(
     limit_seconds: float = 60.0,
     patience: Patience | None = None,
 ) -> RestApi:
-    """The address of the server that the job is of, a company's own for one. Raises
-    HostRefusedError."""
+    """Opens the API of the job's server, which may be a company's own. Raises HostRefusedError."""
     address = environment.get("GITHUB_API_URL") or _PUBLIC
     headers = _headers(token)
     return RestApi("GitHub", address, headers, limit_seconds=limit_seconds, patience=patience)
@@ -49,11 +48,11 @@ def login_of(
     api: RestApi,
     patience: Patience | None = None,
 ) -> str:
-    """Returns the login that comments with this token; '' where nobody says it.
+    """Returns the login that comments with this token, '' if unknown.
 
-    An installation token may not ask for its user, and is told its app by the other API. Gitea has
-    no other API, and refuses the user to a job's token. Raises HostRefusedError where the server
-    does not answer at all.
+    An installation token may not ask for its user, but the other API names its app. Gitea has no
+    other API, and refuses a job's token the user. Raises HostRefusedError if the server does not
+    answer at all.
     """
     return _viewer(environment, token, patience) or _user(api)
 
@@ -97,20 +96,20 @@ def _headers(token: Secret) -> dict[str, str]:
 # The comments of one pull request, and whose they are.
 
 MAX_COMMENT_CHARACTERS = 65_000
-"""GitHub takes 65,536."""
+"""GitHub's limit is 65,536."""
 JOBS_OWN = "github-actions[bot]"
-"""The login that a job's token writes as. Nobody can be called so: names have no brackets."""
+"""The login that a job's token writes as. No user can have it: names have no brackets."""
 _OF_OTHER_HOSTS = frozenset({"gitea-actions", "forgejo-actions"})
-"""The same for Gitea and Forgejo. Somebody may be called so: their user has a number below zero,
-which nobody else's has."""
+"""The same for Gitea and Forgejo. A user may have this name, but only the host's own has an id
+below zero."""
 _PAGE = 100
 _MAX_PAGES = 30
 
 
 class Comments:
-    """Those of one pull request. `api` is that of the repository, `author` the login that its token
-    writes as; '' where nobody knows it: then a comment of the host's own user for jobs is ours, and
-    of others only those by the author whom the server names when we write."""
+    """Comments of one pull request. `api` is the repository's, `author` the login that its token
+    writes as, '' if unknown: then comments by the host's own user for jobs are ours, and others
+    only by the author whom the server names when we write."""
 
     def __init__(self, api: RestApi, repository: str, number: int, name: str, author: str) -> None:
         self._api = api
@@ -120,17 +119,17 @@ class Comments:
         self._author = author
 
     def publish(self, text: str, *, updates_only: bool = False) -> None:
-        """Raises HostRefusedError."""
+        """Replaces our comment, or writes the first one. Raises HostRefusedError."""
         room = MAX_COMMENT_CHARACTERS - len(self._first)
         body = f"{self._first}\n{fitted_text(text, room)}"
-        if not self._author and self._marked(_is_anybody) and self.ours() is None:
+        if not self._author and self._find_marked(_is_anybody) and self.ours() is None:
             self._publish_as_whoever_we_are(body, updates_only=updates_only)
         else:
             KeptComment(self).publish(body, updates_only=updates_only)
 
     def _publish_as_whoever_we_are(self, body: str, *, updates_only: bool) -> None:
-        """Somebody has written the marker, and nobody says who we are: a new comment does. It goes
-        again where an earlier one turns out to be ours."""
+        """Handles a marker of unknown authorship: a new comment reveals who we are, and is deleted
+        again if an earlier one turns out to be ours."""
         written = self._api.ask("POST", self._comments, {"body": body})
         new, self._author = _inside(written, "id"), _login(_inside(written, "user"))
         earlier = self.ours() if self._author else new
@@ -141,11 +140,12 @@ class Comments:
         self._api.ask("DELETE", f"{self._repository}/issues/comments/{new}")
 
     def ours(self) -> int | None:
-        """The marker alone could be planted by anybody who may comment: the author must be us."""
-        return self._marked(self._is_us)
+        """Returns our comment. Anybody who may comment could plant the marker: the author must be
+        us."""
+        return self._find_marked(self._is_us)
 
-    def _marked(self, is_wanted: Callable[[object], bool]) -> int | None:
-        """The first comment with the marker by such a user."""
+    def _find_marked(self, is_wanted: Callable[[object], bool]) -> int | None:
+        """Returns the first comment with the marker by such a user."""
         for page in range(1, _MAX_PAGES + 1):
             batch = self._api.ask("GET", f"{self._comments}?per_page={_PAGE}&page={page}")
             try:
@@ -182,8 +182,8 @@ def _is_anybody(_: object) -> bool:
 
 
 # A check run beside the commit: in progress while a job judges, then its conclusion. It needs
-# `checks: write`. Without that, or where the API does not answer, there is none, and nobody is
-# told: it says what the job's own result says.
+# `checks: write`. Without that, or if the API does not answer, there is none, and nobody is told:
+# it repeats the job's own result.
 
 MAX_SUMMARY_CHARACTERS = 65_000
 MAX_CHECK_ANNOTATIONS = 50
@@ -192,8 +192,8 @@ _MAX_MESSAGE = 16_000
 _MAX_SECONDS = 15.0
 _MAX_SECONDS_TO_BEGIN = 5.0
 _MAX_SECONDS_AFTER_CANCEL = 4.0
-"""A runner gives a job that is cancelled 7.5 s before it is ended, and 2.5 s more. While a check
-begins, a cancel waits."""
+"""A runner gives a cancelled job 7.5 s before it is ended, and 2.5 s more. While a check is being
+created, a cancel waits."""
 _CONCLUSIONS: Mapping[Outcome, str] = {
     "passed": "success",
     "nothing to check": "neutral",
@@ -205,7 +205,7 @@ _LEVELS: Mapping[Level, str] = {"error": "failure", "warning": "warning", "notic
 
 
 class CheckRun:
-    """The one of this job."""
+    """This job's check run."""
 
     def __init__(
         self, environment: Mapping[str, str], address: str, patience: Patience | None = None
@@ -217,7 +217,7 @@ class CheckRun:
         self._number: int | None = None
 
     def show(self, report: JobReport, progress: JobProgress) -> None:
-        """Begins it, or concludes the one that has begun."""
+        """Creates the check, or concludes the existing one."""
         with suppress(HostRefusedError):
             if progress.outcome is None:
                 self._begin(progress)
@@ -228,7 +228,7 @@ class CheckRun:
         begun = {"name": check_name(progress.name), "head_sha": progress.commit}
         details = {"details_url": self._address} if self._address else {}
         body = {**begun, **details, "status": "in_progress"}
-        answer = self._asked("POST", "", body, _MAX_SECONDS_TO_BEGIN)
+        answer = self._call("POST", "", body, _MAX_SECONDS_TO_BEGIN)
         number = answer.get("id") if isinstance(answer, dict) else None
         self._number = number if type(number) is int else None
 
@@ -245,9 +245,9 @@ class CheckRun:
             "output": output,
         }
         limit = _MAX_SECONDS_AFTER_CANCEL if outcome == "cancelled" else _MAX_SECONDS
-        self._asked("PATCH", f"/{self._number}", body, limit)
+        self._call("PATCH", f"/{self._number}", body, limit)
 
-    def _asked(self, method: str, path: str, body: object, limit_seconds: float) -> Any:  # noqa: ANN401 -- JSON
+    def _call(self, method: str, path: str, body: object, limit_seconds: float) -> Any:  # noqa: ANN401 -- JSON
         token = job_token(self._environment)
         if not token:
             return None
@@ -259,12 +259,12 @@ class CheckRun:
 
 
 def check_name(report: str) -> str:
-    """Returns a name that no job has: a rule that requires the job must not be met by the check."""
+    """Returns a name that no job has: the check must not satisfy a rule that requires the job."""
     return f"tunegate verdict ({report})" if report else "tunegate verdict"
 
 
 def _annotations(annotations: Sequence[Annotation]) -> list[dict[str, object]]:
-    """Those that name a file: the API takes no others."""
+    """Returns the annotations that name a file: the API takes no others."""
     return [
         {
             "path": each.file,

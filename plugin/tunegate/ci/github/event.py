@@ -1,7 +1,7 @@
 """Events of GitHub as comparisons: commits, trust and pull request. Pure.
 
-It is a document, not variables: what contradicts itself in there is refused, and so is a pull
-request that is closed, which other CIs start nothing for.
+The event is a document, not variables: contradictions in it are rejected, and so is a closed pull
+request, for which other CIs start nothing.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ _Environment = Mapping[str, str]
 
 
 def github_event(environment: _Environment, payload: _Payload, asked: AskedRevisions) -> JobEvent:
-    """The event from GITHUB_* variables and the content of GITHUB_EVENT_PATH. Raises ConfigError
-    for an event that is refused; whoever gives both base and head says what it means."""
+    """Returns the event, from GITHUB_* variables and the content of GITHUB_EVENT_PATH. Raises
+    ConfigError for a refused event; a job that gives both base and head needs no event."""
     found = _event(environment, payload, asked)
     return msgspec.structs.replace(found, job=_job(environment), matrix=_matrix(environment))
 
@@ -65,21 +65,21 @@ def _event(environment: _Environment, payload: _Payload, asked: AskedRevisions) 
         return as_asked(_number(payload), tip if _COMMIT.fullmatch(tip) else "")
     require_judged(GITHUB_EVENTS, name, "GITHUB_EVENT_NAME", f"Use pull_request. {_GIVEN}")
     repository = _project(environment)
-    named = _named(payload, "repository", "full_name") or repository
+    named = _value_at(payload, "repository", "full_name") or repository
     if not repository or named != repository:
         raise _contradiction(f"the event is of {named or 'no repository'}, not of {repository}")
     return _READERS[name](environment, payload, asked)
 
 
 def _job(environment: _Environment) -> str:
-    """The id of the job in the file of its workflow."""
+    """Returns the id of the job in its workflow file."""
     file = environment.get("GITHUB_WORKFLOW_REF", "").partition("@")[0].rpartition("/")[2]
     names = (file or environment.get("GITHUB_WORKFLOW", ""), environment.get("GITHUB_JOB", ""))
     return " ".join(filter(None, names))
 
 
 def _matrix(environment: _Environment) -> str:
-    """The values of the job's matrix, as GitHub shows them behind its name."""
+    """Returns the values of the job's matrix, as GitHub shows them behind its name."""
     try:
         values = json.loads(environment.get("TUNEGATE_MATRIX", "") or "null")
     except (ValueError, RecursionError):
@@ -166,7 +166,7 @@ _READERS: Mapping[str, Callable[[_Environment, _Payload, AskedRevisions], JobEve
 
 
 def _zone_of_ref(environment: _Environment, payload: _Payload, ref: str) -> str | None:
-    """A tag teaches nothing, nor does a branch without a name."""
+    """Returns the zone of a branch; a tag, or a branch without a name, has none."""
     branch = ref.removeprefix(_BRANCH)
     if not ref.startswith(_BRANCH) or not branch:
         return None
@@ -174,8 +174,8 @@ def _zone_of_ref(environment: _Environment, payload: _Payload, ref: str) -> str 
 
 
 def _usual(payload: _Payload) -> Usual:
-    """A checkout of all branches is of today, which it is not where a CI uses one again. One that
-    keeps no credentials can fetch none."""
+    """Returns the usual revisions. GitHub's checkout of all branches is current, unlike a CI's
+    reused one, and one that keeps no credentials can fetch nothing."""
     return Usual(default_branch=_default_branch(payload), is_here_enough=True)
 
 
@@ -188,7 +188,7 @@ def _project(environment: _Environment) -> str:
 
 
 def _number(payload: _Payload) -> int | None:
-    number = _named(payload, "pull_request", "number")
+    number = _value_at(payload, "pull_request", "number")
     return number if type(number) is int and number > 0 else None
 
 
@@ -207,11 +207,11 @@ def _commit(payload: _Payload, *path: str) -> str:
 
 
 def _text(payload: _Payload, *path: str) -> str:
-    found = _named(payload, *path)
+    found = _value_at(payload, *path)
     return found if isinstance(found, str) else ""
 
 
-def _named(payload: _Payload, *path: str) -> object:
+def _value_at(payload: _Payload, *path: str) -> object:
     found: object = payload
     for name in path:
         found = found.get(name) if isinstance(found, Mapping) else None
@@ -222,8 +222,8 @@ def _contradiction(what: str) -> ConfigError:
     return ConfigError(f"the event cannot be used: {what}. {_GIVEN}")
 
 
-# Every event of GitHub that can start a workflow: what it compares and may write, or why it is
-# refused and what to use instead. docs/how-to/github.md shows this table.
+# Every GitHub event that can start a workflow: what it compares and may write, or why it is refused
+# and what to use instead. docs/how-to/github.md shows this table.
 
 _PULL_REQUEST = "Use pull_request."
 _USE_INSTEAD = "Use pull_request, push or merge_group, or give the inputs base and head."
@@ -317,9 +317,9 @@ GITHUB_EVENTS: EventTable = {
 }  # fmt: skip
 
 
-# The run that an event `workflow_run` is about, and its pull request. Everything comes from the
-# event and from the API: a fork writes neither of them. The name of its branch is its own, so what
-# is found by that must have the commit as its head, too.
+# The run that a `workflow_run` event is about, and its pull request. Everything comes from the
+# event and the API: a fork writes neither. The branch name is the fork's own, so a pull request
+# found by it must also have the commit as its head.
 
 EVENT = "workflow_run"
 _REPOSITORY = re.compile(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}")
@@ -329,8 +329,8 @@ _JUDGED = "pull_request"
 def finished_run(
     environment: Mapping[str, str], payload: _Payload, api: RestApi | None
 ) -> FinishedRun:
-    """Raises ConfigError, NothingToReportError and HostRefusedError; `api` None is a job without a
-    token."""
+    """Returns the run. Raises ConfigError, NothingToReportError and HostRefusedError; `api` is None
+    in a job without a token."""
     name, repository = environment.get("GITHUB_EVENT_NAME", ""), _full_name(payload, "repository")
     if name != EVENT:
         message = f"stage comment: it reports a run that has ended, by {EVENT}, not by {name}."
@@ -358,8 +358,8 @@ def finished_run(
 
 
 def _pull_of_fork(api: RestApi, repository: str, run: _Payload, source: str, tip: str) -> int:
-    """The number of the open pull request whose head is this commit of the fork, still. Which pull
-    requests a commit has is known by the fork alone, until it is merged."""
+    """Returns the number of the open pull request whose head still is this commit of the fork.
+    Until it is merged, only the fork knows a commit's pull requests."""
     owner = quote(f"{source.partition('/')[0]}:{run.get('head_branch')}", safe="")
     asked = (
         f"/repos/{repository}/pulls?state=open&head={owner}&per_page=100",
@@ -408,7 +408,7 @@ def _links(environment: Mapping[str, str], repository: str, run: _Payload) -> Li
 
 
 def _full_name(payload: _Payload, name: str) -> str:
-    """The full name of a repository in the payload."""
+    """Returns the full name of a repository in the payload."""
     inside = payload.get(name)
     found = inside.get("full_name") if isinstance(inside, Mapping) else None
     return found if isinstance(found, str) else ""

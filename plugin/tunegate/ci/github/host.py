@@ -1,4 +1,4 @@
-"""GitHub Actions, in a job of it."""
+"""A job of GitHub Actions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tunegate.errors import ConfigError
 
 
 class GitHubHost:
-    """A job of GitHub Actions, by the variables and files that a runner gives to it. Commands go to
+    """A job of GitHub Actions, by the variables and files that the runner gives it. Commands go to
     standard output."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
@@ -37,16 +37,16 @@ class GitHubHost:
 
     @staticmethod
     def is_here(environment: Mapping[str, str]) -> bool:
-        """Every job of GitHub's has this variable."""
+        """Returns whether this is a GitHub job: each has this variable."""
         return environment.get("GITHUB_ACTIONS") == "true"
 
     def event(self, asked: AskedRevisions) -> JobEvent:
-        """Raises ConfigError."""
+        """Returns the job's event. Raises ConfigError."""
         return github_event(self._environment, self._payload(), asked)
 
     def links(self, out: Path) -> Links:
-        """Files are kept by a later step: nobody knows their address yet, and the page of the run
-        lists them. A job that keeps them elsewhere says so."""
+        """Returns the links. A later step uploads the files: their address is not known yet, but
+        the run's page lists them. A job that stores them elsewhere says so."""
         server, repository = self._value("GITHUB_SERVER_URL"), self._value("GITHUB_REPOSITORY")
         number = self._value("GITHUB_RUN_ID")
         if not (server and repository and number):
@@ -56,12 +56,12 @@ class GitHubHost:
         return Links(run=run, report=report, commit=f"{server}/{repository}/commit/")
 
     def literal_output(self) -> AbstractContextManager[None]:
-        """Names from a pull request may be printed meanwhile."""
+        """Keeps printed names of a pull request from being taken for commands."""
         return commands_stopped(sys.stdout)
 
     def tell(self, report: JobReport) -> None:
-        """Tells the report by workflow commands, by the runner's files for outputs and for the
-        summary of the step, and by a check run."""
+        """Reports by workflow commands, the runner's files for outputs and for the step's summary,
+        and a check run."""
         for name, value in report.outputs.items():
             append(self._value("GITHUB_OUTPUT"), output(name, value))
         for annotation in report.annotations[:MAX_ANNOTATIONS]:
@@ -75,8 +75,8 @@ class GitHubHost:
     def comment(
         self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False
     ) -> None:
-        """Writes the comment. Without a token the API is not called: the report
-        is in the summary of the step."""
+        """Writes the comment. Without a token the API is not called: the report is in the step's
+        summary."""
         token = job_token(self._environment)
         if not token or event.pull_request is None:
             return
@@ -88,13 +88,13 @@ class GitHubHost:
         comments.publish(markdown, updates_only=updates_only)
 
     def finished_run(self) -> FinishedRun:
-        """The run of a fork that has ended, by the event `workflow_run`."""
+        """Returns the finished run of a fork, by the event `workflow_run`."""
         token = job_token(self._environment)
         api = opened_api(self._environment, token) if token else None
         return finished_run(self._environment, self._payload(), api)
 
     def _payload(self) -> Mapping[str, Any]:
-        """Raises ConfigError."""
+        """Returns the event's document. Raises ConfigError."""
         path = self._value("GITHUB_EVENT_PATH")
         try:
             payload = json.loads(Path(path).read_text("utf-8")) if path else {}
@@ -122,8 +122,8 @@ _MESSAGE_CHARACTERS = 4000
 
 
 def command_of(annotation: Annotation) -> str:
-    """Returns the workflow command of an annotation; shown beside the run, and at the line of the
-    file where one is named."""
+    """Returns the workflow command of an annotation, shown beside the run, and at the file's line
+    if it names one."""
     file, line = _property(annotation.file), annotation.line
     where = f"file={file},line={line}," if file and line else ""
     text = _data(annotation.text[:_MESSAGE_CHARACTERS])
@@ -131,13 +131,13 @@ def command_of(annotation: Annotation) -> str:
 
 
 def output(name: str, value: str) -> str:
-    """An entry for GITHUB_OUTPUT, with a delimiter that the value cannot contain."""
+    """Returns an entry for GITHUB_OUTPUT, with a delimiter that the value cannot contain."""
     delimiter = f"ghadelimiter_{uuid.uuid4()}"
     return f"{name}<<{delimiter}\n{value}\n{delimiter}\n"
 
 
 def cut(text: str, most_bytes: int = SUMMARY_BYTES) -> str:
-    """The text within GitHub's limit, on a character's boundary."""
+    """Returns the text within GitHub's limit, cut between characters."""
     body = text.encode()
     if len(body) <= most_bytes:
         return text
@@ -147,7 +147,7 @@ def cut(text: str, most_bytes: int = SUMMARY_BYTES) -> str:
 
 
 def append(path: str, text: str) -> None:
-    """Appends to one of GitHub's files; does nothing where this is no runner."""
+    """Appends to one of GitHub's files; does nothing outside of a runner."""
     if path:
         with Path(path).open("a", encoding="utf-8") as file:
             file.write(text)
@@ -155,8 +155,8 @@ def append(path: str, text: str) -> None:
 
 @contextmanager
 def commands_stopped(stream: TextIO) -> Iterator[None]:
-    """Stops the runner's commands inside: names from a pull request are printed, and no line
-    of them is a workflow command."""
+    """Stops the runner's commands inside, so that no printed line of a pull request is a workflow
+    command."""
     token = uuid.uuid4().hex
     stream.write(f"::stop-commands::{token}\n")
     stream.flush()

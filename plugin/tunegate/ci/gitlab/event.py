@@ -1,6 +1,6 @@
 """Pipelines of GitLab as comparisons: commits, trust and merge request. Pure.
 
-No variable says whether a merge request is closed: GitLab starts no pipeline for one that is.
+No variable says whether a merge request is closed: GitLab starts no pipeline for a closed one.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _OF_MERGE_REQUEST = {"merge_request_event", "parent_pipeline"}
 
 
 def gitlab_event(environment: Mapping[str, str], asked: AskedRevisions) -> JobEvent:
-    """The event from CI_* variables. Raises ConfigError for a pipeline that is refused; whoever
-    names both base and head says what it means."""
+    """Returns the event, from CI_* variables. Raises ConfigError for a refused pipeline; a job that
+    names both base and head needs no event."""
     job = JobVariables(environment)
     return msgspec.structs.replace(_event(job, asked), job=job.text("CI_JOB_NAME"))
 
@@ -47,7 +47,7 @@ def _event(job: JobVariables, asked: AskedRevisions) -> JobEvent:
     if source == "merge_request_event":
         raise contradiction(f"{_NUMBER} is no number")
     if job.text("CI_COMMIT_BRANCH"):
-        return of_branch(asked, head, _compared(job, head, source), _zone_of_branch(job))
+        return of_branch(asked, head, _revisions_of_branch(job, head, source), _zone_of_branch(job))
     if not job.text("CI_COMMIT_TAG"):
         raise contradiction("it names no branch, no tag and no merge request")
     return of_tag(asked, head)
@@ -62,8 +62,8 @@ def _merge_request(job: JobVariables, head: str, number: int) -> JobEvent:
 
 def _target(job: JobVariables) -> str:
     """Returns the commit or branch that the merge request is compared with: the one that a merged
-    result was merged onto (in a merge train the merge request before). Without a merged result the
-    target branch, of which the project of a fork has its own."""
+    result was merged onto (in a merge train the merge request before), or else the target branch,
+    of which a fork's project has its own."""
     merged_onto = "CI_MERGE_REQUEST_TARGET_BRANCH_SHA"
     if job.text(merged_onto):
         return job.commit(merged_onto)
@@ -75,7 +75,7 @@ def _target(job: JobVariables) -> str:
     return branch
 
 
-def _compared(job: JobVariables, head: str, source: str) -> RevisionChoice:
+def _revisions_of_branch(job: JobVariables, head: str, source: str) -> RevisionChoice:
     branch, default = job.text("CI_COMMIT_BRANCH"), _default_branch(job)
     if source != "push" or default not in {"", branch}:
         return Usual(default_branch=default, is_on_it=branch == default)
@@ -89,7 +89,7 @@ def _is_fork(job: JobVariables) -> bool:
 
 
 def _is_elsewhere(job: JobVariables) -> bool:
-    """Returns whether the pipeline runs in another project than that of the merge request."""
+    """Returns whether the pipeline runs in another project than the merge request's."""
     of_request = job.text("CI_MERGE_REQUEST_PROJECT_ID")
     return not of_request or of_request != job.text(_PROJECT_ID)
 
@@ -103,12 +103,12 @@ def _default_branch(job: JobVariables) -> str:
 
 
 def _project(job: JobVariables) -> str:
-    """The groups and the name of the project."""
+    """Returns the groups and the name of the project."""
     return job.text("CI_PROJECT_PATH")
 
 
-# Every source of a pipeline of GitLab: what it compares and may write, or why it is refused and
-# what to use instead. docs/how-to/gitlab.md shows this table.
+# Every source of a GitLab pipeline: what it compares and may write, or why it is refused and what
+# to use instead. docs/how-to/gitlab.md shows this table.
 
 _MERGE_REQUEST = "Use merge request pipelines."
 _GIVEN = "Use merge request or branch pipelines, or name --base and --head."

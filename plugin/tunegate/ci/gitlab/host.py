@@ -1,4 +1,4 @@
-"""GitLab CI, in a job of it."""
+"""A job of GitLab CI."""
 
 from __future__ import annotations
 
@@ -25,22 +25,23 @@ from tunegate.report.markdown import fitted_text
 
 
 class GitLabHost:
-    """A job of GitLab CI, by the variables that a runner gives to it."""
+    """A job of GitLab CI, by the variables that the runner gives it."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
 
     @staticmethod
     def is_here(environment: Mapping[str, str]) -> bool:
-        """Every job of GitLab's has this variable."""
+        """Returns whether this is a GitLab job: each has this variable."""
         return environment.get("GITLAB_CI") == "true"
 
     def event(self, asked: AskedRevisions) -> JobEvent:
-        """Raises ConfigError."""
+        """Returns the job's event. Raises ConfigError."""
         return gitlab_event(self._environment, asked)
 
     def links(self, out: Path) -> Links:
-        """The report is among the artifacts of the job, where the directory is in the project's."""
+        """Returns the links; the report is among the job's artifacts if `out` is in the project's
+        directory."""
         job = self._value("CI_JOB_URL")
         report = report_inside(out, self._value("CI_PROJECT_DIR"))
         project = self._value("CI_PROJECT_URL")
@@ -51,11 +52,11 @@ class GitLabHost:
         )
 
     def literal_output(self) -> AbstractContextManager[None]:
-        """Sections of a log need control characters, which are never printed."""
+        """Changes nothing: sections of a log need control characters, which are never printed."""
         return nullcontext()
 
     def tell(self, report: JobReport) -> None:
-        """Tells annotations in the log; outputs for `artifacts:reports:dotenv`, and links for
+        """Reports annotations in the log; outputs for `artifacts:reports:dotenv`, and links for
         `artifacts:reports:annotations`, in files."""
         log_annotations(report.annotations)
         if report.directory is None:
@@ -68,7 +69,7 @@ class GitLabHost:
     def comment(
         self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False
     ) -> None:
-        """A note on the merge request."""
+        """Writes a note on the merge request."""
         token = Secret(self._value("TUNEGATE_GITLAB_TOKEN").strip())
         project = self._value("CI_MERGE_REQUEST_PROJECT_ID")
         if event.pull_request is None:
@@ -96,7 +97,7 @@ _MAX_PAGES = 30
 
 
 class Notes:
-    """Those of one merge request, under the name of one report. `api` is CI_API_V4_URL."""
+    """Notes of one merge request, under the name of one report. `api` is CI_API_V4_URL."""
 
     def __init__(self, api: str, project: int, number: int, name: str, token: Secret) -> None:
         """Raises HostRefusedError."""
@@ -106,14 +107,14 @@ class Notes:
         self._me: int | None = None
 
     def publish(self, markdown: str, *, updates_only: bool = False) -> None:
-        """Raises HostRefusedError."""
+        """Replaces our note, or writes the first one. Raises HostRefusedError."""
         room = MAX_NOTE_CHARACTERS - len(self._first) - 1
         body = f"{self._first}\n{fitted_text(note_text(markdown), room)}"
         KeptComment(self).publish(body, updates_only=updates_only)
 
     def ours(self) -> int | None:
-        """The marker alone could be planted by anybody who may comment: it must be of this token's
-        user."""
+        """Returns our note. Anybody who may comment could plant the marker: the note must be by
+        this token's user."""
         if self._me is None:
             self._me = _id_of(self._api.ask("GET", "/user"))
         for page in range(1, _MAX_PAGES + 1):
@@ -148,18 +149,18 @@ def _id_of(answer: Any) -> int:  # noqa: ANN401 -- JSON
     return found
 
 
-# A report as the text of a note: nothing in it does what GitLab would do with it. A line that
-# begins with a slash is a command, `!7` and `&7` are written on what they name, `%{x}` is
-# replaced. The report's own escapes stop tags and links; what is left is stopped here.
+# A report as the text of a note, with GitLab's own syntax disabled. A line that begins with a slash
+# is a command, `!7` and `&7` add a mention elsewhere, `%{x}` is replaced. The report's own escapes
+# stop tags and links; the rest is stopped here.
 
 _ZERO_WIDTH = "&#8203;"
 _COMMAND = re.compile(r"^([^\S\n]*)/", re.MULTILINE)
 _KEPT = r"`[^`\n]*`|<code>(?:(?!</?code>).)*</code>|\]\(https?://[^\s()]*\)|<[^<>]*>"
-"""The parts of a text that are left alone: code, addresses of links, tags. Each ends at the latest
-where another one begins, so that no text takes longer than its length."""
+"""The parts of a text that stay as they are: code, addresses of links, tags. Each ends at the
+latest where another begins, so the time is linear in the length."""
 _ENTITY_MARK = r"&\#(?:33|35|36|37|38|64|91|94|126);"
 _MARK = r"[!%^#@~$&]"
-"""Those that begin a reference, as they are or as character references: these are read first."""
+"""Characters that begin a reference, written plainly or as character references."""
 _WORD = r"(?=[\w\"{]|&\#95;)"
 _TRACKER = r"\b[A-Z][A-Z0-9_]+-(?=\d)"
 _FOUND = re.compile(
@@ -169,10 +170,10 @@ _FOUND = re.compile(
 
 
 def note_text(markdown: str) -> str:
-    """The same text for a reader, without commands, mentions and references."""
-    return _COMMAND.sub(r"\1&#47;", _FOUND.sub(_stopped, markdown))
+    """Returns the same text for a reader, without commands, mentions and references."""
+    return _COMMAND.sub(r"\1&#47;", _FOUND.sub(_stop_reference, markdown))
 
 
-def _stopped(found: re.Match[str]) -> str:
+def _stop_reference(found: re.Match[str]) -> str:
     is_mark = found["stopped"] or found["mark"]
     return found.group() + _ZERO_WIDTH if is_mark else found.group()

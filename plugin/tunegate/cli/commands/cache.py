@@ -1,4 +1,4 @@
-"""`tunegate cache stats`, as the command line knows it."""
+"""Declares `tunegate cache stats`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tunegate.cli.shared_options import CacheAddress, Options
 
 
 class StatsOptions(Options, frozen=True, kw_only=True):
-    """The cache that is counted."""
+    """Options of `cache stats`: the cache to count."""
 
     cache: CacheAddress = CacheAddress()
 
@@ -28,11 +28,11 @@ STATS = Command(
 )
 
 
-# `tunegate cache why-miss`, as the command line knows it.
+# Declares `tunegate cache why-miss`.
 
 
 class WhyMissOptions(Options, frozen=True, kw_only=True):
-    """The task that was not found."""
+    """Options of `cache why-miss`: the task that was not found."""
 
     cache: CacheAddress = CacheAddress()
     task: Annotated[str, Argument("a layer's name, MODEL:NAME, or a workload digest", "TASK")]
@@ -47,11 +47,11 @@ WHY_MISS = Command(
 )
 
 
-# `tunegate cache doctor`, as the command line knows it.
+# Declares `tunegate cache doctor`.
 
 
 class CacheDoctorOptions(Options, frozen=True, kw_only=True):
-    """The cache that is checked."""
+    """Options of `cache doctor`: the cache to check."""
 
     cache: CacheAddress = CacheAddress()
 
@@ -65,11 +65,11 @@ DOCTOR = Command(
 )
 
 
-# `tunegate cache probe`, as the command line knows it.
+# Declares `tunegate cache probe`.
 
 
 class ProbeOptions(Options, frozen=True, kw_only=True):
-    """The store that is tested."""
+    """Options of `cache probe`: the store to test."""
 
     cache: CacheAddress = CacheAddress()
 
@@ -83,7 +83,7 @@ PROBE = Command(
 )
 
 
-# `tunegate cache fsck`, as the command line knows it.
+# Declares `tunegate cache fsck`.
 
 
 class FsckOptions(Options, frozen=True, kw_only=True):
@@ -105,7 +105,7 @@ FSCK = Command(
 )
 
 
-# `tunegate cache gc`, as the command line knows it.
+# Declares `tunegate cache gc`.
 
 
 class GcOptions(Options, frozen=True, kw_only=True):
@@ -130,11 +130,11 @@ GC = Command(
 )
 
 
-# `tunegate cache compact`, as the command line knows it.
+# Declares `tunegate cache compact`.
 
 
 class CompactOptions(Options, frozen=True, kw_only=True):
-    """The zones that are compacted."""
+    """Options of `cache compact`: the zones to compact."""
 
     cache: CacheAddress = CacheAddress()
 
@@ -148,11 +148,11 @@ COMPACT = Command(
 )
 
 
-# `tunegate cache revoke`, as the command line knows it.
+# Declares `tunegate cache revoke`.
 
 
 class RevokeOptions(Options, frozen=True, kw_only=True):
-    """Options of `cache revoke`: the records to revoke; several options must all fit."""
+    """Options of `cache revoke`: which records; all given options must match."""
 
     cache: CacheAddress = CacheAddress()
     key: Annotated[str, Option("records signed by this key", "ID")] = ""
@@ -174,7 +174,7 @@ REVOKE = Command(
 )
 
 
-# `tunegate cache promote`, as the command line knows it.
+# Declares `tunegate cache promote`.
 
 
 class PromoteOptions(Options, frozen=True, kw_only=True):
@@ -193,7 +193,7 @@ PROMOTE = Command(
 )
 
 
-# `tunegate cache pin`, as the command line knows it.
+# Declares `tunegate cache pin`.
 
 
 class PinOptions(Options, frozen=True, kw_only=True):
@@ -215,11 +215,11 @@ PIN = Command(
 )
 
 
-# `tunegate cache export`, as the command line knows it.
+# Declares `tunegate cache export`.
 
 
 class ExportOptions(Options, frozen=True, kw_only=True):
-    """The options of `cache export`: where the database goes."""
+    """Options of `cache export`: where the database goes."""
 
     cache: CacheAddress = CacheAddress()
     directory: Annotated[Path, Argument("where it goes", "DIR", Path)]
@@ -234,11 +234,11 @@ EXPORT = Command(
 )
 
 
-# `tunegate cache import`, as the command line knows it.
+# Declares `tunegate cache import`.
 
 
 class ImportOptions(Options, frozen=True, kw_only=True):
-    """The options of `cache import`: where the database is."""
+    """Options of `cache import`: where the database is."""
 
     cache: CacheAddress = CacheAddress()
     directory: Annotated[Path, Argument("the database", "DIR", Path)]
@@ -253,11 +253,11 @@ IMPORT = Command(
 )
 
 
-# `tunegate cache pull`, as the command line knows it.
+# Declares `tunegate cache pull`.
 
 
 class PullOptions(Options, frozen=True, kw_only=True):
-    """The options of `cache pull`: where the copy goes."""
+    """Options of `cache pull`: where the copy goes."""
 
     cache: CacheAddress = CacheAddress()
     directory: Annotated[Path, Argument("where it goes", "DIR", Path)]
@@ -272,7 +272,7 @@ PULL = Command(
 )
 
 
-# `tunegate cache push`, as the command line knows it.
+# Declares `tunegate cache push`.
 
 
 class PushOptions(Options, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""`tunegate compare`, as the command line knows it."""
+"""Declares `tunegate compare`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tunegate.cli.shared_options import (
 
 
 class CompareOptions(Options, frozen=True, kw_only=True):
-    """The two sides, and how they are measured and judged."""
+    """Options of `compare`: the two sides, and how they are measured and judged."""
 
     budget: BudgetOptions = BudgetOptions()
     margin: Margin = Margin()
@@ -76,11 +76,11 @@ COMPARE = Command(
 )
 
 
-# `tunegate confirm`, as the command line knows it.
+# Declares `tunegate confirm`.
 
 
 class ConfirmOptions(Options, frozen=True, kw_only=True):
-    """The verdicts of two machines."""
+    """Options of `confirm`: the verdicts of two machines."""
 
     verdicts: Annotated[tuple[str, str], Argument("two verdict.json files", "VERDICT", count=2)]
 
@@ -95,7 +95,7 @@ CONFIRM = Command(
 )
 
 
-# `tunegate selftest`, as the command line knows it.
+# Declares `tunegate selftest`.
 
 
 class SelftestOptions(Options, frozen=True, kw_only=True):

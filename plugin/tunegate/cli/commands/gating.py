@@ -1,4 +1,4 @@
-"""`tunegate run`, as the command line knows it."""
+"""Declares `tunegate run`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ RUN = Command(
 )
 
 
-# `tunegate detect`, as the command line knows it.
+# Declares `tunegate detect`.
 
 
 class DetectOptions(Options, frozen=True, kw_only=True):
@@ -70,7 +70,7 @@ DETECT = Command(
 )
 
 
-# `tunegate plan`, as the command line knows it.
+# Declares `tunegate plan`.
 
 
 class PlanOptions(Options, frozen=True, kw_only=True):
@@ -99,11 +99,11 @@ PLAN = Command(
 )
 
 
-# `tunegate tune`, as the command line knows it.
+# Declares `tunegate tune`.
 
 
 class TuneOptions(Options, frozen=True, kw_only=True):
-    """The shard. The plan has settled the rest."""
+    """Options of `tune`: the shard. The plan has settled the rest."""
 
     revisions: PlannedRevisions = PlannedRevisions()
     cache: CacheAddress = CacheAddress()
@@ -120,7 +120,7 @@ TUNE = Command(
 )
 
 
-# `tunegate gate`, as the command line knows it.
+# Declares `tunegate gate`.
 
 
 class GateOptions(Options, frozen=True, kw_only=True):
@@ -144,11 +144,12 @@ GATE = Command(
 )
 
 
-# `tunegate measure`, as the command line knows it.
+# Declares `tunegate measure`.
 
 
 class MeasureOptions(Options, frozen=True, kw_only=True):
-    """The shard, and how its models are measured. All shards and the verdict take one margin."""
+    """Options of `measure`: the shard, and how its models are measured. All shards and the verdict
+    use one margin."""
 
     revisions: PlannedRevisions = PlannedRevisions()
     margin: Margin = Margin()
@@ -167,7 +168,7 @@ MEASURE = Command(
 )
 
 
-# `tunegate verdict`, as the command line knows it.
+# Declares `tunegate verdict`.
 
 
 class VerdictOptions(Options, frozen=True, kw_only=True):
@@ -191,7 +192,7 @@ VERDICT = Command(
 )
 
 
-# `tunegate warm`, as the command line knows it.
+# Declares `tunegate warm`.
 
 
 class WarmOptions(Options, frozen=True, kw_only=True):

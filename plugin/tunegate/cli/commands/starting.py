@@ -1,4 +1,4 @@
-"""`tunegate init`, as the command line knows it."""
+"""Declares `tunegate init`."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ INIT = Command(
 )
 
 
-# `tunegate doctor`, as the command line knows it.
+# Declares `tunegate doctor`.
 
 
 class DoctorOptions(Options, frozen=True, kw_only=True):
-    """The cache that is checked. Exit code 2: the configuration is wrong; 4: the machine or the
-    cache is. With `--quiet` it prints what is wrong alone."""
+    """Options of `doctor`: the cache to check. Exit code 2: the configuration is wrong; 4: the
+    machine or the cache is. With `--quiet` only problems are printed."""
 
     cache: CacheAddress = CacheAddress()
 
@@ -50,11 +50,11 @@ DOCTOR = Command(
 )
 
 
-# `tunegate demo`, as the command line knows it.
+# Declares `tunegate demo`.
 
 
 class DemoOptions(Options, frozen=True, kw_only=True):
-    """The options of `demo`: where it is played, how long, and how exact."""
+    """Options of `demo`: where it plays, how long, and how exact."""
 
     quick: Annotated[bool, Option("one module of the network, less tuning: two minutes")] = False
 
@@ -86,13 +86,13 @@ DEMO = Command(
 )
 
 
-# `tunegate completion`, as the command line knows it.
+# Declares `tunegate completion`.
 
 Shell = Literal["bash", "zsh", "fish"]
 
 
 class CompletionOptions(Options, frozen=True, kw_only=True):
-    """The shell that completes."""
+    """Options of `completion`: the shell."""
 
     shell: Annotated[Shell, Argument("the shell", "SHELL", choices=get_args(Shell))]
 

@@ -1,4 +1,4 @@
-"""The configured cache as its maintenance sees it: the store itself, with no run around it."""
+"""Opens the configured cache for maintenance: the store itself, with no run around it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tunegate_cache.stores.store import MaintainedStore, StoreUnavailableError
 
 
 class CacheAdmin(msgspec.Struct, frozen=True, kw_only=True):
-    """`root` is the repository's, or the directory where there is none."""
+    """`root` is the repository's, or the working directory without a repository."""
 
     config: CacheConfig
     root: Path
@@ -41,7 +41,8 @@ class CacheAdmin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def open_cache_admin(settings: Settings) -> CacheAdmin:
-    """Works without a configuration too: then it is the default cache. Raises ConfigError."""
+    """Opens the configured cache, or without a configuration the default cache. Raises
+    ConfigError."""
     config, root = _config(settings)
     try:
         keys = TrustedKeys(config.trusted_keys)
@@ -58,7 +59,7 @@ def open_cache_admin(settings: Settings) -> CacheAdmin:
 
 @contextmanager
 def answering(config: CacheConfig) -> Iterator[None]:
-    """A command that has nothing but the cache to work with fails with it."""
+    """Turns a cache failure into the command's: it has nothing else to work with."""
     try:
         yield
     except StoreUnavailableError as error:

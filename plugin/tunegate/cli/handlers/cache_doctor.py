@@ -1,5 +1,4 @@
-"""`tunegate cache doctor`: from an empty bucket to a shared cache that
-works, one step at a time."""
+"""`tunegate cache doctor`: from an empty bucket to a working shared cache, step by step."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ _MANY_SEGMENTS = 50
 
 
 class CacheDiagnosis(msgspec.Struct, frozen=True, kw_only=True):
-    """`next_steps` are in the order to take them."""
+    """The findings; `next_steps` are in the order to take them."""
 
     schema: int = 1
     location: str
@@ -36,7 +35,7 @@ class CacheDiagnosis(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_doctor(options: CacheDoctorOptions) -> int:
-    """Exit code 4 when the cache cannot be used as it is configured."""
+    """Runs the checks. Returns 4 if the cache cannot be used as configured."""
     settings = options.settings
     admin = open_cache_admin(settings)
     checks, steps = _diagnosis(admin)
@@ -86,7 +85,7 @@ def _writing(admin: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
     try:
         findings = probe(admin.store)
     except AccessDeniedError as error:
-        yield _denied(admin, error, steps)
+        yield _write_check_of_denied(admin, error, steps)
         return
     except StoreUnavailableError as error:
         yield HealthCheck("writes", ok=False, detail=str(error))
@@ -97,9 +96,11 @@ def _writing(admin: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
     steps.extend(f.detail for f in findings if not f.ok and f.detail)
 
 
-def _denied(admin: CacheAdmin, error: AccessDeniedError, steps: list[str]) -> HealthCheck:
-    """Returns the check of a store that refuses to be written: for want of encryption, or of
-    rights. A bucket's policy gives both the same answer, so an encrypted write is tried."""
+def _write_check_of_denied(
+    admin: CacheAdmin, error: AccessDeniedError, steps: list[str]
+) -> HealthCheck:
+    """Returns the check of a store that refuses writes, for lack of encryption or of rights. A
+    bucket's policy reports both alike, so an encrypted write is tried."""
     encryption = _required_encryption(admin)
     if encryption is not None:
         steps.append(f"set cache.sse: {encryption}, and cache.sse-kms-key for a key of your own")
@@ -113,7 +114,7 @@ def _denied(admin: CacheAdmin, error: AccessDeniedError, steps: list[str]) -> He
 
 
 def _required_encryption(admin: CacheAdmin) -> str | None:
-    """Returns the encryption with which the store takes a write, where none is configured."""
+    """Returns the encryption with which the store accepts a write, if none is configured."""
     if admin.config.sse is not None:
         return None
     name = f"{OBJECT_ROOT}/probe/{secrets.token_hex(8)}/encrypted"
@@ -199,7 +200,7 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_probe(options: ProbeOptions) -> int:
-    """Exit code 4 when the cache cannot work with this store at all."""
+    """Returns 4 if the cache cannot work with this store at all."""
     settings = options.settings
     admin = open_cache_admin(settings)
     with answering(admin.config):

@@ -1,4 +1,4 @@
-"""`tunegate cache pull` and `push`: the cache in a directory, for places without a network."""
+"""`tunegate cache pull` and `push`: the cache as a directory, for places without a network."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class Copy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_pull(options: PullOptions) -> int:
-    """Copies everything that the run would read into a store of its own: `cache.url` may name the
-    directory."""
+    """Copies everything that a run would read into a directory store, which `cache.url` may
+    name."""
     settings = options.settings
     admin = open_cache_admin(settings)
     with answering(admin.config):
@@ -68,8 +68,8 @@ def run_pull(options: PullOptions) -> int:
 
 
 def run_push(options: PushOptions) -> int:
-    """Pushes the records of a directory store, or without a directory those that earlier runs on
-    this machine could not deliver."""
+    """Pushes the records of a directory store, or without one those that earlier runs on this
+    machine could not deliver."""
     settings, directory = options.settings, options.directory
     if directory is not None and not directory.is_dir():
         raise ConfigError(f"{directory}: no such directory. Name one that tunegate wrote.")
@@ -102,7 +102,7 @@ def _finish(settings: Settings, source: str, destination: str, copied: Copied) -
     return UNFIT if copied.problems else PASS
 
 
-# `tunegate cache export DIR`: what the cache knows of the models at HEAD, for plain TVM.
+# `tunegate cache export DIR`: the cache's schedules for the models at HEAD, for plain TVM.
 
 
 class ModelExport(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,8 +119,8 @@ class Exports(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def export(options: ExportOptions) -> int:
-    """Writes one database for each target, in a folder of its name. Raises ConfigError for a folder
-    that holds a database already."""
+    """Writes one database per target, in a folder of its name. Raises ConfigError if a folder
+    already holds a database."""
     settings = options.settings
     project = open_project(settings)
     for target in project.config.targets:
@@ -185,17 +185,17 @@ def _show_exports(directory: Path, exports: Sequence[ModelExport]) -> None:
     )
 
 
-# `tunegate cache import DIR`: what a stock MetaSchedule database knows, after it is measured
-# again. Its files are data of unknown origin. What fits a template of our own tasks is measured
-# here like a record of another zone; only what wins becomes a record, and that is one of ours.
+# `tunegate cache import DIR`: schedules from a stock MetaSchedule database, measured again. Its
+# files are data of unknown origin. What fits a template of our own tasks is measured here like
+# another zone's record; only winners become records, and those are ours.
 
 _ELSEWHERE = DeviceFingerprint(name="", kind="cpu", units=0, memory_bytes=0)
-"""A stock database does not say where its times were taken."""
+"""The device of a stock database's times, which it does not say."""
 
 
 class Imports(msgspec.Struct, frozen=True, kw_only=True):
     """`read` counts the database's records, `refused` those that are no schedules, by reason;
-    `fitting` is how many of the fastest fit a task of ours. `published` is False where the records
+    `fitting` is how many of the fastest fit a task of ours. `published` is False if the records
     could not be delivered; they wait for the next run."""
 
     schema: int = 1
@@ -209,7 +209,7 @@ class Imports(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def import_records(options: ImportOptions) -> int:
-    """Measures records for the tasks of the models at HEAD again, within
+    """Measures the database's records again for the tasks of the models at HEAD, within
     `budget.minutes`. Raises ConfigError."""
     settings = options.settings
     project = open_project(settings)
@@ -252,7 +252,7 @@ def _standing(
     tasks = pipeline.extracted(tools, changes).tasks
     imported = tools.compiler.import_schedules(_jobs(changes, models), database.schedules)
     known = tools.index.lookup([(task.key, task.shape) for task in tasks])
-    theirs = _as_hits(tasks, imported, database.schedules)
+    theirs = _hits_of_imported(tasks, imported, database.schedules)
     return imported, challenges(tasks, theirs, known)
 
 
@@ -265,7 +265,7 @@ def _jobs(changes: ChangeSet, models: ExportedModels) -> list[ModelJob]:
     ]
 
 
-def _as_hits(
+def _hits_of_imported(
     tasks: Iterable[TuningTask],
     imported: Iterable[ImportedSchedule],
     foreign: Sequence[ForeignSchedule],
@@ -302,11 +302,11 @@ def _show_imports(found: Imports) -> None:
     )
 
 
-# `tunegate cache promote`: what a pull request learned, for everybody, after it is measured again.
+# `tunegate cache promote`: a pull request's records for everybody, after measuring them again.
 
 
 class Promotions(msgspec.Struct, frozen=True, kw_only=True):
-    """`published` is False where the records could not be delivered; they wait for the next run."""
+    """`published` is False if the records could not be delivered; they wait for the next run."""
 
     schema: int = 1
     from_zone: str
@@ -316,8 +316,8 @@ class Promotions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def promote(options: PromoteOptions) -> int:
-    """Measures records for the tasks of the models at HEAD again, within
-    `budget.minutes`. Raises ConfigError."""
+    """Measures a zone's records again for the tasks of the models at HEAD, within `budget.minutes`.
+    Raises ConfigError."""
     settings = options.settings
     problem = zone_problem(options.from_zone)
     project = open_project(settings)
@@ -338,7 +338,7 @@ def promote(options: PromoteOptions) -> int:
             standing, files, tools.tuner, project.config.budget.minutes, tools.context.progress
         )
         winners = [
-            _promoted(record, options.from_zone) for _, record in results if record is not None
+            _mark_promoted(record, options.from_zone) for _, record in results if record is not None
         ]
         published = tools.index.publish(winners)
     found = Promotions(
@@ -370,6 +370,6 @@ def _challenges_of_zone(
     return challenges(tasks, theirs.lookup(wanted), tools.index.lookup(wanted))
 
 
-def _promoted(record: TuningRecord, from_zone: str) -> TuningRecord:
+def _mark_promoted(record: TuningRecord, from_zone: str) -> TuningRecord:
     source = msgspec.structs.replace(record.source, ref=f"promoted from {from_zone}")
     return msgspec.structs.replace(record, source=source)

@@ -1,4 +1,4 @@
-"""`tunegate cache stats`: what the cache holds, by zone and target, and what it did for the latest
+"""`tunegate cache stats`: the cache's contents by zone and target, and its use by the latest
 runs."""
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _COLUMNS = (
 
 class Statistics(msgspec.Struct, frozen=True, kw_only=True):
     """`targets` names the targets of the contents; `used` is what the latest runs that wrote to the
-    zone had of the cache."""
+    zone got from the cache."""
 
     schema: int = 1
     location: str
@@ -42,7 +42,8 @@ class Statistics(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run(options: StatsOptions) -> int:
-    """Works without a configuration too: then it is the default cache."""
+    """Prints the statistics of the configured cache, or without a configuration of the default
+    one."""
     settings = options.settings
     admin = open_cache_admin(settings)
     with answering(admin.config):
@@ -64,8 +65,8 @@ def run(options: StatsOptions) -> int:
 def target_names(
     contents: Sequence[GroupSummary], entries: Sequence[HistoryEntry]
 ) -> dict[str, str]:
-    """A name for each target: as runs of the zone called it, with the device, or the devices that
-    measured its records. Two of one name, or of one device, have the start of their keys too."""
+    """Returns a name for each target: the one that runs of the zone used, with the device, or the
+    devices that measured its records. Equal names get the beginning of their keys."""
     called: dict[str, list[str]] = {}
     for entry in entries:
         told = called.setdefault(entry.target_key, [])
@@ -85,7 +86,8 @@ def target_names(
 
 
 def _name(row: GroupSummary, called: Mapping[str, Sequence[str]]) -> str:
-    """Returns a name for a row, made visible: anybody who writes to the zone may have chosen it."""
+    """Returns a name for a row, with control characters visible: anybody who writes to the zone may
+    have chosen it."""
     known = (", ".join(called.get(row.target, ())), " / ".join(row.devices[:2]))
     return visible(": ".join(filter(None, known)), _LONGEST)
 
@@ -119,10 +121,10 @@ def _show(found: Statistics, zone: str) -> None:
             for row in found.contents
         ),
     )
-    show_lines([*(_COLUMNS if found.contents else ()), _used(found.used, zone)])
+    show_lines([*(_COLUMNS if found.contents else ()), _use_line(found.used, zone)])
 
 
-def _used(used: CostSum, zone: str) -> str:
+def _use_line(used: CostSum, zone: str) -> str:
     cost = used.cost
     if not cost.tasks:
         return f"no run that wrote to zone {zone} has looked anything up yet"

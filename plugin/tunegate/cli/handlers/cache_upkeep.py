@@ -1,4 +1,4 @@
-"""`tunegate cache compact`: gather segments, so that look-ups need few requests."""
+"""`tunegate cache compact`: merges segments, so that look-ups need few requests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Compactions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compact(options: CompactOptions) -> int:
-    """Every zone, unless one is named."""
+    """Compacts every zone, or the named one."""
     settings = options.settings
     admin = open_cache_admin(settings)
     with answering(admin.config):
@@ -66,7 +66,7 @@ def show_compactions(settings: Settings, url: str, done: tuple[Compaction, ...])
     show_lines(f"{c.group.zone}: {problem}" for c in done for problem in c.problems)
 
 
-# `tunegate cache gc`: delete what the last compaction holds in another place.
+# `tunegate cache gc`: deletes what the last compaction holds elsewhere.
 
 
 class Collections(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,7 +76,7 @@ class Collections(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def collect_garbage(options: GcOptions) -> int:
-    """Every zone, unless one is named."""
+    """Collects garbage of every zone, or of the named one."""
     settings = options.settings
     admin = open_cache_admin(settings)
     with answering(admin.config):
@@ -104,7 +104,7 @@ def collect_garbage(options: GcOptions) -> int:
     return PASS
 
 
-# `tunegate cache fsck`: read everything, say what is broken, mend what can be mended.
+# `tunegate cache fsck`: reads everything, reports what is broken, mends what can be mended.
 
 
 class Inspection(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,12 +117,12 @@ class Inspection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check(options: FsckOptions) -> int:
-    """Exit code 4 when something is broken, and still is after a repair."""
+    """Checks the cache. Returns 4 if something is broken, even after a repair."""
     settings = options.settings
     admin = open_cache_admin(settings)
     with answering(admin.config):
         found = _flaws(admin, settings.overrides.get("cache.zone"))
-        repairs = _repaired(admin, found) if options.repair else ()
+        repairs = _repair(admin, found) if options.repair else ()
         left = _flaws(admin, settings.overrides.get("cache.zone")) if options.repair else found
     if settings.as_json:
         write_json(Inspection(found=found, repairs=repairs, left=left))
@@ -137,10 +137,9 @@ def _flaws(admin: CacheAdmin, zone: str | None) -> tuple[Flaw, ...]:
     )
 
 
-def _repaired(admin: CacheAdmin, found: tuple[Flaw, ...]) -> tuple[Compaction, ...]:
+def _repair(admin: CacheAdmin, found: tuple[Flaw, ...]) -> tuple[Compaction, ...]:
     """Deletes segments that the store returns damaged, and compacts the groups with flaws: a
-    compaction restores all else from the archives. All else a compaction makes anew from the
-    archives."""
+    compaction restores the rest from the archives."""
     for name in broken_segments(list(found)):
         admin.store.delete(name)
     groups = dict.fromkeys(flaw.group for flaw in found)
@@ -162,12 +161,12 @@ def _show(url: str, left: tuple[Flaw, ...], *, repaired: int, repair: bool) -> N
         show_lines(["tunegate cache fsck --repair mends what can be mended"])
 
 
-# `tunegate cache revoke`: believe some records no longer.
+# `tunegate cache revoke`: stops trusting some records.
 
 
 def revoke(options: RevokeOptions) -> int:
-    """Revokes records in every zone, unless one is named. Raises ConfigError
-    for a rule that names nothing."""
+    """Revokes records in every zone, or in the named one. Raises ConfigError for a rule that
+    matches nothing."""
     revocation = _revocation(options)
     if revocation == Revocation():
         message = (
@@ -194,7 +193,7 @@ def _revocation(options: RevokeOptions) -> Revocation:
     )
 
 
-# `tunegate cache pin`: build with the cache as it is now, until the pin is moved.
+# `tunegate cache pin`: builds use the cache as it is now, until the pin is moved.
 
 
 class Pinned(msgspec.Struct, frozen=True, kw_only=True):

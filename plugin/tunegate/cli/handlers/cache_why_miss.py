@@ -40,8 +40,8 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run(options: WhyMissOptions) -> int:
-    """`task` is a layer's name, perhaps with its model, or the beginning of a workload digest, of
-    the last plan."""
+    """Explains a miss of the last plan. `task` is a layer's name, optionally with its model, or the
+    beginning of a workload digest."""
     settings = options.settings
     planned = _last_plan(settings.out)
     resolved, name = _find(planned.resolution.tasks, options.task)
@@ -51,12 +51,12 @@ def run(options: WhyMissOptions) -> int:
     about = resolved.task.key, resolved.task.shape
     with answering(admin.config):
         now = explain(admin.store, trusted, *about, admin.keys, own=own)
-    now = _with_size(now, resolved.task.attributes)
+    now = _explain_by_size(now, resolved.task.attributes)
     explained = Explained(
         task=name,
         workload=resolved.task.key.workload,
         target=resolved.task.key.target,
-        at_look_up=_answer(resolved) + _claimed(resolved),
+        at_look_up=_answer(resolved) + _claims_text(resolved),
         now=now,
     )
     if settings.as_json:
@@ -66,9 +66,9 @@ def run(options: WhyMissOptions) -> int:
     return PASS
 
 
-def _with_size(now: Explanation, attributes: str) -> Explanation:
-    """Returns the explanation with what differs between the targets, in place of their digests,
-    where that is the size of the runner."""
+def _explain_by_size(now: Explanation, attributes: str) -> Explanation:
+    """Returns the explanation; if the targets differ only in the runner's size, with that instead
+    of their digests."""
     if now.differs != "target" or not attributes:
         return now
     found = [
@@ -86,7 +86,8 @@ def _with_size(now: Explanation, attributes: str) -> Explanation:
 
 
 def _last_plan(out: Path) -> TuningPlan:
-    """Raises ArtifactError. A run at work has taken the last plan away until it has the next."""
+    """Returns the last plan. A running run has removed it until it has the next. Raises
+    ArtifactError."""
     try:
         return artifact_io.read(out / "plan.json", TuningPlan)
     except ArtifactError as error:
@@ -101,7 +102,7 @@ def _last_plan(out: Path) -> TuningPlan:
 
 
 def _find(tasks: tuple[ResolvedTask, ...], wanted: str) -> tuple[ResolvedTask, str]:
-    """Returns the task, and its unique name."""
+    """Returns the task and its unique name."""
     about = [resolved.task for resolved in tasks]
     names = task_names(about)
     found = tasks_named(about, wanted)
@@ -121,7 +122,7 @@ def _answer(resolved: ResolvedTask) -> str:
     return f"miss ({found.reason})" if isinstance(found, Miss) else type(found).__name__
 
 
-def _claimed(resolved: ResolvedTask) -> str:
+def _claims_text(resolved: ResolvedTask) -> str:
     count = len(resolved.claims.records) if resolved.claims is not None else 0
     if not count:
         return ""
@@ -154,7 +155,7 @@ def _difference(now: Explanation) -> str:
 
 
 def _users(task: TuningTask) -> str:
-    """The models, with the side where only one has it."""
+    """Returns the models, with the side if only one has the task."""
     sides: dict[str, set[str]] = {}
     for use in task.uses:
         sides.setdefault(use.model, set()).add(use.side)
@@ -163,16 +164,15 @@ def _users(task: TuningTask) -> str:
     )
 
 
-# Short names for the tasks of a plan: as short as tells them apart.
+# Short names for a plan's tasks, just long enough to be unique.
 
 _DIGITS = 12
 
 
 def task_names(tasks: Sequence[TuningTask]) -> tuple[str, ...]:
-    """Returns a name for each task, by which `tasks_named` finds it: that of a layer, with its
-    model where another task has the same, with the start of its digest where even that is not
-    enough."""
-    names = [(task.uses[0].name, _with_model(task)) for task in tasks]
+    """Returns a name for each task, by which `tasks_named` finds it: a layer's name, with its model
+    if that is not unique, and with the beginning of its digest if even that is not."""
+    names = [(task.uses[0].name, _name_with_model(task)) for task in tasks]
     short = Counter(name for name, _ in names)
     longer = Counter(name for _, name in names)
     return tuple(
@@ -186,8 +186,8 @@ def task_names(tasks: Sequence[TuningTask]) -> tuple[str, ...]:
 
 
 def tasks_named(tasks: Sequence[TuningTask], wanted: str) -> tuple[int, ...]:
-    """The places of the tasks that a text may mean: a name of theirs, a layer, the beginning of a
-    digest, or else a part of a name."""
+    """Returns the indices of the tasks that a text may mean: by name, layer or beginning of a
+    digest, else by a part of a name."""
     names = task_names(tasks)
     for fits in (_is_name, _is_layer, _is_part):
         found = [at for at, task in enumerate(tasks) if fits(wanted, names[at], task)]
@@ -209,10 +209,10 @@ def _is_part(wanted: str, name: str, task: TuningTask) -> bool:
 
 
 def _layers(task: TuningTask) -> set[str]:
-    """A task may stand for several layers; each of its labels names one or two of them."""
+    """Returns the layers of a task, which may stand for several; each label names one or two."""
     parts = {part for use in task.uses for part in (use.name, *use.name.split(", "))}
     return parts | {f"{use.model}:{use.name}" for use in task.uses}
 
 
-def _with_model(task: TuningTask) -> str:
+def _name_with_model(task: TuningTask) -> str:
     return f"{task.uses[0].model}:{task.uses[0].name}"

@@ -1,4 +1,4 @@
-"""`tunegate compare A B`: gate one thing against another, without a repository."""
+"""`tunegate compare A B`: gates one thing against another, without a repository."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ from tunegate.wiring import opened_gate_tools
 
 
 def run(options: CompareOptions) -> int:
-    """Targets, cache and gate come from the configuration where there is one. Nothing is tuned
-    unless a budget is given: models are built with what the cache has."""
+    """Compares two models or artifacts. Targets, cache and gate come from the configuration, if
+    there is one. Models are built with the cache's schedules; without a given budget nothing is
+    tuned."""
     settings = options.settings
     base, head = options.base, options.head
     if options.environments:
@@ -70,25 +71,25 @@ def _against_model(
         return finish(models_report(settings, config, both, pair, out), settings)
 
 
-# Comparisons of finished things: artifacts of earlier builds, or commands that print latencies.
+# Compares finished things: artifacts of earlier builds, or commands that print latencies.
 
 
 def compare_artifacts(settings: Settings, config: Config, base: Path, head: Path) -> int:
     """Compares two artifacts; nothing is removed before both can be read. Raises ArtifactError for
-    a directory that holds none."""
+    a directory without one."""
     built = built_sides(base, head)
     with opened_output(settings.out, "compare") as out:
         out.forget(since="plan")
-        revisions = _named(str(base), str(head))
+        revisions = _named_revisions(str(base), str(head))
         return finish(artifacts_report(settings, config, built, revisions, out), settings)
 
 
 def built_sides(base: Path, head: Path) -> CellBuilds:
-    """Two artifacts as the builds of one model. Raises ArtifactError for a directory
-    that holds none."""
+    """Returns two artifacts as the builds of one model. Raises ArtifactError for a directory
+    without one."""
     builds = titled_artifact(base), titled_artifact(head)
     artifact = ArtifactFile.read(head)
-    return _one(artifact.model or head.name, artifact.device, *builds)
+    return _single_cell(artifact.model or head.name, artifact.device, *builds)
 
 
 def artifacts_report(
@@ -98,17 +99,17 @@ def artifacts_report(
     revisions: Revisions,
     out: OutputDirectory,
 ) -> Report:
-    """Measures two artifacts as they are, and judges."""
+    """Measures two artifacts as they are, and judges them."""
     changes = _changes(built.cell, revisions)
     with opened_gate_tools(settings, config, FreshProcesses, out) as tools:
         return pipeline.judge(tools, changes, [built])
 
 
 def compare_commands(settings: Settings, config: Config, base: str, head: str) -> int:
-    """The lines are run as they are, without a shell."""
+    """Compares two command lines, run as they are, without a shell."""
     lines = {settings.out / "base": base, settings.out / "head": head}
-    built = _one("command", "here", _command("base"), _command("head"))
-    changes = _changes(built.cell, _named(base, head))
+    built = _single_cell("command", "here", _command("base"), _command("head"))
+    changes = _changes(built.cell, _named_revisions(base, head))
     with opened_output(settings.out, "compare") as out:
         out.forget(since="plan")
         with opened_gate_tools(
@@ -118,11 +119,11 @@ def compare_commands(settings: Settings, config: Config, base: str, head: str) -
         return finish(report, settings)
 
 
-def _one(name: str, target: str, base: Build, head: Build) -> CellBuilds:
+def _single_cell(name: str, target: str, base: Build, head: Build) -> CellBuilds:
     return CellBuilds(cell=Cell(model=name, target=target), base=base, head=head)
 
 
-def _named(base: str, head: str) -> Revisions:
+def _named_revisions(base: str, head: str) -> Revisions:
     return Revisions(base=base, head=head, reason="what the command line names")
 
 

@@ -1,4 +1,4 @@
-"""One model under the packages of two environments: the gate for an upgrade of a runtime."""
+"""Compares one model under the packages of two environments: the gate for a runtime upgrade."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tunegate.wiring import opened_gate_tools
 
 
 def one_model(base: str, head: str, options: CompareOptions) -> Model:
-    """The model that both environments run. Raises ConfigError for anything else."""
+    """Returns the model that both environments run. Raises ConfigError for anything else."""
     both = understood(base, base)
     if len(options.environments) != len(Sides._fields):
         raise ConfigError("--env: give it twice: the old environment, then the new one.")
@@ -51,8 +51,8 @@ def one_model(base: str, head: str, options: CompareOptions) -> Model:
 def compare_environments(
     settings: Settings, config: Config, model: Model, directories: Sequence[Path]
 ) -> int:
-    """The artifact is made once, by the runtime that is installed here, and each side of a launch
-    loads it with the runtime of its environment. Raises ConfigError."""
+    """Builds the artifact once, with the runtime installed here; each side of a launch loads it
+    with its environment's runtime. Raises ConfigError."""
     runtime = runtime_named(model.runtime or REFERENCE)
     if not saves(runtime):
         message = (
@@ -91,7 +91,7 @@ def compare_environments(
 
 
 class _Builds:
-    """The model as the runtime loads it, once for each environment."""
+    """The model as the runtime loads it, once per environment."""
 
     def __init__(
         self,
@@ -156,19 +156,19 @@ def _reason(environments: Sides[RuntimeEnvironment]) -> str:
     )
 
 
-# One artifact as two builds: what runs it is decided by the environment of each side.
+# One artifact as two builds: each side's environment decides what runs it.
 
 
 class NoEnvironment(msgspec.Struct, frozen=True, kw_only=True):
-    """The reason why a side has no environment. It is `broken` where that may be another time
-    otherwise: a package that could not be had, and not one that is refused."""
+    """The reason why a side has no environment. `broken` means that a retry may help: a package
+    could not be fetched, as opposed to being refused."""
 
     reason: str
     broken: bool = False
 
 
 SideEnvironment = RuntimeEnvironment | NoEnvironment | None
-"""The environment of a side; None where there is nothing that asks for one."""
+"""A side's environment; None if nothing requires one."""
 
 
 def built_under(
@@ -178,8 +178,8 @@ def built_under(
     environments: Sides[SideEnvironment],
     builder: SavingBuilder,
 ) -> Sides[Build | None]:
-    """Builds the artifact once, with the runtime that is installed beside tunegate. `places` are
-    the directories of the sides."""
+    """Builds the artifact once, with the runtime installed beside tunegate. `places` are the
+    directories of the sides."""
     for place in places:
         shutil.rmtree(place, ignore_errors=True)
     job = BuildJob(
@@ -200,7 +200,7 @@ def built_under(
 
 
 def located(build: Build | None, out: Path) -> Build | None:
-    """The build with a directory that is relative to `--out`, as reports have it."""
+    """Returns the build with its directory relative to `--out`, as reports have it."""
     if build is None or not build.directory:
         return build
     return msgspec.structs.replace(build, directory=str(Path(build.directory).relative_to(out)))

@@ -1,4 +1,4 @@
-"""A model against what is compared with it: built with what the cache has, measured and judged."""
+"""Builds a model and what it is compared with from the cache, measures and judges them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tunegate_cache.installed_plugins import plugin_named
 
 
 def paired(both: AgainstModel, revisions: Revisions = TWO_FILES) -> FilePair:
-    """The files of both sides. Raises ModelError for one that is not there."""
+    """Returns the files of both sides. Raises ModelError for a missing one."""
     base_file = both.base.file if isinstance(both.base, Model) else None
     return FilePair(base_file or both.head.file, both.head.file, revisions)
 
@@ -43,10 +43,10 @@ def paired(both: AgainstModel, revisions: Revisions = TWO_FILES) -> FilePair:
 def models_report(
     settings: Settings, config: Config, both: AgainstModel, pair: FilePair, out: OutputDirectory
 ) -> Report:
-    """Returns the report on two models, built with what the cache has: nothing is tuned without a
-    budget. One model on both sides is not built, and what is wrong with the configuration is told
-    all the same. Raises ConfigError, ModelError, EnvironmentUnfitError."""
-    fixed, wanted = _fixed(both), _wanted(both)
+    """Returns the report on two models, built with the cache's schedules: without a budget nothing
+    is tuned. If both sides are one model it is not built, but a wrong configuration is still
+    reported. Raises ConfigError, ModelError, EnvironmentUnfitError."""
+    fixed, wanted = _fixed_sides(both), _named_runtimes(both)
     if fixed.runtimes:
         targets = tuple(msgspec.structs.replace(each, runtime=AUTO) for each in config.targets)
         config = msgspec.structs.replace(config, targets=targets)
@@ -67,14 +67,15 @@ def comparison_config(
     shapes: Mapping[str, tuple[int, ...]],
     files: Sequence[Path] = (),
 ) -> Config:
-    """Targets, cache, gate and the sizes of the model come from the configuration where there is
-    one: sizes by the first of the files that it gives any. The `shapes` count before them. `name`
-    is the only model. Raises ConfigError, for a dimension too of which nobody said the size."""
+    """Returns the configuration of a comparison. Targets, cache, gate and model sizes come from the
+    repository's, if any; sizes from the first of the `files` that it has some for. `shapes` take
+    precedence, and `name` is the only model. Raises ConfigError, also for a dimension of unknown
+    size."""
     path: Path = settings.config or settings.repository / config_file.CONFIG_FILE
     found = Config(models=(ModelConfig(path=literal(name)),))
     if settings.config is not None or path.exists():
         found = config_file.load_config(path)
-    given = (_configured(found, file, settings.repository) for file in files)
+    given = (_configured_shapes(found, file, settings.repository) for file in files)
     shapes = {**next(filter(None, given), {}), **shapes}
     if files:
         _require_sizes(files[0], shapes)
@@ -92,8 +93,8 @@ def comparison_config(
     return overridden(found, by)
 
 
-def _configured(config: Config, file: Path, root: Path) -> Mapping[str, tuple[int, ...]]:
-    """The shapes that the configuration gives a model of its repository."""
+def _configured_shapes(config: Config, file: Path, root: Path) -> Mapping[str, tuple[int, ...]]:
+    """Returns the shapes that the configuration gives a model of its repository."""
     if not file.resolve().is_relative_to(root.resolve()):
         return {}
     path = file.resolve().relative_to(root.resolve()).as_posix()
@@ -115,7 +116,7 @@ def _require_sizes(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> None:
 
 
 def _require_inputs(changes: ChangeSet, subject: Subject, out: OutputDirectory) -> None:
-    """Raises ModelError for a shape of no input, or of none that it can have."""
+    """Raises ModelError for a shape of no input, or one that the input cannot have."""
     models = export_models(changes, model_source(subject, out.workdir))
     for target in subject.config.targets:
         for change in changes.models:
@@ -140,14 +141,14 @@ def _change(
     )
 
 
-def _wanted(both: AgainstModel) -> tuple[RuntimeName, ...]:
-    """Built for no runtime that nobody asked for: it may not be installed. () is all of them."""
+def _named_runtimes(both: AgainstModel) -> tuple[RuntimeName, ...]:
+    """Returns the runtimes to build for, () for all: one that nobody named may not be installed."""
     models = [side for side in (both.base, both.head) if isinstance(side, Model)]
     named = {model.runtime.partition("-")[0] for model in models if model.runtime}
     return tuple(sorted(named)) if all(model.runtime for model in models) else ()
 
 
-def _fixed(both: AgainstModel) -> Fixed:
+def _fixed_sides(both: AgainstModel) -> Fixed:
     named: tuple[tuple[Side, Model | Artifact], ...] = (("base", both.base), ("head", both.head))
     return Fixed(
         runtimes={
@@ -161,14 +162,14 @@ def _fixed(both: AgainstModel) -> Fixed:
     )
 
 
-# The operands of `tunegate compare`: two names, parsed.
+# The operands of `tunegate compare`, parsed.
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|models:/")
 
 
 class Model(msgspec.Struct, frozen=True):
-    """An ONNX file; `runtime` is one, or a candidate of one; None where the
-    fastest may run it."""
+    """An ONNX file; `runtime` names a runtime or one of its candidates, None if the fastest may run
+    it."""
 
     file: Path
     runtime: RuntimeName | None = None
@@ -188,20 +189,20 @@ class Artifacts(msgspec.Struct, frozen=True):
 
 
 class AgainstModel(msgspec.Struct, frozen=True):
-    """The head is built, and the base where it is a model too."""
+    """A head to build, and a base to build if it is a model too."""
 
     base: Model | Artifact
     head: Model
 
 
 def understood(base: str, head: str) -> Artifacts | AgainstModel:
-    """A directory is an artifact, all else an ONNX file, with a runtime and a colon before it
-    where it must be built for that. Raises ConfigError for an artifact against an older model."""
+    """Parses the operands: a directory is an artifact, anything else an ONNX file, optionally after
+    a runtime and a colon. Raises ConfigError for an artifact against an older model."""
     return against(_side(base), _side(head))
 
 
 def against(base: Model | Artifact, head: Model | Artifact) -> Artifacts | AgainstModel:
-    """Raises ConfigError for an artifact against an older model."""
+    """Pairs the sides. Raises ConfigError for an artifact against an older model."""
     if isinstance(head, Model):
         return AgainstModel(base, head)
     if isinstance(base, Artifact):
@@ -229,7 +230,7 @@ def _side(text: str) -> Model | Artifact:
     return Artifact(path) if path.is_dir() else Model(path)
 
 
-# One model on both sides of a comparison: neither is built, since neither can be slower.
+# One model on both sides: nothing is built, since neither side can be slower.
 
 
 def is_one_model(both: AgainstModel, pair: FilePair) -> bool:

@@ -1,5 +1,5 @@
-"""`tunegate completion SHELL`: a script for the shell, which shtab makes of the parsers. It is
-printed once and runs nothing of ours, so a key costs no start."""
+"""`tunegate completion SHELL`: a shell script that shtab makes from the parsers. It runs nothing of
+ours, so completion is instant."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FILES = frozenset({"FILE", "GLOB", "BASE", "HEAD", "VERDICT"})
 
 
 def run(options: CompletionOptions) -> int:
-    """Prints the script: no file of the shell is written."""
+    """Prints the script; no shell file is written."""
     write_line(shtab.complete(_whole_parser(), options.shell).rstrip())
     return PASS
 

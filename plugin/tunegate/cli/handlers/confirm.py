@@ -1,4 +1,4 @@
-"""`tunegate confirm FIRST SECOND`: a verdict that needs a second machine's."""
+"""`tunegate confirm FIRST SECOND`: a verdict that needs a second machine's agreement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tunegate demo`: three pull requests against a throw-away repository, for real."""
+"""`tunegate demo`: three real pull requests against a throw-away repository."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MINUTES = (1.0, 0.5)
 _QUICK_MINUTES = (0.5, 0.5)
 """Minutes of tuning for the first pull request, and for each later one."""
 _MARGIN_PERCENT, _QUICK_MARGIN_PERCENT = 3, 10
-"""A model of a millisecond takes many launches to tell apart by less."""
+"""A smaller difference of a one-millisecond model takes many launches to tell."""
 _PAIRS, _QUICK_PAIRS = 12, 6
 _A_CHOICE = 2
 _ALONE = "Run the demo again while nothing else runs."
@@ -67,11 +67,10 @@ class Played(msgspec.Struct, frozen=True):
 
 
 def run_demo(options: DemoOptions) -> int:
-    """0 when the three verdicts are what they should be. A machine that is too noisy or
-    too slow for them is 3 or 4, and only a verdict that nothing explains is a bug. A
-    second run reuses the cache."""
+    """Plays the demo. Returns 0 if the three verdicts are as expected, 3 or 4 if the machine is too
+    noisy or too slow; an unexplained verdict is a bug. A second run reuses the cache."""
     with opened_output(options.directory, "demo"):
-        acts = _played(options)
+        acts = _play_all(options)
     if options.common.as_json:
         write_json(Played(acts))
     else:
@@ -81,7 +80,7 @@ def run_demo(options: DemoOptions) -> int:
     return exit_code([act.problem for act in acts if act.problem is not None])
 
 
-def _played(options: DemoOptions) -> tuple[Act, ...]:
+def _play_all(options: DemoOptions) -> tuple[Act, ...]:
     directory, is_quick = options.directory, options.quick
     first_minutes, later_minutes = _QUICK_MINUTES if is_quick else _MINUTES
     model = network(is_quick=is_quick)
@@ -107,7 +106,7 @@ def _played(options: DemoOptions) -> tuple[Act, ...]:
 
 
 def exit_code(problems: Sequence[Problem]) -> int:
-    """Returns the exit code of the problems: the machine explains what came after it, so a bug
+    """Returns the exit code of the problems. A machine problem explains those after it, so a bug
     counts only alone."""
     codes = {problem.exit_code for problem in problems}
     return next((code for code in (UNFIT, INCONCLUSIVE, BUG) if code in codes), PASS)
@@ -139,7 +138,8 @@ def first_problem(verdict: Verdict) -> Problem | None:
 
 
 def second_problem(verdict: Verdict) -> Problem | None:
-    """New weights cost no trial, even where the first act left something to tune."""
+    """Returns the second act's problem: new weights must cost no trial, even if the first act left
+    something to tune."""
     problem = _other_than(verdict, "pass")
     if problem is not None or verdict.tuning.trials == 0:
         return problem
@@ -160,7 +160,7 @@ def third_problem(verdict: Verdict) -> Problem | None:
 
 
 def _other_than(verdict: Verdict, wanted: Status) -> Problem | None:
-    """Returns what stands in the way of the wanted status; None where the verdict has it."""
+    """Returns what prevents the wanted status, None if the verdict has it."""
     status = _only(verdict).status
     if status == wanted:
         return None
@@ -179,9 +179,9 @@ def _only(verdict: Verdict) -> Finding:
 
 
 def election_lines(outcomes: Sequence[CandidateOutcome]) -> Iterator[str]:
-    """Yields a line for each candidate that was measured, the one that ships first, and one for
-    each that was not; none without a choice. Times of the election are others than those of base
-    and head: they are told in percent."""
+    """Yields a line per measured candidate, the shipped one first, and one per candidate that was
+    not measured; none without a choice. An election's times differ from those of base and head, so
+    they are shown in percent."""
     if len(outcomes) < _A_CHOICE:
         return
     ours = next((each.ms for each in outcomes if each.ships), None)
@@ -197,7 +197,7 @@ def _exact(candidate: CandidateOutcome) -> str:
 
 
 def _beside(candidate: CandidateOutcome, ours: float | None) -> str:
-    """Returns how much faster the shipped candidate was than this one, as the report says it."""
+    """Returns how much faster the shipped candidate was, in the report's words."""
     if candidate.ships or not ours or candidate.ms is None:
         return ""
     return f"; what ships is {compared_times(ours, candidate.ms)}"
@@ -210,7 +210,7 @@ class _Runtime(Protocol):
 
 
 def absent_lines(runtimes: Iterable[_Runtime]) -> Iterator[str]:
-    """Yields a line for each runtime that is missing here, with the package that it needs."""
+    """Yields a line for each missing runtime, with the package that it needs."""
     for each in runtimes:
         if reason := each.unsupported(TargetConfig(name="cpu")):
             yield f"{each.title} did not take part: it {reason}"
@@ -236,7 +236,7 @@ def _show(acts: tuple[Act, ...]) -> None:
             write_line(f"   NOT AS EXPECTED: {act.problem.text}")
 
 
-# The throw-away repository of the demo: a SqueezeNet, or one module of it, in three states.
+# The demo's throw-away repository: a SqueezeNet, or one module of it, in three states.
 
 DEMO_MODEL = Path("models/squeezenet.onnx")
 SLOWED_LAYER = "fire5/expand3x3"
@@ -269,8 +269,8 @@ gate:
 
 
 class DemoPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of the repository: its cache, minutes of tuning, the gate's margin, the block
-    pairs of a launch, and the error that the model may have, None for none."""
+    """The repository's settings: its cache, minutes of tuning, the gate's margin, the block pairs
+    per launch, and the error that the model may have (None: no budget)."""
 
     cache: Path
     minutes: float
@@ -286,7 +286,7 @@ class DemoPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def create(root: Path, model: onnx.ModelProto, policy: DemoPolicy) -> GitProcess:
-    """A repository on branch `main` with one commit, of this model."""
+    """Creates a repository on branch `main` with one commit of this model."""
     shutil.rmtree(root, ignore_errors=True)
     repository = new_repository(root)
     for name, value in _OWN_SETTINGS.items():
@@ -318,7 +318,7 @@ def branch(repository: GitProcess, name: str) -> None:
 
 
 def network(seed: int = 0, *, is_quick: bool = False) -> onnx.ModelProto:
-    """The network with weights of this seed. The quick one has one module alone."""
+    """Returns the network with weights of this seed; the quick one is a single module."""
     whole = seeded_light("squeezenet", seed)
     return _module_alone(whole) if is_quick else whole
 
@@ -339,14 +339,14 @@ def _module_alone(whole: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def slowed_kernel(*, is_quick: bool = False) -> int:
-    """The side of the slower kernel. In the quick network, where one layer is half of the time, a
-    smaller one is slower by enough, and takes less time to measure."""
+    """Returns the size of the slower kernel. In the quick network one layer is half of the time, so
+    a smaller kernel is slow enough, and faster to measure."""
     return _QUICK_KERNEL if is_quick else _KERNEL
 
 
 def slowed(*, is_quick: bool = False) -> onnx.ModelProto:
     """Returns the network with one 3x3 convolution enlarged to `slowed_kernel`: the same shapes
-    around it, with more work."""
+    around it, but more work."""
     side = slowed_kernel(is_quick=is_quick)
     model = network(is_quick=is_quick)
     node = next(n for n in model.graph.node if n.name == SLOWED_LAYER)

@@ -42,20 +42,20 @@ from tunegate.system.machine.health_check import CheckPart, HealthCheck, in_sect
 from tunegate.wording import plural
 
 _MOST_MODELS = 8
-"""The models whose tasks are looked up: each takes seconds."""
-_TOLD = {"configuration", "shapes", "models", "files", "waivers"}
-"""The checks of what was written down for tunegate."""
+"""The most models whose tasks are looked up: each takes seconds."""
+_USER_CHECKS = {"configuration", "shapes", "models", "files", "waivers"}
+"""Checks of files that the user wrote for tunegate."""
 
 
 def run(options: DoctorOptions) -> int:
-    """Runs the checks, and returns 4 when something prevents every run, 2 when the given
-    configuration is wrong."""
+    """Runs the checks. Returns 4 if something prevents every run, 2 if the given configuration is
+    wrong."""
     settings = options.settings
     project, checks = _configuration(settings)
     config = project.config if project else None
     checks = [*machine_checks(config), *runtime_checks(config.targets if config else ()), *checks]
     if project:
-        diagnosis = _of_project(project, settings, checks)
+        diagnosis = _diagnose_project(project, settings, checks)
     else:
         diagnosis = Diagnosis(checks=tuple(checks))
     if settings.as_json:
@@ -68,13 +68,14 @@ def run(options: DoctorOptions) -> int:
 
 
 def _exit_code(diagnosis: Diagnosis) -> int:
-    """That of a run: it reads its configuration first."""
+    """Returns the exit code that a run would have: it reads its configuration first."""
     wrong = {check.name for check in diagnosis.checks if not check.ok}
-    return USAGE if wrong & _TOLD else UNFIT if wrong else PASS
+    return USAGE if wrong & _USER_CHECKS else UNFIT if wrong else PASS
 
 
 def _configuration(settings: Settings) -> tuple[Project | None, list[HealthCheck]]:
-    """The repository with its configuration; None where one of them cannot be read."""
+    """Returns the repository with its configuration, None if either cannot be read, and the
+    checks."""
     try:
         project = open_project(settings)
         repository = project.repository
@@ -89,8 +90,10 @@ def _configuration(settings: Settings) -> tuple[Project | None, list[HealthCheck
     ]
 
 
-def _of_project(project: Project, settings: Settings, checks: Sequence[HealthCheck]) -> Diagnosis:
-    """The checks, with what this configuration is about."""
+def _diagnose_project(
+    project: Project, settings: Settings, checks: Sequence[HealthCheck]
+) -> Diagnosis:
+    """Returns the checks, with those of this configuration and its models."""
     config, root = project.config, project.repository.root
     cache = check_cache(config.cache, root=root, is_compiled=may_compile(config.targets))
     try:
@@ -106,7 +109,9 @@ def _of_project(project: Project, settings: Settings, checks: Sequence[HealthChe
     except TunegateError as error:
         broken = in_section([_no("models", str(error))], "models")
         return Diagnosis(checks=(*checks, cache, *broken))
-    written = in_section((*_written(project, models, paths), *shapes.checks, *files), "models")
+    written = in_section(
+        (*_path_and_waiver_checks(project, models, paths), *shapes.checks, *files), "models"
+    )
     found = [*checks, cache, *written]
     if all(check.ok for check in found) and any(each.state == COMMITTED for each in models):
         try:
@@ -121,11 +126,11 @@ def _of_project(project: Project, settings: Settings, checks: Sequence[HealthChe
     )
 
 
-def _written(
+def _path_and_waiver_checks(
     project: Project, models: Sequence[GatedModel], paths: Sequence[str]
 ) -> Iterator[HealthCheck]:
-    """Yields the problems of paths and waivers in the working tree. Where a path is wrong, a waiver
-    may be about its models."""
+    """Yields the problems of paths and waivers in the working tree. If a path is wrong, a waiver
+    may concern its models."""
     problems = [*unmatched_paths(project.config, paths, "the working tree")]
     yield from (_no("models", problem) for problem in problems)
     names = None if problems else [each.model for each in models]
@@ -140,8 +145,8 @@ def _no(name: str, detail: str) -> HealthCheck:
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
-    """`settings`, `models`, and `sizes`, which are those of dynamic dimensions, are empty where the
-    configuration cannot be read."""
+    """`settings`, `models` and `sizes` (of dynamic dimensions) are empty if the configuration
+    cannot be read."""
 
     schema: int = 2
     checks: tuple[HealthCheck, ...]
@@ -150,19 +155,19 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     models: tuple[GatedModel, ...] = ()
 
 
-# The findings of `tunegate doctor` for people: a line for each part that is fine, then the rest.
+# Shows the findings: one line per section that is fine, then the rest.
 
 _LONGEST = 600
 _WIDEST = 100
-"""The columns of a table in a log: what is longer is wrapped."""
+"""The width of a table in a log; longer cells are wrapped."""
 _ABSENT = Text("absent", style="dim")
 _NAMES_ALONE: CheckPart = "runtimes"
-"""The part whose details are lists of versions: `-v` has them."""
+"""The section whose details are lists of versions, which only `-v` shows."""
 
 
 def show_diagnosis(diagnosis: Diagnosis, *, is_whole: bool) -> None:
-    """Prints the diagnosis, problems last, where they are seen. Names and texts come from
-    checkouts: nothing in them is markup."""
+    """Prints the diagnosis, problems last, where they are seen. Texts from checkouts are never
+    markup."""
     shown, notable = diagnosis.checks, [each for each in diagnosis.checks if _is_notable(each)]
     if is_whole:
         _show_table(("check", "", "detail"), map(_check, shown))
@@ -180,7 +185,7 @@ def show_diagnosis(diagnosis: Diagnosis, *, is_whole: bool) -> None:
 
 
 def show_wrong(diagnosis: Diagnosis) -> None:
-    """Prints the problems alone; nothing where all is well."""
+    """Prints only the problems; nothing if all is well."""
     show_lines(
         f"{check.name}: {visible(check.detail, _LONGEST)}"
         for check in diagnosis.checks
@@ -193,12 +198,12 @@ def _show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
 
 
 def _parts(diagnosis: Diagnosis) -> Iterator[tuple[object, ...]]:
-    """A row for each part that has something fine, folded, and one for what it goes without."""
+    """Yields a folded row for each section with something fine, and one for what it lacks."""
     for section in get_args(CheckPart):
         checks = [each for each in diagnosis.checks if each.section == section]
-        told = [_folded(each) for each in checks if not (_is_notable(each) or each.is_absent)]
+        told = [_one_line(each) for each in checks if not (_is_notable(each) or each.is_absent)]
         if section == "models":
-            told = [*_counted(diagnosis), *told]
+            told = [*_counts(diagnosis), *told]
         if told:
             joined = ", ".join(told) if section == _NAMES_ALONE else "; ".join(told)
             yield section, Text("ok", style="green"), joined
@@ -206,12 +211,12 @@ def _parts(diagnosis: Diagnosis) -> Iterator[tuple[object, ...]]:
 
 
 def _without(section: CheckPart, checks: Sequence[HealthCheck]) -> Iterator[tuple[object, ...]]:
-    absent = [_folded(each) for each in checks if each.is_absent]
+    absent = [_one_line(each) for each in checks if each.is_absent]
     if absent:
         yield section, _ABSENT, f"{', '.join(absent)}: optional, not installed"
 
 
-def _folded(check: HealthCheck) -> str:
+def _one_line(check: HealthCheck) -> str:
     if check.section == _NAMES_ALONE:
         return visible(check.name)
     if check.section == check.name:
@@ -219,8 +224,8 @@ def _folded(check: HealthCheck) -> str:
     return visible(f"{check.name} {check.detail}")
 
 
-def _counted(diagnosis: Diagnosis) -> Iterator[str]:
-    """The models, and how many of their tasks are tuned."""
+def _counts(diagnosis: Diagnosis) -> Iterator[str]:
+    """Yields the number of models and of their tuned tasks."""
     if not diagnosis.models:
         return
     known = [task for model in diagnosis.models for task in model.tasks]

@@ -1,4 +1,4 @@
-"""The check whether the given cases of a model suffice to prove a build inside its budget."""
+"""Checks whether a model's given cases suffice to prove a build inside its budget."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ from tunegate.wording import plural
 
 
 def budgets_check(config: Config, names: Iterable[ModelPath]) -> Iterator[HealthCheck]:
-    """Yields a warning for each model with a budget that its cases are too few for: nothing but
-    float32 can ship then. Values that are drawn are never too few."""
+    """Yields a warning for each model whose budget needs more cases than it has: only float32 can
+    ship then. Drawn values never run out."""
     for name in names:
         entry = entry_for(config, name)
         if entry is None or entry.accuracy == "same":
@@ -63,19 +63,19 @@ def budgets_check(config: Config, names: Iterable[ModelPath]) -> Iterator[Health
 
 
 def _cases(values: Iterable[ValuesConfig]) -> int:
-    """The number of cases that the values come to; 0 where some of them are drawn."""
+    """Returns the number of given cases, 0 if some values are drawn."""
     found = [*values]
     if any(each.low is not None for each in found):
         return 0
     return max((len(each.cases) or 1 for each in found), default=0)
 
 
-# The files that the configuration names, and whether the models here take the values in them.
+# Checks the files that the configuration names, and whether the models accept their values.
 
 
 def files_check(project: Project, models: Sequence[FoundModel]) -> Iterator[HealthCheck]:
-    """Yields what a run would refuse: it reads commits alone. Nothing of what a run finds by itself
-    is told where there is no commit yet."""
+    """Yields what a run would reject; it reads only commits. Without a commit nothing that a run
+    finds by itself is reported."""
     try:
         head = project.repository.head()
     except RevisionError:
@@ -92,7 +92,7 @@ def files_check(project: Project, models: Sequence[FoundModel]) -> Iterator[Heal
 
 
 def custom_operators_check(models: Sequence[FoundModel]) -> Iterator[HealthCheck]:
-    """Yields a warning for each model that a run will call an error, as no runtime here has its
+    """Yields a warning for each model that a run will reject because no runtime here has its
     operators. The other models are gated all the same."""
     for model in models:
         if model.custom_operators:
@@ -118,7 +118,7 @@ def _watch_check(watch: WatchConfig, committed: Sequence[str]) -> Iterator[Healt
         yield HealthCheck("watch", ok=True, warns=True, detail=each)
 
 
-# The check whether the waivers of the working tree are readable and match a model.
+# Checks that the working tree's waivers are readable and match a model.
 
 _NAME = "waivers"
 _MAX_BYTES = 2**20
@@ -127,9 +127,8 @@ _MAX_BYTES = 2**20
 def waivers_check(
     root: Path, config: Config, models: Sequence[ModelPath] | None, today: datetime.date
 ) -> Iterator[HealthCheck]:
-    """Yields the check of the waivers: nothing without a file; else one line, or one for each
-    problem. `models` are the names under which models are gated; where they are None nobody looks
-    what a waiver is about."""
+    """Yields the check of the waivers: nothing without a file, else one line, or one per problem.
+    `models` are the names under which models are gated; if None, waivers are not matched."""
     file = opened_inside(root, WAIVERS_FILE)
     if file is None:
         return
@@ -157,14 +156,14 @@ def _no(detail: str) -> HealthCheck:
     return HealthCheck(_NAME, ok=False, detail=detail)
 
 
-# The models that a configuration gates: where they stand, and what the cache knows of them.
+# The models that a configuration gates: their state, and what the cache knows about them.
 
 COMMITTED = "committed"
 
 
 class GatedModel(msgspec.Struct, frozen=True, kw_only=True):
     """A model of the working tree, in one of its profiles. `entry` is the path or glob that gates
-    it, `tasks` what the cache knows of it, `trouble` why nobody could look into it."""
+    it, `tasks` what the cache knows, `trouble` why it could not be read."""
 
     model: str
     entry: str
@@ -177,7 +176,7 @@ class GatedModel(msgspec.Struct, frozen=True, kw_only=True):
 def gated_models(
     config: Config, models: Sequence[FoundModel], uncommitted: Collection[str]
 ) -> tuple[GatedModel, ...]:
-    """Every model, in order; `uncommitted` are the paths with changes."""
+    """Returns every model in order; `uncommitted` are the paths with changes."""
     return tuple(
         GatedModel(
             model=name,
@@ -195,7 +194,7 @@ def gated_models(
 def with_tasks(
     models: Sequence[GatedModel], known: Sequence[WarmedModel]
 ) -> tuple[GatedModel, ...]:
-    """The models, with what the cache knows of each."""
+    """Returns the models with what the cache knows about each."""
     return tuple(
         msgspec.structs.replace(
             model, tasks=tuple(each for each in known if each.model == model.model)
@@ -205,7 +204,7 @@ def with_tasks(
 
 
 def left_to_do(models: Sequence[GatedModel]) -> Iterator[str]:
-    """Sentences on what to do next."""
+    """Yields sentences on what to do next."""
     new = {path_of(model.model) for model in models if model.state != COMMITTED}
     if new:
         yield f"{plural(len(new), 'model')} not committed as here: tunegate sees commits alone"
@@ -220,12 +219,12 @@ def _state(model: FoundModel, uncommitted: Collection[str]) -> str:
     return "changed since the commit" if model.path in uncommitted else COMMITTED
 
 
-# The number of known tasks of each model: the rest is left to `tunegate warm`.
+# The number of known tasks of each model; `tunegate warm` tunes the rest.
 
 
 def known_tasks(project: Project, settings: Settings, most: int) -> Sequence[WarmedModel]:
-    """The first `most` models that are committed, on each target for which something is tuned.
-    Nothing is tuned, built or written. Raises TunegateError."""
+    """Looks up the tasks of the first `most` committed models, on each target with something to
+    tune. Nothing is tuned, built or written. Raises TunegateError."""
     found = project.all_models()
     changes = msgspec.structs.replace(found, models=found.models[:most])
     with (
@@ -242,8 +241,8 @@ def known_tasks(project: Project, settings: Settings, most: int) -> Sequence[War
 
 
 class ModelSize(msgspec.Struct, frozen=True, kw_only=True):
-    """An open dimension of a model, in one of its profiles. `size` is None where it is left open,
-    `source` the key of the configuration that says it."""
+    """An open dimension of a model, in one of its profiles. `size` is None if it is left open;
+    `source` is the configuration key that sets it."""
 
     model: str
     input: str
@@ -261,7 +260,7 @@ class ShapeReport(msgspec.Struct, frozen=True):
 
 
 def shape_report(models: Sequence[FoundModel], config: Config) -> ShapeReport:
-    """The report of these models of the working tree, which the configuration gates."""
+    """Returns the report on these models of the working tree, which the configuration gates."""
     resolved = {
         name: shapes_for(config, name, model.inputs)
         for model in models
@@ -302,7 +301,7 @@ def _checks(problems: Sequence[str], models: Sequence[FoundModel]) -> tuple[Heal
     return (*broken, HealthCheck("shapes", ok=True, detail=detail))
 
 
-# Each effective setting with where it came from, for `doctor`.
+# The effective settings with their origin, for `doctor`.
 
 SettingSource = Literal["file", "default", "argument"]
 
@@ -316,7 +315,8 @@ class Setting(msgspec.Struct, frozen=True):
 
 
 def sources(path: Path, of_file: Config, effective: Config) -> tuple[Setting, ...]:
-    """`of_file` is what the file gave, `effective` the same with the arguments laid over it."""
+    """Returns the settings: `of_file` is what the file gave, `effective` the same with the
+    arguments applied."""
     try:
         written = read_yaml(path.read_text("utf-8"))
     except (OSError, yaml.YAMLError):

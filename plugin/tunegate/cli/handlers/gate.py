@@ -1,4 +1,4 @@
-"""`tunegate gate`: build both sides, measure, decide, from a plan and its outcomes."""
+"""`tunegate gate`: builds both sides, measures and decides, from a plan and its outcomes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from tunegate.wording import plural
 
 
 def gate(options: GateOptions) -> int:
-    """A shard without an outcome costs its tasks only."""
+    """Gates the plan. A shard without an outcome costs only its tasks."""
     settings = options.settings
     project = open_project(settings)
     with opened_output(settings.out, "gate") as out:
@@ -81,26 +81,26 @@ def gate(options: GateOptions) -> int:
         return finish(report, settings)
 
 
-# `tunegate measure`: one measuring shard of a plan. Needs the plan, the outcomes of tuning and the
+# `tunegate measure`: one measuring shard of a plan. Needs the plan, the tuning outcomes and the
 # repository.
 
 
 def measure(options: MeasureOptions) -> int:
-    """Writes measurements-<shard>.json. It says nothing of pass or fail: `tunegate verdict` does,
-    of all shards together."""
+    """Writes measurements-<shard>.json. It decides nothing: `tunegate verdict` does, for all
+    shards."""
     settings = options.settings
     project = open_project(settings)
     with opened_output(settings.out, "measure") as out:
         planned = read_plan(out.path)
         project.require_plan(planned, settings)
-        chosen = _chosen(planned, options.shard, settings)
+        chosen = _find_shard(planned, options.shard, settings)
         outcomes = merge_outcomes(read_outcomes(out.path, planned))
         review = project.review_of(planned.changes)
         check_config_digest(planned, out.path, review.config)
         out.forget(since="gate")
         out.forget_shard(chosen.index)
         require_installed(review.config, "gate", {chosen.target})
-        subject = _of_target(project.reviewed(review), chosen.target)
+        subject = _limit_to_target(project.reviewed(review), chosen.target)
         mine = of_shard(msgspec.structs.replace(planned, changes=review.changes), chosen).changes
         source = model_source(subject, out.workdir)
         with review.watched.opened(mine, source, out.path) as upgrades:
@@ -114,7 +114,7 @@ def measure(options: MeasureOptions) -> int:
     return PASS
 
 
-def _chosen(planned: TuningPlan, shard: int, settings: Settings) -> MeasuringShard:
+def _find_shard(planned: TuningPlan, shard: int, settings: Settings) -> MeasuringShard:
     chosen = next((s for s in planned.measuring if s.index == shard), None)
     if chosen is None:
         known = ", ".join(str(s.index) for s in planned.measuring)
@@ -124,8 +124,8 @@ def _chosen(planned: TuningPlan, shard: int, settings: Settings) -> MeasuringSha
     return chosen
 
 
-def _of_target(subject: Subject, name: str) -> Subject:
-    """The runner has what this target needs, and perhaps nothing that another one does."""
+def _limit_to_target(subject: Subject, name: str) -> Subject:
+    """Returns the subject with this target only: the runner may lack what another target needs."""
     targets = tuple(target for target in subject.config.targets if target.name == name)
     return dataclasses.replace(
         subject, config=msgspec.structs.replace(subject.config, targets=targets)
@@ -140,11 +140,11 @@ def _show(found: ShardMeasurements) -> None:
     )
 
 
-# `tunegate verdict`: what all measuring shards of a plan come to. Needs no device, no compiler.
+# `tunegate verdict`: judges a plan's measuring shards. Needs no device and no compiler.
 
 
 def judge(options: VerdictOptions) -> int:
-    """A shard that is lost, or not of this plan, is no pass for any of its models."""
+    """Judges all shards. A lost shard, or one of another plan, is no pass for its models."""
     settings = options.settings
     project = open_project(settings)
     with opened_output(settings.out, "verdict") as out:
@@ -157,15 +157,15 @@ def judge(options: VerdictOptions) -> int:
         if not any(map(is_measured, review.changes.models)):
             nothing = pipeline.nothing_to_do(review.config, review.changes, out.path)
             return finish(nothing, settings)
-        report = _decided(planned, outcomes, review, settings)
+        report = _judge_shards(planned, outcomes, review, settings)
         remember(report, review.config, project.repository)
         return finish(report, settings)
 
 
-def _decided(
+def _judge_shards(
     planned: TuningPlan, outcomes: tuple[TuningOutcome, ...], review: Review, settings: Settings
 ) -> Report:
-    """Raises ArtifactError for measurements of no shard of the plan."""
+    """Judges the merged shards. Raises ArtifactError for measurements of no shard of the plan."""
     rules = with_configured(judging_rules(settings, review), review.config, planned.changes)
     merged = merge_shards(
         planned.measuring, read_measurements(settings.out), binding(planned, outcomes, rules)

@@ -47,9 +47,9 @@ _LONGEST_LINE = 300
 
 
 class Initialized(msgspec.Struct, frozen=True, kw_only=True):
-    """What `init --json` prints: the files that it wrote, relative to the repository's root where
-    they are inside, and the models that they gate. `gpu` is the device that they are tuned on, ''
-    for the CPU."""
+    """The output of `init --json`: the written files, relative to the repository's root if they are
+    inside, and the models that they gate. `gpu` is the device that they are tuned on, '' for the
+    CPU."""
 
     schema: Literal[1] = 1
     files: tuple[str, ...]
@@ -77,12 +77,12 @@ def run(options: InitOptions) -> int:
     }
     _write(files, force=options.force)
     if settings.as_json:
-        paths = (_shown(config, root), _WORKFLOW.as_posix())
+        paths = (_display_path(config, root), _WORKFLOW.as_posix())
         write_json(Initialized(files=paths, models=tuple(models), gpu=gpu.name if gpu else ""))
         return PASS
-    write_line(f"Wrote {_shown(config, root)}. It gates {_covered(models)}:")
+    write_line(f"Wrote {_display_path(config, root)}. It gates {_coverage_text(models)}:")
     for model in models:
-        write_line(f"  {visible(model.path)}: {visible(_found(model))}")
+        write_line(f"  {visible(model.path)}: {visible(_describe_model(model))}")
     if gpu is not None:
         card = visible(gpu.name)
         write_line(f"  They are tuned and gated on {card}. For the CPU, see targets there.")
@@ -92,47 +92,47 @@ def run(options: InitOptions) -> int:
         f"Wrote {_WORKFLOW}. It gates each pull request and each push to {visible(branch)}, and "
         "tunes at night what is left."
     )
-    write_line(f"  {_pinned(installed)}")
+    write_line(f"  {_pin_text(installed)}")
     _write_next_steps(root, config, models)
     return PASS
 
 
-def _shown(file: Path, root: Path) -> str:
+def _display_path(file: Path, root: Path) -> str:
     inside = file.absolute().is_relative_to(root)
     return visible(os.path.relpath(file, root) if inside else str(file))
 
 
-def _covered(models: Sequence[FoundModel]) -> str:
+def _coverage_text(models: Sequence[FoundModel]) -> str:
     globs = " and ".join(starter_globs([model.path for model in models]))
     later = f", and every later one in {visible(globs)}" if globs else ""
     return plural(len(models), "model") + later
 
 
-def _pinned(installed: InstalledCommit | None) -> str:
+def _pin_text(installed: InstalledCommit | None) -> str:
     if installed is None:
         return "It can start once you put the commit of a release into it."
     return f"It installs tunegate {installed.release or f'at commit {installed.commit[:12]}'}."
 
 
-def _found(model: FoundModel) -> str:
-    """Returns a model's description, in a line."""
+def _describe_model(model: FoundModel) -> str:
+    """Returns a model's description in one line."""
     settings = ", ".join(f"{name} {_value_text(rule)}" for name, rule in model.trial.rules.items())
     said = (
-        model.note or _guessed(model) or "no dynamic sizes",
+        model.note or _guesses_text(model) or "no dynamic sizes",
         f"values: {settings}" if settings else "",
-        _took(model),
+        _duration_text(model),
         model.trial.note,
         "" if model.is_committed else "not committed yet",
     )
     return "; ".join(filter(None, said))
 
 
-def _took(model: FoundModel) -> str:
+def _duration_text(model: FoundModel) -> str:
     seconds = model.trial.seconds
     return f"runs in {milliseconds_in_words(seconds)}" if seconds and model.guesses else ""
 
 
-def _guessed(model: FoundModel) -> str:
+def _guesses_text(model: FoundModel) -> str:
     sizes = {
         guess.symbol if is_symbol(guess.symbol) else f"{guess.input}[{guess.axis}]": guess.size
         for guess in model.guesses
@@ -143,7 +143,7 @@ def _guessed(model: FoundModel) -> str:
 
 def _write_next_steps(root: Path, config: Path, models: Sequence[FoundModel]) -> None:
     new = [model.path for model in models if not model.is_committed]
-    own = [_shown(config, root)] if config.absolute().is_relative_to(root) else []
+    own = [_display_path(config, root)] if config.absolute().is_relative_to(root) else []
     add = shlex.join(["git", "add", "--", *own, _WORKFLOW.as_posix(), *new])
     write_line(f"Next{_place(root)}:")
     write_line(f'  {visible(add, _LONGEST_COMMAND)} && git commit -m "Gate model latency"')
@@ -165,14 +165,14 @@ def _write(files: Mapping[Path, str], *, force: bool) -> None:
         artifact_io.write_text(path, text)
 
 
-# The globs that `tunegate init` writes, so that tomorrow's models are gated too.
+# The globs that `tunegate init` writes, so that later models are gated too.
 
 _ENDING = ".onnx"
 
 
 def starter_globs(paths: Sequence[str]) -> tuple[str, ...]:
-    """Returns one glob for the models of each top-level directory, in order of their paths: for one
-    directory, or for all below the deepest that they share."""
+    """Returns one glob for the models of each top-level directory, in order of their paths: for
+    that directory, or for everything below the deepest one they share."""
     places: dict[str, list[str]] = {}
     for path in sorted(paths):
         if path.endswith(_ENDING):
@@ -186,7 +186,7 @@ def _glob(directories: Sequence[str]) -> str:
     return posixpath.join(literal(shared), pattern)
 
 
-# The sizes that `tunegate init` writes: one for each symbol, with why it is what it is.
+# The sizes that `tunegate init` writes: one per symbol, with the reason.
 
 _SIZES_HEAD = """\
 
@@ -197,7 +197,7 @@ dims:
 
 
 def shared_sizes(models: Sequence[FoundModel]) -> dict[str, GuessedSize]:
-    """Returns the symbols with the same size in every model that has them."""
+    """Returns the symbols with one size in every model that has them."""
     found: dict[str, list[GuessedSize]] = {}
     for guess in (guess for model in models for guess in model.guesses):
         if _is_written(guess) and not is_generated(guess.symbol):
@@ -210,14 +210,14 @@ def shared_sizes(models: Sequence[FoundModel]) -> dict[str, GuessedSize]:
 
 
 def shared_text(shared: Mapping[str, GuessedSize]) -> str:
-    """The key `dims` of the file; '' where there is nothing to share."""
+    """Returns the key `dims` of the file, '' if there is nothing to share."""
     if not shared:
         return ""
     return _SIZES_HEAD + "".join(f"{line}\n" for line in _dims(shared, "  "))
 
 
 def entry_lines(model: FoundModel, shared: Mapping[str, GuessedSize]) -> Iterator[str]:
-    """The keys `dims` and `inputs` of an entry."""
+    """Yields the keys `dims` and `inputs` of an entry."""
     own = {
         guess.symbol: guess
         for guess in model.guesses
@@ -233,7 +233,8 @@ def entry_lines(model: FoundModel, shared: Mapping[str, GuessedSize]) -> Iterato
 
 
 def _is_written(guess: GuessedSize) -> bool:
-    """A sum of others follows from these, whatever they are changed to."""
+    """Returns whether the file states the size: a sum follows from other sizes, whatever they
+    become."""
     return is_symbol(guess.symbol) and not guess.is_sum
 
 
@@ -243,7 +244,7 @@ def _dims(sizes: Mapping[str, GuessedSize], indent: str) -> Iterator[str]:
 
 
 def _inputs(model: FoundModel) -> Iterator[str]:
-    """The inputs that have dimensions without a name, and those with values of their own."""
+    """Yields the inputs with nameless dimensions, or with values of their own."""
     for value in model.inputs or ():
         guesses = [guess for guess in model.guesses if guess.input == value.name]
         unnamed = [guess.why for guess in guesses if not is_symbol(guess.symbol)]
@@ -259,8 +260,8 @@ def _inputs(model: FoundModel) -> Iterator[str]:
             yield f"      {quoted(value.name)}: {{{values}}}  # guessed: {rule.why}"
 
 
-def _drawn(given: DrawnInput, model: FoundModel) -> str:
-    """Returns what an input is drawn from, where something tells that and nothing is written."""
+def _draw_comment(given: DrawnInput, model: FoundModel) -> str:
+    """Returns what an input is drawn from, if a reason is known and the file does not state it."""
     why = given.rule.why if given.rule is not None else ""
     if not why or given.name in model.trial.rules:
         return ""
@@ -268,7 +269,7 @@ def _drawn(given: DrawnInput, model: FoundModel) -> str:
 
 
 def _value_yaml(rule: InputRule) -> str:
-    """A rule that a configuration can say."""
+    """Returns a rule as a configuration writes it."""
     match rule.values:
         case Constant(value=value):
             return f"{{cases: [{value!r}]}}"
@@ -293,7 +294,7 @@ def _shape(value: ModelInput, guesses: Sequence[GuessedSize]) -> list[int]:
 
 
 def quoted(text: str) -> str:
-    """YAML takes JSON strings; a name may hold anything."""
+    """Quotes a name, which may hold anything: YAML accepts JSON strings."""
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -365,8 +366,8 @@ def starter_config(
     installed: InstalledCommit | None = None,
     gpu: Gpu | None = None,
 ) -> str:
-    """The configuration, for a GPU where there is one. Editors complete it by the schema of the
-    commit that is installed."""
+    """Returns the configuration, for a GPU if there is one. Editors complete it by the schema of
+    the installed commit."""
     shared = shared_sizes(models)
     sizes = shared_text(shared)
     return (
@@ -386,23 +387,23 @@ def _gpu_target(gpu: Gpu) -> str:
 
 
 def _entries(models: Sequence[FoundModel], shared: Mapping[str, GuessedSize]) -> Iterator[str]:
-    """An entry for each model of which there is something to say, then the globs for the rest."""
+    """Yields an entry for each model with something to state, then the globs for the rest."""
     globs = starter_globs([model.path for model in models])
     for model in models:
-        said = [*_said(model, shared)]
+        said = [*_model_lines(model, shared)]
         if said or not any(matches(glob, model.path) for glob in globs):
             yield "\n".join((f"  - path: {quoted(literal(model.path))}", *said)) + "\n"
     yield from (f"  - path: {quoted(glob)}\n" for glob in globs)
 
 
-def _said(model: FoundModel, shared: Mapping[str, GuessedSize]) -> Iterator[str]:
+def _model_lines(model: FoundModel, shared: Mapping[str, GuessedSize]) -> Iterator[str]:
     lines = [*entry_lines(model, shared)]
     if model.note:
         yield f"    # {model.note}"
     if lines or model.trial.note:
         yield from (f"    # tried: {visible(line, _LONGEST_LINE)}" for line in model.trial.tried)
     if lines:
-        drawn = filter(None, (_drawn(each, model) for each in model.trial.inputs))
+        drawn = filter(None, (_draw_comment(each, model) for each in model.trial.inputs))
         yield from (f"    # {visible(line, _LONGEST_LINE)}" for line in drawn)
     if model.trial.note:
         yield f"    # {visible(model.trial.note, _LONGEST_LINE)}"
@@ -416,14 +417,14 @@ def _schema_line(installed: InstalledCommit | None) -> str:
 
 
 def _address(installed: InstalledCommit | None, how: str, path: str) -> str:
-    """The address of a file at the commit that is installed, or of the newest one."""
+    """Returns the address of a file at the installed commit, or else at the newest one."""
     source = installed.source if installed else public_address()
     return f"{source}/{how}/{installed.commit if installed else 'main'}/{path}"
 
 
 def starter_workflow(installed: InstalledCommit | None, branch: str = "main") -> str:
-    """The workflow for this default branch, pinned to what is installed here. Without it the
-    commits stay zero, and such a workflow cannot start."""
+    """Returns the workflow for this default branch, pinned to the installed commit. Without one the
+    commit stays zero, and the workflow cannot start."""
     text = (resources.files("tunegate.cli.handlers") / "workflow.yml").read_text(encoding="utf-8")
     text = text.replace("branches: [main]", f"branches: [{quoted(branch)}]")
     text = text.replace("'refs/heads/main'", _expression(f"refs/heads/{branch}"))
@@ -440,5 +441,5 @@ def starter_workflow(installed: InstalledCommit | None, branch: str = "main") ->
 
 
 def _expression(text: str) -> str:
-    """A string of a workflow's expression."""
+    """Returns text as a string of a workflow expression."""
     return "'" + text.replace("'", "''") + "'"

@@ -1,4 +1,4 @@
-"""The end of a gating command: the report in all its forms, and the exit code."""
+"""Ends a gating command: the report in all its forms, and the exit code."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tunegate.settings import Settings
 from tunegate.system.output.log_file import Talk
 
 _LONGEST = 500
-"""The characters of a line."""
+"""The most characters of a line."""
 
 
 def finish(report: Report, settings: Settings) -> int:
-    """Write every rendering to `--out`, show the text, and give the verdict's exit code."""
+    """Writes every rendering to `--out`, shows the text, and returns the verdict's exit code."""
     write_renderings(report, settings.out)
     is_terminal = sys.stderr.isatty()
     sys.stderr.write(text.render(report, colour=is_terminal))
@@ -50,7 +50,7 @@ def write_renderings(report: Report, out: Path) -> None:
         artifact_io.write_text(out / name, body)
 
 
-# The standard output, which carries only what was asked for.
+# Standard output, which carries only the requested product.
 
 
 def write_line(text: str) -> None:
@@ -59,11 +59,11 @@ def write_line(text: str) -> None:
 
 
 def write_json(artifact: msgspec.Struct) -> None:
-    """Writes an artifact as its file has it: what was sent to a pipe is read like a file."""
+    """Writes an artifact as its file has it: a pipe's reader can read it like the file."""
     write_line(sealed(artifact).decode())
 
 
-# Every rendering of a report, under the name of its file in `--out`.
+# Every rendering of a report, by the name of its file in `--out`.
 
 
 def _html(report: Report) -> str:

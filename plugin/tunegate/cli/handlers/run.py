@@ -35,7 +35,7 @@ _LONGEST = 600
 
 
 def run(options: RunOptions) -> int:
-    """Runs all stages; a change that touches no model starts nothing of the compiler."""
+    """Runs all stages; for a change without models the compiler is not started."""
     settings = options.settings
     project = open_project(settings)
     with opened_output(settings.out, "run") as out:
@@ -76,7 +76,7 @@ def run(options: RunOptions) -> int:
 
 
 def tell_no_base(changes: ChangeSet, progress: Progress) -> None:
-    """Tells why every model is worked on, where there is nothing to compare with."""
+    """Says why every model is processed, if there is nothing to compare with."""
     if changes.revisions.base is not None:
         return
     count = sum(change.head is not None for change in changes.models)
@@ -85,18 +85,18 @@ def tell_no_base(changes: ChangeSet, progress: Progress) -> None:
 
 
 def warn_of(waivers: Waivers, progress: Progress) -> None:
-    """Tells before the first step which waivers waive nothing: minutes later the gate is red."""
+    """Warns before the first step about waivers that match nothing, instead of minutes later."""
     for note in waivers.notes:
         progress.warn(visible(note, _LONGEST))
 
 
-# Advice for a change that touches no model: before the first one, fill the cache.
+# Advice for a change without models, before the first pull request: fill the cache.
 
 
 def what_to_do(config: Config, changes: ChangeSet, root: Path) -> ChangeSet:
-    """The changes with a note on the cache: one listing of it, and no compiler is started. A
-    cache that does not answer is no trouble here. A change of rules, such as a waiver, is about
-    other things, and where nothing is compiled nothing is to be tuned."""
+    """Returns the changes with a note on the cache, by one listing and without a compiler. A cache
+    that does not answer is no problem here. A change of rules, such as a waiver, gets no note, nor
+    does a configuration that compiles nothing."""
     if config.cache.mode == "off" or not changes.unchanged or changes.policy_changes:
         return changes
     count = len(changes.unchanged)

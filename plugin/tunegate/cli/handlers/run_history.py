@@ -1,5 +1,5 @@
-"""The end of a run that measured or tuned, whether or not it came to a verdict: a line for each
-model goes to the history in the shared cache."""
+"""Records a run that measured or tuned, with or without a verdict: one line per model in the shared
+cache's history."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ from tunegate.tools import RunContext
 from tunegate.tune.budget import price_of
 
 LEAST_SECONDS = 1.0
-"""Seconds that a run without a plan must take to be recorded."""
+"""The seconds that a run without a plan must take to be recorded."""
 
 
 def remember(
     report: Report, config: Config, repository: GitRepository, work_seconds: float = 0.0
 ) -> None:
-    """A history that cannot be written costs a line on the terminal. `work_seconds` is what this
-    process has worked besides tuning; a process that only decides has none."""
+    """Records a report. A history that cannot be written costs one line on the terminal.
+    `work_seconds` is this process's work besides tuning, none if it only decided."""
     commit, prices = report.verdict.revisions.head, _prices(config)
 
     def entries(facts: RunFacts) -> tuple[HistoryEntry, ...]:
@@ -57,7 +57,8 @@ def remember(
 
 
 def seconds_besides_tuning(began: float, tuned: Sequence[TuningOutcome]) -> float:
-    """The seconds since that reading of the clock in which this process did not tune."""
+    """Returns the seconds since `began` (a reading of the clock) in which this process did not
+    tune."""
     return max(0.0, time.monotonic() - began - sum(each.spent.seconds for each in tuned))
 
 
@@ -71,7 +72,7 @@ def remember_warming(
     config: Config,
     repository: GitRepository,
 ) -> None:
-    """Adds the costs of warming to the history; `shipped` are the tasks that paid."""
+    """Records the costs of warming; `shipped` are the tasks that paid off."""
 
     def entries(facts: RunFacts) -> tuple[HistoryEntry, ...]:
         return warmed_entries(
@@ -98,16 +99,16 @@ def remembered_without_end(
     began: float | None = None,
     least_seconds: float = 0.0,
 ) -> Iterator[float]:
-    """Remembers what a run of this plan has spent when it is cancelled, or ended by an error, after
-    `least_seconds` or more. It has tuned `before`, or else what lies in the output directory by
-    then. It `began` now, or at that reading of the clock, which is what is yielded."""
+    """Records what a run of this plan spent if it is cancelled, or fails after `least_seconds` or
+    more. Its tuning is `before`, or else what the output directory has by then. It began at
+    `began`, or now; that reading is yielded."""
     began = time.monotonic() if began is None else began
     try:
         yield began
     except (Exception, KeyboardInterrupt) as error:
         if time.monotonic() - began < least_seconds:
             raise
-        with suppress(TunegateError, OSError):  # what ended the run is what is told
+        with suppress(TunegateError, OSError):  # what ended the run is what is reported
             outcomes = read_outcomes(context.out, planned) if before is None else before
             ended = Unfinished(
                 status="cancelled" if _is_cancel(error) else "aborted",
@@ -130,8 +131,8 @@ def remembered_before_plan(
     repository: GitRepository,
     least_seconds: float = LEAST_SECONDS,
 ) -> Iterator[float]:
-    """The same until there is a plan: a mistake that is told at once is no line. What follows the
-    plan is told when the run `began`, so that opening and planning are counted."""
+    """Does the same until there is a plan; a mistake that is reported at once is not recorded.
+    Yields when the run began, so that later records include opening and planning."""
     cache = CacheUse(location="", zone="", mode=config.cache.mode)
     nothing = TuningPlan(
         changes=changes,
@@ -171,8 +172,8 @@ def _is_cancel(error: BaseException) -> bool:
 
 
 def _reason(error: BaseException) -> str:
-    """Returns why a run ended, for the shared history: a cancel has no other reason, since its
-    message has a path of this machine."""
+    """Returns why a run ended, for the shared history. A cancel has no other reason: its message
+    contains a path of this machine."""
     if _is_cancel(error):
         return "cancelled"
     told = str(error) if isinstance(error, TunegateError) else explained(error).problem
@@ -210,7 +211,8 @@ _ADDRESS = re.compile(r"https?://[^\s@<>\"'`\\]+")
 def run_facts(
     repository: GitRepository, commit: str, *, at: int, variables: Mapping[str, str] = os.environ
 ) -> RunFacts:
-    """The facts of a run that ended at `at`, in seconds since 1970, and whose head is `commit`."""
+    """Returns the facts of a run that ended at `at` (seconds since 1970), with `commit` as its
+    head."""
     event = job_event(variables)
     return RunFacts(
         at=at,
@@ -219,19 +221,19 @@ def run_facts(
         change=event.pull_request if event is not None else None,
         is_aside=_is_aside(event, repository, commit),
         authored=repository.authored(commit),
-        run_url=_shown(run_address(variables)),
+        run_url=_public_address(run_address(variables)),
     )
 
 
 def _is_aside(event: JobEvent | None, repository: GitRepository, commit: str) -> bool:
-    """Returns whether the head is outside of the default branch. A CI that lets the job teach the
-    main zone has said that it is."""
+    """Returns whether the head is outside of the default branch; a CI that lets the job write the
+    main zone has said that it is on it."""
     if event is not None and event.zone == MAIN:
         return False
     has_request = event is not None and event.pull_request is not None
     return has_request or repository.is_beside_default(commit)
 
 
-def _shown(address: str) -> str:
-    """An address that anybody may see, and follow."""
+def _public_address(address: str) -> str:
+    """Returns an address that anybody may see and follow, else ''."""
     return address if len(address) <= MAX_TEXT and _ADDRESS.fullmatch(address) else ""

@@ -26,7 +26,7 @@ _COLUMNS = ("made slower by", "verdict", "measured", "launches", "seconds")
 
 
 def run(options: SelftestOptions) -> int:
-    """0 where the configured margin can be decided here and no gate was wrong, 4 otherwise. Needs
+    """Returns 0 if the configured margin can be decided here and no gate was wrong, else 4. Needs
     no compiler: the model runs under ONNX Runtime. Raises ModelError, MeasurementError."""
     settings = options.settings
     config = _config(settings)

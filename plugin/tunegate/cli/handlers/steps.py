@@ -1,4 +1,4 @@
-"""`tunegate detect`: which models a change touches."""
+"""`tunegate detect`: the models that a change touches."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from tunegate.wording import plural
 
 
 def detect(options: DetectOptions) -> int:
-    """Writes changes.json, unless it is the hook of a push."""
+    """Writes changes.json, unless it runs as the hook of a push."""
     project = open_project(options.settings)
     if options.pushed:
         default = project.repository.default_branch_name()
         settings = pushed_revisions(options.settings, os.environ, default)
         changes = project.review(settings).changes
     else:
-        changes = _written(project, options.settings)
+        changes = _write_changes(project, options.settings)
     if options.settings.as_json:
         write_json(changes)
     else:
@@ -46,7 +46,7 @@ def detect(options: DetectOptions) -> int:
     return PASS
 
 
-def _written(project: Project, settings: Settings) -> ChangeSet:
+def _write_changes(project: Project, settings: Settings) -> ChangeSet:
     with opened_output(settings.out, "detect") as out:
         changes = project.review(settings).changes
         artifact_io.write(out.path / "changes.json", changes)
@@ -76,10 +76,9 @@ def _show_changes(changes: ChangeSet) -> None:
 def pushed_revisions(
     settings: Settings, variables: Mapping[str, str], default_branch: str
 ) -> Settings:
-    """The settings with the commit that is pushed as their head. A push to the default branch is
+    """Returns the settings with the pushed commit as their head. A push to the default branch is
     compared with what the remote has there, any other with where its branch left that one: a second
-    push does not hide the first. Run by hand, it is about the usual revisions.
-    """
+    push does not hide the first. Run by hand, it compares the usual revisions."""
     head = settings.head or variables.get("PRE_COMMIT_TO_REF")
     if not head:
         return settings
@@ -92,10 +91,10 @@ def pushed_revisions(
 
 
 def plan(options: PlanOptions) -> int:
-    """Writes changes.json, tasks.json, plan.json, and for the CI's fan-out matrix.json (tuning)
-    and measure-matrix.json (the gate).
+    """Writes changes.json, tasks.json, plan.json, and for the CI's fan-out matrix.json (tuning) and
+    measure-matrix.json (the gate).
 
-    The shards run side by side, so without `--shards` there is one for each target.
+    Shards run side by side, so without `--shards` there is one per target.
     """
     settings = options.settings
     project = open_project(settings)
@@ -124,7 +123,7 @@ def _write_matrix(path: Path, legs: dict[str, list[MatrixLeg]]) -> None:
 
 
 def show_plan(planned: TuningPlan) -> None:
-    """Shows what is planned, and why: where the cache gave no answers, that too."""
+    """Shows the plan and its reasons, also why the cache gave no answers."""
     usd = "" if planned.estimate.usd is None else f", {planned.estimate.usd:.2f} USD"
     legs = len(matrix(planned)["include"])
     tasks = len(planned.resolution.tasks)
@@ -147,17 +146,17 @@ def show_plan(planned: TuningPlan) -> None:
         write_line(f"  note: {visible(note)}")
 
 
-# `tunegate tune`: one shard of a plan. Needs the plan, the repository and the cache, no more.
+# `tunegate tune`: one shard of a plan. Needs only the plan, the repository and the cache.
 
 
 def tune(options: TuneOptions) -> int:
-    """Writes outcome-<shard>.json. After a kill it goes on from what the cache has by now."""
+    """Writes outcome-<shard>.json. After a kill it resumes from what the cache has by now."""
     settings = options.settings
     project = open_project(settings)
     with opened_output(settings.out, "tune") as out:
         planned = read_plan(out.path)
         project.require_plan(planned, settings)
-        chosen = _chosen(planned, options.shard, settings)
+        chosen = _find_shard(planned, options.shard, settings)
         review = project.review_of(planned.changes)
         check_config_digest(planned, out.path, review.config)
         require_installed(review.config, "tune", {chosen.target})
@@ -168,7 +167,7 @@ def tune(options: TuneOptions) -> int:
     return PASS
 
 
-def _chosen(planned: TuningPlan, shard: int, settings: Settings) -> Shard:
+def _find_shard(planned: TuningPlan, shard: int, settings: Settings) -> Shard:
     chosen = next((s for s in planned.shards if s.index == shard), None)
     if chosen is None:
         known = ", ".join(str(s.index) for s in planned.shards)

@@ -1,4 +1,4 @@
-"""A table for people, and what takes its place where it has no room."""
+"""A table for people, and lines instead if there is no room for it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tunegate.wording import plural
 _AROUND = 3
 """The columns that a cell takes beyond its text."""
 _WIDEST_LOG = 240
-"""A log has no width; beyond this many columns nobody reads a table."""
+"""A log has no width; nobody reads wider tables."""
 
 
 class Output(Console):
-    """Standard output with tables and colours. A reader that has gone away is a fault like any
-    other: rich itself would end the process with 1, a regression."""
+    """Standard output with tables and colours. A closed pipe is an error like any other: rich
+    itself would exit with 1, a regression."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -35,10 +35,9 @@ def show_table(
     *,
     widest: int = _WIDEST_LOG,
 ) -> None:
-    """Cells are shown as they are: they may come from a store that others write to, and nothing
-    in them is markup. A cell that is a Text has its own style. The last column is wrapped between
-    words, no other is; a log has at most the `widest` columns. Where there is no room for that, a
-    row gets a few lines."""
+    """Shows a table. Cells are never markup, as they may come from a store that others write to; a
+    Text cell keeps its own style. Only the last column is wrapped, between words. A log has at most
+    `widest` columns. If there is no room for that, each row becomes a few lines."""
     shown = Text(title) if title else None
     cells = [[_cell(cell) for cell in row] for row in rows]
     table = Table(title=shown, title_justify="left", box=SIMPLE_HEAD, show_edge=False)
@@ -67,7 +66,7 @@ def show_lines(lines: Iterable[str]) -> None:
 
 
 def _least_width(columns: Sequence[str], rows: Sequence[Sequence[Text]]) -> int:
-    """The width of a table in which nothing but the last column is wrapped, between its words."""
+    """Returns the width of a table whose last column alone is wrapped, between its words."""
     *fixed, last = ([Text(name), *(row[at] for row in rows)] for at, name in enumerate(columns))
     widths = [max(cell.cell_len for cell in column) for column in fixed]
     words = [Text(word).cell_len for cell in last for word in cell.plain.split()]
@@ -75,7 +74,7 @@ def _least_width(columns: Sequence[str], rows: Sequence[Sequence[Text]]) -> int:
 
 
 def _blocks(columns: Sequence[str], rows: Iterable[Sequence[Text]]) -> Iterator[tuple[Text, Text]]:
-    """The first cell of each row, and the others with their columns."""
+    """Yields the first cell of each row, and the other cells with their column names."""
     for first, *others in rows:
         named = zip(columns[1:], others, strict=True)
         told = [Text.assemble(f"{name} " if name else "", cell) for name, cell in named if cell]

@@ -1,4 +1,4 @@
-"""`tunegate warm`: all configured models tuned for the cache, where nothing is compared."""
+"""`tunegate warm`: tunes all configured models for the cache, without a comparison."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def run(options: WarmOptions) -> int:
         with opened_tools(settings, project.checkout(), out) as tools:
             for note in project.uncommitted_here():
                 tools.context.progress.warn(note)
-            warmed, warned = _warmed(tools, changes, project, again=options.again)
+            warmed, warned = _tune_and_elect(tools, changes, project, again=options.again)
     if settings.as_json:
         write_json(warmed)
     else:
@@ -69,29 +69,29 @@ def run(options: WarmOptions) -> int:
 
 
 def exit_code(warmed: Warmed) -> int:
-    """Returns the exit code: that of `run` for a model that nothing can build."""
+    """Returns the exit code: that of `run` for a model that cannot be built."""
     if any(each.reason for each in warmed.ships):
         return USAGE
     return PASS if warmed.is_published else UNFIT
 
 
-def _warmed(
+def _tune_and_elect(
     tools: Tools, changes: ChangeSet, project: Project, *, again: bool
 ) -> tuple[Warmed, frozenset[str]]:
-    """Tunes all of these models, and elects what they ship with; `again` also those that stay far
-    behind another runtime, and those whose election is remembered. Returns the notes as well that
-    were told as warnings. Raises CancelledError: what was finished is in the cache."""
+    """Tunes these models, and elects what they ship with; `again` includes models far behind
+    another runtime, and those with a remembered election. Returns the result, and the notes that
+    were shown as warnings. Raises CancelledError: what was finished is in the cache."""
     config, repository, context = project.config, project.repository, tools.context
     with remembered_before_plan(
         changes, context=context, config=config, repository=repository
     ) as began:
-        tasks, planned = _planned(tools, changes, again=again)
+        tasks, planned = _plan(tools, changes, again=again)
     with remembered_without_end(
         planned, context=context, config=config, repository=repository, began=began
     ):
         _tell_plan(tools, planned, again=again)
         outcomes = [pipeline.tune_shard(tools, planned, shard) for shard in planned.shards]
-        shipped, ships = _shipped(tools, planned, outcomes, again=again)
+        shipped, ships = _build_for_shipping(tools, planned, outcomes, again=again)
     remember_warming(
         planned,
         outcomes,
@@ -118,7 +118,7 @@ def _warmed(
     return warmed, frozenset(tasks.notes) - frozenset(planned.notes)
 
 
-def _planned(tools: Tools, changes: ChangeSet, *, again: bool) -> tuple[TaskSet, TuningPlan]:
+def _plan(tools: Tools, changes: ChangeSet, *, again: bool) -> tuple[TaskSet, TuningPlan]:
     tasks = pipeline.extracted(tools, changes, KnownLists(tools, are_believed=False).listed)
     standings = KnownStandings(tools.index, tools.origin, tools.source.candidates)
     resolution = resolve(tasks, tools.index, tools.config, nobody if again else standings)
@@ -126,24 +126,26 @@ def _planned(tools: Tools, changes: ChangeSet, *, again: bool) -> tuple[TaskSet,
 
 
 def _tell_plan(tools: Tools, planned: TuningPlan, *, again: bool) -> None:
-    """Says what is to come and about how long it takes, where anything is."""
-    elected = _elected(tools, planned, () if again else KnownElections(tools)(planned, ()))
+    """Announces the steps to come and their expected time, if there are any."""
+    elected = _known_winners(tools, planned, () if again else KnownElections(tools)(planned, ()))
     steps = warm_forecast(planned, tools.config, tools.source.candidates, elected)
     if steps:
         tools.context.progress.expect(steps)
 
 
-def _shipped(
+def _build_for_shipping(
     tools: Tools, planned: TuningPlan, outcomes: Sequence[TuningOutcome], *, again: bool
 ) -> tuple[Shipped, tuple[WarmedShipping, ...]]:
-    """Builds what has to be built for the cache to know what ships. The tasks of all models that
-    ship compiled, by an election of now or earlier, and what each model ships with."""
+    """Builds what is needed for the cache to know what ships. Returns the tasks of all models that
+    ship compiled, by an election now or earlier, and what each model ships with."""
     known = () if again else KnownElections(tools)(planned, outcomes)
-    elected = _elected(tools, planned, known)
+    elected = _known_winners(tools, planned, known)
     going_on = tuple(each for each in known if each.is_cut_short)
     planned = msgspec.structs.replace(planned, elections=going_on)
     places = [(each.path, target) for each in planned.changes.models for target in each.targets]
-    left = _unfinished(planned, outcomes) | {model for model, _ in set(places) - elected.keys()}
+    left = _unfinished_models(planned, outcomes) | {
+        model for model, _ in set(places) - elected.keys()
+    }
     builds = _build(tools, planned, outcomes, left)
     compiled = {where for where, winner in elected.items() if winner.is_tuned}
     shipped = {*of_builds(builds), *of_elected(planned.resolution.tasks, compiled)}
@@ -151,11 +153,11 @@ def _shipped(
     return shipped, shippings(places, builds, elected, remembered)
 
 
-def _elected(
+def _known_winners(
     tools: Tools, planned: TuningPlan, known: Sequence[RememberedElection]
 ) -> dict[ModelOnTarget, CandidateBuild]:
-    """Returns the builds that models ship with, where these are remembered or there is no choice.
-    An election that was cut short goes on."""
+    """Returns what models ship with, by remembered elections or for lack of a choice. An election
+    that was cut short goes on."""
     candidates = tools.source.candidates
     alone = {
         (change.path, target): candidates[target][0]
@@ -172,8 +174,9 @@ def _elected(
     }
 
 
-def _unfinished(planned: TuningPlan, outcomes: Sequence[TuningOutcome]) -> set[ModelPath]:
-    """The models that were tuned and not finished: whether more tuning pays is seen in a build."""
+def _unfinished_models(planned: TuningPlan, outcomes: Sequence[TuningOutcome]) -> set[ModelPath]:
+    """Returns the models that were tuned but not finished: a build shows whether more tuning
+    pays."""
     if not any(task.trials for outcome in outcomes for task in outcome.tasks):
         return set()
     resolved = planned.resolution.tasks
@@ -202,8 +205,8 @@ def _build(
 
 
 def _require_checked(builds: Sequence[CellBuilds], config: Config) -> None:
-    """Raises EnvironmentUnfitError for a build for a GPU that was never run: CUDA has no device in
-    the processes that build."""
+    """Raises EnvironmentUnfitError for a GPU build that was never run: its build processes had no
+    CUDA device."""
     gpus = {target.name for target in config.targets if target.kind == "cuda"}
     for built in builds:
         head, cell = built.head, built.cell
@@ -238,7 +241,7 @@ def _row(model: WarmedModel) -> tuple[object, ...]:
 
 
 def told_of(warmed: Warmed, warned: Collection[str]) -> Iterator[str]:
-    """The lines below the table, without notes that were `warned` of."""
+    """Yields the lines below the table, without notes that were `warned` of."""
     yield from map(shipping_in_words, warmed.ships)
     yield f"Tuning: {tuning_words(warmed.tuning)}."
     if sum(model.tasks for model in warmed.models) > warmed.tuning.tasks:
