@@ -1,4 +1,4 @@
-"""The table of what base and head are off, for models with a budget of accuracy."""
+"""The table of errors of base and head, for models with an accuracy budget."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tunegate.wording import plural
 
 
 class _Row(msgspec.Struct, frozen=True):
-    """One part of the budget of one model; no part where both sides ship float32."""
+    """One part of one model's budget; no part if both sides ship float32."""
 
     finding: Finding
     shipped: ShippedErrors
@@ -30,7 +30,7 @@ class _Row(msgspec.Struct, frozen=True):
 
 
 def accuracy_table(findings: Sequence[Finding]) -> ReportTable:
-    """The errors of what ships, with their bounds, and where they come from."""
+    """Returns the errors of what ships, with their bounds and their origin."""
     columns: tuple[Column[_Row], ...] = (
         text_column("Model", lambda row: Identifier(row.finding.model)),
         Column(title="Target", cell=lambda row: Identifier(row.finding.target), under="Model"),
@@ -38,17 +38,17 @@ def accuracy_table(findings: Sequence[Finding]) -> ReportTable:
         text_column("Base", lambda row: _side(row.shipped.base, row.of(row.shipped.base))),
         text_column("Head", lambda row: _side(row.shipped.head, row.of(row.shipped.head))),
         number_column("Inputs", lambda row: _inputs(row.any) if row.any else NONE),
-        text_column("Worst output", lambda row: _named(row.any.output if row.any else "")),
+        text_column("Worst output", lambda row: _output_name(row.any.output if row.any else "")),
         text_column(
-            "Tell nothing", lambda row: _named(", ".join(_silent(row.any)) if row.any else "")
+            "Tell nothing", lambda row: _output_name(", ".join(_silent(row.any)) if row.any else "")
         ),
     )
     return ReportTable(columns, tuple(_rows(findings)))
 
 
 def errors_in_words(finding: Finding) -> Iterator[str]:
-    """Yields a line for each part of the budget: the error of the head that ships in lower
-    precision, and the budget."""
+    """Yields a line per part of the budget: the error of the head that ships in lower precision,
+    and the budget."""
     head = finding.accuracy.head if finding.accuracy is not None else None
     if head is None:
         return
@@ -57,8 +57,7 @@ def errors_in_words(finding: Finding) -> Iterator[str]:
 
 
 def estimates_in_words(estimates: Sequence[ErrorEstimate], *, is_drawn: bool) -> Iterator[str]:
-    """Yields each error, with its budget where it has one; `is_drawn` where nobody gave inputs for
-    it."""
+    """Yields each error, with its budget if it has one; `is_drawn` if nobody gave inputs for it."""
     drawn = "drawn input" if is_drawn else "input"
     for each in estimates:
         limit = "" if each.limit is None else f"; the budget is {each.limit:g}{each.unit}"
@@ -66,7 +65,7 @@ def estimates_in_words(estimates: Sequence[ErrorEstimate], *, is_drawn: bool) ->
 
 
 def drawn_note(findings: Sequence[Finding]) -> str:
-    """Returns a note on errors that were estimated on drawn inputs; '' where all were given."""
+    """Returns a note on errors that were estimated on drawn inputs, '' if all were given."""
     if not any(_is_told_on_drawn(each) for each in findings):
         return ""
     return (
@@ -93,7 +92,7 @@ def _rows(findings: Sequence[Finding]) -> Iterator[_Row]:
 
 
 def _budget(row: _Row) -> str:
-    """The part of the budget, or all of it where both sides ship float32."""
+    """Returns the part of the budget, or the whole budget if both sides ship float32."""
     limits = [each for each in row.shipped.limits if row.what in {None, each.what}]
     return ", ".join(f"{each.what} {each.limit:g}{each.unit}" for each in limits) or NONE
 
@@ -106,29 +105,29 @@ def _side(side: SideError | None, estimate: ErrorEstimate | None) -> str:
 
 
 def error_in_words(estimate: ErrorEstimate) -> str:
-    """The number of the sample with its bounds, as the budget counts it."""
+    """Returns the sample's error with its bounds, as the budget counts it."""
     high = "?" if estimate.high is None else f"{estimate.high:.3g}"
     return f"{estimate.center:.3g}{estimate.unit} ({estimate.low:.3g} to {high})"
 
 
 def _inputs(estimate: ErrorEstimate) -> str:
-    """Returns the number of inputs that carry information, of all that were run."""
+    """Returns how many of the inputs that were run carry information."""
     told = str(estimate.samples)
     return f"{told} of {estimate.samples + estimate.silent}" if estimate.silent else told
 
 
 def _silent(estimate: ErrorEstimate) -> Iterator[str]:
-    """Yields the outputs without information, and those with it in few of their elements."""
+    """Yields the outputs without information, and those with it in few elements."""
     yield from estimate.saturated
     for each in estimate.mostly_saturated:
         yield f"{each.output} ({each.percent:.0f}% at its bounds)"
 
 
-def _named(output: str) -> str | Identifier:
+def _output_name(output: str) -> str | Identifier:
     return Identifier(output) if output else NONE
 
 
-# A larger error that no latency pays for, in sentences.
+# A larger error without a latency gain, in sentences.
 
 ERROR_MOVED = "error-moved"
 """The name of the finding in SARIF and annotations."""

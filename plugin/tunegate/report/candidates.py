@@ -18,7 +18,7 @@ _MOST_CHARACTERS = 300
 
 
 def candidates_table(outcomes: Sequence[CandidateOutcome]) -> ReportTable:
-    """Returns the table of candidates: the result of each, and its reason; empty for a single
+    """Returns the table of candidates: the result and reason of each; empty for a single
     candidate."""
     front = pareto_front(outcomes)
     rows = list(enumerate(outcomes, start=1)) if len(outcomes) > 1 else []
@@ -53,11 +53,11 @@ def _why(outcome: CandidateOutcome, front: Sequence[CandidateOutcome]) -> str:
     return ", ".join(told)
 
 
-# The candidates that no other beats in both time and error. Pure.
+# The candidates that no other one beats in both time and error. Pure.
 
 
 class ErrorPercent(msgspec.Struct, frozen=True):
-    """The error of the sample, with its bounds; `high` is None where there is none. 0 for
+    """The error of the sample, with its bounds; `high` is None without an upper bound. 0 for
     float32."""
 
     center: float = 0.0
@@ -66,7 +66,8 @@ class ErrorPercent(msgspec.Struct, frozen=True):
 
 
 def error_percent(estimate: ErrorEstimate | None) -> ErrorPercent:
-    """The share of the largest output, or of the samples whose largest output is another one."""
+    """Returns the error relative to the largest output, or the share of samples whose largest
+    output moved."""
     if estimate is None:
         return ErrorPercent()
     if estimate.what == "max-error":
@@ -77,7 +78,7 @@ def error_percent(estimate: ErrorEstimate | None) -> ErrorPercent:
 
 def pareto_front(outcomes: Sequence[CandidateOutcome]) -> tuple[CandidateOutcome, ...]:
     """Returns the measured candidates that are faster than all that are as exact, the fastest
-    first. One whose error nothing tells is not among them."""
+    first, without candidates of unknown error."""
     measured = [
         (each.ms, error_percent(each.error).center, each)
         for each in outcomes
@@ -93,14 +94,14 @@ def pareto_front(outcomes: Sequence[CandidateOutcome]) -> tuple[CandidateOutcome
     return tuple(front)
 
 
-# Latency by error: each candidate that was measured, the Pareto front, and what ships.
+# Latency by error: each measured candidate, the Pareto front, and what ships.
 
 _INCHES = (4.8, 3.0)
 
 
 def latency_by_error(outcomes: Sequence[CandidateOutcome]) -> str:
-    """Returns the plot, '' where all compute the same numbers: then the times are enough. A number
-    names the row of the table. One whose error nothing tells has no place in it."""
+    """Returns the plot, '' if all compute the same numbers: then the times are enough. Numbers
+    refer to rows of the table. Candidates of unknown error are left out."""
     measured = [
         (row, each)
         for row, each in enumerate(outcomes, start=1)

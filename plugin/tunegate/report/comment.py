@@ -48,13 +48,14 @@ SHOWN_CHECKS = 20
 SHOWN_OPERATORS = 6
 SHOWN_TASKS = 150
 SILENT = frozenset({"pass", "new"})
-"""Statuses that need no reason where there are many."""
+"""Statuses that need no reason when there are many."""
 
 
 def render(report: Report, *, limit_chars: int = 60_000) -> str:
-    """The whole report in at most that many characters, without what matters least in the rest.
+    """Returns the whole report in at most `limit_chars` characters, leaving out the least
+    important.
 
-    A comment of more than 65,536 characters is refused.
+    GitHub refuses a comment of more than 65,536 characters.
     """
     shown = shown_findings(report.verdict)
     sections = (
@@ -69,7 +70,7 @@ def render(report: Report, *, limit_chars: int = 60_000) -> str:
         Section(6, _warnings(report)),
         Section(7, _tuning(report)),
         Section(8, _more_checks(shown.rest)),
-        Section(8, _shipped(report)),
+        Section(8, _what_ships(report)),
         Section(9, _cache(report)),
         Section(11, _tasks(report)),
         Section(12, _inputs(report)),
@@ -85,7 +86,7 @@ def _policy(report: Report) -> str:
 
 
 def _checks(report: Report, shown: ShownFindings) -> str:
-    """The table, what it leaves out, and what numbers do not say."""
+    """Returns the table, what it leaves out, and what its numbers do not say."""
     table = markdown_table(_models(shown.rows)) if shown.rows else ""
     said = change_said(shown.rows)
     counted = rest_counted(report, shown.rest)
@@ -94,8 +95,7 @@ def _checks(report: Report, shown: ShownFindings) -> str:
 
 
 def _tuning(report: Report) -> str:
-    """Returns the line on tuning, '' for a change that touches no model: its rules alone
-    changed."""
+    """Returns the line on tuning, '' for a change that touches only rules."""
     if not (report.verdict.findings or report.verdict.tuning.tasks):
         return ""
     return f"Tuning: {prose(tuning_words(report.verdict.tuning))}."
@@ -106,8 +106,8 @@ def _models(findings: Sequence[Finding]) -> ReportTable:
 
 
 def _remarks(report: Report, rows: tuple[Finding, ...]) -> str:
-    """Returns the remarks of the findings, in the gate's words. The headline has said it where one
-    check is all there is. What is said of a model on several targets is said once."""
+    """Returns the findings' remarks in the gate's words, '' if the headline has already said a
+    single check's. A remark on a model with several targets appears once."""
     told = [(each, remarks(each)) for each in rows]
     if len(report.verdict.findings) == 1:
         return "".join(
@@ -124,7 +124,7 @@ def _remarks(report: Report, rows: tuple[Finding, ...]) -> str:
 
 
 def _slowdowns(report: Report) -> Iterator[str]:
-    """The worst one, and the others in folds."""
+    """Yields the worst slowdown, and the others in folds."""
     found = worst_first(report.verdict)
     for at, finding in enumerate(each for each in found if _is_explained(each)):
         name = code_element if at else code
@@ -134,8 +134,8 @@ def _slowdowns(report: Report) -> Iterator[str]:
 
 
 def _changed_layers(report: Report) -> Iterator[str]:
-    """What the change does to each model that did not pass: a line for each layer. Profiles of one
-    model share it."""
+    """Yields the changed layers of each model that did not pass, one line per layer. Profiles of
+    one model share them."""
     asked = {path_of(each.model) for each in report.verdict.findings if each.status not in SILENT}
     for change in report.changes.models:
         path = path_of(change.path)
@@ -169,7 +169,7 @@ def _steps(report: Report) -> str:
 
 
 def _waiver(report: Report) -> str:
-    """Folded: most who read the comment look for what to mend, and the block is long."""
+    """Returns the waiver folded: the block is long, and most readers look for what to mend."""
     offer = report.waiver_offer
     return fold(accept_title(offer), waiver_text(offer)) if offer else ""
 
@@ -202,7 +202,7 @@ def _more_checks(rest: tuple[Finding, ...]) -> str:
     return fold(plural(len(rest), "more check"), markdown_table(_models(rest)))
 
 
-def _shipped(report: Report) -> str:
+def _what_ships(report: Report) -> str:
     sentences = list(shipped(report, code))
     if not sentences:
         return ""
@@ -234,7 +234,7 @@ def _tasks(report: Report) -> str:
 
 
 def _inputs(report: Report) -> str:
-    """Those of one model are the same on every target."""
+    """Returns the table of inputs; a model's are the same on every target."""
     once = {finding.model: finding for finding in report.verdict.findings if finding.inputs}
     shown, count = [*once.values()][:SHOWN_CHECKS], len(once)
     if not shown:
@@ -284,8 +284,8 @@ _SHOWN = 30
 
 
 def numbered_steps(steps: Sequence[NextStep]) -> tuple[str, str]:
-    """Two parts of one numbered list: what is seen at once, and what comes after the first few
-    (empty where it would be a single one)."""
+    """Returns two parts of one numbered list: what is always visible, and the steps after the first
+    few ('' instead of a single one)."""
     lines = [f"{number}. {step_markdown(step)}" for number, step in enumerate(steps, start=1)]
     if len(lines) <= _OPEN + 1:
         return "\n".join(lines), ""
@@ -295,7 +295,7 @@ def numbered_steps(steps: Sequence[NextStep]) -> tuple[str, str]:
 
 
 def step_markdown(step: NextStep) -> str:
-    """The sentence with its names as code."""
+    """Returns the sentence with its names as code."""
     return "".join(
         code(each.text) if isinstance(each, Named) else _between(each, is_first=at == 0)
         for at, each in enumerate(step.pieces)
@@ -303,7 +303,7 @@ def step_markdown(step: NextStep) -> str:
 
 
 def _between(piece: str, *, is_first: bool) -> str:
-    """Text with its blanks. Behind a name it is in the middle of a line, as behind a letter."""
+    """Returns the text with its spaces. Behind a name it continues a line, as behind a letter."""
     drawn = prose(piece) if is_first else prose(f"x{piece}")[1:]
     return f"{drawn} " if piece.endswith(" ") else drawn
 
@@ -311,19 +311,19 @@ def _between(piece: str, *, is_first: bool) -> str:
 # The findings that the comment shows, and the count of the others.
 
 _FEW = 5
-"""The number of checks that are shown whatever became of them."""
+"""The number of checks to show whatever their result."""
 _MAX_SHOWN = 20
 
 
 class ShownFindings(msgspec.Struct, frozen=True, kw_only=True):
-    """`rows` are what somebody has to know, the worst first; `rest` is what is counted."""
+    """`rows` are the findings to show, the worst first; `rest` is only counted."""
 
     rows: tuple[Finding, ...]
     rest: tuple[Finding, ...]
 
 
 def shown_findings(verdict: Verdict) -> ShownFindings:
-    """All where there are few; else those that did not pass, and those whose latency moved."""
+    """Returns all findings if they are few, else those that did not pass or whose latency moved."""
     worst = worst_first(verdict)
     told = [each for each in worst if each.status != "pass" or _is_moved(each)]
     if len(worst) <= _FEW or not told:
@@ -333,19 +333,20 @@ def shown_findings(verdict: Verdict) -> ShownFindings:
 
 
 def rest_counted(report: Report, rest: tuple[Finding, ...]) -> str:
-    """A sentence on what the table leaves out, and on models that the change does not touch."""
+    """Returns a sentence on what the table leaves out, and on models that the change does not
+    touch."""
     passed = sum(each.status == "pass" for each in rest)
     unchanged = len(report.changes.unchanged)
     told = [
         f"{plural(passed, 'more check')} passed" if passed else "",
         f"{plural(len(rest) - passed, 'more check')} did not pass" if len(rest) > passed else "",
-        _untouched(unchanged) if unchanged and report.verdict.findings else "",
+        _count_untouched(unchanged) if unchanged and report.verdict.findings else "",
     ]
     return " ".join(f"{each}." for each in told if each)
 
 
-def _untouched(count: int) -> str:
-    """An unchanged model is not measured at all."""
+def _count_untouched(count: int) -> str:
+    """Returns how many configured models the change does not touch; those are not measured."""
     return f"{plural(count, 'configured model')} {'is' if count == 1 else 'are'} not touched"
 
 
@@ -359,7 +360,7 @@ MAX_COLUMNS = 5
 
 
 def comment_tasks_table(rows: Sequence[TunedRow]) -> ReportTable:
-    """Returns the table of tuning by task; times are of one call."""
+    """Returns the table of tuning by task; times are per call."""
     columns: tuple[Column[TunedRow], ...] = (
         text_column("Task", lambda row: Identifier(row.label)),
         text_column("Schedule", lambda row: row.source),
@@ -371,7 +372,7 @@ def comment_tasks_table(rows: Sequence[TunedRow]) -> ReportTable:
 
 
 def narrowed(table: ReportTable, *titles: str) -> ReportTable:
-    """A table without as many of these columns, in this order, as have no room."""
+    """Returns the table without as many of these columns, in this order, as do not fit."""
     for title in titles:
         if sum(not column.under for column in table.columns) <= MAX_COLUMNS:
             break
@@ -380,7 +381,7 @@ def narrowed(table: ReportTable, *titles: str) -> ReportTable:
 
 
 def _one_call(row: TunedRow) -> str:
-    """Both times, where tuning made a difference."""
+    """Returns both times if tuning made a difference."""
     if row.best_ms is None or row.before_ms is None:
         return milliseconds(row.best_ms) if row.best_ms is not None else NONE
     after = milliseconds(row.best_ms)
@@ -388,18 +389,18 @@ def _one_call(row: TunedRow) -> str:
     return after if before == after else f"{before} → {after}"
 
 
-# Notes on how numbers of the comment go together, for a reader who divides or adds them.
+# Notes on how the comment's numbers relate, for readers who divide or add them.
 
 _APART = 0.2
-"""The share from which layers and model would be added up in vain."""
+"""The share of difference from which the layers visibly do not add up to the model."""
 
 
 CHANGE_SAID = "Change compares paired launches, so it is not Head / Base"
 
 
 def change_said(findings: Sequence[Finding], *, with_bounds: bool = True) -> str:
-    """Returns what the change beside two medians is, and the confidence of its bounds; empty where
-    no row has the three."""
+    """Returns what the change beside two medians means, and the confidence of its bounds; '' if no
+    row has all three."""
     if not any(each.change_percent and each.base_ms and each.head_ms for each in findings):
         return ""
     low, high = (f"{100 * (1 - error):g}%" for error in (FAIL_ERROR, PASS_ERROR))
@@ -410,8 +411,7 @@ def change_said(findings: Sequence[Finding], *, with_bounds: bool = True) -> str
 
 
 def layer_total(finding: Finding, slower: Sequence[Part]) -> str:
-    """Returns the total that the shares of the layers refer to, beside the loss of the whole
-    model."""
+    """Returns the total that the layers' shares refer to, beside the loss of the whole model."""
     if not slower:
         return ""
     total_ms = sum(part.difference_ms for part in slower)

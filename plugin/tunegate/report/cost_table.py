@@ -1,4 +1,4 @@
-"""The costs of all candidates, as a few rows."""
+"""The costs of all candidates in a few rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tunegate.tune.budget import total_energy
 from tunegate.wording import plural
 
 NEARLY_BEST = 1.02
-"""The ratio to a task's best within which a candidate was worth measuring."""
+"""The ratio to a task's best up to which a candidate was worth measuring."""
 _ROWS = (
     "candidates that made a task faster",
     "candidates that did not",
@@ -23,8 +23,8 @@ _ROWS = (
 
 
 class SpendingRow(msgspec.Struct, frozen=True):
-    """`seconds` are those of the processes that did it, several at once; `usd` and `joules` are
-    their share of the bill, None where there is no price, or nothing told the energy."""
+    """`seconds` are of the processes that did it, several at once; `usd` and `joules` are their
+    share of the bill, None without a price or an energy counter."""
 
     what: str
     candidates: int | None
@@ -35,15 +35,15 @@ class SpendingRow(msgspec.Struct, frozen=True):
 
 
 class FilterAudit(msgspec.Struct, frozen=True, kw_only=True):
-    """An audit of candidates that the filter had rejected: how many were measured all the same, and
-    how many of them came within 2% of their task's best."""
+    """An audit of the filter: how many rejected candidates were measured anyway, and how many of
+    those came within 2% of their task's best."""
 
     audited: int
     wrong: int
 
 
 def spending(outcomes: Sequence[TuningOutcome]) -> tuple[SpendingRow, ...]:
-    """No rows where nothing was spent."""
+    """Returns the rows, none if nothing was spent."""
     costs = [cost for outcome in outcomes for task in outcome.tasks for cost in task.costs]
     searching = sum(task.search_seconds for outcome in outcomes for task in outcome.tasks)
     total = sum(_seconds(cost) for cost in costs) + searching
@@ -66,7 +66,7 @@ def spending(outcomes: Sequence[TuningOutcome]) -> tuple[SpendingRow, ...]:
 
 
 def spending_words(outcomes: Sequence[TuningOutcome]) -> str:
-    """Returns which time the table adds up; '' where nothing was spent."""
+    """Returns which time the table adds up, '' if nothing was spent."""
     wall = sum(outcome.spent.seconds for outcome in outcomes)
     if not spending(outcomes):
         return ""
@@ -77,16 +77,16 @@ def spending_words(outcomes: Sequence[TuningOutcome]) -> str:
 
 
 def _bill(outcomes: Sequence[TuningOutcome]) -> float | None:
-    """Returns the sum of the costs in USD, or None where one of them is unknown."""
+    """Returns the sum of the costs in USD, None if one is unknown."""
     bills = [outcome.spent.usd for outcome in outcomes]
     known = [usd for usd in bills if usd is not None]
     return sum(known) if known and len(known) == len(bills) else None
 
 
 def audit(outcomes: Sequence[TuningOutcome]) -> FilterAudit | None:
-    """The audit of the filter, or None where it has rejected nothing yet."""
+    """Returns the filter's audit, None if it has rejected nothing yet."""
     tasks = [task for outcome in outcomes for task in outcome.tasks]
-    audited = [(cost, task) for task in tasks for cost in _audited(task.costs)]
+    audited = [(cost, task) for task in tasks for cost in _audit_costs(task.costs)]
     if not audited:
         return None
     return FilterAudit(
@@ -95,7 +95,7 @@ def audit(outcomes: Sequence[TuningOutcome]) -> FilterAudit | None:
 
 
 def audit_words(found: FilterAudit) -> str:
-    """The audit in a sentence."""
+    """Returns the audit in a sentence."""
     were = "was" if found.audited == 1 else "were"
     return (
         f"Of {plural(found.audited, 'candidate')} that the filter had rejected and that {were} "
@@ -103,7 +103,7 @@ def audit_words(found: FilterAudit) -> str:
     )
 
 
-def _audited(costs: Iterable[CandidateCost]) -> list[CandidateCost]:
+def _audit_costs(costs: Iterable[CandidateCost]) -> list[CandidateCost]:
     return [cost for cost in costs if cost.pick == "audit" and cost.stage == "quick"]
 
 

@@ -16,7 +16,7 @@ MAX_NAMED = 20
 
 
 def facts(report: Report) -> tuple[tuple[str, str], ...]:
-    """(name, value) of everything a reader needs to see the same again."""
+    """Returns (name, value) of everything a reader needs to reproduce the result."""
     return (*_revisions(report), *_changes(report), *kernel_coverage(report), *_machine(report))
 
 
@@ -44,8 +44,8 @@ def _changes(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def unchanged_names(report: Report, most: int = MAX_NAMED) -> str:
-    """Returns the number of configured models that the change does not touch, and the names of the
-    first of them."""
+    """Returns the number of configured models that the change does not touch, and the first
+    names."""
     names = report.changes.unchanged
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return f"{plural(len(names), 'model')}: {', '.join(names[:most])}{more}"
@@ -73,11 +73,11 @@ def _machine(report: Report) -> Iterator[tuple[str, str]]:
     yield from sorted(report.run.environment.items())
 
 
-# The origin of the schedules of a build, by the share of its time that they cover.
+# Where the schedules of a build come from, by the share of its time that they cover.
 
 
 def kernel_coverage(report: Report) -> Iterator[tuple[str, str]]:
-    """(what, in words) for the head of every cell that was built."""
+    """Yields (build, text) for the head of every built cell."""
     for built in report.run.builds if report.run else ():
         if built.head is not None and built.head.error is None and built.head.tasks:
             cell = built.cell
@@ -85,8 +85,8 @@ def kernel_coverage(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _words(build: Build) -> str:
-    """Returns the shares of the time by the source of schedules: the numbers of tasks are in the
-    line on tuning."""
+    """Returns the shares of the time by source of schedules; the numbers of tasks are in the line
+    on tuning."""
     total_ms = sum(task.weight * (task.ms or 0.0) for task in build.tasks)
     timed: list[str] = []
     untimed: list[str] = []

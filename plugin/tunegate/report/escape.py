@@ -1,7 +1,7 @@
-"""Names and messages from pull requests, made harmless for Markdown, terminals and XML.
+"""Makes names and messages from pull requests harmless for Markdown, terminals and XML.
 
-Whoever opens a pull request chooses the names of models and operators: they must not open a tag,
-break a table, mention a person, hide a command in a terminal or turn a line around.
+Whoever opens a pull request chooses the names of models and operators. They must not open a tag,
+break a table, mention a person, hide a command in a terminal or reverse a line.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ ZERO_WIDTH = "&#8203;"
 _LONE_UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 """An underscore that is not inside a word may begin emphasis."""
 _BLOCK_MARKER = re.compile(r"^(\d*)([-+.)](?=\s|$)|[-=:](?=[-=:\s]*$)|(?<!\d)/)")
-"""Markers that begin a list, or make a heading or a table of the line above; a slash at the start
-of a line is a command to some hosts."""
+"""Markers that begin a list, or turn the line above into a heading or table; a slash at the start
+of a line is a command on some hosts."""
 _PLAIN_IN_ELEMENT = frozenset(" ,.()/%+-=;_")
-"""Characters that no rule of Markdown takes for structure inside an element."""
+"""Characters that have no meaning in Markdown inside an element."""
 
 
 def visible(text: str, limit: int = 300) -> str:
@@ -31,17 +31,17 @@ def visible(text: str, limit: int = 300) -> str:
 
 
 def drawn_as_text(text: str) -> str:
-    """The text, with a code for every character that cannot be seen."""
+    """Returns the text, with a code for every invisible character."""
     return "".join(
         f"\\u{ord(each):04x}" if unicodedata.category(each) in INVISIBLE else each for each in text
     )
 
 
 def code(name: str, limit: int = 120) -> str:
-    """A name as Markdown code, also inside a table.
+    """Returns a name as Markdown code, usable in a table.
 
-    A code span where the name can stand in one; else a `<code>` element, in which every character
-    that a rule of Markdown could take for structure is a reference.
+    A code span if the name can stand in one; else a `<code>` element, in which every character that
+    Markdown might interpret is a reference.
     """
     shown = visible(name, limit)
     if PLAIN_CODE.fullmatch(shown) and shown == shown.strip():
@@ -50,8 +50,8 @@ def code(name: str, limit: int = 120) -> str:
 
 
 def code_element(name: str, limit: int = 120) -> str:
-    """A name as code inside an element of HTML, such as the title of a fold, where Markdown draws
-    no code span."""
+    """Returns a name as code inside an HTML element, such as the title of a fold, where Markdown
+    has no code span."""
     shown = "".join(
         each if each.isalnum() or each in _PLAIN_IN_ELEMENT else _reference(each)
         for each in visible(name, limit)
@@ -61,20 +61,20 @@ def code_element(name: str, limit: int = 120) -> str:
 
 
 def prose(text: str, limit: int = 600) -> str:
-    """A message as Markdown text: no structure, no link, no mention, no issue reference."""
+    """Returns a message as Markdown text: no structure, no link, no mention, no issue reference."""
     shown = visible(text, limit)
     escaped = "".join(_reference(each) if each in SPECIAL else each for each in shown)
     escaped = _LONE_UNDERSCORE.sub(_reference("_"), escaped)
     escaped = re.sub(r"(?<!&)([@#])", rf"\1{ZERO_WIDTH}", escaped)
     escaped = re.sub(
         r"((?<=http)://|(?<=https)://|(?<=ftp)://|www\.|GH-)",
-        lambda found: _split(found.group()),
+        lambda found: _break_marker(found.group()),
         escaped,
     )
     return _BLOCK_MARKER.sub(lambda at: at[1] + _reference(at[2]), escaped)
 
 
-def _split(marker: str) -> str:
+def _break_marker(marker: str) -> str:
     return marker[0] + ZERO_WIDTH + marker[1:]
 
 

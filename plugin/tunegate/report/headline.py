@@ -45,7 +45,7 @@ DECIDED_BY: dict[Status, str] = {
     "waived": "fail",
     "inconclusive": "undecided",
 }
-"""The decision of the medians, for statuses that they decide."""
+"""What the medians decided, for statuses that they decide."""
 WORST_FIRST: tuple[Status, ...] = (
     "error",
     "fail",
@@ -63,7 +63,7 @@ def headline(
     name: Callable[[str], str] = str,
     prose: Callable[[str], str] = str,
 ) -> str:
-    """Verdict and reason as one line; `name` and `prose` escape for the medium."""
+    """Returns verdict and reason as one line; `name` and `prose` escape for the medium."""
     verdict = report.verdict
     word = STATUS_WORDS[verdict.status]
     deciding = [each for each in worst_first(verdict) if each.status == verdict.status]
@@ -73,7 +73,7 @@ def headline(
         said = _nothing_checked(report) if not verdict.findings else "no check failed"
         return f"{word}: {prose(said)}{policy}"
     first = deciding[0]
-    said = _said(report, first, name, prose)
+    said = _describe_finding(report, first, name, prose)
     if len(deciding) == 1 and len(verdict.findings) == 1:
         return f"{word}: {said}{policy}"
     counted = f"{len(deciding)} of {plural(len(verdict.findings), 'check')}"
@@ -82,10 +82,10 @@ def headline(
     return f"{word}: {counted} {COUNTED[verdict.status]}; {said}{policy}"
 
 
-def _said(
+def _describe_finding(
     report: Report, finding: Finding, name: Callable[[str], str], prose: Callable[[str], str]
 ) -> str:
-    """The number first, where it is what decides; else why."""
+    """Returns the number if it decides, else the reason."""
     sizes = sizes_of(finding.inputs)
     at = f" at {sizes}" if sizes else ""
     where = f"{name(finding.model)} on {name(finding.target)}{at}"
@@ -99,7 +99,8 @@ def _said(
 
 
 def _is_decided_by_median(report: Report, finding: Finding) -> bool:
-    """A check may fail, or be open, for the tail, the memory, an objective or another reason."""
+    """Returns whether the median decided. A check may also fail, or be open, for the tail, the
+    memory, an objective or another reason."""
     if finding.status not in DECIDED_BY:
         return finding.status == "pass"
     found = (each for each in report.comparisons if each.cell.model == finding.model)
@@ -110,7 +111,7 @@ def _is_decided_by_median(report: Report, finding: Finding) -> bool:
 
 
 def counts(verdict: Verdict) -> str:
-    """Returns the number of checks by outcome, in words of ours alone."""
+    """Returns the number of checks by outcome, in our own words."""
     counted = Counter(finding.status for finding in verdict.findings)
     if not counted:
         return "no model was checked"
@@ -119,19 +120,18 @@ def counts(verdict: Verdict) -> str:
 
 
 def worst_first(verdict: Verdict) -> tuple[Finding, ...]:
-    """The findings as a reader wants them: what blocks first, the slowest of each kind first."""
+    """Returns the findings in reading order: what blocks first, the slowest of each kind first."""
     return tuple(sorted(verdict.findings, key=_badness))
 
 
 def remarks(finding: Finding) -> str:
-    """Returns the part of the reason that the number does not say; all of it where there is no
-    number."""
+    """Returns the part of the reason that the number does not say, all of it without a number."""
     told = finding.reason if finding.change_percent is None else finding.remarks
     return told.rstrip(".")
 
 
 def reason(finding: Finding, verdict: Verdict) -> str:
-    """The gate's own reason; where it gave none, the numbers."""
+    """Returns the gate's own reason, else the numbers."""
     if finding.reason or finding.change_percent is None:
         return finding.reason.rstrip(".")
     change = finding.change_percent
@@ -156,7 +156,7 @@ def _nothing_checked(report: Report) -> str:
     return f"no configured model changed ({plural(unchanged, 'model')}, none measured)"
 
 
-# The changes of a gate's own rules, shown before everything else.
+# Changes of a gate's own rules, shown before everything else.
 
 POLICY_CHANGE = "policy-change"
 SHOWN_CHANGES = 30
@@ -164,14 +164,14 @@ SHOWN_FILES = 50
 
 
 def policy_lines(verdict: Verdict, name: Callable[[str], str] = str) -> list[str]:
-    """A sentence for each policy change; `name` escapes for the medium."""
+    """Returns a sentence for each policy change; `name` escapes for the medium."""
     lines = [described_change(change, name) for change in verdict.policy_changes[:SHOWN_CHANGES]]
     rest = len(verdict.policy_changes) - len(lines)
     return [*lines, f"{POLICY_CHANGE}: … and {rest} more"] if rest > 0 else lines
 
 
 def described_change(change: PolicyChange, name: Callable[[str], str] = str) -> str:
-    """Returns a change in words, with its old and new value, and when it counts."""
+    """Returns a change in words, with its old and new value, and when it takes effect."""
     places = [name(place) for place in (change.model, change.target) if place]
     where = f" of {' on '.join(places)}" if places else ""
     values = f"{name(change.old)} → {name(change.new)}"
@@ -181,7 +181,7 @@ def described_change(change: PolicyChange, name: Callable[[str], str] = str) -> 
 
 
 def summed_up(verdict: Verdict) -> str:
-    """Returns a sentence for the headline, or an empty string where nothing weakens the gate."""
+    """Returns a sentence for the headline, '' if nothing weakens the gate."""
     weakening = sum(change.weakens for change in verdict.policy_changes)
     if not weakening:
         return ""
@@ -190,7 +190,7 @@ def summed_up(verdict: Verdict) -> str:
 
 
 def uncovered_line(paths: tuple[str, ...], name: Callable[[str], str] = str) -> str:
-    """The model files that no rule covers; an empty string where there are none."""
+    """Returns the model files that no rule covers, '' if there are none."""
     if not paths:
         return ""
     shown = ", ".join(name(path) for path in paths[:SHOWN_FILES])

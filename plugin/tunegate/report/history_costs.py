@@ -1,4 +1,4 @@
-"""The cost and the savings of each model of a run: everything that a run spent, shared out."""
+"""The costs and savings of each model of a run: all spending, shared among the models."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def model_costs(
     usd_per_hour: Mapping[str, float | None],
     shipped: Shipped = (),
 ) -> dict[ModelOnTarget, ModelCost]:
-    """The spending of every model on every target; `usd_per_hour` has the price of each target.
-    Money is None where none of it has a price. Tuning gained what is `shipped`, here or by the
-    builds of `run`."""
+    """Returns the spending of every model on every target; `usd_per_hour` has each target's price.
+    Money is None if nothing has a price. Only `shipped` tasks (here, or by the builds of `run`)
+    count as gains."""
     compiled = {*shipped, *of_builds(run.builds if run is not None else ())}
     totals: dict[ModelOnTarget, dict[str, float]] = defaultdict(dict)
     for place, part in _parts(plan, outcomes, run, usd_per_hour, compiled):
@@ -42,9 +42,9 @@ def with_rest(
     work_seconds: float,
     usd_per_hour: Mapping[str, float | None],
 ) -> dict[ModelOnTarget, ModelCost]:
-    """The costs with what a run took besides tuning and besides the launches and builds that
-    they have: finding tasks, trying builds, choosing what ships. `work_seconds` is all of its time
-    but for tuning. The rest is divided as what they have is, or evenly where they have nothing."""
+    """Returns the costs including the rest of the run, besides tuning and their own launches and
+    builds: finding tasks, trying builds, choosing what ships. `work_seconds` is all of the run's
+    time but tuning. The rest is shared in proportion to the costs, or evenly if they have none."""
     known = sum(cost.gate_seconds for cost in costs.values())
     rest = max(0.0, work_seconds - known)
 
@@ -58,7 +58,7 @@ def with_rest(
 
 
 def together(parts: Sequence[ModelCost]) -> ModelCost:
-    """The sum; money is None where no part has any."""
+    """Returns the sum; money is None if no part has any."""
     found: dict[str, float] = {}
     for name in ModelCost.__struct_fields__:
         known = [amount for part in parts if (amount := getattr(part, name)) is not None]
@@ -95,12 +95,12 @@ def _look_ups(plan: TuningPlan) -> Iterator[tuple[ModelOnTarget, dict[str, float
         if isinstance(resolved.lookup, TransferHit):
             part["transfers"] = 1.0
         if isinstance(resolved.lookup, ExactHit):
-            part |= {"hits": 1.0, **_saved(plan, hits)}
-        yield from _shared(resolved.task, part)
+            part |= {"hits": 1.0, **_saved_per_hit(plan, hits)}
+        yield from _split_among_models(resolved.task, part)
 
 
-def _saved(plan: TuningPlan, hits: int) -> dict[str, float]:
-    """Returns what one hit saved: a plan has only the sum."""
+def _saved_per_hit(plan: TuningPlan, hits: int) -> dict[str, float]:
+    """Returns what one hit saved; the plan has only the sum."""
     if plan.saved is None:
         return {}
     money = {} if plan.saved.usd is None else {"saved_usd": plan.saved.usd / hits}
@@ -114,7 +114,7 @@ def _saved(plan: TuningPlan, hits: int) -> dict[str, float]:
 def _tuning(
     outcome: TuningOutcome, tasks: Sequence[TuningTask | None], compiled: Shipped
 ) -> Iterator[tuple[ModelOnTarget, dict[str, float]]]:
-    """The spending of a shard by the time of its tasks; evenly where none took any."""
+    """Yields a shard's spending in proportion to the time of its tasks, evenly if none took any."""
     known = [(each, task) for each, task in zip(outcome.tasks, tasks, strict=True) if task]
     total = sum(each.seconds for each, _ in known)
     for each, task in known:
@@ -122,11 +122,11 @@ def _tuning(
         part = {"trials": float(each.trials), "seconds": outcome.spent.seconds * share}
         if outcome.spent.usd is not None:
             part["usd"] = outcome.spent.usd * share
-        yield from _shared(task, part)
-        yield from _gained(each, task, compiled)
+        yield from _split_among_models(task, part)
+        yield from _gains(each, task, compiled)
 
 
-def _gained(
+def _gains(
     outcome: TaskOutcome, task: TuningTask, compiled: Shipped
 ) -> Iterator[tuple[ModelOnTarget, dict[str, float]]]:
     before, best = outcome.before_ms, outcome.best_ms
@@ -153,7 +153,7 @@ def _measuring(
         yield (cell.model, cell.target), {"gate_seconds": took, **money}
 
 
-def _shared(
+def _split_among_models(
     task: TuningTask, part: Mapping[str, float]
 ) -> Iterator[tuple[ModelOnTarget, dict[str, float]]]:
     models = sorted({use.model for use in task.uses})
@@ -167,23 +167,23 @@ def _shared(
 # The entries of a history, summed up.
 
 LET_THROUGH = frozenset({"pass", "new", "waived", "warmed"})
-"""Statuses of a model that ships, or of one that was tuned on its own branch."""
+"""Statuses of a model that ships, or was tuned on its own branch."""
 
 
 def cost_sum(name: str, entries: Iterable[HistoryEntry]) -> CostSum:
     """Returns what the runs of these entries cost and saved together. An entry without a cost
     counts for nothing."""
     counted = [(entry, entry.cost) for entry in entries if entry.cost is not None]
-    costs = [_counted(entry, cost) for entry, cost in counted]
+    costs = [_without_unshipped_gain(entry, cost) for entry, cost in counted]
     runs = runs_of(entry for entry, _ in counted)
     best = max(costs, key=lambda cost: cost.gained_ms, default=ModelCost())
     cost = msgspec.structs.replace(together(costs), gained_ms=best.gained_ms)
     return CostSum(name=name, runs=len(runs), cost=cost, gain_usd=best.usd)
 
 
-def _counted(entry: HistoryEntry, cost: ModelCost) -> ModelCost:
-    """Returns the cost without a gain that nobody has: what a run took off a model that it did not
-    let through is not shipped."""
+def _without_unshipped_gain(entry: HistoryEntry, cost: ModelCost) -> ModelCost:
+    """Returns the cost without a gain that nobody has: a model that was not let through does not
+    ship."""
     return cost if entry.status in LET_THROUGH else msgspec.structs.replace(cost, gained_ms=0.0)
 
 
@@ -193,15 +193,14 @@ def runs_of(entries: Iterable[HistoryEntry]) -> set[tuple[int, str, str]]:
     return {(entry.at, entry.commit, entry.repository) for entry in entries}
 
 
-# Tasks that ship compiled: only what tuning took off those makes anything faster.
+# Tasks that ship compiled: only their tuning makes anything faster.
 
 ShippedTask = tuple[ModelOnTarget, WorkloadKey]
 Shipped = Collection[ShippedTask]
 
 
 def of_builds(builds: Iterable[CellBuilds]) -> Iterator[ShippedTask]:
-    """Yields the tasks of the heads that were built; one that ships with another runtime has
-    none."""
+    """Yields the tasks of the built heads; one that ships with another runtime has none."""
     for built in builds:
         if built.head is not None and built.head.error is None:
             for task in built.head.tasks:
@@ -211,7 +210,7 @@ def of_builds(builds: Iterable[CellBuilds]) -> Iterator[ShippedTask]:
 def of_elected(
     resolved: Iterable[ResolvedTask], compiled: Collection[ModelOnTarget]
 ) -> Iterator[ShippedTask]:
-    """All of the heads that were elected to be compiled, where nothing was built."""
+    """Yields all tasks of the heads that were elected to be compiled, if nothing was built."""
     for task in (each.task for each in resolved):
         for use in task.uses:
             where = (use.model, task.target)

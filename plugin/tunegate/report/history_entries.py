@@ -18,7 +18,7 @@ from tunegate_cache.format.names import group_of
 from tunegate_cache.format.records import DeviceFingerprint
 
 VERSION = " version"
-"""The end of the names of facts about a machine that are the version of a package."""
+"""The suffix of machine facts that are a package's version."""
 
 
 def history_entries(
@@ -27,21 +27,21 @@ def history_entries(
     usd_per_hour: Mapping[str, float | None],
     work_seconds: float = 0.0,
 ) -> tuple[HistoryEntry, ...]:
-    """A line for everything that was measured or cost something; nothing of the rest.
-    `work_seconds` is what the run took besides tuning, where that is known."""
+    """Returns a line for everything that was measured or cost something. `work_seconds` is what the
+    run took besides tuning, if known."""
     run = report.run
     costs = model_costs(report.plan, report.outcomes, run, usd_per_hour)
     costs = with_rest(costs, work_seconds, usd_per_hour)
     keys = _target_keys(report.plan)
     return tuple(
-        _of_run(
+        _add_run_facts(
             facts,
             HistoryEntry(
                 at=facts.at,
                 commit=report.verdict.revisions.head,
-                model=_cut(finding.model),
+                model=_shorten(finding.model),
                 target=finding.target,
-                device=_cut(_device_name(run, finding.target)),
+                device=_shorten(_device_name(run, finding.target)),
                 runtime=_runtime(run, finding),
                 status=finding.status,
                 base_ms=finding.base_ms,
@@ -49,7 +49,7 @@ def history_entries(
                 change_percent=finding.change_percent,
                 trials=report.verdict.tuning.trials,
                 target_key=keys.get(finding.target, ""),
-                reason=_cut(finding.reason),
+                reason=_shorten(finding.reason),
                 versions=_versions(run.environment) if run is not None else {},
                 cost=costs.get((finding.model, finding.target)),
             ),
@@ -86,7 +86,7 @@ def warmed_entries(
     usd_per_hour: Mapping[str, float | None],
     work_seconds: float,
 ) -> tuple[HistoryEntry, ...]:
-    """A line for each model that was tuned and not compared. `work_seconds` is what it all took
+    """Returns a line for each model that was tuned and not compared. `work_seconds` is all time
     besides tuning."""
     costs = model_costs(plan, outcomes, None, {}, shipped)
     costs = with_rest(costs, work_seconds, usd_per_hour)
@@ -100,14 +100,14 @@ def unfinished_entries(
     machine: TuningMachine,
     ended: Unfinished,
 ) -> tuple[HistoryEntry, ...]:
-    """A line for each model of a run without an end. It shipped nothing, so tuning gained nothing.
-    What it took besides tuning is divided evenly."""
+    """Returns a line for each model of a run that did not finish. It shipped nothing, so tuning
+    gained nothing. Its time besides tuning is shared evenly."""
     found = model_costs(plan, outcomes, None, {})
     places = ((each.path, target) for each in plan.changes.models for target in each.targets)
     every = {place: ModelCost() for place in places} | found
     costs = with_rest(every, ended.gate_seconds, ended.usd_per_hour)
     return tuple(
-        msgspec.structs.replace(entry, status=ended.status, reason=_cut(ended.reason))
+        msgspec.structs.replace(entry, status=ended.status, reason=_shorten(ended.reason))
         for entry in _without_latency(plan, outcomes, facts, machine, costs)
     )
 
@@ -119,7 +119,7 @@ def _without_latency(
     machine: TuningMachine,
     costs: Mapping[ModelOnTarget, ModelCost],
 ) -> Iterator[HistoryEntry]:
-    """The lines of models that no verdict is about. Where no change was judged, a hit saved
+    """Yields the lines of models without a verdict. If no change was judged, a hit saved
     nothing."""
     keys = _target_keys(plan)
     nothing_saved = {"saved_trials": 0.0, "saved_seconds": 0.0, "saved_usd": None}
@@ -127,9 +127,9 @@ def _without_latency(
         entry = HistoryEntry(
             at=facts.at,
             commit=plan.changes.revisions.head,
-            model=_cut(model),
+            model=_shorten(model),
             target=target,
-            device=_cut(machine.device.name),
+            device=_shorten(machine.device.name),
             runtime="",
             status="warmed",
             base_ms=None,
@@ -139,17 +139,17 @@ def _without_latency(
             versions=_versions(machine.environment),
             cost=msgspec.structs.replace(cost, **nothing_saved),
         )
-        yield _of_run(facts, entry)
+        yield _add_run_facts(facts, entry)
 
 
 # ---------------------------------------------------------------------------
 
 
-def _of_run(facts: RunFacts, entry: HistoryEntry) -> HistoryEntry:
+def _add_run_facts(facts: RunFacts, entry: HistoryEntry) -> HistoryEntry:
     return msgspec.structs.replace(
         entry,
-        release=_cut(facts.release),
-        repository=_cut(facts.repository),
+        release=_shorten(facts.release),
+        repository=_shorten(facts.repository),
         change=facts.change,
         is_aside=facts.is_aside,
         authored=facts.authored,
@@ -192,9 +192,9 @@ def _versions(environment: Mapping[str, str]) -> dict[str, str]:
 def _found_versions(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for name, value in sorted(environment.items()):
         if name.endswith(VERSION):
-            yield name.removesuffix(VERSION), _cut(value)
+            yield name.removesuffix(VERSION), _shorten(value)
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     """Returns the text cut to the readable length."""
     return text[:MAX_TEXT]

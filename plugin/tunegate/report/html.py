@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs nothing else: no script, no network."""
+"""The report as one self-contained HTML file: no script, no network."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ SHOWN_PARTS = 12
 
 
 class Plot(msgspec.Struct, frozen=True):
-    """A drawing under its title, with a sentence on what to see in it."""
+    """A drawing under its title, with a sentence on what it shows."""
 
     title: str
     drawing: Markup
@@ -60,7 +60,7 @@ class Plot(msgspec.Struct, frozen=True):
 
 
 class CellSection(msgspec.Struct, frozen=True, kw_only=True):
-    """One model on one target with its plots, those that have something to show."""
+    """One model on one target, with the plots that have something to show."""
 
     finding: Finding
     comparison: Comparison | None
@@ -79,7 +79,7 @@ class CellSection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def render(report: Report) -> str:
-    """The page; the same report always gives the same bytes."""
+    """Returns the page; the same report always gives the same bytes."""
     verdict, offer = report.verdict, report.waiver_offer
     shown = shown_findings(verdict)
     return (
@@ -104,14 +104,14 @@ def render(report: Report) -> str:
             spending_said=spending_words(report.outcomes),
             short_curves=list(_short_curves(report)),
             savings=savings_table(savings(report.plan, report.outcomes)),
-            cached=_cached(report),
+            cached=_cache_text(report),
             traffic=cache_traffic(report.cache) if report.cache else "",
             facts=facts(report),
             shipped=list(shipped(report, str)),
             accept=waiver_advice(offer) if offer else "",
             waivers=waiver_yaml(offer) if offer else "",
             tuned=tuning_words(verdict.tuning),
-            reason=lambda finding: _begun(reason(finding, verdict)),
+            reason=lambda finding: _capitalize(reason(finding, verdict)),
         )
     )
 
@@ -121,7 +121,7 @@ def _audit(report: Report) -> str:
     return audit_words(found) if found else ""
 
 
-def _cached(report: Report) -> str:
+def _cache_text(report: Report) -> str:
     return cache_words(report.verdict.tuning, report.cache) if report.cache else ""
 
 
@@ -133,34 +133,34 @@ def _environment() -> Environment:
         "size": units.size,
         "plural": plural,
         "block": Markup.escape,
-        "words": _with_spaces,
+        "words": _keep_spaces,
         "stopped": stopped_words,
     }
     environment.globals["CHANGE_SAID"] = CHANGE_SAID
     return environment
 
 
-def _begun(sentence: str) -> str:
-    """The sentence with a capital, unless a name begins it."""
+def _capitalize(sentence: str) -> str:
+    """Returns the sentence with a capital, unless it begins with a name."""
     first = sentence.partition(" ")[0]
     return sentence[:1].upper() + sentence[1:] if first.isalpha() else sentence
 
 
-def _with_spaces(piece: str) -> Markup:
-    """A piece of a step beside a name, with the spaces at its ends."""
+def _keep_spaces(piece: str) -> Markup:
+    """Returns a piece of a step beside a name, with the spaces at its ends."""
     before, after = (" " * (piece[at : at + 1 or None] == " ") for at in (0, -1))
     return Markup.escape(f"{before}{visible(piece, LONGEST_TEXT)}{after}")
 
 
 def _checks(report: Report, findings: Sequence[Finding], first: int) -> list[CellSection]:
-    """Those for which there is room after the first ones."""
+    """Returns the checks that still fit after the first ones."""
     shown = findings[: max(0, PLOTTED_CHECKS - first)]
     return [_check(report, each) for each in shown]
 
 
 def _check(report: Report, finding: Finding) -> CellSection:
     comparison = _comparison(report, finding)
-    measured = _measured(report, finding)
+    measured = _find_measurement(report, finding)
     shown, builds = parts(finding.differences)[:SHOWN_PARTS], _builds(report, finding)
     return CellSection(
         finding=finding,
@@ -185,8 +185,8 @@ def _check(report: Report, finding: Finding) -> CellSection:
 
 
 def _plots(report: Report, finding: Finding) -> Iterator[Plot]:
-    """The plots of a check in the order of its questions: how much, since when, by what."""
-    comparison, measured = _comparison(report, finding), _measured(report, finding)
+    """Yields the plots of a check in the order of its questions: how much, since when, by what."""
+    comparison, measured = _comparison(report, finding), _find_measurement(report, finding)
     margin = report.verdict.margin_percent
     pairs = measured.launches if measured else ()
     if comparison and (drawn := plots.launches(comparison, margin)):
@@ -207,7 +207,7 @@ def _comparison(report: Report, finding: Finding) -> Comparison | None:
     return next(found, None)
 
 
-def _measured(report: Report, finding: Finding) -> CellMeasurement | None:
+def _find_measurement(report: Report, finding: Finding) -> CellMeasurement | None:
     wanted = (finding.model, finding.target)
     cells = report.run.cells if report.run else ()
     found = (each for each in cells if (each.cell.model, each.cell.target) == wanted)
@@ -235,7 +235,7 @@ def _curves(report: Report) -> Iterator[Plot]:
 
 
 def _short_curves(report: Report) -> Iterator[str]:
-    """A sentence in place of each curve of too few points."""
+    """Yields a sentence in place of each curve with too few points."""
     for each in report.outcomes:
         if plots.is_short_curve(each):
             spent = units.duration(each.spent.seconds)
@@ -244,5 +244,5 @@ def _short_curves(report: Report) -> Iterator[str]:
 
 
 def _plot(title: str, drawing: str, caption: str) -> Plot:
-    """The drawing is our own SVG, in which every text is escaped already."""
+    """Returns a plot; the drawing is our own SVG, whose texts are escaped already."""
     return Plot(title, Markup(drawing), caption)  # noqa: S704  # made by svg.py

@@ -1,4 +1,4 @@
-"""The base of every HTML page of ours: templates in which no text can be anything but text."""
+"""The base of all our HTML pages: templates in which text can be nothing but text."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def page_environment(*, longest_text: int, own: str = "tunegate.report") -> Envi
     return environment
 
 
-# A table as HTML, in which no text can be anything but text.
+# A table as HTML, in which text can be nothing but text.
 
 _CHANGE = Markup('<span><strong>{}</strong><span class="sub">{}</span></span>')
 _NOTHING = Markup("{}").format(NONE)
@@ -51,9 +51,9 @@ _Drawn = tuple[Column[Any], CellContent]
 
 
 def html_table(table: ReportTable, longest_text: int, title: str) -> Markup:
-    """Returns the table in HTML with the column that names a row first: on a narrow page it heads
-    the row's cells. Texts beyond `longest_text` characters are cut in the middle. `title` is what
-    is read aloud of the table; whoever has no mouse can scroll in it."""
+    """Returns the table in HTML, the column that names a row first: on a narrow page it heads the
+    row's cells. Texts beyond `longest_text` characters are cut in the middle. `title` is read aloud
+    for the table, which can be scrolled without a mouse."""
     named = {column.under for column in table.columns if column.under}
     columns = sorted(table.columns, key=lambda column: column.title not in named)
     shown = [column for column in columns if not column.under]

@@ -25,9 +25,10 @@ OUTCOMES: dict[Status, tuple[str, str] | None] = {
 
 
 def render(report: Report) -> str:
-    """A document of one suite. New and waived models are skipped, undecided ones are failures.
+    """Returns a document of one suite. New and waived models are skipped, undecided ones are
+    failures.
 
-    Changes of the gate's own rules come first: failures where they are forbidden, else skipped.
+    Changes of the gate's own rules come first: failures if they are forbidden, else skipped.
     """
     seconds = _seconds(report)
     cases = [_policy_case(change, report) for change in report.verdict.policy_changes]
@@ -42,7 +43,7 @@ def render(report: Report) -> str:
         "time": f"{sum(seconds.values()):.3f}",
     }
     suites = ET.Element("testsuites", {"name": "tunegate", **counted})
-    # schemas of readers count what was skipped in a suite, not in all of them
+    # readers' schemas have skipped counts for a suite only
     skipped = {"skipped": str(_count(cases, "skipped"))}
     suite = ET.SubElement(suites, "testsuite", {"name": "tunegate", **counted, **skipped})
     suite.extend(cases)

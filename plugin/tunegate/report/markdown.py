@@ -23,8 +23,8 @@ NO_BREAK = "\u00a0"
 
 
 def markdown_table(table: ReportTable) -> str:
-    """A table. A number stays on one line with its unit; what belongs under another column stands
-    below it in the same cell."""
+    """Returns a table. A number stays on one line with its unit; a value that belongs under another
+    column is below it in the same cell."""
     shown = [column for column in table.columns if not column.under]
     head = [column.title for column in shown]
     rule = ["--:" if column.is_number else "---" for column in shown]
@@ -33,16 +33,16 @@ def markdown_table(table: ReportTable) -> str:
 
 
 def _row(row: list[tuple[Column[Any], CellContent]], shown: list[Column[Any]]) -> list[str]:
-    """An empty text has no line of its own."""
-    cells = {column.title: _drawn(cell, column) for column, cell in row if not column.under}
+    """Returns the cells of a row; an empty text gets no line of its own."""
+    cells = {column.title: _cell_markdown(cell, column) for column, cell in row if not column.under}
     for column, cell in row:
-        below = _drawn(cell, column) if column.under and cell else ""
+        below = _cell_markdown(cell, column) if column.under and cell else ""
         if below:
             cells[column.under] += f"<br>{below}"
     return [cells[column.title] for column in shown]
 
 
-def _drawn(cell: CellContent, column: Column[Any]) -> str:
+def _cell_markdown(cell: CellContent, column: Column[Any]) -> str:
     match cell:
         case Identifier(text=text):
             return code(text)
@@ -62,12 +62,12 @@ def _drawn(cell: CellContent, column: Column[Any]) -> str:
 
 
 def fold(title: str, body: str) -> str:
-    """A section that opens on a click."""
+    """Returns a section that opens on a click."""
     return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>"
 
 
-# Markdown within a number of characters: what is left out is whole sections and whole rows of
-# tables, the least important first, and a line says what. Pure.
+# Fits Markdown into a number of characters by leaving out whole sections and table rows, the least
+# important first, and a line that says so. Pure.
 
 _HEADING = re.compile(r"#{1,6} (?P<heading>.*)|<details><summary>(?P<fold>.*?)</summary>")
 _FOLD, _FOLD_END = "<details>", "</details>"
@@ -77,15 +77,15 @@ WHOLE_REPORT = "The whole report is `report.html`, among the files of this run."
 
 
 class Section(NamedTuple):
-    """One part of a report. The one with the highest rank is left out first, and rank 0 never."""
+    """One part of a report. The one with the highest rank is left out first, rank 0 never."""
 
     rank: int
     text: str
 
 
 def sections_of(markdown: str) -> tuple[Section, ...]:
-    """A text in its sections, a heading with what follows it. The first is the most important, and
-    the last the least."""
+    """Returns a text's sections, each a heading with what follows it. The first is the most
+    important, the last the least."""
     parts: list[list[str]] = []
     for block in _blocks(markdown):
         if len(parts) > 1 and parts[-1] == [parts[-1][0]] and parts[-1][0].startswith("#"):
@@ -96,10 +96,10 @@ def sections_of(markdown: str) -> tuple[Section, ...]:
 
 
 def fitted(sections: Sequence[Section], limit_chars: int) -> str:
-    """The sections in their order, in at most that many characters."""
+    """Returns the sections in order, in at most `limit_chars` characters."""
     kept = dict(enumerate(sections))
     shortened: list[str] = []
-    text = _joined(kept, shortened)
+    text = _join(kept, shortened)
     for at in sorted(kept, key=lambda each: (-sections[each].rank, -each)):
         excess = len(text) - limit_chars
         if excess <= 0:
@@ -109,19 +109,19 @@ def fitted(sections: Sequence[Section], limit_chars: int) -> str:
             break
         title = _title(section.text)
         shortened.append(title)
-        note = len(_joined(kept, shortened)) - len(text)
-        fewer, rows = _with_fewer_rows(section.text, excess + note + len(" (00000 rows)"))
+        note = len(_join(kept, shortened)) - len(text)
+        fewer, rows = _drop_rows(section.text, excess + note + len(" (00000 rows)"))
         if fewer:
             kept[at] = Section(section.rank, fewer)
             shortened[-1] = f"{title} ({rows} {'row' if rows == 1 else 'rows'})"
         else:
             del kept[at]
-        text = _joined(kept, shortened)
+        text = _join(kept, shortened)
     return text if len(text) <= limit_chars else text[: max(0, limit_chars - 2)] + "…\n"
 
 
 def fitted_text(markdown: str, limit_chars: int) -> str:
-    """The same for a text that nobody has divided."""
+    """Does the same for an undivided text."""
     if len(markdown) <= limit_chars:
         return markdown
     return fitted(sections_of(markdown), limit_chars)
@@ -145,7 +145,7 @@ def _blocks(markdown: str) -> Iterator[str]:
         yield "\n".join(lines)
 
 
-def _joined(kept: dict[int, Section], shortened: Sequence[str]) -> str:
+def _join(kept: dict[int, Section], shortened: Sequence[str]) -> str:
     note = [_note(shortened)] if shortened else []
     return "\n\n".join([*(kept[at].text for at in sorted(kept)), *note]) + "\n"
 
@@ -163,9 +163,9 @@ def _title(section: str) -> str:
     return title if len(title) <= _MAX_TITLE else ""
 
 
-def _with_fewer_rows(section: str, excess: int) -> tuple[str, int]:
-    """The section without its last rows, and how many these are; an empty text where too little
-    would be left of it."""
+def _drop_rows(section: str, excess: int) -> tuple[str, int]:
+    """Returns the section without its last rows, and their number; '' if too little would be
+    left."""
     lines = section.splitlines()
     rows = _rows(lines)
     dropped: set[int] = set()
@@ -179,7 +179,7 @@ def _with_fewer_rows(section: str, excess: int) -> tuple[str, int]:
 
 
 def _rows(lines: Sequence[str]) -> list[int]:
-    """The lines of tables below their heads, and those of lists."""
+    """Returns the indices of table rows below their heads, and of list items."""
     return [
         at
         for at, line in enumerate(lines)

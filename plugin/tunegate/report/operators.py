@@ -1,5 +1,4 @@
-"""The operators of a report as rows: what each costs, where its
-schedule is from, what it gained."""
+"""The operators of a report as rows: the cost of each, the source of its schedule, and its gain."""
 
 from __future__ import annotations
 
@@ -17,8 +16,8 @@ from tunegate.tune.outcomes import TaskPartition, partition_of
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """One operator's part in a difference; `share` is of all that got slower (negative: of all
-    that got faster). It `is_alone` where no profile inside the model timed it."""
+    """One operator's part in a difference; `share` is of everything that got slower (negative:
+    faster). It `is_alone` if no profile inside the model timed it."""
 
     name: str
     base_ms: float | None
@@ -30,8 +29,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TunedRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One tuned task; times are per call, `gain_percent` is what was saved of `before_ms`. It has
-    a `side` where the other one has not got it."""
+    """One tuned task; times are per call, `gain_percent` is the saved share of `before_ms`. It has
+    a `side` if the other one lacks it."""
 
     name: str
     side: Side | None
@@ -48,12 +47,13 @@ class TunedRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """Its name, with its side: a layer that was changed is two tasks of one name."""
+        """Its name, with its side: a changed layer is two tasks of one name."""
         return f"{self.name} ({self.side})" if self.side else self.name
 
 
 def parts(differences: Sequence[TaskDifference]) -> tuple[Part, ...]:
-    """The operators by size of their difference, the largest first; unchanged ones left out."""
+    """Returns the operators by size of their difference, the largest first, without unchanged
+    ones."""
     slower_ms = sum(max(0.0, each.difference_ms) for each in differences)
     faster_ms = sum(max(0.0, -each.difference_ms) for each in differences)
     changed = [each for each in differences if each.difference_ms]
@@ -73,7 +73,7 @@ def parts(differences: Sequence[TaskDifference]) -> tuple[Part, ...]:
 
 
 def tuned_rows(report: Report) -> tuple[TunedRow, ...]:
-    """Every task of the outcomes, the one that saved most per inference first."""
+    """Returns every task of the outcomes, the one that saved most per inference first."""
     resolved = report.plan.resolution.tasks if report.plan else ()
     known = {(each.task.key.workload, each.task.target): each.task for each in resolved}
     weights = {identity: calls_on("head", task) for identity, task in known.items()}
@@ -103,7 +103,7 @@ def tuned_rows(report: Report) -> tuple[TunedRow, ...]:
 def _only_sides(
     tasks: Mapping[tuple[str, str], TuningTask],
 ) -> dict[tuple[str, str], Side]:
-    """The side of each task that the other one has not got; of none where all have one side."""
+    """Returns the side of each task that only one side has; nothing if all tasks have one side."""
     found = {identity: {use.side for use in task.uses} for identity, task in tasks.items()}
     is_compared = len(set().union(*found.values())) > 1
     return {
@@ -112,7 +112,7 @@ def _only_sides(
 
 
 def _schedule(task: TaskOutcome, parts_of: TaskPartition) -> str:
-    """The part of all tasks that it is counted in, else where its schedule is from."""
+    """Returns the count that the task belongs to, else the source of its schedule."""
     identity = (task.key, task.target)
     if identity in parts_of.now:
         return SOURCE_WORDS["search"]
@@ -136,7 +136,7 @@ def _gain_percent(task: TaskOutcome) -> float | None:
     return 100 * _saved_ms(task) / task.before_ms if task.before_ms and task.best_ms else None
 
 
-# The words of a report for what runs a layer, and where its schedule comes from.
+# The words for what runs a layer, and where its schedule comes from.
 
 SOURCE_WORDS = {
     "exact": "tuned before",

@@ -1,4 +1,4 @@
-"""The plots of the HTML report, each as inline SVG no wider than a telephone."""
+"""The plots of the HTML report, each as inline SVG no wider than a phone."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tunegate.wording import milliseconds, plural
 
 WIDTH_INCHES = 4.8
 MAX_ROWS = 20
-"""Launches for which a plot grows; more of them move closer together."""
+"""Launches for which a plot grows; more are drawn closer together."""
 PLOTTED_OPERATORS = 7
 NAME_CHARACTERS = 34
 _FEWEST_POINTS = 3
@@ -44,7 +44,7 @@ _AN_INFERENCE = "ms per inference"
 
 
 def launches(comparison: Comparison, margin_percent: float) -> str:
-    """Every launch's effect, and the interval that decides, against the margin."""
+    """Returns every launch's effect, and the deciding interval, against the margin."""
     effects = comparison.effects_percent
     interval = comparison.change_percent
     if not effects or interval is None:
@@ -71,7 +71,7 @@ def launches(comparison: Comparison, margin_percent: float) -> str:
 
 
 def latencies(finding: Finding, measured: Sequence[Launch]) -> str:
-    """Base, head and ONNX Runtime side by side, with a dot for every launch."""
+    """Returns base, head and ONNX Runtime side by side, with a dot per launch."""
     bars = [
         ("base", finding.base_ms, BASE, [launch.base_ms for launch in measured]),
         ("head", finding.head_ms, HEAD, [launch.head_ms for launch in measured]),
@@ -99,10 +99,9 @@ def latencies(finding: Finding, measured: Sequence[Launch]) -> str:
 
 
 def waterfall(finding: Finding) -> str:
-    """A waterfall from the base to the head, operator by operator, the largest difference
-    first. What is left of the change are the others, and what the machine did between
-    measuring the whole and its operators. Nothing where the latency did not move: its bars would
-    be noise."""
+    """Returns a waterfall from base to head, operator by operator, the largest difference first.
+    The rest of the change is the other operators, and the machine's drift between measuring the
+    model and its operators. '' if the latency did not move: the bars would be noise."""
     every = parts(finding.differences)
     change = finding.change_percent
     has_moved = change is None or change.excludes_zero
@@ -117,7 +116,7 @@ def waterfall(finding: Finding) -> str:
 
 
 def _drawn_steps(start: float, steps: Sequence[tuple[str, float]]) -> Plot:
-    """Two totals as dots and the differences as bars between them, each under its name."""
+    """Draws two totals as dots and the differences as bars between them, each under its name."""
     edges = [start, *itertools.accumulate((step for _, step in steps), initial=start)]
     room = (max(edges) - min(edges)) * 0.08 or abs(start) * 0.05 or 1.0
     x = Scale(min(edges) - room, max(edges) + room)
@@ -150,8 +149,8 @@ def _label(plot: Plot, row: int, label: str, value: str) -> None:
 
 
 def tuning(outcome: TuningOutcome, usd_per_hour: float | None) -> str:
-    """Estimated end-to-end latency against the seconds and the money spent on it; nothing where
-    tuning tried nothing, or too little."""
+    """Returns the estimated end-to-end latency over the seconds and money spent; '' if tuning tried
+    nothing, or too little."""
     if len(outcome.curve) < _FEWEST_POINTS or not _is_tried(outcome):
         return ""
     (_, first_ms), *_, (seconds, last_ms) = outcome.curve
@@ -173,7 +172,7 @@ def tuning(outcome: TuningOutcome, usd_per_hour: float | None) -> str:
 
 
 def is_short_curve(outcome: TuningOutcome) -> bool:
-    """Returns whether tuning tried something, and came back with too few points for a plot."""
+    """Returns whether tuning tried something, but has too few points for a plot."""
     return _is_tried(outcome) and 1 < len(outcome.curve) < _FEWEST_POINTS
 
 
@@ -181,7 +180,7 @@ def _is_tried(outcome: TuningOutcome) -> bool:
     return any(task.trials for task in outcome.tasks)
 
 
-# The distribution of all inferences' latencies: base and head as cumulative shares.
+# The distribution of all inferences' latencies: cumulative shares of base and head.
 
 _SHOWN_SHARE = 0.995
 _RATIO = 1.01
@@ -189,7 +188,7 @@ _WIDE, _FEW_DECADES = 6, 3
 
 
 def distribution(launches: Sequence[Launch]) -> str:
-    """Returns the plot, '' where no launch kept its times."""
+    """Returns the plot, '' if no launch kept its times."""
     base = merged_histogram(
         [launch.base_times for launch in launches if launch.base_times is not None]
     )
@@ -214,8 +213,8 @@ def distribution(launches: Sequence[Launch]) -> str:
 
 
 def _most(base: Histogram, head: Histogram) -> Scale:
-    """Returns a scale of all but the longest. Where these are many times the usual, it is
-    logarithmic: base and head would be one line at its left end."""
+    """Returns a scale of all but the longest latencies. If these are many times the usual, it is
+    logarithmic: otherwise base and head would be one line at its left end."""
     shortest = _RATIO ** (min(base.first, head.first) - 2)
     longest = max(quantile_ms(base, _SHOWN_SHARE), quantile_ms(head, _SHOWN_SHARE))
     usual = min(quantile_ms(base, 0.5), quantile_ms(head, 0.5))
@@ -223,7 +222,7 @@ def _most(base: Histogram, head: Histogram) -> Scale:
 
 
 def _log_ticks(shortest: float, longest: float) -> Iterator[float]:
-    """1, 2 and 5 of each power of ten between the two; of a wide range the powers alone."""
+    """Yields 1, 2 and 5 times each power of ten in the range; of a wide range only the powers."""
     first, last = math.floor(math.log10(shortest)), math.ceil(math.log10(longest))
     steps = (1, 2, 5) if last - first <= _FEW_DECADES else (1,)
     for power in range(first, last + 1):
@@ -233,8 +232,8 @@ def _log_ticks(shortest: float, longest: float) -> Iterator[float]:
 
 
 def _shares(found: Histogram, x: Scale) -> Iterator[tuple[float, float]]:
-    """Yields the percentage of inferences that took less, at each edge of a bin on the scale; the
-    last place is its end."""
+    """Yields the percentage of faster inferences at each bin edge on the scale, the last at its
+    end."""
     counts = itertools.accumulate(found.counts, initial=0)
     reached = 0.0
     for at, count in enumerate(counts):
@@ -252,7 +251,7 @@ _LAST = 0.99
 
 
 def of_launches(comparison: Comparison, margin_percent: float) -> str:
-    """The place of the interval, which is what decides."""
+    """Returns the position of the interval, which decides."""
     change = comparison.change_percent
     dots = "A dot is a launch: base and head in fresh processes. The diamond is all of them"
     if change is None:
@@ -275,7 +274,7 @@ def of_latencies(finding: Finding) -> str:
 
 
 def of_distribution(launches: Sequence[Launch]) -> str:
-    """The slow end, which the median hides."""
+    """Returns the caption of the distribution: the slow end, which the median hides."""
     base = merged_histogram([each.base_times for each in launches if each.base_times is not None])
     head = merged_histogram([each.head_times for each in launches if each.head_times is not None])
     if not total(base) or not total(head):
@@ -288,7 +287,7 @@ def of_distribution(launches: Sequence[Launch]) -> str:
 
 
 def of_waterfall(finding: Finding) -> str:
-    """The layer that moved most, and what the bars leave out."""
+    """Returns the layer that moved most, and what the bars leave out."""
     first, *_ = found = parts(finding.differences)
     what = "what slower layers lost" if first.difference_ms > 0 else "what faster layers gained"
     return (
@@ -299,8 +298,8 @@ def of_waterfall(finding: Finding) -> str:
 
 
 def of_layers(finding: Finding, measured: CellMeasurement | None, margin_percent: float) -> str:
-    """Returns the caption of the layers: how they were timed, or why they were not; nothing where a
-    note says it, or none was to be timed."""
+    """Returns the caption of the layers: how they were timed, or why not; '' if a note says it, or
+    none was to be timed."""
     found, change = parts(finding.differences), finding.change_percent
     if found:
         return f"Times are of all calls of one inference, {_how_timed(found)}."
@@ -318,7 +317,7 @@ def _how_timed(layers: Sequence[Part]) -> str:
 
 
 def of_candidates() -> str:
-    """Returns the caption of the candidates: the good corner."""
+    """Returns the caption of the candidates: which corner is good."""
     return (
         "Lower left is better: fast and exact. The dashed line joins those that no other beats in "
         "both. Numbers are rows of the table of candidates."

@@ -40,8 +40,8 @@ from tunegate.wording import milliseconds
 
 
 def models_table(findings: Sequence[Finding]) -> ReportTable:
-    """Returns the table of results by model and target. ONNX Runtime's own time is in the plot
-    alone: it is another measurement."""
+    """Returns the table of results by model and target. ONNX Runtime's own time is only in the
+    plot: it is another measurement."""
     columns: tuple[Column[Finding], ...] = (
         text_column("Verdict", lambda row: StatusWord(row.status)),
         text_column("Model", lambda row: Identifier(row.model)),
@@ -61,14 +61,14 @@ def models_table(findings: Sequence[Finding]) -> ReportTable:
 
 
 def _sizes(findings: Sequence[Finding]) -> tuple[Column[Finding], ...]:
-    """Returns the column of the sizes that each finding speaks of, none without any."""
+    """Returns the column of the sizes that each finding refers to, none without any."""
     if not any(sizes_of(finding.inputs) for finding in findings):
         return ()
     return (Column(title="Size", cell=lambda row: sizes_of(row.inputs), under="Model"),)
 
 
 def _inference_energy(findings: Sequence[Finding]) -> tuple[Column[Finding], ...]:
-    """Returns the column of joules of one inference, none without any."""
+    """Returns the column of joules per inference, none without any."""
     if not any(finding.energy for finding in findings):
         return ()
     column: Column[Finding] = number_column("Energy", lambda row: _energy(row.energy))
@@ -82,7 +82,7 @@ def _energy(found: EnergyChange | None) -> str:
 
 
 def operators_table(parts: Sequence[Part]) -> ReportTable:
-    """The layers that make a difference. One that only one side has is new, or gone."""
+    """Returns the layers that make a difference. A layer that only one side has is new, or gone."""
     slower = sum(part.difference_ms > 0 for part in parts)
     columns: tuple[Column[Part], ...] = (
         text_column("Layer", lambda row: Identifier(row.name)),
@@ -95,8 +95,8 @@ def operators_table(parts: Sequence[Part]) -> ReportTable:
 
 
 def _difference(row: Part, slower: int) -> SignedTime:
-    """A difference with its share of what all slower layers lost; what got faster has none, nor has
-    the only one that got slower."""
+    """Returns a difference with its share of what all slower layers lost; a faster layer has none,
+    nor has the only slower one."""
     has_share = row.difference_ms > 0 and slower > 1
     return SignedTime(row.difference_ms, row.share if has_share else None)
 
@@ -106,7 +106,7 @@ def _or(word: str, ms: float | None) -> str:
 
 
 def inside_table(tests: Sequence[Inside]) -> ReportTable:
-    """Returns the table of mean and slow end, which the median of a launch hides."""
+    """Returns the table of mean and slow end, which a launch's median hides."""
     columns: tuple[Column[Inside], ...] = (
         text_column("Percentile", lambda row: row.what.replace("-", " ")),
         number_column("Base", lambda row: milliseconds(row.base_ms)),
@@ -126,7 +126,7 @@ def inside_table(tests: Sequence[Inside]) -> ReportTable:
 
 
 def builds_table(sides: Sequence[tuple[str, Build]]) -> ReportTable:
-    """The builds of base and head, each with its label."""
+    """Returns the builds of base and head, each with its label."""
     columns: tuple[Column[tuple[str, Build]], ...] = (
         text_column("Build", lambda row: row[0]),
         text_column("Runtime", lambda row: row[1].title or row[1].candidate),
@@ -156,7 +156,7 @@ def outputs_table(label: str, outputs: Sequence[OutputDifference]) -> ReportTabl
 
 
 def inputs_table(findings: Sequence[Finding]) -> ReportTable:
-    """Returns the table of inputs, and the origin of their values."""
+    """Returns the table of inputs, and where their values come from."""
     rows = [(finding, given) for finding in findings for given in finding.inputs]
     columns: tuple[Column[tuple[Finding, DrawnInput]], ...] = (
         text_column("Input", lambda row: Identifier(row[1].name)),
@@ -184,13 +184,13 @@ def tasks_table(rows: Sequence[TunedRow]) -> ReportTable:
         number_column("Saved", lambda row: percent(row.gain_percent).removeprefix("+")),
         number_column("Calls", _calls),
         number_column("Time", lambda row: duration(row.seconds if row.trials else None)),
-        Column(title="Ended", cell=_ended, layout="wide"),
+        Column(title="Ended", cell=_end_text, layout="wide"),
     )
     return ReportTable(columns, rows)
 
 
 def facts_table(facts: Sequence[tuple[str, str]]) -> ReportTable:
-    """The revisions and the machine."""
+    """Returns the table of the revisions and the machine."""
     columns: tuple[Column[tuple[str, str]], ...] = (
         text_column("What", lambda row: row[0]),
         text_column("Value", lambda row: row[1]),
@@ -199,7 +199,7 @@ def facts_table(facts: Sequence[tuple[str, str]]) -> ReportTable:
 
 
 def spending_table(rows: Sequence[SpendingRow]) -> ReportTable:
-    """The parts of the tuning time, with what they cost."""
+    """Returns the parts of the tuning time, with their costs."""
     columns: tuple[Column[SpendingRow], ...] = (
         text_column("What", lambda row: row.what),
         number_column(
@@ -231,20 +231,20 @@ def savings_table(rows: Sequence[Saving]) -> ReportTable:
 
 
 def _energy_columns(rows: Sequence[SpendingRow]) -> tuple[Column[Any], ...]:
-    """A column of joules, where they are known."""
+    """Returns the column of joules, if known."""
     if all(row.joules is None for row in rows):
         return ()
     return (number_column("Energy", lambda row: energy(row.joules)),)
 
 
 def _calls(row: TunedRow) -> str:
-    """Returns the number of runs of the task in one inference of the head."""
+    """Returns how often one inference of the head runs the task."""
     if row.weight is None:
         return NONE
     return str(row.weight) if row.weight else "base only"
 
 
-def _ended(row: TunedRow) -> str:
+def _end_text(row: TunedRow) -> str:
     ended = stopped_words(row.stopped)
     return f"{ended}; failed: {row.failures}" if row.failures else ended
 
@@ -263,18 +263,18 @@ def values_in_words(given: DrawnInput) -> str:
     """Returns the values of an input in words."""
     is_drawn = given.rule is None or not isinstance(given.rule.values, Files)
     if "sequence" in given.form and is_drawn:
-        return f"{DRAWN_LENGTH} tensors, {_of_tensor(given)}"
-    return _of_tensor(given)
+        return f"{DRAWN_LENGTH} tensors, {_tensor_values(given)}"
+    return _tensor_values(given)
 
 
 def type_in_words(given: DrawnInput) -> str:
-    """The shape and the type, which are those of each tensor of a sequence."""
+    """Returns the shape and the type, of each tensor for a sequence."""
     known = f"{list(given.shape)} {given.dtype}"
     is_open = not given.shape and given.form
     return f"{given.form} of {given.dtype if is_open else known}" if given.form else known
 
 
-def _of_tensor(given: DrawnInput) -> str:
+def _tensor_values(given: DrawnInput) -> str:
     if given.rule is None:
         return "true or false"
     values = given.rule.values
@@ -299,7 +299,7 @@ def _draw(values: Draw) -> str:
         case Integers(low=low, high=high):
             return f"{low} to {high}"
         case OneOf():
-            return f"{'words' if values.words > 1 else 'one'} of {_listed(values.values)}"
+            return f"{'words' if values.words > 1 else 'one'} of {_list_few(values.values)}"
         case Constant(value=value):
             return f"always {str(value)[:_MAX_TEXT]}"
         case _:
@@ -317,7 +317,7 @@ def _columns(values: Columns) -> str:
     return "; ".join(told[:_SHOWN]) + (f"; and {rest} more" if rest > 0 else "")
 
 
-def _listed(values: Sequence[object]) -> str:
+def _list_few(values: Sequence[object]) -> str:
     rest = len(values) - _SHOWN
     shown = ", ".join(str(value)[:_MAX_TEXT] for value in values[:_SHOWN])
     return shown + (f" and {rest} more" if rest > 0 else "")

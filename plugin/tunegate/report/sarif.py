@@ -24,7 +24,7 @@ class Text(msgspec.Struct, frozen=True):
 
 
 class SarifRule(msgspec.Struct, frozen=True, rename="camel"):
-    """The meaning of a kind of finding. Code scanning asks for the full description, too."""
+    """The meaning of a kind of finding. Code scanning requires the full description, too."""
 
     id: str
     name: str
@@ -151,14 +151,16 @@ CONFIGURATION = "tunegate.yaml"
 
 
 def render(report: Report) -> str:
-    """Returns a log of one run: every rule, a result for every change that loosens the rules, for
-    every finding that is not green and for every error that got larger for nothing."""
+    """Returns a log of one run: every rule, and a result for every change that loosens the rules,
+    every finding that is not green, and every error that grew for nothing."""
     rules = (*(rule for _, rule in SARIF_RULES.values()), POLICY_RULE, ERROR_RULE)
     driver = Driver("tunegate", __version__, rules)
     verdict = report.verdict
     policy = (_policy_result(each, verdict) for each in verdict.policy_changes if each.weakens)
     results = (_result(each, verdict) for each in verdict.findings if each.status in SARIF_RULES)
-    moves = (_moved(each, said) for each in verdict.findings for said in error_moves(each, str))
+    moves = (
+        _error_result(each, said) for each in verdict.findings for said in error_moves(each, str)
+    )
     log = SarifLog((SarifRun(Tool(driver), (*policy, *results, *moves)),))
     return msgspec.json.format(msgspec.json.encode(log), indent=2).decode() + "\n"
 
@@ -192,7 +194,7 @@ def _result(finding: Finding, verdict: Verdict) -> Result:
     )
 
 
-def _moved(finding: Finding, said: str) -> Result:
+def _error_result(finding: Finding, said: str) -> Result:
     return Result(
         rule_id=ERROR_RULE.id,
         rule_index=len(SARIF_RULES) + 1,
@@ -210,6 +212,6 @@ def _location(path: str) -> Location:
 
 
 def _fingerprint(rule: SarifRule, *parts: str) -> str:
-    """The same for the same trouble in the same place, however large it is this time."""
+    """Returns the same text for the same trouble in the same place, however large it is."""
     identity = "\0".join((rule.id, *parts))
     return hashlib.sha256(identity.encode(errors="surrogatepass")).hexdigest()

@@ -14,14 +14,15 @@ from tunegate.wording import compared_times, plural
 
 
 def tuning_words(tuning: TuningSummary) -> str:
-    """Two sentences, without the last full stop. The numbers of tasks add up to the first one."""
+    """Returns two sentences, without the last full stop. The numbers of tasks add up to the
+    first."""
     if not tuning.tasks:
         return "nothing here is compiled"
     return f"{_done(tuning)}. {_parts(tuning)}"
 
 
 def _done(tuning: TuningSummary) -> str:
-    """The trials, with their time and price."""
+    """Returns the trials, with their time and price."""
     trials = plural(tuning.trials, "trial") if tuning.trials else "no trial"
     spent = f" in {duration(tuning.seconds)}" if tuning.trials or tuning.seconds >= 1 else ""
     price = _price(tuning) if tuning.trials else ""
@@ -87,7 +88,7 @@ _EARLY_ENDS = {
 
 
 def tuning_ended(tuning: TuningSummary) -> str:
-    """Returns why the whole of tuning ended."""
+    """Returns why tuning as a whole ended."""
     if tuning.exact + tuning.waiting == tuning.tasks:
         return "nothing to tune"
     if not tuning.trials and tuning.stopped in _LIMITS:
@@ -98,7 +99,7 @@ def tuning_ended(tuning: TuningSummary) -> str:
 
 
 def stopped_words(stopped: str) -> str:
-    """The word of an artifact for people; one we do not know stays as it is."""
+    """Returns an artifact's word for people; an unknown one stays as it is."""
     return STOPPED_WORDS.get(stopped, stopped)
 
 
@@ -107,17 +108,17 @@ def stopped_words(stopped: str) -> str:
 
 
 def cache_traffic(cache: CacheUse) -> str:
-    """The requests of this run, without a full stop."""
+    """Returns the requests of this run, without a full stop."""
     price = "" if cache.usd is None else f", {money(cache.usd)}"
     requests = plural(cache.requests, "request")
     return f"{requests}, {size(cache.bytes_read)}, {duration(cache.seconds)}{price}"
 
 
 def cache_words(tuning: TuningSummary, cache: CacheUse) -> str:
-    """Sentences; '' where no task was looked up."""
+    """Returns the sentences, '' if no task was looked up."""
     if not tuning.tasks:
         return ""
-    others = ", ".join(_others(tuning, cache))
+    others = ", ".join(_other_answers(tuning, cache))
     rest = f"; of the other {tuning.tasks - tuning.exact}: {others}" if others else ""
     was = "was" if tuning.exact == 1 else "were"
     known = f"{tuning.exact} of {plural(tuning.tasks, 'task')} {was} known before"
@@ -126,7 +127,7 @@ def cache_words(tuning: TuningSummary, cache: CacheUse) -> str:
     return f"{known}{rest}."
 
 
-def _others(tuning: TuningSummary, cache: CacheUse) -> Iterator[str]:
+def _other_answers(tuning: TuningSummary, cache: CacheUse) -> Iterator[str]:
     """Yields phrases on what the cache had besides exact hits."""
     if tuning.unfinished:
         yield f"{tuning.unfinished} begun by an earlier run"
@@ -142,30 +143,30 @@ def _reasons(cache: CacheUse) -> str:
 
 
 # Sentences on the runtime that each model ships with, what that saved, and what nobody measured.
-# In short they have how many candidates are refused in place of the reasons. In percent: the times
-# of that comparison are others than those of base and head.
+# The short form counts rejected candidates instead of giving reasons. Differences are in percent:
+# that comparison's times differ from base's and head's.
 
 _TOLD_REASONS = 1
 
 
 def shipped(report: Report, code: Callable[[str], str]) -> Iterator[str]:
-    """Yields a sentence for each model whose head had a choice, or runs schedules that were picked;
-    `code` marks a model's name."""
+    """Yields a sentence for each model whose head had a choice, or runs picked schedules; `code`
+    marks a model's name."""
     for built in report.run.builds if report.run else ():
-        if (head := _told(built)) is not None:
+        if (head := _head_to_describe(built)) is not None:
             yield f"{_ships(built, code)} with {_choice(head)}{_more(built)}."
 
 
 def shipped_in_short(report: Report, code: Callable[[str], str]) -> Iterator[str]:
-    """Few sentences for each of the same models, for where there is no room for all reasons."""
+    """Yields fewer sentences on the same models, if there is no room for all reasons."""
     for built in report.run.builds if report.run else ():
-        if (head := _told(built)) is not None:
+        if (head := _head_to_describe(built)) is not None:
             found = f"{_ships(built, code)} with {_choice(head, in_short=True)}{_more(built)}"
             yield ". ".join((found, *_refused_in_short(head))) + "."
 
 
 def shipping_in_words(found: WarmedShipping) -> str:
-    """Says in one line what a model ships with, who chose it, and its error."""
+    """Returns in one line what a model ships with, who chose it, and its error."""
     where = f"{visible(found.model)} on {visible(found.target)}"
     if found.reason:
         return f"{where} ships with nothing: {visible(found.reason, 600).rstrip('.')}."
@@ -178,7 +179,7 @@ def shipping_in_words(found: WarmedShipping) -> str:
 
 
 def _refused_in_short(build: Build) -> Iterator[str]:
-    """Yields the number of refused candidates, where their reasons are left out."""
+    """Yields the number of rejected candidates, if their reasons are left out."""
     refused = build.choice.refused if build.choice is not None else ()
     if len(refused) <= _TOLD_REASONS:
         return
@@ -187,11 +188,11 @@ def _refused_in_short(build: Build) -> Iterator[str]:
     yield f"{len(refused)} other candidates are refused{of_them}: the report has the reasons"
 
 
-def _told(built: CellBuilds) -> Build | None:
-    """The head, where there is something to tell of what it ships with."""
+def _head_to_describe(built: CellBuilds) -> Build | None:
+    """Returns the head if there is something to say about what it ships with."""
     if built.head is None or built.head.error:
         return None
-    return built.head if built.head.choice is not None or _picked(built.head) else None
+    return built.head if built.head.choice is not None or _picked_text(built.head) else None
 
 
 def _ships(built: CellBuilds, code: Callable[[str], str]) -> str:
@@ -200,11 +201,12 @@ def _ships(built: CellBuilds, code: Callable[[str], str]) -> str:
 
 def _more(built: CellBuilds) -> str:
     before = built.base if built.base and not built.base.error else None
-    return f"{_changed(before, built.head)}{_picked(built.head)}" if built.head else ""
+    return f"{_change_text(before, built.head)}{_picked_text(built.head)}" if built.head else ""
 
 
-def _picked(build: Build) -> str:
-    """The kernels whose schedule nobody measured: the whole model was measured with them."""
+def _picked_text(build: Build) -> str:
+    """Returns how many kernels run unmeasured schedules; only the whole model was measured with
+    them."""
     picked = sum(task.source == "prior" for task in build.tasks)
     if not picked:
         return ""
@@ -227,7 +229,7 @@ def _choice(build: Build, *, in_short: bool = False) -> str:
 
 
 def _why_not(choice: RuntimeChoice, *, in_short: bool) -> str:
-    """Returns the reasons of candidates that were not measured: in short, of a few of them."""
+    """Returns the reasons of candidates that were not measured; in short, of a few of them."""
     is_told = not in_short or len(choice.refused) <= _TOLD_REASONS
     shown = choice.refused if is_told else ()
     refused = [f"{each.title}: {_first_sentence(each.reason)}" for each in shown]
@@ -236,12 +238,12 @@ def _why_not(choice: RuntimeChoice, *, in_short: bool) -> str:
 
 
 def _first_sentence(text: str) -> str:
-    """Returns the first sentence, the problem; the advice does not matter to a model that ships all
-    the same."""
+    """Returns the first sentence, the problem; the advice does not matter for a model that ships
+    anyway."""
     return text.partition(". ")[0].rstrip(".")
 
 
-def _changed(before: Build | None, build: Build) -> str:
+def _change_text(before: Build | None, build: Build) -> str:
     if before is None or before.candidate == build.candidate:
         return ""
     return f"; the base runs with {before.title}"

@@ -1,5 +1,5 @@
-"""Plots as inline SVG. Colours and fonts are the page's, so one drawing serves the light page and
-the dark one. The same plot always gives the same bytes."""
+"""Plots as inline SVG. Colours and fonts are the page's, so one drawing serves light and dark
+pages. The same plot always gives the same bytes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SURFACE = "var(--surface)"
 
 _POINTS_AN_INCH = 72
 _FONT, _CHARACTER, _LINE = 10.5, 6.4, 13.0
-"""The size of texts, about the width of a character, and the height of a line, in points."""
+"""The size of texts, the approximate width of a character, and the height of a line, in points."""
 _EDGE = 8.0
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 Anchor = Literal["start", "middle", "end"]
@@ -29,14 +29,14 @@ Point = tuple[float, float]
 
 
 class Scale(NamedTuple):
-    """The values at the two ends of an axis: left or bottom first."""
+    """The values at the two ends of an axis, left or bottom first."""
 
     first: float
     last: float
     is_logarithmic: bool = False
 
     def share(self, value: float) -> float:
-        """Returns the place of a value between the ends: 0 is the first, 1 the last."""
+        """Returns the position of a value between the ends: 0 is the first, 1 the last."""
         first, last, at = self.first, self.last, value
         if self.is_logarithmic:
             first, last, at = math.log(first), math.log(last), math.log(value)
@@ -44,21 +44,21 @@ class Scale(NamedTuple):
 
 
 class Tick(NamedTuple):
-    """A labelled place of an axis; a label may have two lines."""
+    """A labelled position on an axis; a label may have two lines."""
 
     at: float
     label: str
 
 
 def padded(values: Sequence[float], share: float) -> Scale:
-    """Returns a scale of all the values, with this share of them free at each end."""
+    """Returns a scale of all values, with this share left free at each end."""
     low, high = min(values), max(values)
     room = (high - low) * share or abs(high) * share or 1.0
     return Scale(low - room, high + room)
 
 
 def few_ticks(scale: Scale, intervals: int) -> tuple[float, ...]:
-    """Returns round numbers inside the scale, with so many intervals between them at most."""
+    """Returns round numbers inside the scale, with at most `intervals` intervals between them."""
     low, high = sorted(scale[:2])
     least = (high - low) / intervals
     power = 10.0 ** math.floor(math.log10(least))
@@ -73,7 +73,7 @@ def numbered(places: Sequence[float]) -> tuple[Tick, ...]:
 
 
 class Axis(NamedTuple):
-    """A scale with its labelled places, each with a line of the grid where there is one."""
+    """A scale with its labelled positions, each with a grid line if there is one."""
 
     scale: Scale
     ticks: Sequence[Tick] = ()
@@ -82,8 +82,8 @@ class Axis(NamedTuple):
 
 
 class Plot:
-    """An area with two axes. What is drawn later covers what was drawn before. The room at the left
-    is for the labels of `y`, and for its title; a legend stands above the area."""
+    """An area with two axes. Later drawings cover earlier ones. The space at the left is for the
+    labels and the title of `y`; a legend is above the area."""
 
     def __init__(
         self, inches: Point, x: Axis, y: Axis, legend: Sequence[tuple[str, str]] = ()
@@ -135,7 +135,7 @@ class Plot:
         self._path([(self._across(x), self._up(y)) for x, y in points], colour, width, dash)
 
     def steps(self, points: Sequence[Point], colour: str, width: float, dash: str = "") -> None:
-        """Draws each value until the place of the next."""
+        """Draws each value up to the position of the next."""
         pairs = itertools.pairwise(points)
         corners = [corner for a, b in pairs for corner in (a, (b[0], a[1]))]
         self.line([*corners, *points[-1:]], colour, width, dash)
@@ -183,7 +183,7 @@ class Plot:
         colour: str = INK,
         is_bold: bool = False,
     ) -> None:
-        """Writes a text at a place, shifted by so many points to the right and up."""
+        """Writes a text at a point, shifted by these points to the right and up."""
         x, y = self._across(at[0]) + shift[0], self._up(at[1]) - shift[1] + 3.5
         half = len(text) * _CHARACTER / 2
         if anchor == "middle":  # a text never leaves the drawing
@@ -191,7 +191,7 @@ class Plot:
         self._text((x, y), text, colour, anchor, ' font-weight="bold"' if is_bold else "")
 
     def edge_text(self, side: Literal["left", "right"], y: float, text: str) -> None:
-        """Writes a text at one side of the area, over a height."""
+        """Writes a text at one side of the area, at a height."""
         height = self._up(y) - 2
         if side == "left":
             self._text((self._left, height), text, anchor="start")
@@ -199,7 +199,7 @@ class Plot:
             self._text((self._right, height), text, anchor="end")
 
     def svg(self, description: str) -> str:
-        """Returns the `<svg>` element: it scales with the page and can be read aloud."""
+        """Returns the `<svg>` element, which scales with the page and can be read aloud."""
         label = html.escape(description)
         return (
             f'<svg viewBox="0 0 {self._width:.0f} {self._height:.0f}" role="img" '

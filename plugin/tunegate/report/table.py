@@ -1,4 +1,4 @@
-"""Tables, whoever draws them: columns that are declared once, and the values of cells."""
+"""Tables for every medium: columns that are declared once, and the values of cells."""
 
 from __future__ import annotations
 
@@ -28,32 +28,32 @@ class StatusWord(msgspec.Struct, frozen=True):
 
 
 class ChangeInterval(msgspec.Struct, frozen=True):
-    """The center of an interval, and its bounds where there is room."""
+    """The center of an interval, and its bounds if there is room."""
 
     interval: Interval | None
 
 
 class SignedTime(msgspec.Struct, frozen=True):
-    """A signed time; slower and faster have colours. `share` is its part of all that moved the
-    same way."""
+    """A signed time; slower and faster have colours. `share` is its part of everything that moved
+    the same way."""
 
     milliseconds: float
     share: float | None = None
 
     @property
     def text(self) -> str:
-        """The time with its sign, and the share where one is known."""
+        """The time with its sign, and the share if known."""
         told = "" if self.share is None else f" ({share_words(self.share)})"
         return f"{difference_ms(self.milliseconds)}{told}"
 
 
 CellContent = str | Identifier | StatusWord | ChangeInterval | SignedTime
-"""A text is escaped by whoever draws it, but for a number with its unit, which is ours."""
+"""Each medium escapes a text, except a number with its unit, which is ours."""
 
 
 class Column(msgspec.Struct, Generic[TableRow], frozen=True, kw_only=True):
-    """`under` names the column that this one stands below where a row has two lines. A `wide` one
-    has a line of its own on a narrow page, a `why` is a sentence."""
+    """`under` names the column that this one is below if a row has two lines. A `wide` column has a
+    line of its own on a narrow page; a `why` column is a sentence."""
 
     title: str
     cell: Callable[[TableRow], CellContent]
@@ -69,20 +69,20 @@ class ReportTable(msgspec.Struct, frozen=True):
     rows: Sequence[Any]
 
     def without(self, *titles: str) -> ReportTable:
-        """The table for a medium that has no room for these columns."""
+        """Returns the table for a medium without room for these columns."""
         kept = tuple(column for column in self.columns if column.title not in titles)
         return ReportTable(kept, self.rows)
 
     def cells(self) -> list[list[CellContent]]:
-        """The cells of every row, in the order of the columns."""
+        """Returns the cells of every row, in column order."""
         return [[column.cell(row) for column in self.columns] for row in self.rows]
 
 
 def text_column(title: str, cell: Callable[[TableRow], CellContent]) -> Column[TableRow]:
-    """A column of words."""
+    """Returns a column of words."""
     return Column(title=title, cell=cell)
 
 
 def number_column(title: str, cell: Callable[[TableRow], CellContent]) -> Column[TableRow]:
-    """A column of numbers with their units."""
+    """Returns a column of numbers with their units."""
     return Column(title=title, cell=cell, is_number=True)

@@ -1,4 +1,4 @@
-"""The report for a terminal or a log: what a person waits for at the end of a run."""
+"""The report for a terminal or a log: the result that a person waits for at the end of a run."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ TERMINAL_WAIVERS = 3
 
 
 def render(report: Report, *, width: int = 100, colour: bool = False) -> str:
-    """The report in lines of at most that many characters; `colour` for a terminal."""
+    """Returns the report in lines of at most `width` characters; `colour` for a terminal."""
     out = io.StringIO()
     console = Console(
         file=out,
@@ -67,63 +67,63 @@ def render(report: Report, *, width: int = 100, colour: bool = False) -> str:
     status = report.verdict.status
     console.print(Text(headline(report, visible, visible), style=f"bold {COLOURS[status]}"))
     for line in policy_lines(report.verdict, visible):
-        console.print(_indented(f"→ {line}"))
+        console.print(_indent(f"→ {line}"))
     if report.verdict.findings:
         console.print(_checks(report))
         _print_change_said(console, report)
     for finding in worst_first(report.verdict)[:TERMINAL_CHECKS]:
         _print_more(console, finding, report)
     for sentence in list(shipped_in_short(report, visible))[:TERMINAL_CHECKS]:
-        console.print(_indented(sentence))
+        console.print(_indent(sentence))
     if report.verdict.findings or report.verdict.tuning.tasks:
-        console.print(_indented(f"Tuning: {tuning_words(report.verdict.tuning)}."))
+        console.print(_indent(f"Tuning: {tuning_words(report.verdict.tuning)}."))
     if report.changes.unchanged:
         untouched = visible(unchanged_names(report, TERMINAL_UNTOUCHED), 600)
-        console.print(_indented(f"Not touched: {untouched}."))
+        console.print(_indent(f"Not touched: {untouched}."))
     uncovered = uncovered_line(report.changes.uncovered, visible)
     if uncovered:
-        console.print(_indented(uncovered))
+        console.print(_indent(uncovered))
     _print_what_to_do(console, report)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
 def _print_change_said(console: Console, report: Report) -> None:
-    """Prints what the change of the table is; its bounds have no room there."""
+    """Prints what the table's change means; its bounds have no room there."""
     shown = worst_first(report.verdict)[:TERMINAL_CHECKS]
     if told := change_said(shown, with_bounds=False):
-        console.print(_indented(told))
+        console.print(_indent(told))
 
 
 def _print_what_to_do(console: Console, report: Report) -> None:
     for line in (*report.warnings, *(each.text for each in report.next_steps)):
-        console.print(_indented(f"→ {visible(line, 600)}"))
+        console.print(_indent(f"→ {visible(line, 600)}"))
     if report.waiver_offer:
         _print_waiver(console, report.waiver_offer)
 
 
 def _print_waiver(console: Console, offer: WaiverOffer) -> None:
-    """Prints a block to paste: its lines are not indented, and no line of it is broken."""
+    """Prints a block to paste: no line is indented or broken."""
     if len(offer.waivers) > TERMINAL_WAIVERS:
         found = f"{len(offer.waivers)} waivers to paste are in report.md, in the fold "
-        console.print(_indented(f"→ {found}“{accept_title(offer)}”."))
+        console.print(_indent(f"→ {found}“{accept_title(offer)}”."))
         return
-    console.print(_indented(f"→ {waiver_advice(offer)}"))
+    console.print(_indent(f"→ {waiver_advice(offer)}"))
     console.print(Text(waiver_yaml(offer)), soft_wrap=True)
 
 
 def _print_more(console: Console, finding: Finding, report: Report) -> None:
     """Prints what the table has no room for."""
     for move in error_moves(finding, visible):
-        console.print(_indented(f"→ {move}"))
+        console.print(_indent(f"→ {move}"))
     if finding.status in QUALIFIED:
         _print_operators(console, finding)
     where = f"{visible(finding.model, 60)} on {visible(finding.target, 24)}"
     for error in errors_in_words(finding):
-        console.print(_indented(f"{where}: {visible(error, 200)}"))
+        console.print(_indent(f"{where}: {visible(error, 200)}"))
     if finding.status in UNDECIDABLE:
-        console.print(_indented(f"{where}: {visible(reason(finding, report.verdict), 600)}"))
+        console.print(_indent(f"{where}: {visible(reason(finding, report.verdict), 600)}"))
     elif finding.status in QUALIFIED and finding.remarks:
-        console.print(_indented(f"{where}: {visible(finding.remarks, 600)}"))
+        console.print(_indent(f"{where}: {visible(finding.remarks, 600)}"))
 
 
 def _checks(report: Report) -> RichTable:
@@ -175,5 +175,5 @@ def _print_operators(console: Console, finding: Finding) -> None:
         )
 
 
-def _indented(line: str) -> Padding:
+def _indent(line: str) -> Padding:
     return Padding(Text(line), (0, 0, 0, 2))

@@ -13,13 +13,13 @@ NONE = NO_NUMBER
 
 
 def difference_ms(value: float) -> str:
-    """A signed time; no sign where nothing would be left of it."""
+    """Returns a signed time, without a sign if it rounds to nothing."""
     sign = "+" if value > 0 else "−" if value < 0 else ""
     return f"{sign}{milliseconds(abs(value))}"
 
 
 def percent(value: float | None) -> str:
-    """Signed, one decimal, with a real minus sign."""
+    """Returns a signed percentage with one decimal and a real minus sign."""
     if value is None:
         return NONE
     rounded = f"{abs(value):.1f}"
@@ -28,7 +28,7 @@ def percent(value: float | None) -> str:
 
 
 def interval(value: Interval | None) -> str:
-    """The bounds alone: `+10.9 to +13.9%`."""
+    """Returns only the bounds: `+10.9 to +13.9%`."""
     if value is None:
         return NONE
     return f"{percent(value.low).removesuffix('%')} to {percent(value.high)}"
@@ -52,7 +52,7 @@ def duration(seconds: float | None) -> str:
 
 
 def money(usd: float | None) -> str:
-    """Dollars to the cent, or to a hundredth of one where there is less."""
+    """Returns dollars to the cent, or to a hundredth of one for less."""
     if usd is None:
         return NONE
     if 0 < usd < 0.0001:  # noqa: PLR2004
@@ -64,7 +64,7 @@ _JOULES = ("µJ", "mJ", "J", "kJ", "MJ")
 
 
 def energy(joules: float | None) -> str:
-    """Joules, with the prefix that leaves few digits."""
+    """Returns joules, with the prefix that leaves few digits."""
     if joules is None:
         return NONE
     micro = 1e6 * joules
@@ -80,13 +80,13 @@ def size(count: int) -> str:
     return f"{count / 1e6:.1f} MB"
 
 
-# The sizes that a finding speaks of.
+# The sizes that a finding refers to.
 
 _SHOWN_SHAPES = 2
 
 
 def sizes_of(inputs: Sequence[DrawnInput]) -> str:
-    """Returns the shapes of a finding's largest inputs, such as `1x3x224x224`; '' without any. No
+    """Returns the shapes of a finding's largest inputs, such as `1x3x224x224`, '' without any. No
     names: these are the model's."""
     shapes = [each.shape for each in inputs if each.shape]
     largest = sorted(dict.fromkeys(shapes), key=math.prod, reverse=True)

@@ -1,4 +1,4 @@
-"""Instructions for accepting a slowdown: the text to paste, and its place."""
+"""Instructions for accepting a slowdown: the text to paste, and where."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ _MAX_WAIVERS = 10
 
 
 def accept_title(offer: WaiverOffer) -> str:
-    """The title of the fold that has the waivers."""
+    """Returns the title of the fold with the waivers."""
     return _FILED_TITLE if _are_all_filed(offer) else _NEW_TITLE
 
 
 def waiver_text(offer: WaiverOffer) -> str:
-    """Markdown with a block of YAML to paste."""
+    """Returns Markdown with a block of YAML to paste."""
     return f"{waiver_advice(offer, '`')}\n\n```yaml\n{waiver_yaml(offer)}\n```"
 
 
 def waiver_advice(offer: WaiverOffer, mark: str = "") -> str:
-    """Returns the instructions for the waiver's block; `mark` stands around the name of the
-    file."""
+    """Returns the instructions for the waiver's block; `mark` surrounds the name of the file."""
     rest = len(offer.waivers) - _MAX_WAIVERS
     more = f" {plural(rest, 'more waiver')} would be needed." if rest > 0 else ""
     file = f"{mark}{WAIVERS_FILE}{mark}"
@@ -49,7 +48,8 @@ def _entries(offer: WaiverOffer) -> str:
 
 
 def waiver_yaml(offer: WaiverOffer) -> str:
-    """The waivers. What `issue` and `reason` say is to be replaced: no file with it counts."""
+    """Returns the waivers as YAML. `issue` and `reason` must be replaced: no file with the
+    placeholders counts."""
     return "\n".join(["waivers:", *map(_entry, offer.waivers[:_MAX_WAIVERS])])
 
 
@@ -64,21 +64,22 @@ def _where(offer: WaiverOffer) -> str:
 
 
 def _entry(waiver: Waiver) -> str:
-    """No name in quotes can end the block."""
+    """Returns one waiver's entry; a quoted name cannot end the block."""
     return "\n".join(
         (
-            f"  - model: {_quoted(waiver.model)}",
-            f"    target: {_quoted(waiver.target)}",
+            f"  - model: {_quote(waiver.model)}",
+            f"    target: {_quote(waiver.target)}",
             f"    ceiling-percent: {waiver.ceiling_percent:g}",
             f"    expires: {waiver.expires}",
-            f"    issue: {_quoted(waiver.issue)}",
-            f"    reason: {_quoted(waiver.reason)}",
+            f"    issue: {_quote(waiver.issue)}",
+            f"    reason: {_quote(waiver.reason)}",
         )
     )
 
 
-def _quoted(name: str) -> str:
-    """A string of YAML: one of JSON, but for pairs of surrogates, which YAML takes for two."""
+def _quote(name: str) -> str:
+    """Returns a YAML string: a JSON one, but without surrogate pairs, which YAML reads as two
+    characters."""
     return "".join(
         each if each.isprintable() else f"\\U{ord(each):08x}"
         for each in json.dumps(name, ensure_ascii=False)
