@@ -1,6 +1,6 @@
 """The first Python of the action: standard library only.
 
-Finds or makes the locked environment and execs `tunegate_action` in it, so that the runner's
+It finds or makes the locked environment and execs `tunegate_action` in it, so that the runner's
 signals reach the process that does the work. `clean-up` is the step that always runs.
 """
 
@@ -28,7 +28,8 @@ MIN_SECRET = 6
 
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
-    """`check`: whether `run` can. `act`: what `run` execs in the environment that it found."""
+    """`check` tests whether `run` can start. `act` is what `run` execs in the environment it
+    found."""
     programs: dict[str, Callable[[Mapping[str, str]], int]] = {
         "check": check,
         "run": run,
@@ -47,8 +48,8 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
 
 
 def check(environment: Mapping[str, str]) -> int:
-    """Checks the interpreter before the shell execs: one that cannot
-    read this file ends with 1 too."""
+    """Checks the interpreter before the shell execs it: one that cannot read this file would exit
+    with 1, too."""
     problem = unsupported_machine()
     return fail(problem, UNFIT) if problem else 0
 
@@ -90,14 +91,15 @@ def found_or_made(environment: Mapping[str, str]) -> tuple[str, Path, Path]:
 
 
 def act(environment: Mapping[str, str]) -> int:
-    """Runs in the environment, which may lack anything but what stands here."""
+    """Runs in the environment, which may lack anything not checked here."""
     from tunegate_action.entry import entry
 
     entry()
 
 
 def unsupported_machine() -> str:
-    """Empty where the product runs. Its own file decides, from the action's checkout."""
+    """Returns why the machine is not supported, '' if it is. The product's own file decides, from
+    the action's checkout."""
     sys.path.insert(0, str(ROOT / "plugin"))
     try:
         from tunegate.cli.supported_machine import this_machine, why_unsupported
@@ -107,7 +109,7 @@ def unsupported_machine() -> str:
 
 
 def explained(error: BaseException) -> tuple[str, int]:
-    """Returns one line and an exit code of the contract. SystemExit is what `act` ends with."""
+    """Returns one line and a documented exit code. `act` ends with SystemExit."""
     if isinstance(error, SystemExit) and isinstance(error.code, int):
         raise error
     what = f"{type(error).__name__}: {one_line(str(error))}"
@@ -119,7 +121,8 @@ def explained(error: BaseException) -> tuple[str, int]:
 
 
 def our_own(environment: Mapping[str, str]) -> dict[str, str]:
-    """Our own code comes from the action's checkout, never from the workspace."""
+    """Returns the environment with our own code from the action's checkout, never from the
+    workspace."""
     from tunegate_environment.children import absolute_only
     from tunegate_environment.extras import extras_for
 
@@ -131,8 +134,8 @@ def our_own(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def clean_up(out: Path) -> int:
-    """Remove the working files of a killed run. Its processes are gone already: each asked the
-    kernel to be ended with its parent. What is not ours stays, and that is no verdict."""
+    """Removes the working files of a killed run. Its processes are gone: each asked the kernel to
+    die with its parent. Files that are not ours stay, without an error."""
     sys.path.insert(0, str(ROOT / "plugin"))
     try:
         module = importlib.import_module("tunegate.system.output.abandoned_work")
@@ -156,8 +159,8 @@ def escaped(text: str) -> str:
 
 
 def without_secrets(text: str, environment: Mapping[str, str]) -> str:
-    """The text without secrets. What the product has for it is not installed yet. An index of
-    packages may have a password in its address."""
+    """Returns the text without secrets, as the product's own code for that is not installed yet. A
+    package index may have a password in its address."""
     for name, value in environment.items():
         if SECRET_NAME.search(name) and len(value) >= MIN_SECRET:
             text = text.replace(value, "***")
@@ -170,8 +173,7 @@ def one_line(text: str | None) -> str:
 
 
 def say(variable: str, line: str) -> None:
-    """Writes a line to one of GitHub's files; what cannot be written does not change the exit
-    code."""
+    """Writes a line to one of GitHub's files; a failure does not change the exit code."""
     with (
         suppress(OSError, KeyError),
         Path(os.environ[variable]).open("a", encoding="utf-8") as file,

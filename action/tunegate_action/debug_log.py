@@ -1,4 +1,4 @@
-"""Facts for understanding a job, shown where somebody asked for GitHub's debug log."""
+"""Facts for understanding a job, shown if somebody asked for GitHub's debug log."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def is_debug(environment: Mapping[str, str]) -> bool:
 
 
 def show_debug(environment: Mapping[str, str]) -> None:
-    """Prints a group with versions, git's names and the configuration. No line of it begins as a
-    command of GitHub's does, and no secret is in it."""
+    """Prints a group with versions, git's names and the configuration. No line can be taken for a
+    GitHub command, and none contains a secret."""
     text = redacted("\n".join(_lines(environment)), secrets_of(environment))
     body = "".join(f"| {drawn_as_text(line)}\n" for line in text.splitlines())
     sys.stdout.write(f"::group::tunegate: debug\n{body}::endgroup::\n")

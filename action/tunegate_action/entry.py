@@ -1,7 +1,7 @@
 """The outermost frame of the action. Whatever is missing or broken behind it ends in one annotation
-and an exit code of the contract, never in 1.
+and a documented exit code, never in 1.
 
-It runs before anything else is imported, so it imports only what every Python has loaded already.
+It runs before anything else is imported, so it imports only what every Python has already loaded.
 """
 
 from __future__ import annotations

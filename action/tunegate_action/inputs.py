@@ -1,4 +1,4 @@
-"""Inputs of the workflow: environment variables to the request of a job."""
+"""Turns the workflow's inputs, which are environment variables, into a job's request."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SHARDS = {"SHARDS": "--shards", "MEASURE_SHARDS": "--measure-shards"}
 
 
 def input_flags(section: type[msgspec.Struct], place: str) -> Mapping[str, str]:
-    """The options of a section that the action has an input for, by the name of the variable."""
+    """Returns the options of a section that the action has inputs for, by variable name."""
     declared = (each.key for each in keys_of(section, place))
     flags = [key.flag for key in declared if key.is_input]
     return {flag.removeprefix("--").replace("-", "_").upper(): flag for flag in flags}
@@ -43,7 +43,7 @@ _CACHE = input_flags(CacheConfig, "cache")
 
 
 class _Inputs:
-    """The variables of the action's inputs, under the inputs' names."""
+    """The variables of the action's inputs, by input name."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
@@ -58,11 +58,11 @@ class _Inputs:
         return self.checkout() / (self.text("CONFIG") or CONFIG_FILE)
 
     def options(self, known: Mapping[str, str]) -> list[str]:
-        """`--name=value`, so that no value can be taken for an option."""
+        """Returns the options as `--name=value`, so that no value can be taken for an option."""
         return [f"{option}={self.text(name)}" for name, option in known.items() if self.text(name)]
 
     def is_true(self, name: str, default: str) -> bool:
-        """Raises ConfigError naming the input."""
+        """Returns a boolean input. Raises ConfigError naming it."""
         text = self.text(name) or default
         if text.lower() in _TRUE | _FALSE:
             return text.lower() in _TRUE
@@ -78,7 +78,7 @@ class ForkReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_fork_report(environment: Mapping[str, str]) -> ForkReport | None:
-    """Returns None for every other stage. Raises ConfigError naming the input."""
+    """Returns the request, None for every other stage. Raises ConfigError naming the input."""
     inputs = _Inputs(environment)
     if inputs.text("STAGE") != _COMMENT_STAGE:
         return None
@@ -86,17 +86,17 @@ def read_fork_report(environment: Mapping[str, str]) -> ForkReport | None:
 
 
 def checkout_of(environment: Mapping[str, str]) -> Path:
-    """The directory of the checkout, relative to the workspace."""
+    """Returns the directory of the checkout, relative to the workspace."""
     return _Inputs(environment).checkout()
 
 
 def config_of(environment: Mapping[str, str]) -> Path:
-    """The configuration of the checkout, relative to the workspace."""
+    """Returns the checkout's configuration, relative to the workspace."""
     return _Inputs(environment).config()
 
 
 def read_request(environment: Mapping[str, str]) -> JobRequest:
-    """Raises ConfigError naming the input."""
+    """Returns the job's request. Raises ConfigError naming the input."""
     inputs = _Inputs(environment)
     step = _step(inputs.text("STAGE") or "all")
     return JobRequest(
@@ -137,7 +137,7 @@ def _out(inputs: _Inputs) -> Path:
 
 
 def _words(step: StepName, inputs: _Inputs) -> list[str]:
-    """A step gets only what it obeys: the plan settles the budget for the later ones."""
+    """Returns only the words that a step obeys: the plan settles the budget for the later ones."""
     words = [step, f"--out={_out(inputs)}"]
     if inputs.text("PATH"):
         words.append(f"--repository={inputs.checkout()}")

@@ -1,4 +1,4 @@
-"""The action: its inputs as a job, which the plugin does with GitHub as the CI."""
+"""The action: its inputs as a job, which the plugin runs with GitHub as the CI."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tunegate_action.wider_environment import (
 
 
 def main(environment: Mapping[str, str]) -> int:
-    """The exit code of tunegate."""
+    """Returns tunegate's exit code."""
     host = GitHubHost(environment)
     if is_debug(environment):
         show_debug(environment)
@@ -44,9 +44,9 @@ def main(environment: Mapping[str, str]) -> int:
 
 
 def safe_directory(environment: Mapping[str, str], checkout: Path) -> dict[str, str]:
-    """The variables by which git reads the checkout also where it belongs to another user, as in a
-    job's container. The runner has made it for this job; actions/checkout says so to git while it
-    runs itself, and no longer."""
+    """Returns the variables by which git reads the checkout even if another user owns it, as in a
+    job's container. The runner made it for this job; actions/checkout tells git so only while it
+    runs itself."""
     workspace = environment.get("GITHUB_WORKSPACE", "")
     if not workspace:
         return {}

@@ -1,5 +1,5 @@
-"""The switch from an environment that was chosen before the configuration was read to one that has
-everything. The rules of the base may ask for more than the checkout's configuration says."""
+"""Switches from an environment that was chosen before the configuration was read to one with
+everything: the base's rules may need more than the checkout's configuration says."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from tunegate.errors import ConfigError
 
 _BOOTSTRAP = Path(__file__).resolve().parent.parent / "bootstrap.py"
 _NARROW = "run-"
-"""A lock for one runtime is called by its name."""
+"""A lock for one runtime is named after it."""
 _EVERYTHING = "everything"
 
 
 class WiderEnvironmentNeeded(Exception):
-    """An error for a configuration that needs more than is installed here."""
+    """The configuration needs more than is installed here."""
 
 
 def carried_out_in_narrow(arguments: Sequence[str]) -> Ending:
-    """The same as `carried_out`. Raises WiderEnvironmentNeeded instead of an ending that says that
-    the configuration cannot be used: nothing has been measured or told then."""
+    """Does the same as `carried_out`. Raises WiderEnvironmentNeeded instead of reporting an
+    unusable configuration: nothing has been measured or reported then."""
     ended = carried_out(arguments)
     if ended.exit_code == ConfigError.exit_code:
         raise WiderEnvironmentNeeded(ended.problem)

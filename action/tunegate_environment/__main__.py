@@ -1,5 +1,5 @@
 """Makes an environment for people: `python -m tunegate_environment LOCK DIRECTORY`. The lock's
-folder has installer.lock, too."""
+folder must also have installer.lock."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tunegate_environment.installing import Wanted, install
 
 
 def main(lock: str, directory: str) -> int:
-    """Returns the exit code: 0, or 4 where the environment could not be installed."""
+    """Returns the exit code: 0, or 4 if the environment could not be installed."""
     cancel_on_signals()
     wanted = Wanted(Path(lock).resolve(), Path(directory).resolve(), os.environ)
     try:

@@ -1,5 +1,5 @@
-"""Programs that the bootstrap starts. Each is isolated from the workspace, says every few seconds
-that it still works, and is gone when the bootstrap is."""
+"""Starts the bootstrap's programs. Each is isolated from the workspace, shows every few seconds
+that it is alive, and dies with the bootstrap."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _LIBC = ctypes.CDLL(None)
 
 
 def run_child(program: Iterable[object], environment: Mapping[str, str], doing: str = "") -> str:
-    """Returns its stdout. It runs in a directory of nobody's: what it starts may look around where
-    it is. Raises CalledProcessError with its stderr."""
+    """Runs a program and returns its stdout. It runs in an empty directory, as what it starts may
+    look around. Raises CalledProcessError with its stderr."""
     command = [str(word) for word in program]
     child = subprocess.Popen(
         command,
@@ -38,7 +38,7 @@ def run_child(program: Iterable[object], environment: Mapping[str, str], doing: 
         preexec_fn=_end_with_parent,  # noqa: PLW1509 -- the bootstrap has one thread
     )
     try:
-        said, complaint = _ended(child, doing)
+        said, complaint = _wait_for(child, doing)
     except BaseException:
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
@@ -50,16 +50,15 @@ def run_child(program: Iterable[object], environment: Mapping[str, str], doing: 
 
 
 def cancel_on_signals() -> None:
-    """A job is cancelled by SIGINT and then SIGTERM. Both end what is running, as Ctrl-C does. A
-    program that replaces this one begins with the system's handling."""
+    """Makes SIGINT and SIGTERM, which cancel a job, end what is running, as Ctrl-C does. A program
+    that replaces this one begins with the system's handling."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _cancelled)
+        signal.signal(number, _cancel)
 
 
 def absolute_only(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment with no place to look for programs or libraries that depends on the working
-    directory: an empty entry means it. The environment is trusted; what it says by accident is
-    not."""
+    """Returns the environment without search paths that depend on the working directory, which an
+    empty entry means. The environment is trusted, but not for what it says by accident."""
     kept = dict(environment)
     for name, separators in LISTS.items():
         entries = re.split(f"[{separators}]", kept.pop(name, ""))
@@ -68,7 +67,7 @@ def absolute_only(environment: Mapping[str, str]) -> dict[str, str]:
     return kept
 
 
-def _cancelled(_number: int, _frame: FrameType | None) -> None:
+def _cancel(_number: int, _frame: FrameType | None) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
@@ -78,7 +77,7 @@ def _end_with_parent() -> None:
     _LIBC.prctl(_ENDED_WITH_PARENT, signal.SIGKILL)
 
 
-def _ended(child: subprocess.Popen[str], doing: str) -> tuple[str, str]:
+def _wait_for(child: subprocess.Popen[str], doing: str) -> tuple[str, str]:
     began = time.monotonic()
     while True:
         try:

@@ -1,5 +1,5 @@
-"""The extras that a workflow asks for by name. Their sources and locks lie in the action's own
-checkout: what is in the workspace cannot add to them."""
+"""The extras that a workflow names. Their sources and locks are in the action's own checkout: the
+workspace cannot add to them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ VARIABLE = "TUNEGATE_EXTRAS"
 
 
 class UnknownExtraError(Exception):
-    """A name that no extra has. The text is one line."""
+    """No extra has that name. The text is one line."""
 
 
 def extras_for(folder: Path, environment: Mapping[str, str]) -> tuple[Path, ...]:
-    """Returns the directories of the extras that are asked for, each with its sources and
+    """Returns the directories of the requested extras, each with its sources and
     `requirements.lock`. Raises UnknownExtraError."""
     known = {
         path.parent.name.replace("_", "-"): path.parent

@@ -1,5 +1,5 @@
-"""Installation of exactly a lock's content into a virtual environment: by uv, whose version and
-hashes are pinned too, and by pip where uv cannot be had or does not start."""
+"""Installs exactly a lock's content into a virtual environment: by uv, whose version and hashes are
+pinned, too, and by pip if uv cannot be fetched or does not start."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _PIP_INSTALL = (
 )
 
 _PIP_TOO = ("Hash mismatch", "No space left")
-"""Endings that pip would share, after minutes."""
+"""Failures that pip would repeat, after minutes."""
 
 
 class Wanted(NamedTuple):
-    """An environment to make at `directory`. `variables` are the job's, `added` are locks of what
-    it has besides."""
+    """An environment to make at `directory`. `variables` are the job's, `added` are further
+    locks."""
 
     lock: Path
     directory: Path
@@ -40,48 +40,48 @@ class Wanted(NamedTuple):
 
     @property
     def beside(self) -> Path:
-        """Returns the directory that uv needs only while it installs, on the same disk, so that
-        files are linked."""
+        """The directory that uv needs only while it installs, on the same disk, so that files are
+        linked."""
         return self.directory.with_name(f"{self.directory.name}.uv")
 
     @property
     def source(self) -> list[str]:
-        """Options of pip and of uv."""
+        """The index options of pip and uv."""
         wheelhouse = self.variables.get("TUNEGATE_WHEELHOUSE", "")
         found = ["--find-links", str(Path(wheelhouse).resolve())]
         return ["--no-index", *found] if wheelhouse else []
 
     @property
     def requirements(self) -> list[str | Path]:
-        """Options of pip and of uv that name the locks."""
+        """The options of pip and uv that name the locks."""
         return [word for lock in (self.lock, *self.added) for word in ("-r", lock)]
 
     def clear(self) -> None:
-        """Removes everything that was made. The disk may be full."""
+        """Removes everything that was made: the disk may be full."""
         for directory in (self.beside, self.directory):
             shutil.rmtree(directory, ignore_errors=True)
 
 
 def install(wanted: Wanted) -> str:
-    """Says what installed it. Nothing that comes with a package is run: only wheels are taken, and
-    only with the hashes of the lock. Raises CalledProcessError and OSError."""
+    """Installs, and returns which tool did. Nothing that comes with a package is run: only wheels
+    are accepted, and only with the lock's hashes. Raises CalledProcessError and OSError."""
     try:
-        _by_uv(wanted)
+        _install_by_uv(wanted)
     except (subprocess.CalledProcessError, OSError) as error:
         wanted.clear()
         if any(each in str(error) + str(getattr(error, "stderr", "")) for each in _PIP_TOO):
             raise
         why = complaint(error)
         print(f"tunegate: uv failed ({why}): pip installs, which takes minutes", flush=True)
-        _by_pip(wanted)
+        _install_by_pip(wanted)
         return "pip"
     finally:
         shutil.rmtree(wanted.beside, ignore_errors=True)
     return "uv"
 
 
-def _by_uv(wanted: Wanted) -> None:
-    python = _with_pip(wanted)
+def _install_by_uv(wanted: Wanted) -> None:
+    python = _make_environment(wanted)
     tool, installer = wanted.beside / "tool", wanted.lock.with_name("installer.lock")
     options = (*wanted.source, "--no-deps", "--target", tool, "-r", installer)
     run_child([python, *_PIP_INSTALL, *options], wanted.variables, "fetching uv")
@@ -97,9 +97,9 @@ def _by_uv(wanted: Wanted) -> None:
     run_child([*uv, "install", "--quiet", *options], variables, "installing packages")
 
 
-def _with_pip(wanted: Wanted) -> str | Path:
-    """Makes the virtual environment, and returns a Python that has pip. It takes three seconds to
-    make pip anew."""
+def _make_environment(wanted: Wanted) -> str | Path:
+    """Makes the virtual environment, and returns a Python that has pip: installing pip again takes
+    three seconds."""
     if find_spec("pip") is not None:
         run_child([*_venv(wanted), "--without-pip"], wanted.variables)
         return sys.executable
@@ -107,7 +107,7 @@ def _with_pip(wanted: Wanted) -> str | Path:
     return wanted.python
 
 
-def _by_pip(wanted: Wanted) -> None:
+def _install_by_pip(wanted: Wanted) -> None:
     run_child(_venv(wanted), wanted.variables, "making a virtual environment")
     command = [wanted.python, *_PIP_INSTALL, *wanted.source, *wanted.requirements]
     run_child(command, wanted.variables, "installing packages")

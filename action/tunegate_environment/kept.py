@@ -1,5 +1,5 @@
 """The environments of a runner: each is made once, under a name of its content, by whichever job
-comes first. One that was interrupted or damaged is made again."""
+comes first. An interrupted or damaged one is made again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _POLL_SECONDS = 0.2
 
 
 class Environment(NamedTuple):
-    """`key` names what is in it: the lock, the Python and the machine."""
+    """`key` identifies the content: the lock, the Python and the machine."""
 
     key: str
     python: Path
@@ -35,9 +35,9 @@ class Environment(NamedTuple):
 def environment_for(
     lock: Path, environment: Mapping[str, str], added: tuple[Path, ...] = ()
 ) -> Environment:
-    """The environment that has exactly what the lock and the `added` ones of extras say. It is made
-    beside its place and moved there when it is whole, so that nothing which was killed can be in
-    it. Raises CalledProcessError and OSError."""
+    """Returns the environment with exactly the content of the lock and of the extras' `added`
+    locks. It is made elsewhere and moved into place when complete, so that nothing interrupted can
+    be in it. Raises CalledProcessError and OSError."""
     key, cache = key_of(lock, *added), cache_directory(environment)
     directory = cache / key
     began = time.monotonic()
@@ -61,7 +61,8 @@ def key_of(*locks: Path) -> str:
 
 
 def cache_directory(environment: Mapping[str, str]) -> Path:
-    """The first place that this user may write to. In a container the runner's may be root's."""
+    """Returns the first directory that this user may write to. In a container the runner's may be
+    root's."""
     home = environment.get("HOME", "")
     named = (environment.get("RUNNER_TOOL_CACHE"), environment.get("XDG_CACHE_HOME"))
     places = [*map(Path, filter(None, named)), *([Path(home) / ".cache"] if home else [])]
@@ -98,7 +99,7 @@ def _is_locked(guard: IO[str]) -> bool:
 
 
 def _make(wanted: Wanted) -> str:
-    """Makes it, and removes what somebody who was killed left: others wait for the lock."""
+    """Makes it, after removing what a killed process left: others wait for the lock."""
     directory = wanted.directory
     for abandoned in directory.parent.glob(f"{directory.name}.*"):
         if abandoned.is_dir():

@@ -1,5 +1,5 @@
-"""The lock that a job needs. A wrong guess costs time and decides nothing: a run that misses a
-runtime says so before it begins, and goes on in the environment that has everything."""
+"""Chooses the lock that a job needs. A wrong guess costs time and decides nothing: a run that lacks
+a runtime notices before it begins, and continues in the environment with everything."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 DRIVER = Path("/proc/driver/nvidia/version")
 EVERYTHING = "everything"
-"""The value of `TUNEGATE_ENVIRONMENT` that asks for more than the guess."""
+"""The value of `TUNEGATE_ENVIRONMENT` that overrides the guess."""
 _MAX_BYTES = 1 << 20
 _TARGETS = re.compile(r"^targets:[ \t]*(?:#.*)?\n((?:[ \t]*(?:#.*)?\n|[ \t-].*\n?)*)", re.MULTILINE)
 _TARGET = re.compile(r"^([ \t]*)- ", re.MULTILINE)
@@ -33,8 +33,8 @@ def lock_for(locks: Path, environment: Mapping[str, str], driver: Path = DRIVER)
 
 
 def only_runtime(config: str) -> str:
-    """The runtime that each target of the checkout's configuration names, or an empty string. It is
-    read without a library for YAML; what is written in an unusual way counts as anything else."""
+    """Returns the runtime that each target of the checkout's configuration names, or an empty
+    string. It is read without a YAML library; unusual spellings count as another runtime."""
     block = _TARGETS.search(config)
     if block is None:
         return ""
@@ -45,7 +45,7 @@ def only_runtime(config: str) -> str:
 
 
 def _text(config: Path) -> str:
-    """An empty string for what is not there, too large or no file."""
+    """Returns the text, '' if the file is missing, too large or no file."""
     try:
         if config.is_symlink() or not config.is_file() or config.stat().st_size > _MAX_BYTES:
             return ""

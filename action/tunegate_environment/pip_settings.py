@@ -1,5 +1,4 @@
-"""The places where pip looks for packages, in the words of uv, which reads no configuration of
-pip."""
+"""Translates pip's package sources to uv, which does not read pip's configuration."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from collections.abc import Mapping
 
 _LINE = re.compile(r"(global|install|:env:)\.([a-z-]+)=(.*)")
 _SECTIONS = ("global", "install", ":env:")
-"""A later one has the last word, as in pip."""
+"""The last one wins, as in pip."""
 _VARIABLES = {
     "index-url": "UV_DEFAULT_INDEX",
     "extra-index-url": "UV_INDEX",
@@ -27,8 +26,8 @@ _NO = {"", "0", "false", "no", "off", "n", "f"}
 
 
 def uv_variables(pip_config: str) -> dict[str, str]:
-    """`pip_config` is what `pip config list` printed. An index may have a password in its address,
-    so that all of it goes by the environment, and nothing by arguments."""
+    """Returns uv's variables for the output of `pip config list`. An index may have a password in
+    its address, so everything goes by the environment, nothing by arguments."""
     settings = _settings(pip_config)
     variables = {}
     for name, variable in _VARIABLES.items():

@@ -1,8 +1,8 @@
-"""The seal of a complete environment: its list of files, by which whatever was lost, changed or
-added is seen.
+"""The seal of a complete environment: its list of files, which reveals whatever was lost, changed
+or added.
 
-Most of the time a look at each file's size and times is enough. Where those are others, as after
-an environment was restored on another machine, the content decides.
+Usually each file's size and times suffice. If they differ, as after an environment was restored on
+another machine, the content decides.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from pathlib import Path
 
 SEAL = ".complete"
 _REWRITTEN = "__pycache__"
-"""Python writes it while it runs, and checks it against the source."""
+"""Python writes it at run time, and checks it against the source."""
 
 Look = tuple[int, int, int]
 """The size, and the times of the last change of content and of anything."""
 
 
 def seal(directory: Path) -> None:
-    """Comes last: a directory without it is not complete."""
+    """Seals the directory, as the last step: without a seal it is incomplete."""
     files = {name: (*_look(path), _digest(path)) for name, path in _files(directory)}
     _write(directory, files)
 
 
 def damage(directory: Path) -> str:
-    """The first thing that is not as it was installed, or an empty string."""
-    sealed = _read(directory)
+    """Returns the first thing that differs from the installation, or an empty string."""
+    sealed = _read_seal(directory)
     if sealed is None:
         return "it is not complete"
     found = dict(_files(directory))
@@ -44,7 +44,7 @@ def damage(directory: Path) -> str:
             return f"{name} is not what was installed"
     if suspects:
         looks = {name: (*_look(path), sealed[name][3]) for name, path in suspects.items()}
-        with suppress(OSError):  # it may be another user's: then this takes as long next time
+        with suppress(OSError):  # it may be another user's: then this check is as slow next time
             _write(directory, {**sealed, **looks})
     return ""
 
@@ -65,7 +65,7 @@ def _look(path: Path) -> Look:
 
 
 def _digest(path: Path) -> str:
-    """A link is where it leads."""
+    """Returns a file's digest; a link's is its destination."""
     if path.is_symlink():
         return f"link:{path.readlink()}"
     try:
@@ -75,7 +75,7 @@ def _digest(path: Path) -> str:
         return "unreadable"
 
 
-def _read(directory: Path) -> Mapping[str, tuple[int, int, int, str]] | None:
+def _read_seal(directory: Path) -> Mapping[str, tuple[int, int, int, str]] | None:
     try:
         rows = json.loads((directory / SEAL).read_text(encoding="utf-8"))
         return {str(name): (int(a), int(b), int(c), str(d)) for name, (a, b, c, d) in rows.items()}

@@ -1,4 +1,5 @@
-"""Why the certificate of a server is not trusted, from what the libraries above OpenSSL raise."""
+"""The reason why a server's certificate is not trusted, from errors of the libraries above
+OpenSSL."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ _MAX_ERRORS = 32
 
 
 def untrusted_reason(error: BaseException) -> str | None:
-    """Returns OpenSSL's reason, such as "unable to get local issuer certificate". None for all
+    """Returns OpenSSL's reason, such as "unable to get local issuer certificate", None for all
     other errors."""
     for each in _within(error):
         if isinstance(each, ssl.SSLCertVerificationError):
@@ -18,7 +19,7 @@ def untrusted_reason(error: BaseException) -> str | None:
 
 
 def _within(error: BaseException) -> Iterator[BaseException]:
-    """The error and those that it wraps: each library keeps the one below it somewhere else."""
+    """Yields the error and those it wraps: each library keeps the one below it somewhere else."""
     left: list[object] = [error]
     for _ in range(_MAX_ERRORS):
         if not left:

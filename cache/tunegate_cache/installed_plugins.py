@@ -1,8 +1,8 @@
-"""The plugins that are installed beside us, by entry point. Nothing of a checkout is read:
-only the directories that this interpreter installs into, and our own.
+"""The plugins that are installed beside us, by entry point. Nothing of a checkout is read: only the
+directories that this interpreter installs into, and our own.
 
-Where our sources run without being installed, as in the Action, an extra of ours is found when its
-folder is on the path that modules are imported from: whoever starts us decides which.
+If our sources run without being installed, as in the Action, one of our extras is found if its
+folder is on the import path: whoever starts us decides which.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MAX_REASON = 300
 
 
 class PluginError(Exception):
-    """A plugin that is installed and cannot be used. The text is one line."""
+    """A plugin that is installed but unusable. The text is one line."""
 
 
 class Plugin(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,16 +37,16 @@ class Plugin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def installed(group: str, places: Sequence[Path] | None = None) -> Mapping[str, Plugin]:
-    """Returns the plugins of an entry-point group by name, in the order of their names. A name of
-    ours is ours, whoever else registers it."""
+    """Returns the plugins of an entry-point group, sorted by name. Names of ours cannot be taken
+    over."""
     found: dict[str, list[Plugin]] = defaultdict(list)
-    for plugin in _registered(group, _places() if places is None else places):
+    for plugin in _read_registrations(group, _places() if places is None else places):
         found[plugin.name].append(plugin)
     if places is None:
-        for plugin in _of_extras(group):
+        for plugin in _extras_on_path(group):
             found[plugin.name].append(plugin)
     own = _own_registrations(group)
-    return {name: own.get(name) or _merged(found[name]) for name in sorted({*own, *found})}
+    return {name: own.get(name) or _merge(found[name]) for name in sorted({*own, *found})}
 
 
 def plugin_named(group: str, name: str) -> Plugin | None:
@@ -55,20 +55,21 @@ def plugin_named(group: str, name: str) -> Plugin | None:
 
 
 def ignored(group: str) -> Sequence[Plugin]:
-    """Returns what other packages register under names of ours."""
+    """Returns what other packages register under our names."""
     own = _own_registrations(group)
-    return [plugin for plugin in _registered(group, _places()) if plugin.name in own]
+    return [plugin for plugin in _read_registrations(group, _places()) if plugin.name in own]
 
 
 def load_plugin(plugin: Plugin) -> object:
-    """Returns what the entry point names. Raises PluginError whatever the plugin does."""
+    """Returns the object that the entry point names. Raises PluginError whatever the plugin
+    does."""
     package = " and ".join(plugin.offered_by)
     if len(plugin.offered_by) > 1:
         message = f'{package} both register "{plugin.name}". Uninstall one of them.'
         raise PluginError(message)
     module, _, attribute = plugin.value.partition(":")
     try:
-        # Standard output is what a command answers.
+        # Standard output carries a command's product.
         with redirect_stdout(sys.stderr):
             return getattr(importlib.import_module(module), attribute)
     except KeyboardInterrupt:
@@ -79,7 +80,7 @@ def load_plugin(plugin: Plugin) -> object:
 
 
 def _reason(error: BaseException) -> str:
-    """Returns one line; an exception whose text fails has its type alone."""
+    """Returns one line, or only the type of an exception whose text fails."""
     try:
         said = f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 -- the text is code of the plugin's
@@ -88,7 +89,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _places() -> tuple[Path, ...]:
-    """Returns where packages of this environment are. `sys.path` may name other directories."""
+    """Returns this environment's package directories. `sys.path` may contain others."""
     import sysconfig  # noqa: PLC0415 -- as below
 
     paths = sysconfig.get_paths()
@@ -97,17 +98,17 @@ def _places() -> tuple[Path, ...]:
 
 
 def _own_registrations(group: str) -> Mapping[str, Plugin]:
-    """Returns the registrations of the sources that run now: where they are no installed package,
-    as in the action, those of pyproject.toml."""
+    """Returns the registrations of the running sources: if they are no installed package, as in the
+    Action, those of pyproject.toml."""
     project = _SOURCES.parent / "pyproject.toml"
     if _SOURCES.name != "cache" or not project.is_file():
-        return {p.name: p for p in _registered(group, (_SOURCES,), is_ours=True)}
+        return {p.name: p for p in _read_registrations(group, (_SOURCES,), is_ours=True)}
     return {plugin.name: plugin for plugin in _declared_in(project, group)}
 
 
-def _of_extras(group: str) -> Iterator[Plugin]:
-    """Yields those of our extras whose sources are on the path, and whose sources lie beside
-    ours. One that is installed too, from these sources, is the same plugin."""
+def _extras_on_path(group: str) -> Iterator[Plugin]:
+    """Yields the plugins of our extras whose sources are on the path, beside ours. An extra that is
+    also installed from these sources is the same plugin."""
     if _SOURCES.name != "cache":
         return
     extras = _SOURCES.parent / "plugin" / "extras"
@@ -120,7 +121,7 @@ def _of_extras(group: str) -> Iterator[Plugin]:
 def _declared_in(project: Path, group: str) -> Iterator[Plugin]:
     if f'.entry-points."{group}"]' not in _text(project):  # help does not wait for a TOML parser
         return
-    described = _described(project)
+    described = _project_table(project)
     package = f"{described['name']} {described['version']}"
     for name, value in described.get("entry-points", {}).get(group, {}).items():
         yield Plugin(name=name, value=value, offered_by=(package,))
@@ -132,26 +133,28 @@ def _text(project: Path) -> str:
 
 
 @cache
-def _described(project: Path) -> Mapping[str, Any]:
-    """Returns the table `project` of a file of ours, which is asked for each group."""
-    # Processes that measure look for one of ours, and each import shows in how they start.
+def _project_table(project: Path) -> Mapping[str, Any]:
+    """Returns the table `project` of a file of ours, which is read again for each group."""
+    # Measuring processes look for one of ours, and each import slows their start.
     import tomllib  # noqa: PLC0415
 
     described: Mapping[str, Any] = tomllib.loads(_text(project))["project"]
     return described
 
 
-def _registered(group: str, places: Sequence[Path], *, is_ours: bool = False) -> Iterator[Plugin]:
+def _read_registrations(
+    group: str, places: Sequence[Path], *, is_ours: bool = False
+) -> Iterator[Plugin]:
     for place in places:
         for listed in sorted(place.glob("*.dist-info/entry_points.txt")):
             name, _, version = listed.parent.name.removesuffix(".dist-info").partition("-")
             if (name == _OURS) == is_ours:
                 package = f"{name.replace('_', '-')} {version}"
-                yield from _listed(listed, group, package)
+                yield from _read_entry_points(listed, group, package)
 
 
-def _listed(listed: Path, group: str, package: str) -> Iterator[Plugin]:
-    """Reads the file format of the packaging specification "Entry points". What cannot be read
+def _read_entry_points(listed: Path, group: str, package: str) -> Iterator[Plugin]:
+    """Yields the entry points of a file in the packaging specification's format. An unreadable one
     registers nothing."""
     try:
         text = listed.read_text("utf-8")
@@ -172,7 +175,7 @@ def _listed(listed: Path, group: str, package: str) -> Iterator[Plugin]:
             yield Plugin(name=name, value=value, offered_by=(package,))
 
 
-def _merged(offers: Sequence[Plugin]) -> Plugin:
-    """Returns the only plugin of a name, or one that names all who register it."""
+def _merge(offers: Sequence[Plugin]) -> Plugin:
+    """Returns the only plugin of a name, naming all packages that register it."""
     packages = dict.fromkeys(package for plugin in offers for package in plugin.offered_by)
     return msgspec.structs.replace(offers[0], offered_by=tuple(packages))

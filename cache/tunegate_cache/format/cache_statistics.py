@@ -1,4 +1,4 @@
-"""The use of the cache in one run, counted."""
+"""Counts the use of the cache in one run."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tunegate_cache.format.records import MissReason
 class CacheStatistics:
     """Requests by verb (`get`, `put`, `list`), answers, and the lines worth showing once each.
 
-    Requests and bytes are those that left for the store: a local copy costs none. `served` counts
-    answers by the zone and the repository of the best record; outside of CI no repository is known.
+    Requests and bytes are those that went to the store: a local copy costs none. `served` counts
+    answers by the zone and repository of the best record; outside of CI the repository is unknown.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The check whether decisions may be replayed under a template, before the compiler sees them."""
+"""Checks whether decisions may be replayed under a template, before the compiler sees them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _FIRST_LOCATION, _LAST_LOCATION = -2, 63
 
 
 class SamplingInstruction(msgspec.Struct, frozen=True, kw_only=True):
-    """One sampling instruction of a template: its place, and the range of what it may decide.
+    """One sampling instruction of a template: its index, and the range of its decisions.
 
     `n` is the number of tile factors, `max_innermost` bounds the last (0: no bound), `extent` is
-    the loop's length where it is known, `candidates` the number of choices of a categorical.
+    the loop's length if known, `candidates` the number of choices of a categorical.
     """
 
     index: int
@@ -33,8 +33,8 @@ class SamplingInstruction(msgspec.Struct, frozen=True, kw_only=True):
 def check_decisions(
     decisions: Sequence[Decision], template: Sequence[SamplingInstruction]
 ) -> str | None:
-    """Returns why these decisions do not fit the template, or None. Every sampling instruction must
-    have exactly one decision: a missing one would be sampled at random."""
+    """Returns why these decisions do not fit the template, or None. Each sampling instruction needs
+    exactly one decision: a missing one would be sampled at random."""
     if len(decisions) > _MAX_DECISIONS:
         return f"{len(decisions)} decisions"
     if [index for index, _ in decisions] != [instruction.index for instruction in template]:

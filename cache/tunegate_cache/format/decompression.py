@@ -1,15 +1,15 @@
-"""Decompressing what others wrote: within limits of size, ratio and memory."""
+"""Decompresses what others wrote, within limits of size, ratio and memory."""
 
 from __future__ import annotations
 
 import zstandard
 
 MAX_TEXT_BYTES = 16 * 1024 * 1024
-"""The limit on the text of a segment or a block: sixteen times what a run puts into one, and small
+"""The limit on the text of a segment or block: sixteen times what a run writes into one, and small
 in any reader's memory."""
 _MAX_RATIO = 64
 SMALL_BYTES = 1024 * 1024
-"""The bytes of text below which a high ratio is no bomb, only a short text that repeats itself."""
+"""Text smaller than this may have a high ratio: it is no bomb, only short and repetitive."""
 _CHUNK = 1024 * 1024
 _MAX_WINDOW = 2**23
 

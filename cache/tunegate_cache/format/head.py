@@ -17,8 +17,7 @@ _KEPT_DAYS = 30
 
 
 class CorruptHeadError(Exception):
-    """A HEAD that is not one: it is damaged, of a later version, or
-    signed by nobody who is trusted."""
+    """An invalid HEAD: damaged, of a later version, or not signed by a trusted key."""
 
 
 class LaterHeadError(CorruptHeadError):
@@ -35,8 +34,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unreferenced(msgspec.Struct, frozen=True, array_like=True):
-    """An unreferenced object, and since when (seconds since 1970): of a compaction that died, lost
-    its race, or was followed by others."""
+    """An unreferenced object, and since when (seconds since 1970): it comes from a compaction that
+    died, lost its race, or was followed by others."""
 
     name: str
     since: int
@@ -45,9 +44,9 @@ class Unreferenced(msgspec.Struct, frozen=True, array_like=True):
 class Head(msgspec.Struct, frozen=True, kw_only=True):
     """`version` counts compactions; `parent` is the digest of the HEAD before.
 
-    `archives` hold every segment there ever was, `snapshot` the best of them. `covers` are the file
-    names of those segments that still stand beside: they need not be read. `kept` are earlier
-    snapshots that pinned builds may still read.
+    `archives` hold every segment ever written, `snapshot` the best of them. `covers` are the file
+    names of those segments that still exist beside the archives and need not be read. `kept` are
+    earlier snapshots that pinned builds may still read.
     """
 
     v: int = _VERSION
@@ -61,7 +60,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     unreferenced: tuple[Unreferenced, ...] = ()
 
     def referenced(self, group: Group) -> Iterator[str]:
-        """Names of all objects that must not go."""
+        """Yields the names of all objects that must not be deleted."""
         for snapshot in (self.snapshot, *self.kept):
             yield group.content("idx", snapshot.index)
             yield from (group.content("pack", pack) for pack in snapshot.packs)
@@ -85,7 +84,7 @@ def encode_head(head: Head, group: Group, signer: Signer | None) -> bytes:
 
 
 def decode_head(body: bytes, group: Group, keys: TrustedKeys) -> Head:
-    """Raises CorruptHeadError."""
+    """Decodes a HEAD. Raises CorruptHeadError."""
     try:
         envelope = msgspec.json.decode(body, type=_Signed)
         text = bytes(envelope.head)
@@ -108,7 +107,7 @@ def head_digest(body: bytes) -> str:
 
 
 def kept_for_pins(snapshots: tuple[Snapshot, ...], now: int) -> tuple[Snapshot, ...]:
-    """All of the last day, then the last of each day for a month."""
+    """Returns all snapshots of the last day, and the last one of each day for a month."""
     by_day: dict[int, Snapshot] = {}
     for snapshot in sorted(snapshots, key=lambda s: s.version):
         if now - snapshot.at <= _KEPT_DAYS * _DAY_SECONDS:

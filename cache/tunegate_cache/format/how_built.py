@@ -1,7 +1,7 @@
-"""The choices that times decided while a model was built, as decisions of a record: the next build
-of the same graph measures nothing again.
+"""The choices that timing made while a model was built, as a record's decisions: the next build of
+the same graph measures nothing again.
 
-It says how a model is built and never what it computes: whoever builds with it checks that it fits
+They say how a model is built, never what it computes: a build that uses them checks that they fit
 the model, and checks the numbers.
 """
 
@@ -12,14 +12,14 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 _Decision = tuple[int, tuple[int, ...]]
-"""A decision of a record: an index, and the integers there."""
+"""A record's decision: an index, and its integers."""
 MOST_NODES = 2**20
 MOST_DECISIONS = 256
-"""A record has no more."""
+"""The most decisions of a record."""
 _SCHEDULES = 2**52
-"""The index of a schedule is at least this, and that of a node is less."""
+"""The smallest index of a schedule; a node's is smaller."""
 _DIGITS = 13
-"""The hexadecimal digits of a digest that have a place below."""
+"""The hexadecimal digits of a digest that fit below it."""
 _KEPT = 0
 
 
@@ -34,19 +34,19 @@ class HowBuilt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def mark_of(digest: str) -> int:
-    """The mark of a schedule, or of a graph, by the digest that identifies it."""
+    """Returns the mark of a schedule, or of a graph, by its digest."""
     return _SCHEDULES + int(digest[:_DIGITS], 16)
 
 
 def decisions_of(how: HowBuilt) -> tuple[_Decision, ...] | None:
-    """Returns None where a record has no room for it."""
+    """Returns the decisions, None if they do not fit a record."""
     found = {start: (length,) for start, length in _runs(how.compiled)}
     found |= dict.fromkeys(how.kept, (_KEPT,))
     return tuple(sorted(found.items())) if len(found) <= MOST_DECISIONS else None
 
 
 def how_built(decisions: Sequence[_Decision]) -> HowBuilt | None:
-    """Returns what these decisions say, None where they say nothing, or make no sense."""
+    """Returns the content of these decisions, None if they are empty or invalid."""
     compiled: list[int] = []
     kept: list[int] = []
     for index, values in decisions:
@@ -66,7 +66,7 @@ def _is_next(start: int, length: int, so_far: Sequence[int]) -> bool:
 
 
 def _runs(places: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Neighbours together: the first place of each run, and how many it has."""
+    """Yields runs of neighbours: the first index of each run, and its length."""
     start, length = 0, 0
     for place in sorted(set(places)):
         if length and place == start + length:

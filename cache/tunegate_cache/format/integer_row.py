@@ -1,22 +1,22 @@
-"""A row of integers that stand for digests, texts and numbers, and its reader, which believes none
-of them."""
+"""Encodes digests, texts and numbers as a row of integers, and reads such rows without trusting
+them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 _DIGITS = (13, 13, 13, 13, 12)
-"""The hexadecimal digits of a sha-256 in each of its integers."""
+"""The hexadecimal digits of a SHA-256 in each of its integers."""
 _LETTERS = 6
 """The bytes of a text in each of its integers."""
 
 
 class RefusedRowError(ValueError):
-    """A row that does not say what it should."""
+    """A row with invalid content."""
 
 
 def digest_row(digest: str) -> Iterator[int]:
-    """The integers of a digest of 64 hexadecimal digits."""
+    """Yields the integers of a digest of 64 hexadecimal digits."""
     start = 0
     for digits in _DIGITS:
         yield int(digest[start : start + digits], 16)
@@ -24,7 +24,7 @@ def digest_row(digest: str) -> Iterator[int]:
 
 
 def text_row(text: str) -> Iterator[int]:
-    """The number of bytes, and then these."""
+    """Yields the number of bytes, and then the bytes."""
     content = text.encode()
     yield len(content)
     for start in range(0, len(content), _LETTERS):
@@ -32,8 +32,8 @@ def text_row(text: str) -> Iterator[int]:
 
 
 class RowReader:
-    """Reads a row from left to right. Every method raises RefusedRowError for what is not there, or
-    not of its kind."""
+    """Reads a row from left to right. Every method raises RefusedRowError for missing or invalid
+    content."""
 
     def __init__(self, row: Sequence[int]) -> None:
         self._row, self._at = row, 0
@@ -53,7 +53,7 @@ class RowReader:
         return "".join(f"{self.number(0, 16**digits - 1):0{digits}x}" for digits in _DIGITS)
 
     def text(self, most_bytes: int) -> str:
-        """Printable, or empty."""
+        """Returns a printable or empty text."""
         size = self.number(0, most_bytes)
         sizes = [min(_LETTERS, size - start) for start in range(0, size, _LETTERS)]
         content = b"".join(self.number(0, 256**n - 1).to_bytes(n, "big") for n in sizes)

@@ -1,9 +1,9 @@
-"""The election of a whole model, kept as records.
+"""The election of a whole model's runtime, kept as records.
 
-Each candidate that was measured has one, whose template is made up of its name and its role alone.
-The winner's decisions say how it was built; the others have none. Where time did not suffice for
-all, the winner leads so far, and one that cannot ship has a record too, whose time says nothing. So
-they are checked, signed, revoked and compacted like all records.
+Each measured candidate has a record, whose template consists of its name and role. The winner's
+decisions say how it was built; the others have none. If time ran out, the winner is only the leader
+so far, and a candidate that cannot ship also has a record, with a meaningless time. This way they
+are checked, signed, revoked and compacted like all records.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from tunegate_cache.format.records import (
 )
 
 LASTS_SECONDS = 30 * 24 * 3600
-"""A model is elected anew after so long."""
+"""The age at which an election is repeated."""
 MOST_CANDIDATES = 8
-"""A compaction keeps no more records of a workload on one device."""
+"""A compaction keeps no more records of a workload per device."""
 
 
 _Part = Literal["won by", "led so far by", "with", "without"]
 
 
 class ModelElection(msgspec.Struct, frozen=True, kw_only=True):
-    """`nanoseconds` has the time of one inference under each candidate by its name; `measured_at`
-    is in seconds since 1970. `how` the winner was built is None where that is not known.
-    `is_cut_short`: there are candidates that nobody had the time to measure; those of `refused` are
-    not among them, as they do not build or err too much."""
+    """`nanoseconds` has the time of one inference by candidate name; `measured_at` is in seconds
+    since 1970. `how` the winner was built is None if unknown. `is_cut_short` means that candidates
+    were left unmeasured for lack of time, not counting the `refused`, which do not build or are too
+    inexact."""
 
     key: WorkloadKey
     winner: str
@@ -55,8 +55,8 @@ def election_records(
     toolchain: Toolchain,
     source: Provenance,
 ) -> tuple[TuningRecord, ...]:
-    """Returns the records of the winner and of the fastest others, and of those that an unfinished
-    election does not build again."""
+    """Returns the records of the winner and the fastest others, and of those that an unfinished
+    election need not build again."""
     times = election.nanoseconds
     slower = max(times.values(), default=0) + 1
     how = decisions_of(election.how) if election.how is not None else None
@@ -91,8 +91,8 @@ def election_of(
     toolchain: Toolchain,
     now: int,
 ) -> ModelElection | None:
-    """The latest election among these candidates on this kind of device with this compiler; None
-    where it is too old or of the future, and where not exactly one has won it."""
+    """Returns the latest election among these candidates on this kind of device with this compiler;
+    None if it is too old, in the future, or without exactly one winner."""
     here = [
         record
         for record in records

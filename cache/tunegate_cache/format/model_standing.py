@@ -1,8 +1,8 @@
 """The speed of a whole model, compiled and under the runtime that ships instead, kept as records.
 
-A model is a workload like any other: its key is a digest of its tasks. It has two records, one for
-each runtime, whose templates are made up of the role alone and which have no decisions. So they are
-checked, signed, revoked and compacted like all records.
+A model is a workload like any other: its key is a digest of its tasks. It has one record for each
+of the two runtimes, whose template consists of the role, and which has no decisions. This way they
+are checked, signed, revoked and compacted like all records.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ModelStanding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def shape_of(key: WorkloadKey) -> WorkloadShape:
-    """No other model has it: nothing is transferred between models."""
+    """Returns a shape that no other model has: nothing is transferred between models."""
     return WorkloadShape(key.workload, ())
 
 

@@ -24,7 +24,7 @@ OBJECT_ROOT = "ms1"
 _TARGET_DIGITS = 16
 _MAX_ZONE = 120
 _MAX_NAME = 1024
-"""S3 has no longer ones."""
+"""S3's limit."""
 _ZONE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
 
 _GROUP = rf"{OBJECT_ROOT}/z/(?P<zone>{_ZONE.pattern})/g/(?P<target>[0-9a-f]{{{_TARGET_DIGITS}}})/"
@@ -41,7 +41,8 @@ _ENDINGS: dict[str, str] = {"pack": "pack", "idx": "idx", "cold": "arc"}
 
 
 class Group(msgspec.Struct, frozen=True, order=True):
-    """A zone and a target: what is compacted together. `target` is the start of the target key."""
+    """A zone and a target, which are compacted together. `target` is the beginning of the target
+    key."""
 
     zone: str
     target: str
@@ -58,17 +59,17 @@ class Group(msgspec.Struct, frozen=True, order=True):
         return f"{self.prefix}{kind}/{digest}.{_ENDINGS[kind]}"
 
     def segment(self, file: str) -> SegmentName | None:
-        """The segment with this file name."""
+        """Returns the segment with this file name."""
         return parse_segment(f"{self.prefix}seg/{file}")
 
 
 def group_of(zone: str, target: str) -> Group:
-    """`target` may be a whole target key."""
+    """Returns the group; `target` may be a whole target key."""
     return Group(zone, target[:_TARGET_DIGITS])
 
 
 class ContentName(msgspec.Struct, frozen=True, kw_only=True):
-    """An object made by a compaction and named by what it holds."""
+    """An object that a compaction made, named after its content."""
 
     group: Group
     kind: ContentKind
@@ -80,7 +81,7 @@ class ContentName(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SegmentName(msgspec.Struct, frozen=True, kw_only=True):
-    """`target` is the start of the target key: records hold all of it."""
+    """`target` is the beginning of the target key; records hold all of it."""
 
     zone: str
     target: str
@@ -113,7 +114,7 @@ def zone_problem(zone: str) -> str | None:
 
 
 def segment_prefix(zone: str, target: str) -> str:
-    """The prefix of all segments of a zone and a target key."""
+    """Returns the prefix of all segments of a zone and a target key."""
     return f"{OBJECT_ROOT}/z/{zone}/g/{target[:_TARGET_DIGITS]}/seg/"
 
 
@@ -130,7 +131,7 @@ def segment_name(
 
 
 def parse_segment(name: str) -> SegmentName | None:
-    """The parts of a segment's name; None for any other object."""
+    """Returns the parts of a segment's name, None for any other object."""
     match = _SEGMENT.fullmatch(name) if len(name) <= _MAX_NAME else None
     if match is None or len(match["zone"]) > _MAX_ZONE:
         return None
@@ -144,7 +145,8 @@ def parse_segment(name: str) -> SegmentName | None:
 
 
 def parse_content(name: str) -> ContentName | None:
-    """The parts of the name of a pack, an index or an archive; None for any other object."""
+    """Returns the parts of the name of a pack, an index or an archive, None for any other
+    object."""
     match = _CONTENT.fullmatch(name)
     if match is None or _ENDINGS[match["kind"]] != match["ending"]:
         return None
@@ -156,14 +158,14 @@ def parse_content(name: str) -> ContentName | None:
 
 
 def parse_head(name: str) -> Group | None:
-    """Returns the group whose HEAD this is; None for any other object."""
+    """Returns the group of this HEAD, None for any other object."""
     match = _HEAD.fullmatch(name)
     return None if match is None else Group(match["zone"], match["target"])
 
 
 def segments_under(prefix: str, listed: Iterable[str]) -> Iterator[SegmentName]:
     """Yields the segments of exactly that zone and target: a store that lists more is not trusted,
-    or a pull request's records could come in under `main`."""
+    or a pull request's records could pass as `main`'s."""
     for name in listed:
         segment = parse_segment(name)
         if segment is not None and segment_prefix(segment.zone, segment.target) == prefix:

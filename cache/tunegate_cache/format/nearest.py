@@ -1,4 +1,4 @@
-"""The recorded workloads of the same skeleton that are nearest in shape."""
+"""Finds the recorded workloads of the same skeleton that are nearest in shape."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ RECORDS_OF_EACH = 4
 
 
 def distance(ours: Sequence[int], theirs: Sequence[int]) -> float:
-    """Sum of |log2 a - log2 b| over the extents; infinite where their numbers differ."""
+    """Returns the sum of |log2 a - log2 b| over the extents, infinite if their numbers differ."""
     if len(ours) != len(theirs):
         return math.inf
     return math.fsum(abs(math.log2(a) - math.log2(b)) for a, b in zip(ours, theirs, strict=True))
@@ -19,6 +19,6 @@ def distance(ours: Sequence[int], theirs: Sequence[int]) -> float:
 def nearest(
     ours: Sequence[int], candidates: Iterable[tuple[str, Sequence[int]]]
 ) -> list[tuple[float, str]]:
-    """(distance, name) of the nearest, nearest first, at most `NEIGHBOURS`."""
+    """Returns (distance, name) of at most `NEIGHBOURS`, nearest first."""
     found = [(distance(ours, extents), name) for name, extents in candidates]
     return sorted(pair for pair in found if math.isfinite(pair[0]))[:NEIGHBOURS]

@@ -13,20 +13,20 @@ from tunegate_cache.format.pack_block import PackBlock
 from tunegate_cache.format.stored_record import StoredRecord
 
 _BLOCK_BYTES = 64 * 1024
-"""The bytes of text in one block. A block is one range request, and most of
-what it holds was not asked for."""
+"""The bytes of text in one block. A block is one range request, and most of its content was not
+asked for."""
 _LEVEL = 9
 _NOBODY = b"-"
 
 
 class CorruptBlockError(Exception):
-    """An error for bytes that differ from the index, or are no block."""
+    """The bytes differ from the index, or are no block."""
 
 
 def blocks(
     workloads: Iterable[tuple[str, list[StoredRecord]]],
 ) -> Iterator[tuple[list[str], bytes]]:
-    """Yields the workloads of each block, and its bytes. All records of a workload are in one."""
+    """Yields the workloads and bytes of each block. All records of a workload are in one block."""
     names: list[str] = []
     lines: list[bytes] = []
     size = 0
@@ -34,13 +34,13 @@ def blocks(
         text = [_line(stored) for stored in records]
         length = sum(map(len, text))
         if names and size + length > _BLOCK_BYTES:
-            yield names, _compressed(lines)
+            yield names, _compress(lines)
             names, lines, size = [], [], 0
         names.append(workload)
         lines += text
         size += length
     if names:
-        yield names, _compressed(lines)
+        yield names, _compress(lines)
 
 
 def describe_block(pack: int, start: int, body: bytes) -> PackBlock:
@@ -48,7 +48,7 @@ def describe_block(pack: int, start: int, body: bytes) -> PackBlock:
 
 
 def records(body: bytes, block: PackBlock) -> Iterator[StoredRecord]:
-    """Raises CorruptBlockError; a line that is no usable record is left out."""
+    """Yields the block's records, without invalid lines. Raises CorruptBlockError."""
     if hashlib.sha256(body).digest() != block.digest:
         message = "a block is not what the index says"
         raise CorruptBlockError(message)
@@ -68,5 +68,5 @@ def _line(stored: StoredRecord) -> bytes:
     return (stored.signer.encode() or _NOBODY) + b" " + stored.text
 
 
-def _compressed(lines: list[bytes]) -> bytes:
+def _compress(lines: list[bytes]) -> bytes:
     return zstandard.ZstdCompressor(level=_LEVEL).compress(b"\n".join(lines))

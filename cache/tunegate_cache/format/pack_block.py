@@ -6,8 +6,8 @@ import msgspec
 
 
 class PackBlock(msgspec.Struct, frozen=True, array_like=True):
-    """The position of a block in its pack and the digest of its bytes: a part of
-    a pack has no name to prove it."""
+    """The position of a block in its pack, and the digest of its bytes: no name proves a part of a
+    pack."""
 
     pack: int
     start: int

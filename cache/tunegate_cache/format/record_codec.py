@@ -1,5 +1,5 @@
-"""Records as bytes: one JSON object a line, flat, short names, no floats. Remote bytes are read
-here and nowhere else. Unknown fields are tolerated: later versions may say more."""
+"""Encodes records as bytes: one JSON object per line, flat, short names, no floats. Remote bytes
+are read only here. Unknown fields are tolerated: later versions may say more."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ def encode_record(record: TuningRecord) -> bytes:
 
 
 def decode_records(text: bytes) -> TuningRecord | RefusedLine:
-    """A record that satisfies every rule, or why this line is none."""
+    """Returns a record that satisfies every rule, or why this line is none."""
     if len(text) > MAX_RECORD_BYTES:
         return RefusedLine("too large")
     try:
         record = _record(_lines.decode(text))
     except _NOT_A_RECORD:
         return RefusedLine("not a record", _owner(text))
-    # What this module wrote has no duplicate key, no depth and no foreign number in it.
+    # What this module wrote has no duplicate keys, nesting or foreign numbers.
     reason = refusal(record) or (None if encode_record(record) == text else refusal_of_text(text))
     return record if reason is None else RefusedLine(reason, record.key.workload)
 

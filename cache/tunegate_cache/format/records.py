@@ -14,13 +14,13 @@ Decision = tuple[int, tuple[int, ...]]
 """(index of a sampling instruction in the template, the integers it decided)."""
 
 CONFIRMED_REPEATS = 5
-"""Times from which on a candidate counts as confirmed. A search measures each candidate
-with fewer, and measures what may win again."""
+"""The repeats from which a candidate counts as confirmed. A search measures each candidate with
+fewer, and repeats possible winners."""
 CONFIRMED_MS = 1000.0
-"""Milliseconds from which a single time is its own average."""
+"""The milliseconds from which a single run is its own average."""
 WINNERS_CURSE = 1.1
-"""The winner's-curse factor: by how much the best of many quick measurements may have seemed faster
-than it is."""
+"""The winner's-curse factor: how much too fast the best of many quick measurements may have
+seemed."""
 
 MissReason = Literal["absent", "corrupt", "rejected", "store-unavailable", "off"]
 RecordStatus = Literal["ok", "timeout", "compile", "runtime", "wrong", "constraint"]
@@ -88,7 +88,7 @@ class TuningRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def median_ms(self) -> float:
-        """Median run time in milliseconds; infinite for a failed candidate."""
+        """The median run time in milliseconds, infinite for a failed candidate."""
         times = sorted(self.run_nanoseconds)
         if self.status != "ok" or not times:
             return float("inf")
@@ -99,29 +99,29 @@ class TuningRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_confirmed(self) -> bool:
-        """Confirmed by a second, longer measurement, not only measured quickly."""
+        """Whether a second, longer measurement confirmed it."""
         times = self.run_nanoseconds
         return len(times) >= CONFIRMED_REPEATS or (len(times) > 0 and self.median_ms > CONFIRMED_MS)
 
     @property
     def recency(self) -> tuple[int, bool, int]:
-        """The rank of a measurement among those of its candidate, of which the highest counts: the
-        latest; within one second a failure, else the longest, which confirms."""
+        """The rank of a measurement among those of its candidate; the highest counts. Later ones
+        rank higher; within one second a failure does, else the longest, which confirms."""
         return self.measured_at, self.status != "ok", len(self.run_nanoseconds)
 
     @property
     def shrunk_ms(self) -> float:
-        """Returns the milliseconds that candidates are ranked by. The fastest of many quick
-        measurements is biased: the winner's curse: it comes before a confirmed measurement only if
-        it is faster by more than luck."""
+        """The milliseconds that candidates are ranked by. The fastest of many quick measurements is
+        biased (the winner's curse): it ranks above a confirmed one only if it is faster by more
+        than luck."""
         return self.median_ms if self.is_confirmed else WINNERS_CURSE * self.median_ms
 
 
 class ExactHit(msgspec.Struct, frozen=True, tag="exact"):
     """Records of this very workload on this target, best first.
 
-    Here and below, `failures` are candidates of this workload that did not build, run or compute
-    right when they were last tried, latest first: they need not be tried again.
+    Here and below, `failures` are candidates of this workload that last failed to build, run or
+    compute correctly, latest first: they need not be tried again.
     """
 
     records: tuple[TuningRecord, ...]

@@ -6,7 +6,7 @@ import msgspec
 
 
 class RefusedLine(msgspec.Struct, frozen=True):
-    """A line that is no usable record; `workload` is its workload where that can be read."""
+    """A line that is no usable record; `workload` is its workload if it is readable."""
 
     reason: str
     workload: str = ""

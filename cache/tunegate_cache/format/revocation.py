@@ -1,4 +1,4 @@
-"""Revocations: the records that do not count any longer. Pure."""
+"""Revocations: the records that no longer count. Pure."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from tunegate_cache.format.stored_record import StoredRecord
 
 
 class Revocation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A revocation: a record is revoked when it matches everything given here: the id of the key
-    that signed it, the repository or the CI run it came from, when it was measured (seconds since
-    1970)."""
+    """A record is revoked if it matches everything given here: the id of its signing key, the
+    repository or CI run it came from, and when it was measured (seconds since 1970)."""
 
     key: str = ""
     repository: str = ""

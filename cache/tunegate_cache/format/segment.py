@@ -1,7 +1,7 @@
 """A batch of records as one immutable object, named by its content.
 
-A signature follows the content in a skippable frame of zstandard, so that a signed segment is read
-by what knows nothing of signatures. The digest in the name is of the content alone.
+A signature follows the content in a skippable zstandard frame, so that readers without signatures
+can read a signed segment. The digest in the name covers only the content.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ class SegmentContents(msgspec.Struct, frozen=True):
 
 
 class CorruptSegmentError(Exception):
-    """An error for bytes that differ from their name, or are no segment."""
+    """The bytes differ from their name, or are no segment."""
 
 
 def pack_segment(records: Sequence[TuningRecord]) -> bytes:
-    """The body of a segment. Equal records in equal order give equal bytes."""
+    """Returns the body of a segment. Equal records in equal order give equal bytes."""
     text = b"\n".join(wire.encode_record(record) for record in records)
     return zstandard.ZstdCompressor(level=_LEVEL).compress(text)
 
 
 def batches(records: Sequence[TuningRecord]) -> Iterator[tuple[TuningRecord, ...]]:
-    """The records in pieces so small that no reader takes their segment for a bomb."""
+    """Yields the records in batches small enough that no reader takes their segment for a bomb."""
     batch: list[TuningRecord] = []
     size = 0
     for record in records:
@@ -63,7 +63,7 @@ def batches(records: Sequence[TuningRecord]) -> Iterator[tuple[TuningRecord, ...
 
 
 def segment_digest(body: bytes) -> str:
-    """Digest of the content, whoever signed it."""
+    """Returns the digest of the content, whoever signed it."""
     return hashlib.sha256(without_signature(body)).hexdigest()
 
 
@@ -72,7 +72,7 @@ def without_signature(body: bytes) -> bytes:
 
 
 def signed(body: bytes, signature: Signature) -> bytes:
-    """The body of a segment with a signature behind it."""
+    """Returns the body of a segment with a signature behind it."""
     return body + _FRAME + bytes.fromhex(signature.key) + signature.value
 
 
@@ -84,12 +84,13 @@ def signature_of(body: bytes) -> Signature | None:
 
 
 def is_trusted(name: SegmentName, body: bytes, keys: TrustedKeys) -> bool:
-    """Signed as its zone demands."""
+    """Returns whether the segment is signed as its zone requires."""
     return keys.accepts(name.zone, name.name, segment_digest(body), signature_of(body))
 
 
 def unpack_segment(body: bytes, expected_digest: str) -> SegmentContents:
-    """Raises CorruptSegmentError; a bad line inside a good segment costs that line only."""
+    """Returns the segment's content; a bad line costs only that line. Raises
+    CorruptSegmentError."""
     parsed = list(lines(body, expected_digest))
     return SegmentContents(
         stored=tuple(line for line in parsed if isinstance(line, StoredRecord)),
@@ -98,8 +99,8 @@ def unpack_segment(body: bytes, expected_digest: str) -> SegmentContents:
 
 
 def lines(body: bytes, expected_digest: str) -> Iterator[StoredRecord | RefusedLine]:
-    """The same one by one, for who has little time: lines made to be slow take seconds. Raises
-    CorruptSegmentError at once."""
+    """Yields the lines one by one, for callers with little time: lines crafted to be slow take
+    seconds. Raises CorruptSegmentError at once."""
     if segment_digest(body) != expected_digest:
         message = "the content is not what its name says"
         raise CorruptSegmentError(message)
@@ -116,7 +117,7 @@ def lines(body: bytes, expected_digest: str) -> Iterator[StoredRecord | RefusedL
 
 
 def stored(line: bytes, signer: str) -> StoredRecord | RefusedLine:
-    """A line of JSON as a record."""
+    """Returns a line of JSON as a record."""
     decoded = wire.decode_records(line)
     return decoded if isinstance(decoded, RefusedLine) else StoredRecord(decoded, line, signer)
 

@@ -1,7 +1,7 @@
-"""Ed25519 signatures that bind what is stored to where it is stored.
+"""Ed25519 signatures that bind content to its place in the store.
 
-A signature covers the object's name, hence zone and target, and the digest of its content: it is
-worth nothing on another object. Readers hold public keys only, so that none of them can forge.
+A signature covers the object's name (hence zone and target) and the digest of its content: it is
+worthless on another object. Readers hold only public keys, so none of them can forge.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ _PREFIX = "ed25519:"
 
 
 class BadKeyError(ValueError):
-    """A text that is no key. It never holds the text itself."""
+    """A text that is no key. The error never contains the text."""
 
 
 class Signature(msgspec.Struct, frozen=True):
-    """`key` is the 16-digit id of the key, the start of the digest of its public half."""
+    """`key` is the 16-digit id of the key: the beginning of the digest of its public half."""
 
     key: str
     value: bytes
 
 
 class Signer:
-    """A private key. It never shows itself."""
+    """A private key, which never shows itself."""
 
     def __init__(self, key: Ed25519PrivateKey) -> None:
         self._key = key
@@ -46,13 +46,13 @@ class Signer:
 
     @property
     def public(self) -> str:
-        """Returns the public key, which others add to their trusted keys."""
+        """Returns the public key, for others to add to their trusted keys."""
         return public_text(self._key.public_key())
 
 
 class TrustedKeys:
-    """The keys that may have signed the objects of a zone. A zone without keys needs no signature;
-    a key for `team` holds for `team/x` too."""
+    """The keys that may sign the objects of a zone. A zone without keys needs no signature; a key
+    for `team` also covers `team/x`."""
 
     def __init__(self, keys: Mapping[str, tuple[str, ...]] | None = None) -> None:
         """Raises BadKeyError."""
@@ -62,11 +62,11 @@ class TrustedKeys:
         }
 
     def is_required(self, zone: str) -> bool:
-        return self._of(zone) is not None
+        return self._keys_of_zone(zone) is not None
 
     def accepts(self, zone: str, name: str, digest: str, signature: Signature | None) -> bool:
         """Returns whether an object of the zone is trusted."""
-        known = self._of(zone)
+        known = self._keys_of_zone(zone)
         if known is None:
             return True
         if signature is None or signature.key not in known:
@@ -78,7 +78,7 @@ class TrustedKeys:
             return False
         return True
 
-    def _of(self, zone: str) -> Mapping[str, bytes] | None:
+    def _keys_of_zone(self, zone: str) -> Mapping[str, bytes] | None:
         while zone:
             if zone in self._keys:
                 return self._keys[zone]
@@ -87,12 +87,13 @@ class TrustedKeys:
 
 
 def signer_from_pem(pem: str) -> Signer:
-    """A signer with the key that `openssl genpkey -algorithm ed25519` wrote. Raises BadKeyError."""
+    """Returns a signer with the key that `openssl genpkey -algorithm ed25519` wrote. Raises
+    BadKeyError."""
     return Signer(private_key(pem))
 
 
 def private_key(pem: str) -> Ed25519PrivateKey:
-    """The key of a PEM text. Raises BadKeyError, which never holds the text."""
+    """Returns the key of a PEM text. Raises BadKeyError, which never contains the text."""
     try:
         key = load_pem_private_key(pem.strip().encode() + b"\n", password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
@@ -114,17 +115,17 @@ def key_id(public: bytes) -> str:
 
 
 def key_id_of(text: str) -> str:
-    """The identifier of a public key as a configuration writes it. Raises BadKeyError."""
+    """Returns the id of a public key in a configuration. Raises BadKeyError."""
     return key_id(_public(text))
 
 
 def public_text(key: Ed25519PublicKey) -> str:
-    """The public key as a configuration writes it."""
+    """Returns the public key as a configuration writes it."""
     return f"{_PREFIX}{base64.b64encode(key.public_bytes_raw()).decode()}"
 
 
 def public_key(text: str) -> Ed25519PublicKey:
-    """The public key that a configuration names. Raises BadKeyError."""
+    """Returns the public key that a configuration names. Raises BadKeyError."""
     return Ed25519PublicKey.from_public_bytes(_public(text))
 
 

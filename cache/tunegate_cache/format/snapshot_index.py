@@ -20,7 +20,7 @@ _MAX_BYTES = 256 * 1024 * 1024
 
 
 class CorruptIndexError(Exception):
-    """An error for bytes that differ from their name, or are no index."""
+    """The bytes differ from their name, or are no index."""
 
 
 class IndexRow(msgspec.Struct, frozen=True, array_like=True):
@@ -29,15 +29,15 @@ class IndexRow(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Member(msgspec.Struct, frozen=True, array_like=True):
-    """A workload of a skeleton that has a schedule to teach."""
+    """A workload of a skeleton with a schedule to transfer."""
 
     extents: tuple[int, ...]
     row: int
 
 
 class SnapshotIndex(msgspec.Struct, frozen=True, kw_only=True):
-    """`packs` are digests, which blocks name by their place; `serial` makes every index, and with
-    it every HEAD, different from all before."""
+    """`packs` are digests, which blocks refer to by index; `serial` makes every index, and with it
+    every HEAD, unique."""
 
     v: int = _VERSION
     serial: int
@@ -47,11 +47,11 @@ class SnapshotIndex(msgspec.Struct, frozen=True, kw_only=True):
     skeletons: dict[str, tuple[Member, ...]]
 
     def block_of(self) -> Mapping[str, int]:
-        """Number of the block of every workload."""
+        """The number of every workload's block."""
         return {row.workload.hex(): row.block for row in self.rows}
 
     def neighbours(self, shape: WorkloadShape) -> Sequence[str]:
-        """Workloads of the nearest shapes with this skeleton, nearest first."""
+        """Returns the workloads of the nearest shapes with this skeleton, nearest first."""
         members = self.skeletons.get(shape.skeleton, ())
         candidates = ((self.rows[m.row].workload.hex(), m.extents) for m in members)
         return [workload for _, workload in nearest(shape.extents, candidates)]
@@ -62,7 +62,7 @@ def encode_index(index: SnapshotIndex) -> bytes:
 
 
 def decode_index(body: bytes, digest: str) -> SnapshotIndex:
-    """Raises CorruptIndexError."""
+    """Decodes an index. Raises CorruptIndexError."""
     if hashlib.sha256(body).hexdigest() != digest:
         message = "the content is not what its name says"
         raise CorruptIndexError(message)
@@ -83,7 +83,8 @@ def decode_index(body: bytes, digest: str) -> SnapshotIndex:
 def skeletons(
     workloads: Iterable[tuple[int, WorkloadShape | None]],
 ) -> dict[str, tuple[Member, ...]]:
-    """Members by skeleton, of (row, shape); no shape means that there is nothing to teach."""
+    """Returns the members by skeleton, from (row, shape) pairs; no shape means nothing to
+    transfer."""
     found: dict[str, list[Member]] = {}
     for row, shape in workloads:
         if shape is not None:

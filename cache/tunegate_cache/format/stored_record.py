@@ -1,4 +1,4 @@
-"""A record as a segment or a pack holds it."""
+"""A record as it is stored in a segment or a pack."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from tunegate_cache.format.records import TuningRecord
 
 
 class StoredRecord(msgspec.Struct, frozen=True):
-    """`text` is the line as it was written: later versions may say more than this one knows.
-    `signer` is the id of the key that signed the segment it came in, or empty."""
+    """`text` is the line as written: later versions may say more than this one knows. `signer` is
+    the id of the key that signed its segment, or empty."""
 
     record: TuningRecord
     text: bytes

@@ -1,4 +1,4 @@
-"""The key of a target: what changes the code counts, what only names the host does not."""
+"""The key of a target: it contains what changes the code, not what only names the host."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TargetKey(msgspec.Struct, frozen=True):
 
 
 def target_key(attributes: Mapping[str, Any]) -> TargetKey:
-    """The key of the compiler's target attributes, whatever their order."""
+    """Returns the key of the compiler's target attributes, whatever their order."""
     text = json.dumps(_canonical(attributes), sort_keys=True, separators=(",", ":"))
     kind = str(attributes["kind"])
     arch = str(attributes.get("arch") or attributes.get("mcpu") or "generic")
@@ -36,8 +36,8 @@ _ARCHITECTURES = ("sm_70", "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90",
 
 
 class OtherTarget(msgspec.Struct, frozen=True, kw_only=True):
-    """A target like another but for one attribute: `name` is "threads" or "architecture", with its
-    value `there` and `here`."""
+    """A target that differs in one attribute: `name` is "threads" or "architecture", with its value
+    `there` and `here`."""
 
     digest: str
     name: str
@@ -46,8 +46,8 @@ class OtherTarget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def neighbours(attributes: Mapping[str, Any]) -> tuple[OtherTarget, ...]:
-    """Returns targets that differ in the threads, or on a GPU in the architecture: those of
-    machines of another size. A digest says nothing of what it is of, so these are tried."""
+    """Returns the targets with other threads, or on a GPU another architecture: those of machines
+    of another size. A digest reveals no attributes, so these are tried."""
     if "num-cores" in attributes:
         key, name, values = "num-cores", "threads", tuple[object, ...](_THREADS)
     elif attributes.get("kind") == "cuda" and "arch" in attributes:

@@ -1,8 +1,8 @@
-"""The tuning tasks of a model, kept as records: who has the same model need not ask a compiler.
+"""The tuning tasks of a model, kept as records: another run with the same model need not compile.
 
-A list is a row of integers, in as many records as it needs; the template of each says which piece
-it is. It says what to ask a cache about, and what reports call it, never what a build computes.
-Whoever builds the model holds the kernels against its list.
+A list is a row of integers, in as many records as it needs; each template says which piece it is.
+It decides what to look up in a cache and what reports call it, never what a build computes. A build
+compares the model's kernels with its list.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from tunegate_cache.format.records import (
 )
 
 MOST_PIECES = 8
-"""A compaction keeps no more records of a workload on one device."""
+"""A compaction keeps no more records of a workload per device."""
 _PIECE = 3_000
-"""The integers of a piece: in any case less than a record may have."""
+"""The integers of a piece: always fewer than a record may have."""
 _OF_A_DECISION = 30
 _MOST_TASKS = 512
 _MOST_EXTENTS = 4_096
 _MOST_TEXT = 4_096
-"""The bytes of a name: that of a fused recurrent layer has a thousand."""
+"""The bytes of a name: a fused recurrent layer's has a thousand."""
 _LARGEST = 2**53 - 1
 
 
 class ListedTask(msgspec.Struct, frozen=True, kw_only=True):
-    """A task without its target. `weight` is how often one inference runs it, `name` what the
-    compiler calls it; `flops` and `bytes_moved` are per call."""
+    """A task without its target. `weight` is how often one inference runs it, `name` the compiler's
+    name; `flops` and `bytes_moved` are per call."""
 
     workload: str
     shape: WorkloadShape
@@ -52,7 +52,7 @@ class ListedTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskList(msgspec.Struct, frozen=True, kw_only=True):
-    """The tasks of a model, all for the `target` of this digest; `listed_at` is in seconds since
+    """The tasks of a model, all for the `target` with this digest; `listed_at` is in seconds since
     1970."""
 
     key: WorkloadKey
@@ -64,10 +64,10 @@ class TaskList(msgspec.Struct, frozen=True, kw_only=True):
 def list_records(
     listed: TaskList, *, device: DeviceFingerprint, toolchain: Toolchain, source: Provenance
 ) -> tuple[TuningRecord, ...]:
-    """Returns none for a list that is too long, or has a text that nobody would read back."""
+    """Returns the records, none for a list that is too long or has an unreadable text."""
     row = tuple(_row(listed))
     pieces = [row[start : start + _PIECE] for start in range(0, len(row), _PIECE)]
-    if len(pieces) > MOST_PIECES or _read(listed.key, row, listed.listed_at) != listed:
+    if len(pieces) > MOST_PIECES or _read_list(listed.key, row, listed.listed_at) != listed:
         return ()
     return tuple(
         TuningRecord(
@@ -94,8 +94,8 @@ def list_of(
     toolchain: Toolchain,
     now: int,
 ) -> TaskList | None:
-    """The latest list on this kind of device with this compiler; None where it is too old or of the
-    future, where a piece is missing, and where it makes no sense."""
+    """Returns the latest list on this kind of device with this compiler; None if it is too old, in
+    the future, incomplete or invalid."""
     here = [
         record
         for record in records
@@ -107,7 +107,7 @@ def list_of(
     ]
     listed_at = max((record.measured_at for record in here), default=0)
     row = _together({r.template: r.decisions for r in here if r.measured_at == listed_at})
-    return None if row is None else _read(key, row, listed_at)
+    return None if row is None else _read_list(key, row, listed_at)
 
 
 def _together(pieces: dict[str, tuple[Decision, ...]]) -> tuple[int, ...] | None:
@@ -119,7 +119,8 @@ def _together(pieces: dict[str, tuple[Decision, ...]]) -> tuple[int, ...] | None
 
 
 def _decisions(piece: Sequence[int]) -> Iterator[Decision]:
-    """The piece, one larger each: where a decision has several integers, 0 is refused."""
+    """Yields the piece's integers, each increased by one: a decision with several integers must not
+    contain 0."""
     for start in range(0, len(piece), _OF_A_DECISION):
         yield start, tuple(number + 1 for number in piece[start : start + _OF_A_DECISION])
 
@@ -137,7 +138,7 @@ def _row(listed: TaskList) -> Iterator[int]:
         yield from (task.weight, task.flops, task.bytes_moved)
 
 
-def _read(key: WorkloadKey, row: Sequence[int], listed_at: int) -> TaskList | None:
+def _read_list(key: WorkloadKey, row: Sequence[int], listed_at: int) -> TaskList | None:
     reader = RowReader(row)
     try:
         target, count = reader.digest(), reader.number(0, _MOST_TASKS)

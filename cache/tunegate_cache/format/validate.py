@@ -1,4 +1,4 @@
-"""The rules that a decoded record must keep before anything uses it, in plain Python."""
+"""The rules that a decoded record must satisfy before anything uses it, in plain Python."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _MAX_EXTENTS = 4096
 _LARGEST = 2**53
 _MAX_INTEGER = len(str(-_LARGEST))
 _MIN_DECISION, _MIN_FACTOR = -2, 1
-"""A single value may say "inline" (-2) or "root" (-1); where there are several, they are factors of
-a loop, and a factor of 0 ends the compiler's process with a division."""
+"""A single value may be "inline" (-2) or "root" (-1). Several values are factors of a loop, and a
+factor of 0 crashes the compiler by a division."""
 
 
 def refusal(record: TuningRecord) -> str | None:
-    """Returns why these values are not usable, or None."""
+    """Returns why these values are unusable, or None."""
     if not 1 <= record.version <= KNOWN_VERSION:
         return "unknown version"
     if not all(_DIGEST.fullmatch(digest) for digest in _digests(record)):
@@ -38,16 +38,16 @@ def refusal(record: TuningRecord) -> str | None:
 
 
 def refusal_of_text(text: bytes) -> str | None:
-    """Returns why a line of JSON is not usable, or None, whatever its values mean: a duplicate key,
-    a number out of range, not finite or minus zero, or too much nesting, in known and unknown
-    fields alike."""
+    """Returns why a line of JSON is unusable, or None, whatever its values mean: a duplicate key, a
+    number out of range, not finite or minus zero, or too much nesting, in known and unknown fields
+    alike."""
     try:
         content: object = json.loads(
             text,
             object_pairs_hook=_without_duplicates,
             parse_constant=_finite,
             parse_float=_finite,
-            parse_int=_bounded,
+            parse_int=_bounded_integer,
         )
     except RecursionError:
         return "nested too deep"
@@ -83,9 +83,9 @@ def _finite(text: str) -> float:
     return number
 
 
-def _bounded(text: str) -> int:
-    """The number that a text stands for. A long text is not even converted: that takes
-    time in the square of its digits."""
+def _bounded_integer(text: str) -> int:
+    """Returns the number of a text. A long text is not converted: that takes time quadratic in its
+    digits."""
     number = int(text) if len(text) <= _MAX_INTEGER else None
     if number is None or not -_LARGEST <= number <= _LARGEST:
         message = "number out of range"
@@ -106,7 +106,7 @@ def _is_deeper(content: object, levels: int) -> bool:
 
 def _digests(record: TuningRecord) -> list[str]:
     digests = [record.key.workload, record.key.target, record.shape.skeleton]
-    # No template is the default schedule, which has no decisions either.
+    # An empty template is the default schedule, which has no decisions.
     return [*digests, record.template] if record.template or record.decisions else digests
 
 
@@ -147,7 +147,7 @@ def _bad_extents(record: TuningRecord) -> str | None:
 
 
 def _bad_facts(record: TuningRecord) -> str | None:
-    """Returns what is wrong with the facts that are only shown or ordered by, or None: numbers must
+    """Returns what is wrong with the facts that are only shown or sorted by, or None: numbers must
     be possible, text printable."""
     device, toolchain, source = record.device, record.toolchain, record.source
     numbers = (device.units, device.memory_bytes, record.measured_at)

@@ -1,10 +1,10 @@
 """The name-free identity of a tuning task, from the JSON object graph of its module.
 
 Names, spans, node numbering and sharing do not count; every extent, dtype, operator and attribute
-does. Two kinds of values do not, because they come from a model's weights, and weights never change
-a task: those of floating-point immediates (a learned scalar folded into the code) and those of 8-
-and 16-bit integer immediates (zero points of quantization). Decisions are applied to the caller's
-own module, so even a collision could only cost speed, never correctness.
+does. Two kinds of values do not count, because they come from a model's weights, which never change
+a task: floating-point immediates (a learned scalar folded into the code), and 8- and 16-bit integer
+immediates (zero points of quantization). Decisions are applied to the caller's own module, so even
+a collision could only cost speed, never correctness.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 IsReference = Callable[[str, str], bool]
-"""(type key, field) -> whether an integer in that field is the number of another node."""
+"""Returns whether an integer in the field of a type key is the index of another node."""
 
 _WORKLOAD, _SKELETON = b"ms-wk1", b"ms-sk1"
 _PROVENANCE = frozenset({"span", "source_map"})
@@ -30,15 +30,15 @@ _NAMES = {
     "tirx.SBlock": "name_hint",
 }
 _MAX_STEPS = 2_000_000
-"""A large function of a real model takes a few thousand."""
+"""A large function of a real model takes a few thousand steps."""
 _ARRAYS = frozenset({"ffi.Array", "ffi.List"})
 _MAPS = frozenset({"ffi.Map", "ffi.Dict"})
 _NARROW = frozenset({"int8", "uint8", "int16", "uint16"})
 
 
 class WorkloadIdentity(msgspec.Struct, frozen=True):
-    """`workload` and `skeleton` are 64-digit sha-256 digests; `extents` are the integer immediates
-    above 1, which the skeleton leaves out, in the order of the walk."""
+    """`workload` and `skeleton` are 64-digit SHA-256 digests; `extents` are the integer immediates
+    above 1, which the skeleton leaves out, in walk order."""
 
     workload: str
     skeleton: str
@@ -50,7 +50,7 @@ class _Extent(msgspec.Struct, frozen=True):
 
 
 def workload_digest(graph: Mapping[str, Any], is_reference: IsReference) -> WorkloadIdentity:
-    """Walk the graph once and digest it with and without its extents. Raises ValueError for a
+    """Walks the graph once, and digests it with and without its extents. Raises ValueError for a
     graph whose walk does not end."""
     workload, skeleton = hashlib.sha256(_WORKLOAD), hashlib.sha256(_SKELETON)
     extents = []
@@ -75,8 +75,9 @@ class _Reference(msgspec.Struct, frozen=True):
 
 
 class _Walk:
-    """A pre-order walk in which every node says how many parts follow, so that different trees
-    never give the same tokens. A named node is a definition when first met, a number afterwards."""
+    """A pre-order walk in which every node states how many parts follow, so that different trees
+    never give the same tokens. A named node is a definition when first met, and a number
+    afterwards."""
 
     def __init__(self, nodes: Sequence[Mapping[str, Any]], is_reference: IsReference) -> None:
         self._nodes = nodes
@@ -84,7 +85,7 @@ class _Walk:
         self._numbers: dict[int, int] = {}
 
     def tokens(self, root: int) -> Iterator[_Token]:
-        # Not recursive: the body of a concatenation is as deep as its inputs are many.
+        # Not recursive: a concatenation's body is as deep as it has inputs.
         stack: list[_Token] = [_Reference(root)]
         for _ in range(_MAX_STEPS):
             if not stack:
@@ -104,7 +105,7 @@ class _Walk:
         if kind in _ARRAYS:
             return [["A", len(content)], *map(_Reference, content)]
         if kind in _MAPS:
-            entries = self._in_order(list(zip(content[0::2], content[1::2], strict=True)))
+            entries = self._sort_names(list(zip(content[0::2], content[1::2], strict=True)))
             return [["M", len(entries)], *(_Reference(i) for entry in entries for i in entry)]
         if not isinstance(content, Mapping):
             return [[kind, content]]
@@ -112,8 +113,8 @@ class _Walk:
             return [["R", self._numbers[index]]]
         return self._object(index, kind, content)
 
-    def _in_order(self, entries: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Maps with names as keys are in no order that means anything."""
+    def _sort_names(self, entries: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Sorts the entries of a map with names as keys, whose order means nothing."""
         if any(self._nodes[key]["type"] != "ffi.String" for key, _ in entries):
             return entries
         return sorted(entries, key=lambda entry: str(self._nodes[entry[0]]["data"]))
@@ -146,7 +147,7 @@ class _Walk:
         return _Extent(value) if isinstance(value, int) and value > 1 else value
 
     def _dtype(self, fields: Mapping[str, Any]) -> str:
-        """The dtype of an immediate: in its type node, or written beside its value."""
+        """Returns the dtype of an immediate: from its type node, or beside its value."""
         if "dtype" in fields:
             return str(fields["dtype"])
         kind = self._nodes[fields["ty"]] if "ty" in fields else {}

@@ -1,8 +1,8 @@
-"""Delete what is not needed any more: only what a HEAD that was just read holds in another place.
+"""Deletes what is no longer needed: only what a HEAD, read just before, holds elsewhere.
 
-A segment goes when the HEAD covers it and an archive of that HEAD holds it, byte for byte. Packs,
-indexes and archives go when that HEAD has known them as unreferenced for `grace_seconds`: a
-compaction that made one of them cannot refer to it any more, because HEAD has moved since.
+A segment is deleted if the HEAD covers it and an archive of that HEAD holds it, byte for byte.
+Packs, indexes and archives are deleted if that HEAD has known them as unreferenced for
+`grace_seconds`: a compaction that made one can no longer refer to it, because HEAD has moved since.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ GRACE_SECONDS = 24 * 3600
 
 
 class Collection(msgspec.Struct, frozen=True, kw_only=True):
-    """The deleted objects, or those that would be."""
+    """The deleted objects, or those that would be deleted."""
 
     group: Group
     segments: int
@@ -41,7 +41,7 @@ def collect(
     grace_seconds: int = GRACE_SECONDS,
     dry_run: bool = False,
 ) -> Collection:
-    """Raises StoreUnavailableError."""
+    """Collects the garbage of a group. Raises StoreUnavailableError."""
     listing = group_state.listing(store, group)
     current = group_state.current_head(store, group, keys)
     if current.head is None:
@@ -64,8 +64,8 @@ def collect(
 def _archived_segments(
     store: MaintainedStore, group: Group, listing: Listing, head: Head, problems: list[str]
 ) -> Iterator[SegmentName]:
-    """Yields the segments that stand beside an archive that holds them; archives are read latest
-    first, and only until all are found."""
+    """Yields the segments that an archive holds, too; archives are read latest first, until all are
+    found."""
     covered = set(head.covers)
     wanted = {name.file: name for name in listing.segments if name.file in covered}
     for digest in reversed(head.archives):

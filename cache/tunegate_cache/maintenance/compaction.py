@@ -1,8 +1,9 @@
-"""Gather the segments of a group into archives, and the best of them into a snapshot.
+"""Merges the segments of a group into archives, and the best of them into a snapshot.
 
-Any number may run, anywhere, at any time, and die at any step: objects are immutable, HEAD is moved
-by compare-and-swap, and an archive whose HEAD was lost is recovered by the next compaction, so that
-the protocol is right even on a store whose conditions do not work. Nothing is deleted here.
+Any number of compactions may run, anywhere, at any time, and die at any step. Objects are
+immutable, HEAD is moved by compare-and-swap, and an archive whose HEAD was lost is recovered by the
+next compaction, so the protocol is right even on a store whose conditions do not work. Nothing is
+deleted here.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _WINDOW = 64
 
 class Compaction(msgspec.Struct, frozen=True, kw_only=True):
     """`moved` means that another compaction was faster: what this one gathered is not lost.
-    `recovered` is the number of archives of earlier compactions that no HEAD referred to."""
+    `recovered` is the number of earlier compactions' archives that no HEAD referred to."""
 
     group: Group
     status: Literal["compacted", "nothing new", "moved"]
@@ -46,8 +47,8 @@ class Compaction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Found(msgspec.Struct, frozen=True, kw_only=True):
-    """The work that there is to do: `fresh` segments that HEAD does not cover, and `orphans`,
-    archives that it should refer to."""
+    """The work to do: `fresh` segments that HEAD does not cover, and `orphans`, archives that it
+    should refer to."""
 
     listing: Listing
     current: CurrentHead
@@ -60,15 +61,15 @@ class _Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Gathered(msgspec.Struct, frozen=True):
-    """Digests of new archives, and the files of the segments in them."""
+    """The digests of new archives, and the files of the segments in them."""
 
     archives: tuple[str, ...]
     files: tuple[str, ...]
 
 
 class Compactor:
-    """Compacts one group. `seconds` is the clock (since 1970), `at_once` how many segments are read
-    side by side."""
+    """Compacts one group. `seconds` is the clock (since 1970), `at_once` the number of segments
+    read concurrently."""
 
     def __init__(
         self,
@@ -87,9 +88,9 @@ class Compactor:
         self._lost: set[str] = set()
 
     def run(self, *, revoke: Sequence[Revocation] = (), rebuild: bool = False) -> Compaction:
-        """`rebuild` makes the snapshot anew from all archives; a new revocation does, too. Raises
-        StoreUnavailableError."""
-        found = self._found()
+        """Compacts the group. `rebuild` makes the snapshot again from all archives, and so does a
+        new revocation. Raises StoreUnavailableError."""
+        found = self._find_work()
         old, orphans = found.old, found.orphans
         version = old.version if old else 0
         if found.current.is_later:
@@ -99,14 +100,14 @@ class Compactor:
         if not (found.fresh or orphans or is_asked):
             return self._report("nothing new", version)
         is_usable = not rebuild and old is not None and revoked == old.revoked
-        hot = self._standing(found, revoked, is_snapshot_usable=is_usable)
+        hot = self._records_so_far(found, revoked, is_snapshot_usable=is_usable)
         gathered = self._gather(found.fresh, hot)
         if not (gathered.files or orphans or is_asked):
             return self._report("nothing new", version)
         return self._publish(found, hot, gathered)
 
-    def _found(self) -> _Found:
-        """Lists first and reads HEAD then, as every reader does."""
+    def _find_work(self) -> _Found:
+        """Returns the work to do. Lists first and reads HEAD then, as every reader does."""
         listing = group_state.listing(self._store, self._group)
         current = group_state.current_head(self._store, self._group, self._keys)
         if current.problem:
@@ -119,12 +120,12 @@ class Compactor:
             orphans=() if current.is_later else self._orphans(listing, current.head),
         )
 
-    def _standing(
+    def _records_so_far(
         self, found: _Found, revoked: tuple[Revocation, ...], *, is_snapshot_usable: bool
     ) -> HotRecords:
-        """The best records so far: of the snapshot, or of all archives where it has
-        to be made anew. A workload whose best were revoked needs its next best,
-        which only the archives have."""
+        """Returns the best records so far: from the snapshot, or from all archives if it must be
+        rebuilt. A workload whose best records were revoked needs its next best, which only the
+        archives have."""
         archives = found.old.archives if found.old is not None else ()
         hot = HotRecords(revoked)
         if found.old is not None and is_snapshot_usable:
@@ -137,8 +138,8 @@ class Compactor:
         return hot
 
     def _orphans(self, listing: Listing, old: Head | None) -> tuple[str, ...]:
-        """Returns the archives that no HEAD refers to, unless all their content is in archives that
-        it does."""
+        """Returns the archives that no HEAD refers to, unless referenced archives have all their
+        content."""
         found = [content.digest for name in listing.archives if (content := parse_content(name))]
         unknown = [digest for digest in found if old is None or digest not in old.archives]
         if not unknown or old is None:
@@ -164,7 +165,7 @@ class Compactor:
             return frozenset()
 
     def _add_snapshot(self, hot: HotRecords, old: Head) -> bool:
-        """Adds the last snapshot. Returns False where it cannot be read whole."""
+        """Adds the last snapshot. Returns False if it cannot be read completely."""
         try:
             hot.add(snapshot_records(self._store, self._group, old.snapshot))
         except (snapshot_index.CorruptIndexError, pack.CorruptBlockError) as error:
@@ -189,7 +190,7 @@ class Compactor:
         return True
 
     def _gather(self, fresh: Sequence[SegmentName], hot: HotRecords) -> _Gathered:
-        """Writes the segments that still stand into archives, and adds their records."""
+        """Writes the segments that still exist into archives, and adds their records."""
         archives: list[str] = []
         gathered: list[str] = []
         batch: list[tuple[SegmentName, bytes]] = []
@@ -208,11 +209,11 @@ class Compactor:
         return _Gathered(tuple(archives), tuple(gathered))
 
     def _archive(self, batch: Sequence[tuple[SegmentName, bytes]]) -> str:
-        """Returns the digest of the archive that holds these."""
+        """Writes an archive of these segments, and returns its digest."""
         return write_content(self._store, self._group, "cold", archive.pack_archive(batch))
 
     def _bodies(self, fresh: Sequence[SegmentName]) -> Iterator[tuple[SegmentName, bytes]]:
-        """The segments that still stand, in order. Those that others have compacted and
+        """Yields the segments that still exist, in order. Those that others have compacted and
         collected since are in an archive."""
         if self._at_once == 1:
             yield from (pair for pair in map(self._body, fresh) if pair is not None)
@@ -242,7 +243,7 @@ class Compactor:
             revoked=hot.revoked,
             kept=heads.kept_for_pins((*old.kept, old.snapshot), now) if old else (),
         )
-        head = msgspec.structs.replace(head, unreferenced=self._unreferenced(found, head))
+        head = msgspec.structs.replace(head, unreferenced=self._list_unreferenced(found, head))
         body = heads.encode_head(head, self._group, self._signer)
         try:
             self._store.move_pointer(self._group.head, body, found.current.tag)
@@ -260,11 +261,11 @@ class Compactor:
         )
 
     def _readable(self, old: Head | None, new: Sequence[str]) -> tuple[str, ...]:
-        """The entries without those that turned out to be lost when everything was read."""
+        """Returns the archives, without those that turned out to be lost."""
         known = dict.fromkeys((*(old.archives if old else ()), *new))
         return tuple(digest for digest in known if digest not in self._lost)
 
-    def _unreferenced(self, found: _Found, head: Head) -> tuple[Unreferenced, ...]:
+    def _list_unreferenced(self, found: _Found, head: Head) -> tuple[Unreferenced, ...]:
         """Returns the objects that the next collections may delete; known ones keep their date."""
         old, listing = found.old, found.listing
         known = {gone.name: gone.since for gone in (old.unreferenced if old else ())}

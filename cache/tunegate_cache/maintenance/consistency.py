@@ -1,4 +1,4 @@
-"""Is all that a group refers to there, and is it what it should be? Reads everything."""
+"""Checks that everything a group refers to exists and is valid. Reads everything."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Kind = Literal["head", "snapshot", "archive", "segment", "unarchived", "orphan"]
 
 
 class Flaw(msgspec.Struct, frozen=True, kw_only=True):
-    """A flaw: `head`, `snapshot` and `orphan` are healed by a compaction that starts anew; a broken
-    `archive` or `segment` is lost; `unarchived` is a segment that HEAD covers and no archive holds,
-    which would be a broken promise."""
+    """A flaw. A rebuilding compaction heals `head`, `snapshot` and `orphan`; a broken `archive` or
+    `segment` is lost; `unarchived` is a segment that HEAD covers but no archive holds, which would
+    be a broken promise."""
 
     group: Group
     kind: Kind
@@ -32,7 +32,7 @@ class Flaw(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def flaws(store: MaintainedStore, group: Group, keys: TrustedKeys) -> Iterator[Flaw]:
-    """Raises StoreUnavailableError."""
+    """Yields the flaws of a group. Raises StoreUnavailableError."""
     listing = group_state.listing(store, group)
     current = group_state.current_head(store, group, keys)
     if current.problem:
@@ -55,8 +55,8 @@ def flaws(store: MaintainedStore, group: Group, keys: TrustedKeys) -> Iterator[F
 
 
 def broken_segments(found: list[Flaw]) -> Iterator[str]:
-    """Yields the names of segments whose content differs from their name: nothing of them can be
-    used."""
+    """Yields the names of segments whose content differs from their name: nothing of them is
+    usable."""
     for flaw in found:
         if flaw.kind == "segment" and "signed" not in flaw.what:
             yield flaw.name

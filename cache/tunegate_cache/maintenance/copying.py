@@ -1,4 +1,4 @@
-"""Take a group to another store, or bring segments from one."""
+"""Copies a group to another store, and segments from one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tunegate_cache.stores.store import (
 
 
 class Copied(msgspec.Struct, frozen=True, kw_only=True):
-    """`records` are those of segments; objects that were there already count too."""
+    """`records` counts those of segments, including objects that existed already."""
 
     objects: int = 0
     records: int = 0
@@ -39,7 +39,7 @@ class Copied(msgspec.Struct, frozen=True, kw_only=True):
 def pull(
     source: ObjectStore, destination: MaintainedStore, group: Group, keys: TrustedKeys
 ) -> Copied:
-    """The snapshot, the segments beside it, and HEAD last: a copy that was cut short is an older
+    """Copies the snapshot, the segments beside it, and HEAD last: an interrupted copy is an older
     cache, not a broken one. Raises StoreUnavailableError."""
     listing = group_state.listing(source, group)
     current = group_state.current_head(source, group, keys)
@@ -70,7 +70,7 @@ def push(
     zone: str,
     signer: Signer | None,
 ) -> Copied:
-    """Segments of a zone, also those in archives, signed anew for where they go. Raises
+    """Copies a zone's segments, including archived ones, signed again for their destination. Raises
     StoreUnavailableError."""
     copied = Copied()
     for name, body in _segments(source, from_zone):

@@ -1,5 +1,4 @@
-"""The reason why a task was not found: the first of its keys that differs from everything there
-is."""
+"""Explains why a task was not found: the first of its keys that differs from every record."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ Differs = Literal["nothing", "trust", "status", "zone", "target", "extents", "sk
 
 
 class Neighbour(msgspec.Struct, frozen=True, kw_only=True):
-    """The nearest shape of the same operation that there is."""
+    """The nearest recorded shape of the same operation."""
 
     workload: str
     zone: str
@@ -33,10 +32,10 @@ class Neighbour(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    """The explanation of a miss; `differs` is the first key that no record shares with the task:
-    `nothing` is an exact hit, `trust` that only the run's own, untrusted zone has records, `status`
-    means that only failures are known, `extents` that shapes can be transferred from. `targets` are
-    the starts of the keys of other targets that have it."""
+    """The explanation of a miss; `differs` is the first key that no record shares with the task.
+    `nothing` is an exact hit; `trust` means that only the run's own, untrusted zone has records;
+    `status` that only failures are known; `extents` that shapes can be transferred from. `targets`
+    are the beginnings of other targets' keys that have it."""
 
     differs: Differs
     detail: str
@@ -45,7 +44,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Known(msgspec.Struct, frozen=True):
-    """The content of a group: whether a workload has a record that can be used, and its shapes."""
+    """The content of a group: whether each workload has a usable record, and their shapes."""
 
     group: Group
     workloads: dict[str, bool]
@@ -61,13 +60,13 @@ def explain(
     *,
     own: Sequence[str] = (),
 ) -> Explanation:
-    """Returns the explanation; `zones` are those that a run trusts, `own` the one that it writes
-    and does not trust. Raises StoreUnavailableError."""
-    known = [_known(store, group, keys) for group in group_state.groups(store)]
+    """Returns the explanation; a run trusts `zones`, and writes `own` without trusting it. Raises
+    StoreUnavailableError."""
+    known = [_read_group(store, group, keys) for group in group_state.groups(store)]
     target = group_of("", key.target).target
     neighbour = _neighbour(known, zones, target, key, shape)
     having = [k for k in known if key.workload in k.workloads]
-    found = _of_this_workload(having, zones, own, key.workload, target)
+    found = _explain_known_workload(having, zones, own, key.workload, target)
     if found is not None:
         others = tuple(sorted({k.group.target for k in having})) if found[0] == "target" else ()
         return Explanation(differs=found[0], detail=found[1], targets=others, neighbour=neighbour)
@@ -80,10 +79,10 @@ def explain(
     )
 
 
-def _of_this_workload(
+def _explain_known_workload(
     having: Sequence[_Known], zones: Sequence[str], own: Sequence[str], workload: str, target: str
 ) -> tuple[Differs, str] | None:
-    """Returns the difference for this workload, or None where nobody has it."""
+    """Returns the difference for this workload, None if nobody has it."""
     here = [k for k in having if k.group.target == target]
     readable = [k for k in here if k.group.zone in zones]
     claimed = [k for k in here if k.group.zone in own and k.workloads[workload]]
@@ -106,7 +105,7 @@ def _of_this_workload(
     return None
 
 
-def _known(store: ObjectStore, group: Group, keys: TrustedKeys) -> _Known:
+def _read_group(store: ObjectStore, group: Group, keys: TrustedKeys) -> _Known:
     known = _Known(group, {}, {})
     head = group_state.current_head(store, group, keys).head
     if head is not None:
@@ -153,8 +152,7 @@ def _neighbour(
     key: WorkloadKey,
     shape: WorkloadShape,
 ) -> Neighbour | None:
-    """The nearest workload of the same target in a zone that is read,
-    if there is one; else anywhere."""
+    """Returns the nearest workload of the same target, preferably in a zone that is read."""
     found = [
         (
             (k.group.target != target or k.group.zone not in zones),

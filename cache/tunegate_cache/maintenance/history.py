@@ -20,19 +20,19 @@ _FILE = re.compile(r"[0-9]{13}-[0-9a-f]{64}\.jsonl")
 
 
 def append_history(store: ObjectStore, zone: str, lines: bytes, *, milliseconds: int) -> str:
-    """Store one run's lines; the name of the object comes back. Raises StoreUnavailableError, and
+    """Stores one run's lines, and returns the object's name. Raises StoreUnavailableError, and
     LinesTooLongError."""
     return write_lines(store, _start(zone, milliseconds), lines)
 
 
 def history_name(zone: str, lines: bytes, *, milliseconds: int) -> str:
-    """The name of the object of one run's lines. Raises LinesTooLongError."""
+    """Returns the name of the object of one run's lines. Raises LinesTooLongError."""
     return lines_name(_start(zone, milliseconds), lines)
 
 
 def recent_history(store: ObjectStore, zone: str, most: int) -> Mapping[str, bytes]:
-    """The lines of the latest runs by the name of their object, oldest first. What is gone, too
-    large or not what its name says is left out. Raises StoreUnavailableError."""
+    """Returns the lines of the latest runs by object name, oldest first, without objects that are
+    gone, too large, or different from their name. Raises StoreUnavailableError."""
     start = prefix(zone)
     names = (n for n in store.names(start) if _FILE.fullmatch(n.removeprefix(start)))
     return read_lines(store, sorted(names)[-most:])

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
 
 MAX_LINES_BYTES = 256 * 1024
-"""The limit on one object; a larger one is not read."""
+"""The largest object; a larger one is not read."""
 _READERS = 16
 _DIGEST = re.compile(r"-(?P<digest>[0-9a-f]{64})\.jsonl\Z")
 
@@ -21,7 +21,8 @@ class LinesTooLongError(ValueError):
 
 
 def lines_name(start: str, lines: bytes) -> str:
-    """The name of the object of these lines that begins so. Raises LinesTooLongError."""
+    """Returns the name of these lines' object, which begins with `start`. Raises
+    LinesTooLongError."""
     if len(lines) > MAX_LINES_BYTES:
         message = f"{len(lines)} bytes, at most {MAX_LINES_BYTES} are kept"
         raise LinesTooLongError(message)
@@ -29,7 +30,7 @@ def lines_name(start: str, lines: bytes) -> str:
 
 
 def write_lines(store: ObjectStore, start: str, lines: bytes) -> str:
-    """Store the lines in an object whose name begins so; the whole name comes back. Raises
+    """Stores the lines in an object whose name begins with `start`, and returns its name. Raises
     StoreUnavailableError, and LinesTooLongError."""
     name = lines_name(start, lines)
     store.write(name, lines)
@@ -37,14 +38,14 @@ def write_lines(store: ObjectStore, start: str, lines: bytes) -> str:
 
 
 def read_lines(store: ObjectStore, names: Sequence[str]) -> Mapping[str, bytes]:
-    """The lines of each object by its name, in this order. What is gone, too large or not what its
-    name says is left out. Raises StoreUnavailableError."""
+    """Returns the lines of each object by name, in this order, without objects that are gone, too
+    large, or different from their name. Raises StoreUnavailableError."""
     with ThreadPoolExecutor(_READERS) as pool:
-        found = pool.map(lambda name: _read(store, name), names)
+        found = pool.map(lambda name: _read_if_whole(store, name), names)
         return {name: body for name, body in zip(names, found, strict=True) if body is not None}
 
 
-def _read(store: ObjectStore, name: str) -> bytes | None:
+def _read_if_whole(store: ObjectStore, name: str) -> bytes | None:
     try:
         body = store.read_part(name, 0, MAX_LINES_BYTES + 1)
     except ObjectNotFoundError:

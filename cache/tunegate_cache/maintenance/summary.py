@@ -17,11 +17,11 @@ from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
 
 
 class GroupSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """`target` is the start of the target key; `version` that of the last compaction, 0 before the
-    first. `segments` stand by themselves, `archived` are in archives; `records` can be served.
-    `devices` are the names of those that measured them, the most usual first;
-    `failures` are records of failed candidates, `refused` lines that are no usable records,
-    `corrupt` objects that cannot be read."""
+    """`target` is the beginning of the target key; `version` that of the last compaction, 0 before
+    the first. `segments` exist by themselves, `archived` are in archives; `records` can be served.
+    `devices` are the names of those that measured them, the most frequent first; `failures` are
+    records of failed candidates, `refused` lines that are no usable records, `corrupt` objects that
+    cannot be read."""
 
     zone: str
     target: str
@@ -38,8 +38,8 @@ class GroupSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def summary(store: ObjectStore) -> tuple[GroupSummary, ...]:
-    """Reads snapshots, directories of archives, and the segments beside them. Whose signature they
-    bear does not matter here. Raises StoreUnavailableError."""
+    """Reads snapshots, archive directories, and the segments beside them, whatever their
+    signatures. Raises StoreUnavailableError."""
     return tuple(_Count(store, group).summary() for group in group_state.groups(store))
 
 

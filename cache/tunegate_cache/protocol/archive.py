@@ -1,6 +1,6 @@
-"""Whole segments gathered in one object: nothing that was acknowledged is only in a digest of it.
+"""Whole segments in one object: nothing that was acknowledged exists only in an extract.
 
-An archive begins with its directory, so that what it holds can be seen without reading all of it.
+An archive begins with its directory, so that its content is known without reading all of it.
 Signatures stay with their segments.
 """
 
@@ -15,7 +15,7 @@ from tunegate_cache.format.names import Group, SegmentName
 from tunegate_cache.stores.store import ObjectStore
 
 MAX_ARCHIVE_BYTES = 32 * 1024 * 1024
-"""A compaction begins another archive beyond this."""
+"""A compaction begins another archive beyond this size."""
 _MAGIC = b"tunegate archive 1\n"
 _LENGTH_BYTES = 8
 _FIRST_READ_BYTES = 64 * 1024
@@ -31,11 +31,11 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
 
 
 class CorruptArchiveError(Exception):
-    """An error for bytes that differ from their name, or are no archive."""
+    """The bytes differ from their name, or are no archive."""
 
 
 def pack_archive(segments: Sequence[tuple[SegmentName, bytes]]) -> bytes:
-    """Equal segments in equal order give equal bytes."""
+    """Returns the archive; equal segments in equal order give equal bytes."""
     entries, start = [], 0
     for name, body in segments:
         entries.append(Entry(name.file, start, len(body)))
@@ -46,7 +46,7 @@ def pack_archive(segments: Sequence[tuple[SegmentName, bytes]]) -> bytes:
 
 
 def unpack_archive(body: bytes, digest: str, group: Group) -> Iterator[tuple[SegmentName, bytes]]:
-    """Every segment with its body, which its own name still has to prove. Raises
+    """Yields every segment with its body, which its own name still has to prove. Raises
     CorruptArchiveError."""
     if hashlib.sha256(body).hexdigest() != digest:
         message = "the content is not what its name says"

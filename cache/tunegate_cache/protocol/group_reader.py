@@ -1,5 +1,5 @@
-"""The records of a target in the readable zones: segments are listed before HEAD is read, so that
-what was acknowledged before is in one of the two."""
+"""Reads a target's records in the readable zones. Segments are listed before HEAD is read: what was
+acknowledged before is in one of the two."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore, Pointe
 
 _REPETITIONS = 2
 _MAX_FRESH = 400
-"""More segments than this are a sign that nobody compacts; the latest are read."""
+"""More segments mean that nobody compacts; only the latest are read."""
 
 
 class GroupContents(msgspec.Struct, frozen=True):
@@ -34,21 +34,21 @@ class GroupContents(msgspec.Struct, frozen=True):
 
 
 class GroupReader:
-    """Reads all of a target once. Trouble of any kind costs the records it touches."""
+    """Reads all of a target once. Trouble of any kind costs the records it affects."""
 
     def __init__(self, store: ObjectStore, zones: Sequence[str], trust: Trust) -> None:
         self._store, self._zones, self._trust = store, zones, trust
 
     def read(self, requests: TargetRequests) -> GroupContents:
-        """Lists again where something that was listed has gone; twice at most."""
+        """Reads the target. Lists again if something listed is gone, at most twice."""
         for _ in range(_REPETITIONS):
             with suppress(StaleListingError):
                 return self._contents(requests.repeatable())
         return self._contents(requests)
 
     def _contents(self, requests: TargetRequests) -> GroupContents:
-        listed = self._listed(requests)
-        # HEAD is asked for only where it was listed: who may not list everything is told that a
+        listed = self._list_names(requests)
+        # HEAD is requested only if it was listed: without the right to list, S3 answers that a
         # missing object is forbidden.
         compacted = [group for group, names_of in listed.items() if group.head in names_of]
         found = self._heads(compacted, requests)
@@ -61,7 +61,7 @@ class GroupReader:
         records = tuple(self._records(fresh, found, requests))
         return GroupContents(records, tuple(self._snapshots(found, requests)))
 
-    def _listed(self, requests: TargetRequests) -> Mapping[Group, Sequence[str]]:
+    def _list_names(self, requests: TargetRequests) -> Mapping[Group, Sequence[str]]:
         """Returns the names in every group that is not pinned."""
         groups = [group_of(zone, requests.target) for zone in self._zones]
         live = [group for group in groups if group not in self._trust.pins]
@@ -95,7 +95,7 @@ class GroupReader:
         self, found: Mapping[Group, Head], requests: TargetRequests
     ) -> Iterator[OpenSnapshot]:
         wanted = {group: head.snapshot.index for group, head in found.items()}
-        wanted |= self._pinned(requests.target)
+        wanted |= self._pins_of_target(requests.target)
         asked = {g: partial(self._store.read, g.content("idx", i)) for g, i in wanted.items()}
         for group, body in requests.answers(asked):
             try:
@@ -103,25 +103,25 @@ class GroupReader:
             except snapshot_index.CorruptIndexError as error:
                 requests.trouble.corrupt(group.content("idx", wanted[group]), str(error))
                 continue
-            yield OpenSnapshot(group, index, index.block_of(), _revoked(found, group))
+            yield OpenSnapshot(group, index, index.block_of(), _revocations(found, group))
 
-    def _pinned(self, target: str) -> Mapping[Group, str]:
+    def _pins_of_target(self, target: str) -> Mapping[Group, str]:
         pins = self._trust.pins.items()
         return {group: index for group, index in pins if target.startswith(group.target)}
 
     def _records(
         self, fresh: Sequence[SegmentName], found: Mapping[Group, Head], requests: TargetRequests
     ) -> Iterator[tuple[str, TuningRecord]]:
-        """Newest first, so that the budget buys the best."""
+        """Yields the segments' records, newest first, so that the time budget buys the best."""
         newest = sorted(fresh, key=lambda name: -name.milliseconds)
         if len(newest) > _MAX_FRESH:
             requests.trouble.uncompacted(len(newest))
         asked = {name: partial(self._store.read, name.name) for name in newest[:_MAX_FRESH]}
         for name, body in requests.answers(asked):
-            revoked = _revoked(found, name.group)
+            revoked = _revocations(found, name.group)
             for record in usable_records(name, body, self._trust.keys, requests, revoked):
                 yield name.group.zone, record
 
 
-def _revoked(found: Mapping[Group, Head], group: Group) -> tuple[Revocation, ...]:
+def _revocations(found: Mapping[Group, Head], group: Group) -> tuple[Revocation, ...]:
     return found[group].revoked if group in found else ()

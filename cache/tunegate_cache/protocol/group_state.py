@@ -13,7 +13,7 @@ from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """Names of the objects of a group, by kind."""
+    """The names of a group's objects, by kind."""
 
     segments: tuple[SegmentName, ...]
     packs: tuple[str, ...]
@@ -22,9 +22,8 @@ class Listing(msgspec.Struct, frozen=True):
 
 
 class CurrentHead(msgspec.Struct, frozen=True):
-    """The present HEAD; `head` is None where there is none, or where `problem` is the reason that
-    it cannot be used; `tag` is needed to replace it all the same. One of a later version
-    (`is_later`) must not be replaced."""
+    """The current HEAD. `head` is None if there is none, or if `problem` makes it unusable; `tag`
+    is needed to replace it anyway. One of a later version (`is_later`) must not be replaced."""
 
     head: Head | None
     tag: str | None
@@ -34,7 +33,7 @@ class CurrentHead(msgspec.Struct, frozen=True):
 
 
 def listing(store: ObjectStore, group: Group) -> Listing:
-    """Raises StoreUnavailableError."""
+    """Lists the group. Raises StoreUnavailableError."""
     segments: list[SegmentName] = []
     contents: dict[ContentKind, list[str]] = {"pack": [], "idx": [], "cold": []}
     for name in dict.fromkeys(store.names(group.prefix)):
@@ -52,7 +51,7 @@ def listing(store: ObjectStore, group: Group) -> Listing:
 
 
 def groups(store: ObjectStore, zone: str | None = None) -> tuple[Group, ...]:
-    """Every group that has an object. Raises StoreUnavailableError."""
+    """Returns every group with an object. Raises StoreUnavailableError."""
     found = set()
     prefix = f"{names.OBJECT_ROOT}/z/" if zone is None else f"{names.OBJECT_ROOT}/z/{zone}/"
     for name in store.names(prefix):
@@ -64,7 +63,7 @@ def groups(store: ObjectStore, zone: str | None = None) -> tuple[Group, ...]:
 
 
 def current_head(store: ObjectStore, group: Group, keys: TrustedKeys) -> CurrentHead:
-    """Raises StoreUnavailableError."""
+    """Reads the group's HEAD. Raises StoreUnavailableError."""
     try:
         pointer = store.read_pointer(group.head)
     except ObjectNotFoundError:

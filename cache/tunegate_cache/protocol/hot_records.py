@@ -11,17 +11,17 @@ from tunegate_cache.format.stored_record import StoredRecord
 BEST_OF_EACH_DEVICE = 8
 FAILURES = 32
 _SLACK = 4
-"""A workload is cut down when it has this many times what it may keep."""
+"""A workload is cut down when it has this many times its limit."""
 
 _Candidate = tuple[str, tuple[object, ...], str, int]
 
 
 class HotRecords:
-    """The fastest candidates for every workload on each kind of device, among them one that is
-    confirmed where there is any, and the latest failures.
+    """The fastest candidates of every workload on each kind of device, including a confirmed one if
+    there is any, and the latest failures.
 
-    Of one candidate on one kind of device the latest measurement counts. The order in which records
-    come does not matter as long as a candidate's later measurement is not among those cut already.
+    The latest measurement of a candidate on a kind of device counts. The order of additions does
+    not matter, unless a candidate's later measurement was cut already.
     """
 
     def __init__(self, revoked: tuple[Revocation, ...] = ()) -> None:
@@ -41,22 +41,22 @@ class HotRecords:
             if other is None or _currency(stored) > _currency(other):
                 known[candidate] = stored
             if len(known) > _SLACK * (BEST_OF_EACH_DEVICE + FAILURES):
-                self._workloads[stored.record.key.workload] = _cut(known)
+                self._workloads[stored.record.key.workload] = _keep_best(known)
 
     def workloads(self) -> Iterator[tuple[str, list[StoredRecord]]]:
-        """Sorted by workload; the records of each in an order that depends on nothing else."""
+        """Yields the records by workload, sorted; their order depends on nothing else."""
         for workload in sorted(self._workloads):
-            kept = _cut(self._workloads[workload]).values()
+            kept = _keep_best(self._workloads[workload]).values()
             yield workload, sorted(kept, key=_order)
 
 
 def shape_to_teach(records: Iterable[StoredRecord]) -> WorkloadShape | None:
-    """The shape of a workload with at least one schedule that others can transfer."""
+    """Returns the shape of a workload with at least one schedule to transfer."""
     usable = (s.record for s in records if s.record.status == "ok" and s.record.template)
     return next((record.shape for record in usable), None)
 
 
-def _cut(known: dict[_Candidate, StoredRecord]) -> dict[_Candidate, StoredRecord]:
+def _keep_best(known: dict[_Candidate, StoredRecord]) -> dict[_Candidate, StoredRecord]:
     kept: dict[_Candidate, StoredRecord] = {}
     served: dict[tuple[str, int], int] = {}
     ended: set[tuple[str, int]] = set()
@@ -69,7 +69,7 @@ def _cut(known: dict[_Candidate, StoredRecord]) -> dict[_Candidate, StoredRecord
             continue
         device = (stored.record.device.name, stored.record.device.units)
         served[device] = served.get(device, 0) + 1
-        # The default schedule is what a result is compared with, and the fastest confirmed one says
+        # Results are compared with the default schedule, and the fastest confirmed one says
         # that the search has ended: they are kept however slow.
         says_end = stored.record.is_confirmed and device not in ended
         if served[device] <= BEST_OF_EACH_DEVICE or not stored.record.template or says_end:
@@ -88,7 +88,7 @@ def _currency(stored: StoredRecord) -> tuple[tuple[int, bool, int], bytes]:
 
 
 def _order(stored: StoredRecord) -> tuple[object, ...]:
-    """Fastest first, then failures, latest first."""
+    """Returns a sort key: fastest first, then failures, latest first."""
     record = stored.record
     if record.status != "ok":
         return 1, -record.measured_at, stored.text

@@ -1,4 +1,4 @@
-"""An index of a group, ready to be asked which blocks hold a workload."""
+"""An index of a group, ready for look-ups of a workload's blocks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tunegate_cache.format.snapshot_index import SnapshotIndex
 
 
 class OpenSnapshot(msgspec.Struct, frozen=True):
-    """An index, ready to be asked."""
+    """An index, ready for look-ups."""
 
     group: Group
     index: SnapshotIndex

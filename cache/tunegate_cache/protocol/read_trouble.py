@@ -1,4 +1,4 @@
-"""The failures of reading, kept as reasons for misses."""
+"""Failures of reading, kept as reasons for misses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tunegate_cache.format.refused_line import RefusedLine
 
 
 class ReadTrouble:
-    """Trouble by target, and by workload where that is known."""
+    """Trouble by target, and by workload if known."""
 
     def __init__(self, statistics: CacheStatistics) -> None:
         self._statistics = statistics
@@ -18,11 +18,11 @@ class ReadTrouble:
         self._refused: set[str] = set()
 
     def of(self, target: str) -> TargetTrouble:
-        """Returns where trouble with this target is noted."""
+        """Returns the object that notes trouble with this target."""
         return self._of_targets.setdefault(target, TargetTrouble(self._statistics, self.refused))
 
     def refused(self, refused: RefusedLine, count: int = 1) -> None:
-        """Notes records that were read and must not be used."""
+        """Notes records that were read but must not be used."""
         self._statistics.refused[refused.reason] += count
         self._refused.add(refused.workload)
 

@@ -22,9 +22,9 @@ _RankedRecord = tuple[str, tuple[object, ...]]
 
 
 class RecordIndex:
-    """Union of record sets: neither the order nor the number of additions matters.
+    """A union of record sets: neither order nor number of additions matters.
 
-    Results from `device` (of the same name and number of units) come before all others.
+    Results from `device` (same name and number of units) come before all others.
     """
 
     def __init__(self, device: DeviceFingerprint | None = None) -> None:
@@ -41,7 +41,7 @@ class RecordIndex:
                 self._shapes[kind][record.key.workload] = record.shape
 
     def discard_faster(self, key: WorkloadKey, nanoseconds: int) -> int:
-        """Drops the records of a workload that claim less time, and returns their number."""
+        """Drops a workload's records that claim less time, and returns their number."""
         known = self._records.get(key, {})
         implausible = {
             r for r in known if min(r.run_nanoseconds, default=nanoseconds) < nanoseconds
@@ -51,20 +51,20 @@ class RecordIndex:
         return len(implausible)
 
     def zone_of(self, record: TuningRecord) -> str:
-        """Returns the zone of a record that was added; of several, the first by name."""
+        """Returns the zone of an added record; of several, the first by name."""
         return self._records[record.key][record]
 
     def exact(self, key: WorkloadKey) -> ExactHit | None:
-        """The fastest few. A confirmed one is among them where there is any of the same device: it
-        says that the search was brought to its end, and a slow moment when it was measured may have
-        put it behind many quick measurements."""
-        ranked = self._ranked(key)
-        found = _with_a_confirmed(ranked, _EXACT_RECORDS)
+        """Returns the fastest few, including one confirmed on the same device if there is any. It
+        says that the search was completed, and a slow moment during its measurement may have put it
+        behind many quick measurements."""
+        ranked = self._rank(key)
+        found = _include_confirmed(ranked, _EXACT_RECORDS)
         return ExactHit(found, self.failures(key)) if found else None
 
     def transfer(self, key: WorkloadKey, shape: WorkloadShape) -> TransferHit | None:
-        """The best records of the nearest shapes; none are from the default schedule, which
-        teaches nothing."""
+        """Returns the best records of the nearest shapes, without default schedules, which teach
+        nothing."""
         others = self._shapes.get((shape.skeleton, key.target), {}).items()
         candidates = ((workload, other.extents) for workload, other in others)
         sources = [
@@ -87,15 +87,14 @@ class RecordIndex:
         return tuple(sorted(failed, key=_latest_first)[:_FAILURES])
 
     def _schedules(self, key: WorkloadKey) -> tuple[TuningRecord, ...]:
-        return tuple(record for record in self._ranked(key) if record.template)
+        return tuple(record for record in self._rank(key) if record.template)
 
-    def _ranked(self, key: WorkloadKey) -> tuple[TuningRecord, ...]:
+    def _rank(self, key: WorkloadKey) -> tuple[TuningRecord, ...]:
         usable = [record for record in self._latest(key) if record.status == "ok"]
         return tuple(sorted(usable, key=self._fastest_first))
 
     def _latest(self, key: WorkloadKey) -> Iterable[TuningRecord]:
-        """Returns one record for each candidate: its latest measurement, if possible on our
-        device."""
+        """Returns each candidate's latest measurement, on our device if possible."""
         latest: dict[_RankedRecord, TuningRecord] = {}
         for record in self._records.get(key, ()):
             candidate = (record.template, record.decisions)
@@ -116,7 +115,7 @@ class RecordIndex:
         return ours is not None and (ours.name, ours.units) == (theirs.name, theirs.units)
 
 
-def _with_a_confirmed(ranked: tuple[TuningRecord, ...], count: int) -> tuple[TuningRecord, ...]:
+def _include_confirmed(ranked: tuple[TuningRecord, ...], count: int) -> tuple[TuningRecord, ...]:
     here = [each for each in ranked if each.device.name == ranked[0].device.name]
     fastest = next((record for record in here if record.is_confirmed), None)
     first = ranked[:count]

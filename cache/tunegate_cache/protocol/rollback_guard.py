@@ -1,4 +1,4 @@
-"""The latest version of every HEAD that this machine has seen: an older one is not believed."""
+"""The latest version of every HEAD that this machine has seen: an older one is not trusted."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tunegate_cache.format.names import Group
 
 
 class RollbackGuard:
-    """A small file of the local state; without one, what this process has seen."""
+    """Remembers versions in a small local file, or without one in this process."""
 
     def __init__(self, file: Path | None = None) -> None:
         self._file = file
-        self._versions = _read(file)
+        self._versions = _read_versions(file)
 
     def is_older(self, group: Group, version: int) -> bool:
-        """Returns whether a later version was seen before; remembers this one otherwise."""
+        """Returns whether a later version was seen before; otherwise remembers this one."""
         seen = self._versions.get(group.prefix, 0)
         if version > seen:
             self._versions[group.prefix] = version
@@ -33,7 +33,7 @@ class RollbackGuard:
     def _write(self) -> None:
         if self._file is None:
             return
-        # Without it a roll-back goes unnoticed on this machine: no reason to stop a run.
+        # Without the file a roll-back goes unnoticed here: no reason to stop a run.
         with suppress(OSError):
             self._file.parent.mkdir(parents=True, exist_ok=True)
             partial = self._file.with_suffix(".partial")
@@ -41,7 +41,7 @@ class RollbackGuard:
             partial.replace(self._file)
 
 
-def _read(file: Path | None) -> dict[str, int]:
+def _read_versions(file: Path | None) -> dict[str, int]:
     if file is None:
         return {}
     try:

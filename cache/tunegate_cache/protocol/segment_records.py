@@ -1,4 +1,4 @@
-"""The records of one segment that may be used."""
+"""The usable records of one segment."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def usable_records(
     requests: TargetRequests,
     revoked: tuple[Revocation, ...] = (),
 ) -> Iterator[TuningRecord]:
-    """Gives as many as there is time for. What may not be used is trouble of the target."""
+    """Yields as many as time allows. What must not be used is noted as trouble of the target."""
     try:
         lines = segment.lines(body, name.digest)
     except segment.CorruptSegmentError as error:
@@ -31,7 +31,7 @@ def usable_records(
         requests.trouble.unsigned(f"segment {name.name}")
         return
     for line in lines:
-        record = _accepted(name, line, requests)
+        record = _accept(name, line, requests)
         if record is not None and not is_revoked(record, revoked):
             yield record.record
         if requests.is_over():
@@ -39,7 +39,7 @@ def usable_records(
             return
 
 
-def _accepted(
+def _accept(
     name: SegmentName, line: StoredRecord | RefusedLine, requests: TargetRequests
 ) -> StoredRecord | None:
     if isinstance(line, RefusedLine):

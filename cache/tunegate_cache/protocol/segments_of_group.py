@@ -1,4 +1,4 @@
-"""Every segment of a group that can be believed, from archives and from its own object."""
+"""Every trustworthy segment of a group, from archives and from its own object."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def opened_segment(name: SegmentName, body: bytes, keys: TrustedKeys) -> Segment
 
 
 def archived(store: ObjectStore, group: Group, digest: str) -> Iterator[tuple[SegmentName, bytes]]:
-    """Raises CorruptArchiveError, also for a missing one, and StoreUnavailableError."""
+    """Yields an archive's segments. Raises CorruptArchiveError, also for a missing one, and
+    StoreUnavailableError."""
     try:
         body = store.read(group.content("cold", digest))
     except ObjectNotFoundError:

@@ -1,4 +1,4 @@
-"""The few blocks of a snapshot that hold what a run asks for."""
+"""Reads the few blocks of a snapshot that a run needs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Span(msgspec.Struct, frozen=True):
 
 
 class SnapshotReader:
-    """Blocks that were read before are not read again."""
+    """Reads blocks, each once."""
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
@@ -93,17 +93,17 @@ def _records(
 
 
 def _spans(snapshot: OpenSnapshot, blocks: Sequence[PackBlock]) -> list[_Span]:
-    """Few requests rather than few bytes: blocks with a small gap between them are read together,
-    and the gap grows until the requests are few."""
+    """Merges blocks into spans, for few requests rather than few bytes: blocks with a small gap
+    between them are read together, and the gap grows until the requests are few."""
     gap = _FIRST_GAP_BYTES
-    spans = _joined(snapshot, blocks, gap)
+    spans = _merge_spans(snapshot, blocks, gap)
     while len(spans) > _MAX_REQUESTS and gap < _MAX_BYTES:
         gap *= 2
-        spans = _joined(snapshot, blocks, gap)
+        spans = _merge_spans(snapshot, blocks, gap)
     return spans
 
 
-def _joined(snapshot: OpenSnapshot, blocks: Sequence[PackBlock], gap: int) -> list[_Span]:
+def _merge_spans(snapshot: OpenSnapshot, blocks: Sequence[PackBlock], gap: int) -> list[_Span]:
     groups: list[list[PackBlock]] = []
     for block in sorted(blocks, key=lambda b: (b.pack, b.start)):
         last = groups[-1] if groups else None

@@ -1,4 +1,4 @@
-"""All records of a snapshot, one block after the other."""
+"""All records of a snapshot, one block after another."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
 
 
 def read_index(store: ObjectStore, group: Group, digest: str) -> SnapshotIndex:
-    """Raises CorruptIndexError, also for a missing one, and StoreUnavailableError."""
+    """Reads an index. Raises CorruptIndexError, also for a missing one, and
+    StoreUnavailableError."""
     try:
         body = store.read(group.content("idx", digest))
     except ObjectNotFoundError:
@@ -25,7 +26,7 @@ def read_index(store: ObjectStore, group: Group, digest: str) -> SnapshotIndex:
 def snapshot_records(
     store: ObjectStore, group: Group, snapshot: Snapshot
 ) -> Iterator[StoredRecord]:
-    """Raises CorruptIndexError, CorruptBlockError and StoreUnavailableError."""
+    """Yields the records. Raises CorruptIndexError, CorruptBlockError and StoreUnavailableError."""
     index = read_index(store, group, snapshot.index)
     bodies: dict[int, bytes] = {}
     for block in index.blocks:

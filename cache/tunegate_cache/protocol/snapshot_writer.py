@@ -1,4 +1,4 @@
-"""The best records of a group as packs and their index."""
+"""Writes the best records of a group as packs with an index."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _Shapes = dict[str, WorkloadShape | None]
 def write_snapshot(
     store: ObjectStore, group: Group, hot: HotRecords, version: int, now: int
 ) -> tuple[Snapshot, int]:
-    """The snapshot, and how many workloads it holds. Raises StoreUnavailableError."""
+    """Returns the snapshot, and how many workloads it holds. Raises StoreUnavailableError."""
     packs: list[str] = []
     content = bytearray()
     blocks: list[PackBlock] = []
     rows: list[IndexRow] = []
     shapes: _Shapes = {}
-    for workloads, body in pack.blocks(_noted(hot, shapes)):
+    for workloads, body in pack.blocks(_note_shapes(hot, shapes)):
         if content and len(content) + len(body) > _PACK_BYTES:
             packs.append(write_content(store, group, "pack", bytes(content)))
             content = bytearray()
@@ -52,14 +52,14 @@ def write_snapshot(
 
 
 def write_content(store: ObjectStore, group: Group, kind: ContentKind, body: bytes) -> str:
-    """Store an object under its digest, which is returned."""
+    """Stores an object under its digest, and returns the digest."""
     digest = hashlib.sha256(body).hexdigest()
     store.write(group.content(kind, digest), body)
     return digest
 
 
-def _noted(hot: HotRecords, shapes: _Shapes) -> Iterator[tuple[str, list[StoredRecord]]]:
-    """The workloads of `hot`, the shape of each noted as it passes."""
+def _note_shapes(hot: HotRecords, shapes: _Shapes) -> Iterator[tuple[str, list[StoredRecord]]]:
+    """Yields the workloads of `hot`, and notes the shape of each in passing."""
     for workload, records in hot.workloads():
         shapes[workload] = shape_to_teach(records)
         yield workload, records

@@ -16,12 +16,12 @@ _T = TypeVar("_T")
 
 
 class StaleListingError(Exception):
-    """Something that was listed has gone: a compaction and a collection ran in between."""
+    """Something listed is gone: a compaction and a collection ran in between."""
 
 
 class TargetRequests(msgspec.Struct, frozen=True, kw_only=True):
-    """Notes as trouble of the target whatever cannot be had. A missing object is trouble, too, or
-    where `is_repeatable` a reason to list again."""
+    """Notes failures as trouble of the target. A missing object is trouble, too, or if
+    `is_repeatable` a reason to list again."""
 
     target: str
     deadline: float
@@ -30,13 +30,13 @@ class TargetRequests(msgspec.Struct, frozen=True, kw_only=True):
     is_repeatable: bool = False
 
     def answers(self, asked: Mapping[_Asked, Callable[[], _T]]) -> Iterator[tuple[_Asked, _T]]:
-        """Gives each answer as it comes. Raises StaleListingError."""
+        """Yields each answer as it comes. Raises StaleListingError."""
         answered = 0
         for name, answer in gather_with_deadline(
             asked, deadline=self.deadline, monotonic=self.monotonic
         ):
             if self.is_over():
-                break  # what has come is no reason to go on: unpacking takes time as well
+                break  # an answer in time is no reason to go on: unpacking takes time, too
             answered += 1
             if isinstance(answer, ObjectNotFoundError) and self.is_repeatable:
                 raise StaleListingError
@@ -51,5 +51,5 @@ class TargetRequests(msgspec.Struct, frozen=True, kw_only=True):
         return self.monotonic() > self.deadline
 
     def repeatable(self) -> TargetRequests:
-        """Returns the same requests, of which a missing object raises StaleListingError."""
+        """Returns the same requests, but a missing object raises StaleListingError."""
         return msgspec.structs.replace(self, is_repeatable=True)

@@ -1,4 +1,4 @@
-"""The trust of a run in a store's content, and its own signature."""
+"""A run's trust in a store's content, and its own signature."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tunegate_cache.format.signing import Signer, TrustedKeys
 from tunegate_cache.protocol.rollback_guard import RollbackGuard
 
 PinnedSnapshots = Mapping[Group, str]
-"""Digest of the index that a group is pinned to."""
+"""The digest of the index that a group is pinned to."""
 
 
 class Trust(msgspec.Struct, frozen=True, kw_only=True):
-    """`keys` must have signed what their zones hold; `signer` signs what this run writes. Of a
-    pinned group only the snapshot it is pinned to is read, and no HEAD older than one in `seen`."""
+    """`keys` must have signed their zones' content; `signer` signs what this run writes. Of a
+    pinned group only the pinned snapshot is read, and never a HEAD older than one in `seen`."""
 
     keys: TrustedKeys = TrustedKeys()
     signer: Signer | None = None

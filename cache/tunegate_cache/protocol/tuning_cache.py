@@ -1,6 +1,6 @@
-"""The shared cache as a run uses it: look up many tasks at once, publish what was learned.
+"""The shared cache as a run uses it: looks up many tasks at once, publishes what was learned.
 
-Trouble never comes out of here as an exception: it is a counted miss, or records that wait in the
+Trouble never leaves here as an exception: it is a counted miss, or records that wait in the
 write-ahead directory for the next run.
 """
 
@@ -44,20 +44,20 @@ Mode = Literal["off", "ro", "rw"]
 
 
 class Zones(msgspec.Struct, frozen=True):
-    """The zone that a run writes to, and the zones that it trusts. What it writes to a zone that it
-    does not believe is a claim of its own."""
+    """The zone that a run writes to, and the zones that it trusts. What it writes to an untrusted
+    zone is only a claim."""
 
     write: str
     believed: tuple[str, ...]
 
     @property
     def own(self) -> tuple[str, ...]:
-        """The zone that is written, where it is not believed."""
+        """The written zone, if it is not trusted."""
         return () if self.write in self.believed else (self.write,)
 
 
 class Seconds(msgspec.Struct, frozen=True):
-    """The seconds that the cache may cost: one look-up, one publication."""
+    """The seconds that the cache may take: for one look-up, and for one publication."""
 
     lookup: float = 5.0
     publish: float = 10.0
@@ -68,7 +68,7 @@ _BUDGET = Seconds()
 
 
 class TuningCache:
-    """The cache as one run sees it. Segments are read once; what is published is seen by later
+    """The cache as one run sees it. Segments are read once; published records are visible to later
     look-ups."""
 
     def __init__(
@@ -112,8 +112,8 @@ class TuningCache:
         wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
         fastest: Mapping[WorkloadKey, int] | None = None,
     ) -> Mapping[WorkloadKey, Lookup]:
-        """An answer for every key, from the zones that are believed. `fastest` is the least time in
-        nanoseconds that a workload can take: records that claim less are refused."""
+        """Returns an answer for every key, from the trusted zones. `fastest` is the least time in
+        nanoseconds that a workload can take: records that claim less are rejected."""
         self._left_seconds = self._budget.lookup
         with self._looking_up() as deadline:
             if self._mode != "off":
@@ -126,9 +126,9 @@ class TuningCache:
         wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
         fastest: Mapping[WorkloadKey, int] | None = None,
     ) -> Mapping[WorkloadKey, ExactHit | TransferHit]:
-        """The claims of the zone that this run writes and does not believe. It is
-        asked after `lookup`, and gets what is left of its time: whoever fills that
-        zone keeps nobody from what is trusted."""
+        """Returns the claims of the zone that this run writes without trusting it. Call it after
+        `lookup`: it gets the rest of that time, so filling this zone cannot delay trusted
+        answers."""
         if self._mode == "off" or not self._own.zones:
             return {}
         with self._looking_up() as deadline:
@@ -139,8 +139,8 @@ class TuningCache:
             return {key: hit for key, hit in found.items() if hit is not None}
 
     def standings(self, keys: Sequence[WorkloadKey]) -> Mapping[WorkloadKey, Lookup]:
-        """Returns what the trusted zones have of whole models. It gets what is left of the time of
-        a look-up; nothing is counted as a hit or a miss."""
+        """Returns the trusted zones' records on whole models, within the rest of a look-up's time;
+        nothing counts as a hit or miss."""
         if self._mode == "off" or not keys:
             return {}
         with self._looking_up() as deadline:
@@ -149,8 +149,8 @@ class TuningCache:
         return {key: hit for key, hit in found.items() if hit is not None}
 
     def targets(self) -> frozenset[str]:
-        """Returns the starts of the keys of all targets that the trusted zones hold something for.
-        It gets what is left of the time of a look-up."""
+        """Returns the beginnings of the keys of all targets in the trusted zones, within the rest
+        of a look-up's time."""
         if self._mode == "off":
             return frozenset()
         requests = {
@@ -166,30 +166,30 @@ class TuningCache:
             )
 
     def publish(self, records: Sequence[TuningRecord]) -> bool:
-        """Stores records as one segment for each target (several when they are very many); False
-        when they are not stored, or only wait on this machine."""
+        """Stores records as one segment per target (several if they are very many). Returns False
+        if they are not stored, or only wait on this machine."""
         if not self._takes(records):
             return not records
         started = self._monotonic()
-        packed = self._kept(records)
+        packed = self._keep_locally(records)
         stored = self._deliver(packed, started + self._budget.publish)
         self.statistics.seconds += self._monotonic() - started
         self._count(len(records) if stored else 0, is_all=stored)
         return stored
 
     def enqueue(self, records: Sequence[TuningRecord]) -> bool:
-        """Takes records as `publish` does, without waiting for the store: when this returns, the
-        records are safe on this machine and on their way. Returns False where they will not be
-        stored. Call `flush` in the end."""
+        """Takes records as `publish` does, without waiting for the store: they are then safe on
+        this machine and on their way. Returns False if they will not be stored. Call `flush` at the
+        end."""
         if not self._takes(records):
             return not records
-        for pending in self._kept(records):
+        for pending in self._keep_locally(records):
             self._deliveries.start(pending)
         self._enqueued += len(records)
         return True
 
     def flush(self, seconds: float) -> int:
-        """The number of queued records that are not stored after so long: they wait on
+        """Returns the number of queued records that are not stored after `seconds`: they wait on
         this machine for the next run."""
         started = self._monotonic()
         is_all = self._deliveries.came_through(started + seconds, self._monotonic)
@@ -201,12 +201,12 @@ class TuningCache:
     def _takes(self, records: Sequence[TuningRecord]) -> bool:
         if self._mode == "off" or not records:
             return False
-        self._written.index.add(records, self._zones.write)
+        self._writable.index.add(records, self._zones.write)
         return self._mode == "rw" and not self._is_too_much(records)
 
-    def _kept(self, records: Sequence[TuningRecord]) -> list[Pending]:
-        """The records as segments, which are on this machine's disk."""
-        packed = self._packed(records)
+    def _keep_locally(self, records: Sequence[TuningRecord]) -> list[Pending]:
+        """Returns the records as segments, which are on this machine's disk."""
+        packed = self._pack(records)
         for pending in packed:
             if not self._write_ahead.keep(pending.name, pending.body):
                 self.statistics.note("cache: no room on this machine for records that must wait")
@@ -218,7 +218,7 @@ class TuningCache:
             self.statistics.note("cache: new records wait on this machine for the next run")
 
     def _is_too_much(self, records: Sequence[TuningRecord]) -> bool:
-        """A run that writes without end would crowd out everybody else's."""
+        """Returns whether the run writes too much: it would crowd out everybody else's records."""
         self._offered += len(records)
         if self._offered <= MAX_RECORDS_OF_A_RUN:
             return False
@@ -230,7 +230,7 @@ class TuningCache:
 
     @contextmanager
     def _looking_up(self) -> Iterator[float]:
-        """Gives the deadline."""
+        """Yields the deadline."""
         started = self._monotonic()
         yield started + self._left_seconds
         taken = self._monotonic() - started
@@ -238,7 +238,7 @@ class TuningCache:
         self.statistics.seconds += taken
 
     @property
-    def _written(self) -> ZoneRecords:
+    def _writable(self) -> ZoneRecords:
         """Returns the records of the zone that this run may write."""
         return self._own if self._own.zones else self._believed
 
@@ -249,13 +249,13 @@ class TuningCache:
         deadline: float,
     ) -> None:
         waiting: Sequence[Pending] = ()
-        if known is self._written and known.is_new_to(wanted):
+        if known is self._writable and known.is_new_to(wanted):
             waiting = list(self._write_ahead.pending(self._zones.write))
         known.load(wanted, waiting, deadline)
         if self._mode == "rw":
             self._deliver(waiting, deadline)
 
-    def _packed(self, records: Sequence[TuningRecord]) -> list[Pending]:
+    def _pack(self, records: Sequence[TuningRecord]) -> list[Pending]:
         by_target: dict[str, list[TuningRecord]] = defaultdict(list)
         for record in records:
             by_target[record.key.target].append(record)
@@ -284,7 +284,8 @@ class TuningCache:
         return sum(answer is None for _, answer in answers) == len(requests)
 
     def _write(self, name: SegmentName, body: bytes) -> None:
-        """Forgets what is stored even if the answer comes after the budget."""
+        """Writes a segment, and forgets the local copy even if the answer comes after the
+        budget."""
         self._store.write(name.name, body)
         self._write_ahead.forget(name)
 
@@ -300,12 +301,12 @@ class TuningCache:
             case TransferHit():
                 self.statistics.transfer += 1
             case None:
-                return self._missed(key)
+                return self._count_miss(key)
         best = found.records[0]
         self.statistics.served[self._believed.index.zone_of(best), best.source.repository] += 1
         return found
 
-    def _missed(self, key: WorkloadKey) -> Miss:
+    def _count_miss(self, key: WorkloadKey) -> Miss:
         if self._mode == "off":
             self.statistics.misses["off"] += 1
             return Miss("off")

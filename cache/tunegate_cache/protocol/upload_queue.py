@@ -1,5 +1,5 @@
-"""Segments on their way to the store, each in a thread of its own: a slow store keeps nobody
-waiting, not even the end of the process."""
+"""Uploads segments, each in its own thread: a slow store delays nobody, not even the end of the
+process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _AT_ONCE = 8
 
 
 class UploadQueue:
-    """`write` stores one segment. What does not come through stays where it was kept."""
+    """`write` stores one segment. One that fails stays where it was kept."""
 
     def __init__(self, write: Callable[[Pending], None]) -> None:
         self._write = write
@@ -34,9 +34,8 @@ class UploadQueue:
         threading.Thread(target=self._work, daemon=True).start()
 
     def came_through(self, deadline: float, monotonic: Callable[[], float]) -> bool:
-        """Waits until the deadline for the uploads that are still on their way, and returns whether
-        all have come through, with those that ended since the last call. Raises what is no trouble
-        of the store."""
+        """Waits until the deadline for running uploads. Returns whether they all succeeded, with
+        those that ended since the last call. Raises anything but store trouble."""
         troubles = 0
         while self._open:
             try:

@@ -20,8 +20,8 @@ class Pending(msgspec.Struct, frozen=True):
 
 
 class WriteAhead:
-    """A directory of pending segments, one for each store. A full disk loses the net, not the
-    flight: `keep` says so and the run goes on."""
+    """A directory of pending segments, one per store. A full disk costs only this safety net:
+    `keep` reports it and the run goes on."""
 
     def __init__(self, directory: Path) -> None:
         self._files = FileStore(directory)

@@ -1,5 +1,5 @@
-"""The records of some zones in memory: each target is read once, then what the snapshots know of a
-task."""
+"""The records of some zones in memory: each target is read once, then the snapshots' records of
+each task."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _Wanted = Sequence[tuple[WorkloadKey, WorkloadShape]]
 
 
 class ZoneRecords:
-    """Records of other zones neither rank among these nor hide one of them."""
+    """Records of some zones; those of other zones neither rank among them nor hide one of them."""
 
     def __init__(
         self,
@@ -54,8 +54,8 @@ class ZoneRecords:
         return any(key.target not in self._snapshots for key, _ in wanted)
 
     def load(self, wanted: _Wanted, waiting: Sequence[Pending], deadline: float) -> None:
-        """Loads as much as there is time for. `waiting` are segments of these zones
-        that are still on this machine."""
+        """Loads as much as time allows. `waiting` are these zones' segments that are still on this
+        machine."""
         by_target: dict[str, list[tuple[WorkloadKey, WorkloadShape]]] = defaultdict(list)
         for key, shape in wanted:
             by_target[key.target].append((key, shape))
@@ -81,7 +81,7 @@ class ZoneRecords:
         )
 
     def refuse_faster(self, fastest: Mapping[WorkloadKey, int]) -> None:
-        """Forget the records that claim less time than these, in nanoseconds."""
+        """Drops the records that claim less time than these, in nanoseconds."""
         for key, nanoseconds in fastest.items():
             refused = self.index.discard_faster(key, nanoseconds)
             if refused:

@@ -1,4 +1,4 @@
-"""Answers of a bucket that end: the SDK would read what a broken server sends for ever."""
+"""Limits the answers of a bucket: the SDK would read a broken server's answer for ever."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Body(Protocol):
 
 
 class BoundedBody:
-    """The body of one answer, as far as the limits go. The time-outs of the SDK are for each
-    piece, and a server may send a byte at a time; this limit is for the whole."""
+    """The body of one answer, within the limits. The SDK's time-outs are per piece, and a server
+    may send a byte at a time; this limit covers the whole."""
 
     def __init__(
         self, raw: Body, *, most_bytes: int, seconds: float, monotonic: Callable[[], float]
@@ -31,8 +31,8 @@ class BoundedBody:
         self._deadline = monotonic() + seconds
 
     def read(self, amount: int | None = None) -> bytes:
-        """The rest, or at most `amount` bytes and at least one until the end. Raises
-        StoreUnavailableError where it is too long, StoreTimedOutError where it takes too long."""
+        """Returns the rest, or at most `amount` bytes and at least one until the end. Raises
+        StoreUnavailableError if it is too long, StoreTimedOutError if it takes too long."""
         return b"".join(self.stream()) if amount is None else self._piece(amount)
 
     def stream(self, amount: int = _PIECE_BYTES) -> Iterator[bytes]:
@@ -40,7 +40,7 @@ class BoundedBody:
             yield piece
 
     def __getattr__(self, name: str) -> object:
-        """The SDK asks for more of it, such as whether it is closed."""
+        """Passes on anything else the SDK asks, such as whether it is closed."""
         return getattr(self._raw, name)
 
     def _piece(self, amount: int) -> bytes:
@@ -75,7 +75,7 @@ class _Session(Protocol):
 
 
 class _BoundedSession:
-    """Stands before the SDK's own HTTP session, and reads what that would read to the end."""
+    """Wraps the SDK's own HTTP session, and reads with limits what that would read to the end."""
 
     def __init__(self, session: _Session, *, most_bytes: int, seconds: float) -> None:
         self._session, self._most_bytes, self._seconds = session, most_bytes, seconds
@@ -102,12 +102,12 @@ class _BoundedSession:
         return answer
 
     def __getattr__(self, name: str) -> object:
-        """Closing it, and whatever else the SDK asks of its session."""
+        """Passes on whatever else the SDK asks of its session."""
         return getattr(self._session, name)
 
 
 def bound_answers(client: _Client, *, most_bytes: int, seconds: float) -> None:
-    """Limits every later answer to `client` to this size and this time."""
+    """Limits every later answer to `client` to this size and time."""
     endpoint = client._endpoint  # the SDK has no other door to what it reads
     endpoint.http_session = _BoundedSession(
         endpoint.http_session, most_bytes=most_bytes, seconds=seconds

@@ -1,4 +1,4 @@
-"""The rule that leaves a store in trouble alone, and asks it again later."""
+"""Decides when to leave a failing store alone, and when to try it again."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _TIMEOUTS_IN_A_ROW = 3
 
 
 class Breaker:
-    """A breaker for one kind of request. Three time-outs in a row open it, and so do errors that
-    are half of the last sixteen calls, of eight at least; a server that asks for less counts half
-    an error. Once open it lets one trial through each minute, and closes when a trial is answered.
+    """A breaker for one kind of request. It opens after three time-outs in a row, or if half of the
+    last sixteen calls (at least eight) are errors; a server that asks for less counts as half an
+    error. Once open it admits one trial per minute, and closes when a trial is answered.
 
-    What was begun before a change of state says nothing about the state after it. To be used
-    under a lock of its owner.
+    Calls begun before a change of state say nothing about the state after it. Use it under a lock
+    of its owner.
     """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
@@ -30,7 +30,7 @@ class Breaker:
         self._ticket = 0
 
     def admit(self) -> int | None:
-        """A ticket to hand to `record`; None where the request is not to be sent."""
+        """Returns a ticket to hand to `record`, None if the request must not be sent."""
         if self._next_trial is None:
             return self._ticket
         if self._monotonic() < self._next_trial:
@@ -63,7 +63,7 @@ class Breaker:
         return calls >= _MIN_CALLS and errors >= _SHARE_OF_ERRORS * calls
 
     def _open(self) -> None:
-        """Opens the breaker for a minute; a trial that never comes back costs no more than that."""
+        """Opens the breaker for a minute; a trial that never returns costs no more than that."""
         self._ticket += 1
         self._next_trial = self._monotonic() + OPEN_SECONDS
 

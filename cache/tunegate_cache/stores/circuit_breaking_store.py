@@ -1,4 +1,4 @@
-"""A store behind a circuit breaker: requests that only meet trouble are not sent any more."""
+"""A store behind a circuit breaker: hopeless requests are no longer sent."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _WORDS: dict[Verb, str] = {"get": "read", "put": "write", "list": "list"}
 
 
 class CircuitBreakingStore:
-    """Counts every request. Each verb has its breaker; a verb that was refused for want of
-    permission is not asked again in this run, and the other verbs are."""
+    """Counts every request. Each verb has its own breaker; a verb that was refused for lack of
+    permission is not tried again in this run, but the others are."""
 
     def __init__(
         self, store: ObjectStore, statistics: CacheStatistics, monotonic: Callable[[], float]

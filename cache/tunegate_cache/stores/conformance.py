@@ -1,5 +1,5 @@
-"""Does a store keep the promises that the protocol would like to lean on? Asked by doing: by
-`tunegate cache probe`, and by the tests of whoever writes a store."""
+"""Checks by doing whether a store keeps the protocol's promises: for `tunegate cache probe`, and
+for the tests of a store's author."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ STORE_RULES: tuple[Rule[MaintainedStore], ...] = (*OBJECT_RULES, *POINTER_RULES)
 
 
 class GuaranteeResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a promise: `needed` ones must be ok for the cache to work at all; without the
-    others it works, and `detail` has the precautions."""
+    """The result for one promise. `needed` ones must be ok for the cache to work at all; without
+    the others it works, and `detail` has the precautions."""
 
     name: str
     ok: bool
@@ -29,8 +29,8 @@ class GuaranteeResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def probe(store: MaintainedStore) -> tuple[GuaranteeResult, ...]:
-    """Writes under `ms1/probe/` and deletes it again. Raises StoreUnavailableError where the store
-    does not answer; a store that only answers oddly is a finding."""
+    """Writes under `ms1/probe/` and deletes it again. Raises StoreUnavailableError if the store
+    does not answer; odd answers are findings."""
     place = f"{OBJECT_ROOT}/probe/{secrets.token_hex(8)}"
     try:
         return tuple(_findings(store, place))

@@ -1,5 +1,4 @@
-"""A store that is held to the contract: whatever else it raises or
-answers is trouble of the store."""
+"""Holds a store to its contract: whatever else it raises or returns is trouble of the store."""
 
 from __future__ import annotations
 
@@ -20,14 +19,14 @@ Answer = TypeVar("Answer")
 
 class ContainedStore:
     """Raises only what `ObjectStore` and `MaintainedStore` allow, so that no fault of a store ends
-    a run. Messages hold the class of another error, and not its text: that may hold a secret."""
+    a run. Messages contain another error's class, not its text, which may hold a secret."""
 
     def __init__(self, store: MaintainedStore, scheme: str) -> None:
         self._store, self._scheme = store, scheme
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Returns what the store has learned about its server, where it says such things."""
+        """Returns what the store has learned about its server, if it reports that."""
         remarks = getattr(self._store, "remarks", ())
         return tuple(map(str, remarks)) if isinstance(remarks, tuple) else ()
 
@@ -72,7 +71,8 @@ class ContainedStore:
         return body
 
     def _listing(self, names: Sequence[str], prefix: str) -> Sequence[str]:
-        """Records of another zone must not be read as ones of this."""
+        """Returns only names below the prefix: another zone's records must not be read as this
+        one's."""
         if not all(name.startswith(prefix) for name in names):
             raise self._fault("the listing of another place")
         return names

@@ -30,7 +30,7 @@ _WITHOUT_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
 
 
 class FileStore:
-    """Objects are files under `root`. A name appears only when its whole body is on the disk."""
+    """Objects are files under `root`. A name appears only once its whole body is on the disk."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -110,8 +110,8 @@ class FileStore:
 
     @contextmanager
     def _alone(self, name: str) -> Iterator[None]:
-        """Holds the name alone among the processes of all machines that share the
-        directory, where it locks at all."""
+        """Locks the name among the processes of all machines that share the directory, if it
+        supports locks."""
         self._partials.mkdir(parents=True, exist_ok=True)
         with (self._partials / f"{_tag(name.encode())}.lock").open("ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -124,13 +124,13 @@ class FileStore:
         return self._root.joinpath(*parts)
 
     def _partial(self) -> Path:
-        """A name that nobody reads."""
+        """Returns a name that nobody reads."""
         self._partials.mkdir(parents=True, exist_ok=True)
         self._remove_abandoned()
         return self._partials / secrets.token_hex(16)
 
     def _remove_abandoned(self) -> None:
-        """Removes what writers left that were killed a day ago."""
+        """Removes what writers that were killed a day ago left."""
         oldest = time.time() - _ABANDONED_SECONDS
         for path in self._partials.iterdir():
             with suppress(OSError):
@@ -153,20 +153,20 @@ def _write_through(path: Path, body: bytes) -> None:
 
 
 def _publish(partial: Path, path: Path) -> None:
-    """Raises FileExistsError where the name is taken."""
+    """Raises FileExistsError if the name is taken."""
     try:
         path.hardlink_to(partial)
     except OSError as error:
         if error.errno not in _WITHOUT_LINKS:
             raise
-        # A file system without links: names say the content, so a race here replaces equals.
+        # A file system without links: names prove the content, so a race here replaces equals.
         if path.exists():
             raise FileExistsError(path) from error
         partial.rename(path)
 
 
 def _sync_folder(folder: Path) -> None:
-    """Flushes the folder to the disk: else a power cut could take the name away again."""
+    """Flushes the folder to the disk: otherwise a power cut could remove the name again."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

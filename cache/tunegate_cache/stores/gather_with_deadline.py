@@ -1,4 +1,4 @@
-"""Requests side by side, until all are answered or the time is over."""
+"""Runs requests concurrently until all are answered or the time is up."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def gather_with_deadline(
     deadline: float,
     monotonic: Callable[[], float],
 ) -> Iterator[tuple[_Name, _T | Trouble]]:
-    """Yields each answer as it comes, trouble of the store as a value. What is not answered by the
-    deadline is left out, and left alone: a server that hangs keeps nobody waiting, not even the end
-    of the process. When a server asks for less, half of those that are at work go on."""
+    """Yields each answer as it comes, store trouble as a value. Requests unanswered at the deadline
+    are abandoned: a hanging server delays nobody, not even the end of the process. When a server
+    asks for less, half of the running threads go on."""
     answers: queue.SimpleQueue[tuple[_Name, _T | Exception]] = queue.SimpleQueue()
     threads = min(_THREADS, len(requests))
     waiting = _Waiting(requests, threads)

@@ -1,5 +1,4 @@
-"""The rules for the objects of a store: written once, read as a whole
-or in part, listed by prefix."""
+"""The rules for a store's objects: written once, read as a whole or in part, listed by prefix."""
 
 from __future__ import annotations
 
@@ -61,10 +60,10 @@ def _reads_parts(store: ObjectStore, place: str) -> str:
 
 
 def _writes_again(store: ObjectStore, place: str) -> str:
-    """Checks a write whose answer was lost, and that was sent again; also from many threads."""
+    """Checks a write that is sent again after a lost answer, also from many threads."""
     store.write(f"{place}/again", _BODY)
     store.write(f"{place}/again", _BODY)
-    succeeded = _at_once(lambda _: store.write(f"{place}/race", _BODY))
+    succeeded = _race(lambda _: store.write(f"{place}/race", _BODY))
     if not all(succeeded) or store.read(f"{place}/race") != _BODY:
         return f"{succeeded.count(False)} of {_RACERS} equal writes failed"
     return ""
@@ -83,11 +82,11 @@ def _one_creator(store: ObjectStore, place: str) -> str:
 
 
 def _winners(store: ObjectStore, name: str) -> int:
-    return sum(_at_once(lambda racer: store.write(name, b"%d" % racer)))
+    return sum(_race(lambda racer: store.write(name, b"%d" % racer)))
 
 
-def _at_once(act: Callable[[int], object]) -> list[bool]:
-    """Returns who of the racers succeeded."""
+def _race(act: Callable[[int], object]) -> list[bool]:
+    """Returns which of the racers succeeded."""
     barrier = threading.Barrier(_RACERS)
 
     def race(number: int) -> bool:

@@ -1,4 +1,5 @@
-"""A cache address to its store. Kinds of stores are found by entry point; none is known here."""
+"""Opens the store of a cache address. Kinds of stores are found by entry point; none is known
+here."""
 
 from __future__ import annotations
 
@@ -17,13 +18,13 @@ STORE_GROUP = "tunegate.stores"
 
 
 class BadAddressError(ValueError):
-    """No store that is installed has such an address. The text is one line."""
+    """No installed store has such an address. The text is one line."""
 
 
 def open_store(address: StoreAddress) -> MaintainedStore:
-    """Asks the store nothing yet. Of a plugin that fails it makes a store that never
-    answers. Raises BadAddressError."""
-    kind, uri = kind_of(address), _with_scheme(address)
+    """Opens the store without a request to it. A failing plugin becomes a store that never answers.
+    Raises BadAddressError."""
+    kind, uri = kind_of(address), _add_scheme(address)
     try:
         store = kind.open(uri)
     except Exception as error:  # noqa: BLE001 - whatever a plugin raises
@@ -33,7 +34,7 @@ def open_store(address: StoreAddress) -> MaintainedStore:
 
 def kind_of(address: StoreAddress) -> StoreKind:
     """Returns the kind of store at this address. Raises BadAddressError."""
-    uri = _with_scheme(address)
+    uri = _add_scheme(address)
     scheme, kinds = uri.parts.scheme, installed(STORE_GROUP)
     if scheme not in kinds:
         problem = f'no store is installed for "{scheme}:"' if scheme else "it is empty"
@@ -43,7 +44,7 @@ def kind_of(address: StoreAddress) -> StoreKind:
             "docs/how-to/extend.md says how to add a store"
         )
         raise BadAddressError(message)
-    kind = _loaded(kinds[scheme])
+    kind = _load_kind(kinds[scheme])
     if not _is_complete(uri, kind):
         raise BadAddressError(f'"{address.url}" is no cache address; write {kind.form}')
     return kind
@@ -55,8 +56,8 @@ def store_name(address: StoreAddress) -> str:
     return hashlib.sha256(named.encode(errors="surrogateescape")).hexdigest()
 
 
-def _with_scheme(address: StoreAddress) -> StoreAddress:
-    """Returns the address itself; of a plain directory the one with its URI."""
+def _add_scheme(address: StoreAddress) -> StoreAddress:
+    """Returns the address; a plain directory becomes a URI."""
     try:
         if address.parts.scheme or not address.url:
             return address
@@ -68,8 +69,8 @@ def _with_scheme(address: StoreAddress) -> StoreAddress:
     return msgspec.structs.replace(address, url=directory.as_uri())
 
 
-def _loaded(plugin: Plugin) -> StoreKind:
-    """Returns the kind, or one whose stores say why there is none."""
+def _load_kind(plugin: Plugin) -> StoreKind:
+    """Returns the kind, or one whose stores say why it is unusable."""
     try:
         kind = load_plugin(plugin)
     except PluginError as error:

@@ -1,5 +1,5 @@
-"""The rules for what only maintenance does: pointers move by
-compare-and-swap, objects are deleted."""
+"""The rules for operations of maintenance only: pointers move by compare-and-swap, objects are
+deleted."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _swaps(store: MaintainedStore, place: str) -> str:
 
 
 def _moves_again(store: MaintainedStore, place: str) -> str:
-    """The client sent the request again, because its answer was lost."""
+    """Checks a move that the client sent again after a lost answer."""
     name = f"{place}/HEAD"
     store.move_pointer(name, b"1", None)
     store.move_pointer(name, b"1", store.read_pointer(name).tag)
@@ -49,8 +49,8 @@ def _one_mover(store: MaintainedStore, place: str) -> str:
 
 
 def _counts(store: MaintainedStore, place: str) -> str:
-    """Checks racing increments, of which none may be lost. A body names its racer, because moving a
-    pointer to what it says already is success."""
+    """Checks racing increments, none of which may be lost. A body names its racer, because moving a
+    pointer to its current content is success."""
     name = f"{place}/counter"
     store.move_pointer(name, b"0 by nobody", None)
     with ThreadPoolExecutor(_RACERS) as pool:

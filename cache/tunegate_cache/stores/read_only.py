@@ -1,4 +1,4 @@
-"""A store that can be read and never taught: what an untrusted run gets."""
+"""A store that can only be read: what an untrusted run gets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A local copy of what a remote store holds and its name proves: such a copy is never stale."""
+"""A local copy of a remote store's objects whose name proves their content: it is never stale."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tunegate_cache.stores.store import (
 class ReadThroughStore:
     """Reads `near` first and keeps there what it had to fetch; lists and writes go to `far`.
 
-    Only what its name proves is kept and only what its name proves is served: a damaged copy is
-    fetched again. Parts and pointers prove nothing and are not copied.
+    Only content that its name proves is kept and served: a damaged copy is fetched again. Parts and
+    pointers prove nothing and are not copied.
     """
 
     def __init__(self, near: FileStore, far: ObjectStore) -> None:

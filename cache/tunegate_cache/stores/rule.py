@@ -11,9 +11,9 @@ Store_contra = TypeVar("Store_contra", contravariant=True)
 
 
 class Rule(msgspec.Struct, Generic[Store_contra], frozen=True, kw_only=True):
-    """`problem` acts on objects under a prefix of the store, and returns what is wrong: an empty
-    text where the rule is kept. Without the needed rules the cache cannot work; without the others
-    it works, and `advice` says what to mind."""
+    """`problem` acts on objects under a prefix of the store, and returns what is wrong, '' if the
+    rule is kept. Without the needed rules the cache cannot work; without the others it works, and
+    `advice` says what to mind."""
 
     name: str
     is_needed: bool
@@ -22,7 +22,7 @@ class Rule(msgspec.Struct, Generic[Store_contra], frozen=True, kw_only=True):
 
 
 def raises(kind: type[Exception], act: Callable[[], object]) -> bool:
-    """Returns whether `act` ends with this exception."""
+    """Returns whether `act` raises this exception."""
     try:
         act()
     except kind:

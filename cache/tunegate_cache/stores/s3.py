@@ -1,4 +1,4 @@
-"""A store in a bucket of S3 or of any server that speaks its API."""
+"""A store in a bucket of S3, or of any server with its API."""
 
 from __future__ import annotations
 
@@ -40,8 +40,7 @@ _LIMITS = ClientLimits(
     answer_seconds=30,
 )
 _MAX_PAGES = 1000
-"""The most pages of a listing, a million names: one that goes on after that would go on for
-ever."""
+"""The most pages of a listing (a million names): a longer one would go on for ever."""
 _NO_CONDITIONS = (
     "the server answers that it does not implement If-None-Match or If-Match, so each write looks "
     "first: two at once may replace each other. Run compaction from one scheduled job only"
@@ -49,8 +48,8 @@ _NO_CONDITIONS = (
 
 
 class S3Store:
-    """Objects under `prefix` of `bucket`. Credentials come from the usual chain of the SDK; without
-    any, requests are not signed. `sse` is the server's encryption, such as `aws:kms`."""
+    """Objects under `prefix` of `bucket`. Credentials come from the SDK's usual chain; without any,
+    requests are not signed. `sse` is the server's encryption, such as `aws:kms`."""
 
     def __init__(
         self,
@@ -84,7 +83,7 @@ class S3Store:
             self._require_equal(name, body)
             return
         if not answer.get("ETag"):
-            # A store says so of what it has stored; a gateway that greets everybody does not.
+            # A store sends one for what it has stored; a gateway that greets everybody does not.
             raise StoreUnavailableError(f"s3://{self._bucket}: an answer to a write without ETag")
 
     def names(self, prefix: str) -> Sequence[str]:
@@ -123,19 +122,19 @@ class S3Store:
         try:
             self._conditional_put(name, body, condition, absent=name)
         except (ObjectConflictError, ObjectNotFoundError):
-            # Perhaps by ourselves: a request that was repeated because its answer was lost.
+            # Perhaps by ourselves: a request is repeated if its answer was lost.
             if not self._holds(name, body):
                 raise PointerMovedError(name) from None
 
     def _conditional_put(
         self, name: str, body: bytes, condition: Mapping[str, str], absent: str | None = None
     ) -> Mapping[str, Any]:
-        """Writes under a condition of S3. Where the server knows none, the object is read first."""
+        """Writes under a condition of S3. If the server knows none, the object is read first."""
         if self._knows_conditions:
             try:
                 return self._put(name, body, condition, absent)
             except UnsupportedRequestError:
-                # Perhaps of the condition. If not, the write without one says so again.
+                # Perhaps because of the condition. If not, the write without one fails alike.
                 answer = self._put_after_look(name, body, condition)
                 self._knows_conditions = False
                 return answer
@@ -170,8 +169,8 @@ class S3Store:
         return answer["Body"].read(), str(answer.get("ETag", ""))
 
     def _require_equal(self, name: str, body: bytes) -> None:
-        """Checks that the stored body is equal: another writer was first, or our own request, whose
-        answer was lost."""
+        """Checks that the stored body is equal: another writer, or our own request whose answer was
+        lost, was first."""
         try:
             stored = self.read(name)
         except ObjectNotFoundError:
@@ -190,19 +189,19 @@ class S3Store:
                 yield found["Key"].removeprefix(self._prefix)
 
     def _ask(self, request: Callable[[_Client], _T], name: str | None = None) -> _T:
-        """`name` is what may be absent. Messages hold only the code or the class of an error: the
-        text of some holds signed addresses."""
+        """Sends a request; `name` is the object that may be absent. Messages contain only an
+        error's code or class: some texts contain signed addresses."""
         from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError, SSLError  # noqa: PLC0415
 
         where = f"s3://{self._bucket}"
         try:
-            return request(self._connected())
+            return request(self._connect())
         except StoreUnavailableError as error:
             raise type(error)(f"{where}: {error}", advice=error.advice) from None
         except ClientError as error:
             if name is not None and code_of(error.response) in ABSENT_CODES:
                 raise ObjectNotFoundError(name) from None
-            client = self._connected()
+            client = self._connect()
             raise error_of(
                 error,
                 where,
@@ -217,8 +216,9 @@ class S3Store:
             # What the SDK and the HTTP library below it raise for nonsense has no end.
             raise StoreUnavailableError(f"{where}: {type(error).__name__}") from error
 
-    def _connected(self) -> _Client:
-        """Made by the first request: the search for credentials may itself ask the network."""
+    def _connect(self) -> _Client:
+        """Returns the client, made by the first request: the search for credentials may use the
+        network."""
         with self._making:
             return self._client
 
@@ -229,7 +229,7 @@ class S3Store:
 
 def _problem(page: Mapping[str, Any], prefix: str) -> str | None:
     """Returns what shows that a page is not the requested one, or None: the SDK takes an empty body
-    for a page, and records of another zone must not be read as ones of this."""
+    for a page, and another zone's records must not be read as this one's."""
     if "IsTruncated" not in page:
         return "no listing"
     if not all(found["Key"].startswith(prefix) for found in page.get("Contents", ())):
@@ -262,5 +262,4 @@ S3 = StoreKind(
     encryptions=("AES256", "aws:kms", "aws:kms:dsse"),
     usd_per_1000_requests={"put": 0.005, "list": 0.005, "get": 0.0004},
 )
-"""Prices are those of S3 standard in us-east-1. Traffic to runners of
-the bucket's region is free."""
+"""List prices of S3 standard in us-east-1. Traffic to runners in the bucket's region is free."""

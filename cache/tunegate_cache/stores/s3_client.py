@@ -1,6 +1,7 @@
-"""A client of S3: who it asks as, the checksums that it sends, and its time limits.
+"""A client of S3: its credentials, the checksums it sends, and its time limits.
 
-boto3 takes half a second to import, so only who asks a bucket imports it."""
+boto3 takes half a second to import, so only processes that use a bucket import it.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ class ClientLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make_client(*, endpoint_url: str | None, region: str | None, limits: ClientLimits) -> _Client:
-    """Returns a client with the credentials of the SDK's usual chain. Where that finds none, its
-    requests are not signed: a bucket may let everybody read. The search may ask the network."""
+    """Returns a client with the credentials of the SDK's usual chain. Without any, its requests are
+    not signed: a bucket may let everybody read. The search may use the network."""
     import boto3  # noqa: PLC0415
     from botocore import UNSIGNED  # noqa: PLC0415
     from botocore.config import Config  # noqa: PLC0415
@@ -51,7 +52,7 @@ def make_client(*, endpoint_url: str | None, region: str | None, limits: ClientL
         return session.client("s3", endpoint_url=endpoint_url, region_name=region, config=config)
 
     client = client_with(config)
-    # The address may come from a variable or a profile too, so the client is asked for it.
+    # The address may come from a variable or a profile, too, so the client is asked for it.
     if not is_amazon(str(client.meta.endpoint_url)):
         # Other servers refuse or ignore the newer checksums; names carry sha-256 anyway.
         own = _users_settings(session)
@@ -63,7 +64,7 @@ def make_client(*, endpoint_url: str | None, region: str | None, limits: ClientL
 
 
 def is_amazon(endpoint_url: str) -> bool:
-    """Returns whether the address is one of AWS."""
+    """Returns whether the address belongs to AWS."""
     try:
         host = urlsplit(endpoint_url).hostname or ""
     except ValueError:
@@ -84,7 +85,7 @@ def sends_checksums(client: _Client) -> bool:
 
 
 def _users_settings(session: Any) -> set[str]:  # noqa: ANN401 - the library ships no types
-    """Returns the checksum settings that the user's variables or profile name: these win."""
+    """Returns the checksum settings in the user's variables or profile, which take precedence."""
     profile = session._session.get_scoped_config()  # boto3 has no other door to it
     return {
         name

@@ -1,6 +1,7 @@
-"""What a refusal of S3 means: the kind of trouble, its cause in one line, and what to do about it.
+"""Explains S3's refusals: the kind of trouble, its cause in one line, and what to do.
 
-A message holds only the code of an error: the text of some holds signed addresses."""
+A message contains only an error's code: some texts contain signed addresses.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +21,13 @@ from tunegate_cache.stores.store import (
 
 ABSENT_CODES = frozenset({"NoSuchKey", "404", "NotFound"})
 _DENIED = {"ExpiredToken", "InvalidToken", "TokenRefreshRequired"}
-"""Refusals that S3 gives with status 400."""
+"""Refusals that S3 sends with status 400."""
 _SKEWED = {"RequestTimeTooSkewed", "RequestExpired"}
 _CHECKSUM = {
     *("XAmzContentSHA256Mismatch", "BadDigest", "InvalidDigest", "MissingContentLength"),
     *("XAmzContentChecksumMismatch", "InvalidRequest", "InvalidArgument", "NotImplemented", "501"),
 }
-"""Answers to an upload whose checksum the server does not know; some mean other things too."""
+"""Answers to an upload whose checksum the server does not know; some have other meanings, too."""
 
 _ClientError = Any
 """A botocore ClientError; the library ships no types."""
@@ -64,7 +65,7 @@ _KINDS: dict[int, type[StoreUnavailableError]] = {
 def error_of(
     error: _ClientError, where: str, *, is_signed: bool, sends_checksums: bool
 ) -> StoreUnavailableError:
-    """Returns the error of a store for one of the SDK."""
+    """Returns the store's error for one of the SDK."""
     response = error.response
     code, status = code_of(response), _status(response)
     kind = _kind(code, status)
@@ -81,7 +82,7 @@ def error_of(
 
 
 def tls_error(error: Exception, where: str) -> StoreUnavailableError:
-    """Returns the error for one of TLS: of the server's certificate, or of another kind."""
+    """Returns the error for a TLS error: of the server's certificate, or of another kind."""
     reason = untrusted_reason(error)
     if reason is None:
         return StoreUnavailableError(f"{where}: SSLError")
@@ -91,7 +92,7 @@ def tls_error(error: Exception, where: str) -> StoreUnavailableError:
 
 
 def code_of(response: Mapping[str, Any]) -> str:
-    """Returns the code that S3 gives, such as `NoSuchKey`."""
+    """Returns S3's code, such as `NoSuchKey`."""
     return str(response.get("Error", {}).get("Code", "unknown"))
 
 
@@ -116,7 +117,7 @@ def _upload_advice(code: str, *, sends_checksums: bool) -> tuple[str, ...]:
 
 
 def _skew(response: Mapping[str, Any]) -> str:
-    """Returns how far the clock is off, by the date of the answer."""
+    """Returns how far the clock is off, by the answer's date."""
     headers = response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
     try:
         theirs = parsedate_to_datetime(str(headers.get("date", ""))).timestamp()

@@ -1,4 +1,4 @@
-"""The one door to storage. Everything behind it is bytes under string names."""
+"""The only interface to storage. Everything behind it is bytes under string names."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class ObjectNotFoundError(LookupError):
 
 
 class StoreUnavailableError(Exception):
-    """The store did not answer, refused, or answered nonsense. The text carries no secret. `advice`
-    is what to do about it, where the store knows."""
+    """The store did not answer, refused, or answered nonsense. The text contains no secret.
+    `advice` is what to do about it, if the store knows."""
 
     def __init__(self, text: str = "", *, advice: tuple[str, ...] = ()) -> None:
         super().__init__(text)
@@ -25,19 +25,19 @@ class StoreUnavailableError(Exception):
 
 
 class StoreTimedOutError(StoreUnavailableError):
-    """The store did not answer in its time."""
+    """The store did not answer in time."""
 
 
 class StoreBusyError(StoreUnavailableError):
-    """The store answers that it is asked too much."""
+    """The store asks for fewer requests."""
 
 
 class AccessDeniedError(StoreUnavailableError):
-    """The store answers, but not to us: asking again will not help."""
+    """The store refuses us: trying again will not help."""
 
 
 class UnsupportedRequestError(StoreUnavailableError):
-    """The store answers that it does not know this kind of request."""
+    """The store does not know this kind of request."""
 
 
 class ObjectConflictError(StoreUnavailableError):
@@ -45,7 +45,7 @@ class ObjectConflictError(StoreUnavailableError):
 
 
 class PointerMovedError(Exception):
-    """An error for a pointer that was moved since it was read."""
+    """A pointer was moved since it was read."""
 
 
 class Pointer(msgspec.Struct, frozen=True):
@@ -71,7 +71,7 @@ class ObjectStore(Protocol):
     def names(self, prefix: str) -> Sequence[str]: ...
 
     def read_part(self, name: str, start: int, size: int) -> bytes:
-        """`size` bytes of an object from `start`; fewer where it ends before."""
+        """Returns `size` bytes of an object from `start`, fewer if it ends before."""
         ...
 
     def read_pointer(self, name: str) -> Pointer:
@@ -84,11 +84,11 @@ class MaintainedStore(ObjectStore, Protocol):
     """A store with the operations of compaction and collection, which no ordinary run may use."""
 
     def move_pointer(self, name: str, body: bytes, expected: str | None) -> None:
-        """Replace the version with tag `expected`; None where there must be none yet. Raises
-        PointerMovedError when it is another by now. A store whose conditions do not work never
+        """Replaces the version with tag `expected` (None: there must be none yet). Raises
+        PointerMovedError if the current one is another. A store whose conditions do not work never
         raises it: the protocol must be right even then."""
         ...
 
     def delete(self, name: str) -> None:
-        """A missing name is success."""
+        """Deletes the object; a missing name is success."""
         ...

@@ -11,8 +11,8 @@ from tunegate_cache.stores.store import MaintainedStore
 
 
 class StoreAddress(msgspec.Struct, frozen=True, kw_only=True):
-    """The address of a store, as the configuration says it: `cache.url`, `cache.endpoint-url` and
-    `cache.region`; and how it encrypts, `cache.sse` and `cache.sse-kms-key`."""
+    """The address of a store as configured (`cache.url`, `cache.endpoint-url`, `cache.region`), and
+    its encryption (`cache.sse`, `cache.sse-kms-key`)."""
 
     url: str
     endpoint_url: str | None = None
@@ -22,18 +22,18 @@ class StoreAddress(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def parts(self) -> SplitResult:
-        """The parts of `url`. Raises ValueError where it is no URL."""
+        """The parts of `url`. Raises ValueError if it is no URL."""
         return urlsplit(self.url)
 
 
 class StoreKind(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of store. The name of its entry point is the scheme of its addresses.
 
-    `form` shows users what to write. `accepts` says whether an address is complete; it reads the
-    address and nothing else. `open` asks the store nothing yet: the first request does. Of a remote
-    store this machine keeps copies. `advice` says what to check when the store does not answer.
-    `encryptions` are the values of `sse` that it knows. `usd_per_1000_requests` are list prices by
-    verb (get, put, list), for no endpoint of one's own.
+    `form` shows users what to write. `accepts` says whether an address is complete, by the address
+    alone. `open` sends no request. This machine keeps copies of a remote store's objects. `advice`
+    says what to check when the store does not answer. `encryptions` are the known values of `sse`.
+    `usd_per_1000_requests` are list prices by verb (get, put, list), which do not apply to private
+    endpoints.
     """
 
     form: str

@@ -1,4 +1,4 @@
-"""A store that never answers, and gives the reason: it stands for a plugin that cannot be used."""
+"""A store that never answers but gives the reason: it stands for an unusable plugin."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tunegate_cache.stores.store_kind import StoreKind
 
 
 def unusable_kind(reason: str) -> StoreKind:
-    """Returns a kind that takes every address. Each request of its stores fails with `reason`."""
+    """Returns a kind that accepts every address. Each request of its stores fails with `reason`."""
     return StoreKind(
         form="another address",
         accepts=lambda _: True,
