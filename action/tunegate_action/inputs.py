@@ -9,8 +9,7 @@ from typing import get_args
 
 import msgspec
 
-from tunegate.ci.job_request import PLANNING, JobRequest, StepName
-from tunegate.ci.protocol import AskedRevisions
+from tunegate.ci.protocol import PLANNING, AskedRevisions, JobRequest, StepName
 from tunegate.config import BudgetConfig, CacheConfig
 from tunegate.config_key import keys_of
 from tunegate.errors import ConfigError

@@ -35,7 +35,7 @@ from tunegate.compiler.search.search import TaskSearch
 from tunegate.compiler.search.space import DesignSpace
 from tunegate.tune.prior import prior_of
 from tunegate.tune.protocol import Candidate, Schedule
-from tunegate.tune.sample_features import SampleFeatures
+from tunegate.tune.samples import SampleFeatures
 from tunegate_cache.format.records import TransferHit
 
 LOOKS = (1, 2, 3, 4, 6, 8)

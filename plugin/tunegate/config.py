@@ -19,7 +19,7 @@ PositiveInt = Annotated[int, msgspec.Meta(ge=1)]
 Name = Annotated[str, msgspec.Meta(pattern=NAME_PATTERN)]
 
 DEFAULT_CACHE_URL = "~/.cache/tunegate"
-"""The user's own cache directory, wherever `system/cache/user_directories.py` finds it."""
+"""The user's own cache directory, wherever `system/cache/shared_cache.py` finds it."""
 
 
 LOCAL = "local"

@@ -34,13 +34,12 @@ from tunegate.measure.choose_runtime import (
     restricted,
 )
 from tunegate.measure.election import side_seconds
-from tunegate.measure.measure_cells import Reference, measure
+from tunegate.measure.measure_cells import Reference, measure, scored
 from tunegate.measure.remembered_elections import (
     KnownElections,
     publish_elections,
     with_elections_after,
 )
-from tunegate.measure.score import scored
 from tunegate.models.export_models import export_models
 from tunegate.plan.extract import Lists, extract
 from tunegate.plan.far_behind import KnownStandings, publish_standings

@@ -19,7 +19,7 @@ from tunegate.models.reader import GitModelReader
 from tunegate.ports import Repository
 from tunegate.review import config_file
 from tunegate.review.base_rules import merged_watch
-from tunegate.review.config_revision import FoundConfig, config_at, path_inside, whole_changes
+from tunegate.review.config_file import FoundConfig, config_at, path_inside, whole_changes
 from tunegate.review.detect import detect
 from tunegate.review.effective_config import in_report_order
 from tunegate.review.gate_rules import NO_WAIVERS, Waivers, judging_config

@@ -42,8 +42,7 @@ from tunegate.runtimes.registry import (
 )
 from tunegate.runtimes.runtime import OpenCompiler
 from tunegate.settings import Settings
-from tunegate.system.cache.shared_cache import SharedCache
-from tunegate.system.cache.user_directories import cache_home, state_home
+from tunegate.system.cache.shared_cache import SharedCache, cache_home, state_home
 from tunegate.system.clock import SystemClock, new_seed, today
 from tunegate.system.energy import energy_for
 from tunegate.system.git.repository import GitRepository

@@ -18,8 +18,7 @@ from tunegate.ci.comments import KeptComment, report_marker, with_links
 from tunegate.ci.github.host import GitHubHost
 from tunegate.ci.http import RestRefusedError
 from tunegate.ci.job import check_words, comment_choice, job_in_words, report_name
-from tunegate.ci.job_request import JobRequest
-from tunegate.ci.protocol import AskedRevisions, JobEvent, Links, Usual
+from tunegate.ci.protocol import AskedRevisions, JobEvent, JobRequest, Links, Usual
 from tunegate.settings import CommentWhen
 
 QUIET = verdict("pass", 0)

@@ -21,8 +21,7 @@ from tunegate.ci.events import (
 )
 from tunegate.ci.gitlab.event import gitlab_event
 from tunegate.ci.job import event_words
-from tunegate.ci.job_request import JobRequest, StepName
-from tunegate.ci.protocol import AskedRevisions, JobEvent, Usual
+from tunegate.ci.protocol import AskedRevisions, JobEvent, JobRequest, StepName, Usual
 from tunegate.cli.parse import parse
 from tunegate.errors import ConfigError
 from tunegate.settings import Settings

@@ -13,7 +13,6 @@ from tests.support.two_branches import commit_of, two_branches
 from tunegate.artifacts import artifact_io
 from tunegate.artifacts.verdicts import Status
 from tunegate.ci.job import Ended, run_job, stopped
-from tunegate.ci.job_request import JobRequest
 from tunegate.ci.protocol import (
     AskedRevisions,
     CiHost,
@@ -21,6 +20,7 @@ from tunegate.ci.protocol import (
     JobEvent,
     JobProgress,
     JobReport,
+    JobRequest,
     Links,
     Usual,
 )

@@ -9,15 +9,16 @@ from tests.support.git_repository import Checkout, clone
 from tests.support.two_branches import commit_of, two_branches
 from tunegate.artifacts.changes import Revisions
 from tunegate.ci.job import is_of_pull_request, job_revisions, reported_commit
-from tunegate.ci.job_request import JobRequest, StepName
 from tunegate.ci.protocol import (
     AskedRevisions,
     JobEvent,
+    JobRequest,
     MergeBase,
     MergeCommit,
     Push,
     Range,
     RevisionChoice,
+    StepName,
     Usual,
 )
 from tunegate.errors import EnvironmentUnfitError, RevisionError

@@ -8,7 +8,6 @@ import pytest
 
 from tests.plugins.registered_plugin import nothing_installed, register
 from tunegate.cli import commands
-from tunegate.cli.ci_option import asked_job
 from tunegate.cli.command import Command
 from tunegate.cli.command_tree import (
     COMMAND_GROUP,
@@ -21,6 +20,7 @@ from tunegate.cli.command_tree import (
 )
 from tunegate.cli.commands.gating import RunOptions
 from tunegate.cli.help_pages import overview
+from tunegate.cli.main import asked_job
 from tunegate.cli.parse import named_command, parse
 from tunegate.cli.shared_options import (
     BudgetOptions,

@@ -9,7 +9,7 @@ from tests.support.measured_cells import make_build, make_builds, make_measureme
 from tunegate.artifacts.measurements import CellMeasurement, Metric
 from tunegate.errors import MeasurementError
 from tunegate.measure.latency_commands import ScoringCommand
-from tunegate.measure.score import scored
+from tunegate.measure.measure_cells import scored
 from tunegate.system.progress.shown_progress import PlainLog
 
 

@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from tunegate.models.deciding_values import bodies_of, deciding_values, nodes_of
-from tunegate.models.kept_values import load_value, save_value
+from tunegate.models.seeded_inputs import load_value, save_value
 
 
 def model(

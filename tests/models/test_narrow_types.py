@@ -13,10 +13,9 @@ from onnx import TensorProto, helper
 
 from tunegate.models import narrow_types
 from tunegate.models.inputs.given_values import array_misfit
-from tunegate.models.kept_values import load_value, save_value
 from tunegate.models.narrow_types import dtype_named, kind_of, limits_of
 from tunegate.models.prepared import Tensor
-from tunegate.models.seeded_inputs import seeded_inputs
+from tunegate.models.seeded_inputs import load_value, save_value, seeded_inputs
 from tunegate.system.output.artifact_file import ArtifactTensor
 
 TYPES = {

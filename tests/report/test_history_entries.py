@@ -9,7 +9,7 @@ from tests.support import reports
 from tests.support.report_parts import DEVICE
 from tunegate.artifacts.history import HistoryEntry, RunFacts
 from tunegate.artifacts.verdicts import Report
-from tunegate.report.history_entries import (
+from tunegate.report.history import (
     TuningMachine,
     Unfinished,
     history_entries,

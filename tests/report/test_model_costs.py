@@ -16,7 +16,7 @@ from tunegate.artifacts.history import ModelCost
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
 from tunegate.artifacts.plans import Cost, TuningPlan
 from tunegate.artifacts.tasks import CacheUse, Resolution, ResolvedTask, TaskUse, TuningTask
-from tunegate.report.history_costs import model_costs, together, with_rest
+from tunegate.report.history import model_costs, together, with_rest
 from tunegate_cache.format.records import (
     ExactHit,
     Lookup,

@@ -15,7 +15,7 @@ from tunegate.artifacts.verdicts import Report
 from tunegate.plan.costs import Saving
 from tunegate.report.comment import change_said, layer_total
 from tunegate.report.environment import kernel_coverage
-from tunegate.report.history_costs import of_builds, of_elected
+from tunegate.report.history import of_builds, of_elected
 from tunegate.report.operators import parts, tuned_rows
 from tunegate.report.report_tables import models_table, operators_table, savings_table, tasks_table
 from tunegate.report.table import SignedTime, StatusWord

@@ -5,7 +5,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from tunegate.models.graph import outline_of
-from tunegate.review.changed_layers import changed_layers
+from tunegate.review.detect import changed_layers
 
 Facts = dict[str, dict[str, str]]
 

@@ -7,7 +7,7 @@ import pytest
 from tests.support.git_repository import Checkout, new_repository
 from tunegate.errors import ConfigError
 from tunegate.project import open_project
-from tunegate.review.config_revision import config_at, path_inside
+from tunegate.review.config_file import config_at, path_inside
 from tunegate.settings import Settings
 from tunegate.system.git.repository import GitRepository
 

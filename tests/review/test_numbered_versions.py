@@ -14,7 +14,7 @@ from tunegate.config import Config
 from tunegate.errors import ConfigError
 from tunegate.review.config_file import parse_config
 from tunegate.review.detect import detect
-from tunegate.review.numbered_versions import earlier_versions
+from tunegate.review.globs import earlier_versions
 
 NUMBERED, PLAIN = "models/*/{version}/model.onnx", "models/**/*.onnx"
 

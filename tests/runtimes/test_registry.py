@@ -8,9 +8,9 @@ import pytest
 
 from tests.plugins.registered_plugin import register
 from tests.support.runtime_packages import WHOLE, RuntimePackages
+from tunegate.artifacts.candidates import cuda_variants
 from tunegate.config import TargetConfig
 from tunegate.errors import ConfigError
-from tunegate.runtimes.cuda_variants import cuda_variants
 from tunegate.runtimes.registry import (
     installed_runtimes,
     may_compile,

@@ -14,7 +14,7 @@ from tunegate.artifacts.outcomes import CandidateCost
 from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.tune.candidate_filter import AUDIT_SHARE, Pick, picks, rank_correlation
 from tunegate.tune.loop_nest import Decided, LoopNest
-from tunegate.tune.sample_features import MAX_STATEMENTS, copied_statements, is_bloated
+from tunegate.tune.samples import MAX_STATEMENTS, copied_statements, is_bloated
 from tunegate.tune.task_history import patience_seconds
 from tunegate_cache.format.records import RecordStatus
 

@@ -32,7 +32,7 @@ from tunegate.tune.prior import (
     prior_of,
     ratios_of,
 )
-from tunegate.tune.prior_results import PriorResults, schedule_of
+from tunegate.tune.task_history import PriorResults, schedule_of
 from tunegate_cache.format.records import ExactHit, Lookup, Miss
 
 # What decisions make of a loop nest, in words that are the same for every task.

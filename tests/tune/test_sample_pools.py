@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from tests.tune.test_prior import SKETCH
 from tunegate.tune.loop_nest import LoopNest
 from tunegate.tune.prior import NEST_COLUMNS, Sketch, nest_columns
-from tunegate.tune.sample_features import SampleFeatures
-from tunegate.tune.samples import SELDOM, SampleSpace, ScheduleSample, primes
+from tunegate.tune.samples import SELDOM, SampleFeatures, SampleSpace, ScheduleSample, primes
 from tunegate.tune.surrogate import POOL, SamplePools
 from tunegate_cache.format.decisions import SamplingInstruction, check_decisions
 

@@ -18,9 +18,8 @@ from tunegate.artifacts.plans import Cost, PlannedTask
 from tunegate.artifacts.tasks import Claims, ResolvedTask, ScheduleSource
 from tunegate.tune.claims import MIN_SAMPLES_BESIDE
 from tunegate.tune.model_keys import ModelOnTarget, known_schedules
-from tunegate.tune.prior_results import schedule_of
 from tunegate.tune.protocol import DEFAULT, Candidate, Measured, Schedule
-from tunegate.tune.task_history import TaskHistory
+from tunegate.tune.task_history import TaskHistory, schedule_of
 from tunegate_cache.format.records import ExactHit, Lookup, Miss
 
 

@@ -16,7 +16,6 @@ import msgspec
 from tunegate.artifacts.changes import Revisions
 from tunegate.artifacts.verdicts import Verdict
 from tunegate.ci.comments import NO_CHANGE, with_links
-from tunegate.ci.job_request import JUDGING, PLANNING, JobRequest
 from tunegate.ci.job_results import (
     ConfigPlace,
     Results,
@@ -28,6 +27,8 @@ from tunegate.ci.job_results import (
     stamps,
 )
 from tunegate.ci.protocol import (
+    JUDGING,
+    PLANNING,
     Annotation,
     AskedRevisions,
     CiHost,
@@ -35,6 +36,7 @@ from tunegate.ci.protocol import (
     JobEvent,
     JobProgress,
     JobReport,
+    JobRequest,
     Links,
     MergeBase,
     MergeCommit,

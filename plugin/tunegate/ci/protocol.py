@@ -9,6 +9,8 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from tunegate.settings import CommentWhen
+
 
 class _Choice(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """One of several choices."""
@@ -247,3 +249,26 @@ class FinishedRunHost(CiHost, Protocol):
 
 class NothingToReportError(HostRefusedError):
     """The run is not a fork's, or its pull request is closed or has moved on."""
+
+
+# The request of a CI job.
+
+StepName = Literal["run", "plan", "tune", "gate", "measure", "verdict"]
+PLANNING: frozenset[StepName] = frozenset({"run", "plan"})
+JUDGING: frozenset[StepName] = frozenset({"run", "gate", "verdict"})
+
+
+class JobRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """`words` is the command line without what the event decides, which follows it. The other
+    fields are its parsed values."""
+
+    words: tuple[str, ...]
+    step: StepName
+    out: Path
+    repository: Path = Path()
+    config: Path = Path("tunegate.yaml")
+    asked: AskedRevisions = AskedRevisions()
+    policy: str = ""
+    zone: str = ""
+    is_without_cache: bool = False
+    comment: CommentWhen = "never"

@@ -22,8 +22,7 @@ from tunegate.artifacts.inputs import (
     OneOf,
     Uniform,
 )
-from tunegate.models.kept_values import load_value
-from tunegate.models.narrow_types import dtype_named, kind_of
+from tunegate.models.narrow_types import dtype_named, is_narrow, kind_of
 
 
 class TensorLike(Protocol):
@@ -129,3 +128,46 @@ def _choose(random: Any, choice: OneOf, shape: tuple[int, ...], dtype: Any) -> A
     words = random.integers(0, len(values), (*shape, choice.words)).reshape(-1, choice.words)
     texts = [" ".join(str(values[word]) for word in each) for each in words]
     return np.asarray(texts, dtype).reshape(shape)
+
+
+# Saves and loads the value of an input in a file of ours: an array, a sequence of arrays, or
+# nothing.
+
+SEQUENCE_SUFFIX = ".npz"
+_ABSENT = "absent"
+"""The name in an archive that stands for an absent optional value."""
+
+
+def save_value(value: Any, stem: Path) -> Path:
+    """Saves an array, a list of arrays or None without pickles, texts included. Returns the file:
+    the stem with a suffix."""
+    if value is None or isinstance(value, list):
+        file = Path(f"{stem}{SEQUENCE_SUFFIX}")
+        arrays = {_ABSENT: np.empty(0)} if value is None else dict(enumerate(map(_storable, value)))
+        np.savez(file, allow_pickle=False, **{str(name): array for name, array in arrays.items()})
+        return file
+    file = Path(f"{stem}.npy")
+    np.save(file, _storable(value), allow_pickle=False)
+    return file
+
+
+def load_value(file: Path, dtype: Any) -> Any:
+    """Returns the saved value in the input's type."""
+    if file.suffix != SEQUENCE_SUFFIX:
+        return _restore_type(np.load(file, allow_pickle=False), dtype)
+    with np.load(file, allow_pickle=False) as archive:
+        if _ABSENT in archive:
+            return None
+        arrays = [archive[str(place)] for place in range(len(archive.files))]
+    return [_restore_type(each, dtype) for each in arrays]
+
+
+def _restore_type(array: Any, dtype: Any) -> Any:
+    """Returns the array in its type: NumPy's files store foreign types as bytes of their width."""
+    return array.view(dtype) if array.dtype.kind == "V" else array.astype(dtype, copy=False)
+
+
+def _storable(array: Any) -> Any:
+    if is_narrow(array.dtype):
+        return np.ascontiguousarray(array).view(f"V{array.dtype.itemsize}")
+    return array.astype(str) if array.dtype.kind == "O" else array

@@ -12,6 +12,7 @@ import msgspec
 from tunegate.artifacts.changes import (
     Ancestor,
     ChangeSet,
+    LayerChange,
     ModelChange,
     ModelPath,
     ModelVersion,
@@ -23,11 +24,10 @@ from tunegate.artifacts.tasks import TaskSet
 from tunegate.config import Config
 from tunegate.errors import ConfigKey, config_error
 from tunegate.ports import ModelReader
-from tunegate.review.changed_layers import changed_layers
 from tunegate.review.compared_work import AskedWork, reshaped, seeded
 from tunegate.review.effective_config import in_report_order
 from tunegate.review.gate_rules import judged_by
-from tunegate.review.globs import matches, may_match_below, unmatched_paths
+from tunegate.review.globs import matches, may_match_below, uncompared_versions, unmatched_paths
 from tunegate.review.model_settings import (
     numbered_for,
     profiles_for,
@@ -35,7 +35,6 @@ from tunegate.review.model_settings import (
     shape_problems,
     targets_for,
 )
-from tunegate.review.numbered_versions import uncompared_versions
 from tunegate.review.pair_models import Pairs, pair_models
 from tunegate.upgrades import NOTHING_WATCHED, WatchedLocks
 
@@ -401,3 +400,55 @@ def _earlier(change: ModelChange, reason: str, reader: ModelReader) -> ModelChan
     known = change.ancestor or Ancestor(commits=0, reason=reason)
     ancestor = msgspec.structs.replace(known, commits=known.commits + commits)
     return msgspec.structs.replace(change, base=version, change="unknown", ancestor=ancestor)
+
+
+# How a change of a graph touches its layers: shapes, attributes and operators before and after.
+
+Facts = Mapping[str, str]
+_OPERATOR = "operator"
+_NONE = "none"
+_MAX_NAME, _MAX_TEXT = 120, 300
+"""The most characters of a line. Names and attributes come from a pull request."""
+
+
+def changed_layers(
+    before: Mapping[str, Facts], after: Mapping[str, Facts]
+) -> tuple[LayerChange, ...]:
+    """Returns a line for each layer that differs, in the order of the head, then for those that are
+    gone. Layers match by name, so an export that renames all of them changes all."""
+    return tuple(_changes(before, after))
+
+
+def _changes(before: Mapping[str, Facts], after: Mapping[str, Facts]) -> Iterator[LayerChange]:
+    for name, facts in after.items():
+        old = before.get(name)
+        if old is None:
+            yield _layer_change(name, f"new: {_layer_words(facts)}")
+        elif old != facts:
+            yield _layer_change(name, _difference(old, facts))
+    for name, facts in before.items():
+        if name not in after:
+            yield _layer_change(name, f"gone: {_layer_words(facts)}")
+
+
+def _layer_change(name: str, text: str) -> LayerChange:
+    return LayerChange(name[:_MAX_NAME], text[:_MAX_TEXT])
+
+
+def _difference(old: Facts, new: Facts) -> str:
+    """Returns a difference such as `Conv: weights 16x3x1x1 → 16x3x5x5, kernel_shape 1,1 → 5,5`."""
+    operator = new.get(_OPERATOR, "")
+    if old.get(_OPERATOR) != operator:
+        operator = f"{old.get(_OPERATOR, _NONE)} → {operator}"
+    changed = [
+        f"{name} {old.get(name, _NONE)} → {new.get(name, _NONE)}"
+        for name in dict.fromkeys((*old, *new))
+        if name != _OPERATOR and old.get(name) != new.get(name)
+    ]
+    return f"{operator}: {', '.join(changed)}" if changed else operator
+
+
+def _layer_words(facts: Facts) -> str:
+    rest = ", ".join(f"{name} {text}" for name, text in facts.items() if name != _OPERATOR)
+    operator = facts.get(_OPERATOR, "")
+    return f"{operator} ({rest})" if rest else operator

@@ -14,7 +14,7 @@ import msgspec
 
 from tunegate.artifacts.changes import ModelOutline, ModelPath, ModelVersion
 from tunegate.ports import ModelReader
-from tunegate.review.numbered_versions import NumberedFor, earlier_versions
+from tunegate.review.globs import NumberedFor, earlier_versions
 
 ALIKE = 0.5
 """Models with this share of equal parts are versions of one."""

@@ -10,8 +10,7 @@ import numpy as np
 
 from tunegate.tune.candidate_filter import MIN_CORRELATION, MIN_EVIDENCE, rank_correlation
 from tunegate.tune.prior import BoostedTrees, Prior
-from tunegate.tune.sample_features import SampleFeatures
-from tunegate.tune.samples import SampleSpace, ScheduleSample
+from tunegate.tune.samples import SampleFeatures, SampleSpace, ScheduleSample
 
 _ENOUGH_TO_DOUBT = 2 * MIN_EVIDENCE
 _ROUNDS = 40

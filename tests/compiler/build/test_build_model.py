@@ -14,8 +14,8 @@ from tests.support.small_onnx import conv_model, save
 from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.compiler import compile as compiling
 from tunegate.compiler import loader as kernel_profile
+from tunegate.compiler.build import build_model
 from tunegate.compiler.build import build_model as linked_build
-from tunegate.compiler.build import in_model_trial
 from tunegate.compiler.build.functions import ModelFunction, functions_of
 from tunegate.compiler.build.single_kernel import sample, sample_inputs
 from tunegate.compiler.compile import handle_request
@@ -186,9 +186,9 @@ def test_a_schedule_that_is_slower_in_the_model_is_dropped_and_named(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch, source: ScheduleSource
 ) -> None:
     monkeypatch.setattr(
-        in_model_trial, "slower_in_model", lambda *_, kernels, **__: frozenset(kernels)
+        build_model, "slower_in_model", lambda *_, kernels, **__: frozenset(kernels)
     )
-    monkeypatch.setattr(in_model_trial, "is_faster_whole", lambda *_, **__: False)
+    monkeypatch.setattr(build_model, "is_faster_whole", lambda *_, **__: False)
     built = workshop.build(f"dropped-{source}", workshop.record(), source=source)
     assert built.dropped == ("conv",)
     assert source_of(built) == "default"
@@ -266,9 +266,9 @@ class Disturbed:
 def test_what_an_earlier_build_has_decided_is_not_put_to_the_test(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(in_model_trial, "slower_in_model", lambda *_, **__: frozenset())
+    monkeypatch.setattr(build_model, "slower_in_model", lambda *_, **__: frozenset())
     kept = workshop.build("kept", workshop.record(), source="search")
-    monkeypatch.setattr(in_model_trial, "slower_in_model", lambda *_, **__: pytest.fail("asked"))
+    monkeypatch.setattr(build_model, "slower_in_model", lambda *_, **__: pytest.fail("asked"))
     again = workshop.build("again", workshop.record(), source="search", how=kept.how)
     assert source_of(again) == "search"
     assert again.how == kept.how

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tvm import te
 
 from tests.support.small_onnx import save
-from tunegate.compiler.build import in_model_trial
+from tunegate.compiler.build import build_model
 from tunegate.compiler.build.functions import ModelFunction, functions_of
 from tunegate.compiler.compile import handle_request
 from tunegate.compiler.intrinsics import load_intrinsics
@@ -189,8 +189,8 @@ def test_a_schedule_that_was_too_slow_in_the_model_is_not_in_what_is_checked(
         slower_in_model(*libraries, kernels=kernels, **how)
         return kernels
 
-    monkeypatch.setattr(in_model_trial, "slower_in_model", slower)
-    monkeypatch.setattr(in_model_trial, "is_faster_whole", lambda *_, **__: False)
+    monkeypatch.setattr(build_model, "slower_in_model", slower)
+    monkeypatch.setattr(build_model, "is_faster_whole", lambda *_, **__: False)
     transferred = {f.workload.digest: "transfer" for f in bench.functions}
     bench.request = msgspec.structs.replace(bench.request, sources=transferred, settled=())
     built = handle_request(bench.request)

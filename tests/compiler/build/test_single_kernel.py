@@ -12,8 +12,8 @@ from tvm import relax, te
 
 from tests.compiler.build.test_build_model import Workshop, source_of
 from tests.support.small_onnx import chain_model, save
+from tunegate.compiler.build import build_model
 from tunegate.compiler.build import build_model as linked_build
-from tunegate.compiler.build import in_model_trial
 from tunegate.compiler.build.single_kernel import built_kernel
 from tunegate.compiler.loader import is_faster_whole
 from tunegate.compiler.opening import KernelObjects, import_in_layout
@@ -47,9 +47,9 @@ def test_a_kernel_that_is_slower_by_itself_stays_where_the_model_is_faster_with_
 ) -> None:
     """That is remembered, too: a build in another precision does not drop it."""
     monkeypatch.setattr(
-        in_model_trial, "slower_in_model", lambda *_, kernels, **__: frozenset(kernels)
+        build_model, "slower_in_model", lambda *_, kernels, **__: frozenset(kernels)
     )
-    monkeypatch.setattr(in_model_trial, "is_faster_whole", lambda *_, **__: True)
+    monkeypatch.setattr(build_model, "is_faster_whole", lambda *_, **__: True)
     for name in ("first", "again"):
         built = workshop.build(name, workshop.record(), source="search")
         assert (built.dropped, source_of(built)) == ((), "search")

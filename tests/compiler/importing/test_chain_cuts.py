@@ -20,8 +20,13 @@ from tvm_ffi import structural_walk
 
 from tests.support.operator_models import outputs_of
 from tests.support.small_onnx import save
-from tunegate.compiler.importing.chain_cuts import MOST_COPIES, MOST_READS, sizes_of_parameters
-from tunegate.compiler.importing.import_onnx import fused, import_operators
+from tunegate.compiler.importing.import_onnx import (
+    MOST_COPIES,
+    MOST_READS,
+    fused,
+    import_operators,
+    sizes_of_parameters,
+)
 from tunegate.compiler.schedules.default_schedule import with_default_schedule
 from tunegate.compiler.schedules.vector_functions import (
     copies_of_argument,

@@ -26,8 +26,7 @@ from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 from tunegate.tune.prior import prior_of
 from tunegate.tune.protocol import Schedule
-from tunegate.tune.sample_features import SampleFeatures
-from tunegate.tune.samples import ScheduleSample
+from tunegate.tune.samples import SampleFeatures, ScheduleSample
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,7 @@ from pathlib import Path
 from tests.e2e.revisions.server import ZEROS, World, pull_request
 from tests.e2e.revisions.situations import Found, situation
 from tunegate.ci.job import job_revisions
-from tunegate.ci.job_request import JobRequest
-from tunegate.ci.protocol import AskedRevisions, JobEvent, MergeBase
+from tunegate.ci.protocol import AskedRevisions, JobEvent, JobRequest, MergeBase
 
 GITHUB, GITLAB, OTHER = "GitHub", "GitLab", "another CI"
 

@@ -11,8 +11,7 @@ from typing import Any
 from tests.support.git_repository import Checkout, actions_checkout, clone, new_repository
 from tunegate.artifacts.changes import Revisions
 from tunegate.ci.job import job_revisions
-from tunegate.ci.job_request import JobRequest
-from tunegate.ci.protocol import AskedRevisions
+from tunegate.ci.protocol import AskedRevisions, JobRequest
 from tunegate.ci.registry import opened_host
 
 ZEROS = "0" * 40

@@ -23,10 +23,9 @@ from tunegate.models.inputs.calibration import calibration_seeds, error_seeds, l
 from tunegate.models.inputs.dataflow import Dataflow
 from tunegate.models.inputs.drawn_inputs import draw_inputs, drawn_inputs
 from tunegate.models.inputs.facts import facts_of
-from tunegate.models.kept_values import save_value
 from tunegate.models.preparation import prepare
 from tunegate.models.prepared import PreparedModel
-from tunegate.models.seeded_inputs import seeded_inputs
+from tunegate.models.seeded_inputs import save_value, seeded_inputs
 from tunegate.report.report_tables import type_in_words, values_in_words
 
 IDS = GraphInput("ids", (2, 5), "int64")

@@ -24,7 +24,7 @@ from tunegate.errors import ConfigError, ModelError
 from tunegate.models.inputs import value_files as array_files
 from tunegate.models.inputs import value_files as sequence_files
 from tunegate.models.inputs.value_files import read_array, read_value
-from tunegate.models.kept_values import load_value, save_value
+from tunegate.models.seeded_inputs import load_value, save_value
 from tunegate.project import Project, open_project
 from tunegate.settings import Settings
 

@@ -13,8 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tests.support.small_onnx import one_node_model, save
 from tunegate.artifacts.builds import NumericCheck
-from tunegate.models.reference.comparison import compared
-from tunegate.models.reference.sorted_rows import behind_a_sort
+from tunegate.models.reference.comparison import behind_a_sort, compared
 from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
 
 ANCHORS, PICKED, WIDTH = 400, 50, 16

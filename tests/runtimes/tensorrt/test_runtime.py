@@ -16,8 +16,12 @@ from tunegate.models.prepared import PreparedModel
 from tunegate.models.reference.static_int8 import save_static
 from tunegate.runtimes.tensorrt import runtime
 from tunegate.runtimes.tensorrt import runtime as build_turn
-from tunegate.runtimes.tensorrt.layer_names import names_of_engine_layers
-from tunegate.runtimes.tensorrt.runtime import RUNTIME, device_turn, engine_refusal
+from tunegate.runtimes.tensorrt.runtime import (
+    RUNTIME,
+    device_turn,
+    engine_refusal,
+    names_of_engine_layers,
+)
 from tunegate.system.nvidia.gpus import visible_gpus
 
 GPU = TargetConfig(name="gpu", kind="cuda", arch="sm_90")

@@ -7,8 +7,7 @@ import pytest
 from tests.support.git_repository import Checkout, new_repository
 from tunegate.config import CacheConfig
 from tunegate.errors import ConfigError
-from tunegate.system.cache.shared_cache import cache_directory
-from tunegate.system.cache.user_directories import cache_home, state_home
+from tunegate.system.cache.shared_cache import cache_directory, cache_home, state_home
 
 
 def test_without_variables_everything_is_where_it_was() -> None:

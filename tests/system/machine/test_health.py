@@ -5,8 +5,8 @@ from pathlib import Path
 import onnx
 import pytest
 
+from tunegate.cli.handlers.doctor_checks import check_cache, load_check, machine_checks
 from tunegate.config import CacheConfig, Config, ModelConfig, TargetConfig
-from tunegate.system.machine.health import check_cache, load_check, machine_checks
 from tunegate.system.machine.packages import installed_version
 from tunegate_cache.stores.files import FileStore
 

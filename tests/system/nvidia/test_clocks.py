@@ -114,7 +114,7 @@ def test_the_guard_outlives_the_signals_that_end_a_job(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     machine = simulated(monkeypatch, tmp_path, gpu("GPU-a"))
-    command = [sys.executable, "-m", "tunegate.system.nvidia.clock_guard", "GPU-a", "900"]
+    command = [sys.executable, "-m", "tunegate.system.nvidia.clocks", "GPU-a", "900"]
     with subprocess.Popen(
         [*command, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as guard:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.simulated.small_disk import mounted_disk
+from tunegate.cli.unexpected import as_full_disk
 from tunegate.errors import (
     CancelledError,
     ConfigError,
@@ -19,7 +20,6 @@ from tunegate.errors import (
     OutputInUseError,
 )
 from tunegate.system.output.directory import opened_output, shared_output
-from tunegate.system.output.full_disk import as_full_disk
 from tunegate.system.output.owned_directory import LOCK, MARKER, is_marked_here
 
 OF_THE_DOOR = {MARKER, LOCK, ".gitignore"}

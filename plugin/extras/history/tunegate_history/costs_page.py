@@ -11,7 +11,7 @@ import msgspec
 from markupsafe import Markup
 
 from tunegate.artifacts.history import CostSum, HistoryEntry, ModelCost
-from tunegate.report.history_costs import cost_sum, runs_of
+from tunegate.report.history import cost_sum, runs_of
 from tunegate.report.html_page import page_environment
 from tunegate.report.svg import FASTER, SLOWER, Axis, Plot, Scale, Tick, few_ticks, numbered
 from tunegate.report.table import Column, Identifier, ReportTable, number_column, text_column

@@ -27,7 +27,7 @@ from tunegate.models.export_models import export_models
 from tunegate.ports import ModelJob
 from tunegate.runtimes.builder import SavingBuilder
 from tunegate.runtimes.registry import runtime_named
-from tunegate.system.cache.user_directories import cache_home
+from tunegate.system.cache.shared_cache import cache_home
 from tunegate.system.environments.runtime_environment import RuntimeEnvironment
 from tunegate.tools import GateTools, ModelSource, RunContext
 from tunegate_upgrades.culprits import Culprits

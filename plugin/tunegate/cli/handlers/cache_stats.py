@@ -15,7 +15,7 @@ from tunegate.cli.handlers.reporting import write_json
 from tunegate.cli.handlers.table import show_lines, show_table
 from tunegate.errors import PASS
 from tunegate.report.escape import visible
-from tunegate.report.history_costs import cost_sum
+from tunegate.report.history import cost_sum
 from tunegate.report.units import duration, money, share
 from tunegate.system.cache.history_log import read_history
 from tunegate.wording import plural

@@ -9,7 +9,7 @@ from tunegate.artifacts.verdicts import Verdict
 from tunegate.cli.commands.comparing import ConfirmOptions
 from tunegate.cli.handlers.reporting import write_json
 from tunegate.cli.handlers.table import show_lines
-from tunegate.decide.confirm import confirm
+from tunegate.decide.gate import confirm
 from tunegate.report.headline import STATUS_WORDS
 from tunegate.system.output.directory import opened_output
 

@@ -15,11 +15,13 @@ from tunegate.cli.handlers.doctor_checks import (
     ModelSize,
     Setting,
     budgets_check,
+    check_cache,
     custom_operators_check,
     files_check,
     gated_models,
     known_tasks,
     left_to_do,
+    machine_checks,
     shape_report,
     sources,
     waivers_check,
@@ -37,7 +39,6 @@ from tunegate.runtimes.registry import may_compile
 from tunegate.runtimes.requirements import runtime_checks
 from tunegate.settings import Settings
 from tunegate.system.clock import SystemClock, today
-from tunegate.system.machine.health import check_cache, machine_checks
 from tunegate.system.machine.health_check import CheckPart, HealthCheck, in_section
 from tunegate.wording import plural
 

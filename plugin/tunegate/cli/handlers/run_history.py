@@ -25,8 +25,8 @@ from tunegate.errors import CancelledError, TunegateError
 from tunegate.handover import read_outcomes
 from tunegate.ports import Device
 from tunegate.redaction import redacted, secrets_of
-from tunegate.report.history_costs import Shipped
-from tunegate.report.history_entries import (
+from tunegate.report.history import (
+    Shipped,
     TuningMachine,
     Unfinished,
     history_entries,

@@ -34,7 +34,7 @@ from tunegate.plan.run_forecast import warm_forecast
 from tunegate.plan.task_lists import KnownLists
 from tunegate.plan.try_builds import plan_of_built
 from tunegate.project import Project, open_project
-from tunegate.report.history_costs import Shipped, of_builds, of_elected
+from tunegate.report.history import Shipped, of_builds, of_elected
 from tunegate.report.sentences import shipping_in_words, tuning_words
 from tunegate.review.globs import chosen_models
 from tunegate.runtimes.requirements import require_installed

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,17 +20,13 @@ import tvm
 from tvm import relax
 
 from tunegate.artifacts.artifact_io import digest_of_document
-from tunegate.artifacts.candidates import LAUNCH
+from tunegate.artifacts.candidates import FLOAT32, LAUNCH
+from tunegate.artifacts.tasks import UNMEASURED
 from tunegate.compiler.build.functions import ModelFunction
-from tunegate.compiler.build.in_model_trial import (
-    Linking,
-    is_faster_tried,
-    known_slower,
-    slower_ones,
-)
 from tunegate.compiler.cuda_text import compile_texts_briefly
 from tunegate.compiler.forms import LIBRARY, Linked, form_for
 from tunegate.compiler.layouts.packing import folded
+from tunegate.compiler.loader import device_exists, is_faster_whole, slower_in_model
 from tunegate.compiler.low_precision.lower_kernels import (
     TileKernels,
     key_parts,
@@ -59,7 +56,7 @@ from tunegate.models.inputs.drawn_inputs import drawn_inputs
 from tunegate.models.prepared import PreparedModel
 from tunegate.models.saved_model import file_digests
 from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
-from tunegate.tune.compiler_protocol import BuildModel, Built, BuiltFunction
+from tunegate.tune.compiler_protocol import BuildModel, Built, BuiltFunction, RunningKernel
 from tunegate_cache.format.how_built import HowBuilt, mark_of
 from tunegate_cache.format.records import WorkloadKey
 
@@ -303,3 +300,99 @@ def exported(executable: Any, directory: Path, files: Sequence[Path] = ()) -> in
     library = directory / LIBRARY
     executable.export_library(str(library), addons=[str(each) for each in files])
     return library.stat().st_size
+
+
+# Times schedules against the default ones inside the model: kernel by kernel, then the whole
+# model. A kernel that is timed alone finds its inputs in the cache, and no other layout beside it.
+
+_TRIED = "with-tried.so"
+
+
+class Linking(NamedTuple):
+    """`library` is the build's; `link` links kernels with given schedules into a directory and
+    returns their library."""
+
+    library: Path
+    link: Callable[[Sequence[ScheduleChoice], Path], Path]
+
+
+def slower_ones(
+    request: BuildModel,
+    opened: OpenModel,
+    choices: Sequence[ScheduleChoice],
+    inputs: tuple[ArtifactTensor, ...],
+    linking: Linking,
+) -> frozenset[str]:
+    """Returns the kernels whose schedule is slower inside the model than the default one."""
+    tried = {choice.function.name for choice in choices if _is_tried(choice, request, opened)}
+    if request.how is not None or not tried or not device_exists(request.target.kind):
+        return frozenset()
+    without = without_schedules(choices, tried)
+    beside = linking.link(without, Path(request.scratch) / "without-tried")
+    # A path that was loaded once keeps giving the same library, and the model may be linked there
+    # again.
+    library = Path(request.scratch) / _TRIED
+    if _has_other_files(request):
+        library = linking.link(choices, library)
+    else:
+        shutil.copyfile(linking.library, library)
+    workloads = {c.function.name: c.function.workload.digest for c in choices}
+    with closing(RunningKernel(Path(request.scratch))) as running:
+        slower = slower_in_model(
+            library,
+            beside,
+            inputs=inputs,
+            kernels=tried,
+            kind=request.target.kind,
+            seed=request.seed,
+            running=lambda name: running.note(workloads[name] if name in tried else ""),
+        )
+    for choice in choices:
+        if (name := choice.function.name) in tried:
+            opened.known.tried(name, choice.schedule, slower=name in slower)
+    return slower
+
+
+def known_slower(
+    request: BuildModel,
+    opened: OpenModel,
+    target: ResolvedTarget,
+    choices: Sequence[ScheduleChoice],
+) -> frozenset[str]:
+    """Returns the kernels whose schedule an earlier build found slower inside the model, without
+    those that tiles replace."""
+    if request.how is not None:
+        return frozenset()
+    slower = {choice.function.name for choice in choices if _is_slower(choice, opened)}
+    if slower and request.precision != FLOAT32:
+        slower -= tile_kernels(opened.module, choices, target, request.precision).kernels.keys()
+    return frozenset(slower)
+
+
+def _is_slower(choice: ScheduleChoice, opened: OpenModel) -> bool | None:
+    return opened.known.is_slower(choice.function.name, choice.schedule)
+
+
+def _is_tried(choice: ScheduleChoice, request: BuildModel, opened: OpenModel) -> bool:
+    """Returns whether to time the schedule against the default one. On a GPU a measured schedule is
+    not tried: a kernel runs in a model there as it runs alone."""
+    if choice.main is None or choice.function.workload.digest in request.settled:
+        return False
+    if _is_slower(choice, opened) is not None:
+        return False
+    is_measured = source_of(choice.function, request) not in UNMEASURED
+    return request.target.kind == "llvm" or not is_measured
+
+
+def is_faster_tried(request: BuildModel, without: Path, inputs: Sequence[ArtifactTensor]) -> bool:
+    """Returns whether the model is faster with the tried schedules than in this library. Only CPU
+    libraries are compared: a GPU computes on while it is timed."""
+    if _has_other_files(request) or request.target.kind != "llvm":
+        return False
+    tried = Path(request.scratch) / _TRIED
+    return is_faster_whole(tried, without, inputs=inputs, seed=request.seed)
+
+
+def _has_other_files(request: BuildModel) -> bool:
+    form = form_for(request.target, request.settings)
+    return form is not None or request.precision != FLOAT32

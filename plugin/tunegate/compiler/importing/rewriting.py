@@ -4,9 +4,11 @@ that result."""
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
 import onnx
 
 from tunegate.compiler.importing import (
@@ -15,13 +17,7 @@ from tunegate.compiler.importing import (
 from tunegate.compiler.importing import (
     composite as normalizations,
 )
-from tunegate.compiler.importing import (
-    quantized,
-    recurrent,
-    reductions,
-    resizing,
-    windows,
-)
+from tunegate.compiler.importing import recurrent, reductions, resizing, windows
 from tunegate.compiler.importing import (
     reductions as selections,
 )
@@ -30,11 +26,128 @@ from tunegate.compiler.importing import (
 )
 from tunegate.compiler.importing import windows as declared_shapes
 from tunegate.compiler.importing.composite import with_definitions
-from tunegate.compiler.importing.graph_view import GraphView
+from tunegate.compiler.importing.graph_view import GraphView, Replacement, TensorType, operand
 from tunegate.compiler.importing.node_errors import importing
 from tunegate.errors import UnsupportedModelError
 from tunegate.models.graph import operator_of
+from tunegate.models.inputs.constants import attributes_of
 from tunegate.models.reference.session import write_optimized
+
+# Rewrites products of quantized numbers: integer products, then scaled and rounded.
+
+_A, _A_SCALE, _A_ZERO, _B, _B_SCALE, _B_ZERO, _SCALE, _ZERO, _BIAS = range(9)
+_WITH_SCALE = 10
+
+
+class _Operands(NamedTuple):
+    """The inputs of a node, with their types."""
+
+    names: Sequence[str]
+    types: Sequence[TensorType]
+
+    def size(self, place: int) -> int:
+        """Returns the number of elements of an operand."""
+        return int(np.prod(self.types[place].shape))
+
+    def flat(self, new: Replacement, place: int, behind: Sequence[int] = ()) -> str:
+        """Returns an operand as one number, or one per channel broadcast over the `behind` last
+        axes."""
+        shape = [] if self.size(place) == 1 else [-1, *behind]
+        return new.reshaped(self.names[place], shape)
+
+
+def matrix_product(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """Rewrites QLinearMatMul. Scales may be per column of the second matrix."""
+    operands = _operands(node, view)
+    if operands is None or operands.size(_B_SCALE) != operands.size(_B_ZERO):
+        return None
+    new = Replacement(node)
+    zeros = [operands.flat(new, _A_ZERO), _zero_of_b(new, operands, view)]
+    sums = new.add("MatMulInteger", [node.input[_A], node.input[_B], *zeros])
+    _add_rescaling(new, operands, sums, [], to=node.output[0])
+    return new.nodes
+
+
+def convolution(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """Rewrites QLinearConv. Scales may be per output channel."""
+    operands = _operands(node, view)
+    if operands is None:
+        return None
+    new = Replacement(node)
+    behind = [1] * (operands.types[_A].rank - 2)
+    zeros = [operands.flat(new, _A_ZERO), _zero_of_b(new, operands, view)]
+    sums = new.add("ConvInteger", [node.input[_A], node.input[_B], *zeros], **attributes_of(node))
+    if operand(node, _BIAS):
+        sums = new.add("Add", [sums, new.reshaped(node.input[_BIAS], [-1, *behind])])
+    _add_rescaling(new, operands, sums, behind, to=node.output[0])
+    return new.nodes
+
+
+def dynamically(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """Rewrites DynamicQuantizeLinear: the scale of an all-zero tensor is 1, as in ONNX Runtime."""
+    if view.opset < _WITH_SCALE:
+        return None
+    new, x = Replacement(node), node.input[0]
+    outputs = [*node.output, "", ""][:3]
+    zero, most = (new.constant(value, np.float32) for value in (0, 255))
+    low = new.add("Min", [new.add("ReduceMin", [x], keepdims=0), zero])
+    high = new.add("Max", [new.add("ReduceMax", [x], keepdims=0), zero])
+    span = new.add("Sub", [high, low])
+    is_nothing = new.add("Equal", [span, zero])
+    one = new.constant(1, np.float32)
+    scale = new.add("Where", [is_nothing, one, new.add("Div", [span, most])])
+    scale = new.add("Identity", [scale], to=outputs[1] or None)
+    exact = new.add("Clip", [new.add("Sub", [zero, new.add("Div", [low, scale])]), zero, most])
+    rounded = new.add("Round", [exact])
+    new.cast(rounded, onnx.TensorProto.UINT8, to=outputs[2] or None)
+    shifted = new.add("Add", [new.add("Round", [new.add("Div", [x, scale])]), rounded])
+    new.cast(new.add("Clip", [shifted, zero, most]), onnx.TensorProto.UINT8, to=outputs[0])
+    return new.nodes
+
+
+def _add_rescaling(
+    new: Replacement, operands: _Operands, sums: str, behind: list[int], *, to: str
+) -> None:
+    """Adds the node's output: sums times scales, rounded to the nearest even number."""
+    scales = [operands.flat(new, _A_SCALE), operands.flat(new, _B_SCALE, behind)]
+    factor = new.add("Div", [new.add("Mul", scales), operands.flat(new, _SCALE)])
+    exact = new.add("Mul", [new.cast(sums, onnx.TensorProto.FLOAT), factor])
+    point = new.cast(operands.flat(new, _ZERO), onnx.TensorProto.FLOAT)
+    shifted = new.add("Add", [new.add("Round", [exact]), point])
+    kind = operands.types[_ZERO]
+    limits = np.iinfo(kind.dtype)
+    bounds = [new.constant(value, np.float32) for value in (limits.min, limits.max)]
+    new.cast(new.add("Clip", [shifted, *bounds]), kind.elements, to=to)
+
+
+def _zero_of_b(new: Replacement, operands: _Operands, view: GraphView) -> str:
+    """Returns the zero point, as one number if all columns or channels share it."""
+    known = view.constant(operands.names[_B_ZERO])
+    if known is not None and bool((known == known.flat[0]).all()):
+        return new.constant(known.flat[0], known.dtype)
+    return operands.flat(new, _B_ZERO)
+
+
+def _operands(node: onnx.NodeProto, view: GraphView) -> _Operands | None:
+    """Returns the operands; None unless all are known, the factors are bytes, and the scales and
+    zero points of whole tensors are single numbers."""
+    types = [view.type_of(name) for name in node.input[:_BIAS]]
+    known = [kind for kind in types if kind is not None]
+    if len(known) != _BIAS or not _are_bytes(known):
+        return None
+    operands = _Operands(node.input, known)
+    places = (_A_SCALE, _A_ZERO, _SCALE, _ZERO)
+    return operands if all(operands.size(place) == 1 for place in places) else None
+
+
+def _are_bytes(types: Sequence[TensorType]) -> bool:
+    """Returns whether both factors and all zero points are bytes and the scales float32."""
+    scales = {_A_SCALE, _B_SCALE, _SCALE}
+    return all(
+        kind.dtype == np.float32 if place in scales else kind.dtype in (np.int8, np.uint8)
+        for place, kind in enumerate(types)
+    )
+
 
 _ROUNDS = 8
 """The most times that the output of a rule is rewritten again."""
@@ -142,7 +255,7 @@ RULES: Mapping[str, RewritingRule] = {
     "RMSNormalization": normalizations.over_rows,
     "LpNormalization": normalizations.by_length,
     "MeanVarianceNormalization": normalizations.by_distance,
-    "QLinearMatMul": quantized.matrix_product,
-    "QLinearConv": quantized.convolution,
-    "DynamicQuantizeLinear": quantized.dynamically,
+    "QLinearMatMul": matrix_product,
+    "QLinearConv": convolution,
+    "DynamicQuantizeLinear": dynamically,
 }

@@ -21,8 +21,7 @@ from tunegate.compiler.targets import ResolvedTarget
 from tunegate.tune.compiler_protocol import BuildModel
 from tunegate.tune.prior import Prior, prior_of
 from tunegate.tune.protocol import Schedule
-from tunegate.tune.sample_features import SampleFeatures
-from tunegate.tune.samples import SampleSpace, ScheduleSample
+from tunegate.tune.samples import SampleFeatures, SampleSpace, ScheduleSample
 from tunegate.tune.surrogate import SamplePools
 from tunegate_cache.format.how_built import HowBuilt, mark_of
 from tunegate_cache.format.records import TuningRecord, WorkloadKey

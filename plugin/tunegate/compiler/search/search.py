@@ -27,8 +27,7 @@ from tunegate.compiler.search.workload import Workload
 from tunegate.tune.candidate_filter import AUDIT_SHARE, EXPLORING_SHARE, Pick, Reason, picks
 from tunegate.tune.prior import Prior
 from tunegate.tune.protocol import DEFAULT, Candidate, Measured, Proposed, Schedule, TensorArgument
-from tunegate.tune.sample_features import SampleFeatures
-from tunegate.tune.samples import SampleSpace, ScheduleSample
+from tunegate.tune.samples import SampleFeatures, SampleSpace, ScheduleSample
 from tunegate.tune.surrogate import GOOD, SamplePools, Surrogate
 
 _ATTEMPTS = 24

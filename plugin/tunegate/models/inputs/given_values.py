@@ -15,11 +15,11 @@ from tunegate.artifacts.inputs import Files, InputRule, Integers, Uniform
 from tunegate.config import Scalar, ValuesConfig
 from tunegate.errors import ModelError, RevisionError
 from tunegate.models.inputs.value_files import MAX_ARRAY_BYTES, MAX_TENSORS, read_value
-from tunegate.models.kept_values import save_value
 from tunegate.models.model_inputs import values_of_file
 from tunegate.models.narrow_types import dtype_named, kind_of, limits_of, stands_for
 from tunegate.models.preparation import tensor_of
 from tunegate.models.prepared import OPEN, Tensor
+from tunegate.models.seeded_inputs import save_value
 from tunegate.ports import Repository
 from tunegate.review.model_settings import GivenFor, GivenRules
 from tunegate.wording import plural

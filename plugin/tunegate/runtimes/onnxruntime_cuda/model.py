@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunegate.artifacts.candidates import LAUNCH
+from tunegate.artifacts.candidates import GRAPH, LAUNCH
 from tunegate.errors import TunegateError, UnsupportedModelError
 from tunegate.models.reference.onnx_runtime import onnxruntime, open_session, timed_options
-from tunegate.runtimes.cuda_variants import GRAPH
 from tunegate.runtimes.onnxruntime_cuda.runtime import CUDA, provider_options
 from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate.wording import plural

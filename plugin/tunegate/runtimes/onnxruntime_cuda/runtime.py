@@ -7,10 +7,17 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Final
 
-from tunegate.artifacts.candidates import FLOAT32, LAUNCH, PRECISION
+from tunegate.artifacts.candidates import (
+    FLOAT16,
+    FLOAT32,
+    GRAPH,
+    LAUNCH,
+    PRECISION,
+    TFLOAT32,
+    cuda_variants,
+)
 from tunegate.config import TargetConfig
 from tunegate.models.prepared import PreparedModel
-from tunegate.runtimes.cuda_variants import FLOAT16, GRAPH, TFLOAT32, cuda_variants
 from tunegate.runtimes.runtime import Loaded, SavingRuntime
 from tunegate.system.machine.packages import installed_version
 from tunegate.system.output.artifact_file import ArtifactFile

@@ -1,18 +1,21 @@
-"""A TensorRT engine, opened as it is shipped: all device buffers are bound once."""
+"""An engine of TensorRT: opened as it is shipped, built, and its layers timed. TensorRT is imported
+here and nowhere else."""
 
 from __future__ import annotations
 
+import statistics
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tunegate.artifacts.candidates import LAUNCH
+import tensorrt
+
+from tunegate.artifacts.candidates import FLOAT32, GRAPH, LAUNCH, PRECISION, TFLOAT32
 from tunegate.errors import EnvironmentUnfitError, UnsupportedModelError
-from tunegate.runtimes.cuda_variants import GRAPH
 from tunegate.runtimes.tensorrt.device_memory import DeviceArray, Stream
-from tunegate.runtimes.tensorrt.library import Log, tensorrt
-from tunegate.runtimes.tensorrt.runtime import engine_refusal
+from tunegate.runtimes.tensorrt.runtime import engine_refusal, names_of_engine_layers
 from tunegate.system.output.artifact_file import ArtifactFile
 
 
@@ -76,9 +79,6 @@ class EngineModel:
         return [without] if self._without_graphs else []
 
     def operators_ms(self, feed: Mapping[str, Any], inferences: int) -> Mapping[str, float]:
-        # Imported by the process that profiles, and by no other.
-        from tunegate.runtimes.tensorrt.layer_profile import engine_layers_ms  # noqa: PLC0415
-
         opened = self._open
         for name, array in opened.inputs.items():
             array.upload(feed[name])
@@ -102,3 +102,86 @@ class EngineModel:
         except EnvironmentUnfitError as error:
             self._without_graphs = str(error)
             return opened.begin
+
+
+class Log(tensorrt.ILogger):  # type: ignore[misc]  # it carries no types
+    """Keeps TensorRT's messages of errors. It must live as long as what was made with it."""
+
+    def __init__(self) -> None:
+        tensorrt.ILogger.__init__(self)
+        self.errors: list[str] = []
+
+    def log(self, severity: Any, message: str) -> None:
+        if severity in {tensorrt.ILogger.Severity.ERROR, tensorrt.ILogger.Severity.INTERNAL_ERROR}:
+            self.errors.append(message)
+
+
+# Builds an engine from an ONNX file, for the first visible GPU. Networks are strongly typed: each
+# operator computes in the precision of the file, and no other. TF32 is the only freedom, and a
+# setting decides it. No timing cache and no foreign engine is read: an engine is code.
+
+_TIMED = 8
+"""Timings per kernel before one is chosen: with more, two builds of a model differ less."""
+
+
+def built_engine(model: Path, settings: Mapping[str, str]) -> bytes:
+    """Builds an engine and returns its bytes."""
+    log = Log()
+    try:
+        builder = tensorrt.Builder(log)
+    except TypeError as error:  # no device, or no driver
+        raise _unsupported(log.errors or [str(error)]) from error
+    typed = 1 << int(tensorrt.NetworkDefinitionCreationFlag.STRONGLY_TYPED)
+    network = builder.create_network(typed)
+    parser = tensorrt.OnnxParser(network, log)
+    if not parser.parse_from_file(str(model)):
+        errors = [parser.get_error(each).desc() for each in range(parser.num_errors)]
+        raise _unsupported(errors or log.errors)
+    plan = builder.build_serialized_network(network, _config(builder, settings))
+    if plan is None:
+        raise _unsupported(log.errors)
+    return bytes(plan)
+
+
+def _config(builder: Any, settings: Mapping[str, str]) -> Any:
+    config = builder.create_builder_config()
+    if settings.get(PRECISION, FLOAT32) == TFLOAT32:
+        config.set_flag(tensorrt.BuilderFlag.TF32)
+    else:
+        config.clear_flag(tensorrt.BuilderFlag.TF32)
+    config.profiling_verbosity = tensorrt.ProfilingVerbosity.DETAILED
+    config.avg_timing_iterations = _TIMED
+    return config
+
+
+def _unsupported(said: list[str]) -> UnsupportedModelError:
+    return UnsupportedModelError(f"TensorRT {engine_refusal(said)}")
+
+
+# Times of an engine's layers, by TensorRT's own profiler.
+
+
+class _Times(tensorrt.IProfiler):  # type: ignore[misc]  # it carries no types
+    def __init__(self) -> None:
+        tensorrt.IProfiler.__init__(self)
+        self.milliseconds: dict[str, list[float]] = defaultdict(list)
+
+    def report_layer_time(self, name: str, milliseconds: float) -> None:
+        self.milliseconds[name].append(milliseconds)
+
+
+def engine_layers_ms(opened: Any, inferences: int) -> dict[str, float]:
+    """Milliseconds in one inference by the names of the user's nodes: the median, the first
+    inference aside. Layers of one name are added up."""
+    times = _Times()
+    opened.context.profiler = times
+    for _ in range(inferences + 1):
+        opened.begin()
+        opened.stream.wait()
+    inspector = opened.engine.create_engine_inspector()
+    told = inspector.get_engine_information(tensorrt.LayerInformationFormat.JSON)
+    named = names_of_engine_layers(told)
+    total: dict[str, float] = defaultdict(float)
+    for layer, each in times.milliseconds.items():
+        total[named.get(layer, layer)] += statistics.median(each[1:] or each)
+    return dict(total)

@@ -12,12 +12,13 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from tunegate.artifacts.candidates import PRECISION, QUANTIZATION, STATIC
+import msgspec
+
+from tunegate.artifacts.candidates import FLOAT16, PRECISION, QUANTIZATION, STATIC, cuda_variants
 from tunegate.config import TargetConfig
 from tunegate.models.prepared import PreparedModel
-from tunegate.runtimes.cuda_variants import FLOAT16, cuda_variants
 from tunegate.runtimes.runtime import Loaded, SavingRuntime
 from tunegate.system.machine.device_lock import claim_on, held_device
 from tunegate.system.nvidia.gpus import visible_gpus
@@ -46,7 +47,7 @@ class TensorRt:
     def save(self, model: PreparedModel, directory: Path, settings: Mapping[str, str]) -> str:
         """Writes the engine alone: TensorRT needs nothing else to run it."""
         # Both load what no process that measures needs.
-        from tunegate.runtimes.tensorrt.engine_build import built_engine  # noqa: PLC0415
+        from tunegate.runtimes.tensorrt.engine import built_engine  # noqa: PLC0415
 
         source = self._write_typed(model, directory, settings)
         with device_turn():
@@ -123,3 +124,37 @@ def engine_refusal(said: Sequence[str]) -> str:
         return f"does not start: {no_driver}"[:_MAX_CHARACTERS]
     first = _PREFIX.sub("", lines[0])
     return f"does not take the model: {first}"[:_MAX_CHARACTERS]
+
+
+# The user's names of the layers that TensorRT runs, from the engine's own description. It needs no
+# TensorRT.
+
+_ONNX_LAYER: Final = re.compile(r"\[ONNX Layer: ([^\]\x1e]+)\]")
+_CHANGE: Final = re.compile(r"Reformatting CopyNode for (?:Input|Output) Tensor \d+ to (.+)$")
+_JOINED: Final = " + "
+
+
+def names_of_engine_layers(told: str) -> dict[str, str]:
+    """Returns what people call each layer of an engine's JSON: the first node among those that it
+    was made of. A change of layout is called like the layer that it is for; one that nothing is
+    known of keeps its own name."""
+    layers = [each for each in msgspec.json.decode(told).get("Layers", []) if _is_known(each)]
+    named = {each["Name"]: _first_node(each) for each in layers}
+    return {name: found or _prepared(name, named) for name, found in named.items()}
+
+
+def _is_known(layer: Any) -> bool:
+    """Engines built without details list plain names."""
+    return isinstance(layer, dict) and isinstance(layer.get("Name"), str)
+
+
+def _first_node(layer: dict[str, Any]) -> str:
+    found = _ONNX_LAYER.search(str(layer.get("Metadata", "")))
+    return found[1].strip() if found else ""
+
+
+def _prepared(name: str, named: dict[str, str]) -> str:
+    change = _CHANGE.search(name)
+    if change is None:
+        return name.split(_JOINED, maxsplit=1)[0]
+    return named.get(change[1]) or change[1].split(_JOINED)[0]

@@ -15,7 +15,6 @@ from tunegate.errors import ConfigError
 from tunegate.ports import TaskIndex
 from tunegate.redaction import redacted
 from tunegate.system.cache.snapshot_pins import SnapshotPins, read_pins
-from tunegate.system.cache.user_directories import cache_home, state_home
 from tunegate.system.git.checkout import first_tracked
 from tunegate.system.git.working_tree import working_tree
 from tunegate.wording import plural
@@ -262,3 +261,32 @@ def signing_key() -> Signer | None:
         return signer_from_pem(pem)
     except BadKeyError as error:
         raise ConfigError(f"{VARIABLE}: {error}.") from error
+
+
+# The directories of this user's cache and state, by the XDG base directories. What an earlier
+# version left under `~/.cache/tunegate` stays in use, so that nothing has to be tuned again.
+
+_CACHE_PARTS = ("ms1", "tier")
+_STATE_PARTS = ("undelivered", "seen")
+
+
+def cache_home(variables: Mapping[str, str] = os.environ) -> Path:
+    """Returns the directory of the default cache, and of copies of a remote one."""
+    return _home("XDG_CACHE_HOME", _CACHE_PARTS, variables)
+
+
+def state_home(variables: Mapping[str, str] = os.environ) -> Path:
+    """Returns the directory of what must outlive a cache: undelivered records, seen heads."""
+    return _home("XDG_STATE_HOME", _STATE_PARTS, variables)
+
+
+def _home(name: str, parts: tuple[str, ...], variables: Mapping[str, str]) -> Path:
+    """Returns the directory that already holds a part, else the one in the variable. A relative one
+    would depend on the working directory, which may be a checkout: it is ignored."""
+    usual = Path(DEFAULT_CACHE_URL).expanduser()
+    base = Path(variables.get(name, ""))
+    if not base.is_absolute():
+        return usual
+    named = base / "tunegate"
+    used = (place for place in (named, usual) if any((place / part).exists() for part in parts))
+    return next(used, named)

@@ -10,7 +10,9 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +25,7 @@ from tunegate.artifacts.measurements import Gpu
 from tunegate.system.nvidia.nvml import nvml
 from tunegate.system.processes import interpreter
 
-_GUARD = "tunegate.system.nvidia.clock_guard"
+_GUARD = "tunegate.system.nvidia.clocks"
 _READY = b"locked\n"
 _DRIVER_SECONDS = 30.0
 
@@ -136,3 +138,23 @@ def _lives(note: Note) -> bool:
     except psutil.Error:
         return True
     return abs(started - note.started) < 1
+
+
+# `python -m tunegate.system.nvidia.clocks UUID MHZ DIRECTORY`: locks, and unlocks at the end.
+
+
+def main(uuid: str, mhz: int, directory: Path) -> int:
+    """Locked until standard input ends."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    note = lock(uuid, mhz, directory)
+    sys.stdout.write("locked\n" if note else "not permitted\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+    if note is not None and unlock(uuid):
+        note.unlink(missing_ok=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])))

@@ -19,7 +19,7 @@ from tests.support.html_outline import outline
 import tunegate_history
 from history_tests.hostile_entries import hostile_entries
 from tunegate.artifacts.history import CostSum, HistoryEntry, ModelCost
-from tunegate.report.history_costs import together
+from tunegate.report.history import together
 from tunegate_history import history_page
 from tunegate_history.costs_page import bought, cost_sums, hit_rate, render, week_of, weeks_plot
 from tunegate_history.history_page import (
