@@ -5,11 +5,13 @@ import random
 from collections.abc import Iterator
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.measured_cells import make_launches
+from tests.support.simulated.simulated_launches import launch_of
 from tunegate.artifacts.measurements import Inside, Launch
 from tunegate.decide.decision import hodges_lehmann, launch_effect, within_spread
 from tunegate.decide.histogram import histogram
@@ -155,3 +157,27 @@ def test_a_head_slower_by_a_factor_adds_its_logarithm(
 
 def test_a_single_pair_has_no_spread() -> None:
     assert within_spread([1.0], [2.0]) == 0.0
+
+
+def first_block(slow: float, seed: int = 7) -> Inside:
+    """The test over eight launches on a busy machine, whose blocks scatter by 10%."""
+    rng = np.random.default_rng(seed)
+    times = np.exp(rng.normal(0.0, 0.1, (8, 12, 2, 1)) + rng.normal(0.0, 0.02, (8, 12, 2, 20)))
+    times[:, 0, 1] *= slow
+    tests = judged([launch_of(each) for each in times])
+    return next(each for each in tests if each.what == "first-block")
+
+
+def test_a_head_that_is_slow_in_its_first_block_alone_fails() -> None:
+    found = first_block(3.0)
+    assert found.decision == "fail"
+    assert found.change_percent.center == pytest.approx(200, abs=30)
+
+
+def test_a_first_block_that_may_be_slower_holds_up_a_pass_and_one_alike_does_not() -> None:
+    assert first_block(1.3).decision == "undecided"
+    assert {first_block(1.0, seed).decision for seed in range(40)} == {"pass"}
+
+
+def test_launches_that_did_not_keep_their_first_blocks_are_judged_without() -> None:
+    assert "first-block" not in {each.what for each in judged(launches(1.0, 0.001))}

@@ -91,7 +91,7 @@ def test_a_cell_alone_has_all_of_the_error() -> None:
 
 
 def test_after_the_clearest_has_failed_the_next_shares_with_one_less() -> None:
-    assert shares([0.004, 0.0001, 0.9]) == (2, 3, 1)
+    assert shares([0.003, 0.0001, 0.9]) == (2, 3, 1)
 
 
 def test_after_one_that_is_not_clear_nobody_fails_who_would_not_have() -> None:

@@ -60,6 +60,18 @@ def test_what_is_promoted_was_measured_here_and_lies_are_called_so(tmp_path: Pat
     assert all(r.source.ref == f"promoted from {PULL}" for r in ours)
     assert all(r.median_ms > 0.002 for r in ours)
     assert not any(r.decisions == bomb.decisions for r in ours)
+    planned = workspace.tunegate("plan", "--json")
+    assert planned.returncode == 0, planned.stderr
+    shards = json.loads(planned.stdout)["shards"]
+    known = {record.key.workload for record in ours}
+    trials = [
+        task["trials"]
+        for shard in shards
+        for task in shard["tasks"]
+        if task["resolved"]["task"]["key"]["workload"] in known
+    ]
+    assert trials
+    assert not any(trials)  # the push of the merge pays for none of them again
 
 
 def test_a_zone_to_itself_and_a_zone_that_is_none_are_usage_errors(tmp_path: Path) -> None:

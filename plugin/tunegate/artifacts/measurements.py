@@ -91,8 +91,8 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     the most resident memory by the end of the warm-up, `*_workspace_bytes` what running added to
     the loaded artifact, 0 if unknown. `*_joules` are those of one inference by the counters in
     `energy_source`, None without any. `stalls` has one for each size, smallest first, none in older
-    measurements. `case` is the number of the given input case, from 1, or 0 if there are not
-    several.
+    measurements. `first_ms` are the medians of the first blocks of base and head. `case` is the
+    number of the given input case, from 1, or 0 if there are not several.
     """
 
     effect: float
@@ -113,6 +113,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     head_joules: float | None = None
     energy_source: EnergySource | None = None
     stalls: tuple[Stalls, ...] = ()
+    first_ms: tuple[float, float] | None = None
     case: int = 0
 
 
@@ -218,7 +219,7 @@ class Inside(msgspec.Struct, frozen=True, kw_only=True):
     what hit a few blocks; `mean-of-all` is over every inference, with their `stalls`.
     `is_resolved`: this machine resolves it as finely as its margin needs."""
 
-    what: Literal["mean", "mean-of-all", "p90", "p99"]
+    what: Literal["mean", "mean-of-all", "first-block", "p90", "p99"]
     base_ms: float
     head_ms: float
     change_percent: Interval

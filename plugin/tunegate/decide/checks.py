@@ -278,6 +278,7 @@ def _launches_to_decide(comparison: Comparison) -> str:
 _NAMES = {
     "mean": "the mean",
     "mean-of-all": "the mean of all inferences",
+    "first-block": "the first block",
     "p90": "p90",
     "p99": "p99",
 }
@@ -357,7 +358,7 @@ def _case_words(numbers: Sequence[int]) -> str:
 
 
 def _inside(tests: Sequence[Inside]) -> str:
-    tests = [each for each in tests if each.what != "mean-of-all"]
+    tests = [each for each in tests if each.what not in {"mean-of-all", "first-block"}]
     known = [each for each in tests if each.what == "mean" or each.is_resolved]
     said = [f"{_NAMES[each.what]} is {_bound(each.change_percent.high)}" for each in known]
     hidden = [_NAMES[each.what] for each in tests if each not in known]

@@ -20,10 +20,11 @@ import numpy as np
 from tunegate.artifacts.measurements import Interval
 from tunegate.decide.distributions import t_probability, t_quantile
 
-FAIL_ERROR = 0.008
+FAIL_ERROR = 0.00775
 """The error of the median. FAIL_ERROR, twice MEAN_FAIL_ERROR (the mean with and without stalls),
-twice TAIL_FAIL_ERROR and stalls.FAIL_ERROR add up to 1%."""
-MEAN_FAIL_ERROR, TAIL_FAIL_ERROR = 0.0005, 0.00025
+twice TAIL_FAIL_ERROR,
+FIRST_FAIL_ERROR and stalls.FAIL_ERROR add up to 1%."""
+MEAN_FAIL_ERROR, TAIL_FAIL_ERROR, FIRST_FAIL_ERROR = 0.0005, 0.00025, 0.00025
 PASS_ERROR = 0.05
 MIN_SPREAD = 0.0002
 """The smallest spread that is believed. Below 0.02% the spread of a few launches is luck."""

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from tunegate.artifacts.measurements import Histogram, Inside, Launch, Stalls
 from tunegate.decide.decision import (
+    FIRST_FAIL_ERROR,
     MEAN_FAIL_ERROR,
     PASS_ERROR,
     TAIL_FAIL_ERROR,
@@ -38,6 +39,8 @@ from tunegate.decide.stalls import FAIL_ERROR as STALLS_FAIL_ERROR
 _SUSPICIOUS = 1 / 2
 """Changes from this share of the margin on are suspicious. An unresolved test is dropped only if
 its change is smaller."""
+_FIRST_SUSPICION = 0.01
+"""The error below which a slower first block holds up a pass: it is one of many, so it scatters."""
 _ROUNDING = 1e-9
 _WORST_FIRST: tuple[CellDecision, ...] = ("fail", "undecided", "pass")
 _TAILS: tuple[tuple[Literal["p90", "p99"], float], ...] = (("p90", 0.90), ("p99", 0.99))
@@ -55,7 +58,7 @@ def inside(
     if any(launch.mean_effect is None for launch in known):
         return tuple(found)
     means = (_mean(known, margin, analyses, cells), _mean_of_all(known, margin, analyses, cells))
-    return (*means, *found)
+    return (*means, *_first(known, margin, analyses, cells), *found)
 
 
 def mean_effects(launches: Sequence[Launch]) -> list[float]:
@@ -113,6 +116,28 @@ def _by_stalls(sizes: Sequence[Stalls], mean: Bounds, margin: float, parts: int)
     if chance <= COSTLY_SUSPICION and is_costly:
         return "undecided"
     return "undecided" if chance <= SUSPICION and is_much else "pass"
+
+
+def _first(
+    launches: Sequence[Launch], margin: float, analyses: int, cells: int
+) -> Iterator[Inside]:
+    """Yields the test of the first block of either side, which the mean over pairs of blocks leaves
+    out as one of many; none where a launch did not keep it."""
+    sides = [launch.first_ms for launch in launches if launch.first_ms is not None]
+    if len(sides) < len(launches):
+        return
+    effects = [math.log(head / base) for base, head in sides]
+    found = bounds(effects, analyses=analyses, cells=cells, fail_error=FIRST_FAIL_ERROR)
+    is_slower = bounds(effects, analyses=1, cells=1, fail_error=_FIRST_SUSPICION).low > margin
+    base_ms, head_ms = (statistics.geometric_mean(times) for times in zip(*sides, strict=True))
+    yield Inside(
+        what="first-block",
+        base_ms=base_ms,
+        head_ms=head_ms,
+        change_percent=percent_interval(found),
+        is_resolved=found.high < margin,
+        decision="fail" if found.low > margin else "undecided" if is_slower else "pass",
+    )
 
 
 def _tail(

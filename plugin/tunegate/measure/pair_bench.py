@@ -225,6 +225,7 @@ def _summed(taken: Blocks, processes: Sides[Process], started: float, case: int)
         head_joules=None if head is None else head.joules,
         energy_source=None if head is None else head.source,
         stalls=taken.stalls(),
+        first_ms=(medians.base[0], medians.head[0]),
         case=case,
     )
 

@@ -152,17 +152,20 @@ def launch_of(times: Times) -> Launch:
         base_times=histogram(times[:, 0].ravel()),
         head_times=histogram(times[:, 1].ravel()),
         stalls=stalls_of(times[:, 0].tolist(), times[:, 1].tolist()),
+        first_ms=(medians[0][0], medians[1][0]),
     )
 
 
 def _scaled(launch: Launch, base: float, head: float, seconds: float) -> Launch:
     effect = math.log(head / base)
+    first = launch.first_ms and (launch.first_ms[0] * base, launch.first_ms[1] * head)
     return msgspec.structs.replace(
         launch,
         effect=launch.effect + effect,
         mean_effect=(launch.mean_effect or 0.0) + effect,
         base_times=_moved(launch.base_times, base),
         head_times=_moved(launch.head_times, head),
+        first_ms=first,
         seconds=seconds,
     )
 
