@@ -30,6 +30,7 @@ from tunegate.system.output.directory import OutputDirectory, opened_output
 from tunegate_deploy.command import DeployGateOptions
 from tunegate_deploy.deployable import require_usable
 from tunegate_deploy.evidence.envelope import EvidenceError
+from tunegate_deploy.evidence.policy import EvidencePolicy, read_policy
 from tunegate_deploy.evidence.verify import shown_by
 from tunegate_deploy.model_sources.addressed_model import AddressedModel, MovableModel
 from tunegate_deploy.model_sources.download_limits import DownloadLimits, within_limits
@@ -102,7 +103,7 @@ def _report(
     if base.pin.sha256 == head.pin.sha256:
         changes = ChangeSet(revisions=revisions, models=(), unchanged=(head.path.name,))
         return pipeline.nothing_to_do(config, changes, out.path)
-    if shown := _shown_by_evidence(options, base, head):
+    if shown := shown_by_evidence(options, config, base, head):
         changes = ChangeSet(
             revisions=revisions, models=(), unchanged=(head.path.name,), notes=(shown,)
         )
@@ -118,9 +119,12 @@ def _report(
     return models_report(settings, config, both, paired(both, revisions), out)
 
 
-def _shown_by_evidence(options: DeployGateOptions, base: FetchedModel, head: FetchedModel) -> str:
+def shown_by_evidence(
+    options: DeployGateOptions, config: Config, base: FetchedModel, head: FetchedModel
+) -> str:
     """Returns the line that stands for a measurement; empty where none was given, or it does not
-    show that the candidate may replace what is in production: then that is told, and measured."""
+    show that the candidate may replace what is in production: then that is told, and measured. It
+    must answer what this gate asks: a pass on each of its targets, with its margin or a smaller."""
     if options.evidence is None:
         return ""
     if options.evidence_policy is None:
@@ -128,12 +132,24 @@ def _shown_by_evidence(options: DeployGateOptions, base: FetchedModel, head: Fet
     if base.path.is_dir() or head.path.is_dir():
         raise ConfigError("--evidence is about models. Leave it out for compiled artifacts.")
     try:
-        cells = shown_by(options.evidence, options.evidence_policy, head.path, base.path)
+        policy = _tightened(read_policy(options.evidence_policy), config)
+        cells = shown_by(options.evidence, policy, head.path, base.path)
+        passed = {each.target for each in cells if each.status == "pass"}
+        if missing := [each.name for each in config.targets if each.name not in passed]:
+            raise EvidenceError(f"no pass on {', '.join(missing)}, which this gate measures on.")
     except EvidenceError as error:
         sys.stderr.write(f"{visible(f'evidence refused, so it is measured: {error}', _LONGEST)}\n")
         return ""
     told = "; ".join(f"{each.target}: {each.reason}" for each in cells)
     return f"not measured: an evidence shows that it passed ({told})"
+
+
+def _tightened(policy: EvidencePolicy, config: Config) -> EvidencePolicy:
+    """Returns the policy with no wider margin than the gate's own."""
+    margin = config.gate.margin_percent
+    if policy.max_margin_percent is not None:
+        margin = min(margin, policy.max_margin_percent)
+    return msgspec.structs.replace(policy, max_margin_percent=margin)
 
 
 def _side(fetched: FetchedModel) -> Model | Artifact:

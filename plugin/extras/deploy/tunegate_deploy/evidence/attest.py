@@ -46,8 +46,12 @@ def run(options: AttestOptions) -> int:
     if verdict.revisions != changes.revisions:
         raise ArtifactError(f"{out / 'changes.json'}: not of this verdict. Run the gate again.")
     files = dict(_files(GitRepository(options.settings.repository), changes))
-    now = datetime.datetime.fromtimestamp(SystemClock().time(), tz=datetime.UTC)
-    statement = make_statement(verdict, changes, run_of_gate, files, version=__version__, now=now)
+    # A verdict does not become younger by being signed again.
+    seconds = min(SystemClock().time(), (out / "verdict.json").stat().st_mtime)
+    judged_at = datetime.datetime.fromtimestamp(seconds, tz=datetime.UTC)
+    statement = make_statement(
+        verdict, changes, run_of_gate, files, version=__version__, now=judged_at
+    )
     document = msgspec.json.encode(statement)
     artifact_io.write_bytes(out / "statement.json", document)
     artifact_io.write_bytes(out / "predicate.json", msgspec.json.encode(statement.predicate))

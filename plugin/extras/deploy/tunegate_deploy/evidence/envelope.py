@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Sequence
+from typing import Annotated
 
 import msgspec
 from cryptography.exceptions import InvalidSignature
@@ -20,6 +21,8 @@ from tunegate_deploy.evidence.statement import PREDICATE_TYPE, STATEMENT_TYPE, S
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 MAX_EVIDENCE_BYTES = 4 * 2**20
+MAX_SIGNATURES = 16
+"""Each is checked with every trusted key: thousands over a long payload would take minutes."""
 
 
 class EvidenceError(TunegateError):
@@ -31,7 +34,7 @@ class EvidenceError(TunegateError):
 class Signature(msgspec.Struct, frozen=True):
     """`keyid` is a hint which key it is by; `sig` is base64."""
 
-    keyid: str
+    keyid: Annotated[str, msgspec.Meta(max_length=128)]
     sig: str
 
 
@@ -40,7 +43,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
 
     payload_type: str = msgspec.field(name="payloadType")
     payload: str
-    signatures: tuple[Signature, ...]
+    signatures: Annotated[tuple[Signature, ...], msgspec.Meta(max_length=MAX_SIGNATURES)]
 
 
 def signed(statement: Statement, key: Ed25519PrivateKey) -> bytes:

@@ -13,7 +13,7 @@ import msgspec
 from tunegate.artifacts.changes import Side, path_of
 from tunegate.errors import ConfigError
 from tunegate.regular_files import read_regular
-from tunegate.system.strict_yaml import MAX_YAML_CHARACTERS, YamlProblemError, read_yaml
+from tunegate.system.strict_yaml import YamlProblemError, read_yaml
 from tunegate_deploy.evidence.envelope import EvidenceError
 from tunegate_deploy.evidence.statement import JudgedCell, Statement, subject_name
 
@@ -39,7 +39,7 @@ class EvidencePolicy(
 def read_policy(path: Path) -> EvidencePolicy:
     """Returns the policy of a file. Raises ConfigError."""
     try:
-        text = read_regular(path)[: MAX_YAML_CHARACTERS + 1].decode()
+        text = read_regular(path).decode()
         return msgspec.convert(read_yaml(text), EvidencePolicy)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}).") from error

@@ -89,7 +89,7 @@ def make_statement(
     now: datetime.datetime,
 ) -> Statement:
     """Returns the statement on a verdict about these changes. `files` are the SHA-256 digests of
-    each side's files, by path; `now` is the time at which the verdict is signed."""
+    each side's files, by path; `now` is the time at which the verdict was written."""
     bases = {each.path: each.base.path for each in changes.models if each.base is not None}
     return Statement(
         type=STATEMENT_TYPE,

@@ -15,7 +15,7 @@ from tunegate.system.clock import SystemClock
 from tunegate.system.onnx_scan import data_files
 from tunegate_deploy.command import VerifyOptions
 from tunegate_deploy.evidence.envelope import EvidenceError, read_public_key, verified
-from tunegate_deploy.evidence.policy import check_statement, read_policy
+from tunegate_deploy.evidence.policy import EvidencePolicy, check_statement, read_policy
 from tunegate_deploy.evidence.statement import JudgedCell
 
 _LONGEST = 400
@@ -24,18 +24,23 @@ _LONGEST = 400
 def run(options: VerifyOptions) -> int:
     """Returns 0 where the evidence is signed, fresh, about this model and by the policy's rules.
     Raises EvidenceError with the one reason for which it is not."""
-    for each in shown_by(options.evidence, options.policy, options.model, options.production):
+    policy = read_policy(options.policy)
+    for each in shown_by(options.evidence, policy, options.model, options.production):
         line = f"{each.model} on {each.target}: {each.status}, {each.reason}"
         sys.stderr.write(f"{visible(line, _LONGEST)}\n")
+    if options.production is None:
+        sys.stderr.write(
+            "not checked against what is in production, so an older pass counts too: give "
+            "--production\n"
+        )
     return 0
 
 
 def shown_by(
-    evidence: Path, policy_file: Path, model: Path, production: Path | None
+    evidence: Path, policy: EvidencePolicy, model: Path, production: Path | None
 ) -> tuple[JudgedCell, ...]:
     """Returns the findings by which an evidence shows that the model may be deployed in place of
-    that in production. Raises EvidenceError, ConfigError, ModelError."""
-    policy = read_policy(policy_file)
+    that in production. Raises EvidenceError, ModelError."""
     keys = tuple(map(read_public_key, policy.keys))
     try:
         content = read_regular(evidence)

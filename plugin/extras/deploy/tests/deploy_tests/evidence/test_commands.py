@@ -72,6 +72,9 @@ def test_a_model_that_passed_may_be_deployed_in_place_of_its_base(deployment: De
     done = deployment.verify(*line)
     assert done.returncode == 0, done.stderr
     assert "models/m.onnx on cpu: pass" in done.stderr
+    assert "an older pass counts too" not in done.stderr
+    done = deployment.verify("--model", str(place / "new.onnx"))
+    assert (done.returncode, "an older pass counts too" in done.stderr) == (0, True)
 
 
 @pytest.mark.parametrize(
@@ -112,6 +115,18 @@ def test_files_of_another_run_are_not_signed(deployment: Deployment, tmp_path: P
     done = deployment.workspace.tunegate("attest", "--out", str(out), TUNEGATE_EVIDENCE_KEY=PEM)
     assert done.returncode == 2
     assert "measurements.json" in done.stderr
+
+
+def test_a_verdict_does_not_become_younger_by_being_signed_again(
+    deployment: Deployment, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(deployment.workspace.root / ".tunegate", out)
+    os.utime(out / "verdict.json", (1_700_000_000, 1_700_000_000))
+    done = deployment.workspace.tunegate("attest", "--out", str(out), TUNEGATE_EVIDENCE_KEY=PEM)
+    assert done.returncode == 0, done.stderr
+    predicate = json.loads((out / "predicate.json").read_text())
+    assert predicate["finishedAt"] == "2023-11-14T22:13:20+00:00"
 
 
 def test_without_a_key_nothing_is_signed(deployment: Deployment) -> None:

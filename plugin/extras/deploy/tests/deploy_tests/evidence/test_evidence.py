@@ -6,6 +6,7 @@ import base64
 import datetime
 import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -16,9 +17,11 @@ from tests.support import report_parts as parts
 from tests.support.reports import make_report
 
 from tunegate.artifacts.changes import Side
+from tunegate.errors import ConfigError
 from tunegate_cache.format.signing import public_text
 from tunegate_deploy.evidence.cyclonedx import bill_of_materials
 from tunegate_deploy.evidence.envelope import (
+    MAX_SIGNATURES,
     EvidenceError,
     encode_for_signing,
     read_private_key,
@@ -26,7 +29,7 @@ from tunegate_deploy.evidence.envelope import (
     signed,
     verified,
 )
-from tunegate_deploy.evidence.policy import EvidencePolicy, check_statement
+from tunegate_deploy.evidence.policy import EvidencePolicy, check_statement, read_policy
 from tunegate_deploy.evidence.statement import JudgedCell, Statement, make_statement
 
 NOW = datetime.datetime(2026, 11, 27, 12, tzinfo=datetime.UTC)
@@ -145,6 +148,27 @@ def test_a_signed_statement_about_something_else_is_refused(kind: str) -> None:
 def test_what_is_no_envelope_is_one_line(body: bytes) -> None:
     with pytest.raises(EvidenceError, match="no DSSE envelope"):
         verified(body, [KEY.public_key()])
+
+
+def test_thousands_of_signatures_are_not_tried_one_by_one() -> None:
+    envelope = json.loads(signed(statement(), OTHER))
+    envelope["signatures"] *= MAX_SIGNATURES + 1
+    with pytest.raises(EvidenceError, match="no DSSE envelope"):
+        verified(json.dumps(envelope).encode(), [KEY.public_key()])
+    envelope["signatures"] = [{"keyid": "k" * 1000, "sig": ""}]
+    with pytest.raises(EvidenceError) as caught:
+        verified(json.dumps(envelope).encode(), [KEY.public_key()])
+    assert len(str(caught.value)) < 300
+
+
+def test_a_long_policy_is_refused_and_not_cut(tmp_path: Path) -> None:
+    """Cut by bytes it had fewer characters than the limit, and its last keys did not count."""
+    file = tmp_path / "policy.yaml"
+    file.write_text(f"keys: ['{POLICY.keys[0]}']\n#{'ä' * 270_000}\ntargets: [cuda]\n")
+    with pytest.raises(ConfigError, match="larger than 256 KiB"):
+        read_policy(file)
+    file.write_text(f"keys: ['{POLICY.keys[0]}']\n#{'ä' * 200_000}\ntargets: [cuda]\n")
+    assert read_policy(file).targets == ("cuda",)
 
 
 def policy(**changed: object) -> EvidencePolicy:
