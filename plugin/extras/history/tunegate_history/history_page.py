@@ -100,6 +100,7 @@ def entry_columns(entries: Sequence[HistoryEntry]) -> dict[str, object]:
         "change": [entry.change for entry in entries],
         "aside": [int(entry.is_aside or entry.change is not None) for entry in entries],
         "head": [_digits(entry.head_ms) for entry in entries],
+        "chained": [_digits(each) for each in chained_ms(entries)],
         "center": [_digits(each.center) if each else None for each in intervals],
         "low": [_digits(each.low) if each else None for each in intervals],
         "high": [_digits(each.high) if each else None for each in intervals],
@@ -107,6 +108,37 @@ def entry_columns(entries: Sequence[HistoryEntry]) -> dict[str, object]:
         "texts": list(texts.places),
         "versions": [_seen(each) for each in toolchains.places],
     }
+
+
+_MOST_MS = 1e12
+
+
+def chained_ms(entries: Sequence[HistoryEntry]) -> list[float | None]:
+    """Returns the latency of each entry by the changes up to it, in the order of the runs; None
+    where it has none.
+
+    Base and head of a run were timed in turn on one machine, so a change is the model's. Latencies
+    of two runs also differ by the load of the machine, which would look like a regression. A series
+    begins with its first latency, and again with a model that is new. A commit that runs again
+    changes nothing, and a head beside the default branch stands on the line as it was.
+    """
+    levels: dict[tuple[str, ...], tuple[float, str]] = {}
+    return [_chained(entry, levels) for entry in entries]
+
+
+def _chained(entry: HistoryEntry, levels: dict[tuple[str, ...], tuple[float, str]]) -> float | None:
+    if entry.head_ms is None:
+        return None
+    key = (entry.repository, entry.model, entry.target, entry.device)
+    found = entry.head_ms
+    if key in levels and entry.status != "new":
+        level, commit = levels[key]
+        percent = entry.change_percent.center if entry.change_percent else 0.0
+        moved = level if commit == entry.commit else level * (1 + percent / 100)
+        found = moved if 0 < moved < _MOST_MS else entry.head_ms
+    if not entry.is_aside and entry.change is None:
+        levels[key] = (found, entry.commit)
+    return found
 
 
 def script_json(value: object) -> str:

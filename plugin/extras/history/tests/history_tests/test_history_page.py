@@ -19,10 +19,12 @@ from tests.support.html_outline import outline
 import tunegate_history
 from history_tests.hostile_entries import hostile_entries
 from tunegate.artifacts.history import CostSum, HistoryEntry, ModelCost
+from tunegate.artifacts.measurements import Interval
 from tunegate.report.history import together
 from tunegate_history import history_page
 from tunegate_history.costs_page import bought, cost_sums, hit_rate, render, week_of, weeks_plot
 from tunegate_history.history_page import (
+    chained_ms,
     csv_lines,
     entry_columns,
     history_scripts,
@@ -61,6 +63,42 @@ def test_runs_without_a_verdict_are_named_beside_what_they_cost() -> None:
 def test_no_text_of_an_entry_is_anything_but_text(entries: list[HistoryEntry]) -> None:
     tags = outline(render(entries, LOCATION)).tags
     assert not {"script", "img", "b", "iframe"} & tags
+
+
+def changed(percent: float) -> Interval:
+    return Interval(low=percent, center=percent, high=percent)
+
+
+def chain(*runs: tuple[float, float | None, str]) -> list[float | None]:
+    """Of runs with a latency, a change and the name of a commit."""
+    found = [(head, None if percent is None else changed(percent), c) for head, percent, c in runs]
+    return chained_ms(
+        [
+            entry(at, head_ms=head, change_percent=change, commit=commit)
+            for at, (head, change, commit) in enumerate(found)
+        ]
+    )
+
+
+def test_the_load_of_a_machine_is_no_step_of_the_line_and_a_slower_head_is() -> None:
+    assert chain((5.0, 0.0, "a"), (9.0, 0.0, "b"), (5.5, 10.0, "c")) == pytest.approx([5, 5, 5.5])
+
+
+def test_a_commit_that_runs_again_and_a_run_without_a_change_leave_the_line() -> None:
+    runs = ((5.0, 0.0, "a"), (5.5, 10.0, "b"), (5.5, 10.0, "b"), (9.0, None, "c"))
+    assert chain(*runs) == pytest.approx([5, 5.5, 5.5, 5.5])
+
+
+def test_a_head_beside_the_default_branch_moves_no_line() -> None:
+    aside = entry(1, head_ms=7.0, change=7, change_percent=changed(20))
+    last = entry(2, head_ms=8.0, change_percent=changed(0))
+    assert chained_ms([entry(0, head_ms=5.0), aside, last]) == pytest.approx([5, 6, 5])
+
+
+def test_a_new_model_begins_its_line_and_no_change_leads_out_of_the_numbers() -> None:
+    new = entry(1, head_ms=2.0, status="new")
+    absurd = entry(2, head_ms=3.0, change_percent=changed(1e300))
+    assert chained_ms([entry(0, head_ms=5.0), new, absurd]) == [5.0, 2.0, 3.0]
 
 
 def test_a_rate_of_nothing_is_no_rate() -> None:

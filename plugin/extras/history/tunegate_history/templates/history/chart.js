@@ -35,8 +35,9 @@ class Chart {
     this.plot = null;
   }
 
-  show(series, {axis, range, marks}) {
+  show(series, {axis, values, range, marks}) {
     this.axis = axis;
+    this.values = file[values];
     this.marks = marks;
     this.ranks = ranksOf(series);
     const tints = new Map();
@@ -50,7 +51,7 @@ class Chart {
     this.plot = null;
     this.place.replaceChildren();
     if (!this.series.length) return;
-    const tables = this.series.map(each => [each.places, each.rows.map(row => file.head[row])]);
+    const tables = this.series.map(each => [each.places, each.rows.map(row => this.values[row])]);
     const data = tables.length === 1 ? tables[0] : uPlot.join(tables);
     this.plot = new uPlot(this.options(range), data, this.place);
     this.all();
@@ -158,7 +159,7 @@ class Chart {
       if (!wanted.has(file.status[row])) return;
       const status = textOf("status", row);
       if (!this.isInView(plot, places[at])) return;
-      const x = plot.valToPos(places[at], "x", true), y = plot.valToPos(file.head[row], "y", true);
+      const x = plot.valToPos(places[at], "x", true), y = plot.valToPos(this.values[row], "y", true);
       context.strokeStyle = context.fillStyle = colour(status === "fail" ? "--fail" : "--neutral");
       context.beginPath();
       const corners = status === "fail"
@@ -181,14 +182,14 @@ class Chart {
     let best = null;
     for (const each of this.series) {
       const at = nearest(each.places, wanted);
-      const away = Math.hypot(plot.valToPos(each.places[at], "x") - left, plot.valToPos(file.head[each.rows[at]], "y") - top);
+      const away = Math.hypot(plot.valToPos(each.places[at], "x") - left, plot.valToPos(this.values[each.rows[at]], "y") - top);
       if (!best || away < best.away) best = {each, at, away};
     }
     if (best) this.told.point(best.each, best.at);
   }
 
   pointAt({rows, places}, at) {
-    const left = this.plot.valToPos(places[at], "x"), top = this.plot.valToPos(file.head[rows[at]], "y");
+    const left = this.plot.valToPos(places[at], "x"), top = this.plot.valToPos(this.values[rows[at]], "y");
     this.plot.setCursor({left, top}, false);
   }
 

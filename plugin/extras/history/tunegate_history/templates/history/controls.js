@@ -38,7 +38,7 @@ function draw() {
   focus = {series: 0, at: 0};
   const marks = Object.fromEntries(["fail", "waived", "release", "bump"].map(each => [each, byId(each).checked]));
   const series = seriesOf(wanted());
-  chart.show(series, {axis: byId("axis").value, range: byId("range").value, marks});
+  chart.show(series, {axis: byId("axis").value, values: byId("values").value, range: byId("range").value, marks});
   byId("point").replaceChildren();
   const left = series.length - chart.series.length;
   byId("shown").textContent = !series.length
@@ -145,7 +145,7 @@ const KEYS = {
 
 FILTERS.forEach(fillFilter);
 byId("model").value = file.model[file.head.findLastIndex(value => value !== null)] ?? ALL;
-for (const id of [...FILTERS, "axis", "range", "fail", "waived", "release", "bump"]) byId(id).addEventListener("change", draw);
+for (const id of [...FILTERS, "axis", "values", "range", "fail", "waived", "release", "bump"]) byId(id).addEventListener("change", draw);
 byId("closer").addEventListener("click", () => chart.zoom(0.5));
 byId("wider").addEventListener("click", () => chart.zoom(2));
 byId("earlier").addEventListener("click", () => chart.zoom(1, -0.5));
