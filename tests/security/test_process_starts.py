@@ -4,6 +4,7 @@ syntax tree: none is forgotten."""
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -141,11 +142,14 @@ def loads(tree: ast.AST) -> Iterator[str]:
             yield node.attr
 
 
-def trees() -> Iterator[tuple[Path, ast.AST]]:
-    for part in ("action", "plugin", "cache"):
-        for path in (ROOT / part).rglob("*.py"):
-            if not {"tests", "examples"} & {*path.relative_to(ROOT).parts}:  # those of extras
-                yield path, ast.parse(path.read_text())
+@functools.cache
+def trees() -> list[tuple[Path, ast.AST]]:
+    return [
+        (path, ast.parse(path.read_text()))
+        for part in ("action", "plugin", "cache")
+        for path in (ROOT / part).rglob("*.py")
+        if not {"tests", "examples"} & {*path.relative_to(ROOT).parts}  # those of extras
+    ]
 
 
 def starts(tree: ast.AST) -> Iterator[str]:
