@@ -94,6 +94,10 @@ class Shop:
         self.workspace.git("switch", "-q", "-c", "pull-request")
         save(two_layers(), self.root / "models" / "m.onnx")
         self.workspace.commit()
+        # What tasks the models have is remembered in the cache: no compiler is asked again.
+        shutil.rmtree(self.root / "cache")
+        assert self.tunegate("plan") == 0
+        self.lists = Path(shutil.copytree(self.root / "cache", directory / "lists"))
 
     def planned(self) -> tuple[ResolvedTask, ...]:
         plan = artifact_io.read(self.root / ".tunegate" / "plan.json", TuningPlan)
@@ -111,8 +115,9 @@ class Shop:
         return SharedCache(config, state=self.root / "state", root=self.root, device=device)
 
     def stock(self, *, main: list[TuningRecord], own: list[TuningRecord]) -> None:
-        """What the two zones hold, and nothing else."""
-        shutil.rmtree(self.root / "cache", ignore_errors=True)
+        """What the two zones hold of the layer."""
+        shutil.rmtree(self.root / "cache")
+        shutil.copytree(self.lists, self.root / "cache")
         for zone, records in (("main", main), (ZONE, own)):
             assert self.opened(zone).publish(records)
 

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -56,10 +55,8 @@ def test_more_work_computes_the_mean_of_both(tmp_path: Path) -> None:
 
 
 def test_a_step_out_of_time_is_interrupted_and_told(tmp_path: Path) -> None:
-    text = "import time; print('so far', flush=True); time.sleep(60)"
-    began = time.monotonic()
-    figures = carried_out(Step("slow", (sys.executable, "-c", text), 60), tmp_path, tmp_path, 2)
-    assert time.monotonic() - began < 30
+    text = "import time; print('so far', flush=True); time.sleep(600)"
+    figures = carried_out(Step("slow", (sys.executable, "-c", text), 600), tmp_path, tmp_path, 2)
     assert (figures["exit_code"], figures["is_as_expected"]) == (None, False)
     assert "so far" in (tmp_path / "slow.log").read_text()
 

@@ -5,8 +5,17 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
-from tunegate.decide.decision import CellDecision, bounds, decide_cell, projected_launches
+from tunegate.decide.decision import (
+    CellDecision,
+    batch_means,
+    bounds,
+    decide_cell,
+    p_value,
+    projected_launches,
+    share_alone,
+)
 
 MARGIN = math.log1p(0.03)
 EFFECTS = st.lists(st.floats(-0.2, 0.2), min_size=4, max_size=60)
@@ -49,6 +58,19 @@ def test_more_looks_and_more_cells_make_it_no_bolder(effects: list[float]) -> No
     many = bounds(effects, analyses=8, cells=5)
     assert many.low <= few.low
     assert many.high >= few.high
+
+
+def test_a_p_value_is_of_the_launches_or_of_their_means_in_pairs() -> None:
+    """Launches that alternate say more in pairs; each kind has its share of the error."""
+    alternating = [0.04 + 0.02 * (-1) ** n + 0.001 * math.sin(n) for n in range(40)]
+    share = share_alone(len(alternating))
+    for effects in (alternating, sorted(alternating)):
+        alone, paired = (
+            stats.ttest_1samp(each, MARGIN, alternative="greater").pvalue
+            for each in (effects, batch_means(effects))
+        )
+        expected = min(1.0, 3 * min(alone / share, paired / (1 - share)))
+        assert p_value(effects, margin=MARGIN, analyses=3) == pytest.approx(expected)
 
 
 def test_a_spread_of_nothing_is_floored() -> None:

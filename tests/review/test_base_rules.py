@@ -16,13 +16,14 @@ from tunegate.config import (
     Config,
     GateConfig,
     InputConfig,
+    MetricCommandConfig,
     ModelConfig,
     ObjectiveConfig,
     ProfileConfig,
     TargetConfig,
     ValuesConfig,
 )
-from tunegate.review.base_rules import newly_outside
+from tunegate.review.base_rules import merged_metric, newly_outside
 from tunegate.review.config_file import load_config
 from tunegate.review.detect import with_earlier_bases
 from tunegate.review.gate_rules import GateRules, Policies, judging_config, rules_digest
@@ -35,6 +36,16 @@ USUAL = GateRules(gate=GATE)
 def test_the_day_does_not_count() -> None:
     tomorrow = Policies(today=datetime.date(2026, 3, 1))
     assert rules_digest(GateRules(gate=GATE, policies=tomorrow)) == rules_digest(USUAL)
+
+
+def test_of_two_bounds_on_one_command_the_stricter_counts_and_no_other_command_runs() -> None:
+    wide, narrow, other = (
+        MetricCommandConfig(run=run, at_most=most)
+        for run, most in (("score a", 2.0), ("score a", 1.0), ("score b", 0.5))
+    )
+    assert merged_metric(wide, narrow) == merged_metric(narrow, wide) == narrow
+    assert merged_metric(wide, other) == wide
+    assert merged_metric(None, other) is None
 
 
 def test_every_rule_counts() -> None:

@@ -218,16 +218,16 @@ def test_of_operators_that_it_was_not_fitted_to_it_knows_which_samples_are_good(
 
 def test_times_that_mean_nothing_teach_it_nothing() -> None:
     tasks = experience_of("llvm")
-    correlations, _ = held_out([shuffled(task) for task in tasks], tasks)
+    correlations, _ = held_out([shuffled(task) for task in tasks], tasks, folds=1)
     assert abs(statistics.mean(correlations)) < 0.2
 
 
 def held_out(
-    taught: Sequence[TaskExperience], tasks: Sequence[TaskExperience]
+    taught: Sequence[TaskExperience], tasks: Sequence[TaskExperience], *, folds: int = 4
 ) -> tuple[list[float], list[float]]:
     """Rank correlations, and how much slower than the best of all the best of its first few is."""
     correlations, regrets = [], []
-    for fold in range(4):
+    for fold in range(folds):
         prior = Prior([task for number, task in enumerate(taught) if number % 4 != fold])
         for task in tasks[fold::4]:
             expected = prior.ratios([nest_columns(task.sketches[n], v) for n, _, v in task.rows])

@@ -102,17 +102,17 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
 
 @pytest.fixture(scope="module")
 def tuned(workshop: Workshop) -> TaskOutcome:
-    return workshop.tune(Budget(seconds=None, trials=24))[-1]
+    return workshop.tune(Budget(seconds=None, trials=16))[-1]
 
 
 def test_tuning_beats_the_default_schedule_and_publishes_every_candidate(
     workshop: Workshop, tuned: TaskOutcome
 ) -> None:
-    assert tuned.trials == 24
+    assert tuned.trials == 16
     assert tuned.best_ms is not None
     assert tuned.before_ms is not None
     assert tuned.best_ms < tuned.before_ms
-    assert len(workshop.published) >= 24
+    assert len(workshop.published) >= 16
     assert {record.key for record in workshop.published} == {tuned.key}
 
 
@@ -199,9 +199,9 @@ def test_what_failed_before_with_this_compiler_is_not_tried_again(
         if record.template
     )
     before = len(workshop.published)
-    workshop.tune(Budget(seconds=None, trials=8), Miss("absent", failures))
+    workshop.tune(Budget(seconds=None, trials=4), Miss("absent", failures))
     tried = {(r.template, r.decisions) for r in workshop.published[before:] if r.template}
-    assert len(tried) >= 8
+    assert len(tried) >= 4
     assert not tried & {(r.template, r.decisions) for r in failures}
 
 
@@ -284,11 +284,11 @@ def test_candidates_may_be_timed_beside_each_other(
         # A machine that others load is slow; only one that hangs is a failure here.
         limit = "tunegate.tune.workers._CANDIDATE_LIMIT_SECONDS"
         monkeypatch.setattr(limit, 120.0)
-        budget = Budget(seconds=None, trials=10, min_gain_percent_per_minute=0.0)
-        (*_, outcome) = workshop.tune(budget, trials=10)
+        budget = Budget(seconds=None, trials=6, min_gain_percent_per_minute=0.0)
+        (*_, outcome) = workshop.tune(budget, trials=6)
     finally:
         os.sched_setaffinity(0, before)
-    assert outcome.trials == 10
+    assert outcome.trials == 6
     assert outcome.best_ms is not None
     assert outcome.failures == {}
     assert any("candidates were timed at once" in note for note in workshop.tuner.notes)

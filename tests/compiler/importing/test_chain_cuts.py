@@ -98,7 +98,7 @@ def reads_when_inlined(kernel: Any) -> int:
     return len(loads)
 
 
-@pytest.mark.parametrize("length", [1, 2, 3, 4, 6, 8, 16, 32, 64])
+@pytest.mark.parametrize("length", [1, 2, 3, 6, 16, 64])
 @pytest.mark.parametrize("operators", FUNCTIONS, ids=lambda names: names[0])
 def test_no_expression_of_a_chain_grows_past_its_bound(
     operators: list[str], length: int, tmp_path: Path
@@ -133,9 +133,7 @@ def test_a_formula_counts_its_argument_as_often_as_it_has_it() -> None:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(
-    ("operators", "length"), [(["Sigmoid"], 6), (["Sigmoid"], 30), (MIXED, 300)]
-)
+@pytest.mark.parametrize(("operators", "length"), [(["Sigmoid"], 30), (MIXED, 300)])
 def test_a_long_chain_is_built_and_gives_the_numbers_of_onnx_runtime(
     operators: list[str], length: int, tmp_path: Path
 ) -> None:

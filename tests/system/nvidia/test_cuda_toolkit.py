@@ -91,27 +91,23 @@ def packages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("packages")
-def test_candidates_become_code_for_every_architecture() -> None:
+def test_products_of_halves_become_code_of_tensor_cores_for_every_architecture() -> None:
     for arch in ARCHITECTURES:
-        _, candidate = proposed(product(64, 64, 64), arch, count=1)
+        _, candidate = proposed(half_product(256), arch, count=1)
         assert candidate.origin == "search"
         source = kernels(tvm.ir.load_json(candidate.module), arch)
+        assert "mma_sync" in source
         assert architecture(compile_cuda(source, target_format="cubin", arch=arch)) == arch
 
 
 @pytest.mark.usefixtures("packages")
 def test_what_has_no_schedule_becomes_code_for_the_device_too() -> None:
-    default, _ = proposed(product(64, 64, 64), "sm_90", count=1)
-    assert default.origin == "default"
-    source = kernels(tvm.ir.load_json(default.module), "sm_90")
-    assert architecture(compile_cuda(source, target_format="cubin", arch="sm_90")) == "sm_90"
-
-
-@pytest.mark.usefixtures("packages")
-def test_products_of_halves_use_tensor_cores() -> None:
-    for arch in ARCHITECTURES:
-        _, candidate = proposed(half_product(256), arch, count=1)
-        assert "mma_sync" in kernels(tvm.ir.load_json(candidate.module), arch)
+    for candidate, origin in zip(
+        proposed(product(64, 64, 64), "sm_90", count=1), ("default", "search"), strict=True
+    ):
+        assert candidate.origin == origin
+        source = kernels(tvm.ir.load_json(candidate.module), "sm_90")
+        assert architecture(compile_cuda(source, target_format="cubin", arch="sm_90")) == "sm_90"
 
 
 def proposed(function: Any, arch: str, *, count: int) -> list[Any]:
