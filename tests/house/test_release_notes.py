@@ -9,7 +9,6 @@ import pytest
 
 from tests.house.release_notes import MAX_CHARACTERS, NotReleasableError, main, release_notes
 from tests.house.sources import ROOT
-from tests.support.git_repository import clone, new_repository
 
 CHANGELOG = """\
 # Changelog
@@ -95,35 +94,6 @@ MAINS = ("origin/main", "main")
 
 def test_the_subjects_of_new_commits_fit_into_a_list() -> None:
     assert not [subject for subject in new_subjects(ROOT) if len(subject) > MAX_SUBJECT_COLUMNS]
-
-
-def test_new_commits_are_those_since_the_last_one_of_main(tmp_path: Path) -> None:
-    origin = new_repository(tmp_path / "origin")
-    origin.commit({"a": b"1"}, "first")
-    checkout = clone(origin, tmp_path / "clone")
-    assert new_subjects(checkout.path) == ["first"]
-    checkout.commit({"a": b"2"}, "second")
-    checkout.commit({"a": b"3"}, "third")
-    assert new_subjects(checkout.path) == ["third", "second"]
-
-
-def test_without_a_main_or_a_past_the_last_commit_is_new(tmp_path: Path) -> None:
-    origin = new_repository(tmp_path / "origin", branch="topic")
-    origin.commit({"a": b"1"}, "first")
-    origin.commit({"a": b"2"}, "second")
-    assert new_subjects(origin.path) == ["second"]
-    shallow = clone(origin, tmp_path / "shallow", "--depth", "1")
-    assert new_subjects(shallow.path) == ["second"]
-
-
-def test_the_merge_that_a_host_makes_for_a_pull_request_is_not_ours(tmp_path: Path) -> None:
-    origin = new_repository(tmp_path / "origin")
-    origin.commit({"a": b"1"}, f"Merge {'a' * 40} into {'b' * 40}")
-    assert new_subjects(origin.path) == []
-
-
-def test_what_is_no_repository_has_no_commits(tmp_path: Path) -> None:
-    assert new_subjects(tmp_path) == []
 
 
 def new_subjects(checkout: Path) -> list[str]:

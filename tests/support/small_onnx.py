@@ -92,29 +92,3 @@ def _model(
         [numpy_helper.from_array(a, n) for n, a in initializers.items()],
     )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
-
-
-def parts_model(*, seed: int = 0, maps: int = 12, size: int = 400_000) -> onnx.ModelProto:
-    """A model of two chains of `maps` maps of many elements, which compiled are one loop each, and
-    an operator between them that is none of the standard's."""
-    scales = np.random.default_rng(seed).uniform(0.5, 1.5, maps).astype(np.float32)
-    nodes, last = [], "x"
-    for chain in ("before", "after"):
-        for n in range(maps):
-            nodes.append(helper.make_node("Mul", [last, f"s{n}"], [f"{chain}_m{n}"]))
-            nodes.append(helper.make_node("Relu", [f"{chain}_m{n}"], [f"{chain}_{n}"]))
-            last = f"{chain}_{n}"
-        if chain == "before":
-            nodes.append(
-                helper.make_node("Binarizer", [last], ["bits"], domain="ai.onnx.ml", name="bits")
-            )
-            last = "bits"
-    nodes.append(helper.make_node("Identity", [last], ["y"]))
-    model = _model(
-        nodes,
-        inputs={"x": [1, size]},
-        outputs={"y": [1, size]},
-        initializers={f"s{n}": scale for n, scale in enumerate(scales)},
-    )
-    model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 1))
-    return model
